@@ -109,4 +109,7 @@
 // timestamps), the validity arithmetic of Redlock, and Gray and Cheriton's leases; the token is
 // Chubby's sequencer. It differs from the leases of Akka, Pekko and Akka.NET in that a check
 // compares time, a token exists, an unknown outcome stays unknown, and wall clocks do not matter.
+//
+// docs/leases.md is the guide. The programs examples/lease, examples/leader and examples/job use a
+// lease directly.
 package coordination

@@ -105,4 +105,6 @@
 // Types" (2018). Unlike in most libraries, a map shares its causal context with its values, and
 // counters inside a map are reset exactly: only the increments that a remove had not seen survive
 // it.
+//
+// Program examples/customcrdt adds a type.
 package crdt

@@ -142,4 +142,7 @@
 //   - Two decisions cannot be automated: how many members must be together before a cluster may
 //     begin (Config.MinMembers), and that a majority is lost for good (Replicator.Forget with
 //     Force).
+//
+// docs/replicated-data.md is the guide. The programs examples/counter, examples/cart and
+// examples/registry are good to begin with.
 package distributeddata

@@ -107,4 +107,7 @@
 //
 // Without TLS and secret, members of versions older than the guard are trusted when they cannot
 // answer the call.
+//
+// docs/first-cluster.md is the guide, docs/operations.md describes faults, alarms and updates, and
+// docs/security.md TLS and secrets. Program examples/hello is the smallest member.
 package node

@@ -87,4 +87,6 @@
 // Messages that an entity has not handled when it stops itself or is passivated go to its next
 // incarnation. A message that cannot be delivered becomes a dead letter on the member that detects
 // it and is counted in Stats; Ask returns an error.
+//
+// Programs: examples/bank, examples/lobby and, for workers, examples/daemons.
 package sharding

@@ -160,4 +160,6 @@
 // accepts them as soon as New has returned, before the member is up. Messages beyond that are
 // refused at once: they go to the dead letters of that member, Stats counts them, and Ask returns
 // an error. If there is no other member to hand over to, Close refuses the waiting messages.
+//
+// docs/singleton.md is the guide. Program examples/quickstart has a singleton that numbers orders.
 package singleton

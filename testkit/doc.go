@@ -94,4 +94,6 @@
 // with the same seed are identical as far as the tested code is deterministic: goroutines that are
 // ready at the same time still run in any order. A failing test prints its seed; the environment
 // variable TESTKIT_SEED sets it.
+//
+// docs/testing.md is the guide. Package examples/testing tests an actor.
 package testkit

@@ -36,4 +36,6 @@
 // The identity must be allowed to read and write blobs of the container (the role Storage Blob Data
 // Contributor, or a shared access signature with r, c, w and d). The client's own retries should
 // end within Config.OperationTimeout; the outcome of a call that is cut off is resolved by reading.
+//
+// docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package azureblob

@@ -64,4 +64,7 @@
 // only read sees holders (Lease.Holder); its attempts to acquire return an unknown outcome. etcd
 // extends etcd leases below two seconds, which makes locks of other programs wait a little longer
 // and does no harm.
+//
+// docs/stores.md compares the stores, and docs/leases.md is the guide to leases. The programs
+// examples/leader and examples/bank use this store.
 package etcd

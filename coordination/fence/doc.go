@@ -45,4 +45,7 @@
 //
 // The scheme is the sequencer of Burrows, "The Chubby lock service for loosely-coupled distributed
 // systems" (2006).
+//
+// docs/leases.md is the guide. The programs examples/fencing and examples/job show a write that is
+// rejected.
 package fence

@@ -31,4 +31,6 @@
 // processes of different machines might not exclude each other. A process that is stopped in the
 // middle of a write keeps its lock: other processes cannot renew or acquire that lease until it
 // continues or dies, and holders stop in time. Open fails on systems without flock.
+//
+// docs/stores.md compares the stores. Program examples/lease uses this one.
 package file

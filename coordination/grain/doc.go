@@ -28,4 +28,7 @@
 // any virtual actor, and so are those of a worker whose lease was lost. A grain costs one lease:
 // two writes to the store for an activation, and no renewals of its own if the store is a
 // SessionKeeper.
+//
+// Program examples/grain shows two activations of one grain, and docs/leases.md is the guide to
+// leases.
 package grain

@@ -1,6 +1,8 @@
 // Package memory keeps leases in the memory of one process. It is the reference for all other
 // stores, and serves tests and programs that use the lease API before they have a second process.
 // Sessions exclude each other if they share one Store. The package uses no clock and no goroutine.
+//
+// docs/stores.md compares the stores. Program examples/fencing uses this one.
 package memory
 
 import (

@@ -49,4 +49,6 @@
 // queues, and documents need SELECT, INSERT and UPDATE on theirs. Give the pool at least two
 // connections, because one may be listening. Only a pool of pgx can listen; with another driver
 // whose placeholders are $1, everything else works.
+//
+// docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package postgres

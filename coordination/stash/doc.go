@@ -45,4 +45,6 @@
 // Proto.Actor's Stash loses the sender, has no bound, and replays in reverse order and only when
 // the actor restarts. This one keeps message, sender and header. It keeps no actor context, so its
 // entries stay valid.
+//
+// docs/singleton.md and docs/leases.md describe the actors that wait for a lease.
 package stash

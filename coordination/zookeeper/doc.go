@@ -73,4 +73,6 @@
 // nodes above it if they do not exist. Config.ACL sets the permissions of new nodes. A watch on a
 // lease costs ZooKeeper two watches for each name, until the lease changes, and two reads every 4
 // seconds.
+//
+// docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package zookeeper

@@ -69,4 +69,7 @@
 // byte, and value (4). The sum of all rows is the exclusive or of their checksums. A later format
 // will have another number in ANCHOR, and this version rejects it. Every later version will read
 // this format.
+//
+// docs/durability.md is the guide, and compares this store with package bbolt. Program
+// examples/durable uses a store.
 package badger

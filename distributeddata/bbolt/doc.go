@@ -63,4 +63,7 @@
 // bbolt's format 2 with pages of 4096 bytes, no list of free pages, and one bucket, "rows". Its
 // keys and values are those of package badger. bbolt's own numbers are in the machine's byte order;
 // all others are little-endian.
+//
+// docs/durability.md is the guide, and compares this store with package badger. Program
+// examples/durable uses a store.
 package bbolt

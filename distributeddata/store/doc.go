@@ -45,4 +45,6 @@
 //     return ErrFailed. Earlier committed rows are present after reopening.
 //   - S17. A row that the disk has changed yields ErrCorrupt, never a different value; the rows
 //     beside it are still yielded.
+//
+// docs/durability.md is the guide to durable data.
 package store

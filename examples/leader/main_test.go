@@ -33,17 +33,20 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
+// promised returns the output of a process in the comment of the command.
+func promised(t *testing.T, name string) string {
+	t.Helper()
+	source, err := os.ReadFile("main.go")
+	require.NoError(t, err)
+	_, after, ok := strings.Cut(string(source), "//\tgo run ./examples/leader "+name+"\n//\n//\t")
+	require.True(t, ok)
+	text, _, _ := strings.Cut(after, "\n//\n")
+	return strings.ReplaceAll(text, "\n//\t", "\n") + "\n"
+}
+
 // TestOutput_IsAsPromised runs both on the file store. The output of each must match the comment of
 // the command.
 func TestOutput_IsAsPromised(t *testing.T) {
-	source, err := os.ReadFile("main.go")
-	require.NoError(t, err)
-	promised := func(name string) string {
-		_, after, ok := strings.Cut(string(source), "//\tgo run ./examples/leader "+name+"\n//\n//\t")
-		require.True(t, ok)
-		text, _, _ := strings.Cut(after, "\n//\n")
-		return strings.ReplaceAll(text, "\n//\t", "\n") + "\n"
-	}
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "leases")
 		var processes sync.WaitGroup
@@ -64,8 +67,8 @@ func TestOutput_IsAsPromised(t *testing.T) {
 		time.Sleep(time.Second)
 		stopB()
 		processes.Wait()
-		require.Equal(t, promised("A"), a.String())
-		require.Equal(t, promised("B"), b.String())
+		require.Equal(t, promised(t, "A"), a.String())
+		require.Equal(t, promised(t, "B"), b.String())
 	})
 }
 

@@ -14,8 +14,9 @@
 //	go run ./examples/providers -port 4020 -provider etcd -at 127.0.0.1:2379
 //	go run ./examples/providers -port 4020 -provider zookeeper -at 127.0.0.1:2181
 //
-// In a pod, -provider kubernetes needs no -at, and -advertise is the pod's address: see
-// kubernetes.yaml. docs/providers.md helps to choose a provider.
+// In a pod, -provider kubernetes needs no -at, and -advertise is the pod's address. kubernetes.yaml
+// deploys three members, with probes, a rolling update and a disruption budget. docs/providers.md
+// helps to choose a provider.
 package main
 
 import (
@@ -24,9 +25,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -59,8 +63,9 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	flags.IntVar(&remote.Port, "port", 4020, "to listen on")
 	flags.StringVar(&remote.Advertised, "advertise", "",
 		"host:port under which others reach this member")
-	flags.BoolVar(&remote.PlaintextUnsafe, "plaintext", false,
-		"allow to listen beyond loopback without TLS")
+	flags.StringVar(&remote.SecretFile, "secret", "",
+		"file with the secret of the cluster, which a member beyond loopback needs")
+	probes := flags.String("probes", "", "host:port for /livez and /readyz")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", node.ErrInvalid, err)
 	}
@@ -68,8 +73,16 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	health := &node.Health{}
+	if *probes != "" {
+		stop, err := serve(*probes, health)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	return node.Run(ctx, node.RunConfig{
-		Cluster: "providers", Remote: remote, Provider: provider,
+		Cluster: "providers", Remote: remote, Provider: provider, Health: health,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, func(n *node.Node) error {
 		n.System.EventStream.Subscribe(func(event any) {
@@ -79,6 +92,24 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		})
 		return nil
 	})
+}
+
+// serve answers the probes of an orchestrator until stop is called.
+func serve(at string, health *node.Health) (stop func(), err error) {
+	listener, err := net.Listen("tcp", at)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: health, ReadHeaderTimeout: 5 * time.Second}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener) // until Close
+	}()
+	return func() {
+		_ = server.Close()
+		<-ended
+	}, nil
 }
 
 func addresses(list *cluster.ClusterTopology) (out []string) {

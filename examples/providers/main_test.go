@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -20,17 +21,29 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun_PrintsTheMembers(t *testing.T) {
-	port := freePort(t)
+	port, probes := freePort(t), fmt.Sprintf("127.0.0.1:%d", ports.Free(t, 1)[0])
 	self := fmt.Sprintf("life 1: 127.0.0.1:%d\n", port)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer http.DefaultClient.CloseIdleConnections()
 	var out child.Screen
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, &out, []string{"-port", fmt.Sprint(port), "-at", fmt.Sprintf("127.0.0.1:%d", port+healthAbove)})
+		done <- run(ctx, &out, []string{"-port", fmt.Sprint(port), "-at", fmt.Sprintf("127.0.0.1:%d", port+healthAbove),
+			"-probes", probes})
 	}()
 	for deadline := time.Now().Add(time.Minute); out.String() != self; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("printed %q, want %q", out.String(), self)
+		}
+	}
+	for _, probe := range []string{"livez", "readyz"} {
+		answer, err := http.Get("http://" + probes + "/" + probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", probe, answer.Status)
 		}
 	}
 	cancel()

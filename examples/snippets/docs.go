@@ -57,11 +57,28 @@ func Preferred(n *node.Node, produce func(coordination.Tenure) actor.Actor) (*si
 // Command and the rest are of docs/sharding.md.
 type (
 	Command = *wrapperspb.StringValue
-	account struct{ sharding.Entity }
+	account struct {
+		sharding.Entity // ID, Type, Shard, and the tenure: Check, Token, Context
+		balance         int
+	}
 	indexer struct{ sharding.Entity }
 )
 
-func (a *account) Receive(actor.Context) {}
+// Receive implements actor.Actor.
+func (a *account) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started: // load what earlier incarnations have stored
+	case Command:
+		if a.Check() != nil { // the lease of the shard is lost: no effect, no answer
+			return
+		}
+		if m.GetValue() == "deposit 10" {
+			a.balance += 10 // store it, with a.Token(), if it must survive
+		}
+		c.Respond(wrapperspb.Int64(int64(a.balance)))
+	}
+}
+
 func (i *indexer) Receive(actor.Context) {}
 
 // Sharded is of docs/sharding.md.

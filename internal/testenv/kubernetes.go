@@ -69,7 +69,8 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	if err := isReady(ctx); err != nil {
 		return err
 	}
-	if err := api.apply(ctx, filepath.Join(e.root, "examples/kubernetes"), "rbac.yaml", "provider.yaml"); err != nil {
+	if err := api.apply(ctx, filepath.Join(e.root, "examples"),
+		"kubernetes/rbac.yaml", "kubernetes/provider.yaml", "providers/kubernetes.yaml"); err != nil {
 		return err
 	}
 	at, err := e.serve(func(ctx context.Context) error { return errors.Join(restart(), isReady(ctx)) })
@@ -107,7 +108,8 @@ func (a api) request(ctx context.Context, method, path string, body []byte) (*ht
 	return r, nil
 }
 
-// apply creates the namespace and the objects in the manifests.
+// apply creates the namespace and the objects in the manifests. The server refuses a field that a
+// kind does not have. No controller runs, so that a deployment starts no pods.
 func (a api) apply(ctx context.Context, dir string, manifests ...string) error {
 	if err := a.create(ctx, "/api/v1/namespaces", []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"concord"}}`)); err != nil {
 		return err
@@ -131,9 +133,12 @@ func (a api) createOne(ctx context.Context, object []byte) error {
 		"ServiceAccount": "/api/v1/namespaces/concord/serviceaccounts",
 		"Role":           "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/roles",
 		"RoleBinding":    "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/rolebindings",
+
+		"Deployment":          "/apis/apps/v1/namespaces/concord/deployments",
+		"PodDisruptionBudget": "/apis/policy/v1/namespaces/concord/poddisruptionbudgets",
 	} {
 		if bytes.Contains(object, []byte("\nkind: "+kind+"\n")) {
-			return a.create(ctx, path, object)
+			return a.create(ctx, path+"?fieldValidation=Strict", object)
 		}
 	}
 	return fmt.Errorf("an object of unknown kind:\n%s", object)

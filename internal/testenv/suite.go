@@ -32,6 +32,7 @@ var suites = []suite{
 	{"./node/provider/zookeeper", "zookeeper", []string{"-race"}},
 	{"./node/provider/kubernetes", "kubernetes", []string{"-race"}},
 	{"./examples/bank", "etcd", []string{"-run", "OnEtcd$"}},
+	{"./examples/leader", "etcd", []string{"-run", "OnEtcd$"}},
 	{"./examples/bank", "kubernetes", []string{"-run", "OnKubernetes$"}},
 }
 

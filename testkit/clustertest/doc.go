@@ -41,4 +41,6 @@
 //     each other.
 //
 // P9 and P14 apply to providers with a server that the test can stop; see Config.Server.
+//
+// docs/providers.md has the results for each provider.
 package clustertest

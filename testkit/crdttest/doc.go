@@ -48,4 +48,6 @@
 //
 // The number of histories is that of package rapid: -rapid.checks, 100 by default. -rapid.seed
 // repeats a run.
+//
+// Package examples/customcrdt checks two types of its own.
 package crdttest

@@ -4,6 +4,8 @@
 //	func TestDocuments(t *testing.T) {
 //		documenttest.Run(t, func(t *testing.T) (a, b leasestore.Documents) { return open(t), open(t) })
 //	}
+//
+// docs/stores.md describes documents.
 package documenttest
 
 import (

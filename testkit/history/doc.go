@@ -31,4 +31,6 @@
 // never added.
 //
 // The checker is porcupine by Anish Athalye, after Wing and Gong (1993) and Lowe (2017).
+//
+// docs/testing.md names the other parts of the testkit.
 package history

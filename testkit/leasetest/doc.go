@@ -30,4 +30,6 @@
 //
 // The suite does not check clocks that run at wrong rates, since all nodes of a test share one, or
 // how long a call may take, which Config.OperationTimeout bounds from outside.
+//
+// docs/stores.md says how to write a store.
 package leasetest

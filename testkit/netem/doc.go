@@ -17,4 +17,6 @@
 // the receiver's kernel, so TCP and UDP treat it as lost. A cut does not close TCP connections.
 // Their packets are lost until the cut is healed, and TCP's retransmission timeouts add to the
 // outage.
+//
+// docs/testing.md names the other parts of the testkit.
 package netem

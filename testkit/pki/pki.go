@@ -6,6 +6,9 @@
 //	cfg := node.Config{Port: 7000, TLS: node.TLSFiles(cert, key, caFile)}
 //
 // In production, use a real certificate authority, and keep its key off the members.
+//
+// docs/security.md is the guide to TLS. Program examples/mtls uses certificates of such an
+// authority.
 package pki
 
 import (

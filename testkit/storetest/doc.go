@@ -11,4 +11,6 @@
 // Every failure names the broken rule. Rules that require injected disk faults are skipped, with a
 // message, if Disk does not provide them. The suite cannot detect whether the disk itself keeps the
 // data it was told to flush.
+//
+// docs/durability.md compares the stores that pass it.
 package storetest

@@ -29,4 +29,6 @@
 // The protocol has no authentication. Anyone who reaches the port learns the member's id, address
 // and roles. Anyone who answers at a host of the list controls which member is listed there. Keep
 // the port inside a closed network, like the port of remoting without TLS.
+//
+// docs/providers.md compares the providers. Program examples/hello uses this one.
 package automanaged

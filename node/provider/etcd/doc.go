@@ -28,4 +28,6 @@
 // # Duties
 //
 // With authentication, the user needs read and write permission on the prefix BASE/CLUSTER/.
+//
+// docs/providers.md compares the providers. Program examples/providers uses any of them.
 package etcd

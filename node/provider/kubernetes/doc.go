@@ -35,4 +35,7 @@
 // examples/kubernetes/provider.yaml. The member must advertise the address of its pod
 // (node.Config.Advertised, from the downward API). The cluster's name and the kinds must be valid
 // in labels: letters, digits, "-", "_" and ".", at most 63 characters, and 58 for a kind.
+//
+// docs/providers.md compares the providers. Program examples/providers uses any of them, and its
+// kubernetes.yaml deploys three members.
 package kubernetes

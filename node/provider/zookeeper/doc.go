@@ -26,4 +26,6 @@
 // While ZooKeeper does not answer, the last list remains in effect, however long that takes. When
 // ZooKeeper is back, members whose sessions have expired in the meantime have one SessionTimeout
 // plus two seconds to list themselves again before they are dropped.
+//
+// docs/providers.md compares the providers. Program examples/providers uses any of them.
 package zookeeper
