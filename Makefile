@@ -12,7 +12,7 @@ MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding bench-hostile docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ bench-replication: ## what replication costs: convergence, traffic, joins, memor
 
 bench-sharding: ## entities beside bare actors in one interleaved run: tell, remote tell, start, memory, a move; about a minute
 	$(GO) run ./bench/sharding
+
+bench-hostile: ## what the guard, a secret, TLS and a flooding peer cost, on real processes in turn; about six minutes
+	$(GO) run ./bench/strangers
 
 bench-durable: ## durable stores beside the disk and the databases they are on, in one interleaved run: about twenty minutes; DIR=/on/a/disk
 	$(GO) run ./bench/durable -dir '$(DIR)'

@@ -94,7 +94,11 @@ func remoting(s spec) (*remote.Config, error) {
 			remote.WithEndpointWriterBatchSize(like.EndpointWriterBatchSize),
 			remote.WithEndpointManagerQueueSize(like.EndpointManagerQueueSize)), nil
 	}
-	return node.Remote(node.Config{SecretFile: s.Secret, TLS: s.TLS})
+	cfg := node.Config{SecretFile: s.Secret, TLS: s.TLS}
+	if s.Mode == limited {
+		cfg.MaxRate = 20_000
+	}
+	return node.Remote(cfg)
 }
 
 // serve is the main function of a member. It ends with its standard input.

@@ -63,7 +63,7 @@ func nextField(b []byte) (n protowire.Number, value []byte, size int, err error)
 	if size < 0 {
 		return 0, nil, 0, protowire.ParseError(size)
 	}
-	rest := 0
+	var rest int
 	switch t {
 	case protowire.BytesType:
 		value, rest = protowire.ConsumeBytes(b[size:])
