@@ -17,6 +17,12 @@ const (
 	maxMessage     = 1 << 30
 )
 
+// Bounds of Config.MaxRate.
+const (
+	minRate = 10_000
+	maxRate = 1_000_000_000
+)
+
 // Config configures the remoting of one member. The zero value listens on a free loopback port.
 type Config struct {
 	// Host is the address to listen on. Default: 127.0.0.1.
@@ -55,6 +61,12 @@ type Config struct {
 	// components of Concord are always delivered. Replies to other actors of the application are
 	// delivered only if Public names those actors.
 	Public []string `yaml:"public"`
+	// MaxRate is the number of messages that this member accepts from one peer in a second, where
+	// each KiB counts as one more. A peer that sends faster is slowed down by the flow control of
+	// its connection, and its messages wait there; nothing is dropped. It bounds what a flooding
+	// peer takes of this member's processors. At least 10,000 and MaxMessage in KiB divided by 30,
+	// so that no message waits for longer than 30 seconds. Default 0: no bound.
+	MaxRate int `yaml:"max-rate"`
 	// MaxMessage is the size in bytes of the largest gRPC message accepted. Remoting packs up to
 	// 200 messages into one gRPC message, fewer if MaxMessage is below the default of 64 MiB. A
 	// larger gRPC message is lost together with its connection. Each connection may use this much
@@ -85,6 +97,11 @@ func (c Config) Validate() error {
 	}
 	if c.MaxMessage < minMessage || c.MaxMessage > maxMessage {
 		bad("MaxMessage (%d) must be from %d to %d", c.MaxMessage, minMessage, maxMessage)
+	}
+	if c.MaxRate != 0 && (c.MaxRate < minRate || c.MaxRate > maxRate) {
+		bad("MaxRate (%d) must be 0 or from %d to %d", c.MaxRate, minRate, maxRate)
+	} else if least := c.MaxMessage >> 10 / 30; c.MaxRate != 0 && c.MaxRate < least {
+		bad("MaxRate (%d) must be at least %d for a MaxMessage of %d", c.MaxRate, least, c.MaxMessage)
 	}
 	if c.Advertised != "" && !isAddress(c.Advertised) {
 		bad("Advertised (%q) must be host:port with a port from 1 to 65535", c.Advertised)

@@ -17,14 +17,14 @@ import (
 
 func TestValidateReportsEveryProblem(t *testing.T) {
 	err := node.Config{
-		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"}, AppVersion: "1.0+x",
+		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"}, AppVersion: "1.0+x", MaxRate: 9999,
 	}.Validate()
 	require.ErrorIs(t, err, node.ErrInvalid)
 	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set", "PlaintextUnsafe",
-		`"a" is listed twice`, `role ""`, `role "b c"`, `AppVersion: application version "1.0+x" must`} {
+		`"a" is listed twice`, `role ""`, `role "b c"`, "MaxRate (9999) must be 0 or from 10000", `AppVersion: application version "1.0+x" must`} {
 		require.ErrorContains(t, err, part)
 	}
-	require.Equal(t, 8, strings.Count(err.Error(), node.ErrInvalid.Error()))
+	require.Equal(t, 9, strings.Count(err.Error(), node.ErrInvalid.Error()))
 }
 
 func TestPlaintextStaysOnLoopback(t *testing.T) {

@@ -74,7 +74,7 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
 	gc := guard.Config{
 		Advertised: rc.AdvertisedHost, Secret: cfg.SecretFile, Public: cfg.Public,
-		MaxEnvelopes: rc.EndpointWriterBatchSize,
+		MaxEnvelopes: rc.EndpointWriterBatchSize, MaxRate: cfg.MaxRate,
 	}
 	if cfg.TLS != nil {
 		gc.Files = &guard.Files{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Authorities: cfg.TLS.Authorities}

@@ -31,6 +31,7 @@ var (
 	each   = flag.Duration("each", 2*time.Second, "length of one measurement")
 	size   = flag.Int("size", 100, "bytes of a message")
 	only   = flag.String("only", "", "of throughput and flood, that one")
+	mode   = flag.String("mode", "", "of the flood, only this mode")
 )
 
 // Modes of the members. In bare mode remoting has the batches and queues of node.Remote.
@@ -40,6 +41,7 @@ const (
 	guarded = "guard"
 	secret  = "guard and secret"
 	withTLS = "guard and TLS"
+	limited = "guard and MaxRate 20,000"
 )
 
 var modes = []string{stock, bare, guarded, secret, withTLS}
@@ -260,7 +262,10 @@ func (d *driver) flood() error {
 	fmt.Printf("a request every %v, answered by a member, median of %d rounds in turn\n\n", pingEvery, *rounds)
 	fmt.Println("| mode | | median | 99 % within | flood's messages a second |")
 	fmt.Println("|---|---|---|---|---|")
-	for _, m := range modes {
+	for _, m := range append(modes, limited) {
+		if *mode != "" && m != *mode {
+			continue
+		}
 		var all [4]*process
 		for i := range all {
 			p, err := d.start(m)

@@ -51,7 +51,8 @@ const (
 	pingEvery = 2 * time.Millisecond
 )
 
-// target is the actor that others send to. It confirms messages, and answers requests.
+// target is the actor that others send to: it confirms messages as "sink", and answers requests as
+// "echo".
 type target struct{ got int }
 
 func (a *target) Receive(ctx actor.Context) {
@@ -93,7 +94,11 @@ func remoting(s spec) (*remote.Config, error) {
 			remote.WithEndpointWriterBatchSize(like.EndpointWriterBatchSize),
 			remote.WithEndpointManagerQueueSize(like.EndpointManagerQueueSize)), nil
 	}
-	return node.Remote(node.Config{SecretFile: s.Secret, TLS: s.TLS})
+	cfg := node.Config{SecretFile: s.Secret, TLS: s.TLS}
+	if s.Mode == limited {
+		cfg.MaxRate = 20_000
+	}
+	return node.Remote(cfg)
 }
 
 // serve is the main function of a member. It ends with its standard input.
@@ -111,9 +116,12 @@ func serve(raw string) error {
 	}))
 	r := remote.NewRemote(system, rc)
 	r.Start()
-	t, src := &target{}, &source{confirmed: make(chan int, 2*window), answered: make(chan uint64, 1<<16)}
-	if _, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return t }), "target"); err != nil {
-		return err
+	src := &source{confirmed: make(chan int, 2*window), answered: make(chan uint64, 1<<16)}
+	for _, name := range []string{"sink", "echo"} {
+		props := actor.PropsFromProducer(func() actor.Actor { return &target{} })
+		if _, err := system.Root.SpawnNamed(props, name); err != nil {
+			return err
+		}
 	}
 	m := &member{system: system, source: src}
 	m.self = system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return src }))
@@ -152,7 +160,7 @@ type member struct {
 
 // send sends as fast as the receiver confirms. It ends when all messages are confirmed.
 func (m *member) send(c command) result {
-	to := actor.NewPID(c.To, "target")
+	to := actor.NewPID(c.To, "sink")
 	msg := wrapperspb.Bytes(make([]byte, c.Size))
 	begun := time.Now()
 	sent, confirmed := 0, 0
@@ -180,7 +188,7 @@ func (m *member) send(c command) result {
 // ping sends a request at each due time, whether the former ones were answered or not. A latency
 // counts from the time at which its request was due.
 func (m *member) ping(c command) result {
-	to := actor.NewPID(c.To, "target")
+	to := actor.NewPID(c.To, "echo")
 	n := int(c.For / pingEvery)
 	took := make([]time.Duration, n)
 	begun := time.Now()

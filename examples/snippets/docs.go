@@ -105,5 +105,6 @@ func Secured() []node.Config {
 	withTLS := node.Config{Host: "10.0.0.1", Port: 7000, TLS: node.TLSFiles("member.pem", "member-key.pem", "ca.pem")}
 	withSecret := node.Config{Host: "10.0.0.1", Port: 7000, SecretFile: "/etc/shop/secret"}
 	withPublic := node.Config{Public: []string{"orders", "carts"}}
-	return []node.Config{withTLS, withSecret, withPublic}
+	withRate := node.Config{MaxRate: 20_000} // messages a second from each peer; a KiB counts as one more
+	return []node.Config{withTLS, withSecret, withPublic, withRate}
 }

@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"bench/plot":                      {},
 	"bench/strangers":                 {"node", "testkit/pki"},
 	"bench/sharding":                  {"coordination", "coordination/memory", "distributeddata", "node", "sharding"},
+	"bench/strangers":                 {"node", "testkit/pki"},
 	"bench/durable":                   {"crdt", "distributeddata", "internal/simnet", "distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
 	"crdt":                            {"internal/causal", "internal/pmap"},
 	"distributeddata/internal/sketch": {},

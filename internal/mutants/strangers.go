@@ -37,6 +37,12 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestVouch_TheStreamIsOne$"},
 		},
 		{
+			name:   "a peer saves up its rate without limit",
+			rule:   "a flooding peer gets its rate and no more",
+			edits:  in(dir+"pace.go", "if saved := now.Add(-burst); p.free.Before(saved) {", "if saved := now; p.free.IsZero() {"),
+			killer: killer{pkg: pkg, run: "^TestPace_"},
+		},
+		{
 			name:   "seals are not verified",
 			rule:   "a message cannot be replayed or omitted",
 			edits:  in(dir+"secret.go", "\t\treturn errSeal\n\t}\n\ts.next++\n", "\t\treturn errSeal\n\t}\n\ts.next = 0\n"),

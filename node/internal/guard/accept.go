@@ -28,7 +28,7 @@ func (g *Guard) accept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	if info.FullMethod == vouchMethod {
 		return g.vouch(ss)
 	}
-	in := &incoming{ServerStream: ss, guard: g}
+	in := &incoming{ServerStream: ss, guard: g, pace: pace{rate: g.cfg.MaxRate}}
 	if err := in.begin(); err != nil {
 		return err
 	}
@@ -40,6 +40,7 @@ type incoming struct {
 	grpc.ServerStream
 	guard *Guard
 	check *checker
+	pace  pace
 	first *remote.RemoteMessage // not passed on yet
 
 	onwards *seal // nil: no secret
@@ -186,8 +187,12 @@ func (in *incoming) RecvMsg(m any) error {
 		if err != nil {
 			return err
 		}
+		size := len(f.data)
 		b, err := in.open(f.data)
 		f.free()
+		if err == nil {
+			err = in.pace.wait(in.Context(), len(b.Envelopes), size)
+		}
 		if err != nil {
 			return err
 		}

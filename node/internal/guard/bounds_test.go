@@ -246,6 +246,35 @@ func TestStall_APeerThatDoesNotReadIsLeft(t *testing.T) {
 	t.Fatal("everything was sent")
 }
 
+// TestScan_ReadsFieldsAsProtobufDoes compares the short way to read a field with protowire.
+func TestScan_ReadsFieldsAsProtobufDoes(t *testing.T) {
+	check := func(b []byte) {
+		n, value, size, err := nextField(b)
+		wantN, typ, want := protowire.ConsumeField(b)
+		switch {
+		case want < 0 || typ == protowire.StartGroupType:
+			require.Error(t, err, "%x", b)
+		default:
+			require.NoError(t, err, "%x", b)
+			require.Equal(t, wantN, n, "%x", b)
+			require.Equal(t, want, size, "%x", b)
+			require.Equal(t, typ == protowire.BytesType, value != nil, "%x", b)
+			_, tag := protowire.ConsumeVarint(b)
+			if inner, n := protowire.ConsumeBytes(b[tag:]); typ == protowire.BytesType && n > 0 {
+				require.Equal(t, inner, value)
+			}
+		}
+	}
+	for first := range 256 {
+		for second := range 256 {
+			for _, rest := range []int{0, 1, 2, 9, 126, 127, 128, 300} {
+				check(append([]byte{byte(first), byte(second)}, bytes.Repeat([]byte{1}, rest)...))
+			}
+		}
+		check([]byte{byte(first)})
+	}
+}
+
 // FuzzGuard checks that for any input from a peer nothing panics, memory is bounded, and accepted
 // messages are safe for Proto.Actor's unchecked use.
 func FuzzGuard(f *testing.F) {

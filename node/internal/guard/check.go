@@ -76,14 +76,18 @@ func (c *checker) filter(b *remote.MessageBatch) {
 	for _, e := range b.Envelopes {
 		c.total += len(e.MessageData)
 	}
+	types := make([]kind, len(b.TypeNames))
+	for i, name := range b.TypeNames {
+		types[i] = kindOf(name)
+	}
 	b.Envelopes = slices.DeleteFunc(b.Envelopes, func(e *remote.MessageEnvelope) bool {
 		r := targets[e.Target]
 		if r == nil && e.Sender > 0 {
 			r = senders[e.Sender-1]
 		}
-		if r == nil {
+		if k := types[e.TypeId]; r == nil && (!k.harmless || c.weighs(e.MessageData)) {
 			_, id := targetOf(b, int(e.Target))
-			r = c.message(b.TypeNames[e.TypeId], e.MessageData, id)
+			r = c.message(k, e.MessageData, id)
 		}
 		if r != nil {
 			c.guard.process.refuse(r.reason, "remoting message", r.why)
@@ -164,21 +168,43 @@ func (c *checker) sender(pid *actor.PID) *refusal {
 	return nil
 }
 
-// message returns why a message must not reach an actor, or nil if it may.
-func (c *checker) message(typeName string, data []byte, target string) *refusal {
-	mt, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(typeName))
+// kind is what the guard must know of a message type. It is found once for each type of a batch.
+type kind struct {
+	of       protoreflect.MessageType // nil: unknown
+	example  proto.Message
+	host     bool // a type of Proto.Actor
+	harmless bool // its messages may reach every actor, if they are small
+}
+
+func kindOf(name string) kind {
+	mt, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
 	if err != nil {
+		return kind{}
+	}
+	k := kind{of: mt, example: mt.Zero().Interface()}
+	k.host = ofHost(mt.Descriptor().ParentFile().Package())
+	_, system := k.example.(actor.SystemMessage)
+	k.harmless = !k.host && !system && name != envelopeName
+	return k
+}
+
+// weighs reports whether the memory that a message takes must be calculated.
+func (c *checker) weighs(data []byte) bool { return len(data) > small || c.total > maxExtra }
+
+// message returns why a message must not reach an actor, or nil if it may.
+func (c *checker) message(k kind, data []byte, target string) *refusal {
+	if k.of == nil {
 		return &refusal{badMessage, "unknown type"}
 	}
-	if typeName == envelopeName {
+	if k.of.Descriptor().FullName() == envelopeName {
 		return c.envelope(data)
 	}
-	if len(data) > small || c.total > maxExtra {
-		if err := checkCost(mt.Descriptor(), data); err != nil {
+	if c.weighs(data) {
+		if err := checkCost(k.of.Descriptor(), data); err != nil {
 			return &refusal{tooMuch, err.Error()}
 		}
 	}
-	switch mt.Zero().Interface().(type) {
+	switch k.example.(type) {
 	case *actor.Watch:
 		w := &actor.Watch{}
 		if proto.Unmarshal(data, w) != nil {
@@ -203,7 +229,7 @@ func (c *checker) message(typeName string, data []byte, target string) *refusal 
 	case actor.SystemMessage:
 		return &refusal{badMessage, "system message"}
 	}
-	if target == "eventstream" && ofHost(mt.Descriptor().ParentFile().Package()) {
+	if target == "eventstream" && k.host {
 		return &refusal{forged, "an event of Proto.Actor"}
 	}
 	return nil

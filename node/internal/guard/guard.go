@@ -30,6 +30,9 @@ type Config struct {
 	Public []string
 	// MaxEnvelopes bounds a batch if it is above the default.
 	MaxEnvelopes int
+	// MaxRate bounds the messages of one peer a second, where each KiB counts as one more; 0 means
+	// no bound.
+	MaxRate int
 }
 
 // Guard is the guard of one member.

@@ -34,31 +34,48 @@ const (
 // version sends, are an error.
 func fields(b []byte, f func(n protowire.Number, value []byte) error) error {
 	for len(b) > 0 {
-		n, t, size := protowire.ConsumeTag(b)
-		if size < 0 {
-			return protowire.ParseError(size)
+		n, value, size, err := nextField(b)
+		if err != nil {
+			return err
 		}
 		b = b[size:]
-		var value []byte
-		switch t {
-		case protowire.BytesType:
-			value, size = protowire.ConsumeBytes(b)
-		case protowire.StartGroupType, protowire.EndGroupType:
-			return fmt.Errorf("field %d is a group", n)
-		default:
-			size = protowire.ConsumeFieldValue(n, t, b)
-		}
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		b = b[size:]
-		if t == protowire.BytesType {
+		if value != nil {
 			if err := f(n, value); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// nextField returns the number of the first field of b, its bytes if it is length-delimited, else nil,
+// and the length of the whole field.
+func nextField(b []byte) (n protowire.Number, value []byte, size int, err error) {
+	if len(b) >= 2 && b[0] >= 1<<3 && b[0] < 1<<7 && b[1] < 1<<7 { // nearly all fields that occur
+		switch size := int(b[1]) + 2; {
+		case b[0]&7 == byte(protowire.VarintType):
+			return protowire.Number(b[0] >> 3), nil, 2, nil
+		case b[0]&7 == byte(protowire.BytesType) && size <= len(b):
+			return protowire.Number(b[0] >> 3), b[2:size:size], size, nil
+		}
+	}
+	n, t, size := protowire.ConsumeTag(b)
+	if size < 0 {
+		return 0, nil, 0, protowire.ParseError(size)
+	}
+	var rest int
+	switch t {
+	case protowire.BytesType:
+		value, rest = protowire.ConsumeBytes(b[size:])
+	case protowire.StartGroupType, protowire.EndGroupType:
+		return 0, nil, 0, fmt.Errorf("field %d is a group", n)
+	default:
+		rest = protowire.ConsumeFieldValue(n, t, b[size:])
+	}
+	if rest < 0 {
+		return 0, nil, 0, protowire.ParseError(rest)
+	}
+	return n, value, size + rest, nil
 }
 
 // sizes counts the elements that a message would decode to.
@@ -110,20 +127,32 @@ func within(what string, n, limit int, whatSize string, size, maxSize int) error
 
 func (s *sizes) envelope(b []byte) error {
 	headers := 0
-	return fields(b, func(n protowire.Number, header []byte) error {
-		if n != inEnvelopeHeader {
-			return nil
+	for len(b) > 0 {
+		n, header, size, err := nextField(b)
+		if err != nil {
+			return err
 		}
-		return fields(header, func(n protowire.Number, _ []byte) error {
-			if n == inHeaderData {
-				headers++
-				s.headers++
-			}
-			if headers > maxHeaders || s.headers > maxAllHeaders {
-				return fmt.Errorf("%d headers of an envelope, %d of the batch, at most %d and %d",
-					headers, s.headers, maxHeaders, maxAllHeaders)
-			}
-			return nil
-		})
+		b = b[size:]
+		if n != inEnvelopeHeader || header == nil {
+			continue
+		}
+		if err := s.header(header, &headers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sizes) header(b []byte, ofEnvelope *int) error {
+	return fields(b, func(n protowire.Number, _ []byte) error {
+		if n == inHeaderData {
+			*ofEnvelope++
+			s.headers++
+		}
+		if *ofEnvelope > maxHeaders || s.headers > maxAllHeaders {
+			return fmt.Errorf("%d headers of an envelope, %d of the batch, at most %d and %d",
+				*ofEnvelope, s.headers, maxHeaders, maxAllHeaders)
+		}
+		return nil
 	})
 }

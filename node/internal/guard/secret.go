@@ -1,14 +1,15 @@
 package guard
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"log/slog"
 	"os"
 	"strings"
@@ -74,6 +75,9 @@ type secret struct {
 
 func newSecret(file string, p *Process) (*secret, error) {
 	s := &secret{file: file, process: p}
+	if _, err := gmac(make([]byte, sha256.Size)); err != nil {
+		return nil, fmt.Errorf("secrets cannot be used: %w", err)
+	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
@@ -141,9 +145,14 @@ type channel struct{ cluster, from, to string }
 // seal authenticates the messages of one direction of one stream. The authenticated data includes
 // the number of the message, and the key depends on the stream, so no message can be repeated, left
 // out, sent in the other direction or moved to another stream.
+//
+// It is GMAC, which is AES-GCM without a plaintext: it takes a fifth of the time of HMAC-SHA-256.
+// GMAC must never use a nonce twice with one key. The nonce is the number of the message, which only
+// grows, and each end contributes a random nonce to the key of what it sends.
 type seal struct {
-	mac  hash.Hash
+	mac  cipher.AEAD
 	next uint64
+	sums []byte // the last sum; its memory is reused
 }
 
 // newSeal derives the key of a direction from the secret, the stream and the nonces of its ends.
@@ -152,7 +161,7 @@ func newSeal(secret []byte, direction string, c channel, nonces ...nonce) *seal 
 	for _, n := range nonces {
 		salt = append(salt, n[:]...)
 	}
-	info := []byte("concord/1 " + direction)
+	info := []byte("concord/2 " + direction)
 	for _, s := range []string{c.cluster, c.from, c.to} {
 		info = binary.BigEndian.AppendUint32(info, uint32(len(s)))
 		info = append(info, s...)
@@ -161,7 +170,21 @@ func newSeal(secret []byte, direction string, c channel, nonces ...nonce) *seal 
 	if err != nil {
 		panic(err) // only for an invalid length, which is a constant
 	}
-	return &seal{mac: hmac.New(sha256.New, key)}
+	mac, err := gmac(key)
+	if err != nil {
+		panic(err) // newSecret has tried it
+	}
+	return &seal{mac: mac}
+}
+
+// gmac returns the MAC with a key. It fails only where the process may not use GCM with its own
+// nonces, as with GODEBUG=fips140=only.
+func gmac(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
 }
 
 // Directions.
@@ -171,11 +194,12 @@ const (
 	backwards = "backwards" // the messages of the other end
 )
 
+// sum returns the MAC of the next message. It is valid until the next call.
 func (s *seal) sum(msg []byte) []byte {
-	s.mac.Reset()
-	s.mac.Write(binary.BigEndian.AppendUint64(nil, s.next))
-	s.mac.Write(msg)
-	return s.mac.Sum(nil)[:sealSize]
+	var number [12]byte
+	binary.BigEndian.PutUint64(number[4:], s.next)
+	s.sums = s.mac.Seal(s.sums[:0], number[:], nil, msg)
+	return s.sums
 }
 
 // put appends the seal to a message.
@@ -195,7 +219,7 @@ func (s *seal) check(msg []byte) error {
 	body := msg[:len(msg)-sealLength]
 	want := protowire.AppendBytes(protowire.AppendTag(nil, sealField, protowire.BytesType),
 		s.sum(body))
-	if !hmac.Equal(want, msg[len(body):]) {
+	if subtle.ConstantTimeCompare(want, msg[len(body):]) != 1 {
 		return errSeal
 	}
 	s.next++
