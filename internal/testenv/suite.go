@@ -33,6 +33,7 @@ var suites = []suite{
 	{"./node/provider/kubernetes", "kubernetes", []string{"-race"}},
 	{"./examples/bank", "etcd", []string{"-run", "OnEtcd$"}},
 	{"./examples/bank", "kubernetes", []string{"-run", "OnKubernetes$"}},
+	{"./examples/sql", "postgres", nil},
 }
 
 // sideBySide is the number of suites that run concurrently. They mostly wait, for expiries and
