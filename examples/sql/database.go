@@ -45,7 +45,7 @@ func (d *database) deposit(ctx context.Context, id string, token coordination.To
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback() // without effect after Commit
+	defer func() { _ = tx.Rollback() }() // without effect after Commit
 	if err := tokens.Admit(ctx, tx, "account "+id, token); err != nil {
 		return 0, err
 	}
