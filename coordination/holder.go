@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
@@ -70,6 +71,65 @@ func (l *Lease) read(ctx context.Context) (leasestore.Record, leasestore.Version
 		return rec, ver, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, err)
 	}
 	return rec, ver, nil
+}
+
+// renewedEvery is how often Renewed reads the store, unless Config.RetryInterval is shorter.
+const renewedEvery = time.Second
+
+// Renewed waits until the holder of the lease shows that it is alive, and returns it: a record does
+// not tell whether its holder lives, a renewal does. Renewed returns when a renewal, or a new
+// tenure, has followed the first read; or a Holder without a Session when nobody holds the lease.
+// It reads the store every second, or every Config.RetryInterval if that is shorter, and goes on
+// while the store does not answer.
+//
+// If ctx ends or the session is closed first, the error matches ErrUnknown: the holder may be alive
+// or not. A holder that is alive renews within its Config.RenewInterval, unless the lease is one
+// that never expires.
+func (l *Lease) Renewed(ctx context.Context) (Holder, error) {
+	again := newAlarm(l.s.clock)
+	defer again.off()
+	every := min(renewedEvery, l.s.cfg.RetryInterval)
+	var first []Version // nil: not read yet
+	for {
+		h, seen, err := l.renewal(ctx)
+		switch {
+		case errors.Is(err, ErrInvalid):
+			return Holder{}, err
+		case err == nil && (h.Session == "" || first != nil && !slices.Equal(seen, first)):
+			return h, nil
+		case err == nil && first == nil:
+			first = seen
+		}
+		again.within(every)
+		select {
+		case <-again.rings:
+			again.off()
+		case <-ctx.Done():
+			return Holder{}, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, context.Cause(ctx))
+		case <-l.s.done:
+			return Holder{}, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, ErrClosed)
+		}
+	}
+}
+
+// renewal returns the holder, and the versions of the records that it renews.
+func (l *Lease) renewal(ctx context.Context) (h Holder, seen []Version, err error) {
+	rec, ver, err := l.read(ctx)
+	if err != nil {
+		return h, nil, err
+	}
+	seen = []Version{ver}
+	if rec.Session != 0 && rec.Nonce != "" {
+		in, cancel := l.s.timeout(ctx)
+		defer cancel()
+		_, of, err := l.s.load(in, SessionRecords+rec.Nonce)
+		if err != nil {
+			return h, nil, err
+		}
+		seen = append(seen, of)
+	}
+	h, err = l.Holder(ctx)
+	return h, seen, err
 }
 
 // ForceRelease ends the tenure with the expected token, whichever session holds it. It is for

@@ -1,6 +1,7 @@
 package sharding_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,8 @@ type options struct {
 
 	daemons  bool // workers, not entities
 	majority bool // all members count in majorities, not only the first
+
+	ttl time.Duration // of the leases; 0: the usual one
 }
 
 // node is one member's part.
@@ -109,7 +112,7 @@ func (c *testCluster) setup(m *simnet.Member) {
 		return
 	}
 	nd.store = &faultyStore{Store: c.store}
-	nd.session, err = coordination.Open(nd.store, coordination.Config{Owner: m.ID, TTL: ttl})
+	nd.session, err = coordination.Open(nd.store, coordination.Config{Owner: m.ID, TTL: cmp.Or(c.opts.ttl, ttl)})
 	require.NoError(c.t, err)
 	produce := func(e sharding.Entity) actor.Actor { return &entity{node: nd, Entity: e} }
 	if c.opts.produce != nil {

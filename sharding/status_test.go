@@ -101,6 +101,22 @@ func TestCheck_SaysWhetherEntitiesCanBeFound(t *testing.T) {
 	})
 }
 
+// A cut-off member gives its shards up once it has seen that the coordinator renews its lease, which
+// takes a renewal and not a whole TTL.
+func TestOrphan_GivesUpAfterARenewalOfTheCoordinator(t *testing.T) {
+	const long = time.Minute
+	run(t, 3, options{ttl: long}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		near := []*node{c.node(0), c.node(1)}
+		c.Net.Partition([]string{c.Member(2).Address}, []string{near[0].Address, near[1].Address})
+		took := c.settled(2*long, near...)
+		t.Log("the others serve all shards after", took)
+		require.Greater(t, took, 5*time.Second, "OrphanAfter")
+		require.Less(t, took, 5*time.Second+long/3+5*time.Second)
+		require.Zero(t, c.node(2).region.Status().Count(sharding.Active))
+	})
+}
+
 func TestStatus_SaysSinceWhenAndAtWhoseRequest(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Role: "shop", Shards: 8, External: true, StableAfter: time.Second, MinMembers: 2}

@@ -155,8 +155,8 @@ const lookTwice = 2 * time.Second
 
 // look checks whether another living session holds the lease of the coordinator. It results in one
 // *looked. A record does not show whether its holder is alive. Unless the record is of a later
-// tenure than the last one heard, look therefore waits until the record would have been taken over
-// or marked as ended.
+// tenure than the last one heard, look therefore waits until the holder has renewed it; or, for a
+// holder that does not renew, until the record would have been taken over or marked as ended.
 func (t *tenancy) look(epoch uint64) {
 	lease, session, root, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session, t.l.system.Root, t.l.control
 	go func() {
@@ -166,17 +166,19 @@ func (t *tenancy) look(epoch uint64) {
 		if err != nil || h.Session == "" || h.Session == session.ID() {
 			return
 		}
-		wait := lookTwice
+		soon := time.After(lookTwice)
 		if uint64(h.Token) <= epoch {
 			stop, err := session.Observe(h.Session)
 			if err != nil {
 				return
 			}
 			defer stop()
-			wait += h.Remaining + h.Remaining/50 + time.Second
+			ctx, cancel := context.WithTimeout(t.alive, lookTwice+h.Remaining+h.Remaining/50+time.Second)
+			defer cancel()
+			_, _ = lease.Renewed(ctx) // an error is like a record that stays as it is
 		}
 		select {
-		case <-time.After(wait):
+		case <-soon:
 		case <-t.alive.Done():
 			return
 		}

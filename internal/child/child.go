@@ -24,6 +24,13 @@ type Process struct {
 // does not change the exit status of the process: see package races.
 func Start(t testing.TB, env []string, hears func(line []byte)) *Process {
 	t.Helper()
+	return StartBy(t, (*exec.Cmd).Start, env, hears)
+}
+
+// StartBy is like Start, and starts the process with the given function.
+func StartBy(t testing.TB, start func(*exec.Cmd) error, env []string,
+	hears func(line []byte)) *Process {
+	t.Helper()
 	p := &Process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})} //nolint:gosec // ourselves
 	p.cmd.Env = append(append(os.Environ(), "GORACE=exitcode=0"), env...)
 	p.cmd.Stderr = &p.stderr
@@ -35,7 +42,7 @@ func Start(t testing.TB, env []string, hears func(line []byte)) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := start(p.cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() {

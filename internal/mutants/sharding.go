@@ -122,6 +122,12 @@ func shards() []mutant {
 			killer: shardChaos,
 		},
 		{
+			name:   "a region cut off from the coordinator waits for a whole TTL",
+			rule:   "it gives its shards up once the coordinator was seen to renew its lease [S9]",
+			edits:  in("sharding/tenancy.go", "_, _ = lease.Renewed(ctx)", "<-ctx.Done()"),
+			killer: killer{pkg: "./sharding", run: "^TestOrphan_GivesUpAfterARenewalOfTheCoordinator$"},
+		},
+		{
 			name:   "an announcement of an ended tenure is accepted",
 			rule:   "after a message of the host that ends a tenure, nothing is sent under it [S10]",
 			edits:  in(shardDir+"route.go", "token <= s.to || token <= s.floor", "token <= s.to"),

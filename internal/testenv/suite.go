@@ -34,6 +34,7 @@ var suites = []suite{
 	{"./examples/bank", "etcd", []string{"-run", "OnEtcd$"}},
 	{"./examples/leader", "etcd", []string{"-run", "OnEtcd$"}},
 	{"./examples/bank", "kubernetes", []string{"-run", "OnKubernetes$"}},
+	{"./examples/sql", "postgres", nil},
 }
 
 // sideBySide is the number of suites that run concurrently. They mostly wait, for expiries and

@@ -44,9 +44,11 @@ func TestMain(m *testing.M) {
 // spec configures a process at its start.
 type spec struct {
 	Name   string
+	Host   string
 	Port   int
 	Dir    string // contains the leases and the files of entities
 	Shards int
+	Away   string // while this file exists, the lease store does not answer
 }
 
 // listed is a member as the provider knows it.
@@ -121,13 +123,53 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 		}
 	}()
 	return node.Run(ctx, node.RunConfig{
-		Cluster: "real", Remote: node.Config{Host: "127.0.0.1", Port: m.Port, PlaintextUnsafe: true},
+		Cluster: "real", Remote: node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
 		Provider:     func() (cluster.ClusterProvider, error) { return m.provider, nil },
-		Store:        func() (coordination.Store, error) { return file.Open(filepath.Join(m.Dir, "leases")) },
+		Store:        m.store,
 		Session:      coordination.Config{Owner: m.Name, TTL: ttl},
 		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit, // the driver lists each process once
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, m.register)
+}
+
+func (m *member) store() (coordination.Store, error) {
+	s, err := file.Open(filepath.Join(m.Dir, "leases"))
+	return outage{s, m.Away}, err
+}
+
+// outage is the file store, which does not answer while a file exists.
+type outage struct {
+	*file.Store
+	away string
+}
+
+func (s outage) wait(ctx context.Context) error {
+	for {
+		if _, err := os.Stat(s.away); err != nil {
+			return nil //nolint:nilerr // the file does not exist
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Load implements coordination.Store.
+func (s outage) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if err := s.wait(ctx); err != nil {
+		return coordination.Record{}, "", err
+	}
+	return s.Store.Load(ctx, name)
+}
+
+// Swap implements coordination.Store.
+func (s outage) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := s.wait(ctx); err != nil {
+		return "", err
+	}
+	return s.Store.Swap(ctx, name, old, next)
 }
 
 func (m *member) say(a answer) {

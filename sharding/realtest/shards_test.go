@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
+	"github.com/concord-go/concord/testkit/netem"
 )
 
 // patience bounds the wait for every expected event. The tests make no claim about speed.
@@ -38,13 +40,23 @@ type process struct {
 
 func start(t *testing.T, n, shards int) *members {
 	t.Helper()
+	return startOn(t, nil, n, shards)
+}
+
+// startOn starts processes, each on a node of a network; nil: all on the loopback interface.
+func startOn(t *testing.T, net *netem.Network, n, shards int) *members {
+	t.Helper()
 	c := &members{t: t, dir: t.TempDir(), shards: shards}
 	require.NoError(t, os.Mkdir(filepath.Join(c.dir, "leases"), 0o700))
 	for i, port := range ports.Free(t, n) {
+		host, starts := "127.0.0.1", (*exec.Cmd).Start
+		if net != nil {
+			host, starts = net.Addr(i), func(cmd *exec.Cmd) error { return net.Start(i, cmd) }
+		}
 		p := &process{name: fmt.Sprint("m", i), says: make(chan answer, 100), sent: make(chan answer, 10)}
-		text, err := json.Marshal(spec{Name: p.name, Port: port, Dir: c.dir, Shards: shards})
+		text, err := json.Marshal(spec{Name: p.name, Host: host, Port: port, Dir: c.dir, Shards: shards, Away: c.away()})
 		require.NoError(t, err)
-		p.Process = child.Start(t, []string{memberEnv + "=" + string(text)}, func(line []byte) {
+		p.Process = child.StartBy(t, starts, []string{memberEnv + "=" + string(text)}, func(line []byte) {
 			var a answer
 			switch err := json.Unmarshal(line, &a); {
 			case err != nil:
@@ -107,14 +119,23 @@ func (c *members) here() []*process {
 	return slices.DeleteFunc(slices.Clone(c.live), func(p *process) bool { return p == nil })
 }
 
+// away is the path of a file; while it exists, the lease store does not answer.
+func (c *members) away() string { return filepath.Join(c.dir, "away") }
+
 // list makes all processes list each other.
 func (c *members) list() {
 	c.t.Helper()
+	c.group(c.here()...)
+}
+
+// group makes processes list each other, and no others.
+func (c *members) group(processes ...*process) {
+	c.t.Helper()
 	var all []listed
-	for _, p := range c.here() {
+	for _, p := range processes {
 		all = append(all, p.here)
 	}
-	for _, p := range c.here() {
+	for _, p := range processes {
 		c.tell(p, command{List: all})
 	}
 }
@@ -122,10 +143,16 @@ func (c *members) list() {
 // settled waits until all shards are active.
 func (c *members) settled() time.Duration {
 	c.t.Helper()
+	return c.serve(c.here()...)
+}
+
+// serve waits until all shards are active at some of the processes.
+func (c *members) serve(at ...*process) time.Duration {
+	c.t.Helper()
 	begun := time.Now()
 	for active := 0; active != c.shards; time.Sleep(50 * time.Millisecond) {
 		active = 0
-		for _, p := range c.here() {
+		for _, p := range at {
 			active += c.active(p)
 		}
 		if time.Since(begun) > patience {
@@ -164,6 +191,22 @@ type line struct {
 // token at two members, would mean that an entity was alive twice.
 func (c *members) handled(entities int) (out [][]line) {
 	c.t.Helper()
+	out = c.written(entities)
+	for e, lines := range out {
+		for i := 1; i < len(lines); i++ {
+			last, l := lines[i-1], lines[i]
+			require.GreaterOrEqual(c.t, l.token, last.token, "entity %d: the token falls", e)
+			if l.token == last.token {
+				require.Equal(c.t, last.at, l.at, "entity %d: two members have token %d", e, l.token)
+			}
+		}
+	}
+	return out
+}
+
+// written returns the lines of each entity's file.
+func (c *members) written(entities int) (out [][]line) {
+	c.t.Helper()
 	for e := range entities {
 		text, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprint("e", e)))
 		require.NoError(c.t, err)
@@ -172,13 +215,6 @@ func (c *members) handled(entities int) (out [][]line) {
 			var l line
 			_, err := fmt.Sscan(row, &l.token, &l.at, &l.sender, &l.n)
 			require.NoError(c.t, err, "%q", row)
-			if len(lines) > 0 {
-				last := lines[len(lines)-1]
-				require.GreaterOrEqual(c.t, l.token, last.token, "entity %d: the token falls", e)
-				if l.token == last.token {
-					require.Equal(c.t, last.at, l.at, "entity %d: two members have token %d", e, l.token)
-				}
-			}
 			lines = append(lines, l)
 		}
 		out = append(out, lines)
@@ -324,22 +360,29 @@ func TestReal_KillShardsComeBack(t *testing.T) {
 	for _, p := range c.here() {
 		c.sent(p)
 	}
-	ended := func() bool { // the last message of each sender has come to each entity
+	c.until(2*n-1, "m1", "m2")
+}
+
+// until waits until the last message of each sender has come to each entity. It then checks that no
+// message was handled twice or out of order.
+func (c *members) until(last int, senders ...string) {
+	c.t.Helper()
+	ended := func() bool {
 		for _, lines := range c.handled(entities) {
-			for _, sender := range []string{"m1", "m2"} {
-				if of := numbers(lines, sender); len(of) == 0 || of[len(of)-1] != 2*n-1 {
+			for _, sender := range senders {
+				if of := numbers(lines, sender); len(of) == 0 || of[len(of)-1] != last {
 					return false
 				}
 			}
 		}
 		return true
 	}
-	require.Eventually(t, ended, patience, 100*time.Millisecond)
+	require.Eventually(c.t, ended, patience, 100*time.Millisecond)
 	for e, lines := range c.handled(entities) {
 		for _, sender := range []string{"m0", "m1", "m2"} {
 			of := numbers(lines, sender)
-			require.True(t, slices.IsSorted(of), "entity %d, %s: %v", e, sender, of)
-			require.Equal(t, len(of), len(slices.Compact(slices.Clone(of))), "entity %d, %s: handled twice", e, sender)
+			require.True(c.t, slices.IsSorted(of), "entity %d, %s: %v", e, sender, of)
+			require.Equal(c.t, len(of), len(slices.Compact(slices.Clone(of))), "entity %d, %s: handled twice", e, sender)
 		}
 	}
 }

@@ -245,7 +245,7 @@ func (w *world) calmDown(lasting string) {
 	}
 	switch { // everything with a duration ends
 	case w.opt.explore && !w.disturbed:
-		w.Until(w.Faults.Lateness + 500*ms)
+		w.Until(w.Lateness + 500*ms)
 	default:
 		w.Until(10 * time.Second)
 	}
