@@ -63,8 +63,20 @@ func replication() []mutant {
 		{
 			name:   "let a call that needs other replicas wait for the next push",
 			rule:   "a push waits only if no call waits for other replicas [R7b]",
-			edits:  in(replDir+"ops.go", "c.urgent = c.urgent || ev.Level.Kind != Local && c.unpushed > 0", ""),
+			edits:  in(replDir+"core.go", "if c.hurries() || since < 0", "if since < 0"),
 			killer: scenario("TestPush_PausesUnderLoad"),
+		},
+		{
+			name:   "push at once however many pushes the calls wait for",
+			rule:   "calls share a push while two are on their way [R7b]",
+			edits:  in(replDir+"core.go", "o.latest() > c.pushed && o.callers[0].n > c.pushedFrom", "o.latest() > c.pushed"),
+			killer: scenario("TestPush_CallsShareOneWhileTwoAreOnTheirWay"),
+		},
+		{
+			name:   "let a call wait while one push is on its way",
+			rule:   "calls share a push while two are on their way [R7b]",
+			edits:  in(replDir+"core.go", "o.callers[0].n > c.pushedFrom", "o.callers[0].n > c.pushed"),
+			killer: scenario("TestPush_CallsShareOneWhileTwoAreOnTheirWay"),
 		},
 		{
 			name:   "push when an acknowledgement arrives",
@@ -87,7 +99,7 @@ func replication() []mutant {
 		{
 			name:   "a member that is alone acts after each update",
 			rule:   "a push to nobody is followed by a pause [R7b]",
-			edits:  in(replDir+"update.go", "c.pushedAt, c.pushedFew, c.urgent = c.now, false, false", "c.pushedAt, c.pushedFew, c.urgent = c.now, true, false"),
+			edits:  in(replDir+"update.go", "c.pushedAt, c.pushedFew, c.pushedFrom = c.now, false, from", "c.pushedAt, c.pushedFew, c.pushedFrom = c.now, true, from"),
 			killer: scenario("TestPush_ToNobodyPauses"),
 		},
 		{

@@ -53,7 +53,7 @@ type Core struct {
 	unpushed      int           // estimated bytes of the unpushed events, including the open one
 	pushedAt      time.Time     // time of the last push
 	pushedFew     bool          // the last push had at most fewEvents, and receivers
-	urgent        bool          // a call waits for the next push
+	pushedFrom    uint64        // the last push contained the own events after this one
 	beatAt        time.Time
 	turn          int       // position in the rotation of heartbeats
 	unlike        time.Time // until then others have probably not seen the same events
@@ -290,10 +290,19 @@ func (c *Core) NextWake() time.Time {
 // pushDue returns the time at which the gathered own events must be pushed.
 func (c *Core) pushDue() time.Time {
 	since := c.now.Sub(c.pushedAt)
-	if c.urgent || since < 0 || since >= pushPause || c.pushedFew && !c.pushing() {
+	if c.hurries() || since < 0 || since >= pushPause || c.pushedFew && !c.pushing() {
 		return c.now
 	}
 	return c.pushedAt.Add(pushPause)
+}
+
+// hurries reports whether a call waits for the next push. It may wait for a pause, as others do, if
+// an earlier call of its level still waits for a push before the last one: the calls that arrive
+// meanwhile then share a push.
+func (c *Core) hurries() bool {
+	return slices.ContainsFunc(c.ops, func(o *operation) bool {
+		return o.latest() > c.pushed && o.callers[0].n > c.pushedFrom
+	})
 }
 
 // pushing reports whether a member has not acknowledged a push.

@@ -202,7 +202,6 @@ func (w *writes) advance(c *Core, o *operation) standing {
 // replica has seen. If that is exactly the newest own event and its causes, covering that event is
 // enough.
 func (c *Core) startWrite(ev Update) {
-	c.urgent = c.urgent || ev.Level.Kind != Local && c.unpushed > 0
 	switch {
 	case ev.Level.Kind == Local:
 		c.emit(Done{ID: ev.ID, wait: forDisk, until: ev.Deadline})

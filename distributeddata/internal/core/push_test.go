@@ -130,3 +130,115 @@ func TestPush_ToNobodyPauses(t *testing.T) {
 	l.answered("a", count("c", "k", 1))
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
 }
+
+// begin begins an update at a level, and returns its id.
+func (l *lab) begin(name string, level Level, ops ...op) uint64 {
+	l.id++
+	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, ops) }})
+	return l.id
+}
+
+// Two calls in turn do not wait for each other. A third waits until one of the two pushes is
+// confirmed, or a millisecond, so that many calls share a push.
+func TestPush_CallsShareOneWhileTwoAreOnTheirWay(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	a := l.cores["a"]
+	for range 2 {
+		l.begin("a", majority, count("c", "k", 1))
+		require.Equal(t, l.now, a.NextWake())
+		l.step("a", Wake{})
+	}
+	first := l.take(of(wire.ReplicatorPush))
+	require.Len(t, first, 4)
+	third, fourth := l.begin("a", majority, count("c", "k", 1)), l.begin("a", majority, count("c", "k", 1))
+	require.Equal(t, l.now.Add(pushPause), a.NextWake())
+	for _, m := range first[:2] { // the first push
+		l.hand(m)
+	}
+	l.deliver(func(m mail) bool { return m.from == "b" })
+	require.Contains(t, l.done, uint64(1))
+	require.NotContains(t, l.done, uint64(2))
+	require.Equal(t, l.now, a.NextWake())
+	l.step("a", Wake{})
+	require.Len(t, l.take(of(wire.ReplicatorPush)), 2, "one push for two calls")
+	l.begin("a", majority, count("c", "k", 1))
+	require.Equal(t, l.now.Add(pushPause), a.NextWake(), "the second push is not confirmed")
+	l.now = l.now.Add(pushPause)
+	l.step("a", Wake{})
+	require.Len(t, l.take(of(wire.ReplicatorPush)), 2, "a lost push delays others by a millisecond")
+	for range 3 {
+		l.tick(time.Second)
+	}
+	require.Contains(t, l.done, third)
+	require.Contains(t, l.done, fourth)
+}
+
+// C is cut off. Calls at all replicas wait for it; calls at a majority do not wait for those.
+func TestPush_CallsThatCannotEndDelayNoOtherLevel(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	every := Level{Kind: All}
+	for range 3 {
+		l.begin("a", every, count("c", "k", 1))
+		l.now = l.now.Add(pushPause)
+		l.step("a", Wake{})
+		l.take(func(m mail) bool { return m.to == "c" })
+		l.deliver(of(wire.ReplicatorPush))
+		l.deliver(all)
+	}
+	l.begin("a", every, count("c", "k", 1))
+	require.Equal(t, l.now.Add(pushPause), l.cores["a"].NextWake())
+	l.begin("a", majority, count("c", "k", 1))
+	require.Equal(t, l.now, l.cores["a"].NextWake())
+}
+
+// An update that changes nothing waits for what it has observed, which may not have been pushed.
+func TestPush_HurriesForAnUpdateThatChangesNothing(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "y"))
+	l.deliver(all)
+	for range fewEvents + 1 {
+		l.answered("a", add("s", "x"))
+	}
+	l.step("a", Wake{})
+	l.deliver(all)
+	l.answered("a", add("s", "z"))
+	require.Equal(t, l.now.Add(pushPause), l.cores["a"].NextWake())
+	l.begin("a", majority)
+	require.Equal(t, l.now, l.cores["a"].NextWake())
+}
+
+// Sixty-four callers increment a counter at a majority, each again as soon as it is answered. The
+// messages arrive one by one, in the order in which they were sent, and whatever is due happens at
+// once: no call waits for another one before it.
+func TestCost_MajorityWritesOfManyCallers(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	const callers, calls = 64, 6400
+	bytes, messages, begun := 0, 0, 0
+	begin := func() {
+		l.begin("a", majority, count("c", "k", 1))
+		begun++
+		if !l.cores["a"].NextWake().After(l.now) {
+			l.step("a", Wake{})
+		}
+	}
+	for range callers {
+		begin()
+	}
+	for len(l.done) < calls {
+		require.NotEmpty(t, l.box)
+		m := l.box[0]
+		l.box = l.box[1:]
+		messages, bytes = messages+1, bytes+len(m.send.Payload)
+		before := len(l.done)
+		l.hand(m)
+		if !l.cores["a"].NextWake().After(l.now) {
+			l.step("a", Wake{})
+		}
+		for range min(len(l.done)-before, calls-begun) {
+			begin()
+		}
+	}
+	t.Logf("%.2f messages and %.1f bytes a call", float64(messages)/calls, float64(bytes)/calls)
+	require.LessOrEqual(t, float64(messages)/calls, 0.25)
+	require.LessOrEqual(t, float64(bytes)/calls, 25.0)
+}

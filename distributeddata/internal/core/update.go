@@ -277,8 +277,8 @@ func (w *working) keyChange(d causal.Dot) keyChange {
 //
 // Own events are gathered until the next input that is not an update. That is a Wake at the latest,
 // which NextWake requests at once if nothing has been pushed for a pushPause, if the last push had
-// few events and all members have acknowledged it, or if a call waits for other members. A burst of
-// updates is thus one message per member, without atoms that were added and removed within it
+// few events and all members have acknowledged it, or if a call waits for other members and no call
+// of its level waits for a push before the last one. A burst of updates is thus one message per member, without atoms that were added and removed within it
 // [R7b]. Until own events are pushed, no foreign event is applied and nothing is sent that another
 // replica may apply. All events of the push therefore follow the same events, and no replica has
 // only some of them.
@@ -289,7 +289,7 @@ func (c *Core) push() {
 	if from == n {
 		return
 	}
-	c.pushedAt, c.pushedFew, c.urgent = c.now, false, false
+	c.pushedAt, c.pushedFew, c.pushedFrom = c.now, false, from
 	events, ok := c.log.from(c.me, from+1)
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
