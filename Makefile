@@ -12,7 +12,7 @@ MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers pekko bench-pekko laws soak soak-disk versions bench-durable bench-sharding docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -145,14 +145,18 @@ slopes: ## how cost grows with the calls that wait, the keys of a transaction an
 	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench Subscribed -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
 	$(GO) run ./bench/plot
 
-bench-peers: ## the same work for Concord and for bare Proto.Actor, in turn, ROUNDS (default 5) times: about fifteen minutes
-	$(GO) test -c -o $(BIN)/peers.test ./bench/loopback
-	set -o pipefail; for i in $$(seq $(or $(ROUNDS),5)); do for of in concord bare; do \
-		$(BIN)/peers.test -test.run '^$$' -test.bench "Peers/of=$$of" -test.benchtime $(or $(BENCHTIME),1s) || exit 1; \
-	done; done | tee /dev/stderr | grep ^Bench >$(RESULTS)/peers.txt
-
-bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
+pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, and Maven; installs them with apt if this is root
+	@need="$$(command -v javac >/dev/null || echo default-jdk-headless) $$(command -v mvn >/dev/null || echo maven)"; \
+	test "$$need" = ' ' || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null; } || { \
+		echo "pekko: NOT MEASURED: install what Debian calls $$need, or run this as root on a Debian" >&2; exit 3; }; \
+	test "$$need" = ' ' || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need; }
 	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath
+
+bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pekko, three processes each, in ROUNDS (default 3) rounds; writes docs/pictures and docs/performance.md; ten to fifteen minutes
+	$(GO) build -o $(BIN)/peers ./bench/peers
+	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
+
+bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; SIZE=10 for others
 	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
 		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=$(or $(SIZE),100) bench.ORSetMerge
 	$(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=$(or $(SIZE),100)$$' -benchmem -count 5
