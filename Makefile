@@ -156,12 +156,13 @@ bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pek
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
-bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; SIZE=10 for others
-	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
-		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=$(or $(SIZE),100) bench.ORSetMerge
-	$(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=$(or $(SIZE),100)$$' -benchmem -count 5
-	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
-		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=5 bench.Vectors
+comma := ,
+JMH = java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main -f 1 -wi 4 -w 1s -i 5 -r 1s
+SIZE ?= 10,100,1000
+bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run: about six minutes; SIZE=20 for another number of elements
+	$(JMH) -p size=$(SIZE) bench.ORSetMerge
+	$(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=($(subst $(comma),|,$(SIZE)))$$' -benchmem -count 5
+	$(JMH) -p size=5 bench.Vectors
 	$(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5
 
 laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 8 steps; hours

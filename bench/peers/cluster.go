@@ -89,7 +89,7 @@ func startCluster(of, space, pekko string) (*cluster, error) {
 	for i, p := range c.members {
 		if line, err := p.answer(startTimeout); err != nil || line != "ready" {
 			c.close()
-			return nil, fmt.Errorf("peers: member %d of %s: %w: %q: %v", i, of, err, line, p.errors.String())
+			return nil, fmt.Errorf("member %d of %s: %w: %q: %v", i, of, err, line, p.errors.String())
 		}
 	}
 	return c, nil
@@ -102,7 +102,7 @@ func memberCommand(of string, index int, ports []string, pekko string) ([]string
 	}
 	path, err := os.ReadFile(filepath.Join(pekko, "classpath"))
 	if err != nil {
-		return nil, fmt.Errorf("peers: the driver of Pekko is not built, see make bench-peers: %w", err)
+		return nil, fmt.Errorf("the driver of Pekko is not built, see make bench-peers: %w", err)
 	}
 	args := []string{"java", "-cp", filepath.Join(pekko, "classes") + ":" + strings.TrimSpace(string(path)), "bench.Member", strconv.Itoa(index)}
 	return append(args, ports[:clusterSize]...), nil
@@ -114,7 +114,7 @@ func freePorts(n int) (ports []string, err error) {
 	const least, most = 22_000, 32_000
 	for tries := 0; len(ports) < n; tries++ {
 		if tries > 100*n {
-			return nil, fmt.Errorf("peers: %d of %d free ports after %d tries", len(ports), n, tries)
+			return nil, fmt.Errorf("%d of %d free ports after %d tries", len(ports), n, tries)
 		}
 		port := strconv.Itoa(least + rand.IntN(most-least)) //nolint:gosec // no secret
 		l, err := net.Listen("tcp", "127.0.0.1:"+port)
@@ -239,7 +239,7 @@ func (c *cluster) run(w work, n int, d time.Duration) (figure, error) {
 	}
 	ops := float64(done["n"])
 	if ops == 0 {
-		return nil, fmt.Errorf("peers: %s: no request of %v was answered within %v", c.of, w, d)
+		return nil, fmt.Errorf("%s: no request of %v was answered within %v", c.of, w, d)
 	}
 	took := float64(done["ns"])
 	f := figure{

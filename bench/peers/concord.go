@@ -51,7 +51,7 @@ func startConcord(index int, ports []int) (*member, error) {
 	}
 	for s := dd.Status(); s.Members < clusterSize || s.Counted < clusterSize; s = dd.Status() {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("peers: %d of %d members after %v", s.Members, clusterSize, startTimeout)
+			return nil, fmt.Errorf("%d of %d members after %v", s.Members, clusterSize, startTimeout)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -43,16 +43,17 @@ type options struct {
 func applies(of string, w work) bool { return of == "concord" || !w.direct() }
 
 func main() {
-	err := error(nil)
-	if len(os.Args) > 1 && os.Args[1] == "member" {
-		err = runMember(os.Args[2:])
-	} else {
-		err = runDriver(os.Args[1:])
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
+}
+
+func run(args []string) error {
+	if len(args) > 0 && args[0] == "member" {
+		return runMember(args[1:])
+	}
+	return runDriver(args)
 }
 
 func runDriver(args []string) error {

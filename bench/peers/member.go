@@ -58,7 +58,11 @@ func runMember(args []string) error {
 	}
 	var p [2 * clusterSize]int
 	if _, err := fmt.Sscanf(strings.ReplaceAll(*ports, ",", " "), "%d %d %d %d %d %d", &p[0], &p[1], &p[2], &p[3], &p[4], &p[5]); err != nil {
-		return fmt.Errorf("peers: ports %q: %w", *ports, err)
+		return fmt.Errorf("ports %q: %w", *ports, err)
+	}
+	start, ok := map[string]func(index int, ports []int) (*member, error){"concord": startConcord, "bare": startBare}[*of]
+	if !ok || *index < 0 || *index >= clusterSize {
+		return fmt.Errorf("no member %d of %q", *index, *of)
 	}
 	commands := make(chan string)
 	go func() {
@@ -68,10 +72,6 @@ func runMember(args []string) error {
 		}
 		os.Exit(0) // also in the middle of a command
 	}()
-	start, ok := map[string]func(index int, ports []int) (*member, error){"concord": startConcord, "bare": startBare}[*of]
-	if !ok || *index < 0 || *index >= clusterSize {
-		return fmt.Errorf("peers: no member %d of %q", *index, *of)
-	}
 	m, err := start(*index, p[:])
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (m *member) obey(line string) (string, error) {
 		}
 		return m.await(w, n)
 	}
-	return "", fmt.Errorf("peers: no such command: %q", line)
+	return "", fmt.Errorf("no such command: %q", line)
 }
 
 // await waits until the first total updates of the group of w are here.
@@ -207,9 +207,10 @@ func (l *load) fail(err error) {
 	l.stop.Store(true)
 }
 
-// take returns the number of the next request. It reports false if there is none.
+// take returns the number of the next request. It reports false if there is none. A run has at least
+// one.
 func (l *load) take() (i int, ok bool) {
-	if l.stop.Load() {
+	if l.stop.Load() && l.next.Load() > l.first {
 		return 0, false
 	}
 	next := l.next.Add(1) - 1

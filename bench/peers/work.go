@@ -38,13 +38,13 @@ func (w work) String() string {
 func parseWork(text string) (w work, err error) {
 	_, err = fmt.Sscanf(text, "op=%s kind=%s elems=%d keys=%d size=%d callers=%d", &w.op, &w.kind, &w.elems, &w.keys, &w.size, &w.callers)
 	if err != nil {
-		return w, fmt.Errorf("peers: work %q: %w", text, err)
+		return w, fmt.Errorf("work %q: %w", text, err)
 	}
 	if w.kind != "counter" && w.kind != "register" && w.kind != "set" {
-		return w, fmt.Errorf("peers: work %q: no such kind", text)
+		return w, fmt.Errorf("work %q: no such kind", text)
 	}
 	if w.keys < 1 || w.kind == "set" && w.elems < 1 || w.kind != "counter" && w.size < digits {
-		return w, fmt.Errorf("peers: work %q: needs keys, elements, and at least %d bytes", text, digits)
+		return w, fmt.Errorf("work %q: needs keys, elements, and at least %d bytes", text, digits)
 	}
 	return w, nil
 }
