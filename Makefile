@@ -157,13 +157,20 @@ bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pek
 	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
 comma := ,
-JMH = java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main -f 1 -wi 4 -w 1s -i 5 -r 1s
 SIZE ?= 10,100,1000
-bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run: about six minutes; SIZE=20 for another number of elements
-	$(JMH) -p size=$(SIZE) bench.ORSetMerge
-	$(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=($(subst $(comma),|,$(SIZE)))$$' -benchmem -count 5
-	$(JMH) -p size=5 bench.Vectors
-	$(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5
+JMH = java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main -f 1 -wi 4 -w 1s -i 5 -r 1s -rf csv -rff $(BIN)/jmh.csv
+# Names and units as those of Go's benchmarks: for each line of JMH, its case, size, time and error.
+KEEP_JMH = sed -nE 's/^"bench\.(\w+)\.(\w+)","avgt",1,([0-9]+),([0-9.]+),([0-9.NaN]+),"ns\/op",([0-9]+)\r?$$/BenchmarkPekko_\1\/\2\/elems=\6 \3 \4 ns\/op \5 error-ns\/op/p' $(BIN)/jmh.csv \
+	| sed 's/Vectors\(.*\)elems/VersionVector\1replicas/' >>$(RESULTS)/merges.txt
+bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; writes docs/performance.md; about seven minutes; SIZE=20 for another number of elements
+	@mkdir -p $(BIN); { echo "# $$(date -u '+%-d %B %Y'), load $$(cut -d' ' -f1 /proc/loadavg) before"; \
+		echo "# Pekko $$(grep -oE 'distributed-data_[0-9.]+-[0-9.]+[0-9]' bench/pekko/target/classpath | sed 's/.*-//'), JMH, $$(java -version 2>&1 | head -1); $$($(GO) env GOVERSION)"; } >$(RESULTS)/merges.txt
+	$(JMH) -p size=$(SIZE) bench.ORSetMerge && $(KEEP_JMH)
+	set -o pipefail; $(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=($(subst $(comma),|,$(SIZE)))$$' -benchmem -count 5 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/merges.txt
+	$(JMH) -p size=5 bench.Vectors && $(KEEP_JMH)
+	set -o pipefail; $(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/merges.txt
+	echo "# load $$(cut -d' ' -f1 /proc/loadavg) after" >>$(RESULTS)/merges.txt
+	$(GO) run ./bench/plot
 
 laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 8 steps; hours
 	$(GO) test ./crdt ./examples/customcrdt -run Laws -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)

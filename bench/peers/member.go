@@ -149,7 +149,7 @@ func (m *member) run(w work, n int, d time.Duration) (string, error) {
 		if r.direct == nil {
 			return "", fmt.Errorf("no direct calls: %v", w)
 		}
-		l.call(r.direct)
+		l.call(r.direct, w.callers == 1 && w.writes())
 	case w.callers == 0:
 		for i := range n {
 			m.root.Send(m.target, r.update(int(l.first)+i))
@@ -276,8 +276,9 @@ func (c *caller) answered() {
 	}
 }
 
-// call lets goroutines call f, each one after its previous call.
-func (l *load) call(f func(i int) error) {
+// call lets goroutines call f, each one after its previous call. With timed, which takes one caller,
+// it measures each call.
+func (l *load) call(f func(i int) error, timed bool) {
 	var ended sync.WaitGroup
 	for range l.callers {
 		ended.Go(func() {
@@ -287,10 +288,17 @@ func (l *load) call(f func(i int) error) {
 				if !ok {
 					break
 				}
+				var begin time.Time
+				if timed {
+					begin = time.Now()
+				}
 				if err := f(i); err != nil {
 					l.fail(err)
 				}
 				done++
+				if timed {
+					l.took = append(l.took, time.Since(begin))
+				}
 			}
 			l.done.Add(done)
 		})

@@ -1,5 +1,5 @@
-// Plot draws benchmark results as SVG with logarithmic axes, and writes the table of make
-// bench-peers into docs/performance.md. Run it with go run ./bench/plot from the root of the module.
+// Plot draws benchmark results as SVG with logarithmic axes, and writes the tables of
+// make bench-peers and make bench-pekko into docs/performance.md. Run it with go run ./bench/plot from the root of the module.
 // It reads bench/results and writes docs/pictures.
 package main
 
@@ -102,7 +102,7 @@ func main() {
 		}
 		exitOn(err)
 	}
-	exitOn(writeTable("."))
+	exitOn(writePage())
 }
 
 func exitOn(err error) {

@@ -2,20 +2,10 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-)
-
-// The page with the table of bench/results/peers.txt, and the lines around it.
-const (
-	page       = "docs/performance.md"
-	beginTable = "<!-- bench/plot writes the lines from here to the end mark from bench/results/peers.txt -->"
-	endTable   = "<!-- end -->"
 )
 
 // row is a workload in the table of make bench-peers, with its goals. A goal of 0 is none.
@@ -75,7 +65,7 @@ func sizePlot(op, title string) plot {
 
 func peersPlot(file, title, x, xTitle, what string) plot {
 	p := plot{file: file, title: title, x: x, xTitle: xTitle, yTitle: "operations/s", optional: true}
-	for _, s := range []struct{ label, of string }{{"Concord", "concord"}, {"Pekko", "pekko"}, {"bare Proto.Actor", "bare"}} {
+	for _, s := range []struct{ label, of string }{{"bare Proto.Actor", "bare"}, {"Concord", "concord"}, {"Pekko", "pekko"}} {
 		p.series = append(p.series, series{s.label, "peers.txt", "/of=" + s.of + "/ " + what, "ops/s", false})
 	}
 	return p
@@ -256,33 +246,4 @@ func loads(points ...point) string {
 		}
 	}
 	return strings.Join(all, "; ")
-}
-
-var errNoMarks = errors.New("the marks of the table are missing")
-
-// withTable returns a page with the table between its marks.
-func withTable(text []byte, table string) ([]byte, error) {
-	before, rest, ok := bytes.Cut(text, []byte(beginTable+"\n"))
-	_, after, ends := bytes.Cut(rest, []byte(endTable+"\n"))
-	if !ok || !ends {
-		return nil, fmt.Errorf("%s: %w: %q and %q", page, errNoMarks, beginTable, endTable)
-	}
-	return bytes.Join([][]byte{before, []byte(beginTable + "\n"), []byte(table), []byte(endTable + "\n"), after}, nil), nil
-}
-
-// writeTable puts the table of the results below root into the page.
-func writeTable(root string) error {
-	table, err := peersTable(filepath.Join(root, "bench/results/peers.txt"))
-	if err != nil {
-		return err
-	}
-	name := filepath.Join(root, page)
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if text, err = withTable(text, table); err != nil {
-		return err
-	}
-	return os.WriteFile(name, text, 0o644) //nolint:gosec // readable by all
 }

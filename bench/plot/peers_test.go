@@ -8,18 +8,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPeersTable_IsThatOfTheResults checks that docs/performance.md shows the last results of make
-// bench-peers.
-func TestPeersTable_IsThatOfTheResults(t *testing.T) {
+// TestPage_HasTheTablesOfTheResults checks that docs/performance.md shows the last results of make
+// bench-peers and make bench-pekko.
+func TestPage_HasTheTablesOfTheResults(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
-	table, err := peersTable(filepath.Join(root, "bench/results/peers.txt"))
-	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(root, page))
 	require.NoError(t, err)
-	want, err := withTable(text, table)
+	want, err := withTables(root)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(text), "the table is out of date: run go run ./bench/plot")
+	require.Equal(t, string(want), string(text), "a table is out of date: run go run ./bench/plot")
+	_, err = withTable([]byte("a page"), "peers.txt", "")
+	require.ErrorIs(t, err, errNoMarks)
+}
+
+func TestMergesTable_HasBothSides(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "merges.txt")
+	require.NoError(t, os.WriteFile(file, []byte(`# a day
+BenchmarkPekko_ORSetMerge/sameNode/elems=10 5 520 ns/op 30 error-ns/op
+BenchmarkPekko_ORSetMerge/sameNode/elems=100 5 610 ns/op 30.4 error-ns/op
+BenchmarkPeers_ORSetMerge/sameNode/elems=10-2 1000 1040 ns/op 1104 B/op 6 allocs/op
+BenchmarkPeers_ORSetMerge/sameNode/elems=10-2 1000 1300 ns/op 1104 B/op 6 allocs/op
+BenchmarkPeers_ORSetMerge/sameNode/elems=10-2 1000 900 ns/op 1104 B/op 6 allocs/op
+`), 0o600))
+	table, err := mergesTable(file)
+	require.NoError(t, err)
+	require.Equal(t, `a day.
+
+| | elements | Pekko | here | Pekko's time to ours | bytes, allocations here |
+|---|---|---|---|---|---|
+| two adds, then merge with the state before | 10 | 520 ns ± 30 ns | 1.04 µs (900 ns to 1.3 µs) | 0.50 | 1104 B, 6 |
+| two adds, then merge with the state before | 100 | 610 ns ± 30 ns | – |  |  |
+`, table)
 }
 
 func TestRow_ComparesWithItsGoals(t *testing.T) {
