@@ -21,8 +21,9 @@ import (
 
 const (
 	clusterSize  = 3
-	startTimeout = time.Minute
+	startTimeout = 2 * time.Minute
 	awaitTimeout = 30 * time.Second
+	endTimeout   = 5 * time.Second
 )
 
 // cluster is three processes of one system.
@@ -63,15 +64,16 @@ func (t *tail) String() string {
 }
 
 // startCluster starts three processes of a system and waits until they are one cluster. pekko is
-// the directory of the compiled driver of Pekko.
-func startCluster(of, space, pekko string) (*cluster, error) {
+// the directory of the compiled driver of Pekko; profiles is one for CPU profiles of the others, or
+// empty.
+func startCluster(of, space, pekko, profiles string) (*cluster, error) {
 	c := &cluster{of: of, space: space}
 	ports, err := freePorts(2 * clusterSize)
 	if err != nil {
 		return nil, err
 	}
 	for i := range clusterSize {
-		args, err := memberCommand(of, i, ports, pekko)
+		args, err := memberCommand(of, i, ports, pekko, profiles)
 		if err == nil {
 			if space != "" {
 				args = append([]string{"ip", "netns", "exec", space}, args...)
@@ -95,10 +97,14 @@ func startCluster(of, space, pekko string) (*cluster, error) {
 	return c, nil
 }
 
-func memberCommand(of string, index int, ports []string, pekko string) ([]string, error) {
+func memberCommand(of string, index int, ports []string, pekko, profiles string) ([]string, error) {
 	if of != "pekko" {
 		self, err := os.Executable()
-		return []string{self, "member", "-of", of, "-index", strconv.Itoa(index), "-ports", strings.Join(ports, ",")}, err
+		args := []string{self, "member", "-of", of, "-index", strconv.Itoa(index), "-ports", strings.Join(ports, ",")}
+		if profiles != "" {
+			args = append(args, "-profile", filepath.Join(profiles, fmt.Sprintf("%s-%d.pprof", of, index)))
+		}
+		return args, err
 	}
 	path, err := os.ReadFile(filepath.Join(pekko, "classpath"))
 	if err != nil {
@@ -195,16 +201,18 @@ func (p *process) ask(command string, timeout time.Duration) (map[string]int64, 
 	return numbers, nil
 }
 
-// close kills the processes.
+// close ends the processes. They end with their input, and are killed if they do not.
 func (c *cluster) close() {
 	for _, p := range c.members {
-		_ = p.cmd.Process.Kill()
+		_ = p.in.Close()
 	}
 	for _, p := range c.members {
+		kill := time.AfterFunc(endTimeout, func() { _ = p.cmd.Process.Kill() })
 		for range p.lines { // until its output is closed
 			continue
 		}
 		_ = p.cmd.Wait()
+		kill.Stop()
 	}
 	c.members = nil
 }

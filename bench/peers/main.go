@@ -6,6 +6,9 @@
 // The results are one line for each system and workload in the format of Go's benchmarks, which
 // bench/plot draws and puts into docs/performance.md.
 //
+// With -quick, a run takes a minute and a half; its figures mean nothing. With -of, -case and
+// -profile it profiles single workloads.
+//
 // A workload that fails is reported, and its cluster is started anew. The exit status is 1 if any
 // failed.
 package main
@@ -35,6 +38,7 @@ type options struct {
 	warm     time.Duration // of each workload, before the first round
 	updates  int           // of a spread
 	pekko    string        // directory of the compiled driver
+	profiles string        // directory of CPU profiles; none if empty
 	shared   bool          // no namespaces
 	progress io.Writer
 }
@@ -66,11 +70,12 @@ func runDriver(args []string) error {
 	quick := flags.Bool("quick", false, "one short round, to test this program: the figures mean nothing")
 	out := flags.String("out", "", "the file of the results; default: standard output")
 	pekko := flags.String("pekko", "bench/pekko/target", "where Maven has compiled the driver of Pekko")
+	profiles := flags.String("profile", "", "a directory for CPU profiles of the processes of concord and bare, warm-up included")
 	shared := flags.Bool("shared", false, "use no network namespaces")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000, pekko: *pekko, shared: *shared, progress: os.Stderr}
+	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000, pekko: *pekko, profiles: *profiles, shared: *shared, progress: os.Stderr}
 	if *quick {
 		o.rounds, o.each, o.warm, o.updates = 1, 50*time.Millisecond, 50*time.Millisecond, 2000
 	}
@@ -158,7 +163,7 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 // start starts a cluster and runs each work for a while.
 func (b *bench) start(of string) error {
 	begin := time.Now()
-	c, err := startCluster(of, b.spaces[of], b.pekko)
+	c, err := startCluster(of, b.spaces[of], b.pekko, b.profiles)
 	if err != nil {
 		return err
 	}

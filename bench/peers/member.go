@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ func runMember(args []string) error {
 	flags := flag.NewFlagSet("member", flag.ContinueOnError)
 	of := flags.String("of", "", "concord or bare")
 	index := flags.Int("index", 0, "the number of this member")
+	profile := flags.String("profile", "", "a file for a CPU profile of this process, from its start to its end")
 	ports := flags.String("ports", "", "six ports: of the members, and of their provider")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -64,12 +66,22 @@ func runMember(args []string) error {
 	if !ok || *index < 0 || *index >= clusterSize {
 		return fmt.Errorf("no member %d of %q", *index, *of)
 	}
+	if *profile != "" {
+		out, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(out); err != nil {
+			return err
+		}
+	}
 	commands := make(chan string)
 	go func() {
 		in := bufio.NewScanner(os.Stdin)
 		for in.Scan() {
 			commands <- in.Text()
 		}
+		pprof.StopCPUProfile()
 		os.Exit(0) // also in the middle of a command
 	}()
 	m, err := start(*index, p[:])

@@ -119,9 +119,9 @@ func TestDriver_ReportsAMemberThatEnds(t *testing.T) {
 
 func TestStartCluster_NamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := startCluster("pekko", "", filepath.Join(t.TempDir(), "target"))
+	_, err := startCluster("pekko", "", filepath.Join(t.TempDir(), "target"), "")
 	require.ErrorContains(t, err, "the driver of Pekko is not built, see make bench-peers")
-	_, err = startCluster("bare", "no-such-namespace", "")
+	_, err = startCluster("bare", "no-such-namespace", "", "")
 	require.ErrorContains(t, err, "member 0 of bare")
 }
 
