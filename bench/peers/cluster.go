@@ -302,3 +302,33 @@ func (c *cluster) prepare(works []work) error {
 	}
 	return nil
 }
+
+// heap makes the entries of w, which must be new, and measures the heap of each at the first member
+// and at another one, some time later: logs of changes may then have been cut.
+func (c *cluster) heap(w work, later time.Duration) (figure, error) {
+	var before, after [2]int64
+	look := func(at *[2]int64) error {
+		for i := range at {
+			answer, err := c.members[i].ask("heap", awaitTimeout)
+			if err != nil {
+				return err
+			}
+			at[i] = answer["bytes"]
+		}
+		return nil
+	}
+	if err := look(&before); err != nil {
+		return nil, err
+	}
+	if _, err := c.run(w, w.keys, 0); err != nil {
+		return nil, err
+	}
+	time.Sleep(later)
+	if err := look(&after); err != nil {
+		return nil, err
+	}
+	return figure{
+		"heap-B/key":        float64(after[0]-before[0]) / float64(w.keys),
+		"reader-heap-B/key": float64(after[1]-before[1]) / float64(w.keys),
+	}, nil
+}

@@ -102,8 +102,11 @@ func requestsOf[T crdt.Value[T]](dd *distributeddata.Replicator, w work, zero T,
 		keys[i] = distributeddata.NewKey(w.key(i), zero)
 	}
 	level := distributeddata.Local
-	if w.op == majority || w.op == directMajority {
+	switch w.op {
+	case majority, directMajority:
 		level = distributeddata.Majority
+	case all:
+		level = distributeddata.All
 	}
 	r := requests{
 		get:    func(i int) any { return &distributeddata.Get[T]{Key: keys[i%w.keys]} },

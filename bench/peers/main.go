@@ -33,10 +33,12 @@ import (
 type options struct {
 	systems  []string
 	works    []work
+	heaps    []work // measured once, at the end
 	rounds   int
 	each     time.Duration // length of a measurement
 	warm     time.Duration // of each workload, before the first round
 	updates  int           // of a spread
+	settle   time.Duration // before the heap is measured
 	pekko    string        // directory of the compiled driver
 	profiles string        // directory of CPU profiles; none if empty
 	shared   bool          // no namespaces
@@ -44,7 +46,9 @@ type options struct {
 }
 
 // applies reports whether a system can do a work.
-func applies(of string, w work) bool { return of == "concord" || !w.direct() }
+func applies(of string, w work) bool {
+	return of == "concord" || !w.direct() && (of != "bare" || w.op != all)
+}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -75,7 +79,7 @@ func runDriver(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000, pekko: *pekko, profiles: *profiles, shared: *shared, progress: os.Stderr}
+	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000, settle: 5 * time.Second, pekko: *pekko, profiles: *profiles, shared: *shared, progress: os.Stderr}
 	if *quick {
 		o.rounds, o.each, o.warm, o.updates = 1, 50*time.Millisecond, 50*time.Millisecond, 2000
 	}
@@ -97,7 +101,12 @@ func runDriver(args []string) error {
 			o.works = append(o.works, w)
 		}
 	}
-	if len(o.works) == 0 {
+	for _, w := range heaps() {
+		if pattern.MatchString(w.String()) {
+			o.heaps = append(o.heaps, w)
+		}
+	}
+	if len(o.works)+len(o.heaps) == 0 {
 		return fmt.Errorf("-case: no workload matches %q", *only)
 	}
 	text, failed := o.measure(os.Stdout)
@@ -155,6 +164,19 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 			}
 		}
 		fmt.Fprintf(o.progress, "peers: round %d of %d ended after %v\n", round+1, o.rounds, time.Since(begin).Round(time.Second))
+	}
+	for _, w := range o.heaps {
+		for _, of := range o.systems {
+			if c := b.clusters[of]; c != nil && applies(of, w) {
+				f, err := c.heap(w, o.settle)
+				if err != nil {
+					b.fail(fmt.Errorf("%s, %v: %w", of, w, err))
+					continue
+				}
+				b.results[resultKey(of, w)] = &result{of: of, work: w, runs: []figure{f}}
+				fmt.Fprintf(o.progress, "%-10s %-75s %.0f B, %.0f B\n", of, w, f["heap-B/key"], f["reader-heap-B/key"])
+			}
+		}
 	}
 	report(table, o.systems, o.works, b.results)
 	return b.lines(begin), errors.Join(b.failed...)
@@ -269,7 +291,7 @@ func (b *bench) lines(begin time.Time) []byte {
 		}
 	}
 	fmt.Fprintf(&out, "\n# three processes each, on %s; %d rounds of %v\n", apart, b.rounds, b.each)
-	for _, w := range b.works {
+	for _, w := range slices.Concat(b.works, b.heaps) {
 		for _, of := range b.systems {
 			if r := b.results[resultKey(of, w)]; r != nil {
 				fmt.Fprintln(&out, r.line())

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 //	                                   done n=… ns=… start=… total=… p50=…
 //	await total=N op=… kind=… …        waits until N updates of the group are here:
 //	                                   there at=…
+//	heap                               collects garbage: heap bytes=…
 //
 // start and at are Unix times in nanoseconds; total is the number of updates of the group so far.
 // Each process ends at the end of its input. class Member of bench/pekko does the same.
@@ -115,6 +117,13 @@ func (m *member) obey(line string) (string, error) {
 			return "", err
 		}
 		return m.await(w, n)
+	}
+	if line == "heap" {
+		runtime.GC()
+		runtime.GC() // what finalizers and pools have let go
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return fmt.Sprintf("heap bytes=%d", m.HeapAlloc), nil
 	}
 	return "", fmt.Errorf("no such command: %q", line)
 }

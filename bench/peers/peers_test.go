@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 func TestWork_IsReadAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, w := range cases() {
+	for _, w := range slices.Concat(cases(), heaps()) {
 		read, err := parseWork(w.arguments())
 		require.NoError(t, err)
 		require.Equal(t, w, read)
@@ -86,6 +87,7 @@ func TestDriver_MeasuresProcesses(t *testing.T) {
 		{spread, "counter", 0, 7, 0, 4},
 		{directUpdate, "counter", 0, 1, 0, 2},
 	}
+	o.heaps = []work{{all, "register", 0, 300, 100, 4}}
 	var table strings.Builder
 	text, err := o.measure(&table)
 	require.NoError(t, err)
@@ -95,6 +97,8 @@ func TestDriver_MeasuresProcesses(t *testing.T) {
 			require.Equal(t, applies(of, w), strings.Contains(string(text), name), name)
 		}
 	}
+	require.Contains(t, string(text), "BenchmarkPeers/of=concord/op=all/kind=register/elems=0/keys=300/size=100/callers=4 1 ")
+	require.NotContains(t, string(text), "of=bare/op=all")
 	require.Contains(t, string(text), "the shared loopback interface")
 	require.NotContains(t, string(text), " 0 ops/s")
 	require.Equal(t, len(o.works)+1, strings.Count(table.String(), "\n"))

@@ -23,6 +23,7 @@ const (
 	get            = "get"             // at Local
 	update         = "update"          // answered, at Local
 	majority       = "majority"        // an update, answered when a majority has it
+	all            = "all"             // an update, answered when all have it
 	spread         = "spread"          // updates; the time ends when both other members have them
 	directGet      = "direct-get"      // a call of Concord
 	directUpdate   = "direct-update"   // a call of Concord
@@ -63,29 +64,37 @@ func (w work) direct() bool { return strings.HasPrefix(w.op, "direct-") }
 // writes reports whether w changes entries.
 func (w work) writes() bool { return w.op != get && w.op != directGet }
 
+// heaps returns the workloads after which the heap of an entry is measured. They make the entries.
+func heaps() (works []work) {
+	for _, size := range []int{100, 1000} {
+		works = append(works, work{all, "register", 0, 20_000, size, 64})
+	}
+	return works
+}
+
 // cases returns all workloads in the order of a round.
-func cases() (all []work) {
+func cases() (works []work) {
 	counter := func(op string, keys, callers int) work { return work{op, "counter", 0, keys, 0, callers} }
 	set := func(op string, elems, keys, callers int) work { return work{op, "set", elems, keys, digits, callers} }
 	for _, callers := range []int{1, 4, 16, 64, 256, 1000} {
-		all = append(all, counter(get, 1, callers), counter(update, 1, callers), counter(majority, 1, callers))
+		works = append(works, counter(get, 1, callers), counter(update, 1, callers), counter(majority, 1, callers))
 	}
 	for _, callers := range []int{1, 64, 1000} {
-		all = append(all, set(update, 1000, 1, callers))
+		works = append(works, set(update, 1000, 1, callers))
 	}
-	all = append(all, counter(directGet, 1, 1), set(directGet, 1000, 1, 1))
+	works = append(works, counter(directGet, 1, 1), set(directGet, 1000, 1, 1))
 	for _, callers := range []int{1, 64} {
-		all = append(all, counter(directUpdate, 1, callers), counter(directMajority, 1, callers))
+		works = append(works, counter(directUpdate, 1, callers), counter(directMajority, 1, callers))
 	}
 	for _, keys := range []int{10, 1000} {
-		all = append(all, counter(get, keys, 64), counter(update, keys, 64))
+		works = append(works, counter(get, keys, 64), counter(update, keys, 64))
 	}
 	for _, keys := range []int{1, 10, 100, 1000} {
-		all = append(all, counter(spread, keys, 64))
+		works = append(works, counter(spread, keys, 64))
 	}
-	all = append(all, counter(spread, 100, 0), set(spread, 10, 100, 64), set(spread, 10, 100, 0))
+	works = append(works, counter(spread, 100, 0), set(spread, 10, 100, 64), set(spread, 10, 100, 0))
 	for _, size := range []int{10, 100, 1000, 10_000} {
-		all = append(all, work{update, "register", 0, 1, size, 64}, work{majority, "register", 0, 1, size, 64})
+		works = append(works, work{update, "register", 0, 1, size, 64}, work{majority, "register", 0, 1, size, 64})
 	}
-	return all
+	return works
 }

@@ -105,6 +105,10 @@ func peersTable(file string) (string, error) {
 	for _, r := range rows {
 		b.WriteString(r.line(at))
 	}
+	b.WriteString("\n| heap of an entry, at the writer / at another member | Concord | Pekko | goal | |\n|---|---|---|---|---|\n")
+	for _, h := range heapRows {
+		b.WriteString(h.line(at))
+	}
 	b.WriteByte('\n')
 	for _, p := range peersPlots {
 		fmt.Fprintf(&b, "![%s](pictures/%s.svg)\n", p.title, p.file)
@@ -149,6 +153,35 @@ func (r row) line(at map[string]point) string {
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.title, cell(concord), cell(pekko), cell(bare),
 		times(toPekko), times(toBare), r.goal(), verdict, loads(concord, pekko, bare))
+}
+
+// heapRow is a size of value, with the most bytes of heap that an entry with it may take.
+type heapRow struct {
+	size  int
+	bytes float64
+}
+
+var heapRows = []heapRow{{100, 250}, {1000, 1200}}
+
+// line returns a row of the second table.
+func (h heapRow) line(at map[string]point) string {
+	of := func(system string) (text string, most float64) {
+		m := at[fmt.Sprintf("BenchmarkPeers/of=%s/op=all/kind=register/elems=0/keys=20000/size=%d/callers=64", system, h.size)].metrics
+		if m == nil {
+			return "–", 0
+		}
+		return fmt.Sprintf("%.0f / %.0f B", m["heap-B/key"], m["reader-heap-B/key"]), max(m["heap-B/key"], m["reader-heap-B/key"])
+	}
+	concord, most := of("concord")
+	pekko, _ := of("pekko")
+	verdict := "met"
+	switch {
+	case most == 0:
+		verdict = "not measured"
+	case most > h.bytes:
+		verdict = "**missed**"
+	}
+	return fmt.Sprintf("| register of %s bytes, 20,000 of them | %s | %s | ≤ %s B | %s |\n", grouped(float64(h.size)), concord, pekko, grouped(h.bytes), verdict)
 }
 
 func (r row) goal() string {

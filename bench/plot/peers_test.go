@@ -22,6 +22,18 @@ func TestPage_HasTheTablesOfTheResults(t *testing.T) {
 	require.ErrorIs(t, err, errNoMarks)
 }
 
+func TestHeapRow_ComparesTheLargerHeap(t *testing.T) {
+	t.Parallel()
+	h := heapRow{100, 250}
+	at := func(reader float64) map[string]point {
+		name := "BenchmarkPeers/of=concord/op=all/kind=register/elems=0/keys=20000/size=100/callers=64"
+		return map[string]point{name: {metrics: map[string]float64{"heap-B/key": 240, "reader-heap-B/key": reader}}}
+	}
+	require.Equal(t, "| register of 100 bytes, 20,000 of them | 240 / 250 B | – | ≤ 250 B | met |\n", h.line(at(250)))
+	require.Contains(t, h.line(at(251)), "**missed**")
+	require.Contains(t, h.line(nil), "not measured")
+}
+
 func TestMergesTable_HasBothSides(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "merges.txt")

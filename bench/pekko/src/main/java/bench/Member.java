@@ -4,6 +4,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
@@ -45,6 +46,7 @@ public final class Member {
   static final Duration LIMIT = Duration.ofSeconds(30);
   static final Replicator.WriteConsistency LOCAL = Replicator.writeLocal();
   static final Replicator.WriteConsistency MAJORITY = new Replicator.WriteMajority(LIMIT);
+  static final Replicator.WriteConsistency ALL = new Replicator.WriteAll(LIMIT);
 
   final ActorSystem system;
   final ActorRef replicator;
@@ -108,6 +110,11 @@ public final class Member {
   }
 
   String obey(String line) throws Exception {
+    if (line.equals("heap")) {
+      System.gc();
+      System.gc();
+      return "heap bytes=" + ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+    }
     Map<String, String> words = new HashMap<>();
     String[] parts = line.split(" ");
     for (String part : parts) {
@@ -167,7 +174,12 @@ public final class Member {
   }
 
   Requests open(Work w) {
-    Replicator.WriteConsistency level = w.op.equals("majority") ? MAJORITY : LOCAL;
+    Replicator.WriteConsistency level =
+        switch (w.op) {
+          case "majority" -> MAJORITY;
+          case "all" -> ALL;
+          default -> LOCAL;
+        };
     switch (w.kind) {
       case "counter":
         {
