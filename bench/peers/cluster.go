@@ -39,6 +39,7 @@ type process struct {
 	in     io.WriteCloser
 	lines  chan string // answers; closed at its end
 	errors tail
+	hosts  string // since when it hosts the singleton, if it has said so
 }
 
 // tail keeps the end of what is written to it.
@@ -65,8 +66,8 @@ func (t *tail) String() string {
 
 // startCluster starts three processes of a system and waits until they are one cluster. pekko is
 // the directory of the compiled driver of Pekko; profiles is one for CPU profiles of the others, or
-// empty.
-func startCluster(of, space, pekko, profiles string) (*cluster, error) {
+// empty. more are further arguments of the members.
+func startCluster(of, space, pekko, profiles string, more ...string) (*cluster, error) {
 	c := &cluster{of: of, space: space}
 	ports, err := freePorts(2 * clusterSize)
 	if err != nil {
@@ -75,6 +76,7 @@ func startCluster(of, space, pekko, profiles string) (*cluster, error) {
 	for i := range clusterSize {
 		args, err := memberCommand(of, i, ports, pekko, profiles)
 		if err == nil {
+			args = append(args, more...)
 			if space != "" {
 				args = append([]string{"ip", "netns", "exec", space}, args...)
 			}
@@ -89,7 +91,12 @@ func startCluster(of, space, pekko, profiles string) (*cluster, error) {
 		}
 	}
 	for i, p := range c.members {
-		if line, err := p.answer(startTimeout); err != nil || line != "ready" {
+		line, err := p.answer(startTimeout)
+		if n, at, ok := strings.Cut(line, "at="); ok && n == "hosts " { // a host may begin before it is ready
+			p.hosts = at
+			line, err = p.answer(startTimeout)
+		}
+		if err != nil || line != "ready" {
 			c.close()
 			return nil, fmt.Errorf("member %d of %s: %w: %q: %v", i, of, err, line, p.errors.String())
 		}

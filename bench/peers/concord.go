@@ -14,9 +14,12 @@ import (
 	actors "github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/singleton"
 )
 
 func newSystem() *actor.ActorSystem {
@@ -29,16 +32,10 @@ func newSystem() *actor.ActorSystem {
 func startConcord(index int, ports []int) (*member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	system := newSystem()
-	rc, err := node.Remote(node.Config{Port: ports[index]})
+	system, c, err := newConcord(index, ports)
 	if err != nil {
 		return nil, err
 	}
-	var hosts []string
-	for _, p := range ports[clusterSize:] {
-		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", p))
-	}
-	c := actors.New(system, node.Cluster("peers", automanaged.NewWithConfig(200*time.Millisecond, ports[clusterSize+index], hosts...), rc))
 	dd, err := distributeddata.New(system, distributeddata.Config{MinMembers: clusterSize})
 	if err != nil {
 		return nil, err
@@ -56,6 +53,50 @@ func startConcord(index int, ports []int) (*member, error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return &member{root: system.Root, target: dd.PID(), open: func(w work) requests { return concordRequests(dd, w) }}, nil
+}
+
+func newConcord(index int, ports []int) (*actor.ActorSystem, *actors.Cluster, error) {
+	system := newSystem()
+	rc, err := node.Remote(node.Config{Port: ports[index]})
+	if err != nil {
+		return nil, nil, err
+	}
+	var hosts []string
+	for _, p := range ports[clusterSize:] {
+		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", p))
+	}
+	provider := automanaged.NewWithConfig(200*time.Millisecond, ports[clusterSize+index], hosts...)
+	return system, actors.New(system, node.Cluster("peers", provider, rc)), nil
+}
+
+// startHost starts a member with a singleton, whose leases are files. It begins when all members are
+// there.
+func startHost(index int, ports []int, leases string, ttl time.Duration) (*member, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	system, c, err := newConcord(index, ports)
+	if err != nil {
+		return nil, err
+	}
+	store, err := file.Open(leases)
+	if err != nil {
+		return nil, err
+	}
+	session, err := coordination.Open(store, coordination.Config{TTL: ttl})
+	if err != nil {
+		return nil, err
+	}
+	_, err = singleton.New(system, session, singleton.Config{Name: "host", MinMembers: clusterSize}, func(coordination.Tenure) actor.Actor {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(*actor.Started); ok {
+				fmt.Printf("@ hosts at=%d\n", time.Now().UnixNano())
+			}
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &member{root: system.Root}, node.Start(ctx, c)
 }
 
 func concordRequests(dd *distributeddata.Replicator, w work) requests {

@@ -26,6 +26,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -33,7 +34,8 @@ import (
 type options struct {
 	systems  []string
 	works    []work
-	heaps    []work // measured once, at the end
+	heaps    []work     // measured once, after all rounds
+	losses   []takeOver // at the end
 	rounds   int
 	each     time.Duration // length of a measurement
 	warm     time.Duration // of each workload, before the first round
@@ -69,7 +71,7 @@ func runDriver(args []string) error {
 	systems := flags.String("of", "concord,bare,pekko", "the systems")
 	only := flags.String("case", "", "regular expression of the names of workloads, such as op=get/kind=counter")
 	rounds := flags.Int("rounds", 3, "measurements of each workload")
-	each := flags.Duration("each", 1500*time.Millisecond, "length of a measurement")
+	each := flags.Duration("each", time.Second, "length of a measurement")
 	warm := flags.Duration("warm", 1500*time.Millisecond, "length of each workload of Pekko before the first round; a fifth of it for the others")
 	quick := flags.Bool("quick", false, "one short round, to test this program: the figures mean nothing")
 	out := flags.String("out", "", "the file of the results; default: standard output")
@@ -106,7 +108,12 @@ func runDriver(args []string) error {
 			o.heaps = append(o.heaps, w)
 		}
 	}
-	if len(o.works)+len(o.heaps) == 0 {
+	for _, t := range takeOvers {
+		if pattern.MatchString(t.String()) && !*quick {
+			o.losses = append(o.losses, t)
+		}
+	}
+	if len(o.works)+len(o.heaps)+len(o.losses) == 0 {
 		return fmt.Errorf("-case: no workload matches %q", *only)
 	}
 	text, failed := o.measure(os.Stdout)
@@ -146,6 +153,9 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 				fmt.Fprintf(o.progress, "peers: NO NETWORK NAMESPACE for %s, it shares the loopback interface: %v\n", of, err)
 			}
 		}
+		if len(o.works)+len(o.heaps) == 0 {
+			continue
+		}
 		if err := b.start(of); err != nil {
 			return nil, err
 		}
@@ -163,6 +173,9 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 				}
 			}
 		}
+		if len(o.works) == 0 {
+			break
+		}
 		fmt.Fprintf(o.progress, "peers: round %d of %d ended after %v\n", round+1, o.rounds, time.Since(begin).Round(time.Second))
 	}
 	for _, w := range o.heaps {
@@ -173,11 +186,16 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 					b.fail(fmt.Errorf("%s, %v: %w", of, w, err))
 					continue
 				}
-				b.results[resultKey(of, w)] = &result{of: of, work: w, runs: []figure{f}}
+				b.results[resultKey(of, w)] = &result{of: of, name: w.String(), runs: []figure{f}}
 				fmt.Fprintf(o.progress, "%-10s %-75s %.0f B, %.0f B\n", of, w, f["heap-B/key"], f["reader-heap-B/key"])
 			}
 		}
 	}
+	for _, c := range b.clusters {
+		c.close()
+	}
+	clear(b.clusters)
+	b.takeOvers()
 	report(table, o.systems, o.works, b.results)
 	return b.lines(begin), errors.Join(b.failed...)
 }
@@ -239,7 +257,7 @@ func (b *bench) one(of string, w work, round int) {
 	if err == nil {
 		key := resultKey(of, w)
 		if b.results[key] == nil {
-			b.results[key] = &result{of: of, work: w}
+			b.results[key] = &result{of: of, name: w.String()}
 		}
 		b.results[key].runs = append(b.results[key].runs, f)
 		fmt.Fprintf(b.progress, "%d %-8s %-75s %9.0f/s %8.1f µs CPU, load %.1f, others %.1f\n",
@@ -260,6 +278,37 @@ func (b *bench) one(of string, w work, round int) {
 			delete(b.clusters, of)
 		}
 	}
+}
+
+// takeOvers measures them at all systems at the same time: most of the time they wait.
+func (b *bench) takeOvers() {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, of := range b.systems {
+		if of == "bare" {
+			continue
+		}
+		all.Go(func() {
+			for _, t := range b.losses {
+				r := &result{of: of, name: t.String()}
+				for range t.rounds(b.rounds) {
+					f, err := t.measure(of, b.spaces[of], b.pekko)
+					mu.Lock()
+					if err != nil {
+						b.fail(fmt.Errorf("%s, %v: %w", of, t, err))
+					} else {
+						r.runs = append(r.runs, f)
+						fmt.Fprintf(b.progress, "%-10s %-75v %.2f s\n", of, t, f["s-to-host"])
+					}
+					mu.Unlock()
+				}
+				mu.Lock()
+				b.results[of+"/"+r.name] = r
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
 }
 
 func (b *bench) fail(err error) {
@@ -291,9 +340,16 @@ func (b *bench) lines(begin time.Time) []byte {
 		}
 	}
 	fmt.Fprintf(&out, "\n# three processes each, on %s; %d rounds of %v\n", apart, b.rounds, b.each)
+	var names []string
 	for _, w := range slices.Concat(b.works, b.heaps) {
+		names = append(names, w.String())
+	}
+	for _, t := range b.losses {
+		names = append(names, t.String())
+	}
+	for _, name := range names {
 		for _, of := range b.systems {
-			if r := b.results[resultKey(of, w)]; r != nil {
+			if r := b.results[of+"/"+name]; r != nil && len(r.runs) > 0 {
 				fmt.Fprintln(&out, r.line())
 			}
 		}

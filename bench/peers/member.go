@@ -55,6 +55,8 @@ func runMember(args []string) error {
 	flags := flag.NewFlagSet("member", flag.ContinueOnError)
 	of := flags.String("of", "", "concord or bare")
 	index := flags.Int("index", 0, "the number of this member")
+	ttl := flags.Duration("ttl", 0, "of a singleton's lease, with -leases; 0: the default")
+	leases := flags.String("leases", "", "a directory of leases: run a singleton, which prints its start, and nothing else")
 	profile := flags.String("profile", "", "a file for a CPU profile of this process, from its start to its end")
 	ports := flags.String("ports", "", "six ports: of the members, and of their provider")
 	if err := flags.Parse(args); err != nil {
@@ -86,6 +88,9 @@ func runMember(args []string) error {
 		pprof.StopCPUProfile()
 		os.Exit(0) // also in the middle of a command
 	}()
+	if *leases != "" {
+		start = func(index int, ports []int) (*member, error) { return startHost(index, ports, *leases, *ttl) }
+	}
 	m, err := start(*index, p[:])
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestWork_IsReadAsItIsWritten(t *testing.T) {
 
 func TestResult_LineHasMedianAndSpread(t *testing.T) {
 	t.Parallel()
-	r := result{of: "bare", work: cases()[0]}
+	r := result{of: "bare", name: cases()[0].String()}
 	for _, rate := range []float64{300, 100, 200} {
 		r.runs = append(r.runs, figure{"ops/s": rate, "cpu-ns/op": 10 * rate})
 	}

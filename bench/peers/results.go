@@ -14,15 +14,15 @@ import (
 type figure map[string]float64
 
 // units are all units, in the order in which they are written.
-var units = []string{"ops/s", "cpu-ns/op", "p50-ns", "local-ops/s", "later-ms", "sent-B/op", "net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key"}
+var units = []string{"ops/s", "cpu-ns/op", "p50-ns", "local-ops/s", "later-ms", "sent-B/op", "net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key", "s-to-host"}
 
 // ranged are the units whose least and greatest values are written too.
-var ranged = []string{"ops/s", "cpu-ns/op", "load", "others-cpus"}
+var ranged = []string{"ops/s", "cpu-ns/op", "load", "others-cpus", "s-to-host"}
 
 // result is all runs of a work by one system.
 type result struct {
 	of   string
-	work work
+	name string // of the workload
 	runs []figure
 }
 
@@ -50,7 +50,7 @@ func (r *result) spread(unit string) (median, least, most float64, ok bool) {
 // their units. Values without a prefix are medians.
 func (r *result) line() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "BenchmarkPeers/of=%s/%s %d", r.of, r.work, len(r.runs))
+	fmt.Fprintf(&b, "BenchmarkPeers/of=%s/%s %d", r.of, r.name, len(r.runs))
 	for _, unit := range units {
 		median, least, most, ok := r.spread(unit)
 		if !ok {

@@ -34,6 +34,17 @@ func TestHeapRow_ComparesTheLargerHeap(t *testing.T) {
 	require.Contains(t, h.line(nil), "not measured")
 }
 
+func TestTakeOverRow_ComparesTheLongest(t *testing.T) {
+	t.Parallel()
+	at := func(longest float64) map[string]point {
+		m := map[string]float64{"s-to-host": 3.5, "min-s-to-host": 3, "max-s-to-host": longest}
+		return map[string]point{"BenchmarkPeers/of=concord/op=takeover/seconds=3": {metrics: m}}
+	}
+	require.Equal(t, "| timeout of 3 s | 3.5 s (3.0 to 4.0) | – | ≤ 4.0 s | met |\n", takeOverRows[0].line(at(4.03)))
+	require.Contains(t, takeOverRows[0].line(at(4.04)), "**missed**")
+	require.Contains(t, takeOverRows[0].line(nil), "not measured")
+}
+
 func TestMergesTable_HasBothSides(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "merges.txt")

@@ -19,6 +19,7 @@ import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.actor.ExtendedActorSystem;
+import org.apache.pekko.actor.PoisonPill;
 import org.apache.pekko.actor.Props;
 import org.apache.pekko.cluster.Cluster;
 import org.apache.pekko.cluster.MemberStatus;
@@ -33,12 +34,16 @@ import org.apache.pekko.cluster.ddata.PNCounterKey;
 import org.apache.pekko.cluster.ddata.ReplicatedData;
 import org.apache.pekko.cluster.ddata.Replicator;
 import org.apache.pekko.cluster.ddata.SelfUniqueAddress;
+import org.apache.pekko.cluster.singleton.ClusterSingletonManager;
+import org.apache.pekko.cluster.singleton.ClusterSingletonManagerSettings;
 import org.apache.pekko.pattern.Patterns;
 
 /**
  * One process of a cluster of Pekko with Distributed Data. It reads the same commands as the members
  * of bench/peers, from its standard input, and prints the same answers. Arguments: the number of
- * this member, and the ports of all. Pekko's settings are its defaults.
+ * this member, and the ports of all. Pekko's settings are its defaults. With two more, "singleton"
+ * and stable-after of the split brain resolver in seconds or 0 for its default, it runs a singleton,
+ * which prints its start, and nothing else.
  */
 public final class Member {
   static final int MEMBERS = 3;
@@ -60,7 +65,7 @@ public final class Member {
   }
 
   public static void main(String[] args) throws Exception {
-    String seeds = String.join(",", Arrays.stream(args).skip(1).map(p -> "\"pekko://peers@127.0.0.1:" + p + "\"").toList());
+    String seeds = String.join(",", Arrays.stream(args).skip(1).limit(MEMBERS).map(p -> "\"pekko://peers@127.0.0.1:" + p + "\"").toList());
     Config config =
         ConfigFactory.parseString(
                 "pekko.actor.provider = cluster\n"
@@ -69,7 +74,8 @@ public final class Member {
                     + args[1 + Integer.parseInt(args[0])]
                     + "\npekko.cluster.seed-nodes = ["
                     + seeds
-                    + "]\npekko.loglevel = WARNING\npekko.log-dead-letters = off\n")
+                    + "]\npekko.loglevel = WARNING\npekko.log-dead-letters = off\n"
+                    + (args.length > 1 + MEMBERS ? resolver(args[2 + MEMBERS]) : ""))
             .withFallback(ConfigFactory.load());
     LinkedBlockingQueue<String> commands = new LinkedBlockingQueue<>();
     Thread reader =
@@ -85,9 +91,17 @@ public final class Member {
               Runtime.getRuntime().halt(0); // also in the middle of a command
             });
     reader.start();
-    Member member = new Member(ActorSystem.create("peers", config));
-    member.awaitMembers();
+    ActorSystem system = ActorSystem.create("peers", config);
+    awaitMembers(system);
     System.out.println("@ ready");
+    if (args.length > 1 + MEMBERS) {
+      system.actorOf(
+          ClusterSingletonManager.props(
+              Props.create(Host.class), PoisonPill.getInstance(), ClusterSingletonManagerSettings.create(system)),
+          "singleton");
+      return;
+    }
+    Member member = new Member(system);
     while (true) {
       String answer;
       try {
@@ -99,7 +113,25 @@ public final class Member {
     }
   }
 
-  void awaitMembers() throws InterruptedException {
+  static String resolver(String seconds) {
+    return "pekko.cluster.downing-provider-class = \"org.apache.pekko.cluster.sbr.SplitBrainResolverProvider\"\n"
+        + (seconds.equals("0") ? "" : "pekko.cluster.split-brain-resolver.stable-after = " + seconds + "s\n");
+  }
+
+  /** The singleton. */
+  static final class Host extends AbstractActor {
+    @Override
+    public void preStart() {
+      System.out.println("@ hosts at=" + unixNanos());
+    }
+
+    @Override
+    public Receive createReceive() {
+      return receiveBuilder().build();
+    }
+  }
+
+  static void awaitMembers(ActorSystem system) throws InterruptedException {
     Cluster cluster = Cluster.get(system);
     while (StreamSupport.stream(cluster.state().getMembers().spliterator(), false)
             .filter(m -> m.status().equals(MemberStatus.up()))
