@@ -23,6 +23,7 @@ const (
 	clusterSize  = 3
 	startTimeout = 2 * time.Minute
 	awaitTimeout = 30 * time.Second
+	runTimeout   = 4 * time.Minute // of a command, beyond the length of the measurement
 	endTimeout   = 5 * time.Second
 )
 
@@ -238,7 +239,7 @@ func (c *cluster) run(w work, n int, d time.Duration) (figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.members[0].ask(fmt.Sprintf("run n=%d ms=%d %s", n, d.Milliseconds(), w.arguments()), d+3*awaitTimeout)
+	done, err := c.members[0].ask(fmt.Sprintf("run n=%d ms=%d %s", n, d.Milliseconds(), w.arguments()), d+runTimeout)
 	if err != nil {
 		return nil, err
 	}

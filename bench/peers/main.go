@@ -104,6 +104,9 @@ func runDriver(args []string) error {
 		}
 	}
 	for _, w := range heaps() {
+		if *quick {
+			w.keys = 500
+		}
 		if pattern.MatchString(w.String()) {
 			o.heaps = append(o.heaps, w)
 		}

@@ -383,8 +383,8 @@ public final class Member {
         load.ended.await(ms, TimeUnit.MILLISECONDS);
         load.stop = true;
       }
-      if (!load.ended.await(2 * LIMIT.toSeconds(), TimeUnit.SECONDS)) {
-        throw new IllegalStateException("callers have not ended after " + LIMIT.multipliedBy(2));
+      if (!load.ended.await(6 * LIMIT.toSeconds(), TimeUnit.SECONDS)) {
+        throw new IllegalStateException("callers have not ended after " + LIMIT.multipliedBy(6));
       }
     }
     long took = System.nanoTime() - begin;
