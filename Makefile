@@ -12,7 +12,7 @@ MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding bench-hostile docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers pekko bench-pekko laws soak soak-disk versions bench-durable bench-sharding bench-hostile docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -148,20 +148,32 @@ slopes: ## how cost grows with the calls that wait, the keys of a transaction an
 	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench Subscribed -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
 	$(GO) run ./bench/plot
 
-bench-peers: ## the same work for Concord and for bare Proto.Actor, in turn, ROUNDS (default 5) times: about fifteen minutes
-	$(GO) test -c -o $(BIN)/peers.test ./bench/loopback
-	set -o pipefail; for i in $$(seq $(or $(ROUNDS),5)); do for of in concord bare; do \
-		$(BIN)/peers.test -test.run '^$$' -test.bench "Peers/of=$$of" -test.benchtime $(or $(BENCHTIME),1s) || exit 1; \
-	done; done | tee /dev/stderr | grep ^Bench >$(RESULTS)/peers.txt
-
-bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
+pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, and Maven; installs them with apt if this is root
+	@need="$$(command -v javac >/dev/null || echo default-jdk-headless) $$(command -v mvn >/dev/null || echo maven)"; \
+	test "$$need" = ' ' || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null; } || { \
+		echo "pekko: NOT MEASURED: install what Debian calls $$need, or run this as root on a Debian" >&2; exit 3; }; \
+	test "$$need" = ' ' || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need; }
 	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath
-	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
-		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=$(or $(SIZE),100) bench.ORSetMerge
-	$(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=$(or $(SIZE),100)$$' -benchmem -count 5
-	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
-		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=5 bench.Vectors
-	$(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5
+
+bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pekko, three processes each, in ROUNDS (default 3) rounds; writes docs/pictures and docs/performance.md; ten to fifteen minutes
+	$(GO) build -o $(BIN)/peers ./bench/peers
+	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
+
+comma := ,
+SIZE ?= 10,100,1000
+JMH = java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main -f 1 -wi 4 -w 1s -i 5 -r 1s -rf csv -rff $(BIN)/jmh.csv
+# Names and units as those of Go's benchmarks: for each line of JMH, its case, size, time and error.
+KEEP_JMH = sed -nE 's/^"bench\.(\w+)\.(\w+)","avgt",1,([0-9]+),([0-9.]+),([0-9.NaN]+),"ns\/op",([0-9]+)\r?$$/BenchmarkPekko_\1\/\2\/elems=\6 \3 \4 ns\/op \5 error-ns\/op/p' $(BIN)/jmh.csv \
+	| sed 's/Vectors\(.*\)elems/VersionVector\1replicas/' >>$(RESULTS)/merges.txt
+bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; writes docs/performance.md; about seven minutes; SIZE=20 for another number of elements
+	@mkdir -p $(BIN); { echo "# $$(date -u '+%-d %B %Y'), load $$(cut -d' ' -f1 /proc/loadavg) before"; \
+		echo "# Pekko $$(grep -oE 'distributed-data_[0-9.]+-[0-9.]+[0-9]' bench/pekko/target/classpath | sed 's/.*-//'), JMH, $$(java -version 2>&1 | head -1); $$($(GO) env GOVERSION)"; } >$(RESULTS)/merges.txt
+	$(JMH) -p size=$(SIZE) bench.ORSetMerge && $(KEEP_JMH)
+	set -o pipefail; $(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=($(subst $(comma),|,$(SIZE)))$$' -benchmem -count 5 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/merges.txt
+	$(JMH) -p size=5 bench.Vectors && $(KEEP_JMH)
+	set -o pipefail; $(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/merges.txt
+	echo "# load $$(cut -d' ' -f1 /proc/loadavg) after" >>$(RESULTS)/merges.txt
+	$(GO) run ./bench/plot
 
 laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 8 steps; hours
 	$(GO) test ./crdt ./examples/customcrdt -run Laws -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)

@@ -132,3 +132,5 @@ func inTurn(b *testing.B, pause time.Duration, one, other func()) (ones, others 
 func report(b *testing.B, took []time.Duration, what string) {
 	b.ReportMetric(float64(percentile(took, 50).Nanoseconds()), "ns-p50-"+what)
 }
+
+func increment(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -12,24 +13,29 @@ const (
 	left, right, top, bottom = 70, 270, 40, 50
 )
 
-// draw returns the picture as SVG. The label of each line includes its slope.
+var errNoResults = errors.New("no results")
+
+// draw returns the picture as SVG. The label of each line includes its slope. A point with a spread
+// has a vertical line from its least to its greatest value.
 func (p plot) draw() (string, error) {
 	var lines []line
 	x, y := newRange(), newRange()
 	for _, s := range p.series {
-		xs, ys, err := s.points(p.x)
+		l, err := s.line(p.x)
 		if err != nil {
 			return "", err
 		}
-		if len(xs) < 2 {
+		if len(l.xs) < 2 {
 			continue
 		}
-		x.take(xs)
-		y.take(ys)
-		lines = append(lines, line{s.label, xs, ys})
+		x.take(l.xs)
+		y.take(l.ys)
+		y.take(l.lows)
+		y.take(l.highs)
+		lines = append(lines, l)
 	}
 	if len(lines) == 0 {
-		return "", fmt.Errorf("%s: no results", p.file)
+		return "", fmt.Errorf("%s: %w", p.file, errNoResults)
 	}
 	x.round()
 	y.round()
@@ -84,8 +90,9 @@ func (s *span) round() {
 func (s *span) part(n float64) float64 { return (math.Log10(n) - s.low) / (s.high - s.low) }
 
 type line struct {
-	label  string
-	xs, ys []float64
+	label       string
+	xs, ys      []float64
+	lows, highs []float64 // empty, or the spreads of all points
 }
 
 var colors = []string{"#9ecae1", "#08519c", "#fdae6b", "#a63603"}
@@ -97,6 +104,11 @@ func (l line) draw(b *strings.Builder, i int, at func(x, y float64) (float64, fl
 		x, y := at(l.xs[j], l.ys[j])
 		fmt.Fprintf(&path, "%.1f,%.1f ", x, y)
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x, y, color)
+		if len(l.lows) == len(l.xs) {
+			_, low := at(l.xs[j], l.lows[j])
+			_, high := at(l.xs[j], l.highs[j])
+			fmt.Fprintf(b, `<path d="M%.1f %.1f V%.1f" stroke="%s"/>`+"\n", x, low, high, color)
+		}
 	}
 	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.TrimSpace(path.String()), color)
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s: slope %.2f</text>`+"\n",

@@ -1,12 +1,15 @@
-// Plot draws benchmark results as SVG with logarithmic axes. Run it with go run ./bench/plot from
-// the root of the module. It reads bench/results and writes docs/pictures.
+// Plot draws benchmark results as SVG with logarithmic axes, and writes the tables of
+// make bench-peers and make bench-pekko into docs/performance.md. Run it with go run ./bench/plot from the root of the module.
+// It reads bench/results and writes docs/pictures.
 package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,30 +59,55 @@ func (p point) dimension(x string) (float64, bool) {
 	return 0, false
 }
 
-// points returns x and y of the lines whose names contain what.
-func (s series) points(x string) (xs, ys []float64, err error) {
+// line returns the points of the lines whose names contain every word of what. A name ends with a
+// slash for this.
+func (s series) line(x string) (l line, err error) {
+	l.label = s.label
 	all, err := read(filepath.Join("bench/results", s.file))
 	for _, p := range all {
 		n, ok := p.dimension(x)
-		if y, has := p.metrics[s.unit]; ok && has && y > 0 && strings.Contains(p.name, s.what) {
-			if s.total {
-				y *= n
-			}
-			xs, ys = append(xs, n), append(ys, y)
+		y, has := p.metrics[s.unit]
+		if !ok || !has || y <= 0 || !containsAll(p.name+"/", strings.Fields(s.what)) {
+			continue
+		}
+		if s.total {
+			y *= n
+		}
+		l.xs, l.ys = append(l.xs, n), append(l.ys, y)
+		if low := p.metrics["min-"+s.unit]; low > 0 {
+			l.lows, l.highs = append(l.lows, low), append(l.highs, p.metrics["max-"+s.unit])
 		}
 	}
-	return xs, ys, err
+	return l, err
+}
+
+func containsAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
 }
 
 func main() {
-	for _, p := range plots {
+	for _, p := range slices.Concat(plots, peersPlots) {
 		svg, err := p.draw()
+		if errors.Is(err, errNoResults) && p.optional {
+			fmt.Fprintln(os.Stderr, "plot:", err)
+			continue // make bench-peers has not been run for this picture
+		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join("docs/pictures", p.file+".svg"), []byte(svg), 0o644) //nolint:gosec // readable by all
 		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "plot:", err)
-			os.Exit(1)
-		}
+		exitOn(err)
+	}
+	exitOn(writePage())
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "plot:", err)
+		os.Exit(1)
 	}
 }

@@ -6,9 +6,11 @@ type plot struct {
 	x, xTitle   string // the dimension in the names of benchmarks
 	yTitle      string
 	series      []series
+	optional    bool // of make bench-peers: the file of results may not have it yet
 }
 
-// series is one line of a plot: a metric of the lines in a results file whose names contain what.
+// series is one line of a plot: a metric of the lines in a results file whose names contain all
+// words of what.
 type series struct {
 	label string
 	file  string

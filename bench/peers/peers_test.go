@@ -1,0 +1,145 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain runs a member if a test has started this process as one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "member" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestWork_IsReadAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, w := range slices.Concat(cases(), heaps()) {
+		read, err := parseWork(w.arguments())
+		require.NoError(t, err)
+		require.Equal(t, w, read)
+		require.False(t, names[w.String()], "%v is measured twice", w)
+		names[w.String()] = true
+	}
+	for _, bad := range []string{
+		"", "op=get", "op=get kind=list elems=0 keys=1 size=0 callers=1", "op=get kind=counter elems=0 keys=0 size=0 callers=1",
+		"op=get kind=set elems=0 keys=1 size=10 callers=1", "op=get kind=register elems=0 keys=1 size=9 callers=1",
+	} {
+		_, err := parseWork(bad)
+		require.ErrorContains(t, err, "work ", bad)
+	}
+}
+
+func TestResult_LineHasMedianAndSpread(t *testing.T) {
+	t.Parallel()
+	r := result{of: "bare", name: cases()[0].String()}
+	for _, rate := range []float64{300, 100, 200} {
+		r.runs = append(r.runs, figure{"ops/s": rate, "cpu-ns/op": 10 * rate})
+	}
+	require.Equal(t, "BenchmarkPeers/of=bare/op=get/kind=counter/elems=0/keys=1/size=0/callers=1 3"+
+		" 200 ops/s 100 min-ops/s 300 max-ops/s 2000 cpu-ns/op 1000 min-cpu-ns/op 3000 max-cpu-ns/op", r.line())
+	r.runs = r.runs[:2]
+	median, _, _, ok := r.spread("ops/s")
+	require.True(t, ok)
+	require.InDelta(t, 200, median, 0)
+	_, _, _, ok = r.spread("p50-ns")
+	require.False(t, ok, "nothing is said about what was not measured")
+}
+
+func TestNumbered_BeginsWithItsNumber(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{digits, 11, 2345} {
+		text := numbered(1234567, size)
+		require.Len(t, text, size)
+		require.Equal(t, 1234567, numberOf(text))
+	}
+	require.Zero(t, numberOf(""))
+}
+
+func TestBare_ReadsWhatItWrites(t *testing.T) {
+	t.Parallel()
+	n, kind, key, payload := decodeBare(encodeBare(1<<40, 's', "key", "element"))
+	require.Equal(t, []any{uint64(1 << 40), byte('s'), "key", "element"}, []any{n, kind, key, payload})
+}
+
+// TestDriver_MeasuresProcesses runs one short round of a few workloads on real processes, and reads
+// its lines.
+func TestDriver_MeasuresProcesses(t *testing.T) {
+	t.Parallel()
+	o := options{systems: []string{"concord", "bare"}, rounds: 1, each: 10 * time.Millisecond, updates: 200, shared: true, progress: io.Discard}
+	o.works = []work{
+		{get, "counter", 0, 1, 0, 1},
+		{majority, "register", 0, 2, 100, 4},
+		{spread, "set", 10, 3, digits, 0},
+		{spread, "counter", 0, 7, 0, 4},
+		{directUpdate, "counter", 0, 1, 0, 2},
+	}
+	o.heaps = []work{{all, "register", 0, 300, 100, 4}}
+	var table strings.Builder
+	text, err := o.measure(&table)
+	require.NoError(t, err)
+	for _, w := range o.works {
+		for _, of := range o.systems {
+			name := fmt.Sprintf("BenchmarkPeers/of=%s/%v 1 ", of, w)
+			require.Equal(t, applies(of, w), strings.Contains(string(text), name), name)
+		}
+	}
+	require.Contains(t, string(text), "BenchmarkPeers/of=concord/op=all/kind=register/elems=0/keys=300/size=100/callers=4 1 ")
+	require.NotContains(t, string(text), "of=bare/op=all")
+	require.Contains(t, string(text), "the shared loopback interface")
+	require.NotContains(t, string(text), " 0 ops/s")
+	require.Equal(t, len(o.works)+1, strings.Count(table.String(), "\n"))
+}
+
+// TestDriver_ReportsAMemberThatEnds checks that a failure names the workload, that the cluster is
+// started anew, and that the driver ends.
+func TestDriver_ReportsAMemberThatEnds(t *testing.T) {
+	t.Parallel()
+	o := options{systems: []string{"bare"}, rounds: 1, each: 10 * time.Millisecond, progress: io.Discard, works: cases()[:1]}
+	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{}, restarts: map[string]int{}, results: map[string]*result{}}
+	defer b.close()
+	require.NoError(t, b.start("bare"))
+	require.NoError(t, b.clusters["bare"].members[0].cmd.Process.Kill())
+	b.one("bare", o.works[0], 0)
+	require.Len(t, b.failed, 1)
+	require.ErrorContains(t, b.failed[0], "bare, op=get/kind=counter/elems=0/keys=1/size=0/callers=1, round 1")
+	b.one("bare", o.works[0], 1)
+	require.Len(t, b.failed, 1, "the cluster that was started anew works")
+	require.Len(t, b.results, 1)
+}
+
+func TestStartCluster_NamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	_, err := startCluster("pekko", "", filepath.Join(t.TempDir(), "target"), "")
+	require.ErrorContains(t, err, "the driver of Pekko is not built, see make bench-peers")
+	_, err = startCluster("bare", "no-such-namespace", "", "")
+	require.ErrorContains(t, err, "member 0 of bare")
+}
+
+func TestRunDriver_RejectsArguments(t *testing.T) {
+	t.Parallel()
+	for text, args := range map[string][]string{
+		`no system "akka"`:        {"-of", "akka"},
+		"no workload matches":     {"-case", "op=none"},
+		"-rounds (0)":             {"-rounds", "0"},
+		"error parsing regexp":    {"-case", "("},
+		"no member 3":             {"member", "-of", "bare", "-index", "3", "-ports", "1,2,3,4,5,6"},
+		`ports "1,2"`:             {"member", "-of", "bare", "-ports", "1,2"},
+		"no member 0 of \"none\"": {"member", "-of", "none", "-ports", "1,2,3,4,5,6"},
+	} {
+		require.ErrorContains(t, run(args), text)
+	}
+}
