@@ -239,6 +239,7 @@ func unfit(r rune) bool {
 
 func (c Config) controlName() string     { return "concord-sharding-" + c.Type }
 func (c Config) doorName() string        { return "concord-region-" + c.Type }
+func (c Config) inletName() string       { return "concord-inlet-" + c.Type }
 func (c Config) coordinatorName() string { return "shard-coordinator-" + c.Type }
 
 // settings returns, as text, the settings on which all members of the type must agree.

@@ -16,8 +16,11 @@ import (
 // place holds one shard on this member while it is active here. The messages of this process enter
 // it in the goroutine of the sender. User code never runs under its mutex.
 type place struct {
-	life *life
-	n    int
+	life   *life
+	n      int
+	line   *core.Line
+	intake *core.Intake
+	link   *link // last used by ship
 
 	mu     sync.Mutex
 	door   bool // messages of this process may enter directly
@@ -94,6 +97,34 @@ func (p *place) tell(b core.Body) bool {
 	return true
 }
 
+// ship sends a message to the member that hosts the shard. It returns false if the shard is here or
+// its host is not known, if earlier messages have not been sent, or if the message cannot be sent:
+// then the message takes another path.
+func (p *place) ship(id string, value any) (sent bool) {
+	if !p.line.Open() {
+		return false
+	}
+	v := p.life.view.Load()
+	err := pack(id, value, v.Self.Address, func(m *packet) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.behind > 0 {
+			return
+		}
+		t, ok := p.line.Next(len(m.payload))
+		if !ok {
+			return
+		}
+		m.shard, m.token, m.number = p.n, t.Token, t.Number
+		if p.link == nil || p.link.to != t.To || !p.link.parcel(m, t.Ask) {
+			p.link = p.life.link(t.To)
+			p.link.parcel(m, t.Ask)
+		}
+		sent = true
+	})
+	return sent && err == nil
+}
+
 // push passes a message to an entity that is running, the usual case, and reports whether it did.
 // The caller must hold the mutex.
 func (p *place) push(b core.Body) bool {
@@ -121,12 +152,18 @@ func (p *place) deliver(token uint64, b core.Body, own bool) {
 	if own {
 		p.behind--
 	}
-	if p.slot == nil || p.token != token || p.strange(b.ID) {
+	p.hand(token, b)
+	p.unlock()
+}
+
+// hand passes a message to its entity. The caller must hold the mutex.
+func (p *place) hand(token uint64, b core.Body) {
+	switch {
+	case p.slot == nil || p.token != token || p.strange(b.ID):
 		p.after.rejected = append(p.after.rejected, b)
-	} else if !p.push(b) {
+	case !p.push(b):
 		p.step(core.Take{Body: b})
 	}
-	p.unlock()
 }
 
 // open begins a tenure in which at most limit entities may run; 0 means any number.

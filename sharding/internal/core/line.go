@@ -1,6 +1,9 @@
 package core
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Line is the path of the messages of this process to a shard that another member hosts. A sender
 // may take it without a step of the Region. Its methods may be called by any goroutine.
@@ -8,6 +11,8 @@ import "sync"
 // Invariant: the numbers of one tenure rise by one, and Flush reports the last of them, whichever
 // way the messages go.
 type Line struct {
+	isOpen atomic.Bool // token != 0
+
 	mu     sync.Mutex
 	host   Member
 	token  uint64 // tenure under which Next sends; 0: none
@@ -43,6 +48,9 @@ func (l *Line) Next(size int) (t Ticket, ok bool) {
 	return t, true
 }
 
+// Open reports whether Next may return a ticket.
+func (l *Line) Open() bool { return l.isOpen.Load() }
+
 // Sent must be called for each Data of the Region when it has been sent.
 func (l *Line) Sent() {
 	l.mu.Lock()
@@ -71,12 +79,15 @@ func (l *Line) open(host Member, token uint64, f *flow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.host, l.token, l.flow = host, token, f
+	l.isOpen.Store(true)
 }
 
-func (l *Line) shut() {
+// Shut prevents Next from returning tickets until the Region learns of another tenure.
+func (l *Line) Shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.token, l.flow = 0, nil
+	l.isOpen.Store(false)
 }
 
 // last returns the number of the last message sent under a tenure.

@@ -59,7 +59,7 @@ func (s *shard) onActive(from Member, token uint64) {
 		return
 	}
 	s.host, s.to, s.peer = from, token, nil
-	s.line.shut()
+	s.line.Shut()
 	if from != s.r.self {
 		s.peer = s.r.peer(from)
 		s.line.open(from, token, &s.peer.flow)
@@ -82,7 +82,7 @@ func (s *shard) forget(token uint64) {
 	s.floor = max(s.floor, token)
 	if s.to <= token {
 		s.to = 0
-		s.line.shut()
+		s.line.Shut()
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *shard) forget(token uint64) {
 func (s *shard) unseen() {
 	if s.to != 0 && s.host != s.r.self && !s.r.sees(s.host) {
 		s.to = 0
-		s.line.shut()
+		s.line.Shut()
 	}
 }
 
