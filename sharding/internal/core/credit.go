@@ -26,7 +26,7 @@ type flow struct {
 	marked      uint64 // sent, when the peer was last asked to confirm it
 }
 
-// spend counts a message that is sent. After each quarter of the credit, ask is what the peer must
+// spend counts a message that is sent. After each eighth of the credit, ask is what the peer must
 // be asked to confirm. If the credit is used up and the message need not be sent, it returns false.
 func (f *flow) spend(size int, must bool) (ask uint64, ok bool) {
 	f.mu.Lock()
@@ -35,7 +35,7 @@ func (f *flow) spend(size int, must bool) (ask uint64, ok bool) {
 		return 0, false
 	}
 	f.sent += uint64(size) + perMessage //nolint:gosec // positive
-	if f.sent-f.marked >= f.credit/4 {
+	if f.sent-f.marked >= f.credit/8 {
 		f.marked = f.sent
 		ask = f.sent
 	}
@@ -94,7 +94,7 @@ func (s *shard) blocked() bool {
 	return true
 }
 
-// spend sends a message to the host, and asks it to confirm after each quarter of the credit.
+// spend sends a message to the host, and asks it to confirm after each eighth of the credit.
 func (s *shard) spend(d Data) {
 	ask, _ := s.peer.flow.spend(d.Body.Size, true)
 	s.r.tell(s.host, d)
