@@ -30,7 +30,6 @@ type place struct {
 	token  uint64
 	tenure *coordination.Grant
 	slot   *core.Slot // nil: no tenure
-	cells  map[string]*cell
 	keeper *actor.PID
 	closes bool      // the entities were asked to stop
 	alone  bool      // the place itself must release the lease
@@ -73,10 +72,20 @@ func (p *place) cellOf(self, keeper *actor.PID) *cell {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.cells[name[:at]]; c != nil && c.name() == name {
+	if c := p.cell(name[:at]); c != nil && c.name() == name {
 		return c
 	}
 	return nil
+}
+
+// cell returns the cell of an incarnation that has not terminated, or nil. The caller must hold the
+// mutex.
+func (p *place) cell(id string) *cell {
+	if p.slot == nil {
+		return nil
+	}
+	c, _ := p.slot.Cell(id).(*cell)
+	return c
 }
 
 // tell accepts a message of this process and returns true. If it returns false, the message must
@@ -132,10 +141,11 @@ func (p *place) push(b core.Body) bool {
 	if p.life.cfg.Idle > 0 {
 		now = p.life.clock.Now()
 	}
-	if _, ok := p.slot.Direct(now, b.ID); !ok {
+	c, ok := p.slot.Direct(now, b.ID)
+	if !ok {
 		return false
 	}
-	p.cells[b.ID].box.post(post{message: b.Value, size: b.Size, from: slot})
+	c.(*cell).box.post(post{message: b.Value, size: b.Size, from: slot})
 	return true
 }
 
@@ -171,7 +181,7 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	p.mu.Lock()
 	defer p.unlock()
 	p.token, p.tenure, p.keeper = token, tenure, keeper
-	p.slot, p.cells = core.NewSlot(p.life.cfg.slot(limit)), map[string]*cell{}
+	p.slot = core.NewSlot(p.life.cfg.slot(limit))
 	p.door, p.closes, p.alone, p.armed = true, false, false, time.Time{}
 	if p.life.cfg.Remember {
 		p.memory = &memory{place: p, token: token, tenure: tenure.Context(), check: tenure.Check}
@@ -216,7 +226,7 @@ func (p *place) limit(n int) {
 
 func (p *place) passivate(c *cell, forget bool) {
 	p.mu.Lock()
-	if p.slot != nil && p.cells[c.id] == c {
+	if p.cell(c.id) == c {
 		p.step(core.Passivate{ID: c.id, Run: c.run, Forget: forget})
 	}
 	p.unlock()
@@ -230,8 +240,7 @@ func (p *place) terminated(c *cell) {
 	if c.box.failed {
 		p.life.counts.failed.Add(1)
 	}
-	if p.slot != nil && p.cells[c.id] == c {
-		delete(p.cells, c.id)
+	if p.cell(c.id) == c {
 		p.step(core.Terminated{ID: c.id, Run: c.run, Left: left, Failed: c.box.failed, Worked: c.box.worked})
 	} else {
 		p.after.rejected = append(p.after.rejected, left...)
@@ -259,20 +268,20 @@ func (p *place) step(ev core.SlotEvent) {
 func (p *place) carryOut(e core.SlotEffect) {
 	switch e := e.(type) {
 	case core.Push:
-		p.cells[e.ID].box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
+		p.cell(e.ID).box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
 	case core.Spawn:
 		p.life.counts.started.Add(1)
 		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.tenure}
 		c.box.cell = c
-		p.cells[e.ID] = c
+		p.slot.Attach(e.ID, c)
 		p.after.spawns = append(p.after.spawns, c)
 	case core.End:
 		if !p.closes {
 			p.life.counts.passivated.Add(1)
 		}
-		p.cells[e.ID].box.post(post{from: stop})
+		p.cell(e.ID).box.post(post{from: stop})
 	case core.Slay:
-		p.cells[e.ID].box.halt()
+		p.cell(e.ID).box.halt()
 	case core.Reject:
 		p.after.rejected = append(p.after.rejected, e.Body)
 	case core.Remember:
@@ -289,7 +298,7 @@ func (p *place) unlock() {
 	do, keeper, token, grant, alone := p.after, p.keeper, p.token, p.tenure, p.alone
 	p.after = after{}
 	if do.ended {
-		p.slot, p.cells, p.tenure, p.keeper = nil, nil, nil, nil
+		p.slot, p.tenure, p.keeper = nil, nil, nil
 	}
 	p.mu.Unlock()
 	root := p.life.system.Root
