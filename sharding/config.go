@@ -89,7 +89,7 @@ type Config struct {
 	// better balance. Default 10s.
 	StableAfter time.Duration `yaml:"stable-after"`
 	// Buffer is how many messages this member holds while it does not know a host for their shards,
-	// or while the host has 1 MiB that it has not taken; one shard may use an eighth of it. Further
+	// or while the host has 2 MiB that it has not taken; one shard may use an eighth of it. Further
 	// messages are rejected: they become dead letters and are counted. Default 100,000, at most
 	// 10,000,000.
 	Buffer int `yaml:"buffer"`
@@ -240,6 +240,7 @@ func unfit(r rune) bool {
 
 func (c Config) controlName() string     { return "concord-sharding-" + c.Type }
 func (c Config) doorName() string        { return "concord-region-" + c.Type }
+func (c Config) inletName() string       { return "concord-inlet-" + c.Type }
 func (c Config) coordinatorName() string { return "shard-coordinator-" + c.Type }
 
 // settings returns, as text, the settings on which all members of the type must agree.
@@ -275,7 +276,7 @@ const (
 	resendAfter  = time.Second
 	resendAtMost = 10 * time.Second
 	rememberLast = 1024
-	credit       = 1 << 20
+	credit       = 2 << 20
 )
 
 func (c Config) core() core.Config {

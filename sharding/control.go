@@ -2,6 +2,7 @@ package sharding
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,17 +35,14 @@ type control struct {
 
 	surveys map[uint64]*survey // in progress, by number
 
-	outgoing []*outgoing // by member; if not empty, a dispatch is in the mailbox
-
 	leaving *actor.PID // waits until no shard is left on this member
 	quit    bool       // stop without waiting for entities
 }
 
 // Messages for the control actor.
 type (
-	begun    struct{} // the member is up
-	dispatch struct{} // post the collected parcels
-	sent     struct { // a message of this process
+	begun struct{} // the member is up
+	sent  struct { // a message of this process
 		shard int
 		body  core.Body
 	}
@@ -69,9 +67,6 @@ type (
 func (*ended) IgnoreDeadLetterLogging() {}
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
-func (*dispatch) IgnoreDeadLetterLogging() {}
-
-// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*heard) IgnoreDeadLetterLogging() {}
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
@@ -88,6 +83,9 @@ func newControl(l *life) *control {
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
 		Core: c.region, Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
 	})
+	for n, p := range l.places {
+		p.line, p.intake = c.region.Line(n), c.region.Intake(n)
+	}
 	return c
 }
 
@@ -116,8 +114,15 @@ func (c *control) Receive(ctx actor.Context) {
 		c.step(ctx, core.Handled(*m))
 	case *envelope:
 		c.onEnvelope(ctx, m)
-	case *dispatch:
-		c.dispatch()
+	case *arrival:
+		c.stir = c.stir || m.Data.Delivery == 0 // the shard waits for it to stop
+		c.step(ctx, core.Arrived(*m))
+	case *arrived:
+		c.step(ctx, core.Received{From: m.From, Message: m.Data})
+	case *confirmed:
+		for _, n := range m.numbers {
+			c.step(ctx, core.Received{From: m.from, Message: core.Confirm{Shard: m.shard, Number: n}})
+		}
 	case *survey:
 		c.ask(m)
 	case *surveyed:
@@ -210,6 +215,7 @@ func (c *control) send(ctx actor.Context, m *sent) {
 
 func (c *control) onView(ctx actor.Context, v *membership.View) {
 	c.view, c.self = v, member(v.Self)
+	c.life.view.Store(v)
 	if v.Removed {
 		c.giveUp(ctx)
 		return
@@ -223,19 +229,27 @@ func (c *control) onView(ctx actor.Context, v *membership.View) {
 // that have introduced themselves.
 func (c *control) look(ctx actor.Context) {
 	v := core.View{Self: c.self}
+	admit := &admission{c.view, map[string]core.Member{}}
 	for _, m := range c.view.Members {
 		if m.Incarnation != 0 && (m.ID == c.view.Self.ID || m.HasRole(c.life.cfg.Role) || c.peers.heard(m)) {
 			v.Members = append(v.Members, member(m))
+			if !c.peers.differs(m) {
+				admit.members[m.ID] = member(m)
+			}
 		}
 	}
-	if !c.quit {
-		c.step(ctx, v)
+	if c.quit {
+		return
 	}
+	c.life.admits.Store(admit)
+	c.step(ctx, v)
+	c.life.keepLinks(func(m core.Member) bool { return slices.Contains(v.Members, m) })
 }
 
 // giveUp stops everything at once, without waiting.
 func (c *control) giveUp(ctx actor.Context) {
 	c.quit = true
+	c.life.admits.Store(nil)
 	c.abandon()
 	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
 	if c.tenancy == nil {
@@ -379,7 +393,11 @@ func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.H
 // shutDown gives up everything that is left, without waiting.
 func (c *control) shutDown(ctx actor.Context) {
 	c.shell.Stop()
-	c.dispatch()
+	c.life.admits.Store(nil)
+	for n := range c.life.places {
+		c.region.Line(n).Shut()
+	}
+	c.life.keepLinks(func(core.Member) bool { return false })
 	c.tick.Stop()
 	c.peers.drop()
 	c.life.members.Unsubscribe(ctx.Self())

@@ -28,13 +28,13 @@ func TestCredit_AStoppedHostHoldsUpNoOther(t *testing.T) {
 			}
 		}
 		c.Freeze(c.node(1).Member)
-		const n = 3000
+		const n = 4000
 		for k := range n {
 			sender.tell(stopped, fmt.Sprint(k, strings.Repeat(" ", 1000)))
 		}
 		time.Sleep(100 * time.Millisecond)
 		waiting := sender.region.Status().Shards[sender.region.Ref(stopped).Shard()].Waiting
-		require.InDelta(t, n-(1<<20)/(1000+64), waiting, 20)
+		require.InDelta(t, n-(2<<20)/(1000+64), waiting, 20)
 		begun := time.Now()
 		home, err := sender.ask(fine, "who", time.Second)
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestCredit_WhatWaitsForAStoppedHostIsBounded(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		require.Equal(t, 100, sender.region.Status().Shards[sender.region.Ref(id).Shard()].Waiting)
-		require.InDelta(t, 1000-100-(1<<20)/10_064, sender.region.Stats().Refused, 5)
+		require.InDelta(t, 1000-100-(2<<20)/10_064, sender.region.Stats().Refused, 5)
 		_, err := sender.ask(id, "who", time.Second)
 		require.ErrorIs(t, err, sharding.ErrBufferFull)
 		c.Thaw(c.node(1).Member)

@@ -10,13 +10,17 @@ import (
 // goroutine of their sender. It cannot be stopped.
 type door struct{ l *life }
 
-// openDoors registers the door, and a name that detects another type with the same leases.
+// openDoors registers the door, the inlet, and a name that detects another type with the same leases.
 func (l *life) openDoors() error {
-	for _, of := range []struct{ name, what string }{
-		{l.cfg.doorName(), "region of this type"},
-		{"concord-leases-" + l.cfg.LeasePrefix, fmt.Sprintf("type with LeasePrefix %q", l.cfg.LeasePrefix)},
+	for _, of := range []struct {
+		name, what string
+		process    actor.Process
+	}{
+		{l.cfg.doorName(), "region of this type", &door{l}},
+		{l.cfg.inletName(), "region of this type", &inlet{l}},
+		{"concord-leases-" + l.cfg.LeasePrefix, fmt.Sprintf("type with LeasePrefix %q", l.cfg.LeasePrefix), &door{l}},
 	} {
-		pid, ok := l.system.ProcessRegistry.Add(&door{l}, of.name)
+		pid, ok := l.system.ProcessRegistry.Add(of.process, of.name)
 		if !ok {
 			return fmt.Errorf("sharding %q: %w: the member has a %s already", l.cfg.Type, ErrInvalid, of.what)
 		}

@@ -77,15 +77,18 @@ func FuzzUnpack(f *testing.F) {
 	}
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		var p pb.ShardingParcel
-		if proto.Unmarshal(payload, &p) != nil {
+		p, err := decodePacket(payload, &names{})
+		if err != nil {
 			return
 		}
-		p.ProtoReflect().SetUnknown(nil)
-		if n := atMost(&p); n < proto.Size(&p) {
-			t.Fatalf("%d bytes, at most %d", proto.Size(&p), n)
+		if n := len(p.appendTo(nil)); n != p.size() {
+			t.Fatalf("%d bytes instead of %d", n, p.size())
 		}
-		d, _, err := unpack(&p)
+		var in pb.ShardingParcel
+		if proto.Unmarshal(payload, &in) == nil && !proto.Equal(&in, parcelOf(p, in.ProtoReflect().GetUnknown())) {
+			t.Fatalf("%+v instead of %v", p, &in)
+		}
+		d, _, err := new(types).unpack(&p)
 		switch {
 		case err == nil && (d.Body.Value == nil || checkID(d.Body.ID) != nil || d.Shard >= maxShards):
 			t.Fatalf("%+v is taken", d)

@@ -46,6 +46,10 @@ type life struct {
 	doors       []*actor.PID
 	pid         atomic.Pointer[actor.PID] // of the door, for users
 
+	view   atomic.Pointer[membership.View] // of the control actor; nil: none yet
+	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
+	links  links
+
 	surveys atomic.Uint64 // number of surveys begun
 
 	heard  atomic.Bool // a coordinator has been heard
@@ -88,6 +92,7 @@ func (l *life) begin(key string) (err error) {
 	for n := range l.cfg.Shards {
 		l.places = append(l.places, &place{life: l, n: n})
 	}
+	c := newControl(l)
 	if err := l.openDoors(); err != nil {
 		return err
 	}
@@ -96,7 +101,6 @@ func (l *life) begin(key string) (err error) {
 			return fmt.Errorf("sharding %q: %w: coordinator: %w", l.cfg.Type, ErrInvalid, err)
 		}
 	}
-	c := newControl(l)
 	props := actor.PropsFromProducer(func() actor.Actor { return c }, early.Mailbox(), guardian())
 	l.control = actor.NewPID(local, l.cfg.controlName()) // spawning it needs the PID
 	l.actors.Add(1)
@@ -148,7 +152,7 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		return err
 	}
 	b := core.Body{ID: id, Value: value}
-	if l.places[n].tell(b) {
+	if l.places[n].ship(id, value) || l.places[n].tell(b) {
 		return nil
 	}
 	if int(l.waiting.Add(1)) > l.cfg.Buffer {

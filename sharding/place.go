@@ -16,8 +16,11 @@ import (
 // place holds one shard on this member while it is active here. The messages of this process enter
 // it in the goroutine of the sender. User code never runs under its mutex.
 type place struct {
-	life *life
-	n    int
+	life   *life
+	n      int
+	line   *core.Line
+	intake *core.Intake
+	link   *link // last used by ship
 
 	mu     sync.Mutex
 	door   bool // messages of this process may enter directly
@@ -27,7 +30,6 @@ type place struct {
 	token  uint64
 	tenure *coordination.Grant
 	slot   *core.Slot // nil: no tenure
-	cells  map[string]*cell
 	keeper *actor.PID
 	closes bool      // the entities were asked to stop
 	alone  bool      // the place itself must release the lease
@@ -70,10 +72,20 @@ func (p *place) cellOf(self, keeper *actor.PID) *cell {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.cells[name[:at]]; c != nil && c.name() == name {
+	if c := p.cell(name[:at]); c != nil && c.name() == name {
 		return c
 	}
 	return nil
+}
+
+// cell returns the cell of an incarnation that has not terminated, or nil. The caller must hold the
+// mutex.
+func (p *place) cell(id string) *cell {
+	if p.slot == nil {
+		return nil
+	}
+	c, _ := p.slot.Cell(id).(*cell)
+	return c
 }
 
 // tell accepts a message of this process and returns true. If it returns false, the message must
@@ -94,6 +106,34 @@ func (p *place) tell(b core.Body) bool {
 	return true
 }
 
+// ship sends a message to the member that hosts the shard. It returns false if the shard is here or
+// its host is not known, if earlier messages have not been sent, or if the message cannot be sent:
+// then the message takes another path.
+func (p *place) ship(id string, value any) (sent bool) {
+	if !p.line.Open() {
+		return false
+	}
+	v := p.life.view.Load()
+	err := pack(id, value, v.Self.Address, func(m *packet) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.behind > 0 {
+			return
+		}
+		t, ok := p.line.Next(len(m.payload))
+		if !ok {
+			return
+		}
+		m.shard, m.token, m.number = p.n, t.Token, t.Number
+		if p.link == nil || p.link.to != t.To || !p.link.parcel(m, t.Ask) {
+			p.link = p.life.link(t.To)
+			p.link.parcel(m, t.Ask)
+		}
+		sent = true
+	})
+	return sent && err == nil
+}
+
 // push passes a message to an entity that is running, the usual case, and reports whether it did.
 // The caller must hold the mutex.
 func (p *place) push(b core.Body) bool {
@@ -101,10 +141,11 @@ func (p *place) push(b core.Body) bool {
 	if p.life.cfg.Idle > 0 {
 		now = p.life.clock.Now()
 	}
-	if _, ok := p.slot.Direct(now, b.ID); !ok {
+	c, ok := p.slot.Direct(now, b.ID)
+	if !ok {
 		return false
 	}
-	p.cells[b.ID].box.post(post{message: b.Value, size: b.Size, from: slot})
+	c.(*cell).box.post(post{message: b.Value, size: b.Size, from: slot})
 	return true
 }
 
@@ -121,12 +162,18 @@ func (p *place) deliver(token uint64, b core.Body, own bool) {
 	if own {
 		p.behind--
 	}
-	if p.slot == nil || p.token != token || p.strange(b.ID) {
+	p.hand(token, b)
+	p.unlock()
+}
+
+// hand passes a message to its entity. The caller must hold the mutex.
+func (p *place) hand(token uint64, b core.Body) {
+	switch {
+	case p.slot == nil || p.token != token || p.strange(b.ID):
 		p.after.rejected = append(p.after.rejected, b)
-	} else if !p.push(b) {
+	case !p.push(b):
 		p.step(core.Take{Body: b})
 	}
-	p.unlock()
 }
 
 // open begins a tenure in which at most limit entities may run; 0 means any number.
@@ -134,7 +181,7 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	p.mu.Lock()
 	defer p.unlock()
 	p.token, p.tenure, p.keeper = token, tenure, keeper
-	p.slot, p.cells = core.NewSlot(p.life.cfg.slot(limit)), map[string]*cell{}
+	p.slot = core.NewSlot(p.life.cfg.slot(limit))
 	p.door, p.closes, p.alone, p.armed = true, false, false, time.Time{}
 	if p.life.cfg.Remember {
 		p.memory = &memory{place: p, token: token, tenure: tenure.Context(), check: tenure.Check}
@@ -179,7 +226,7 @@ func (p *place) limit(n int) {
 
 func (p *place) passivate(c *cell, forget bool) {
 	p.mu.Lock()
-	if p.slot != nil && p.cells[c.id] == c {
+	if p.cell(c.id) == c {
 		p.step(core.Passivate{ID: c.id, Run: c.run, Forget: forget})
 	}
 	p.unlock()
@@ -193,8 +240,7 @@ func (p *place) terminated(c *cell) {
 	if c.box.failed {
 		p.life.counts.failed.Add(1)
 	}
-	if p.slot != nil && p.cells[c.id] == c {
-		delete(p.cells, c.id)
+	if p.cell(c.id) == c {
 		p.step(core.Terminated{ID: c.id, Run: c.run, Left: left, Failed: c.box.failed, Worked: c.box.worked})
 	} else {
 		p.after.rejected = append(p.after.rejected, left...)
@@ -222,20 +268,20 @@ func (p *place) step(ev core.SlotEvent) {
 func (p *place) carryOut(e core.SlotEffect) {
 	switch e := e.(type) {
 	case core.Push:
-		p.cells[e.ID].box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
+		p.cell(e.ID).box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
 	case core.Spawn:
 		p.life.counts.started.Add(1)
 		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.tenure}
 		c.box.cell = c
-		p.cells[e.ID] = c
+		p.slot.Attach(e.ID, c)
 		p.after.spawns = append(p.after.spawns, c)
 	case core.End:
 		if !p.closes {
 			p.life.counts.passivated.Add(1)
 		}
-		p.cells[e.ID].box.post(post{from: stop})
+		p.cell(e.ID).box.post(post{from: stop})
 	case core.Slay:
-		p.cells[e.ID].box.halt()
+		p.cell(e.ID).box.halt()
 	case core.Reject:
 		p.after.rejected = append(p.after.rejected, e.Body)
 	case core.Remember:
@@ -252,7 +298,7 @@ func (p *place) unlock() {
 	do, keeper, token, grant, alone := p.after, p.keeper, p.token, p.tenure, p.alone
 	p.after = after{}
 	if do.ended {
-		p.slot, p.cells, p.tenure, p.keeper = nil, nil, nil, nil
+		p.slot, p.tenure, p.keeper = nil, nil, nil
 	}
 	p.mu.Unlock()
 	root := p.life.system.Root

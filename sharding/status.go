@@ -147,7 +147,10 @@ func (r *region) EntitiesOf(shard int, after string, atMost int) []string {
 func (p *place) ids(to []string, atMost int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id := range p.cells {
+	if p.slot == nil {
+		return to
+	}
+	for id := range p.slot.Live() {
 		if len(to) >= atMost {
 			break
 		}

@@ -7,22 +7,74 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-func TestParcel_SizeIsBounded(t *testing.T) {
-	long := strings.Repeat("x", 1<<21)
-	for _, p := range []*pb.ShardingParcel{
+// parcelOf returns the generated message with the content of a packet.
+func parcelOf(p packet, unknown protoreflect.RawFields) *pb.ShardingParcel {
+	out := &pb.ShardingParcel{
+		Shard: uint32(p.shard), Token: p.token, Number: p.number, Entity: p.entity, Type: p.typ, //nolint:gosec // below maxShards
+		Payload: p.payload, SenderAddress: p.senderAddress, SenderId: p.senderID, Header: p.header,
+		Delivery: p.delivery, Again: p.again, Origin: p.origin,
+	}
+	out.ProtoReflect().SetUnknown(unknown)
+	return out
+}
+
+// Generated code and the code of this package read what the other writes.
+func TestPacket_IsAShardingParcel(t *testing.T) {
+	long := strings.Repeat("x", 1<<17)
+	for _, p := range []packet{
 		{},
-		{Shard: 3, Token: 7, Number: 1, Entity: "x", Type: "t", Payload: []byte("p"), SenderAddress: "a:1", SenderId: "s"},
+		{shard: 3, token: 7, number: 1, entity: "x", typ: "t", payload: []byte("p"), senderAddress: "a:1", senderID: "s"},
 		{
-			Shard: math.MaxUint32, Token: math.MaxUint64, Number: math.MaxUint64, Entity: long, Type: long, Payload: []byte(long),
-			SenderAddress: long, SenderId: long, Delivery: math.MaxUint64, Again: true, Origin: math.MaxUint64,
-			Header: map[string]string{"": "", "key": long, long: "value"},
+			shard: maxShards - 1, token: math.MaxInt64, number: math.MaxUint64, entity: long, typ: long,
+			payload: []byte(long), senderAddress: long, senderID: long, delivery: math.MaxUint64, again: true,
+			origin: math.MaxUint64, header: map[string]string{"": "", "key": long, long: "value"},
 		},
 	} {
-		require.LessOrEqual(t, proto.Size(p), atMost(p))
-		require.LessOrEqual(t, atMost(p), proto.Size(p)+200)
+		b := p.appendTo(nil)
+		require.Len(t, b, p.size())
+		var in pb.ShardingParcel
+		require.NoError(t, proto.Unmarshal(b, &in))
+		require.True(t, proto.Equal(parcelOf(p, nil), &in))
+		written, err := proto.Marshal(&in)
+		require.NoError(t, err)
+		again, err := decodePacket(written, &names{})
+		require.NoError(t, err)
+		require.Equal(t, p, again)
 	}
+}
+
+// What a link collects is read by generated code, and is split into batches.
+func TestLink_CollectsShardingData(t *testing.T) {
+	k := newLink(nil, core.Member{})
+	k.busy = true // nothing is sent
+	payload := make([]byte, 10_000)
+	for n := range 30 {
+		require.True(t, k.parcel(&packet{shard: 2, token: 7, number: uint64(n + 1), entity: "x", payload: payload}, 0)) //nolint:gosec // positive
+	}
+	k.confirm(core.Confirm{Shard: 0, Number: 5})
+	k.confirm(core.Confirm{Shard: 300, Number: 1 << 40})
+	parcels, confirmed := uint64(0), []string{}
+	for _, b := range append(k.full, k.data) {
+		require.LessOrEqual(t, len(b), batchSize)
+		var in pb.ShardingData
+		require.NoError(t, proto.Unmarshal(b, &in))
+		for _, p := range in.Parcels {
+			parcels++
+			require.Equal(t, parcels, p.Number)
+		}
+		for _, c := range in.Confirmed {
+			require.Len(t, c.Numbers, 1)
+			confirmed = append(confirmed, strings.Repeat("*", int(c.Shard/100))) //nolint:gosec // small
+			require.Contains(t, []uint64{5, 1 << 40}, c.Numbers[0])
+		}
+	}
+	require.EqualValues(t, 30, parcels)
+	require.Equal(t, []string{"", "***"}, confirmed)
+	require.Len(t, k.full, 4)
 }

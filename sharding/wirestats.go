@@ -18,7 +18,7 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 	if manifest == wire.ShardingStats {
 		number, m, err := decodeStats(payload)
 		if err != nil {
-			c.ignore(manifest, err)
+			c.life.ignore(manifest, err)
 			return
 		}
 		c.answered(from, number, m)
@@ -26,7 +26,7 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 	}
 	var in pb.ShardingAskStats
 	if err := proto.Unmarshal(payload, &in); err != nil {
-		c.ignore(manifest, err)
+		c.life.ignore(manifest, err)
 		return
 	}
 	c.life.post(c.view, member(from), wire.ShardingStats, encodeStats(in.Query, c.life.memberStats("")))

@@ -148,31 +148,67 @@ func shards() []mutant {
 		{
 			name:   "a host ignores the number of the last message in a Flush",
 			rule:   "a host waits for the messages that were sent before Flush [S11b]",
-			edits:  in(shardDir+"shard.go", "(!d.flushed || s.last[d.from] < d.number)", "!d.flushed"),
+			edits:  in(shardDir+"shard.go", "(!d.flushed || !s.intake.has(d.from, d.number))", "!d.flushed"),
 			killer: plannedMoves,
 		},
 		{
 			name:   "a region that was asked to hold back messages sends more",
 			rule:   "a host stops its entities when every region has flushed [S11c]",
-			edits:  in(shardDir+"route.go", "\ts.forget(token)\n\tf := Flush", "\tf := Flush"),
+			edits:  in(shardDir+"route.go", "\ts.forget(token)\n\ts.r.tell(from, Flush", "\ts.r.tell(from, Flush"),
 			killer: plannedMoves,
+		},
+		{
+			name:   "a sender goes on with messages that need no step of its region, after it was asked to hold back",
+			rule:   "a host stops its entities when every region has flushed [S11d]",
+			edits:  in(shardDir+"route.go", "\tif s.to <= token {\n\t\ts.to = 0\n\t\ts.line.Shut()", "\tif s.to <= token {\n\t\ts.to = 0"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "a host is not told of the last message that it waits for",
+			rule:   "a host waits for the messages that were sent before Flush, and no longer [S11e]",
+			edits:  in(shardDir+"intake.go", "\tif i.counting {", "\tif false {"),
+			killer: killer{pkg: shardCore, run: "^TestIntake_TheLastMessageEndsTheWait$"},
+		},
+		{
+			name:   "a host does not wait for a delivery that is on its way to the region",
+			rule:   "a host waits for the messages that were sent before Flush [S11f]",
+			edits:  in(shardDir+"shard.go", "\t\tif !s.intake.drained() {", "\t\tif false {"),
+			killer: delivers,
+		},
+		{
+			name:   "a message overtakes one that the region has numbered",
+			rule:   "numbers under one tenure rise as messages are sent [S12c]",
+			edits:  in(shardDir+"line.go", "l.token == 0 || l.queued > 0", "l.token == 0"),
+			killer: killer{pkg: shardCore, run: "^TestLine_WaitsForMessagesThatTheRegionHasNumbered$"},
+		},
+		{
+			name:   "messages that need no step of the region are sent without bound",
+			rule:   "what a member has not taken is bounded [S39]",
+			edits:  in(shardDir+"credit.go", "if !must && f.sent", "if false && f.sent"),
+			killer: killer{pkg: "./sharding", run: "^TestCredit_AStoppedHostHoldsUpNoOther$"},
+		},
+		{
+			name:   "a host accepts messages of other members before it checks their number",
+			rule:   "numbers under one tenure rise [S12b]",
+			edits:  in("sharding/wireinlet.go", "if (v == core.Accepted || v == core.Awaited) && d.Delivery == 0", "if v != core.Strange && d.Delivery == 0"),
+			killer: killer{pkg: "./sharding", run: "^TestInlet_"},
 		},
 		{
 			name:   "messages for another tenure are accepted",
 			rule:   "a message is for one tenure [S12]",
-			edits:  in(shardDir+"route.go", " || d.Token != s.token:", ":"),
+			edits:  in(shardDir+"intake.go", " || d.Token != i.token:", ":"),
 			killer: shardChaos,
 		},
 		{
 			name:   "repeated or overtaken messages are accepted",
 			rule:   "numbers under one tenure rise [S12b]",
-			edits:  in(shardDir+"route.go", "case d.Number <= s.last[from]:", "case false:"),
+			edits:  in(shardDir+"intake.go", "case d.Number <= i.last[from]:", "case false:"),
 			killer: shardChaos,
 		},
 		{
 			name:   "a message that meets no tenure is not answered",
 			rule:   "a message that meets no tenure is answered [S13]",
-			edits:  in(shardDir+"route.go", "\t\ts.r.tell(from, NotHere{s.n, d.Token})\n", ""),
+			edits:  in(shardDir+"route.go", "\ts.r.tell(from, NotHere{s.n, d.Token})\n", ""),
 			killer: shardChaos,
 		},
 		{
@@ -358,7 +394,7 @@ func shards() []mutant {
 		{
 			name:   "messages to a member that takes none are sent without bound",
 			rule:   "what a member has not taken is bounded [S39]",
-			edits:  in(shardDir+"credit.go", "p.sent-p.taken >= uint64(cfg.Credit)", "cfg.Credit == 0 && p.sent == p.taken"),
+			edits:  in(shardDir+"credit.go", "\treturn f.sent-f.taken >= f.credit", "\treturn f.credit == 0"),
 			killer: killer{pkg: shardCore, run: "^TestCredit_AStoppedMemberHoldsUpNoOther$"},
 		},
 		{

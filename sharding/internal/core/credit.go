@@ -1,17 +1,70 @@
 package core
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // peer is the flow of messages to the entities of one other member. Beyond Config.Credit bytes that
 // it has not taken, messages wait in the buffers of their shards, which are bounded: a member that
 // is slow or stopped holds up no other.
 //
-// Invariant: taken <= sent, and sent - taken < Config.Credit before each message that is sent.
 // Messages wait for a known host only while its credit is used up, so none is overtaken.
 type peer struct {
-	sent, taken uint64 // bytes since this peer is in the view
+	flow    flow
+	blocked []int // shards with messages that wait for credit, in order
+}
+
+// flow counts bytes since a peer is in the view. Its methods may be called by any goroutine.
+//
+// Invariant: taken <= sent, and sent - taken < credit before each message that is sent.
+type flow struct {
+	credit uint64
+
+	mu          sync.Mutex
+	sent, taken uint64
 	marked      uint64 // sent, when the peer was last asked to confirm it
-	blocked     []int  // shards with messages that wait for credit, in order
+}
+
+// spend counts a message that is sent. After each eighth of the credit, ask is what the peer must
+// be asked to confirm. If the credit is used up and the message need not be sent, it returns false.
+func (f *flow) spend(size int, must bool) (ask uint64, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !must && f.sent-f.taken >= f.credit {
+		return 0, false
+	}
+	f.sent += uint64(size) + perMessage //nolint:gosec // positive
+	if f.sent-f.marked >= f.credit/8 {
+		f.marked = f.sent
+		ask = f.sent
+	}
+	return ask, true
+}
+
+// mark returns what the peer must be asked to confirm.
+func (f *flow) mark() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.marked = f.sent
+	return f.sent
+}
+
+func (f *flow) full() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sent-f.taken >= f.credit
+}
+
+// confirm records what the peer has taken, and reports whether that is new.
+func (f *flow) confirm(taken uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if taken <= f.taken || taken > f.sent {
+		return false
+	}
+	f.taken = taken
+	return true
 }
 
 // perMessage is what a message counts for beyond its size.
@@ -21,7 +74,7 @@ const perMessage = 64
 func (r *Region) peer(m Member) *peer {
 	p := r.peers[m]
 	if p == nil {
-		p = &peer{}
+		p = &peer{flow: flow{credit: uint64(r.cfg.Credit)}} //nolint:gosec // positive
 		r.peers[m] = p
 	}
 	return p
@@ -32,7 +85,7 @@ func (s *shard) blocked() bool {
 	if s.to == 0 || s.host == s.r.self {
 		return false
 	}
-	if !s.peer.full(s.r.cfg) {
+	if !s.peer.flow.full() {
 		return false
 	}
 	if s.r.askAt.IsZero() {
@@ -41,28 +94,21 @@ func (s *shard) blocked() bool {
 	return true
 }
 
-// spend sends a message to the host, and asks it to confirm after each quarter of the credit.
+// spend sends a message to the host, and asks it to confirm after each eighth of the credit.
 func (s *shard) spend(d Data) {
-	r, p := s.r, s.peer
-	p.sent += uint64(d.Body.Size) + perMessage //nolint:gosec // positive
-	r.tell(s.host, d)
-	if p.sent-p.marked >= uint64(r.cfg.Credit/4) { //nolint:gosec // positive
-		r.mark(s.host, p)
+	ask, _ := s.peer.flow.spend(d.Body.Size, true)
+	s.r.tell(s.host, d)
+	if ask != 0 {
+		s.r.tell(s.host, Sent{ask})
 	}
-}
-
-func (r *Region) mark(m Member, p *peer) {
-	p.marked = p.sent
-	r.tell(m, Sent{p.sent})
 }
 
 // onTaken sends messages that have waited for credit.
 func (r *Region) onTaken(from Member, taken uint64) {
 	p := r.peers[from]
-	if p == nil || taken <= p.taken || taken > p.sent {
+	if p == nil || !p.flow.confirm(taken) {
 		return
 	}
-	p.taken = taken
 	waiting := p.blocked
 	p.blocked = nil
 	for _, n := range waiting {
@@ -99,16 +145,14 @@ func (s *shard) sendAll() {
 // asked repeatedly what it has taken, since questions and answers may be lost.
 func (r *Region) owes(m Member) bool {
 	p := r.peers[m]
-	return p != nil && (len(p.blocked) > 0 || p.full(r.cfg))
+	return p != nil && (len(p.blocked) > 0 || p.flow.full())
 }
-
-func (p *peer) full(cfg Config) bool { return p.sent-p.taken >= uint64(cfg.Credit) } //nolint:gosec // positive
 
 func (r *Region) askTaken() {
 	r.askAt = time.Time{}
 	for _, m := range r.view {
 		if r.owes(m) {
-			r.mark(m, r.peers[m])
+			r.tell(m, Sent{r.peers[m].flow.mark()})
 			r.askAt = r.now.Add(r.cfg.Repeat)
 		}
 	}

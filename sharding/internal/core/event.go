@@ -178,6 +178,12 @@ type (
 		Shard int
 		Body  Body
 	}
+	// Arrived is a message of another member that Intake.Take has accepted: a delivery, or one that
+	// the Region waits for, without its body.
+	Arrived struct {
+		From Member
+		Data Data
+	}
 	// BeginDelivery is a message of this process for an entity, which is sent until it is confirmed.
 	// Number is unique in this region. Again means that an earlier region may have sent it. It
 	// results in one Conclude, unless EndDelivery comes first.
@@ -254,6 +260,7 @@ func (View) event()          {}
 func (Received) event()      {}
 func (Wake) event()          {}
 func (Send) event()          {}
+func (Arrived) event()       {}
 func (BeginDelivery) event() {}
 func (EndDelivery) event()   {}
 func (Handled) event()       {}

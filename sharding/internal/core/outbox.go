@@ -64,7 +64,7 @@ func (s *shard) post(d *delivery) {
 		s.accept(s.r.self, body, d.Number, again)
 		return
 	}
-	s.spend(Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: body, Delivery: d.Number, Again: again})
+	s.spend(Data{Shard: s.n, Token: s.to, Number: s.line.queue(s.to), Body: body, Delivery: d.Number, Again: again})
 }
 
 // redeliver sends, in order, the deliveries that were not sent under the known tenure.

@@ -89,6 +89,12 @@ func (r *Region) Delivering() int { return r.delivering }
 // Unsent or InDoubt.
 func (r *Region) Abandon(n int) []Conclude { return r.shards[n].abandon() }
 
+// Line returns the path of messages to a shard on another member.
+func (r *Region) Line(n int) *Line { return &r.shards[n].line }
+
+// Intake returns what decides about messages of other members to a shard.
+func (r *Region) Intake(n int) *Intake { return &r.shards[n].intake }
+
 // Hopeful reports whether another region may still take shards.
 func (r *Region) Hopeful() bool { return !r.over && !r.removed }
 
@@ -138,6 +144,8 @@ func (r *Region) onShard(ev Event) {
 		r.at(ev.Shard, func(s *shard) { s.begin(ev) })
 	case EndDelivery:
 		r.at(ev.Shard, func(s *shard) { s.endDelivery(ev.Number) })
+	case Arrived:
+		r.at(ev.Data.Shard, func(s *shard) { s.onArrived(ev) })
 	case Handled:
 		r.at(ev.Shard, func(s *shard) { s.onHandled(ev) })
 	case Held:

@@ -6,14 +6,12 @@ package core
 // Invariant: to == 0 || to > floor.
 type route struct {
 	host   Member
-	peer   *peer  // of the host; nil: it is this member
+	peer   *peer // of the host; nil: it is this member
+	line   Line
 	to     uint64 // token of the announced tenure; 0: not known
 	floor  uint64 // tenures up to this one accept no more messages, according to their host
 	buffer []Body
 	bytes  int
-
-	number   uint64 // number of the last message sent
-	numberOf uint64 // token of the tenure it was sent under
 }
 
 // shareOfBuffer is the divisor for the part of the buffer that one shard may use, so that an
@@ -46,16 +44,7 @@ func (s *shard) transmit(b Body) {
 		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
 		return
 	}
-	s.spend(Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: b})
-}
-
-// nextNumber returns the number of the next message to the known tenure.
-func (s *shard) nextNumber() uint64 {
-	if s.numberOf != s.to {
-		s.number, s.numberOf = 0, s.to
-	}
-	s.number++
-	return s.number
+	s.spend(Data{Shard: s.n, Token: s.to, Number: s.line.queue(s.to), Body: b})
 }
 
 func (s *shard) full(b Body) bool {
@@ -70,8 +59,10 @@ func (s *shard) onActive(from Member, token uint64) {
 		return
 	}
 	s.host, s.to, s.peer = from, token, nil
+	s.line.Shut()
 	if from != s.r.self {
 		s.peer = s.r.peer(from)
+		s.line.open(from, token, &s.peer.flow)
 	}
 	s.sendAll()
 	s.redeliver()
@@ -91,6 +82,7 @@ func (s *shard) forget(token uint64) {
 	s.floor = max(s.floor, token)
 	if s.to <= token {
 		s.to = 0
+		s.line.Shut()
 	}
 }
 
@@ -99,6 +91,7 @@ func (s *shard) forget(token uint64) {
 func (s *shard) unseen() {
 	if s.to != 0 && s.host != s.r.self && !s.r.sees(s.host) {
 		s.to = 0
+		s.line.Shut()
 	}
 }
 
@@ -106,11 +99,7 @@ func (s *shard) unseen() {
 // the host waits until they have arrived.
 func (s *shard) onPause(from Member, token uint64) {
 	s.forget(token)
-	f := Flush{Shard: s.n, Token: token}
-	if s.numberOf == token {
-		f.Number = s.number
-	}
-	s.r.tell(from, f)
+	s.r.tell(from, Flush{Shard: s.n, Token: token, Number: s.line.last(token)})
 }
 
 func (s *shard) onWhere(from Member) {
@@ -121,17 +110,39 @@ func (s *shard) onWhere(from Member) {
 
 // onData accepts a message only under exactly its tenure, in order of its number.
 func (s *shard) onData(from Member, d Data) {
-	switch {
-	case s.phase != Running && s.phase != Flushing || d.Token != s.token:
-		s.r.emit(Drop{Shard: s.n})
-		s.r.tell(from, NotHere{s.n, d.Token})
-	case d.Number <= s.last[from]:
+	switch s.intake.Take(from, d) {
+	case Strange:
+		s.strange(from, d)
+	case Repeated:
 		s.r.emit(Drop{s.n, true})
 	default:
-		s.last[from] = d.Number
-		s.accept(from, d.Body, d.Delivery, d.Again)
-		s.flushed()
+		s.onArrived(Arrived{from, d})
 	}
+}
+
+// strange answers a message that met no tenure.
+func (s *shard) strange(from Member, d Data) {
+	s.r.emit(Drop{Shard: s.n})
+	s.r.tell(from, NotHere{s.n, d.Token})
+}
+
+// onArrived processes a message that the intake has accepted. Those that are not deliveries are with
+// their entities.
+func (s *shard) onArrived(ev Arrived) {
+	d := ev.Data
+	if d.Delivery != 0 {
+		s.intake.passed()
+	}
+	switch {
+	case s.phase != Running && s.phase != Flushing || d.Token != s.token:
+		if d.Delivery != 0 {
+			s.strange(ev.From, d)
+		}
+		return
+	case d.Body.ID != "":
+		s.accept(ev.From, d.Body, d.Delivery, d.Again)
+	}
+	s.flushed()
 }
 
 // asks reports whether messages wait for a host that can be asked.

@@ -48,8 +48,8 @@ type shard struct {
 	killed  bool
 	marked  bool // in Region.changed
 
-	owed []debt            // regions that must flush
-	last map[Member]uint64 // highest number accepted from each member in this tenure
+	owed   []debt // regions that must flush
+	intake Intake
 
 	route
 	outbox
@@ -80,6 +80,14 @@ func (s *shard) enter(p Phase) {
 	}
 	s.phase, s.since = p, s.r.now
 	s.mark()
+	switch p {
+	case Running:
+		s.intake.open(s.token)
+	case Flushing:
+		s.intake.count()
+	default:
+		s.intake.shut()
+	}
 }
 
 // mark records that the phase, the token or the home may have changed.
@@ -203,7 +211,7 @@ func (s *shard) onNotHeld(ev NotHeld) {
 
 func (s *shard) activate() {
 	s.enter(Running)
-	s.killed, s.last, s.inbox = false, map[Member]uint64{}, inbox{}
+	s.killed, s.inbox = false, inbox{}
 	s.r.emit(Start{s.n, s.token})
 	s.r.tellOthers(Active{s.n, s.token})
 	s.onActive(s.r.self, s.token)
@@ -245,9 +253,12 @@ func (s *shard) flushed() {
 	}
 	if s.r.now.Before(s.since.Add(s.r.cfg.FlushTimeout)) {
 		for _, d := range s.owed {
-			if s.r.sees(d.from) && (!d.flushed || s.last[d.from] < d.number) {
+			if s.r.sees(d.from) && (!d.flushed || !s.intake.has(d.from, d.number)) {
 				return
 			}
+		}
+		if !s.intake.drained() {
+			return
 		}
 	}
 	s.enter(Stopping)

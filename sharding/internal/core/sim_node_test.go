@@ -39,6 +39,7 @@ type node struct {
 	hosts   []*host
 	grants  []grant // by shard
 	shown   []shown // by shard
+	behind  []int   // by shard: messages of this node that have not left its region
 	leaving bool
 	counter int
 	heard   []core.Version
@@ -96,7 +97,7 @@ func (n *node) boot() {
 	cfg.Credit = 400 // five messages
 	n.region, n.wakeAt, n.leaving = core.NewRegion(cfg), time.Time{}, false
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
-	n.shown = make([]shown, w.opt.shards)
+	n.shown, n.behind = make([]shown, w.opt.shards), make([]int, w.opt.shards)
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
 	for s := range n.hosts {
 		n.hosts[s] = &host{n: n, s: s, entities: map[string]*entity{}}
@@ -191,7 +192,32 @@ func (n *node) receive(from core.Member, m core.Message) {
 		}
 		return
 	}
+	if d, ok := m.(core.Data); ok {
+		n.takes(from, d)
+		return
+	}
 	n.step(core.Received{From: from, Message: m})
+}
+
+// takes accepts a message without a step of the region, as far as possible. What the region needs to
+// know of it comes later, through its mailbox.
+func (n *node) takes(from core.Member, d core.Data) {
+	notes := func(ev core.Event) { n.after(0, func() { n.step(ev) }) }
+	v := n.region.Intake(d.Shard).Take(from, d)
+	n.w.Note("%v takes %+v of %v: %d", n.me(), d, from, v)
+	switch {
+	case v == core.Strange:
+		notes(core.Received{From: from, Message: d})
+	case v == core.Repeated:
+	case d.Delivery != 0:
+		notes(core.Arrived{From: from, Data: d})
+	default:
+		n.hosts[d.Shard].take(d.Token, d.Body)
+		if v == core.Awaited {
+			d.Body = core.Body{}
+			notes(core.Arrived{From: from, Data: d})
+		}
+	}
 }
 
 func (n *node) step(ev core.Event) {
@@ -245,7 +271,14 @@ func (n *node) tell(to core.Member, m core.Message) {
 		return
 	}
 	o := n.w.node(to)
-	switch d, data := m.(core.Data); {
+	d, data := m.(core.Data)
+	if data {
+		n.region.Line(d.Shard).Sent()
+		if d.Delivery == 0 {
+			n.behind[d.Shard]--
+		}
+	}
+	switch {
 	case o == nil || o.me() != to:
 	case data:
 		n.w.stream(n, o, d)
@@ -273,12 +306,15 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Deliver:
 		if e.Receipt != nil {
 			e.Body.Value = n.arrives(e)
+		} else {
+			n.behind[e.Shard]-- // messages of other members do not come this way
 		}
 		n.hosts[e.Shard].take(e.Token, e.Body)
 		return
 	case core.Conclude:
 		n.concluded(e)
 	case core.Refuse:
+		n.behind[e.Shard]--
 		if w.opt.planned {
 			w.Fail("planned: a message is refused")
 		}
@@ -386,5 +422,23 @@ func (n *node) say(entity int) {
 		n.delivers(m)
 		return
 	}
-	n.step(core.Send{Shard: entity % n.w.opt.shards, Body: core.Body{ID: fmt.Sprint(entity), Value: m, Size: 10}})
+	n.tells(entity%n.w.opt.shards, core.Body{ID: fmt.Sprint(entity), Value: m, Size: 10})
+}
+
+// tells sends a message without a step of the region, or through its mailbox if that is not possible
+// or earlier messages are there.
+func (n *node) tells(shard int, b core.Body) {
+	if n.behind[shard] == 0 {
+		if t, ok := n.region.Line(shard).Next(b.Size); ok {
+			if o := n.w.node(t.To); o != nil && o.me() == t.To {
+				n.w.stream(n, o, core.Data{Shard: shard, Token: t.Token, Number: t.Number, Body: b})
+			}
+			if t.Ask != 0 {
+				n.tell(t.To, core.Sent{Bytes: t.Ask})
+			}
+			return
+		}
+	}
+	n.behind[shard]++
+	n.after(0, func() { n.step(core.Send{Shard: shard, Body: b}) })
 }

@@ -27,27 +27,37 @@ func (w *world) makeUp() {
 		w.chooseActs(kinds)
 		return
 	}
+	if w.opt.restless {
+		w.makeUpMoves()
+		return
+	}
 	share := 0.3 + 0.7*r.Float64()
 	for k := range w.opt.acts {
 		at := startUp + time.Duration(k)*w.opt.every
 		if r.Float64() >= share {
 			continue
 		}
-		kind, i := acts[r.IntN(kinds)], r.IntN(w.opt.nodes)
-		switch kind {
-		case "move":
-			if w.opt.wish != nobody {
-				w.Act(at, "wish", r.IntN(w.opt.shards), r.IntN(w.opt.nodes+2))
-				continue
-			}
-			w.Act(at, kind, r.IntN(w.opt.shards), i)
-		case "crash":
-			w.Act(at, kind, i, "for", []time.Duration{time.Second, 6 * time.Second}[r.IntN(2)])
-		case "pause":
-			w.Act(at, kind, i, "for", []time.Duration{1500 * ms, 7 * time.Second}[r.IntN(2)])
-		default:
-			w.Act(at, kind, i)
+		w.makeUpAct(at, r.IntN(kinds))
+	}
+}
+
+// makeUpAct makes up one act of a kind, which is an index of acts.
+func (w *world) makeUpAct(at time.Duration, of int) {
+	r := w.Rand()
+	kind, i := acts[of], r.IntN(w.opt.nodes)
+	switch kind {
+	case "move":
+		if w.opt.wish != nobody {
+			w.Act(at, "wish", r.IntN(w.opt.shards), r.IntN(w.opt.nodes+2))
+			return
 		}
+		w.Act(at, kind, r.IntN(w.opt.shards), i)
+	case "crash":
+		w.Act(at, kind, i, "for", []time.Duration{time.Second, 6 * time.Second}[r.IntN(2)])
+	case "pause":
+		w.Act(at, kind, i, "for", []time.Duration{1500 * ms, 7 * time.Second}[r.IntN(2)])
+	default:
+		w.Act(at, kind, i)
 	}
 }
 

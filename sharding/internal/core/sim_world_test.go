@@ -52,6 +52,7 @@ type options struct {
 	keep                    bool   // each shard has one entity, which always runs
 	wish                    choice // source of homes
 	explore                 bool   // every random choice is possible, and acts are random
+	restless                bool   // shards move all the time
 }
 
 var (

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -51,6 +52,7 @@ type entity struct {
 	waiting  []Body
 	failures int
 	forget   bool // ending: stop remembering it
+	cell     any  // of the caller, for the incarnation
 
 	in         *list
 	prev, next *entity
@@ -116,26 +118,49 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 }
 
 // Direct is equivalent to Step with a Take for an entity that is running, but without an effect: it
-// returns the incarnation to which the message must be pushed. If ok is false, nothing has changed,
-// and the message must be passed to Step. now may be zero without SlotConfig.Idle.
-func (s *Slot) Direct(now time.Time, id string) (run uint64, ok bool) {
+// returns the cell to which the message must be pushed. If ok is false, nothing has changed, and the
+// message must be passed to Step. now may be zero without SlotConfig.Idle.
+func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
 	e := s.entities[id]
 	if e == nil || e.state != running || s.killed {
-		return 0, false
+		return nil, false
 	}
 	e.at = now
 	s.used.use(e)
-	return e.run, true
+	return e.cell, true
+}
+
+// Attach sets the cell of an incarnation that was just spawned: a value of the caller, which the
+// slot keeps until the incarnation has terminated.
+func (s *Slot) Attach(id string, cell any) { s.entities[id].cell = cell }
+
+// Live returns the ids of the entities with an incarnation that has not terminated, in any order.
+func (s *Slot) Live() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for id, e := range s.entities {
+			if e.cell != nil && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// Cell returns the cell of an incarnation that has not terminated, or nil.
+func (s *Slot) Cell(id string) any {
+	if e := s.entities[id]; e != nil {
+		return e.cell
+	}
+	return nil
 }
 
 func (s *Slot) emit(e SlotEffect) { s.out = append(s.out, e) }
 
 func (s *Slot) take(b Body) {
-	if run, ok := s.Direct(s.now, b.ID); ok {
-		s.emit(Push{b.ID, run, b})
+	e := s.entities[b.ID]
+	if _, ok := s.Direct(s.now, b.ID); ok {
+		s.emit(Push{b.ID, e.run, b})
 		return
 	}
-	e := s.entities[b.ID]
 	switch {
 	case s.killed:
 		s.emit(Reject{b})
@@ -203,6 +228,7 @@ func (s *Slot) onTerminated(ev Terminated) {
 	if e == nil || e.run != ev.Run || e.state == backingOff || e.state == unknown {
 		return
 	}
+	e.cell = nil
 	itself := e.state == running
 	failed := ev.Failed || itself && !ev.Worked // it may stop at every start
 	e.waiting = slices.Concat(ev.Left, e.waiting)

@@ -1,0 +1,76 @@
+package sharding_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// The inlet of a member accepts a message once, only from a member of its view in its incarnation,
+// for its own incarnation, under the tenure of the shard and with a number that rises.
+func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		sender, host := c.node(0), c.node(1)
+		id := "x"
+		for k := 0; sender.region.Status().Shards[sender.region.Ref(id).Shard()].Home != host.ID; k++ {
+			id = fmt.Sprint("e", k)
+		}
+		var env *pb.Envelope
+		var inlet string
+		c.Net.Observe(func(p simnet.Packet) {
+			if e, ok := p.Message.(*pb.Envelope); ok && env == nil && e.Manifest == uint32(wire.ShardingData) {
+				env, inlet = e, p.Target
+			}
+		})
+		sender.tell(id, "genuine")
+		time.Sleep(100 * time.Millisecond)
+		require.NotNil(t, env)
+		var in pb.ShardingData
+		require.NoError(t, proto.Unmarshal(env.Payload, &in))
+		require.Len(t, in.Parcels, 1)
+		text, err := proto.Marshal(wrapperspb.String("forged"))
+		require.NoError(t, err)
+		send := func(edit func(*pb.Envelope, *pb.ShardingParcel)) {
+			e, p := proto.CloneOf(env), proto.CloneOf(in.Parcels[0])
+			p.Number, p.Payload, e.Payload = p.Number+1, text, nil
+			edit(e, p)
+			if e.Payload == nil {
+				e.Payload, err = proto.Marshal(&pb.ShardingData{Parcels: []*pb.ShardingParcel{p}})
+				require.NoError(t, err)
+			}
+			sender.System.Root.Send(actor.NewPID(host.Address, inlet), e)
+			time.Sleep(100 * time.Millisecond)
+		}
+		for name, edit := range map[string]func(*pb.Envelope, *pb.ShardingParcel){
+			"another cluster":            func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Cluster += "x" },
+			"a stranger":                 func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Member = "stranger" },
+			"an old incarnation":         func(e *pb.Envelope, _ *pb.ShardingParcel) { e.From-- },
+			"for an old incarnation":     func(e *pb.Envelope, _ *pb.ShardingParcel) { e.To-- },
+			"another version":            func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Version++ },
+			"another manifest":           func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Manifest = uint32(wire.ShardingPause) },
+			"no message":                 func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Payload = []byte{0x0a, 0xff, 0x01} },
+			"an earlier tenure":          func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Token-- },
+			"a tenure that is too large": func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Token = 1 << 63 },
+			"a repeated number":          func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Number-- },
+			"no number":                  func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Number = 0 },
+			"another shard":              func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Shard = 1 << 16 },
+			"a shard too many":           func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Shard = 16 },
+		} {
+			send(edit)
+			require.Equal(t, []string{"genuine"}, c.alive.notes(id+" "), name)
+		}
+		sender.System.Root.Send(actor.NewPID(host.Address, inlet), wrapperspb.String("no envelope"))
+		send(func(*pb.Envelope, *pb.ShardingParcel) {})
+		require.Equal(t, []string{"genuine", "forged"}, c.alive.notes(id+" "), "the forgery itself is good")
+	})
+}

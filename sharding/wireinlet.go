@@ -1,0 +1,163 @@
+package sharding
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// inlet is the process to which other members send messages for entities. It is not an actor: a
+// message reaches the mailbox of its entity in the goroutine that reads the connection. It cannot be
+// stopped.
+type inlet struct{ l *life }
+
+// admission lists the members from which the inlet accepts messages.
+type admission struct {
+	view    *membership.View
+	members map[string]core.Member // by id
+}
+
+// arrival is a message of another member that the region must know of.
+type arrival core.Arrived
+
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
+func (*arrival) IgnoreDeadLetterLogging() {}
+
+// confirmed is a confirmation of deliveries.
+type confirmed struct {
+	from    core.Member
+	shard   int
+	numbers []uint64
+}
+
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
+func (*confirmed) IgnoreDeadLetterLogging() {}
+
+// SendUserMessage implements actor.Process.
+func (i *inlet) SendUserMessage(_ *actor.PID, message any) {
+	_, msg, _ := actor.UnwrapEnvelope(message)
+	env, ok := msg.(*envelope)
+	if !ok {
+		i.l.refuse("", message, ErrInvalid)
+		return
+	}
+	a := i.l.admits.Load()
+	if a == nil {
+		return // the member is not up, or was removed
+	}
+	h, manifest, payload, err := wire.Open(env, a.view.Cluster)
+	if err == nil && manifest != wire.ShardingData {
+		err = errors.New("not for an inlet")
+	}
+	if err != nil {
+		i.l.ignore(manifest, err)
+		return
+	}
+	from, listed := a.members[h.Member]
+	if !listed || from.Incarnation != h.From || h.To != 0 && h.To != a.view.Self.Incarnation {
+		return
+	}
+	i.receive(from, payload)
+}
+
+// SendSystemMessage implements actor.Process.
+func (i *inlet) SendSystemMessage(*actor.PID, any) {}
+
+// Stop implements actor.Process.
+func (i *inlet) Stop(*actor.PID) {}
+
+// receive processes a concord.v1.ShardingData.
+func (i *inlet) receive(from core.Member, payload []byte) {
+	var c names
+	var t types
+	err := fields(payload, func(n protowire.Number, typ protowire.Type, _ uint64, b []byte) error {
+		switch {
+		case typ != protowire.BytesType:
+		case n == fieldParcels:
+			i.parcel(from, b, &c, &t)
+		case n == fieldConfirmed:
+			i.confirmed(from, b)
+		}
+		return nil
+	})
+	if err != nil {
+		i.l.ignore(wire.ShardingData, err)
+	}
+}
+
+func (i *inlet) parcel(from core.Member, b []byte, c *names, t *types) {
+	p, err := decodePacket(b, c)
+	if err == nil && p.shard >= len(i.l.places) {
+		err = errors.New("no such shard")
+	}
+	if err != nil {
+		i.l.ignore(wire.ShardingData, err)
+		return
+	}
+	d, sender, err := t.unpack(&p)
+	if err != nil && !errors.Is(err, errNoMessage) {
+		i.l.ignore(wire.ShardingData, err)
+		if sender != nil {
+			i.l.system.Root.Send(sender, &actor.DeadLetterResponse{})
+		}
+	}
+	if d.Number != 0 {
+		i.l.places[d.Shard].receive(from, d)
+	}
+}
+
+func (i *inlet) confirmed(from core.Member, b []byte) {
+	var m pb.ShardingConfirmed
+	err := proto.Unmarshal(b, &m)
+	if err == nil {
+		err = fits(m.Shard, 0)
+	}
+	if err != nil {
+		i.l.ignore(wire.ShardingData, err)
+		return
+	}
+	i.l.system.Root.Send(i.l.control, &confirmed{from, int(m.Shard), m.Numbers})
+}
+
+// receive accepts a message of another member.
+func (p *place) receive(from core.Member, d core.Data) {
+	p.mu.Lock()
+	v := p.intake.Take(from, d)
+	if (v == core.Accepted || v == core.Awaited) && d.Delivery == 0 && d.Body.ID != "" {
+		p.hand(d.Token, d.Body)
+	}
+	p.unlock()
+	root, control := p.life.system.Root, p.life.control
+	switch {
+	case v == core.Strange:
+		root.Send(control, &arrived{from, d})
+	case v == core.Repeated:
+		p.life.counts.dropped.Add(1)
+	case d.Delivery != 0:
+		root.Send(control, &arrival{from, d})
+	case v == core.Awaited:
+		d.Body = core.Body{}
+		root.Send(control, &arrival{from, d})
+	}
+}
+
+// arrived is a message of another member that met no tenure.
+type arrived arrival
+
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
+func (*arrived) IgnoreDeadLetterLogging() {}
+
+// ignore counts a protocol message that cannot be used.
+func (l *life) ignore(manifest wire.Manifest, err error) {
+	if n := l.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
+		l.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err), slog.Uint64("ignored", n))
+	}
+}
