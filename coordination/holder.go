@@ -89,7 +89,7 @@ func (l *Lease) Renewed(ctx context.Context) (Holder, error) {
 	again := newAlarm(l.s.clock)
 	defer again.off()
 	every := min(renewedEvery, l.s.cfg.RetryInterval)
-	var first []Version // nil: not read yet
+	var first []leasestore.Version // nil: not read yet
 	for {
 		h, seen, err := l.renewal(ctx)
 		switch {
@@ -113,16 +113,16 @@ func (l *Lease) Renewed(ctx context.Context) (Holder, error) {
 }
 
 // renewal returns the holder, and the versions of the records that it renews.
-func (l *Lease) renewal(ctx context.Context) (h Holder, seen []Version, err error) {
+func (l *Lease) renewal(ctx context.Context) (h Holder, seen []leasestore.Version, err error) {
 	rec, ver, err := l.read(ctx)
 	if err != nil {
 		return h, nil, err
 	}
-	seen = []Version{ver}
+	seen = []leasestore.Version{ver}
 	if rec.Session != 0 && rec.Nonce != "" {
 		in, cancel := l.s.timeout(ctx)
 		defer cancel()
-		_, of, err := l.s.load(in, SessionRecords+rec.Nonce)
+		_, of, err := l.s.load(in, leasestore.SessionRecords+rec.Nonce)
 		if err != nil {
 			return h, nil, err
 		}

@@ -50,7 +50,6 @@ var arrows = map[string][]string{
 	"internal/mutants":                {},
 	"internal/sbom":                   {},
 	"bench/plot":                      {},
-	"bench/strangers":                 {"node", "testkit/pki"},
 	"bench/sharding":                  {"coordination", "coordination/memory", "distributeddata", "node", "sharding"},
 	"bench/strangers":                 {"node", "testkit/pki"},
 	"bench/durable":                   {"crdt", "distributeddata", "internal/simnet", "distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},

@@ -22,6 +22,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
@@ -132,7 +133,7 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 	}, m.register)
 }
 
-func (m *member) store() (coordination.Store, error) {
+func (m *member) store() (leasestore.Store, error) {
 	s, err := file.Open(filepath.Join(m.Dir, "leases"))
 	return outage{s, m.Away}, err
 }
@@ -156,16 +157,16 @@ func (s outage) wait(ctx context.Context) error {
 	}
 }
 
-// Load implements coordination.Store.
-func (s outage) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+// Load implements leasestore.Store.
+func (s outage) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	return s.Store.Load(ctx, name)
 }
 
-// Swap implements coordination.Store.
-func (s outage) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (s outage) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
 		return "", err
 	}
