@@ -8,5 +8,5 @@
 //	lease, drop, err := provider.Lease("billing", "invoices", "")
 //	defer drop(context.Background())
 //
-// Package node/config reads the sections from a file.
+// Package node/config reads the sections from a file; docs/configuration.md lists the keys.
 package leaseconfig
