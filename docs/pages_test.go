@@ -270,7 +270,7 @@ func TestPages_NameWhatExists(t *testing.T) {
 	}
 }
 
-// TestPages_TheIndexIsComplete: docs/README.md links every page beside it.
+// TestPages_TheIndexIsComplete: docs/README.md links every page beside it, and every example.
 func TestPages_TheIndexIsComplete(t *testing.T) {
 	index, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -279,6 +279,14 @@ func TestPages_TheIndexIsComplete(t *testing.T) {
 	for _, page := range pages {
 		if page != "README.md" && !strings.Contains(string(index), "]("+page+")") {
 			t.Errorf("docs/README.md has no link to %s", page)
+		}
+	}
+	examples, err := fs.Glob(os.DirFS(".."), "examples/*/*_test.go") // snippets and manifests have none
+	require.NoError(t, err)
+	require.NotEmpty(t, examples)
+	for _, name := range examples {
+		if dir := path.Dir(name); !strings.Contains(string(index), "](../"+dir+"/)") {
+			t.Errorf("docs/README.md has no link to %s", dir)
 		}
 	}
 }
