@@ -10,7 +10,7 @@ import (
 // enqueue asks the store for a place. Open has checked that the store is a Queuer.
 func (d *driver) enqueue(e core.Enqueue) {
 	d.call(func(ctx context.Context) core.Event {
-		ahead, err := d.lease.s.store.(leasestore.Queuer).Enqueue(ctx, d.lease.name, leasestore.Place(e.Place))
+		ahead, err := d.lease.s.store.(leasestore.Queuer).Enqueue(ctx, d.lease.name, leasestore.Waiter(e.Place))
 		known := make([]core.Place, len(ahead))
 		for i, p := range ahead {
 			known[i] = core.Place(p)
@@ -21,9 +21,9 @@ func (d *driver) enqueue(e core.Enqueue) {
 
 // leave gives up the session's own place and removes the places of dead sessions.
 func (d *driver) leave(e core.Leave) {
-	gone := make([]leasestore.Place, len(e.Places))
+	gone := make([]leasestore.Waiter, len(e.Places))
 	for i, p := range e.Places {
-		gone[i] = leasestore.Place(p)
+		gone[i] = leasestore.Waiter(p)
 	}
 	d.call(func(ctx context.Context) core.Event {
 		return core.Left{Op: e.Op, Err: d.lease.s.store.(leasestore.Queuer).Leave(ctx, d.lease.name, gone)}

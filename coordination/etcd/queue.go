@@ -31,7 +31,7 @@ func placeKey(at, nonce string) string { return at + url.PathEscape(nonce) }
 // Enqueue implements leasestore.Queuer. The place is a key on an etcd lease of the waiting
 // session.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p leasestore.Place) ([]leasestore.Place, error) {
+	p leasestore.Waiter) ([]leasestore.Waiter, error) {
 	if len(name) > maxName {
 		return nil, fmt.Errorf("etcd: name of %d bytes, at most %d", len(name), maxName)
 	}
@@ -55,7 +55,7 @@ func (s *Store) Enqueue(ctx context.Context, name string,
 
 // takePlace puts a place, unless the stored place has a larger beat, and returns all places in
 // order of arrival. A key that is written again keeps its creation revision.
-func (s *Store) takePlace(ctx context.Context, at string, p leasestore.Place,
+func (s *Store) takePlace(ctx context.Context, at string, p leasestore.Waiter,
 	id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
 	key, value := placeKey(at, p.Nonce), placeText(p)
 	put := clientv3.OpPut(key, value, clientv3.WithLease(id))
@@ -73,13 +73,13 @@ func (s *Store) takePlace(ctx context.Context, at string, p leasestore.Place,
 }
 
 // ahead returns the places ahead of p, after it has enforced the bound.
-func (s *Store) ahead(ctx context.Context, at string, p leasestore.Place,
-	places []*mvccpb.KeyValue) ([]leasestore.Place, error) {
+func (s *Store) ahead(ctx context.Context, at string, p leasestore.Waiter,
+	places []*mvccpb.KeyValue) ([]leasestore.Waiter, error) {
 	places, err := s.shorten(ctx, places)
 	if err != nil {
 		return nil, fmt.Errorf("etcd: a queue of more than %d places: %w", queue.Most, err)
 	}
-	var before []leasestore.Place
+	var before []leasestore.Waiter
 	for _, kv := range places {
 		if string(kv.Key) == placeKey(at, p.Nonce) {
 			break
@@ -111,7 +111,7 @@ func (s *Store) shorten(ctx context.Context,
 }
 
 // Leave implements leasestore.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
 	at := s.queueOf(name)
 	for some := range slices.Chunk(gone, atOnce) {
 		var leave []clientv3.Op
@@ -127,13 +127,13 @@ func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place)
 }
 
 // placeText begins with the beat at full width, because etcd compares values as text.
-func placeText(p leasestore.Place) string { return fmt.Sprintf("%020d %d", p.Beat, p.TTL) }
+func placeText(p leasestore.Waiter) string { return fmt.Sprintf("%020d %d", p.Beat, p.TTL) }
 
 // written returns a text above all texts with the beat of p, and below all with a larger beat.
-func written(p leasestore.Place) string { return fmt.Sprintf("%020d!", p.Beat) }
+func written(p leasestore.Waiter) string { return fmt.Sprintf("%020d!", p.Beat) }
 
 // placeOf returns false for a key or value that it cannot decode.
-func placeOf(at string, kv *mvccpb.KeyValue) (p leasestore.Place, ok bool) {
+func placeOf(at string, kv *mvccpb.KeyValue) (p leasestore.Waiter, ok bool) {
 	beat, ttl, _ := strings.Cut(string(kv.Value), " ")
 	nonce, err := url.PathUnescape(strings.TrimPrefix(string(kv.Key), at))
 	if err != nil {
@@ -144,5 +144,5 @@ func placeOf(at string, kv *mvccpb.KeyValue) (p leasestore.Place, ok bool) {
 		return p, false
 	}
 	d, err := strconv.ParseInt(ttl, 10, 64)
-	return leasestore.Place{Nonce: nonce, Beat: n, TTL: time.Duration(d)}, err == nil
+	return leasestore.Waiter{Nonce: nonce, Beat: n, TTL: time.Duration(d)}, err == nil
 }

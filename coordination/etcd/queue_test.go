@@ -15,8 +15,8 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-func place(nonce string, beat uint64) leasestore.Place {
-	return leasestore.Place{Nonce: nonce, Beat: beat, TTL: time.Minute}
+func place(nonce string, beat uint64) leasestore.Waiter {
+	return leasestore.Waiter{Nonce: nonce, Beat: beat, TTL: time.Minute}
 }
 
 // TestQueue_IsBounded: one of the first places, written again and again, survives the bound.
@@ -68,7 +68,7 @@ func TestQueue_LocksOfOthersDoNotSeeIt(t *testing.T) {
 func TestQueue_PlacesOfTheDeadGo(t *testing.T) {
 	client, keys := connect(t, server(t)), prefix(t)
 	s := open(t, client, keys)
-	dead := leasestore.Place{Nonce: "dead", Beat: 1, TTL: 2 * time.Second}
+	dead := leasestore.Waiter{Nonce: "dead", Beat: 1, TTL: 2 * time.Second}
 	_, err := s.Enqueue(t.Context(), name, dead)
 	must(t, err)
 	r, err := client.Get(t.Context(), keys+",queue/", clientv3.WithPrefix())
@@ -78,7 +78,7 @@ func TestQueue_PlacesOfTheDeadGo(t *testing.T) {
 	if live.GrantedTTL < 2 {
 		t.Fatalf("on an etcd lease of %ds", live.GrantedTTL)
 	}
-	ahead := []leasestore.Place{dead}
+	ahead := []leasestore.Waiter{dead}
 	for beat := uint64(1); len(ahead) > 0; beat++ {
 		ahead, err = s.Enqueue(t.Context(), name, place("next", beat))
 		must(t, err)
@@ -111,7 +111,7 @@ func TestQueue_OfManyNames(t *testing.T) {
 	_, err := s.Enqueue(t.Context(), shard(0), place("n", 2))
 	must(t, err)
 	ahead, err := s.Enqueue(t.Context(), shard(0), place("m", 1))
-	if err != nil || !slices.Equal(ahead, []leasestore.Place{place("n", 2)}) {
+	if err != nil || !slices.Equal(ahead, []leasestore.Waiter{place("n", 2)}) {
 		t.Errorf("behind %v, %v", ahead, err)
 	}
 }

@@ -26,12 +26,12 @@ import (
 // The column writes counts admissions. It makes every admission change the row, for databases that
 // report changed rows instead of matching ones.
 type Table struct {
-	// Placeholder returns the n-th placeholder of a statement, counting from 1. Nil means Question.
+	// Placeholder returns the n-th placeholder of a statement, counting from 1. Default: a question
+	// mark, as in SQLite and MySQL.
 	Placeholder func(n int) string
 }
 
-// Question returns the placeholder of SQLite and MySQL, a question mark.
-func Question(int) string { return "?" }
+func question(int) string { return "?" }
 
 // Dollar returns the placeholder of Postgres, a dollar sign and the number.
 func Dollar(n int) string { return "$" + strconv.Itoa(n) }

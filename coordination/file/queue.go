@@ -13,13 +13,13 @@ import (
 
 // Enqueue implements leasestore.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p leasestore.Place) (ahead []leasestore.Place, err error) {
+	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }
 
 // Leave implements leasestore.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
 	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
 }
 

@@ -99,7 +99,7 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 
 // Enqueue implements leasestore.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p leasestore.Place) ([]leasestore.Place, error) {
+	p leasestore.Waiter) ([]leasestore.Waiter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *Store) Enqueue(ctx context.Context, name string,
 }
 
 // Leave implements leasestore.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

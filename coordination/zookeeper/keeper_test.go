@@ -331,10 +331,10 @@ func alone(t *testing.T, ahead func(beat uint64) int) {
 func TestQueue_EndsWithItsWaiters(t *testing.T) {
 	s := beside(t)
 	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
-	place := func(nonce string, beat uint64) leasestore.Place {
-		return leasestore.Place{Nonce: nonce, Beat: beat, TTL: time.Minute}
+	place := func(nonce string, beat uint64) leasestore.Waiter {
+		return leasestore.Waiter{Nonce: nonce, Beat: beat, TTL: time.Minute}
 	}
-	ahead := func(of leasestore.Store, p leasestore.Place) []leasestore.Place {
+	ahead := func(of leasestore.Store, p leasestore.Waiter) []leasestore.Waiter {
 		t.Helper()
 		got, err := of.(leasestore.Queuer).Enqueue(t.Context(), name, p)
 		must(t, err)

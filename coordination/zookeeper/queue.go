@@ -26,7 +26,7 @@ import (
 // waiter is a child of the node of a queue, CAME.BEAT.TTL.NONCE-NUMBER; CAME is empty in the first
 // child of a waiter.
 type waiter struct {
-	leasestore.Place
+	leasestore.Waiter
 	name    string
 	came    uint64 // arrival number; the queue is ordered by it
 	written uint64 // number of this child
@@ -35,7 +35,7 @@ type waiter struct {
 // maxNonce bounds the length of names; nonces of sessions have 26 bytes.
 const maxNonce = 128
 
-func waiterPrefix(came string, p leasestore.Place) string {
+func waiterPrefix(came string, p leasestore.Waiter) string {
 	return fmt.Sprintf("%s.%d.%d.%s-", came, p.Beat, int64(p.TTL),
 		base64.RawURLEncoding.EncodeToString([]byte(p.Nonce)))
 }
@@ -57,7 +57,7 @@ func waiterOf(name string) (w waiter, ok bool) {
 	beat, err3 := strconv.ParseUint(part[1], 10, 64)
 	ttl, err4 := strconv.ParseInt(part[2], 10, 64)
 	nonce, err5 := base64.RawURLEncoding.DecodeString(part[3])
-	return waiter{leasestore.Place{Nonce: string(nonce), Beat: beat, TTL: time.Duration(ttl)}, name, came, written},
+	return waiter{leasestore.Waiter{Nonce: string(nonce), Beat: beat, TTL: time.Duration(ttl)}, name, came, written},
 		errors.Join(err, err2, err3, err4, err5) == nil
 }
 
@@ -81,23 +81,23 @@ func (s *Store) waiters(at string) (line []waiter, err error) {
 // Enqueue implements leasestore.Queuer. It refuses a nonce of more than 128 bytes. Places
 // disappear with the ZooKeeper session of the store that wrote them.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p leasestore.Place) (ahead []leasestore.Place, err error) {
+	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
 	if len(p.Nonce) > maxNonce {
 		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", leasestore.ErrRefused,
 			len(p.Nonce), maxNonce)
 	}
-	return s.atQueue(ctx, name, func(at string) ([]leasestore.Place, error) { return s.enqueue(at, p) })
+	return s.atQueue(ctx, name, func(at string) ([]leasestore.Waiter, error) { return s.enqueue(at, p) })
 }
 
 // Leave implements leasestore.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
-	_, err := s.atQueue(ctx, name, func(at string) ([]leasestore.Place, error) { return nil, s.leave(at, gone) })
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
+	_, err := s.atQueue(ctx, name, func(at string) ([]leasestore.Waiter, error) { return nil, s.leave(at, gone) })
 	return err
 }
 
 // atQueue repeats a change that is not complete yet, or that conflicted with others.
 func (s *Store) atQueue(ctx context.Context, name string,
-	try func(at string) ([]leasestore.Place, error)) ([]leasestore.Place, error) {
+	try func(at string) ([]leasestore.Waiter, error)) ([]leasestore.Waiter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Store) atQueue(ctx context.Context, name string,
 		return nil, err
 	}
 	at := s.cfg.Path + queuesNode + "/" + part(name)
-	ahead, err := link.Call(ctx, s.link, func(ctx context.Context) ([]leasestore.Place, error) {
+	ahead, err := link.Call(ctx, s.link, func(ctx context.Context) ([]leasestore.Waiter, error) {
 		for range 8 {
 			ahead, err := try(at)
 			if !errors.Is(err, errMoving) && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists) {
@@ -124,7 +124,7 @@ func (s *Store) atQueue(ctx context.Context, name string,
 }
 
 // enqueue returns errMoving as long as the waiter had no place before.
-func (s *Store) enqueue(at string, p leasestore.Place) ([]leasestore.Place, error) {
+func (s *Store) enqueue(at string, p leasestore.Waiter) ([]leasestore.Waiter, error) {
 	line, err := s.waiters(at)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, cmp.Or(s.makeQueue(at), errMoving)
@@ -139,21 +139,21 @@ func (s *Store) enqueue(at string, p leasestore.Place) ([]leasestore.Place, erro
 	if line[i].Beat < p.Beat {
 		_, err = s.link.ZK().Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
 	}
-	ahead := make([]leasestore.Place, i)
+	ahead := make([]leasestore.Waiter, i)
 	for j, w := range line[:i] {
-		ahead[j] = w.Place
+		ahead[j] = w.Waiter
 	}
 	return ahead, err
 }
 
-func (s *Store) leave(at string, gone []leasestore.Place) error {
+func (s *Store) leave(at string, gone []leasestore.Waiter) error {
 	line, err := s.waiters(at)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	var ops []any
 	for _, w := range line {
-		if slices.ContainsFunc(gone, func(g leasestore.Place) bool { return g.Nonce == w.Nonce && g.Beat >= w.Beat }) {
+		if slices.ContainsFunc(gone, func(g leasestore.Waiter) bool { return g.Nonce == w.Nonce && g.Beat >= w.Beat }) {
 			ops = append(ops, remove(at+"/"+w.name))
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Store) makeQueue(at string) error {
 
 // arrive takes a place at the end. In a full queue it replaces the place that was written least
 // recently.
-func (s *Store) arrive(at string, line []waiter, p leasestore.Place) error {
+func (s *Store) arrive(at string, line []waiter, p leasestore.Waiter) error {
 	var ops []any
 	if len(line) >= queue.Most {
 		oldest := slices.MinFunc(line, func(a, b waiter) int { return cmp.Compare(a.written, b.written) })
@@ -183,7 +183,7 @@ func (s *Store) arrive(at string, line []waiter, p leasestore.Place) error {
 	return err
 }
 
-func (s *Store) waiter(at, came string, p leasestore.Place) *zk.CreateRequest {
+func (s *Store) waiter(at, came string, p leasestore.Waiter) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: at + "/" + waiterPrefix(came, p), Acl: s.cfg.ACL,
 		Flags: zk.FlagEphemeral | zk.FlagSequence}
 }

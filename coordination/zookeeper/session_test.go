@@ -145,13 +145,13 @@ func TestClose_NudgesTheServer(t *testing.T) {
 	path := fresh()
 	p := newProxy(t, servers(t)[0])
 	gone := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: long})
-	place := leasestore.Place{Nonce: "a", Beat: 1, TTL: time.Hour}
+	place := leasestore.Waiter{Nonce: "a", Beat: 1, TTL: time.Hour}
 	_, err := gone.Enqueue(t.Context(), "x", place)
 	must(t, err)
 	s := open(t, zookeeper.Config{Path: path})
 	ahead := func() int {
 		t.Helper()
-		got, err := s.Enqueue(t.Context(), "x", leasestore.Place{Nonce: "b", Beat: 1, TTL: time.Hour})
+		got, err := s.Enqueue(t.Context(), "x", leasestore.Waiter{Nonce: "b", Beat: 1, TTL: time.Hour})
 		must(t, err)
 		return len(got)
 	}

@@ -115,14 +115,3 @@ func TestOpen_RefusesWhatIsOfNoStore(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 }
-
-func FuzzDescribe(f *testing.F) {
-	f.Add("d\x02views\xffkpath")
-	f.Add("v\x80")
-	f.Fuzz(func(t *testing.T, key string) {
-		r := inspect.Describe(store.Row{Key: key})
-		if r.Kind == "" || r.Entry != "" && !strings.Contains(key, r.Entry) {
-			t.Errorf("%q is %+v", key, r)
-		}
-	})
-}

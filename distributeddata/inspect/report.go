@@ -42,7 +42,7 @@ func (r *Report) Sound() bool { return len(r.Corrupt) == 0 && len(r.Missing) == 
 func Verify(ctx context.Context, s store.Store) (*Report, error) {
 	rep := &Report{}
 	newest := uint64(0)
-	for r, err := range Walk(ctx, s) {
+	for r, err := range walk(ctx, s) {
 		switch {
 		case errors.Is(err, store.ErrCorrupt) && r.Key == "":
 			rep.Missing = append(rep.Missing, err)
@@ -84,13 +84,13 @@ func (r *Report) add(row Row, newest uint64) {
 		return
 	}
 	switch row.Kind {
-	case Atom, Part:
+	case atom, part:
 		e := r.entry(row.Entry)
 		e.Atoms, e.Bytes = e.Atoms+1, e.Bytes+size
-	case Mark:
+	case mark:
 		e := r.entry(row.Entry)
 		e.Marks, e.Bytes = e.Marks+1, e.Bytes+size
-	case Unknown:
+	case unknown:
 		r.Unknown++
 	default:
 		r.Other++
@@ -107,7 +107,7 @@ func (r *Report) entry(key string) *Entry {
 
 // exported is a row in JSON; bytes are in base64.
 type exported struct {
-	Kind       Kind   `json:"kind"`
+	Kind       string `json:"kind"`
 	Entry      string `json:"entry,omitempty"`
 	Generation uint64 `json:"generation,omitempty"`
 	Key        []byte `json:"key,omitempty"`
@@ -119,7 +119,7 @@ type exported struct {
 // of rows are in base64. It returns the error that ended the walk, or the error of w.
 func Export(ctx context.Context, s store.Store, w io.Writer) error {
 	out := json.NewEncoder(w)
-	for r, err := range Walk(ctx, s) {
+	for r, err := range walk(ctx, s) {
 		line := exported{Kind: r.Kind, Entry: r.Entry, Generation: r.Generation, Key: []byte(r.Key), Value: r.Value}
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err

@@ -10,52 +10,54 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Kind is the kind of a row.
-type Kind string
-
-// The kinds.
+// The kinds of rows.
 const (
-	Header  Kind = "header"  // what all other rows must match
-	Members Kind = "members" // the replica's memory of the members
-	Staged  Kind = "staged"  // the future value of a row, when a change takes several batches
-	Atom    Kind = "atom"    // one live fact of an entry
-	Part    Kind = "part"    // of an atom that is too large for a row
-	Mark    Kind = "mark"    // note that a counter slot of an entry was reset
-	Vector  Kind = "vector"  // the number of covered events of one replica
-	Unknown Kind = "unknown"
+	header  = "header"
+	members = "members"
+	staged  = "staged"
+	atom    = "atom"
+	part    = "part"
+	mark    = "mark"
+	vector  = "vector"
+	unknown = "unknown"
 )
 
 // Row is one row with its meaning.
 type Row struct {
 	store.Row
-	Kind Kind
-	// Generation is set for Atom, Part, Mark and Vector. Rows of an older generation wait for a
+	// Kind is "header", which all other rows must match; "members", the replica's memory of the
+	// members; "vector", the number of covered events of one replica; "atom", one live fact of an
+	// entry; "part", of an atom that is too large for a row; "mark", which records that a counter
+	// slot of an entry was reset; "staged", the future value of a row, when a change takes several
+	// batches; or "unknown".
+	Kind string
+	// Generation is set for atoms, parts, marks and vectors. Rows of an older generation wait for a
 	// refill from the other replicas.
 	Generation uint64
-	Entry      string // key of the entry, for Atom, Part and Mark
+	Entry      string // key of the entry, for atoms, parts and marks
 }
 
-// Describe returns the meaning of a row, which it derives from the key.
-func Describe(r store.Row) Row {
-	out := Row{Row: r, Kind: Unknown}
+// describe returns the meaning of a row, which it derives from the key.
+func describe(r store.Row) Row {
+	out := Row{Row: r, Kind: unknown}
 	switch {
 	case r.Key == "H":
-		out.Kind = Header
+		out.Kind = header
 	case r.Key == "M":
-		out.Kind = Members
+		out.Kind = members
 	case strings.HasPrefix(r.Key, "R"):
-		out.Kind = Staged
+		out.Kind = staged
 	case strings.HasPrefix(r.Key, "d"):
 		out.describeData()
 	case strings.HasPrefix(r.Key, "v"):
 		if g, n := binary.Uvarint([]byte(r.Key[1:])); n > 0 {
-			out.Kind, out.Generation = Vector, g
+			out.Kind, out.Generation = vector, g
 		}
 	}
 	return out
 }
 
-var dataKinds = map[byte]Kind{'a': Atom, 'b': Part, 'k': Mark, 'l': Mark}
+var dataKinds = map[byte]string{'a': atom, 'b': part, 'k': mark, 'l': mark}
 
 // describeData parses the generation, the key of the entry, 0xFF and a letter.
 func (r *Row) describeData() {
@@ -72,13 +74,13 @@ func (r *Row) describeData() {
 	}
 }
 
-// Walk yields all rows with their meaning, as Store.Load does. A corrupt row comes with an error
+// walk yields all rows with their meaning, as Store.Load does. A corrupt row comes with an error
 // that wraps store.ErrCorrupt, and without a key if rows are missing; the walk then continues. Any
 // other error ends the walk.
-func Walk(ctx context.Context, s store.Store) iter.Seq2[Row, error] {
+func walk(ctx context.Context, s store.Store) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for r, err := range s.Load(ctx) {
-			if !yield(Describe(r), err) {
+			if !yield(describe(r), err) {
 				return
 			}
 		}
@@ -87,7 +89,7 @@ func Walk(ctx context.Context, s store.Store) iter.Seq2[Row, error] {
 
 // String describes the row, with its size, for people to read.
 func (r Row) String() string {
-	name := string(r.Kind)
+	name := r.Kind
 	if r.Entry != "" {
 		name += fmt.Sprintf(" of %q", r.Entry)
 	}

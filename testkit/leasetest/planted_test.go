@@ -35,8 +35,8 @@ type planted struct {
 	load  func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error)
 	swap  func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error)
 	watch func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error]
-	queue func(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error)
-	leave func(ctx context.Context, name string, gone []leasestore.Place) error
+	queue func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error)
+	leave func(ctx context.Context, name string, gone []leasestore.Waiter) error
 }
 
 func (p *planted) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
@@ -51,11 +51,11 @@ func (p *planted) Watch(ctx context.Context, name string) iter.Seq2[leasestore.R
 	return p.watch(ctx, name)
 }
 
-func (p *planted) Enqueue(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error) {
+func (p *planted) Enqueue(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error) {
 	return p.queue(ctx, name, place)
 }
 
-func (p *planted) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
+func (p *planted) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
 	return p.leave(ctx, name, gone)
 }
 
@@ -202,21 +202,21 @@ func bugs() map[string]bug {
 			}
 		}},
 		"who writes a place again goes to the end": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error) {
-				if err := p.good.Leave(ctx, name, []leasestore.Place{place}); err != nil {
+			p.queue = func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error) {
+				if err := p.good.Leave(ctx, name, []leasestore.Waiter{place}); err != nil {
 					return nil, err
 				}
 				return p.good.Enqueue(ctx, name, place)
 			}
 		}},
 		"who has come before is not told": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error) {
+			p.queue = func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error) {
 				ahead, err := p.good.Enqueue(ctx, name, place)
 				return ahead[:min(len(ahead), 1)], err
 			}
 		}},
 		"who is alive is taken out of the queue": {"S15", func(p *planted) {
-			p.leave = func(ctx context.Context, name string, gone []leasestore.Place) error {
+			p.leave = func(ctx context.Context, name string, gone []leasestore.Waiter) error {
 				for i := range gone {
 					gone[i].Beat = 1<<64 - 1
 				}

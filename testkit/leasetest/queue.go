@@ -141,10 +141,10 @@ func (n *node) waits() <-chan struct{} {
 func checkQueue(e *env) {
 	q, ok := e.store.(leasestore.Queuer)
 	e.needsAbility(ok, "Queuer")
-	place := func(nonce string, beat uint64) leasestore.Place {
-		return leasestore.Place{Nonce: nonce, Beat: beat, TTL: ttl}
+	place := func(nonce string, beat uint64) leasestore.Waiter {
+		return leasestore.Waiter{Nonce: nonce, Beat: beat, TTL: ttl}
 	}
-	finds := func(p leasestore.Place, want ...leasestore.Place) {
+	finds := func(p leasestore.Waiter, want ...leasestore.Waiter) {
 		e.Helper()
 		ahead, err := q.Enqueue(e.Context(), name, p)
 		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p, ahead, want,
@@ -156,9 +156,9 @@ func checkQueue(e *env) {
 	finds(place("a", 5))
 	finds(place("a", 2)) // late
 	finds(place("b", 2), place("a", 5))
-	e.must(q.Leave(e.Context(), name, []leasestore.Place{place("a", 4), place("nobody", 1)}))
+	e.must(q.Leave(e.Context(), name, []leasestore.Waiter{place("a", 4), place("nobody", 1)}))
 	finds(place("b", 3), place("a", 5))
-	e.must(q.Leave(e.Context(), name, []leasestore.Place{place("a", 5), place("b", 7)}))
+	e.must(q.Leave(e.Context(), name, []leasestore.Waiter{place("a", 5), place("b", 7)}))
 	finds(place("c", 2))
 	finds(place("a", 6), place("c", 2))
 	ahead, err := q.Enqueue(e.Context(), "another", place("x", 1))
@@ -168,7 +168,7 @@ func checkQueue(e *env) {
 	cancel()
 	_, err = q.Enqueue(ctx, name, place("late", 1))
 	e.that(err != nil, "a place after the context ended")
-	e.that(q.Leave(ctx, name, []leasestore.Place{place("c", 2)}) != nil,
+	e.that(q.Leave(ctx, name, []leasestore.Waiter{place("c", 2)}) != nil,
 		"left after the context ended")
 	finds(place("a", 7), place("c", 2))
 	checkQueueOrder(e, q)
@@ -182,7 +182,7 @@ func checkQueueOrder(e *env, q leasestore.Queuer) {
 	for i := range n {
 		wg.Go(func() {
 			ahead, err := q.Enqueue(e.Context(), "crowd",
-				leasestore.Place{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
+				leasestore.Waiter{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
 			if err != nil {
 				e.Errorf("%v", err)
 			}
@@ -198,7 +198,7 @@ func checkQueueOrder(e *env, q leasestore.Queuer) {
 
 // Enqueue fails if the store is not a Queuer.
 func (l *link) Enqueue(ctx context.Context, name string,
-	p leasestore.Place) (ahead []leasestore.Place, err error) {
+	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
 	f := l.begin(name)
 	defer l.end(name)
 	q, ok := l.store.(leasestore.Queuer)
@@ -213,7 +213,7 @@ func (l *link) Enqueue(ctx context.Context, name string,
 }
 
 // Leave fails if the store is not a Queuer.
-func (l *link) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
+func (l *link) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
 	f := l.begin(name)
 	defer l.end(name)
 	q, ok := l.store.(leasestore.Queuer)
@@ -225,7 +225,7 @@ func (l *link) Leave(ctx context.Context, name string, gone []leasestore.Place) 
 
 // Enqueue fails if the store is not a Queuer.
 func (g *gateway) Enqueue(ctx context.Context, name string,
-	p leasestore.Place) (ahead []leasestore.Place, err error) {
+	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
 	q, ok := g.store.(leasestore.Queuer)
 	if !ok {
 		return nil, errors.ErrUnsupported
@@ -237,7 +237,7 @@ func (g *gateway) Enqueue(ctx context.Context, name string,
 }
 
 // Leave fails if the store is not a Queuer.
-func (g *gateway) Leave(ctx context.Context, name string, gone []leasestore.Place) (err error) {
+func (g *gateway) Leave(ctx context.Context, name string, gone []leasestore.Waiter) (err error) {
 	q, ok := g.store.(leasestore.Queuer)
 	if !ok {
 		return errors.ErrUnsupported

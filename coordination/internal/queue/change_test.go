@@ -52,7 +52,7 @@ func TestChange_SideBySide(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				if err := queue.Change(t.Context(), &m, func(q *queue.Queue) { q.Enqueue(leasestore.Place{Nonce: fmt.Sprint(i), Beat: 1}) }); err != nil {
+				if err := queue.Change(t.Context(), &m, func(q *queue.Queue) { q.Enqueue(leasestore.Waiter{Nonce: fmt.Sprint(i), Beat: 1}) }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -68,7 +68,7 @@ func TestChange_SideBySide(t *testing.T) {
 // conflicts. Leaving an empty queue writes nothing.
 func TestChange_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		enqueue := func(q *queue.Queue) { q.Enqueue(leasestore.Place{Nonce: "n", Beat: 1}) }
+		enqueue := func(q *queue.Queue) { q.Enqueue(leasestore.Waiter{Nonce: "n", Beat: 1}) }
 		always := &memory{broken: leasestore.ErrConflict}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -82,7 +82,7 @@ func TestChange_Ends(t *testing.T) {
 		if err := queue.Change(t.Context(), away, enqueue); !errors.Is(err, away.broken) || away.writes != 1 {
 			t.Errorf("got %v after %d tries", err, away.writes)
 		}
-		if err := queue.Change(t.Context(), away, func(q *queue.Queue) { q.Leave(leasestore.Place{Nonce: "n"}) }); err != nil {
+		if err := queue.Change(t.Context(), away, func(q *queue.Queue) { q.Leave(leasestore.Waiter{Nonce: "n"}) }); err != nil {
 			t.Errorf("nothing to leave: %v", err)
 		}
 	})

@@ -19,9 +19,9 @@ type Queue struct {
 	Writes uint64  `json:"writes"` // ever made
 }
 
-// Place is a place and the time of its last write, counted in Queue.Writes.
+// Place is a waiter and the time of its last write, counted in Queue.Writes.
 type Place struct {
-	leasestore.Place
+	leasestore.Waiter
 	Written uint64 `json:"written"`
 }
 
@@ -35,20 +35,20 @@ func Decode(data []byte) (q Queue) {
 
 // Enqueue writes a place: at the end, or at the present position of its nonce, unless the place
 // there has a larger beat. It returns the places ahead.
-func (q *Queue) Enqueue(p leasestore.Place) (ahead []leasestore.Place) {
+func (q *Queue) Enqueue(p leasestore.Waiter) (ahead []leasestore.Waiter) {
 	i := slices.IndexFunc(q.Places, func(o Place) bool { return o.Nonce == p.Nonce })
 	if i < 0 {
 		q.makeRoom()
 		i = len(q.Places)
-		q.Places = append(q.Places, Place{Place: p})
+		q.Places = append(q.Places, Place{Waiter: p})
 	}
 	q.Writes++
 	q.Places[i].Written = q.Writes
 	if q.Places[i].Beat < p.Beat {
-		q.Places[i].Place = p
+		q.Places[i].Waiter = p
 	}
 	for _, o := range q.Places[:i] {
-		ahead = append(ahead, o.Place)
+		ahead = append(ahead, o.Waiter)
 	}
 	return ahead
 }
@@ -62,8 +62,8 @@ func (q *Queue) makeRoom() {
 }
 
 // Leave removes the given places, except those that have been written again with a larger beat.
-func (q *Queue) Leave(gone ...leasestore.Place) {
+func (q *Queue) Leave(gone ...leasestore.Waiter) {
 	q.Places = slices.DeleteFunc(q.Places, func(p Place) bool {
-		return slices.ContainsFunc(gone, func(g leasestore.Place) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })
+		return slices.ContainsFunc(gone, func(g leasestore.Waiter) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })
 	})
 }

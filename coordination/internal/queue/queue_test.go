@@ -13,10 +13,10 @@ import (
 // again, survives the bound.
 func TestQueue_BeyondItsBoundWhoWritesStays(t *testing.T) {
 	var q queue.Queue
-	var alive leasestore.Place
+	var alive leasestore.Waiter
 	for i := range 4 * queue.Most {
-		q.Enqueue(leasestore.Place{Nonce: fmt.Sprint("dead ", i), Beat: 1})
-		alive = leasestore.Place{Nonce: "alive", Beat: uint64(i + 1)}
+		q.Enqueue(leasestore.Waiter{Nonce: fmt.Sprint("dead ", i), Beat: 1})
+		alive = leasestore.Waiter{Nonce: "alive", Beat: uint64(i + 1)}
 		if ahead := q.Enqueue(alive); len(ahead) > 1 {
 			t.Fatalf("after %d: behind %d", i, len(ahead))
 		}
@@ -37,12 +37,12 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		q := queue.Decode(data)
 		before := len(q.Places)
-		ahead := q.Enqueue(leasestore.Place{Nonce: "fuzz", Beat: 1, TTL: time.Second})
+		ahead := q.Enqueue(leasestore.Waiter{Nonce: "fuzz", Beat: 1, TTL: time.Second})
 		if len(ahead) > before || len(q.Places) > queue.Most {
 			t.Fatalf("%d of %d before, %d places", len(ahead), before, len(q.Places))
 		}
 		for _, p := range q.Places {
-			q.Leave(leasestore.Place{Nonce: p.Nonce, Beat: p.Beat})
+			q.Leave(leasestore.Waiter{Nonce: p.Nonce, Beat: p.Beat})
 		}
 	})
 }
