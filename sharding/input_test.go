@@ -298,19 +298,40 @@ func TestReceive_ThatFailsIsRestarted(t *testing.T) {
 // Members with different settings ignore each other, and one that starts later does not become
 // ready.
 func TestSettings_ThatDifferAreRefused(t *testing.T) {
-	cfg := func(i int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16 + i/2} }
-	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		m := c.Join()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		err := start(ctx, c.nodes[m])
-		require.ErrorIs(t, err, sharding.ErrInvalid)
-		require.ErrorContains(t, err, "the cluster has 16 shards")
-		require.ErrorContains(t, err, "this member has 17 shards")
-		time.Sleep(20 * time.Second)
-		c.settled(time.Second, c.node(0), c.node(1))
-	})
+	for name, other := range map[string]struct {
+		change func(*sharding.Config)
+		text   string
+	}{
+		"another number of shards": {func(c *sharding.Config) { c.Shards = 17 }, "17 shards by fnv1a64"},
+		"another role":             {func(c *sharding.Config) { c.Role = "shop" }, `role "shop"`},
+		"other names of leases":    {func(c *sharding.Config) { c.LeasePrefix = "own-" }, `leases "own-"`},
+		"remembered entities":      {func(c *sharding.Config) { c.Remember = true }, "remembered"},
+		"another way to homes":     {func(c *sharding.Config) { c.Rendezvous = true }, "by rendezvous"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := func(i int) sharding.Config {
+				c := sharding.Config{Type: "cart", Shards: 16}
+				if i == 2 {
+					other.change(&c)
+				}
+				return c
+			}
+			roles := func(int) []string { return []string{"shop"} }
+			run(t, 2, options{cfg: cfg, roles: roles}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				m := c.Join()
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				defer cancel()
+				err := start(ctx, c.nodes[m])
+				require.ErrorIs(t, err, sharding.ErrInvalid)
+				require.ErrorContains(t, err, "the cluster has 16 shards by fnv1a64")
+				require.ErrorContains(t, err, "this member has ")
+				require.ErrorContains(t, err, other.text)
+				time.Sleep(20 * time.Second)
+				c.settled(time.Second, c.node(0), c.node(1))
+			})
+		})
+	}
 }
 
 func TestBuffer_IsBounded(t *testing.T) {

@@ -90,3 +90,23 @@ func TestRemember_WaitsForAMajority(t *testing.T) {
 		require.NotEmpty(t, home)
 	})
 }
+
+// S16b: a new home that does not reach a majority does not know which entities are remembered, and
+// starts none, although its own replica has some.
+func TestRemember_ANewHomeReadsAMajority(t *testing.T) {
+	run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		last := c.node(2)
+		for k := range 20 {
+			_, err := last.ask(fmt.Sprint("e", k), "who", 5*time.Second)
+			require.NoError(t, err)
+		}
+		before := len(last.region.Entities(100))
+		require.Less(t, before, 20)
+		c.crash(c.node(0))
+		c.crash(c.node(1))
+		time.Sleep(2 * stale)
+		require.Equal(t, 16, last.region.Status().Count(sharding.Active))
+		require.Len(t, last.region.Entities(100), before, "no majority has said what is remembered")
+	})
+}

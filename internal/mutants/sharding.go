@@ -23,6 +23,12 @@ func shards() []mutant {
 			killer: plannedMoves,
 		},
 		{
+			name:   "a message in a mailbox is not checked against the tenure",
+			rule:   "each message is checked against the tenure before it is handled [S2]",
+			edits:  in("sharding/mailbox.go", "if m.cell.tenure.Check() == nil {\n\t\t\tp, ok", "if true {\n\t\t\tp, ok"),
+			killer: killer{pkg: "./sharding", run: "^TestMailbox_HandlesNothingWhenTheTenureIsOver$"},
+		},
+		{
 			name:   "on a loss, entities are asked to stop",
 			rule:   "on a loss, entities are killed before validity ends [S2b]",
 			edits:  in(shardDir+"shard.go", "\ts.kill()\n}\n\n// onEnded", "\ts.r.emit(Stop{s.n, s.token})\n}\n\n// onEnded"),
@@ -242,6 +248,12 @@ func shards() []mutant {
 			killer: shardChaos,
 		},
 		{
+			name:   "one failed call of the store counts as an outage",
+			rule:   "a store fails when it has not answered until leases are near expiry [S30]",
+			edits:  in("coordination/status.go", "\t\tc.Failed++\n", "\t\tc.Failed++\n\t\ts.stats.expired = true\n"),
+			killer: killer{pkg: "./coordination", run: "^TestOnLost_OneNoticeForAllLeases$"},
+		},
+		{
 			name:   "messages go to an entity that was told to stop",
 			rule:   "messages after the stop request wait for the next incarnation [S14]",
 			edits:  in(shardDir+"slot.go", "e == nil || e.state != running || s.killed", "e == nil || e.state != running && e.state != ending || s.killed"),
@@ -306,6 +318,15 @@ func shards() []mutant {
 			rule:   "remembered entities are started where their shard is [S16b]",
 			edits:  in(shardDir+"slot_remember.go", "if s.entities[id] == nil && !s.stopping {", "if false {"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_KeepsWhatItRemembersRunning$"},
+		},
+		{
+			name: "a new home starts the entities that its own replica remembers",
+			rule: "a new home reads from a majority which entities are remembered [S16b]",
+			edits: []edit{
+				{"sharding/remember.go", "m.place.life.data, distributeddata.Linearizable)", "m.place.life.data)"},
+				{"sharding/remember.go", "if ok && len(ids) > 0 {", "if false {"},
+			},
+			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeReadsAMajority$"},
 		},
 		{
 			name:   "an entity that is not remembered yet handles messages when its shard is given up",
