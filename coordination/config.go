@@ -63,8 +63,10 @@ type Config struct {
 	// once and without waiting for TTL and LockDelay: a restarted process continues where the
 	// killed one stopped. The new tenure has the next token. Inherit gives up exclusion among
 	// sessions of one Owner: if two of them run at the same time, both may believe for up to TTL
-	// that they hold the lease, until the first learns of the takeover at its next renewal, and
-	// only fencing distinguishes their effects. So set Inherit only where something else keeps
+	// that they hold the lease, until the first learns of the takeover, and only fencing
+	// distinguishes their effects. A session with Forever that cannot reach the store does not
+	// learn of it. To notice a takeover, a session with Inherit reads each lease that needs no
+	// renewal of its own every RenewInterval. So set Inherit only where something else keeps
 	// processes of one Owner apart, such as the port that they listen on or a StatefulSet, and set
 	// Owner to that identity, such as host:port. Owner is required then. Default false.
 	Inherit bool `yaml:"inherit"`

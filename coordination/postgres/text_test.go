@@ -23,6 +23,22 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
+// FuzzHolder reads any text of the holder's column. What is accepted has one meaning.
+func FuzzHolder(f *testing.F) {
+	for _, s := range []string{"", "n", `n\session 7`, `n\forever`, `n\session 7\forever`, `n\session 0`, `\\`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var rec, again coordination.Record
+		if readHolder(s, &rec) != nil {
+			return
+		}
+		if err := readHolder(holder(rec), &again); err != nil || again != rec {
+			t.Errorf("%q is %+v, and that is read as %+v, %v", s, rec, again, err)
+		}
+	})
+}
+
 func TestHolder_IsRead(t *testing.T) {
 	for _, want := range []leasestore.Record{{}, {Nonce: "n"}, {Nonce: `\session 7\forever`}, {Nonce: "n", Session: 1<<63 - 1},
 		{Nonce: "n", Forever: true}, {Nonce: "n", Session: 7, Forever: true}} {

@@ -129,6 +129,48 @@ var acquireChecks = []check{
 		e.that(e.nth(g.Token(), 2) && since(e.start) >= ttl, "token %v after %v", g.Token(),
 			since(e.start))
 	}},
+	{"B15_ASuccessorInheritsAtOnce", func(e *env) {
+		own := config()
+		own.Owner, own.Inherit, own.LockDelay = "10.0.0.1:7000", true, time.Hour
+		a := e.nodeWith(own)
+		before := a.hold()
+		a.crash()
+		named, other := own, own // neither the name alone nor another name inherits
+		named.Inherit, other.Owner = false, "10.0.0.2:7000"
+		for _, cfg := range []coordination.Config{named, other} {
+			_, err := e.nodeWith(cfg).try()
+			e.that(errors.Is(err, coordination.ErrHeld), "%v inherits: %v", cfg.Owner, err)
+		}
+		b := e.nodeWith(own)
+		t := time.Now()
+		g, err := b.Lease(name).TryAcquire(e.Context()) // the crashed session believes that it holds it
+		e.must(err)
+		e.that(since(t) < op && g.Token() > before.Token(), "token %v after %v and %v", g.Token(),
+			before.Token(), since(t))
+		e.sleep(2 * ttl)
+		e.must(g.Check())
+		e.must(g.Release(e.Context()))
+		_, err = e.node().acquire(time.Minute)
+		e.must(err)
+	}},
+	{"B15_APredecessorLearnsOfTheTakeover", func(e *env) {
+		own := config()
+		own.Owner, own.Inherit = "10.0.0.1:7000", true
+		old, err := e.nodeWith(own).Lease(name).TryAcquire(e.Context())
+		e.must(err)
+		told := losses(old)
+		g, err := e.nodeWith(own).Lease(name).TryAcquire(e.Context())
+		e.must(err)
+		e.that(g.Token() > old.Token(), "token %v after %v", g.Token(), old.Token())
+		e.sleep(ttl)
+		e.that(old.Check() != nil && len(told.all()) == 1, "told %v, check %v", told.all(), old.Check())
+		e.must(g.Check())
+		_ = old.Release(e.Context()) // must not release the lease of the successor
+		e.sleep(ttl)
+		e.must(g.Check())
+		_, err = e.node().try()
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+	}},
 	{"B17_E1_ReleaseIsNoticedAtOnce", func(e *env) {
 		g := e.node().hold()
 		released := make(chan error, 1) // the waiter may hold the lease before Release has its answer

@@ -39,6 +39,15 @@ func (c Config) unrenewed() bool { return c.Shared || c.Forever }
 // audit returns the time between two such reads.
 func (c Config) audit() time.Duration { return c.jittered(auditTTLs * c.TTL) }
 
+// auditTenure returns the time between two such reads of a holder. One that may have a successor
+// reads as often as others renew, so that it notices a takeover within its TTL.
+func (c Config) auditTenure() time.Duration {
+	if c.Inherit {
+		return c.jittered(c.Renew)
+	}
+	return c.audit()
+}
+
 // auditTTLs is the time between two such reads, in TTLs. Within noticeTTLs a holder that can reach
 // the store has noticed that its record is gone, even if one of its calls failed. A holder that
 // cannot reach the store never notices: a record that does not expire by itself must not be deleted

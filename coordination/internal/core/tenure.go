@@ -64,7 +64,7 @@ func (m *Machine) validityOf(attempt uint64) (Validity, bool) {
 // planRenewal plans the next write or read of the record.
 func (m *Machine) planRenewal(v Validity) {
 	if m.cfg.unrenewed() {
-		m.due = m.now.Mono + m.cfg.audit()
+		m.due = m.now.Mono + m.cfg.auditTenure()
 		return
 	}
 	m.due = v.Sent.Mono + m.cfg.jittered(m.cfg.Renew)
