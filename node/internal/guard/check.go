@@ -286,7 +286,7 @@ func (c *checker) envelope(data []byte) *refusal {
 		if m, ok := v.Find(member); ok {
 			at = m.Address
 		} else if manifest == wire.SingletonIdentify {
-			return &refusal{forged, "names no member"}
+			return &refusal{unlisted, "names no member"}
 		}
 	}
 	if manifest == wire.SingletonIdentify {
@@ -308,7 +308,7 @@ func (c *checker) passedOn() *refusal {
 			return nil
 		}
 	}
-	return &refusal{forged, "relayed by a non-member"}
+	return &refusal{unlisted, "relayed by a process that is not listed"}
 }
 
 // readHead decodes the needed fields of an Envelope. If a field occurs twice the last one counts, as

@@ -97,13 +97,16 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	require.True(t, l.delivered(stranger.Batch(b.address, "eventstream", wrapperspb.Bool(true))), "an event of a user")
 }
 
-// A stranger may introduce itself, and relays nothing.
+// A stranger may introduce itself, and relays nothing. Members that start are strangers for a
+// moment, so their questions are counted apart from forgeries.
 func TestForged_AStrangerPassesNothingOn(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"b": b.address, "c": "10.0.0.9:7"})
 	l := &lane{to: b, s: a.mustDial(b)}
 	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Round: 1 << 60}))))
+	require.EqualValues(t, 1, b.process.Refusals()["unlisted"])
 	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))))
+	require.EqualValues(t, 1, b.process.Refusals()["forged"])
 	require.True(t, l.delivered(stranger.Batch(b.address, "x", envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}))))
 }
 

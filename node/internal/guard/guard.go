@@ -175,6 +175,7 @@ const (
 	tooMuch                  // a bound is exceeded
 	unproven                 // the peer is not what it claims to be
 	forged                   // a message that speaks for another member
+	unlisted                 // a message of a process that is not listed, or not listed yet
 	relayed                  // a message for another address
 	notPublic                // a message for an actor that is not public
 	badSeal                  // a message without the secret, or replayed
@@ -183,8 +184,8 @@ const (
 )
 
 var reasonNames = [numberOfReasons]string{
-	"call", "stream", "batch", "message", "bound", "unproven", "forged", "relayed", "not-public",
-	"seal", "panic",
+	"call", "stream", "batch", "message", "bound", "unproven", "forged", "unlisted",
+	"relayed", "not-public", "seal", "panic",
 }
 
 // Refused returns the total number of rejections.
@@ -207,7 +208,11 @@ func (p *Process) refuse(r reason, what string, why any) {
 	if n&(n-1) != 0 {
 		return
 	}
-	p.logger().Warn("refused by the guard", slog.String("what", what), slog.Any("reason", why),
+	level := slog.LevelWarn
+	if r == unlisted {
+		level = slog.LevelInfo // members that start see each other at different times
+	}
+	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what), slog.Any("reason", why),
 		slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
 }
 
