@@ -206,7 +206,7 @@ func (s *Status) miss(h *half) {
 }
 
 // traffic counts sent messages, by manifest.
-type traffic [2][wire.ReplicatorRetract + 1]counts
+type traffic [2][wire.ReplicatorEnd]counts
 
 type counts struct{ messages, bytes atomic.Uint64 }
 
@@ -218,7 +218,7 @@ func (t *traffic) count(m wire.Manifest, bytes int) {
 
 func (t *traffic) all() map[string]Traffic {
 	out := map[string]Traffic{}
-	for m := wire.ReplicatorBeat; m <= wire.ReplicatorRetract; m++ {
+	for m := wire.ReplicatorBeat; m < wire.ReplicatorEnd; m++ {
 		for _, m := range [...]wire.Manifest{m, m.OfDurable()} {
 			if at := &t.of(m)[m.Plain()]; at.messages.Load() > 0 {
 				out[m.String()] = Traffic{at.messages.Load(), at.bytes.Load()}
@@ -228,7 +228,7 @@ func (t *traffic) all() map[string]Traffic {
 	return out
 }
 
-func (t *traffic) of(m wire.Manifest) *[wire.ReplicatorRetract + 1]counts {
+func (t *traffic) of(m wire.Manifest) *[wire.ReplicatorEnd]counts {
 	if m.Durable() {
 		return &t[1]
 	}

@@ -547,12 +547,14 @@ func (x *Event) GetDeps() *VersionVector {
 }
 
 type KeyChange struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Adds          []*Add                 `protobuf:"bytes,2,rep,name=adds,proto3" json:"adds,omitempty"`
-	Removes       []*Remove              `protobuf:"bytes,3,rep,name=removes,proto3" json:"removes,omitempty"`
-	Clear         bool                   `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"` // everything that deps covers was removed [R8]
-	Marks         []*ResetMark           `protobuf:"bytes,5,rep,name=marks,proto3" json:"marks,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Key     string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Adds    []*Add                 `protobuf:"bytes,2,rep,name=adds,proto3" json:"adds,omitempty"`
+	Removes []*Remove              `protobuf:"bytes,3,rep,name=removes,proto3" json:"removes,omitempty"`
+	Clear   bool                   `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"` // everything that deps covers was removed [R8]
+	Marks   []*ResetMark           `protobuf:"bytes,5,rep,name=marks,proto3" json:"marks,omitempty"`
+	// In a push, key lacks this many bytes at its start, which are those of the key change before.
+	Shared        uint32 `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,11 +624,21 @@ func (x *KeyChange) GetMarks() []*ResetMark {
 	return nil
 }
 
+func (x *KeyChange) GetShared() uint32 {
+	if x != nil {
+		return x.Shared
+	}
+	return 0
+}
+
 type Add struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	Payload       []byte                 `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
-	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // removed by a later event in this answer, or by one that the receiver has
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Path    []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Payload []byte                 `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
+	Gone    bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // removed by a later event in this answer, or by one that the receiver has
+	// In a push, the add also removes the atom that the same origin added at the same path so many
+	// events before; 0: there is none, or it is among removes.
+	Instead       uint64 `protobuf:"varint,4,opt,name=instead,proto3" json:"instead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +692,13 @@ func (x *Add) GetGone() bool {
 		return x.Gone
 	}
 	return false
+}
+
+func (x *Add) GetInstead() uint64 {
+	if x != nil {
+		return x.Instead
+	}
+	return 0
 }
 
 type Remove struct {
@@ -1999,17 +2018,19 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06origin\x18\x01 \x01(\rR\x06origin\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12)\n" +
 	"\x04keys\x18\x03 \x03(\v2\x15.concord.v1.KeyChangeR\x04keys\x12-\n" +
-	"\x04deps\x18\x04 \x01(\v2\x19.concord.v1.VersionVectorR\x04deps\"\xb3\x01\n" +
+	"\x04deps\x18\x04 \x01(\v2\x19.concord.v1.VersionVectorR\x04deps\"\xcb\x01\n" +
 	"\tKeyChange\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\x04adds\x18\x02 \x03(\v2\x0f.concord.v1.AddR\x04adds\x12,\n" +
 	"\aremoves\x18\x03 \x03(\v2\x12.concord.v1.RemoveR\aremoves\x12\x14\n" +
 	"\x05clear\x18\x04 \x01(\bR\x05clear\x12+\n" +
-	"\x05marks\x18\x05 \x03(\v2\x15.concord.v1.ResetMarkR\x05marks\"G\n" +
+	"\x05marks\x18\x05 \x03(\v2\x15.concord.v1.ResetMarkR\x05marks\x12\x16\n" +
+	"\x06shared\x18\x06 \x01(\rR\x06shared\"a\n" +
 	"\x03Add\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x12\x18\n" +
 	"\apayload\x18\x02 \x01(\fR\apayload\x12\x12\n" +
-	"\x04gone\x18\x03 \x01(\bR\x04gone\"B\n" +
+	"\x04gone\x18\x03 \x01(\bR\x04gone\x12\x18\n" +
+	"\ainstead\x18\x04 \x01(\x04R\ainstead\"B\n" +
 	"\x06Remove\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x12\x16\n" +
 	"\x06origin\x18\x02 \x01(\rR\x06origin\x12\f\n" +

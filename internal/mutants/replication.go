@@ -57,8 +57,26 @@ func replication() []mutant {
 		{
 			name:   "omit the removal of atoms that were pushed before",
 			rule:   "a push omits atoms that one of its events added and a later one removed [R7b]",
-			edits:  in(replDir+"codec.go", "a.Replica == w.own && a.N > w.since", "a.Replica == w.own"),
+			edits:  in(replDir+"codec.go", "a.Replica == w.own && a.N > w.since ||", "a.Replica == w.own ||"),
 			killer: scenario("TestPush_WhatCameAndWentDoesNotTravel"),
+		},
+		{
+			name:   "let an add tell the removal of another replica's atom",
+			rule:   "an add tells the removal of its origin's atom at its path [R7c]",
+			edits:  in(replDir+"codec.go", "a.Path == path && a.Replica == w.own && a.N <= w.since", "a.Path == path && a.N <= w.since"),
+			killer: scenario("TestCodec_PushesTellKeysAndRemovalsByOthers"),
+		},
+		{
+			name:   "share the start of the last key of the push before",
+			rule:   "a push tells the start of a key by the key before, in the same push [R7c]",
+			edits:  in(replDir+"codec.go", "\tw.key = \"\"\n", ""),
+			killer: scenario("TestCodec_PushesTellKeysAndRemovalsByOthers"),
+		},
+		{
+			name:   "share the start of a key that a push has left out",
+			rule:   "a push tells the start of a key by the key before, in the same push [R7c]",
+			edits:  in(replDir+"codec.go", "\t\t\tw.key = k.key\n\t\t}\n", "\t\t}\n\t\tw.key = k.key\n"),
+			killer: scenario("TestCodec_PushesTellKeysAndRemovalsByOthers"),
 		},
 		{
 			name:   "let a call that needs other replicas wait for the next push",

@@ -31,8 +31,6 @@ const (
 const (
 	// ReplicatorBeat is the heartbeat with the sender's vector.
 	ReplicatorBeat Manifest = 10
-	// ReplicatorPush carries events of the sender.
-	ReplicatorPush Manifest = 11
 	// ReplicatorRequest requests events that the sender lacks.
 	ReplicatorRequest Manifest = 12
 	// ReplicatorAck reports how far the sender has applied events.
@@ -57,6 +55,10 @@ const (
 	ReplicatorMembers Manifest = 22
 	// ReplicatorRetract reports events that a restored replica has repeated under another id.
 	ReplicatorRetract Manifest = 23
+	// ReplicatorPush carries events of the sender. The number 11 was that of an earlier format.
+	ReplicatorPush Manifest = 24
+	// ReplicatorEnd is above all manifests of the replicator.
+	ReplicatorEnd Manifest = 30
 )
 
 // Singleton, 40 to 49.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -88,6 +89,9 @@ type encoder struct {
 	ev, kc []byte
 	table  replicas // of a push
 	events []byte   // of a push
+	key    string   // of a push: the last one encoded
+
+	replaced []int // of a key change of a push: the removals that its adds tell
 }
 
 // bookmark is the place in an event where the next piece of its encoding begins: an item of a key.
@@ -106,9 +110,10 @@ func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte,
 	for start := len(ev); from.key < len(e.keys) && len(ev)-start < limit; {
 		k := e.keys[from.key]
 		var some bool
-		from.item, some = w.keyChange(k, keys, from.item, limit-(len(ev)-start))
+		from.item, some = w.keyChange(k, e.dot, keys, from.item, limit-(len(ev)-start))
 		if some || w.own == 0 {
 			ev = field.Message(ev, 3, w.kc)
+			w.key = k.key
 		}
 		if from.item == k.items() {
 			from = bookmark{key: from.key + 1}
@@ -126,10 +131,16 @@ func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Mar
 
 // keyChange encodes the items of a key change from an item on, up to about limit bytes, into w.kc.
 // It returns the item to continue from, and whether it encoded anything. A push leaves out atoms
-// that one of its events added and a later one removed, since no receiver has them [R7b].
-func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) (_ int, some bool) {
-	var at int
-	kc := field.Text(w.kc[:0], 1, k.key)
+// that one of its events added and a later one removed, since no receiver has them [R7b]. It tells
+// the start of a key by that of the key before, and the removal of an atom that an add replaces by
+// a number in the add [R7c].
+func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit int) (_ int, some bool) {
+	var at, shared int
+	if w.own != 0 {
+		shared = sharedStart(w.key, k.key)
+	}
+	w.replaced = w.replaced[:0]
+	kc := field.Text(w.kc[:0], 1, k.key[shared:])
 	var s Held
 	if from < len(k.Adds) {
 		s, _ = keys.Get(k.key)
@@ -149,11 +160,14 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) (_ int, som
 		} else {
 			kc = field.Flag(causal.AppendAdd(kc, a.Path, ""), 3, true)
 		}
+		if w.own != 0 {
+			kc = field.Number(kc, 4, w.instead(k.Removes, a.Path, d.N))
+		}
 		kc = field.End(kc, at)
 	}
 	for ; from >= len(k.Adds) && from < len(k.Adds)+len(k.Removes) && more(); from++ {
 		a := k.Removes[from-len(k.Adds)]
-		if w.own != 0 && a.Replica == w.own && a.N > w.since {
+		if w.own != 0 && a.Replica == w.own && a.N > w.since || w.told(from-len(k.Adds)) {
 			continue
 		}
 		kc, at = field.Begin(kc, 3)
@@ -165,8 +179,52 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) (_ int, som
 		kc, at = field.Begin(kc, 5)
 		kc = field.End(causal.AppendMark(kc, a.Path, a.Mark, w.t.put(a.By.Replica)), at)
 	}
-	w.kc = kc
-	return from, len(kc) > start
+	some = len(kc) > start
+	w.kc = field.Number(kc, 6, uint64(shared)) //nolint:gosec // not negative
+	return from, some
+}
+
+// instead returns how many events before event n of a push its origin added the atom that an add at
+// the path replaces, or 0. It notes which of the removals, which are in the order of their paths,
+// is told thereby.
+func (w *encoder) instead(removes []causal.Atom, path string, n uint64) uint64 {
+	i := 0
+	if last := len(w.replaced) - 1; last >= 0 {
+		i = w.replaced[last] + 1
+	}
+	for ; i < len(removes) && removes[i].Path <= path; i++ {
+		if a := removes[i]; a.Path == path && a.Replica == w.own && a.N <= w.since {
+			w.replaced = append(w.replaced, i)
+			return n - a.N
+		}
+	}
+	return 0
+}
+
+// told reports whether an add has told the removal i.
+func (w *encoder) told(i int) bool {
+	_, ok := slices.BinarySearch(w.replaced, i)
+	return ok
+}
+
+// maxShared bounds the start of a key that is told by the key before, and thereby the memory that a
+// short message can take at its receiver.
+const maxShared = 64
+
+// sharedStart returns the length of the longest start that two keys share, in whole characters. A
+// length of less than three is not worth telling.
+func sharedStart(a, b string) int {
+	n, limit := 0, min(len(a), len(b), maxShared)
+	for n < limit && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	if n < 3 {
+		return 0
+	}
+	return n
 }
 
 // spot is the place under a key where the next piece of its encoding begins: after the atom of a
@@ -221,6 +279,7 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 	w.table.head, w.table.index = deps, nil
 	w.table.others = append(w.table.others[:0], d.origin)
 	w.t, w.base, w.own, w.since, w.events = &w.table, relative, d.origin, d.base.Get(d.origin), w.events[:0]
+	w.key = ""
 	for i := range d.events {
 		ev, _ := w.event(d.events[i].event, keys, bookmark{}, wire.MaxPayload+1)
 		w.events = field.Message(w.events, 5, ev)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
 
@@ -162,4 +163,78 @@ func TestStream_BrokenOnesAreRefused(t *testing.T) {
 	data := encodeState(a.state())
 	require.NoError(t, st.feed(data[:len(data)-1]))
 	require.ErrorIs(t, st.end(), errMalformed, "cut short")
+}
+
+// A push tells the start of a key by the key before, and the removal of an atom of its origin by
+// the add that replaces it. Its receiver gets the same events.
+func TestCodec_PushesTellKeysAndRemovalsByOthers(t *testing.T) {
+	l := newLab(t, "a", "b")
+	long := strings.Repeat("k", 2*maxShared)
+	keys := []string{"cart-a", "cart-b", "cart-b", "é-cart", "è-cart", "c", long, long, long + "1", long + "2"}
+	l.update("b", Level{}, add("s", "y"), count("c", "m", 1))
+	l.deliver(all)
+	deltas := l.cores["b"].Stats().Deltas
+	push := func() {
+		l.step("a", Wake{})
+		for _, m := range l.take(of(wire.ReplicatorPush)) {
+			sameAsGenerated(t, m.send.Payload, &pb.Push{})
+			l.hand(m)
+		}
+		l.deliver(all)
+		require.Equal(t, stateBytes(l.cores["a"]), stateBytes(l.cores["b"]))
+	}
+	for range 2 {
+		for i, key := range keys {
+			l.answered("a", count(key, "k", 1), count(key, "m", 1), add("s", fmt.Sprint(i%3)))
+		}
+		push()
+	}
+	l.answered("a", add("s", "y")) // replaces the atom of b
+	push()
+	l.answered("a", add("set-gone", "x")) // leaves nothing, not even its key
+	l.answered("a", op{kind: opDelete, key: "set-gone"})
+	for i := range 2 {
+		l.answered("a", add("set-stays", fmt.Sprint(i))) // the second time as the first key
+		push()
+	}
+	l.answered("a", remove("s", "y"), remove("s", "1"), count("c", "k", 1), count("c", "m", 1), count("d", "k", 1), drop("cart-a", "k"))
+	push()
+	a, b := l.cores["a"], l.cores["b"]
+	require.Zero(t, b.Stats().Malformed)
+	require.Equal(t, deltas, b.Stats().Deltas, "the pushes are enough")
+	sent, _ := a.log.from(a.me, 1)
+	got, _ := b.log.from(a.me, 1)
+	require.Len(t, got, len(sent))
+	require.Equal(t, sent[len(sent)-1], got[len(got)-1], "it was pushed alone, so nothing of it was superseded")
+}
+
+func TestCodec_SharedStartsAndReplacedAtomsAreBounded(t *testing.T) {
+	push := func(k ...*pb.KeyChange) []byte {
+		m := &pb.Push{From: 3}
+		for _, k := range k {
+			m.Events = append(m.Events, &pb.Event{Keys: []*pb.KeyChange{k}})
+		}
+		return encode(m)
+	}
+	long := &pb.KeyChange{Key: strings.Repeat("k", MaxKey)}
+	adds := func(instead uint64) *pb.KeyChange {
+		return &pb.KeyChange{Key: "k", Adds: []*pb.Add{{Path: []byte("p"), Instead: instead}}}
+	}
+	for name, payload := range map[string][]byte{
+		"more than the key before":    push(&pb.KeyChange{Key: "abc"}, &pb.KeyChange{Key: "d", Shared: 4}),
+		"no key before":               push(&pb.KeyChange{Key: "d", Shared: 1}),
+		"more than may be shared":     push(long, &pb.KeyChange{Key: "d", Shared: maxShared + 1}),
+		"a key that is too long":      push(long, &pb.KeyChange{Key: strings.Repeat("k", MaxKey-maxShared+1), Shared: maxShared}),
+		"half a character":            push(&pb.KeyChange{Key: "é"}, &pb.KeyChange{Key: "d", Shared: 1}),
+		"an atom before all events":   push(adds(4)),
+		"an atom of no event at all":  push(adds(1 << 63)),
+		"a number beyond all numbers": push(long, &pb.KeyChange{Key: "d", Shared: 1<<32 - 1}),
+	} {
+		_, err := decodePush(payload, 7, func([]byte) (causal.Vector, bool) { return causal.Vector{}, false })
+		require.ErrorIs(t, err, errMalformed, name)
+	}
+	d, err := decodePush(push(&pb.KeyChange{Key: "abc"}, &pb.KeyChange{Shared: 3}, adds(4)), 7, nil)
+	require.NoError(t, err)
+	require.Equal(t, "abc", d.events[1].keys[0].key)
+	require.Equal(t, []causal.Atom{{Path: "p", Leaf: causal.Leaf{Dot: causal.Dot{Replica: 7, N: 2}}}}, d.events[2].keys[0].Removes)
 }

@@ -1,9 +1,11 @@
 package core
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -290,16 +292,27 @@ func (r *decoder) event(own causal.Dot, b []byte) (e deltaEvent, err error) {
 	return e, c.err
 }
 
+// byPath compares atoms by path, then by dot.
+func byPath(a, b causal.Atom) int {
+	return cmp.Or(strings.Compare(a.Path, b.Path), a.Compare(b.Dot))
+}
+
 func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, err error) {
+	var rest []byte
+	var shared, instead uint64
 	c := cursor{rest: b}
 	for c.next() {
 		switch c.num {
 		case 1:
-			k.key = text(&r.key, c.chunk)
+			rest = c.chunk
 		case 2:
 			var a causal.Atom
 			var dead bool
-			a, dead, c.err = r.add(d, c.chunk)
+			a, dead, instead, c.err = r.add(d, c.chunk)
+			if instead > 0 {
+				old := causal.Atom{Path: a.Path, Leaf: causal.Leaf{Dot: causal.Dot{Replica: d.Replica, N: d.N - instead}}}
+				r.removes, k.Removes = piece(r.removes, k.Removes, old, r.about)
+			}
 			if r.adds, k.Adds = piece(r.adds, k.Adds, a, r.about); dead && gone == nil {
 				gone = make([]bool, len(k.Adds)-1)
 			}
@@ -317,9 +330,18 @@ func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, e
 			var m causal.MarkAt
 			m, c.err = decodeMark(r.t, c.chunk)
 			k.Marks = append(k.Marks, m)
+		case 6:
+			shared = c.v
 		}
 	}
+	if !slices.IsSortedFunc(k.Removes, byPath) {
+		slices.SortFunc(k.Removes, byPath)
+	}
+	if limit := min(len(r.key), maxShared); c.err == nil && shared > uint64(limit) {
+		c.err = malformed("%d bytes of the key before, limit %d", shared, limit)
+	}
 	if c.err == nil {
+		k.key = r.longer(shared, rest)
 		if bad := CheckKey(k.key); bad != nil {
 			c.err = malformed("%v", bad)
 		}
@@ -327,7 +349,16 @@ func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, e
 	return k, gone, c.err
 }
 
-func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, err error) {
+// longer returns the key that has its start, of shared bytes, from the last key.
+func (r *decoder) longer(shared uint64, rest []byte) string {
+	if r.key[shared:] != string(rest) {
+		r.key = r.key[:shared] + string(rest)
+	}
+	return r.key
+}
+
+// add decodes an add, and how many events before it the atom was added that it replaces.
+func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, instead uint64, err error) {
 	a.Dot = d
 	c := cursor{rest: b}
 	for c.next() {
@@ -338,12 +369,17 @@ func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, err err
 			a.Payload = string(c.chunk)
 		case 3:
 			gone = c.v != 0
+		case 4:
+			instead = c.v
 		}
 	}
 	if c.err == nil {
 		c.err = checkPath(a.Path)
 	}
-	return a, gone, c.err
+	if c.err == nil && instead > 0 && instead >= d.N {
+		c.err = malformed("add of event %v instead of one %d before", d, instead)
+	}
+	return a, gone, instead, c.err
 }
 
 // atom decodes a live atom, or the name of one.

@@ -108,14 +108,8 @@ func (g *gathering) flush() {
 	if g.key == "" {
 		return
 	}
-	inOrder := func(a, b causal.Atom) int {
-		if c := strings.Compare(a.Path, b.Path); c != 0 {
-			return c
-		}
-		return a.Compare(b.Dot)
-	}
-	if !slices.IsSortedFunc(g.leaves, inOrder) {
-		slices.SortFunc(g.leaves, inOrder)
+	if !slices.IsSortedFunc(g.leaves, byPath) {
+		slices.SortFunc(g.leaves, byPath)
 	}
 	var b causal.Builder
 	h := Held{}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -241,4 +242,39 @@ func TestCost_MajorityWritesOfManyCallers(t *testing.T) {
 	t.Logf("%.2f messages and %.1f bytes a call", float64(messages)/calls, float64(bytes)/calls)
 	require.LessOrEqual(t, float64(messages)/calls, 0.25)
 	require.LessOrEqual(t, float64(bytes)/calls, 25.0)
+}
+
+// A hundred counters are incremented in turn, each call is answered. What travels of an event are
+// its key, as far as it differs from that before, the new atom, and four bytes of print.
+func TestCost_AnsweredUpdatesOfManyKeys(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		op    func(i int) op
+		bytes float64
+	}{
+		{"counter", func(int) op { return count("counter", "k", 1) }, 38},
+		{"set", func(i int) op { return add("set", fmt.Sprint(i/100)) }, 25},
+	} {
+		l := newLab(t, "a", "b", "c")
+		bytes := 0
+		for i := range 300 {
+			o := c.op(i)
+			o.key += fmt.Sprintf("-%03d", i%100)
+			l.answered("a", o)
+			if i%50 < 49 {
+				continue
+			}
+			l.step("a", Wake{})
+			pushes := l.take(of(wire.ReplicatorPush))
+			if i >= 100 {
+				bytes += len(pushes[0].send.Payload)
+			}
+			for _, m := range pushes {
+				l.hand(m)
+			}
+			l.deliver(all)
+		}
+		t.Logf("%s: %.1f bytes a call", c.name, float64(bytes)/200)
+		require.LessOrEqual(t, float64(bytes)/200, c.bytes, c.name)
+	}
 }
