@@ -116,6 +116,18 @@ func shards() []mutant {
 			killer: shardChaos,
 		},
 		{
+			name:   "a coordinator takes shards from a home that it has heard within Fit",
+			rule:   "a member is fit for Fit after a report that names the epoch [S8]",
+			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) && ", "!c.now.After(r.heard.Add(c.cfg.Fit/2)) && "),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_OfFiveMembers$", args: "-whole"},
+		},
+		{
+			name:   "a region that agrees with the coordinator does not answer it",
+			rule:   "a region answers each table of the newest coordinator [S6]",
+			edits:  in(shardDir+"region.go", "	r.report(from, t)\n}", "	if len(t.Entries) > 0 {\n		r.report(from, t)\n	}\n}"),
+			killer: shardChaos,
+		},
+		{
 			name:   "a region cut off from the coordinator keeps its shards",
 			rule:   "a region cut off from the coordinator gives up its shards [S9]",
 			edits:  in(shardDir+"region.go", "if r.active == 0 || r.orphan", "if r.active >= 0 || r.orphan"),

@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"time"
+
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -51,8 +53,8 @@ func (n *node) stand() {
 			return
 		}
 		n.w.Note("%v is the coordinator of epoch %d", n.me(), g.token)
-		n.silent = false
-		n.alloc, n.allocGen = core.NewAllocation(n.w.opt.config(), g.token), gen
+		n.silent, n.contacts, n.stood = false, map[core.Member]*contact{}, n.w.Elapsed()
+		n.alloc, n.allocGen, n.allocEpoch = core.NewAllocation(n.w.opt.config(), g.token), gen, g.token
 		n.stepAlloc(n.seen)
 		var known []core.Entry
 		for s := range n.w.opt.shards {
@@ -71,6 +73,9 @@ func (n *node) stepAlloc(ev core.Event) {
 	for _, e := range n.alloc.Step(n.w.Now(), ev) {
 		switch e := e.(type) {
 		case core.Tell:
+			if _, ok := e.Message.(core.Table); ok {
+				n.contact(e.To).tells(n.w.Elapsed())
+			}
 			n.tell(e.To, e.Message)
 		case core.Consult:
 			n.consult(e)
@@ -84,14 +89,52 @@ func (n *node) stepAlloc(ev core.Event) {
 	}
 }
 
-// justified fails the history if a shard is taken from a healthy home.
+// contact is what a coordinator did in its tenure to hear a member, and when it heard it.
+type contact struct {
+	since, told time.Duration // first and last Table of those without a longer gap than two beats
+	fit         time.Duration // through when the member is fit, by its last Report or by the start
+}
+
+func (n *node) contact(m core.Member) *contact {
+	c := n.contacts[m]
+	if c == nil {
+		c = &contact{fit: n.stood + config(1).Fit - 1}
+		n.contacts[m] = c
+	}
+	return c
+}
+
+func (c *contact) tells(now time.Duration) {
+	if c.told == 0 || now > c.told+2*config(1).Beat {
+		c.since = now
+	}
+	c.told = now
+}
+
+// hears takes note of a Report. Only one that names the present epoch is an answer.
+func (n *node) hears(from core.Member, r core.Report) {
+	if r.Epoch == n.allocEpoch {
+		n.contact(from).fit = n.w.Elapsed() + config(1).Fit
+	}
+}
+
+// muted reports whether the network alone has silenced a member: no Report has arrived for Fit,
+// although the coordinator sent a Table every beat. That each Table is answered is checked where it
+// arrives.
+func (n *node) muted(m core.Member) bool {
+	now, beat, c := n.w.Elapsed(), config(1).Beat, n.contact(m)
+	return now > c.fit && now <= c.told+2*beat && c.since+config(1).Fit <= now+2*beat
+}
+
+// justified fails the history if a shard is taken from a healthy home that the coordinator has heard
+// within Fit, or could have heard.
 func (n *node) justified(e core.Assigned) {
 	w := n.w
 	if len(e.Before) == 0 {
 		return
 	}
 	o := w.node(e.Before[0])
-	if o == nil || !o.up || o.me() != e.Before[0] || o.leaving || !n.sees(o.me()) || w.IsCut(n.i, o.i) || w.IsCut(o.i, n.i) {
+	if o == nil || !o.up || o.me() != e.Before[0] || o.leaving || !n.sees(o.me()) || w.IsCut(n.i, o.i) || w.IsCut(o.i, n.i) || n.muted(o.me()) {
 		return
 	}
 	now := w.Elapsed()

@@ -38,6 +38,24 @@ func (w *world) makeUpMoves() {
 	}
 }
 
+// playMoves plays a restless history. Whether it has faults is a pick, so that a saved case has them.
+func playMoves(h *sim.World) *world {
+	opt := restless
+	opt.planned = h.Number("chaos", 0, 3) == 0
+	w := newWorld(h, opt)
+	play(w)
+	return w
+}
+
+// In each saved case, faults alone move a shard.
+func TestSavedMoves(t *testing.T) {
+	sim.Replay(t, "testdata/moves", func(h *sim.World) {
+		if w := playMoves(h); w.stat.moved == 0 && !h.Failed() {
+			h.Fail("no shard has moved")
+		}
+	})
+}
+
 // Shards move as often as they can, and no entity ever lives twice. With -moves, seeds are played
 // until so many leases have gone to another member, and the total is printed on standard error
 // after every hundred histories.
@@ -51,10 +69,7 @@ func TestSimulation_Moves(t *testing.T) {
 	begun := time.Now()
 	for total := 0; ; s.First += uint64(s.Count) { //nolint:gosec // a count
 		sim.Run(t, s, func(h *sim.World) {
-			opt := restless
-			opt.planned = h.Seed()%4 == 0
-			w := newWorld(h, opt)
-			play(w)
+			w := playMoves(h)
 			moved.Add(int64(w.stat.moved))
 			handled.Add(int64(w.stat.handled))
 			grants.Add(int64(w.stat.grants))

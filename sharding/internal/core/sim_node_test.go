@@ -27,12 +27,16 @@ type node struct {
 	lastRenew  time.Duration
 	lastFail   time.Duration
 
-	alloc     *core.Allocation
-	allocGen  int
-	coordTry  uint64
-	coordBusy bool
-	silent    bool // the function that chooses homes does not answer
-	coordHas  int  // session of an attempt that is not certainly released
+	alloc      *core.Allocation
+	allocGen   int
+	allocEpoch uint64
+	stood      time.Duration            // when the present tenure as the coordinator began
+	contacts   map[core.Member]*contact // of that tenure
+	reports    int                      // sent
+	coordTry   uint64
+	coordBusy  bool
+	silent     bool // the function that chooses homes does not answer
+	coordHas   int  // session of an attempt that is not certainly released
 
 	region  *core.Region
 	wakeAt  time.Time
@@ -186,8 +190,9 @@ func (n *node) sees(m core.Member) bool {
 }
 
 func (n *node) receive(from core.Member, m core.Message) {
-	if _, ok := m.(core.Report); ok {
+	if r, ok := m.(core.Report); ok {
 		if n.alloc != nil {
+			n.hears(from, r)
 			n.stepAlloc(core.Received{From: from, Message: m})
 		}
 		return
@@ -196,7 +201,13 @@ func (n *node) receive(from core.Member, m core.Message) {
 		n.takes(from, d)
 		return
 	}
+	t, asks := m.(core.Table)
+	asks = asks && n.sees(from) && t.Epoch >= n.region.Epoch()
+	reports := n.reports
 	n.step(core.Received{From: from, Message: m})
+	if asks && n.reports == reports {
+		n.w.Fail("%v does not answer a table", n.me())
+	}
 }
 
 // takes accepts a message without a step of the region, as far as possible. What the region needs to
@@ -266,6 +277,9 @@ func (n *node) arm() {
 }
 
 func (n *node) tell(to core.Member, m core.Message) {
+	if _, ok := m.(core.Report); ok {
+		n.reports++
+	}
 	if to == n.me() {
 		n.after(0, func() { n.receive(n.me(), m) })
 		return
