@@ -31,8 +31,6 @@ type Table struct {
 	Placeholder func(n int) string
 }
 
-func question(int) string { return "?" }
-
 // Dollar returns the placeholder of Postgres, a dollar sign and the number.
 func Dollar(n int) string { return "$" + strconv.Itoa(n) }
 
