@@ -155,6 +155,12 @@ func leases() []mutant {
 			killer: golden(leaseCore, "expired_and_drained"),
 		},
 		{
+			name:   "a predecessor reads its lease every three times to live only",
+			rule:   "a predecessor learns of a takeover within its TTL",
+			edits:  in("coordination/internal/core/tenure.go", "m.cfg.auditTenure()", "m.cfg.audit()"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/Shared/B15_APredecessor"},
+		},
+		{
 			name:   "a failed release is not repeated",
 			rule:   "a release is repeated until its outcome is known or the record has expired",
 			edits:  in(leaseDir+"release.go", "default:\n\t\tm.failed(m.cfg.Operation, ev.Err)\n\t}\n}", "default:\n\t\tm.finish(Doubt)\n\t}\n}"),
