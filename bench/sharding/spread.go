@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/sharding"
 )
@@ -20,14 +20,14 @@ type counting struct {
 	loads, swaps atomic.Int64
 }
 
-// Load implements coordination.Store.
-func (c *counting) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+// Load implements leasestore.Store.
+func (c *counting) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	c.loads.Add(1)
 	return c.Store.Load(ctx, name)
 }
 
-// Swap implements coordination.Store.
-func (c *counting) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (c *counting) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	c.swaps.Add(1)
 	return c.Store.Swap(ctx, name, old, next)
 }

@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"internal/sbom":                   {},
 	"bench/plot":                      {},
 	"bench/peers":                     {"coordination", "coordination/file", "crdt", "distributeddata", "node", "singleton"},
-	"bench/sharding":                  {"coordination", "coordination/memory", "distributeddata", "node", "sharding"},
+	"bench/sharding":                  {"coordination", "coordination/leasestore", "coordination/memory", "distributeddata", "node", "sharding"},
 	"bench/strangers":                 {"node", "testkit/pki"},
 	"bench/durable":                   {"crdt", "distributeddata", "internal/simnet", "distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
 	"crdt":                            {"internal/causal", "internal/pmap"},
