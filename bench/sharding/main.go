@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -35,10 +37,11 @@ type message = proto.Message
 
 var (
 	profile  = flag.String("profile", "", "file for a profile of the tells and starts")
-	only     = flag.String("only", "", "the measurements that begin with this: local tell, remote tell, start")
+	only     = flag.String("only", "", "the measurements that begin with this: local tell, remote tell, start, spread")
 	moves    = flag.Int("moves", 20, "shards of 1,000 entities to move")
 	rounds   = flag.Int("rounds", 7, "rounds of each comparison")
 	entities = flag.Int("entities", 200_000, "entities to start")
+	spreads  = flag.Int("spread", 1_000_000, "entities to start over three members")
 )
 
 func main() {
@@ -81,7 +84,8 @@ type member struct {
 	moved   []*sharding.Region[message]
 }
 
-func join(ports [2]int, i int, store coordination.Store, count *counter) (*member, error) {
+// join returns a member of a cluster that has no regions and is not started.
+func join(name string, ports []int, i int, store coordination.Store, ttl time.Duration) (*member, error) {
 	m := &member{system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}))}
@@ -89,28 +93,60 @@ func join(ports [2]int, i int, store coordination.Store, count *counter) (*membe
 	if err != nil {
 		return nil, err
 	}
-	m.cluster = cluster.New(m.system, node.Cluster("bench", automanaged.NewWithConfig(200*time.Millisecond, ports[i],
-		fmt.Sprint("127.0.0.1:", ports[0]), fmt.Sprint("127.0.0.1:", ports[1])), rc))
-	if m.session, err = coordination.Open(store, coordination.Config{TTL: 20 * time.Second}); err != nil {
+	var addresses []string
+	for _, port := range ports {
+		addresses = append(addresses, fmt.Sprint("127.0.0.1:", port))
+	}
+	provider := automanaged.NewWithConfig(200*time.Millisecond, ports[i], addresses...)
+	m.cluster = cluster.New(m.system, node.Cluster(name, provider, rc))
+	if m.session, err = coordination.Open(store, coordination.Config{TTL: ttl}); err != nil {
 		return nil, err
 	}
-	if m.data, err = distributeddata.New(m.system, distributeddata.Config{MinMembers: 1}); err != nil {
-		return nil, err
-	}
-	produce := func(sharding.Entity) actor.Actor { return count }
-	cfg := sharding.Config{Type: "many", Shards: 64, MinMembers: 2, MaxMoves: -1}
-	if m.many, err = sharding.New[message](m.system, m.session, m.data, cfg, produce); err != nil {
-		return nil, err
+	m.data, err = distributeddata.New(m.system, distributeddata.Config{MinMembers: 1})
+	return m, err
+}
+
+// region adds a region to a member.
+func (m *member) region(typ string, shards, members int, count *counter) (*sharding.Region[message], error) {
+	cfg := sharding.Config{Type: typ, Shards: shards, MinMembers: members, MaxMoves: -1}
+	return sharding.New[message](m.system, m.session, m.data, cfg, func(sharding.Entity) actor.Actor { return count })
+}
+
+// regions adds the regions of the comparisons and of the moves.
+func (m *member) regions(count *counter) (err error) {
+	if m.many, err = m.region("many", 64, 2, count); err != nil {
+		return err
 	}
 	for k := range *moves {
-		cfg := sharding.Config{Type: fmt.Sprint("moved-", k), Shards: 1, MinMembers: 2, MaxMoves: -1}
-		r, err := sharding.New[message](m.system, m.session, m.data, cfg, produce)
+		r, err := m.region(fmt.Sprint("moved-", k), 1, 2, count)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m.moved = append(m.moved, r)
 	}
-	return m, nil
+	return nil
+}
+
+// start starts all members.
+func start(ctx context.Context, members ...*member) error {
+	errs := make(chan error, len(members))
+	for _, m := range members {
+		go func() { errs <- node.Start(ctx, m.cluster) }()
+	}
+	var all []error
+	for range members {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+func stop(ctx context.Context, members ...*member) {
+	for _, m := range members {
+		in, cancel := context.WithTimeout(ctx, 20*time.Second)
+		_ = node.Shutdown(in, m.cluster)
+		_ = m.session.Close(in)
+		cancel()
+	}
 }
 
 // bench holds both members, seen from the first.
@@ -124,22 +160,24 @@ type bench struct {
 
 func run(ctx context.Context) error {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if *only == "spread" {
+		return spread(ctx, *spreads)
+	}
 	store, count := memory.New(), &counter{}
-	ports, err := free()
+	ports, err := free(2)
 	if err != nil {
 		return err
 	}
 	x := &bench{count: count}
 	for i, m := range []**member{&x.a, &x.b} {
-		if *m, err = join(ports, i, store, count); err != nil {
+		if *m, err = join("bench", ports, i, store, 20*time.Second); err != nil {
+			return err
+		}
+		if err = (*m).regions(count); err != nil {
 			return err
 		}
 	}
-	errs := make(chan error, 2)
-	for _, m := range []*member{x.a, x.b} {
-		go func() { errs <- node.Start(ctx, m.cluster) }()
-	}
-	if err := joined(<-errs, <-errs); err != nil {
+	if err := start(ctx, x.a, x.b); err != nil {
 		return err
 	}
 	if err := x.settle(); err != nil {
@@ -159,13 +197,9 @@ func run(ctx context.Context) error {
 	if err := x.darkness(ctx); err != nil {
 		return err
 	}
-	for _, m := range []*member{x.a, x.b} {
-		in, cancel := context.WithTimeout(ctx, 20*time.Second)
-		_ = node.Shutdown(in, m.cluster)
-		_ = m.session.Close(in)
-		cancel()
-	}
-	return nil
+	stop(ctx, x.a, x.b)
+	*x = bench{} // its memory would count
+	return spread(ctx, *spreads)
 }
 
 // profiled writes a profile of do if requested.
@@ -186,26 +220,17 @@ func (x *bench) profiled(do func()) error {
 	return f.Close()
 }
 
-// free returns two unused ports.
-func free() (ports [2]int, err error) {
-	for i := range ports {
+// free returns unused ports.
+func free(n int) (ports []int, err error) {
+	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return ports, err
+			return nil, err
 		}
 		defer func() { _ = l.Close() }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil
-}
-
-func joined(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // settle waits until all shards are active, and selects local and remote entities.
@@ -300,16 +325,27 @@ func (x *bench) starts() {
 		}
 	}
 	msg := wrapperspb.Int64(1)
-	before := heap()
+	before, work := heap(), processor()
 	rate := x.rate(func(i int) {
 		if err := refs[i].Tell(msg); err != nil {
 			log.Fatal(err)
 		}
 	}, len(refs))
+	work = processor() - work
 	took := heap() - before
-	fmt.Printf("%-38s %9.0f/s\n", fmt.Sprintf("start of %d entities", len(refs)), rate)
+	fmt.Printf("%-38s %9.0f/s, %.1f µs of processor time each\n", fmt.Sprintf("start of %d entities", len(refs)), rate,
+		float64(work.Nanoseconds())/1000/float64(len(refs)))
 	fmt.Printf("%-38s %9d B\n", "an idle entity beyond user state", took/int64(len(refs)))
 	runtime.KeepAlive(refs)
+}
+
+// processor returns the processor time of this process.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		log.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func heap() int64 {
