@@ -56,7 +56,7 @@ func checkDaemons(c Config) error {
 }
 
 // shardOf returns the shard of an entity. The error matches ErrInvalid if the id is not a worker's.
-func (c Config) shardOf(id string) (int, error) {
+func (c *Config) shardOf(id string) (int, error) {
 	if !c.numbered {
 		return shardOf(id, c.Shards), nil
 	}

@@ -25,16 +25,19 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 		for k := 0; sender.region.Status().Shards[sender.region.Ref(id).Shard()].Home != host.ID; k++ {
 			id = fmt.Sprint("e", k)
 		}
-		var env *pb.Envelope
-		var inlet string
+		seen := make(chan simnet.Packet, 1)
 		c.Net.Observe(func(p simnet.Packet) {
-			if e, ok := p.Message.(*pb.Envelope); ok && env == nil && e.Manifest == uint32(wire.ShardingData) {
-				env, inlet = e, p.Target
+			if e, ok := p.Message.(*pb.Envelope); ok && e.Manifest == uint32(wire.ShardingData) {
+				select {
+				case seen <- p:
+				default:
+				}
 			}
 		})
 		sender.tell(id, "genuine")
+		first := <-seen
 		time.Sleep(100 * time.Millisecond)
-		require.NotNil(t, env)
+		env, inlet := first.Message.(*pb.Envelope), first.Target
 		var in pb.ShardingData
 		require.NoError(t, proto.Unmarshal(env.Payload, &in))
 		require.Len(t, in.Parcels, 1)

@@ -3,6 +3,7 @@ package sharding
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -28,11 +29,16 @@ type mailbox struct {
 	failed    bool // a failure since it last handled a message
 	worked    bool // it has handled a message
 
-	// Used only by the processing goroutine.
-	last    any        // message being handled
-	current *delivered // delivery being handled; nil: none
-	ending  bool       // the stop of the entity is being handled, or was
-	stopped bool       // Proto.Actor is stopping the actor
+	// urgent is set if system is not empty, or user messages must not be handled: then the
+	// processing goroutine must not handle the batch without the mutex.
+	urgent atomic.Bool
+
+	// Used only by the processing goroutine, or with the mutex while there is none.
+	batch   queue[post] // taken from user, to be handled before it
+	last    any         // message being handled
+	current *delivered  // delivery being handled; nil: none
+	ending  bool        // the stop of the entity is being handled, or was
+	stopped bool        // Proto.Actor is stopping the actor
 }
 
 // post is a message in a mailbox: from the slot, or from any other sender that knows the PID of the
@@ -78,6 +84,7 @@ func (m *mailbox) PostSystemMessage(message any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.system.push(message)
+	m.urgent.Store(true)
 	m.schedule()
 }
 
@@ -94,7 +101,8 @@ func (m *mailbox) Start() {
 	m.schedule()
 }
 
-// UserMessageCount implements actor.Mailbox.
+// UserMessageCount implements actor.Mailbox. It does not count messages that the processing
+// goroutine has taken.
 func (m *mailbox) UserMessageCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,6 +115,7 @@ func (m *mailbox) halt() {
 	defer m.mu.Unlock()
 	m.halted = true
 	m.system.push(&actor.Stop{})
+	m.urgent.Store(true)
 	m.schedule()
 }
 
@@ -114,7 +123,10 @@ func (m *mailbox) halt() {
 func (m *mailbox) over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.halted = m.halted || m.cell.tenure.Check() != nil
+	if m.cell.tenure.Check() != nil {
+		m.halted = true
+		m.urgent.Store(true)
+	}
 	return m.halted
 }
 
@@ -131,13 +143,15 @@ func (m *mailbox) close() (left []core.Body, dead []any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	for p, ok := m.user.pop(); ok; p, ok = m.user.pop() {
-		switch p.from {
-		case slot:
-			left = append(left, core.Body{ID: m.cell.id, Value: p.message, Size: p.size})
-		case others:
-			dead = append(dead, p.message)
-		case stop:
+	for _, q := range []*queue[post]{&m.batch, &m.user} {
+		for p, ok := q.pop(); ok; p, ok = q.pop() {
+			switch p.from {
+			case slot:
+				left = append(left, core.Body{ID: m.cell.id, Value: p.message, Size: p.size})
+			case others:
+				dead = append(dead, p.message)
+			case stop:
+			}
 		}
 	}
 	return left, dead
@@ -152,7 +166,7 @@ func (m *mailbox) schedule() {
 
 // work reports whether there is anything to process.
 func (m *mailbox) work() bool {
-	return m.system.len() > 0 || !m.suspended && !m.halted && m.user.len() > 0
+	return m.system.len() > 0 || !m.suspended && !m.halted && m.batch.len()+m.user.len() > 0
 }
 
 // process processes messages until none are left. If a handler panics or ends the goroutine, that
@@ -182,6 +196,11 @@ func (m *mailbox) process() {
 
 // one handles the next message, and reports whether there was one.
 func (m *mailbox) one() bool {
+	if !m.urgent.Load() && m.batch.len() > 0 && m.cell.tenure.Check() == nil {
+		p, _ := m.batch.pop()
+		m.handle(p)
+		return true
+	}
 	m.mu.Lock()
 	if message, ok := m.system.pop(); ok {
 		switch message.(type) {
@@ -198,21 +217,41 @@ func (m *mailbox) one() bool {
 		return true
 	}
 	p, ok := post{}, false
-	if !m.suspended && !m.halted && m.user.len() > 0 {
-		if m.cell.tenure.Check() == nil {
-			p, ok = m.user.pop()
-		} else {
+	if !m.suspended && !m.halted {
+		if m.batch.len() == 0 {
+			m.batch, m.user = m.user, m.batch
+		}
+		switch {
+		case m.batch.len() == 0:
+		case m.cell.tenure.Check() == nil:
+			p, ok = m.batch.pop()
+		default:
 			m.halted = true // the region learns of the loss and kills the entities
 		}
 	}
+	m.urgent.Store(m.suspended || m.halted)
 	if !ok {
 		m.busy = false
+		m.rest()
 	}
 	m.mu.Unlock()
 	if ok {
 		m.handle(p)
 	}
 	return ok
+}
+
+// rest gives back the memory of an idle mailbox, except for a few messages.
+func (m *mailbox) rest() {
+	if m.batch.len()+m.user.len()+m.system.len() > 0 {
+		return
+	}
+	if m.user.items == nil {
+		m.user = m.batch
+	}
+	m.batch = queue[post]{}
+	m.user.trim()
+	m.system.trim()
 }
 
 // handleSystem drops the restart of an actor that is stopping: Proto.Actor would revive it.
@@ -284,13 +323,17 @@ func (q *queue[T]) pop() (item T, ok bool) {
 	switch {
 	case q.head == len(q.items):
 		q.items, q.head = q.items[:0], 0
-		if cap(q.items) > 64 {
-			q.items = nil
-		}
 	case q.head >= 64 && q.head >= len(q.items)/2:
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
 	}
 	return item, true
+}
+
+// trim gives back the memory of an empty queue that had many items.
+func (q *queue[T]) trim() {
+	if cap(q.items) > 64 {
+		q.items = nil
+	}
 }
