@@ -128,7 +128,7 @@ bench-replication: ## what replication costs: convergence, traffic, joins, memor
 	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
 	$(GO) test ./bench/loopback -run '^$$' -bench . -benchtime 10x
 
-bench-sharding: ## entities beside bare actors in one interleaved run: tell, remote tell, start, memory, a move; about a minute
+bench-sharding: ## entities beside bare actors in one interleaved run: tell, remote tell, start, a move; a million entities; two to four minutes
 	$(GO) run ./bench/sharding
 
 bench-hostile: ## what the guard, a secret, TLS and a flooding peer cost, on real processes in turn; about six minutes

@@ -66,7 +66,7 @@ func (c *counter) Receive(ctx actor.Context) {
 // wait waits until n more messages have been handled, and returns the time since begun.
 func (c *counter) wait(n int64, begun time.Time) time.Duration {
 	for c.handled.Load() < n {
-		if time.Since(begun) > 2*time.Minute {
+		if time.Since(begun) > 5*time.Minute {
 			log.Fatalf("%d of %d messages are handled", c.handled.Load(), n)
 		}
 		time.Sleep(50 * time.Microsecond)
