@@ -23,9 +23,12 @@ func shards() []mutant {
 			killer: plannedMoves,
 		},
 		{
-			name:   "a message in a mailbox is not checked against the tenure",
-			rule:   "each message is checked against the tenure before it is handled [S2]",
-			edits:  in("sharding/mailbox.go", "if m.cell.tenure.Check() == nil {\n\t\t\tp, ok", "if true {\n\t\t\tp, ok"),
+			name: "a message in a mailbox is not checked against the tenure",
+			rule: "each message is checked against the tenure before it is handled [S2]",
+			edits: []edit{
+				{"sharding/mailbox.go", "m.batch.len() > 0 && m.cell.tenure.Check() == nil {", "m.batch.len() > 0 {"},
+				{"sharding/mailbox.go", "case m.cell.tenure.Check() == nil:\n\t\t\tp, ok", "case true:\n\t\t\tp, ok"},
+			},
 			killer: killer{pkg: "./sharding", run: "^TestMailbox_HandlesNothingWhenTheTenureIsOver$"},
 		},
 		{
