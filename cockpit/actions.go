@@ -35,7 +35,8 @@ func action[T any](h *Handler, w http.ResponseWriter, r *http.Request, into *T) 
 		fail(w, http.StatusForbidden, "actions are disabled: see Config.Actions")
 		return false
 	case r.Header.Get("X-Concord-Action") != "1" || !media(r):
-		fail(w, http.StatusUnsupportedMediaType, "an action requires the header X-Concord-Action: 1 and a body of type application/json")
+		fail(w, http.StatusUnsupportedMediaType,
+			"an action requires the header X-Concord-Action: 1 and a body of type application/json")
 		return false
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAction))
@@ -68,15 +69,18 @@ func (h *Handler) serveRelease(w http.ResponseWriter, r *http.Request) {
 	l := s.Lease(a.Name)
 	defer l.Forget()
 	err := l.ForceRelease(ctx, coordination.Token(a.Token))
-	h.acted("operator action: release lease", err, slog.String("lease", a.Name), slog.String("token", strconv.FormatUint(a.Token, 10)))
+	h.acted("operator action: release lease", err, slog.String("lease", a.Name),
+		slog.String("token", strconv.FormatUint(a.Token, 10)))
 	var held *coordination.HeldError
 	switch {
 	case errors.As(err, &held):
-		fail(w, http.StatusConflict, "another tenure holds the lease, with token "+strconv.FormatUint(uint64(held.Holder.Token), 10)+"; nothing was done")
+		fail(w, http.StatusConflict, "another tenure holds the lease, with token "+
+			strconv.FormatUint(uint64(held.Holder.Token), 10)+"; nothing was done")
 	case errors.Is(err, coordination.ErrInvalid):
 		fail(w, http.StatusBadRequest, view.Cut(err.Error(), 300))
 	case err != nil:
-		fail(w, http.StatusServiceUnavailable, "the outcome is unknown: the lease store did not answer")
+		fail(w, http.StatusServiceUnavailable,
+			"the outcome is unknown: the lease store did not answer")
 	default:
 		answer(w, struct {
 			Version  int  `json:"version"`
@@ -124,7 +128,8 @@ func (h *Handler) serveForget(w http.ResponseWriter, r *http.Request) {
 // serveActions answers whether the client may use actions, so that the page shows buttons only to
 // clients that may use them.
 func (h *Handler) serveActions(w http.ResponseWriter, r *http.Request) {
-	answer(w, api.Actions{Version: api.Version, Allowed: h.cfg.Actions && h.authorized(r, Act) == nil})
+	answer(w, api.Actions{Version: api.Version, Allowed: h.cfg.Actions &&
+		h.authorized(r, Act) == nil})
 }
 
 func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
@@ -142,24 +147,30 @@ func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
 	to, can := at.Shards.(allocator)
 	switch {
 	case len(st.Shards) == 0:
-		fail(w, http.StatusServiceUnavailable, "the member is between two lives, or has closed its region")
+		fail(w, http.StatusServiceUnavailable,
+			"the member is between two lives, or has closed its region")
 		return
 	case !can || !st.Movable:
-		fail(w, http.StatusConflict, "nothing was done: shards of type "+a.Type+" cannot be moved by hand, because its sharding.Config.External is not set, or MaxMoves is -1")
+		fail(w, http.StatusConflict, "nothing was done: shards of type "+a.Type+
+			" cannot be moved by hand, because its sharding.Config.External is not set, or MaxMoves is -1")
 		return
 	case a.Shard < 0 || a.Shard >= len(st.Shards):
-		fail(w, http.StatusBadRequest, "nothing was done: shard is "+strconv.Itoa(a.Shard)+", must be from 0 to "+strconv.Itoa(len(st.Shards)-1))
+		fail(w, http.StatusBadRequest, "nothing was done: shard is "+strconv.Itoa(a.Shard)+
+			", must be from 0 to "+strconv.Itoa(len(st.Shards)-1))
 		return
 	}
 	if c := cluster(s.System); a.To != "" && !hosts(c, st.Role, a.To) {
-		fail(w, http.StatusBadRequest, view.Cut("nothing was done: "+strconv.Quote(view.Cut(a.To, 80))+" is not in view or cannot host shards of type "+a.Type+
-			"; members that can: "+strings.Join(view.Hosts(c, st.Role), ", "), 300))
+		fail(w, http.StatusBadRequest,
+			view.Cut("nothing was done: "+strconv.Quote(view.Cut(a.To, 80))+
+				" is not in view or cannot host shards of type "+a.Type+
+				"; members that can: "+strings.Join(view.Hosts(c, st.Role), ", "), 300))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), actionTimeout)
 	defer cancel()
 	err := to.Allocate(ctx, map[int]string{a.Shard: a.To})
-	h.acted("operator action: move shard", err, slog.String("type", a.Type), slog.Int("shard", a.Shard), slog.String("to", a.To))
+	h.acted("operator action: move shard", err, slog.String("type", a.Type),
+		slog.Int("shard", a.Shard), slog.String("to", a.To))
 	if !failed(w, err, sharding.ErrInvalid) {
 		answer(w, struct {
 			Version   int  `json:"version"`

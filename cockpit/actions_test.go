@@ -55,7 +55,8 @@ func TestMove_AShardMovesAndStays(t *testing.T) {
 		require.Equal(t, 1, get[[]api.Shards](w, "types")[0].Requested)
 		for _, p := range w.nodes {
 			st := p.carts.Status().Shards[3]
-			require.Equal(t, p.Address == to, st.State == sharding.Active, "%v at %s", st.State, p.Address)
+			require.Equal(t, p.Address == to, st.State == sharding.Active, "%v at %s", st.State,
+				p.Address)
 		}
 		h := get[api.Holder](w, "lease?name="+after.Lease)
 		require.True(t, h.Held)
@@ -66,12 +67,15 @@ func TestMove_AShardMovesAndStays(t *testing.T) {
 			times := get[[]api.Times](w, "times")[2]
 			require.Equal(t, "shards", times.Kind)
 			last := times.Samples[len(times.Samples)-1]
-			require.Equal(t, p.Address == to, last.MS == st.TakeOver.Milliseconds() && last.At.Equal(st.Since), "%v at %s", last, p.Address)
+			require.Equal(t, p.Address == to, last.MS == st.TakeOver.Milliseconds() &&
+				last.At.Equal(st.Since), "%v at %s", last, p.Address)
 		}
 		w.Show(w.nodes[0].sources())
-		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(), "operator action: move shard type=cart shard=3 to="+to)
+		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(),
+			"operator action: move shard type=cart shard=3 to="+to)
 
-		require.Equal(t, http.StatusOK, w.do(action("move", `{"type":"cart","shard":3,"to":""}`)).Code)
+		require.Equal(t, http.StatusOK,
+			w.do(action("move", `{"type":"cart","shard":3,"to":""}`)).Code)
 		time.Sleep(time.Second)
 		require.Empty(t, w.shard(3).Requested)
 	})
@@ -105,7 +109,8 @@ func (gone) Status() sharding.Status { return sharding.Status{Type: "gone"} }
 func TestMove_SaysWhyItDoesNothing(t *testing.T) {
 	run(t, cockpit.Config{Actions: true, Authorize: everybody}, func(w *world) {
 		s := w.nodes[0].sources()
-		s.Shards = append(s.Shards, fixed{w.nodes[0].carts}, mute{w.nodes[0].carts}, gone{w.nodes[0].carts})
+		s.Shards = append(s.Shards, fixed{w.nodes[0].carts}, mute{w.nodes[0].carts},
+			gone{w.nodes[0].carts})
 		w.Show(s)
 		for body, want := range map[string]struct {
 			status int

@@ -67,9 +67,16 @@ func (w *world) setup(m *simnet.Member) {
 	require.NoError(w.t, err)
 	p.dd, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: 2})
 	require.NoError(w.t, err)
-	p.clerk, err = singleton.New(m.System, p.session, singleton.Config{Name: "clerk", MinMembers: 3}, func(coordination.Tenure) actor.Actor { return idle{} })
+	p.clerk, err = singleton.New(m.System, p.session, singleton.Config{Name: "clerk",
+		MinMembers: 3}, func(coordination.Tenure) actor.Actor {
+		return idle{}
+	})
 	require.NoError(w.t, err)
-	p.carts, err = sharding.New[*wrapperspb.StringValue](m.System, p.session, p.dd, sharding.Config{Type: "cart", Shards: 16, External: true, StableAfter: time.Second}, func(sharding.Entity) actor.Actor { return idle{} })
+	p.carts, err = sharding.New[*wrapperspb.StringValue](m.System, p.session, p.dd, sharding.Config{
+		Type: "cart", Shards: 16, External: true, StableAfter: time.Second},
+		func(sharding.Entity) actor.Actor {
+			return idle{}
+		})
 	require.NoError(w.t, err)
 	w.nodes = append(w.nodes, p)
 }
@@ -104,7 +111,8 @@ func run(t *testing.T, cfg cockpit.Config, test func(w *world)) {
 		for range 100 {
 			_, known := w.nodes[0].clerk.Where()
 			carts := w.nodes[0].carts.Status()
-			if known && carts.Homes()[""] == 0 && carts.Count(sharding.Elsewhere)+carts.Count(sharding.Active) == 16 {
+			if known && carts.Homes()[""] == 0 && carts.Count(sharding.Elsewhere)+carts.Count(
+				sharding.Active) == 16 {
 				break
 			}
 			time.Sleep(time.Second)
@@ -120,7 +128,9 @@ func (w *world) close() {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			_ = lifecycle.Of(p.System).Stop(ctx, func(ctx context.Context) error { return p.session.Close(ctx) })
+			_ = lifecycle.Of(p.System).Stop(ctx, func(ctx context.Context) error {
+				return p.session.Close(ctx)
+			})
 			done <- struct{}{}
 		}()
 	}
@@ -161,7 +171,8 @@ func (w *world) refused(r *http.Request) (status int, why string) {
 	w.t.Helper()
 	rec := w.do(r)
 	var e api.Error
-	require.NoError(w.t, json.Unmarshal(rec.Body.Bytes(), &e), "%s %s: %s", r.Method, r.URL, rec.Body)
+	require.NoError(w.t, json.Unmarshal(rec.Body.Bytes(), &e), "%s %s: %s", r.Method, r.URL,
+		rec.Body)
 	require.Equal(w.t, api.Version, e.Version)
 	require.NotEmpty(w.t, e.Error)
 	return rec.Code, e.Error
@@ -172,22 +183,24 @@ type items = crdt.ORSet[string]
 // add adds elements to an entry, through the first member.
 func (w *world) add(key string, elems ...string) {
 	w.t.Helper()
-	_, err := distributeddata.NewKey(key, items{}).Update(w.t.Context(), w.nodes[0].dd, func(wr *crdt.Writer, v *items) error {
-		for _, e := range elems {
-			v.Add(wr, e)
-		}
-		return nil
-	}, distributeddata.Majority)
+	_, err := distributeddata.NewKey(key, items{}).Update(w.t.Context(), w.nodes[0].dd,
+		func(wr *crdt.Writer, v *items) error {
+			for _, e := range elems {
+				v.Add(wr, e)
+			}
+			return nil
+		}, distributeddata.Majority)
 	require.NoError(w.t, err)
 }
 
 // fill adds n entries named k/000000, k/000001, …
 func (w *world) fill(n int) {
 	w.t.Helper()
-	require.NoError(w.t, distributeddata.Atomically(w.t.Context(), w.nodes[0].dd, func(tx *distributeddata.Tx) error {
-		for i := range n {
-			distributeddata.NewKey(fmt.Sprintf("k/%06d", i), items{}).In(tx).Add(tx.Writer, "x")
-		}
-		return nil
-	}))
+	require.NoError(w.t, distributeddata.Atomically(w.t.Context(), w.nodes[0].dd,
+		func(tx *distributeddata.Tx) error {
+			for i := range n {
+				distributeddata.NewKey(fmt.Sprintf("k/%06d", i), items{}).In(tx).Add(tx.Writer, "x")
+			}
+			return nil
+		}))
 }

@@ -74,7 +74,8 @@ func New(cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{cfg: cfg.withDefaults(), hidden: newHidden(cfg.Hide), started: time.Now().UTC()}
-	h.limit = limiter{rate: float64(h.cfg.RequestsPerSecond), burst: 10 * float64(h.cfg.RequestsPerSecond)}
+	h.limit = limiter{rate: float64(h.cfg.RequestsPerSecond),
+		burst: 10 * float64(h.cfg.RequestsPerSecond)}
 	h.hub.h, h.peers.h = h, h
 	h.routes = h.table()
 	return h, nil

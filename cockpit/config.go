@@ -51,7 +51,8 @@ type Config struct {
 	// Hosts lists the host names, without port, under which clients reach the cockpit, in addition
 	// to IP addresses and localhost.
 	Hosts []string
-	// Actions permits clients to release leases, to move shards and to forget members. It requires Authorize.
+	// Actions permits clients to release leases, to move shards and to forget members. It requires
+	// Authorize.
 	Actions bool
 
 	// Peers are the URLs of the cockpits of other members, at most 64. While a client is active,
@@ -95,7 +96,8 @@ func (c Config) Validate() error {
 		bad("Peers has %d URLs, must have at most %d", len(c.Peers), maxPeers)
 	}
 	for _, p := range c.Peers {
-		if u, err := url.Parse(p); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if u, err := url.Parse(p); err != nil || u.Host == "" || u.Scheme != "http" &&
+			u.Scheme != "https" {
 			bad("Peers: %q must be an http or https URL", p)
 		}
 	}
@@ -124,8 +126,10 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PeerClient == nil {
 		c.PeerClient = &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
 		}
 	}
 	return c

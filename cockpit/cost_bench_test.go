@@ -52,12 +52,14 @@ func viewer(b *testing.B, keys int) {
 	}()
 	require.NoError(b, dd.Ready(b.Context()))
 	for at := 0; at < keys; at += 1000 {
-		require.NoError(b, distributeddata.Atomically(b.Context(), dd, func(tx *distributeddata.Tx) error {
-			for i := range 1000 {
-				distributeddata.NewKey(fmt.Sprintf("k/%07d", at+i), items{}).In(tx).Add(tx.Writer, "x")
-			}
-			return nil
-		}))
+		require.NoError(b, distributeddata.Atomically(b.Context(), dd,
+			func(tx *distributeddata.Tx) error {
+				for i := range 1000 {
+					distributeddata.NewKey(fmt.Sprintf("k/%07d", at+i), items{}).In(tx).Add(
+						tx.Writer, "x")
+				}
+				return nil
+			}))
 	}
 	for i := range leases {
 		g, err := session.Lease(fmt.Sprintf("l%04d", i)).TryAcquire(b.Context())
@@ -67,14 +69,21 @@ func viewer(b *testing.B, keys int) {
 	h, err := cockpit.New(cockpit.Config{})
 	require.NoError(b, err)
 	h.Show(cockpit.Sources{
-		System: m.System, Sessions: map[string]*coordination.Session{"leases": session}, Replicators: map[string]*distributeddata.Replicator{"shop": dd},
+		System: m.System, Sessions: map[string]*coordination.Session{"leases": session},
+		Replicators: map[string]*distributeddata.Replicator{"shop": dd},
 	})
 	server := httptest.NewServer(h)
 	defer server.Close()
 	defer h.Close()
 	changing := func() {
-		for end := time.Now().Add(span); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-			_, err := distributeddata.NewKey(fmt.Sprintf("k/%07d", time.Now().UnixNano()%int64(keys)), items{}).Update(b.Context(), dd, func(w *crdt.Writer, v *items) error { v.Add(w, "y"); return nil })
+		for end := time.Now().Add(span); time.Now().Before(end); time.Sleep(
+			100 * time.Millisecond) {
+			_, err := distributeddata.NewKey(
+				fmt.Sprintf("k/%07d", time.Now().UnixNano()%int64(keys)), items{}).Update(
+				b.Context(), dd, func(w *crdt.Writer, v *items) error {
+					v.Add(w, "y")
+					return nil
+				})
 			require.NoError(b, err)
 		}
 	}
@@ -87,7 +96,8 @@ func viewer(b *testing.B, keys int) {
 		ctx, stop := context.WithCancel(b.Context())
 		var page sync.WaitGroup
 		page.Go(func() {
-			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/v1/stream", nil)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/v1/stream",
+				nil)
 			if res, err := http.DefaultClient.Do(req); err == nil {
 				_, _ = io.Copy(counter{&bytes}, res.Body)
 				res.Body.Close()
@@ -95,7 +105,8 @@ func viewer(b *testing.B, keys int) {
 		})
 		page.Go(func() {
 			for ctx.Err() == nil {
-				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/v1/keys?limit=15", nil)
+				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+
+					"/api/v1/keys?limit=15", nil)
 				if res, err := http.DefaultClient.Do(req); err == nil {
 					_, _ = io.Copy(counter{&bytes}, res.Body)
 					res.Body.Close()

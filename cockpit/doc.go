@@ -35,8 +35,9 @@
 // prevents DNS rebinding. The handler rejects requests that a browser sends on behalf of another
 // site. It shows only the values that Config.Values selects, and Config.Hide hides names.
 //
-// Changes are possible only with Config.Actions, which requires Authorize. The page then has buttons
-// that release a lease, move a shard or forget a member, for clients that Authorize allows to Act.
+// Changes are possible only with Config.Actions, which requires Authorize. The page then has
+// buttons that release a lease, move a shard or forget a member, for clients that Authorize allows
+// to Act.
 //
 // # Limits
 //

@@ -84,7 +84,8 @@ func TestKeys_PagesCoverAllEntriesOnce(t *testing.T) {
 		var all []string
 		after, pages := "", 0
 		for {
-			page := get[api.Page[api.Key]](w, "keys?replicator=shop&prefix=k/&limit=100&after="+after)
+			page := get[api.Page[api.Key]](w, "keys?replicator=shop&prefix=k/&limit=100&after="+
+				after)
 			for _, k := range page.Items {
 				require.Equal(t, "ORSet[string]", k.Type)
 				require.Positive(t, k.Bytes)
@@ -108,13 +109,15 @@ func TestKeys_PagesCoverAllEntriesOnce(t *testing.T) {
 func TestKeys_DeletedEntriesAreNotShown(t *testing.T) {
 	run(t, cockpit.Config{}, func(w *world) {
 		w.fill(10)
-		require.NoError(t, distributeddata.NewKey("k/000004", items{}).Delete(w.t.Context(), w.nodes[0].dd))
+		require.NoError(t, distributeddata.NewKey("k/000004", items{}).Delete(w.t.Context(),
+			w.nodes[0].dd))
 		require.Len(t, get[api.Page[api.Key]](w, "keys?prefix=k/").Items, 9)
 	})
 }
 
 func TestHide_NamesAreNowhere(t *testing.T) {
-	cfg := cockpit.Config{Hide: []string{"k/*", "secret", "lease-*"}, HideOwners: true, Values: []cockpit.Values{cockpit.ValuesOf(distributeddata.NewPrefix("", items{}))}}
+	cfg := cockpit.Config{Hide: []string{"k/*", "secret", "lease-*"}, HideOwners: true,
+		Values: []cockpit.Values{cockpit.ValuesOf(distributeddata.NewPrefix("", items{}))}}
 	run(t, cfg, func(w *world) {
 		w.fill(5000)
 		w.add("secret", "x")
@@ -139,25 +142,31 @@ func TestHide_NamesAreNowhere(t *testing.T) {
 		time.Sleep(time.Second)
 		log := slogOf(w)
 		log.Warn("something with the key", "key", "k/000001", "owner", "me")
-		for _, path := range []string{"keys?limit=500", "overview", "leases?limit=500", "events", "changes"} {
+		for _, path := range []string{"keys?limit=500", "overview", "leases?limit=500",
+			"events", "changes"} {
 			body := w.do(request(http.MethodGet, "/api/v1/"+path, "")).Body.String()
 			require.NotContains(t, body, "k/0", path)
 			require.NotContains(t, body, "secret", path)
 			require.NotContains(t, body, "lease-1", path)
 			require.NotContains(t, body, `"owner":"`+w.Member(0).ID, path)
 		}
-		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/leases?limit=500", "")).Body.String(), "shown")
-		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(), "something with the key")
-		for _, path := range []string{"value?key=secret", "value?key=k/000001", "lease?name=lease-1"} {
+		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/leases?limit=500",
+			"")).Body.String(), "shown")
+		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(),
+			"something with the key")
+		for _, path := range []string{"value?key=secret", "value?key=k/000001",
+			"lease?name=lease-1"} {
 			status, _ := w.refused(request(http.MethodGet, "/api/v1/"+path, ""))
 			require.Equal(t, http.StatusNotFound, status, path)
 		}
-		require.Equal(t, "[again x]", strings.NewReplacer("{", "[", "}", "]").Replace(get[api.Value](w, "value?key=a").Text))
+		require.Equal(t, "[again x]", strings.NewReplacer("{", "[", "}", "]").Replace(
+			get[api.Value](w, "value?key=a").Text))
 	})
 }
 
 func TestValue_IsShownOnlyWhereItIsAllowed(t *testing.T) {
-	run(t, cockpit.Config{Values: []cockpit.Values{cockpit.ValuesOf(distributeddata.NewPrefix("cart/", items{}))}}, func(w *world) {
+	run(t, cockpit.Config{Values: []cockpit.Values{
+		cockpit.ValuesOf(distributeddata.NewPrefix("cart/", items{}))}}, func(w *world) {
 		w.add("cart/1", "milk")
 		w.add("order/1", "milk")
 		var many []string
@@ -172,7 +181,8 @@ func TestValue_IsShownOnlyWhereItIsAllowed(t *testing.T) {
 		}
 		for path, want := range map[string]int{
 			"value?key=order/1": http.StatusForbidden, "value?key=cart/none": http.StatusNotFound,
-			"value?key=cart/large": http.StatusRequestEntityTooLarge, "value?replicator=none&key=cart/1": http.StatusNotFound,
+			"value?key=cart/large":             http.StatusRequestEntityTooLarge,
+			"value?replicator=none&key=cart/1": http.StatusNotFound,
 		} {
 			status, _ := w.refused(request(http.MethodGet, "/api/v1/"+path, ""))
 			require.Equal(t, want, status, path)
@@ -246,8 +256,11 @@ func TestProblems_SayWhatToDoWhenAMemberIsGone(t *testing.T) {
 		}
 		require.True(t, o.Cluster.Fault.Ongoing)
 		events := get[api.Page[api.Event]](w, "events").Items
-		require.True(t, slices.ContainsFunc(events, func(e api.Event) bool { return e.Text == lost.Address+" is missing" }), "%v", events)
-		again := get[api.Page[api.Event]](w, fmt.Sprintf("events?after=%d", events[len(events)-1].Seq))
+		require.True(t, slices.ContainsFunc(events, func(e api.Event) bool {
+			return e.Text == lost.Address+" is missing"
+		}), "%v", events)
+		again := get[api.Page[api.Event]](w, fmt.Sprintf("events?after=%d",
+			events[len(events)-1].Seq))
 		require.Empty(t, again.Items)
 	})
 }

@@ -29,6 +29,7 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		return c.Attach(n, cockpit.Sources{Replicators: map[string]*distributeddata.Replicator{"shop": dd}})
+		return c.Attach(n, cockpit.Sources{
+			Replicators: map[string]*distributeddata.Replicator{"shop": dd}})
 	})
 }

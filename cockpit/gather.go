@@ -63,11 +63,14 @@ func (h *Handler) gather(s Sources) (*api.Overview, []sharding.Status) {
 	seen := cluster(s.System)
 	address := h.book.of(seen)
 	o := &api.Overview{
-		Version: api.Version, At: now, Node: h.node(s), Health: h.health(), Cluster: seen, Peers: h.peers.last(),
-		Replicators: []api.Replicator{}, Sessions: []api.Session{}, Singletons: []api.Singleton{}, Shards: []api.Shards{},
+		Version: api.Version, At: now, Node: h.node(s), Health: h.health(), Cluster: seen,
+		Peers:       h.peers.last(),
+		Replicators: []api.Replicator{}, Sessions: []api.Session{}, Singletons: []api.Singleton{},
+		Shards: []api.Shards{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Replicators)) {
-		o.Replicators = append(o.Replicators, view.Replicator(name, address, s.Replicators[name].Status()))
+		o.Replicators = append(o.Replicators, view.Replicator(name, address,
+			s.Replicators[name].Status()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sessions)) {
 		o.Sessions = append(o.Sessions, h.session(name, s.Sessions[name], now))
@@ -75,7 +78,8 @@ func (h *Handler) gather(s Sources) (*api.Overview, []sharding.Status) {
 	for _, name := range slices.Sorted(maps.Keys(s.Singletons)) {
 		one := s.Singletons[name]
 		place, known := one.Where()
-		o.Singletons = append(o.Singletons, view.Singleton(name, o.Cluster.Self, place, known, one.Stats()))
+		o.Singletons = append(o.Singletons, view.Singleton(name, o.Cluster.Self, place, known,
+			one.Stats()))
 	}
 	var shards []sharding.Status
 	for _, r := range s.Shards {
@@ -141,8 +145,10 @@ func (h *Handler) leases(session string, s *coordination.Session, now time.Time)
 
 func (h *Handler) node(s Sources) api.Node {
 	n := api.Node{
-		Name: h.cfg.Name, Started: h.started, Life: s.Life, CPUSeconds: cpuSeconds(), Goroutines: runtime.NumGoroutine(),
-		Viewers: h.hub.viewers(), Actions: h.cfg.Actions, Values: len(h.cfg.Values) > 0, Metrics: h.cfg.Metrics != nil,
+		Name: h.cfg.Name, Started: h.started, Life: s.Life, CPUSeconds: cpuSeconds(),
+		Goroutines: runtime.NumGoroutine(),
+		Viewers:    h.hub.viewers(), Actions: h.cfg.Actions, Values: len(h.cfg.Values) > 0,
+		Metrics: h.cfg.Metrics != nil,
 	}
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	if metrics.Read(heap); heap[0].Value.Kind() == metrics.KindUint64 {
@@ -169,7 +175,8 @@ func (h *Handler) health() api.Health {
 
 // cluster returns the member's view of its cluster.
 func cluster(system *actor.ActorSystem) api.Cluster {
-	c := api.Cluster{Members: []api.Member{}, Lost: []string{}, Split: []string{}, GateWhy: []string{}, GateOpen: true}
+	c := api.Cluster{Members: []api.Member{}, Lost: []string{}, Split: []string{},
+		GateWhy: []string{}, GateOpen: true}
 	if system == nil {
 		return c
 	}
@@ -190,7 +197,8 @@ func cluster(system *actor.ActorSystem) api.Cluster {
 		rank[m.ID] = i + 1
 	}
 	for _, m := range v.Members {
-		c.Members = append(c.Members, api.Member{ID: m.ID, Address: m.Address, Roles: append([]string{}, m.Roles...), Self: m.ID == v.Self.ID, Rank: rank[m.ID]})
+		c.Members = append(c.Members, api.Member{ID: m.ID, Address: m.Address,
+			Roles: append([]string{}, m.Roles...), Self: m.ID == v.Self.ID, Rank: rank[m.ID]})
 	}
 	c.Lost = append(c.Lost, members.Lost()...)
 	others, since := members.Split()

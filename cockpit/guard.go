@@ -22,7 +22,8 @@ func (r *refusal) Error() string { return r.why }
 // admit decides whether the handler may serve a request. Its cost is bounded.
 func (h *Handler) admit(r *http.Request, p Permission) *refusal {
 	if !h.knownHost(r.Host) {
-		return &refusal{http.StatusForbidden, "the Host header must be an IP address, localhost or one of Config.Hosts"}
+		return &refusal{http.StatusForbidden,
+			"the Host header must be an IP address, localhost or one of Config.Hosts"}
 	}
 	if !sameSite(r) {
 		return &refusal{http.StatusForbidden, "the request comes from another site"}
@@ -44,19 +45,23 @@ func (h *Handler) authorized(r *http.Request, p Permission) *refusal {
 		}
 		return nil
 	case p != Look:
-		return &refusal{http.StatusForbidden, "actions are disabled: see Config.Actions and Config.Authorize"}
+		return &refusal{http.StatusForbidden,
+			"actions are disabled: see Config.Actions and Config.Authorize"}
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return nil
 	case forwarded(r.Header):
-		return &refusal{http.StatusForbidden, "requests forwarded by a proxy require Config.Authorize"}
+		return &refusal{http.StatusForbidden,
+			"requests forwarded by a proxy require Config.Authorize"}
 	case !loopback(r.RemoteAddr):
-		return &refusal{http.StatusForbidden, "remote clients require Config.Authorize or a verified TLS client certificate"}
+		return &refusal{http.StatusForbidden,
+			"remote clients require Config.Authorize or a verified TLS client certificate"}
 	}
 	return nil
 }
 
 func forwarded(h http.Header) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host",
+		"X-Real-Ip", "Via"} {
 		if h.Get(name) != "" {
 			return true
 		}
@@ -80,7 +85,10 @@ func (h *Handler) knownHost(host string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(h.cfg.Hosts, func(k string) bool { return strings.EqualFold(k, name) })
+	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(h.cfg.Hosts,
+		func(k string) bool {
+			return strings.EqualFold(k, name)
+		})
 }
 
 // sameSite reports whether a request comes from the cockpit's own page, from a URL that the user
@@ -94,7 +102,8 @@ func sameSite(r *http.Request) bool {
 		}
 	default:
 		// Other sites may link to the page, but they may not read or embed it.
-		if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" || r.Method != http.MethodGet {
+		if r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+			r.Header.Get("Sec-Fetch-Dest") != "document" || r.Method != http.MethodGet {
 			return false
 		}
 	}

@@ -25,29 +25,56 @@ func TestGuard_OnlyThisMachineMayLook(t *testing.T) {
 			change func(r *http.Request)
 			want   int
 		}{
-			"loopback":                 {func(*http.Request) {}, 200},
-			"loopback, IPv6":           {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:50000", "[::1]:7070" }, 200},
-			"by name":                  {func(r *http.Request) { r.Host = "LocalHost:7070" }, 200},
-			"by a configured name":     {func(r *http.Request) { r.Host = "cockpit.example" }, 200},
-			"another machine":          {func(r *http.Request) { r.RemoteAddr = "10.0.0.9:50000" }, 403},
-			"mapped address":           {func(r *http.Request) { r.RemoteAddr = "[::ffff:10.0.0.9]:50000" }, 403},
-			"no address":               {func(r *http.Request) { r.RemoteAddr = "@" }, 403},
-			"rebound name":             {func(r *http.Request) { r.Host = "evil.example:7070" }, 403},
-			"localhost as a subdomain": {func(r *http.Request) { r.Host = "localhost.evil.example" }, 403},
-			"no host":                  {func(r *http.Request) { r.Host = "" }, 403},
-			"proxy":                    {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.9") }, 403},
-			"own page":                 {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:7070") }, 200},
-			"other page":               {func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
-			"page of another port":     {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:8080") }, 403},
-			"sandboxed page":           {func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
-			"cross-site":               {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
-			"same-site, not origin":    {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
-			"typed":                    {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none") }, 200},
+			"loopback": {func(*http.Request) {}, 200},
+			"loopback, IPv6": {func(r *http.Request) {
+				r.RemoteAddr, r.Host = "[::1]:50000", "[::1]:7070"
+			}, 200},
+			"by name":              {func(r *http.Request) { r.Host = "LocalHost:7070" }, 200},
+			"by a configured name": {func(r *http.Request) { r.Host = "cockpit.example" }, 200},
+			"another machine": {func(r *http.Request) {
+				r.RemoteAddr = "10.0.0.9:50000"
+			}, 403},
+			"mapped address": {func(r *http.Request) {
+				r.RemoteAddr = "[::ffff:10.0.0.9]:50000"
+			}, 403},
+			"no address": {func(r *http.Request) { r.RemoteAddr = "@" }, 403},
+			"rebound name": {func(r *http.Request) {
+				r.Host = "evil.example:7070"
+			}, 403},
+			"localhost as a subdomain": {func(r *http.Request) {
+				r.Host = "localhost.evil.example"
+			}, 403},
+			"no host": {func(r *http.Request) { r.Host = "" }, 403},
+			"proxy": {func(r *http.Request) {
+				r.Header.Set("X-Forwarded-For", "10.0.0.9")
+			}, 403},
+			"own page": {func(r *http.Request) {
+				r.Header.Set("Origin", "http://127.0.0.1:7070")
+			}, 200},
+			"other page": {func(r *http.Request) {
+				r.Header.Set("Origin", "http://evil.example")
+			}, 403},
+			"page of another port": {func(r *http.Request) {
+				r.Header.Set("Origin", "http://127.0.0.1:8080")
+			}, 403},
+			"sandboxed page": {func(r *http.Request) {
+				r.Header.Set("Origin", "null")
+			}, 403},
+			"cross-site": {func(r *http.Request) {
+				r.Header.Set("Sec-Fetch-Site", "cross-site")
+			}, 403},
+			"same-site, not origin": {func(r *http.Request) {
+				r.Header.Set("Sec-Fetch-Site", "same-site")
+			}, 403},
+			"typed": {func(r *http.Request) {
+				r.Header.Set("Sec-Fetch-Site", "none")
+			}, 200},
 			"TLS, no certificate": {func(r *http.Request) {
 				r.RemoteAddr, r.TLS = "10.0.0.9:50000", &tls.ConnectionState{}
 			}, 403},
 			"TLS, verified": {func(r *http.Request) {
-				r.RemoteAddr, r.TLS = "10.0.0.9:50000", &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+				r.RemoteAddr, r.TLS = "10.0.0.9:50000", &tls.ConnectionState{
+					VerifiedChains: [][]*x509.Certificate{{{}}}}
 			}, 200},
 		} {
 			r := request(http.MethodGet, "/api/v1/overview", "")
@@ -75,8 +102,10 @@ func TestGuard_AuthorizeDecides(t *testing.T) {
 		basic := far("")
 		basic.SetBasicAuth("anybody", "secret")
 		require.Equal(t, http.StatusOK, w.do(basic).Code)
-		require.Equal(t, http.StatusUnauthorized, w.do(request(http.MethodGet, "/", "")).Code, "the page requires authorization too, even on loopback")
-		require.Error(t, cockpit.Password("")(far("Bearer "), cockpit.Look), "an empty secret rejects everything")
+		require.Equal(t, http.StatusUnauthorized, w.do(request(http.MethodGet, "/", "")).Code,
+			"the page requires authorization too, even on loopback")
+		require.Error(t, cockpit.Password("")(far("Bearer "), cockpit.Look),
+			"an empty secret rejects everything")
 	})
 }
 
@@ -84,7 +113,8 @@ func TestGuard_TooManyRequestsAreRefused(t *testing.T) {
 	run(t, cockpit.Config{RequestsPerSecond: 2}, func(w *world) {
 		refused := 0
 		for range 100 {
-			if w.do(request(http.MethodGet, "/api/v1/health", "")).Code == http.StatusTooManyRequests {
+			if w.do(request(http.MethodGet, "/api/v1/health",
+				"")).Code == http.StatusTooManyRequests {
 				refused++
 			}
 		}
@@ -99,20 +129,28 @@ func TestHostile_WrongRequestsAreRefused(t *testing.T) {
 		w.fill(10)
 		long := strings.Repeat("x", 5000)
 		for target, want := range map[string]int{
-			"/api/v1/keys?limit=0": 400, "/api/v1/keys?limit=501": 400, "/api/v1/keys?limit=-1": 400, "/api/v1/keys?limit=99999999999999999999": 400, "/api/v1/keys?limit=x": 400,
-			"/api/v1/keys?after=%21%21": 400, "/api/v1/keys?after=" + long: 400, "/api/v1/keys?prefix=" + long: 400, "/api/v1/keys?prefix=%ff": 400,
+			"/api/v1/keys?limit=0": 400, "/api/v1/keys?limit=501": 400,
+			"/api/v1/keys?limit=-1": 400, "/api/v1/keys?limit=99999999999999999999": 400,
+			"/api/v1/keys?limit=x":      400,
+			"/api/v1/keys?after=%21%21": 400, "/api/v1/keys?after=" + long: 400,
+			"/api/v1/keys?prefix=" + long: 400, "/api/v1/keys?prefix=%ff": 400,
 			"/api/v1/keys?after=" + strings.Repeat("A", 1000): 400,
-			"/api/v1/keys?replicator=none":                    404, "/api/v1/value?key=x": 403, "/api/v1/value?key=" + long: 400,
-			"/api/v1/leases?session=none": 404, "/api/v1/leases?after=%21": 400, "/api/v1/lease?name=": 400, "/api/v1/lease?name=" + long: 400,
-			"/api/v1/shards?type=none": 404, "/api/v1/shards?after=x": 400, "/api/v1/shards?limit=0": 400,
+			"/api/v1/keys?replicator=none":                    404, "/api/v1/value?key=x": 403,
+			"/api/v1/value?key=" + long:   400,
+			"/api/v1/leases?session=none": 404, "/api/v1/leases?after=%21": 400,
+			"/api/v1/lease?name=": 400, "/api/v1/lease?name=" + long: 400,
+			"/api/v1/shards?type=none": 404, "/api/v1/shards?after=x": 400,
+			"/api/v1/shards?limit=0": 400,
 			"/api/v1/events?after=x": 400, "/api/v1/events?limit=257": 400,
-			"/api/v1/nothing": 404, "/api/v2/overview": 404, "/metrics": 404, "/static/app.js": 404, "/../go.mod": 404, "/api/v1/../v1/overview": 404, "//": 404,
+			"/api/v1/nothing": 404, "/api/v2/overview": 404, "/metrics": 404, "/static/app.js": 404,
+			"/../go.mod": 404, "/api/v1/../v1/overview": 404, "//": 404,
 		} {
 			status, _ := w.refused(request(http.MethodGet, target, ""))
 			require.Equal(t, want, status, "%.80s", target)
 		}
 		require.Len(t, get[api.Page[api.Shard]](w, "shards?after=4000000000").Items, 0)
-		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "NONSENSE"} {
+		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS",
+			"TRACE", "NONSENSE"} {
 			r := request(method, "/api/v1/overview", "")
 			status, _ := w.refused(r)
 			require.Equal(t, http.StatusMethodNotAllowed, status, method)
@@ -128,7 +166,8 @@ func TestConfig_ValidateNamesEveryProblem(t *testing.T) {
 		Peers: []string{"ftp://x"}, Hide: []string{"a*b"}, Hosts: []string{"a:1"},
 	})
 	require.ErrorIs(t, err, cockpit.ErrInvalid)
-	for _, name := range []string{"Refresh", "MaxViewers", "RequestsPerSecond", "Actions", "Peers", "Hide", "Hosts"} {
+	for _, name := range []string{"Refresh", "MaxViewers", "RequestsPerSecond", "Actions", "Peers",
+		"Hide", "Hosts"} {
 		require.ErrorContains(t, err, name)
 	}
 }
@@ -164,7 +203,8 @@ func TestActions_ReleaseAndForget(t *testing.T) {
 
 		form := action("release", release)
 		form.Header.Set("Content-Type", "text/plain")
-		require.Equal(t, http.StatusUnsupportedMediaType, w.do(form).Code, "a form of another site can send this type")
+		require.Equal(t, http.StatusUnsupportedMediaType, w.do(form).Code,
+			"a form of another site can send this type")
 		bare := action("release", release)
 		bare.Header.Del("X-Concord-Action")
 		require.Equal(t, http.StatusUnsupportedMediaType, w.do(bare).Code)
@@ -175,8 +215,10 @@ func TestActions_ReleaseAndForget(t *testing.T) {
 		foreign.Header.Set("Origin", "http://evil.example")
 		require.Equal(t, http.StatusForbidden, w.do(foreign).Code)
 		for body, want := range map[string]int{
-			"": 400, "{": 400, `{"session":"leases","name":"x","token":1} {}`: 400, `{"what":1}`: 400, `{"token":-1}`: 400,
-			`{"session":"none","name":"x","token":1}`: 404, `{"session":"leases","name":"","token":1}`: 400,
+			"": 400, "{": 400, `{"session":"leases","name":"x","token":1} {}`: 400,
+			`{"what":1}`: 400, `{"token":-1}`: 400,
+			`{"session":"none","name":"x","token":1}`:                                     404,
+			`{"session":"leases","name":"","token":1}`:                                    400,
 			`{"session":"leases","name":"x","token":7}`:                                   409,
 			`{"session":"leases","name":"` + strings.Repeat("x", 10_000) + `","token":1}`: 400,
 		} {
@@ -185,10 +227,13 @@ func TestActions_ReleaseAndForget(t *testing.T) {
 		require.NoError(t, g.Check())
 		require.Equal(t, http.StatusOK, w.do(action("release", release)).Code)
 		require.False(t, get[api.Holder](w, "lease?name=x").Held)
-		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(), "operator action: release lease")
+		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(),
+			"operator action: release lease")
 
-		require.Equal(t, http.StatusNotFound, w.do(action("forget", `{"replicator":"none","member":"a"}`)).Code)
-		require.Equal(t, http.StatusBadRequest, w.do(action("forget", `{"replicator":"shop","member":"nobody:1"}`)).Code)
+		require.Equal(t, http.StatusNotFound,
+			w.do(action("forget", `{"replicator":"none","member":"a"}`)).Code)
+		require.Equal(t, http.StatusBadRequest,
+			w.do(action("forget", `{"replicator":"shop","member":"nobody:1"}`)).Code)
 		gone := w.Member(2)
 		w.Crash(gone)
 		w.Expel(gone)

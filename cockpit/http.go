@@ -66,7 +66,9 @@ func (h *Handler) table() map[string]route {
 	t := map[string]route{}
 	get := func(path string, f http.HandlerFunc) { t["/"+path] = route{http.MethodGet, Look, f} }
 	of := func(path string, f func(*api.Overview) any) {
-		get("api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) { answer(w, f(h.overview())) })
+		get("api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, f(h.overview()))
+		})
 	}
 	for name, f := range sections {
 		of(name, f)
@@ -118,7 +120,8 @@ var sections = map[string]func(*api.Overview) any{
 }
 
 var contentTypes = map[string]string{
-	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
 func file(name string) http.HandlerFunc {
@@ -158,7 +161,8 @@ const maxQuery = 2048
 func param(w http.ResponseWriter, r *http.Request, name string) (string, bool) {
 	v := r.URL.Query().Get(name)
 	if len(v) > maxQuery {
-		fail(w, http.StatusBadRequest, name+" has "+strconv.Itoa(len(v))+" bytes, must have at most "+strconv.Itoa(maxQuery))
+		fail(w, http.StatusBadRequest, name+" has "+strconv.Itoa(len(v))+
+			" bytes, must have at most "+strconv.Itoa(maxQuery))
 		return "", false
 	}
 	return v, true
@@ -166,14 +170,16 @@ func param(w http.ResponseWriter, r *http.Request, name string) (string, bool) {
 
 // number returns a numeric parameter between least and most, or unset if it is missing. If it
 // returns false, it has answered the request.
-func number(w http.ResponseWriter, r *http.Request, name string, unset, least, most uint64) (uint64, bool) {
+func number(w http.ResponseWriter, r *http.Request, name string, unset, least, most uint64) (uint64,
+	bool) {
 	v := r.URL.Query().Get(name)
 	if v == "" {
 		return unset, true
 	}
 	n, err := strconv.ParseUint(v, 10, 64)
 	if err != nil || n < least || n > most {
-		fail(w, http.StatusBadRequest, name+" must be a number from "+strconv.FormatUint(least, 10)+" to "+strconv.FormatUint(most, 10))
+		fail(w, http.StatusBadRequest, name+" must be a number from "+strconv.FormatUint(least, 10)+
+			" to "+strconv.FormatUint(most, 10))
 		return 0, false
 	}
 	return n, true

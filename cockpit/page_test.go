@@ -32,12 +32,14 @@ func TestPage_IsSmallAndWhole(t *testing.T) {
 	total := 0
 	for name, text := range page(t) {
 		total += len(text)
-		for _, m := range regexp.MustCompile(`(?:from|src=|href=)\s*["']([^"'#]+)["']`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			`(?:from|src=|href=)\s*["']([^"'#]+)["']`).FindAllStringSubmatch(text, -1) {
 			if at := strings.TrimPrefix(m[1], "./"); !strings.HasPrefix(at, "api/") {
 				require.FileExists(t, filepath.Join("static", at), "%s refers to it", name)
 			}
 		}
-		require.NotRegexp(t, `https?://`, strings.NewReplacer("http://www.w3.org/2000/svg", "").Replace(text), "%s must not refer to other servers", name)
+		require.NotRegexp(t, `https?://`, strings.NewReplacer("http://www.w3.org/2000/svg",
+			"").Replace(text), "%s must not refer to other servers", name)
 	}
 	require.LessOrEqual(t, total, 150_000)
 }
@@ -50,7 +52,9 @@ func TestPage_TagsAreBalancedAndNamesAreThere(t *testing.T) {
 	require.True(t, strings.HasPrefix(html, "<!doctype html>\n<html lang=\"en\">"))
 	var open []string
 	ids := map[string]bool{}
-	for _, m := range regexp.MustCompile(`<(/?)([a-z0-9]+)((?:\s+[a-zA-Z-]+(?:="[^"<]*")?)*)\s*(/?)>`).FindAllStringSubmatch(html, -1) {
+	for _, m := range regexp.MustCompile(
+		`<(/?)([a-z0-9]+)((?:\s+[a-zA-Z-]+(?:="[^"<]*")?)*)\s*(/?)>`).FindAllStringSubmatch(
+		html, -1) {
 		switch tag := m[2]; {
 		case m[1] == "/":
 			require.NotEmpty(t, open, tag)
@@ -66,8 +70,11 @@ func TestPage_TagsAreBalancedAndNamesAreThere(t *testing.T) {
 		require.NotRegexp(t, `\s(on[a-z]+|style)=`, m[3], "the policy forbids inline code")
 	}
 	require.Empty(t, open)
-	require.Equal(t, strings.Count(html, "<"), len(regexp.MustCompile(`<(/?)([a-z0-9]+)((?:\s+[a-zA-Z-]+(?:="[^"<]*")?)*)\s*(/?)>|<!doctype html>`).FindAllString(html, -1)), "malformed tag")
-	for _, m := range regexp.MustCompile(`(?:aria-labelledby="|href="#|for=")([^"]+)"`).FindAllStringSubmatch(html, -1) {
+	require.Equal(t, strings.Count(html, "<"),
+		len(regexp.MustCompile(
+			`<(/?)([a-z0-9]+)((?:\s+[a-zA-Z-]+(?:="[^"<]*")?)*)\s*(/?)>|<!doctype html>`).FindAllString(html, -1)), "malformed tag")
+	for _, m := range regexp.MustCompile(
+		`(?:aria-labelledby="|href="#|for=")([^"]+)"`).FindAllStringSubmatch(html, -1) {
 		require.True(t, ids[m[1]], "no element has the id %s", m[1])
 	}
 	require.NotContains(t, html, "<style")
@@ -87,8 +94,10 @@ func TestPage_Contrast(t *testing.T) {
 	light := variables(t, css, ":root {")
 	dark := variables(t, css, `:root[data-theme="dark"] {`)
 	pairs := [][2]string{
-		{"text", "ground"}, {"text", "card"}, {"text", "soft"}, {"quiet", "ground"}, {"quiet", "card"}, {"quiet", "soft"},
-		{"accent", "card"}, {"accent", "ground"}, {"good", "good-soft"}, {"warn", "warn-soft"}, {"bad", "bad-soft"}, {"good", "card"}, {"bad", "card"}, {"warn", "card"},
+		{"text", "ground"}, {"text", "card"}, {"text", "soft"}, {"quiet", "ground"},
+		{"quiet", "card"}, {"quiet", "soft"},
+		{"accent", "card"}, {"accent", "ground"}, {"good", "good-soft"}, {"warn", "warn-soft"},
+		{"bad", "bad-soft"}, {"good", "card"}, {"bad", "card"}, {"warn", "card"},
 	}
 	for i := range 8 {
 		pairs = append(pairs, [2]string{"on-m", fmt.Sprint("m", i)})
@@ -109,7 +118,8 @@ func variables(t *testing.T, css, block string) map[string]float64 {
 	require.True(t, ok, block)
 	body, _, _ := strings.Cut(after, "}")
 	all := map[string]float64{}
-	for _, m := range regexp.MustCompile(`--([a-z0-9-]+): #([0-9a-f]{6})`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(`--([a-z0-9-]+): #([0-9a-f]{6})`).FindAllStringSubmatch(
+		body, -1) {
 		n, err := strconv.ParseUint(m[2], 16, 32)
 		require.NoError(t, err)
 		linear := func(c uint64) float64 {

@@ -46,7 +46,8 @@ func uncursor(w http.ResponseWriter, r *http.Request) (from string, ok bool) {
 
 // pick returns the component with the name given by a parameter. The parameter may be omitted if
 // there is only one component. If pick returns false, it has answered the request.
-func pick[T any](w http.ResponseWriter, r *http.Request, param, what string, of map[string]T) (name string, c T, ok bool) {
+func pick[T any](w http.ResponseWriter, r *http.Request, param, what string,
+	of map[string]T) (name string, c T, ok bool) {
 	name = r.URL.Query().Get(param)
 	if name == "" && len(of) == 1 {
 		for name, c = range of {
@@ -59,8 +60,8 @@ func pick[T any](w http.ResponseWriter, r *http.Request, param, what string, of 
 	return name, c, ok
 }
 
-// window returns the bounds of a page: the name at which it begins, and how many items it has. If it
-// returns false, it has answered the request.
+// window returns the bounds of a page: the name at which it begins, and how many items it has. If
+// it returns false, it has answered the request.
 func window(w http.ResponseWriter, r *http.Request) (from string, limit int, ok bool) {
 	if from, ok = uncursor(w, r); !ok {
 		return "", 0, false
@@ -90,7 +91,8 @@ func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request) {
 }
 
 // keys returns one page of entries. It skips hidden names.
-func (h *Handler) keys(name string, s distributeddata.Snapshot, prefix, from string, limit int) api.Page[api.Key] {
+func (h *Handler) keys(name string, s distributeddata.Snapshot, prefix, from string,
+	limit int) api.Page[api.Key] {
 	page := api.Page[api.Key]{Version: api.Version, Items: []api.Key{}}
 	steps := 0
 	for again := true; again; {
@@ -120,7 +122,8 @@ func (h *Handler) keys(name string, s distributeddata.Snapshot, prefix, from str
 
 func (h *Handler) key(replicator string, e distributeddata.EntryInfo) api.Key {
 	_, shown := h.shows(e.Key)
-	k := api.Key{Key: e.Key, Type: e.Type, Durable: e.Durable, Atoms: e.Atoms, Bytes: e.Bytes, Value: shown && e.Bytes <= maxShown}
+	k := api.Key{Key: e.Key, Type: e.Type, Durable: e.Durable, Atoms: e.Atoms, Bytes: e.Bytes,
+		Value: shown && e.Bytes <= maxShown}
 	h.picture.Lock()
 	defer h.picture.Unlock()
 	k.Changed = h.picture.recent.at(replicator, e.Key)
@@ -160,7 +163,8 @@ func (h *Handler) serveValue(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, view.Cut(err.Error(), 300))
 	default:
 		text = strings.ToValidUTF8(text, "�")
-		answer(w, api.Value{Version: api.Version, Key: key, Text: view.Cut(text, maxShownText), Cut: len(text) > maxShownText})
+		answer(w, api.Value{Version: api.Version, Key: key, Text: view.Cut(text, maxShownText),
+			Cut: len(text) > maxShownText})
 	}
 }
 
@@ -213,7 +217,8 @@ func (h *Handler) serveLease(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 	defer cancel()
 	l := s.Lease(name)
-	defer l.Forget() // unless it is in use: the session must not remember every name that a client asks for
+	// unless it is in use: the session must not remember every name that a client asks for
+	defer l.Forget()
 	holder, err := l.Holder(ctx)
 	switch {
 	case errors.Is(err, coordination.ErrInvalid):
@@ -221,7 +226,9 @@ func (h *Handler) serveLease(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		fail(w, http.StatusServiceUnavailable, "the lease store did not answer")
 	default:
-		out := api.Holder{Name: name, Owner: holder.Owner, Held: holder.Session != "", Token: uint64(holder.Token), RemainingMS: holder.Remaining.Milliseconds(), Forever: holder.Forever}
+		out := api.Holder{Name: name, Owner: holder.Owner, Held: holder.Session != "",
+			Token: uint64(holder.Token), RemainingMS: holder.Remaining.Milliseconds(),
+			Forever: holder.Forever}
 		if h.cfg.HideOwners {
 			out.Owner = ""
 		}

@@ -34,7 +34,8 @@ func (o others) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestPeers_SayWhomTheySee(t *testing.T) {
 	to := others{}
 	cfg := cockpit.Config{
-		Peers:      []string{"http://two", "http://three/", "http://nobody", "http://garbage", "http://large"},
+		Peers: []string{"http://two", "http://three/", "http://nobody", "http://garbage",
+			"http://large"},
 		PeerClient: &http.Client{Transport: to},
 	}
 	run(t, cfg, func(w *world) {
@@ -44,8 +45,12 @@ func TestPeers_SayWhomTheySee(t *testing.T) {
 			h.Show(w.nodes[i+1].sources())
 			to[name] = h
 		}
-		to["garbage"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
-		to["large"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"name":"`, strings.Repeat("x", 1<<20)) })
+		to["garbage"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "<html>")
+		})
+		to["large"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"name":"`, strings.Repeat("x", 1<<20))
+		})
 		o := get[api.Overview](w, "overview")
 		require.Len(t, o.Peers, 5)
 		for i := range 2 {
@@ -64,14 +69,17 @@ func TestPeers_SayWhomTheySee(t *testing.T) {
 		o = get[api.Overview](w, "overview")
 		found := false
 		for _, p := range o.Problems {
-			found = found || strings.Contains(p.What, odd.Address+" has a different view of the cluster")
+			found = found || strings.Contains(p.What, odd.Address+
+				" has a different view of the cluster")
 		}
 		require.True(t, found, "%+v", o.Problems)
 	})
 }
 
 func TestMetrics_AreThoseOfTheApplication(t *testing.T) {
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "concord_lease_held 1") })
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "concord_lease_held 1")
+	})
 	run(t, cockpit.Config{Metrics: metrics}, func(w *world) {
 		rec := w.do(request(http.MethodGet, "/metrics", ""))
 		require.Equal(t, http.StatusOK, rec.Code)
@@ -91,7 +99,8 @@ func (explosive) String() string { panic("no") }
 func TestLog_KeepsTheLastLines(t *testing.T) {
 	run(t, cockpit.Config{}, func(w *world) {
 		var out strings.Builder
-		log := slog.New(w.Log(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))).With("node", "one")
+		log := slog.New(w.Log(slog.NewTextHandler(&out, &slog.HandlerOptions{
+			Level: slog.LevelError}))).With("node", "one")
 		log.Debug("never")
 		log.Info("first", "bad", explosive{})
 		for i := range 300 {
@@ -109,7 +118,8 @@ func TestLog_KeepsTheLastLines(t *testing.T) {
 		}
 		require.NotContains(t, out.String(), "line", "the next handler applies its own level")
 		require.Contains(t, out.String(), "last")
-		some := get[api.Page[api.Event]](w, fmt.Sprintf("events?after=%d&limit=2", events[250].Seq)).Items
+		some := get[api.Page[api.Event]](w, fmt.Sprintf("events?after=%d&limit=2",
+			events[250].Seq)).Items
 		require.Equal(t, events[254:], some, "the newest events")
 	})
 }

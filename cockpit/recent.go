@@ -37,7 +37,8 @@ func (r *recent) note(s Sources, hide hidden, now time.Time) {
 	r.of = s.Replicators
 }
 
-func (r *recent) compare(name string, was, now distributeddata.Snapshot, hide hidden, at time.Time) {
+func (r *recent) compare(name string, was, now distributeddata.Snapshot, hide hidden,
+	at time.Time) {
 	var fresh []api.Change
 	n := 0
 	for key := range now.Changed(was) {
@@ -49,7 +50,9 @@ func (r *recent) compare(name string, was, now distributeddata.Snapshot, hide hi
 		}
 	}
 	for _, old := range r.last {
-		again := slices.ContainsFunc(fresh, func(c api.Change) bool { return c.Replicator == old.Replicator && c.Key == old.Key })
+		again := slices.ContainsFunc(fresh, func(c api.Change) bool {
+			return c.Replicator == old.Replicator && c.Key == old.Key
+		})
 		if !again && len(fresh) < maxChanges {
 			fresh = append(fresh, old)
 		}

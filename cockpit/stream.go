@@ -252,7 +252,8 @@ func (b *hub) serve(w http.ResponseWriter, r *http.Request) {
 				fmt.Fprintf(&buf, "event: %s\ndata: %s\n\n", name, raw[name])
 			}
 			if len(names) > 0 {
-				fmt.Fprintf(&buf, "event: at\ndata: %q\n\n", time.Now().UTC().Format(time.RFC3339Nano))
+				fmt.Fprintf(&buf, "event: at\ndata: %q\n\n",
+					time.Now().UTC().Format(time.RFC3339Nano))
 			}
 		case <-alive.C:
 			buf.WriteString(": alive\n\n")

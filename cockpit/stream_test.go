@@ -103,10 +103,12 @@ func TestStream_OnePictureServesAllPages(t *testing.T) {
 		synctest.Wait()
 		require.InDelta(t, 11, pictures.Load(), 1, "two pages share one snapshot per second")
 		first := a.take()
-		for _, section := range []string{"hello", "node", "health", "cluster", "peers", "replicators", "sessions", "singletons", "types", "changes", "problems", "events"} {
+		for _, section := range []string{"hello", "node", "health", "cluster", "peers",
+			"replicators", "sessions", "singletons", "types", "changes", "problems", "events"} {
 			require.Contains(t, first, "event: "+section+"\n")
 		}
-		require.Equal(t, strings.Count(first, "event: cluster\n"), strings.Count(b.take(), "event: cluster\n"))
+		require.Equal(t, strings.Count(first, "event: cluster\n"),
+			strings.Count(b.take(), "event: cluster\n"))
 		a.end()
 		w.add("cart", "milk")
 		time.Sleep(2 * time.Second)

@@ -20,7 +20,8 @@ type Values struct {
 // fmt.Sprint, one entry per request, and shows no entry that is larger than 64 KiB or has more than
 // 256 elements.
 func ValuesOf[T crdt.Value[T]](p distributeddata.Prefix[T]) Values {
-	return Values{p.String(), func(ctx context.Context, r *distributeddata.Replicator, key string) (string, error) {
+	return Values{p.String(), func(ctx context.Context, r *distributeddata.Replicator,
+		key string) (string, error) {
 		v, err := p.Key(strings.TrimPrefix(key, p.String())).Get(ctx, r)
 		if err != nil {
 			return "", err
@@ -50,7 +51,8 @@ func (h *Handler) shows(key string) (v Values, ok bool) {
 var errTooLarge = errors.New("the value is too large to be shown")
 
 // value returns the value of an entry as text.
-func (h *Handler) value(ctx context.Context, r *distributeddata.Replicator, key string, v Values) (text string, err error) {
+func (h *Handler) value(ctx context.Context, r *distributeddata.Replicator, key string,
+	v Values) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the value cannot be shown: %v", p)

@@ -241,7 +241,8 @@ func (a *leaseActor) release(ctx actor.Context, m *Release) {
 func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
 	a.forget(ctx, c)
 	for range c.asked {
-		ctx.Send(c.asker, &AcquireResult{Err: fmt.Errorf("lease %q: %w", a.lease.name, ErrReleased)})
+		ctx.Send(c.asker, &AcquireResult{Err: fmt.Errorf("lease %q: %w", a.lease.name,
+			ErrReleased)})
 	}
 	c.end()
 }

@@ -19,7 +19,8 @@ func TestAcquireTo_TellsOfGrantAndLoss(t *testing.T) {
 		s.store.away.Store(true)
 		s.sleep(30 * time.Second)
 		got = p.take()
-		s.that(types(got) == "*coordination.LeaseNearExpiry *coordination.LeaseLost ", "got %s", types(got))
+		s.that(types(got) == "*coordination.LeaseNearExpiry *coordination.LeaseLost ", "got %s",
+			types(got))
 		s.that(got[1].(*coordination.LeaseLost).Grant.Token() == 1, "of another tenure")
 		s.store.away.Store(false)
 		cancel()
@@ -48,7 +49,8 @@ func TestAcquireTo_WithdrawnOrClosed(t *testing.T) {
 		got := p.take()
 		s.that(len(got) == 2, "got %s", types(got))
 		for _, m := range got {
-			s.that(errors.Is(m.(*coordination.AcquireResult).Err, coordination.ErrClosed), "got %v", m)
+			s.that(errors.Is(m.(*coordination.AcquireResult).Err, coordination.ErrClosed),
+				"got %v", m)
 		}
 	})
 }
@@ -69,21 +71,28 @@ func TestProps_AcquireReleaseByMessages(t *testing.T) {
 		ask(p, &coordination.Acquire{})
 		ask(p, &coordination.Acquire{})
 		got := p.take()
-		s.that(len(got) == 2 && got[0].(*coordination.AcquireResult).Grant == got[1].(*coordination.AcquireResult).Grant, "got %v", got)
+		s.that(len(got) == 2 &&
+			got[0].(*coordination.AcquireResult).Grant ==
+				got[1].(*coordination.AcquireResult).Grant, "got %v", got)
 		ask(q, &coordination.Acquire{})
-		s.that(errors.Is(q.take()[0].(*coordination.AcquireResult).Err, coordination.ErrHeld), "not held")
+		s.that(errors.Is(q.take()[0].(*coordination.AcquireResult).Err, coordination.ErrHeld),
+			"not held")
 		ask(q, &coordination.Acquire{Wait: time.Second / 2})
-		s.that(errors.Is(q.take()[0].(*coordination.AcquireResult).Err, coordination.ErrHeld), "not held")
+		s.that(errors.Is(q.take()[0].(*coordination.AcquireResult).Err, coordination.ErrHeld),
+			"not held")
 		ask(q, &coordination.Release{})
-		s.that(*q.take()[0].(*coordination.ReleaseResult) == coordination.ReleaseResult{}, "released nothing")
+		s.that(*q.take()[0].(*coordination.ReleaseResult) == coordination.ReleaseResult{},
+			"released nothing")
 		ask(q, &coordination.Acquire{Wait: -1})
 		ask(p, &coordination.Release{})
-		s.that(*p.take()[0].(*coordination.ReleaseResult) == coordination.ReleaseResult{Token: 1}, "release")
+		s.that(*p.take()[0].(*coordination.ReleaseResult) == coordination.ReleaseResult{Token: 1},
+			"release")
 		s.that(q.take()[0].(*coordination.AcquireResult).Grant.Token() == 2, "not passed on")
 		ask(p, &coordination.Acquire{Wait: time.Hour})
 		ask(p, &coordination.Release{}) // while acquiring
 		got = p.take()
-		s.that(types(got) == "*coordination.AcquireResult *coordination.ReleaseResult ", "got %s", types(got))
+		s.that(types(got) == "*coordination.AcquireResult *coordination.ReleaseResult ", "got %s",
+			types(got))
 		s.system.Root.Stop(b)
 		s.sleep(time.Second)
 		ask(p, &coordination.Acquire{})
@@ -91,7 +100,8 @@ func TestProps_AcquireReleaseByMessages(t *testing.T) {
 		s.store.away.Store(true)
 		s.sleep(time.Minute)
 		got = p.take()
-		s.that(types(got) == "*coordination.LeaseNearExpiry *coordination.LeaseLost ", "got %s", types(got))
+		s.that(types(got) == "*coordination.LeaseNearExpiry *coordination.LeaseLost ", "got %s",
+			types(got))
 		s.system.Root.Stop(a)
 		s.sleep(0)
 	})

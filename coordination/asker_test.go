@@ -23,7 +23,9 @@ func TestProps_DeadAskerHoldsNothing(t *testing.T) {
 		ask(a, p, &coordination.Acquire{})
 		ask(a, q, &coordination.Acquire{})
 		ask(b, r, &coordination.Acquire{Wait: -1})
-		s.that(types(p.take())+types(q.take()) == "*coordination.AcquireResult *coordination.AcquireResult ", "not held by both")
+		s.that(types(p.take())+types(
+			q.take()) == "*coordination.AcquireResult *coordination.AcquireResult ",
+			"not held by both")
 		s.system.Root.Send(a, &actor.Terminated{Who: q.pid})
 		s.system.Root.Stop(p.pid)
 		s.sleep(10 * time.Second)
@@ -42,14 +44,18 @@ func TestProps_LateFutureHoldsNothing(t *testing.T) {
 		g, err := s.b.Lease("lease").TryAcquire(s.Context())
 		s.that(err == nil, "%v", err)
 		a := s.system.Root.Spawn(coordination.Props(s.a.Lease("lease")))
-		_, err = s.system.Root.RequestFuture(a, &coordination.Acquire{Wait: -1}, time.Second).Result()
+		_, err = s.system.Root.RequestFuture(a, &coordination.Acquire{Wait: -1},
+			time.Second).Result()
 		s.that(err != nil, "granted")
 		s.that(g.Release(s.Context()) == nil, "not released")
 		s.sleep(10 * time.Second)
 		g, err = s.b.Lease("lease").TryAcquire(s.Context())
-		s.that(err == nil && g.Release(s.Context()) == nil, "held for a future that is gone: %v", err)
-		res, err := s.system.Root.RequestFuture(a, &coordination.Acquire{Wait: -1}, 20*time.Second).Result()
-		s.that(err == nil && res.(*coordination.AcquireResult).Err == nil, "a future in time: %v %v", res, err)
+		s.that(err == nil && g.Release(s.Context()) == nil, "held for a future that is gone: %v",
+			err)
+		res, err := s.system.Root.RequestFuture(a, &coordination.Acquire{Wait: -1},
+			20*time.Second).Result()
+		s.that(err == nil && res.(*coordination.AcquireResult).Err == nil,
+			"a future in time: %v %v", res, err)
 		s.sleep(10 * time.Second)
 		s.that(!s.free(), "released behind its back")
 	})

@@ -24,7 +24,9 @@ func (h *hardware) clock() *bootClock {
 	}
 }
 
-func (h *hardware) run(d time.Duration)     { h.Mono, h.Boot, h.Wall = h.Mono+d, h.Boot+d, h.Wall+d }
+func (h *hardware) run(d time.Duration) {
+	h.Mono, h.Boot, h.Wall = h.Mono+d, h.Boot+d, h.Wall+d
+}
 func (h *hardware) suspend(d time.Duration) { h.Boot, h.Wall = h.Boot+d, h.Wall+d }
 
 func (h *hardware) reads(t *testing.T, b *bootClock, asked int) {

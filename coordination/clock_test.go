@@ -12,7 +12,8 @@ import (
 // grantAt returns a grant whose session runs no loop: only the clock can end the grant.
 func grantAt(c Clock, sent Reading) *Grant {
 	l := &Lease{s: &Session{clock: c}, name: "lease"}
-	return newGrant(l, 1, core.Validity{Sent: core.Reading(sent), StopAfter: 20 * time.Second, ValidFor: 25 * time.Second})
+	return newGrant(l, 1, core.Validity{Sent: core.Reading(sent), StopAfter: 20 * time.Second,
+		ValidFor: 25 * time.Second})
 }
 
 // TestGrant_CheckAsksNoTimer tests K5: Check reports the expiry although no timer has run and no
@@ -23,7 +24,8 @@ func TestGrant_CheckAsksNoTimer(t *testing.T) {
 		by   time.Duration
 		left time.Duration
 		ok   bool
-	}{{0, 25 * time.Second, true}, {19 * time.Second, 6 * time.Second, true}, {20 * time.Second, 5 * time.Second, false},
+	}{{0, 25 * time.Second, true}, {19 * time.Second, 6 * time.Second, true},
+		{20 * time.Second, 5 * time.Second, false},
 		{26 * time.Second, 0, false}} {
 		sent := c.Read()
 		sent.Mono -= past.by
@@ -46,10 +48,13 @@ func TestGrant_WallAndBootClock(t *testing.T) {
 		change func(*Reading)
 		ok     bool
 	}{
-		"wall jumped ahead":   {func(r *Reading) { r.Wall -= time.Hour }, false},
-		"wall jumped back":    {func(r *Reading) { r.Wall += time.Hour }, true},
-		"machine suspended":   {func(r *Reading) { r.Boot -= time.Hour }, c.boot == nil},
-		"back, and time over": {func(r *Reading) { r.Wall += time.Hour; r.Mono -= time.Minute }, false},
+		"wall jumped ahead": {func(r *Reading) { r.Wall -= time.Hour }, false},
+		"wall jumped back":  {func(r *Reading) { r.Wall += time.Hour }, true},
+		"machine suspended": {func(r *Reading) { r.Boot -= time.Hour }, c.boot == nil},
+		"back, and time over": {func(r *Reading) {
+			r.Wall += time.Hour
+			r.Mono -= time.Minute
+		}, false},
 	} {
 		sent := c.Read()
 		test.change(&sent)

@@ -133,13 +133,15 @@ func (c Config) Validate() error {
 		bad("Inherit needs Owner to be set, and to be the same in every process that inherits")
 	}
 	if len(c.Owner) > maxOwner || !utf8.ValidString(c.Owner) {
-		bad("Owner (%.80q) has %d bytes, it must be UTF-8 of at most %d", c.Owner, len(c.Owner), maxOwner)
+		bad("Owner (%.80q) has %d bytes, it must be UTF-8 of at most %d", c.Owner, len(c.Owner),
+			maxOwner)
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{
-		{"TTL", c.TTL}, {"RenewInterval", c.RenewInterval}, {"OperationTimeout", c.OperationTimeout},
+		{"TTL", c.TTL}, {"RenewInterval", c.RenewInterval},
+		{"OperationTimeout", c.OperationTimeout},
 		{"RetryInterval", c.RetryInterval}, {"Drain", c.Drain}, {"Margin", c.Margin},
 	} {
 		if d.value <= 0 {
@@ -150,7 +152,8 @@ func (c Config) Validate() error {
 		bad("LockDelay (%v) must be at least 0", c.LockDelay)
 	}
 	if c.TTL > core.MaxTTL || c.LockDelay > core.MaxTTL-c.TTL {
-		bad("TTL (%v) and LockDelay (%v) together must be at most %v", c.TTL, c.LockDelay, core.MaxTTL)
+		bad("TTL (%v) and LockDelay (%v) together must be at most %v", c.TTL, c.LockDelay,
+			core.MaxTTL)
 	}
 	if !(c.ClockRateError >= 0 && c.ClockRateError < 0.5) { // also false for NaN
 		bad("ClockRateError (%v) must be at least 0 and below 0.5", c.ClockRateError)
@@ -169,8 +172,9 @@ func (c Config) Validate() error {
 
 func (c Config) core(nonce string) core.Config {
 	return core.Config{
-		Owner: c.Owner, Nonce: nonce, TTL: c.TTL, Renew: c.RenewInterval, Operation: c.OperationTimeout,
-		Retry: c.RetryInterval, Drain: c.Drain, Margin: c.Margin, RateError: c.ClockRateError,
+		Owner: c.Owner, Nonce: nonce, TTL: c.TTL, Renew: c.RenewInterval,
+		Operation: c.OperationTimeout,
+		Retry:     c.RetryInterval, Drain: c.Drain, Margin: c.Margin, RateError: c.ClockRateError,
 		LockDelay: c.LockDelay, Forever: c.Forever, Fair: c.Fair, Inherit: c.Inherit,
 		Jitter: rand.Float64,
 	}

@@ -24,15 +24,16 @@ func ExampleLease_Do() {
 		t, _ := coordination.FromContext(ctx)
 		fmt.Println("billed", customer, "under token", t.Token())
 	}
-	err = session.Lease("billing").Do(context.Background(), func(ctx context.Context, g *coordination.Grant) error {
-		for _, customer := range []string{"ann", "bob"} {
-			if err := g.Check(); err != nil {
-				return err
+	err = session.Lease("billing").Do(context.Background(),
+		func(ctx context.Context, g *coordination.Grant) error {
+			for _, customer := range []string{"ann", "bob"} {
+				if err := g.Check(); err != nil {
+					return err
+				}
+				bill(ctx, customer)
 			}
-			bill(ctx, customer)
-		}
-		return nil
-	})
+			return nil
+		})
 	fmt.Println(err)
 	// Output:
 	// billed ann under token 1
@@ -143,9 +144,10 @@ func ExampleGated() {
 	system := actor.NewActorSystem()
 	done := make(chan struct{})
 
-	props := coordination.Gated(session.Lease("greeter"), 1000, func(t coordination.Tenure) actor.Actor {
-		return &greeter{t}
-	})
+	props := coordination.Gated(session.Lease("greeter"), 1000,
+		func(t coordination.Tenure) actor.Actor {
+			return &greeter{t}
+		})
 	pid := system.Root.Spawn(props)
 	system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		switch ctx.Message().(type) {

@@ -17,14 +17,16 @@ type flaky struct {
 	away, refuses atomic.Bool
 }
 
-func (f *flaky) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (f *flaky) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	if f.away.Load() {
 		return leasestore.Record{}, "", errAway
 	}
 	return f.Store.Load(ctx, name)
 }
 
-func (f *flaky) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (f *flaky) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if f.away.Load() {
 		return "", errAway
 	}

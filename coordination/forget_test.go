@@ -28,7 +28,8 @@ func TestForget_WhatIsInUseIsNotForgotten(t *testing.T) {
 		s.that(g.Release(s.Context()) == nil, "not released")
 		s.that(l.Forget(), "released")
 		w := <-waits
-		s.that(g.Release(s.Context()) == nil && errors.Is(g.Check(), coordination.ErrReleased), "a grant from before")
+		s.that(g.Release(s.Context()) == nil && errors.Is(g.Check(), coordination.ErrReleased),
+			"a grant from before")
 		s.that(w.Check() == nil && w.Release(s.Context()) == nil, "released by another")
 		stop := other.Observe()
 		s.that(!other.Forget(), "observed")
@@ -77,8 +78,9 @@ func TestYield_TheNextHolderNeedsOneCall(t *testing.T) {
 		got, err := s.b.Lease("lease").AcquireBlank(s.Context(), left)
 		s.that(err == nil && got.Token() == 2, "%v, %v", got, err)
 		after := s.b.Status().Calls
-		calls := after[coordination.OperationLoad].Succeeded - before[coordination.OperationLoad].Succeeded +
-			after[coordination.OperationSwap].Succeeded - before[coordination.OperationSwap].Succeeded
+		load, swap := coordination.OperationLoad, coordination.OperationSwap
+		calls := after[load].Succeeded - before[load].Succeeded +
+			after[swap].Succeeded - before[swap].Succeeded
 		s.that(calls == 1, "%d calls of the store", calls)
 		again, err := g.Yield(s.Context())
 		s.that(err == nil && again == coordination.Blank{}, "a second time: %v, %v", again, err)

@@ -92,10 +92,11 @@ func (g *gate) Receive(ctx actor.Context) {
 func (g *gate) acquire(ctx actor.Context) {
 	system, self := ctx.ActorSystem(), ctx.Self()
 	tell := func(m any) { system.Root.Send(self, m) }
-	g.claim = g.lease.inBackground(system, g.lease.Acquire, tell, func(grant *Grant, tell func(any)) {
-		tell(&gateHeld{grant})
-		context.AfterFunc(grant.ctx, func() { tell(&gateOver{grant}) })
-	}, func(err error) any { return &gateFailed{err} })
+	g.claim = g.lease.inBackground(system, g.lease.Acquire, tell,
+		func(grant *Grant, tell func(any)) {
+			tell(&gateHeld{grant})
+			context.AfterFunc(grant.ctx, func() { tell(&gateOver{grant}) })
+		}, func(err error) any { return &gateFailed{err} })
 }
 
 // begin starts produce, unless the grant is already over.

@@ -31,7 +31,8 @@ func TestInherit_ASuccessorGoesOnAtOnce(t *testing.T) {
 					s := store(t)
 					session := func(owner string, inherit bool) *coordination.Lease {
 						session, err := coordination.Open(s, coordination.Config{
-							Owner: owner, Inherit: inherit, Forever: forever, TTL: time.Minute, LockDelay: time.Hour,
+							Owner: owner, Inherit: inherit, Forever: forever, TTL: time.Minute,
+							LockDelay: time.Hour,
 						})
 						require.NoError(t, err)
 						t.Cleanup(func() { _ = session.Close(t.Context()) })
@@ -39,9 +40,11 @@ func TestInherit_ASuccessorGoesOnAtOnce(t *testing.T) {
 					}
 					first, err := session("10.0.0.1:7000", true).TryAcquire(t.Context())
 					require.NoError(t, err)
-					for owner, inherit := range map[string]bool{"10.0.0.1:7000": false, "10.0.0.2:7000": true, "10.0.0.1:70000": true} {
+					for owner, inherit := range map[string]bool{"10.0.0.1:7000": false,
+						"10.0.0.2:7000": true, "10.0.0.1:70000": true} {
 						_, err = session(owner, inherit).TryAcquire(t.Context())
-						require.ErrorIs(t, err, coordination.ErrHeld, "%s, inherit %v", owner, inherit)
+						require.ErrorIs(t, err, coordination.ErrHeld, "%s, inherit %v", owner,
+							inherit)
 					}
 					began := time.Now()
 					second, err := session("10.0.0.1:7000", true).TryAcquire(t.Context())

@@ -67,7 +67,8 @@ func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("lease %q: %w: not tried: %w", l.name, ErrUnknown, context.Cause(ctx))
+		return nil, fmt.Errorf("lease %q: %w: not tried: %w", l.name, ErrUnknown,
+			context.Cause(ctx))
 	}
 	begun := l.s.clock.Read().Mono
 	l.s.count(func(s *Status) { s.Waiting++ })

@@ -55,13 +55,15 @@ func (l *loop) statuses() []LeaseStatus {
 
 func (d *driver) status(m *core.Machine) LeaseStatus {
 	record, high := m.Seen()
-	s := LeaseStatus{Name: d.lease.name, Token: Token(high), Waiting: m.Waiters(), Owner: record.Owner,
+	s := LeaseStatus{Name: d.lease.name, Token: Token(high), Waiting: m.Waiters(),
+		Owner:   record.Owner,
 		Failure: d.failure}
 	if record.Nonce == "" {
 		s.Owner = ""
 	}
 	if g := d.grant; g != nil && g.end.Load() == nil {
-		s.Held, s.Forever, s.Token, s.Owner = true, d.lease.s.cfg.Forever, g.token, d.lease.s.cfg.Owner
+		s.Held, s.Forever, s.Token, s.Owner = true, d.lease.s.cfg.Forever, g.token,
+			d.lease.s.cfg.Owner
 		s.Remaining, s.NearExpiry = g.Remaining(), d.warned || d.lease.s.nearBySession()
 	}
 	return s

@@ -46,7 +46,8 @@ func TestLeases_SaysWhatTheSessionKnows(t *testing.T) {
 
 		waits := b.Leases()
 		require.Len(t, waits, 1)
-		require.Equal(t, coordination.LeaseStatus{Name: "x", Token: x.Token(), Waiting: 1, Owner: "a"}, waits[0])
+		require.Equal(t, coordination.LeaseStatus{Name: "x", Token: x.Token(), Waiting: 1,
+			Owner: "a"}, waits[0])
 		cancel()
 		require.ErrorIs(t, <-done, coordination.ErrHeld)
 

@@ -72,21 +72,25 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 			ended <- err
 		}()
 		got := p.take()
-		s.that(types(got) == "*coordination.LeaseLost *coordination.LeaseLost ", "got %s", types(got))
+		s.that(types(got) == "*coordination.LeaseLost *coordination.LeaseLost ", "got %s",
+			types(got))
 		lost := got[0].(*coordination.LeaseLost).Err
-		s.that(lost.Why == coordination.Closed && errors.Is(lost, lifecycle.ErrStopping), "got %v", lost)
+		s.that(lost.Why == coordination.Closed && errors.Is(lost, lifecycle.ErrStopping),
+			"got %v", lost)
 		s.that(!s.free(), "released while the work has time to end")
 		cancel()
 		s.sleep(time.Second)
 		s.that(s.free(), "not released by cancel")
 		s.that(<-ended == nil, "stop")
 		drain := 5 * time.Second
-		s.that(time.Since(begun) >= drain && time.Since(begun) < drain+time.Second, "released after %v", time.Since(begun))
+		s.that(time.Since(begun) >= drain && time.Since(begun) < drain+time.Second,
+			"released after %v", time.Since(begun))
 		_, err := s.b.Lease("kept").TryAcquire(s.Context())
 		s.that(err == nil, "not released after the Drain: %v", err)
 		tell("late")
 		got = p.take()
-		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.AcquireResult).Err, lifecycle.ErrStopping), "got %v", got)
+		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.AcquireResult).Err,
+			lifecycle.ErrStopping), "got %v", got)
 	})
 }
 
@@ -118,7 +122,8 @@ func TestHoldersTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 		s.that(len(p.take()) == 0, "still told")
 		s.a.Lease("lease").HoldersTo(s.system, p.pid)
 		got := p.take()
-		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.HolderChanged).Err, lifecycle.ErrStopping), "got %v", got)
+		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.HolderChanged).Err,
+			lifecycle.ErrStopping), "got %v", got)
 	})
 }
 
@@ -137,10 +142,12 @@ func TestProps_EndsWithTheLifeOfItsSystem(t *testing.T) {
 		}()
 		took, err := s.endLife(s.system, time.Minute)
 		s.that(err == nil && took < 2*time.Second, "%v after %v", err, took)
-		s.that(types(p.take()) == "*coordination.LeaseLost *coordination.ReleaseResult ", "not told")
+		s.that(types(p.take()) == "*coordination.LeaseLost *coordination.ReleaseResult ",
+			"not told")
 		s.that(s.free(), "not released")
 		s.system.Root.RequestWithCustomSender(a, &coordination.Acquire{}, p.pid)
-		s.that(errors.Is(p.take()[0].(*coordination.AcquireResult).Err, lifecycle.ErrStopping), "acquired in a life that is over")
+		s.that(errors.Is(p.take()[0].(*coordination.AcquireResult).Err, lifecycle.ErrStopping),
+			"acquired in a life that is over")
 	})
 }
 
@@ -155,7 +162,8 @@ func TestProps_NoMessageVanishes(t *testing.T) {
 		}
 		s.that(ask(coordination.Acquire{}) == "*coordination.AcquireResult ", "acquire by value")
 		s.that(ask(coordination.Release{}) == "*coordination.ReleaseResult ", "release by value")
-		for _, m := range []any{"text", &coordination.AcquireResult{}, (*coordination.Acquire)(nil), (*coordination.Release)(nil)} {
+		for _, m := range []any{"text", &coordination.AcquireResult{}, (*coordination.Acquire)(nil),
+			(*coordination.Release)(nil)} {
 			got := ask(m)
 			s.that(got == "*actor.DeadLetterResponse ", "%T: got %q", m, got)
 		}
@@ -177,7 +185,8 @@ func TestGated_ProducersThatFail(t *testing.T) {
 				gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, produce))
 				s.system.Root.RequestWithCustomSender(gate, "kept", p.pid)
 				s.sleep(time.Second)
-				s.that(types(p.take()) == "*actor.DeadLetterResponse ", "the kept message is not answered")
+				s.that(types(p.take()) == "*actor.DeadLetterResponse ",
+					"the kept message is not answered")
 				s.that(s.free(), "not released")
 			})
 		})
@@ -188,12 +197,13 @@ func TestGated_ProducersThatFail(t *testing.T) {
 func TestGated_ProducerThatBlocks(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}
-		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, func(t coordination.Tenure) actor.Actor {
-			if t.Token() == 1 {
-				time.Sleep(time.Hour)
-			}
-			return j.worker(t)
-		}))
+		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10,
+			func(t coordination.Tenure) actor.Actor {
+				if t.Token() == 1 {
+					time.Sleep(time.Hour)
+				}
+				return j.worker(t)
+			}))
 		s.sleep(time.Second)
 		s.store.away.Store(true)
 		s.sleep(2 * time.Minute)
@@ -230,7 +240,8 @@ func TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped(t *testing.T) {
 				next(ctx, m)
 			}
 		})
-		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, slow).Configure(fails))
+		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, slow).Configure(
+			fails))
 		s.sleep(time.Second)
 		s.system.Root.Send(gate, "fail")
 		s.sleep(10 * time.Second)

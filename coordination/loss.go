@@ -33,7 +33,8 @@ func (s *Session) OnLost(f func(*LostError)) (stop func()) {
 
 // lostAll reports the end of a tenure of the session record to the handlers of OnLost.
 func (s *Session) lostAll(ev core.Unbacked) {
-	lost, ok := errors.AsType[*LostError](endingOf(core.End{Token: ev.Token, Why: ev.Why, Err: ev.Err}).err)
+	lost, ok := errors.AsType[*LostError](
+		endingOf(core.End{Token: ev.Token, Why: ev.Why, Err: ev.Err}).err)
 	if !ok || ev.Why == core.Closed {
 		return
 	}

@@ -71,7 +71,8 @@ func TestFailing_WithoutSessionRecords(t *testing.T) {
 		s.sleep(22 * time.Second)
 		s.that(c.Failing(), "not failing near expiry")
 		s.sleep(time.Minute)
-		s.that(errors.Is(g.Check(), coordination.ErrLost) && c.Failing(), "not failing after expiry")
+		s.that(errors.Is(g.Check(), coordination.ErrLost) && c.Failing(),
+			"not failing after expiry")
 		shared.away.Store(false)
 		_, err = c.Lease("lease").TryAcquire(s.Context())
 		s.that(err == nil && !c.Failing(), "failing although the store is back (%v)", err)

@@ -45,7 +45,8 @@ func (s *Session) observe() (err error) {
 				metric.WithAttributes(owner, attribute.String("why", why.String())))
 		}
 		for op, c := range st.Calls {
-			for result, n := range map[string]uint64{"success": c.Succeeded, "conflict": c.Conflicted, "failure": c.Failed} {
+			for result, n := range map[string]uint64{"success": c.Succeeded,
+				"conflict": c.Conflicted, "failure": c.Failed} {
 				o.ObserveInt64(calls, int64(n), metric.WithAttributes(owner,
 					attribute.String("operation", string(op)), attribute.String("result", result)))
 			}
@@ -55,13 +56,28 @@ func (s *Session) observe() (err error) {
 }
 
 func plainMetrics(m *meters.Set[Status]) {
-	m.Gauge("concord.lease.held", "Leases that the session holds.", func(s Status) int { return s.Held })
-	m.Gauge("concord.lease.near_expiry", "Leases that the session holds, and cannot renew.", func(s Status) int { return s.NearExpiry })
-	m.Gauge("concord.lease.waiting", "Callers that wait for a lease.", func(s Status) int { return s.Waiting })
-	m.Count("concord.lease.granted", "Answers to callers: granted.", func(s Status) uint64 { return s.Granted })
-	m.Count("concord.lease.taken", "Answers to callers: held by another.", func(s Status) uint64 { return s.Taken })
-	m.Count("concord.lease.unknown", "Answers to callers: unknown.", func(s Status) uint64 { return s.Unknown })
-	m.Count("concord.lease.released", "Tenures that were released.", func(s Status) uint64 { return s.Released })
+	m.Gauge("concord.lease.held", "Leases that the session holds.", func(s Status) int {
+		return s.Held
+	})
+	m.Gauge("concord.lease.near_expiry", "Leases that the session holds, and cannot renew.",
+		func(s Status) int {
+			return s.NearExpiry
+		})
+	m.Gauge("concord.lease.waiting", "Callers that wait for a lease.", func(s Status) int {
+		return s.Waiting
+	})
+	m.Count("concord.lease.granted", "Answers to callers: granted.", func(s Status) uint64 {
+		return s.Granted
+	})
+	m.Count("concord.lease.taken", "Answers to callers: held by another.", func(s Status) uint64 {
+		return s.Taken
+	})
+	m.Count("concord.lease.unknown", "Answers to callers: unknown.", func(s Status) uint64 {
+		return s.Unknown
+	})
+	m.Count("concord.lease.released", "Tenures that were released.", func(s Status) uint64 {
+		return s.Released
+	})
 }
 
 // call records how long a call of the store took.

@@ -11,7 +11,8 @@ import (
 // CheckName returns an error that wraps ErrInvalid and says why if name is not a valid lease name.
 func CheckName(name string) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: lease %.80q: name "+format, append([]any{ErrInvalid, name}, args...)...)
+		return fmt.Errorf("%w: lease %.80q: name "+format, append([]any{ErrInvalid, name},
+			args...)...)
 	}
 	switch n := len(name); {
 	case n == 0:

@@ -32,8 +32,8 @@ const maxID = 64
 // bytes.
 func (s *Session) Observe(id string) (stop func(), err error) {
 	if id == "" || len(id) > maxID {
-		return nil, fmt.Errorf("%w: session id %.80q has %d bytes, it must have from 1 to %d", ErrInvalid,
-			id, len(id), maxID)
+		return nil, fmt.Errorf("%w: session id %.80q has %d bytes, it must have from 1 to %d",
+			ErrInvalid, id, len(id), maxID)
 	}
 	if id == s.nonce {
 		return func() {}, nil
@@ -49,7 +49,9 @@ func (l *Lease) Observe() (stop func()) {
 	if CheckName(l.name) != nil {
 		return func() {} // methods with an error result report the bad name
 	}
-	return l.s.until(func(lp *loop) { lp.known(l).look(1) }, func(lp *loop) { lp.known(l).look(-1) })
+	return l.s.until(func(lp *loop) {
+		lp.known(l).look(1)
+	}, func(lp *loop) { lp.known(l).look(-1) })
 }
 
 // until runs begin in the loop now, and end when stop is called.

@@ -22,7 +22,8 @@ type counted struct {
 	loads atomic.Int64
 }
 
-func (s *counted) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (s *counted) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	s.loads.Add(1)
 	return s.Store.Load(ctx, name)
 }
@@ -36,7 +37,9 @@ func TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed(t *testing.T) {
 		observe func(contender, holder *coordination.Session) (stop func())
 		late    time.Duration // upper bound, after the TTL
 	}{
-		"the lease": {observe: func(b, _ *coordination.Session) func() { return b.Lease("lease").Observe() }, late: time.Second},
+		"the lease": {observe: func(b, _ *coordination.Session) func() {
+			return b.Lease("lease").Observe()
+		}, late: time.Second},
 		"the session": {observe: func(b, a *coordination.Session) func() {
 			stop, err := b.Observe(a.ID())
 			if err != nil {
@@ -46,7 +49,9 @@ func TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed(t *testing.T) {
 		}, late: time.Second},
 		"without sessions and a watch": {plain: true, late: 6 * time.Second,
 			observe: func(b, _ *coordination.Session) func() { return b.Lease("lease").Observe() }},
-		"nothing": {observe: func(_, _ *coordination.Session) func() { return func() {} }, late: noticed + time.Second},
+		"nothing": {observe: func(_, _ *coordination.Session) func() {
+			return func() {}
+		}, late: noticed + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
@@ -54,7 +59,8 @@ func TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed(t *testing.T) {
 					shared := memory.New()
 					_, _ = s.a.Close(s.Context()), s.b.Close(s.Context())
 					s.store = &flaky{Store: shared}
-					s.a, s.b = s.open(struct{ coordination.Store }{s.store}), s.open(struct{ coordination.Store }{shared})
+					s.a, s.b = s.open(struct{ coordination.Store }{s.store}),
+						s.open(struct{ coordination.Store }{shared})
 				}
 				stop := c.observe(s.b, s.a)
 				defer stop()
@@ -67,7 +73,8 @@ func TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed(t *testing.T) {
 				took := time.Since(crashed)
 				s.that(took <= stale+c.late, "taken over %v after the crash", took)
 				if c.late > noticed {
-					s.that(took > stale+noticed-10*time.Second, "taken over %v after the crash: it need not be observed", took)
+					s.that(took > stale+noticed-10*time.Second,
+						"taken over %v after the crash: it need not be observed", took)
 				}
 			})
 		})

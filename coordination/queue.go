@@ -10,7 +10,8 @@ import (
 // enqueue asks the store for a place. Open has checked that the store is a Queuer.
 func (d *driver) enqueue(e core.Enqueue) {
 	d.call(func(ctx context.Context) core.Event {
-		ahead, err := d.lease.s.store.(leasestore.Queuer).Enqueue(ctx, d.lease.name, leasestore.Waiter(e.Place))
+		ahead, err := d.lease.s.store.(leasestore.Queuer).Enqueue(ctx, d.lease.name,
+			leasestore.Waiter(e.Place))
 		known := make([]core.Place, len(ahead))
 		for i, p := range ahead {
 			known[i] = core.Place(p)
@@ -26,6 +27,7 @@ func (d *driver) leave(e core.Leave) {
 		gone[i] = leasestore.Waiter(p)
 	}
 	d.call(func(ctx context.Context) core.Event {
-		return core.Left{Op: e.Op, Err: d.lease.s.store.(leasestore.Queuer).Leave(ctx, d.lease.name, gone)}
+		return core.Left{Op: e.Op, Err: d.lease.s.store.(leasestore.Queuer).Leave(ctx, d.lease.name,
+			gone)}
 	}, func(err error) core.Event { return core.Left{Op: e.Op, Err: err} })
 }

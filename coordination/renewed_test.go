@@ -12,14 +12,16 @@ import (
 
 // A record that is still there does not show that its holder is alive; a renewal does.
 func TestRenewed_TellsALivingHolderFromARecord(t *testing.T) {
-	for name, plain := range map[string]bool{"through a session record": false, "with a record for each lease": true} {
+	for name, plain := range map[string]bool{"through a session record": false,
+		"with a record for each lease": true} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
 				if plain {
 					shared := memory.New()
 					_, _ = s.a.Close(s.Context()), s.b.Close(s.Context())
 					s.store = &flaky{Store: shared}
-					s.a, s.b = s.open(struct{ coordination.Store }{s.store}), s.open(struct{ coordination.Store }{shared})
+					s.a, s.b = s.open(struct{ coordination.Store }{s.store}),
+						s.open(struct{ coordination.Store }{shared})
 				}
 				lease := s.b.Lease("lease")
 				h, err := lease.Renewed(s.Context())
@@ -31,14 +33,16 @@ func TestRenewed_TellsALivingHolderFromARecord(t *testing.T) {
 				h, err = lease.Renewed(s.Context())
 				took := time.Since(begun)
 				s.that(err == nil && h.Session == s.a.ID(), "holder: %v, %v", h, err)
-				s.that(took > 0 && took <= 12*time.Second, "seen after %v, it renews every 10 s", took)
+				s.that(took > 0 && took <= 12*time.Second, "seen after %v, it renews every 10 s",
+					took)
 
 				s.store.away.Store(true) // the holder is dead, and its record is there
 				s.sleep(time.Second)
 				in, cancel := context.WithTimeout(s.Context(), 15*time.Second)
 				defer cancel()
 				h, err = lease.Renewed(in)
-				s.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, context.DeadlineExceeded), "dead: %v, %v", h, err)
+				s.that(errors.Is(err, coordination.ErrUnknown) &&
+					errors.Is(err, context.DeadlineExceeded), "dead: %v, %v", h, err)
 			})
 		})
 	}
@@ -47,7 +51,9 @@ func TestRenewed_TellsALivingHolderFromARecord(t *testing.T) {
 func TestRenewed_EndsWithARelease(t *testing.T) {
 	onStage(t, func(s *stage) {
 		grant, _ := s.acquireWithin(s.a.Lease("lease"), time.Second)
-		released := time.AfterFunc(3500*time.Millisecond, func() { _ = grant.Release(context.Background()) })
+		released := time.AfterFunc(3500*time.Millisecond, func() {
+			_ = grant.Release(context.Background())
+		})
 		defer released.Stop()
 		h, err := s.b.Lease("lease").Renewed(s.Context())
 		s.that(err == nil && h.Session == "" && h.Token == grant.Token(), "%v, %v", h, err)
@@ -57,7 +63,8 @@ func TestRenewed_EndsWithARelease(t *testing.T) {
 		s.acquireWithin(s.a.Lease("lease"), time.Second)
 		time.AfterFunc(time.Second, func() { _ = s.b.Close(context.Background()) })
 		_, err = s.b.Lease("lease").Renewed(s.Context())
-		s.that(errors.Is(err, coordination.ErrClosed) && errors.Is(err, coordination.ErrUnknown), "closed: %v", err)
+		s.that(errors.Is(err, coordination.ErrClosed) && errors.Is(err, coordination.ErrUnknown),
+			"closed: %v", err)
 	})
 }
 

@@ -19,7 +19,8 @@ import (
 const stale = 30*time.Second*101/100 + 600*time.Millisecond
 
 // acquireWithin acquires the lease, and returns how long that took.
-func (s *stage) acquireWithin(l *coordination.Lease, d time.Duration) (*coordination.Grant, time.Duration) {
+func (s *stage) acquireWithin(l *coordination.Lease, d time.Duration) (*coordination.Grant,
+	time.Duration) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), d)
 	defer cancel()
@@ -42,7 +43,8 @@ func TestScenario_ACrashBeforeMidnightIsTakenOverAfterIt(t *testing.T) {
 		s.store.away.Store(true) // the holder is silent from here on
 		_, took := s.acquireWithin(s.b.Lease("lease"), time.Minute)
 		s.that(time.Now().After(midnight), "before midnight")
-		s.that(took >= 29*time.Second && took <= stale+time.Second, "taken over after %v, want about %v", took, stale)
+		s.that(took >= 29*time.Second && took <= stale+time.Second,
+			"taken over after %v, want about %v", took, stale)
 	})
 }
 
@@ -51,14 +53,16 @@ func TestScenario_ACrashBeforeMidnightIsTakenOverAfterIt(t *testing.T) {
 func TestScenario_NamesThatLookAlikeAreDifferentLeases(t *testing.T) {
 	onStage(t, func(s *stage) {
 		long := strings.Repeat("x", 80)
-		names := []string{long + "1", long + "2", "My_App", "my-app", "my_app", "my.app", "/user/a", "user/a", "a b", "a%20b", "ä"}
+		names := []string{long + "1", long + "2", "My_App", "my-app", "my_app", "my.app", "/user/a",
+			"user/a", "a b", "a%20b", "ä"}
 		for _, name := range names {
 			if _, err := s.a.Lease(name).TryAcquire(s.Context()); err != nil {
 				t.Errorf("%q: %v", name, err)
 			}
 		}
 		for _, name := range names {
-			if _, err := s.b.Lease(name).TryAcquire(s.Context()); !errors.Is(err, coordination.ErrHeld) {
+			if _, err := s.b.Lease(name).TryAcquire(s.Context()); !errors.Is(err,
+				coordination.ErrHeld) {
 				t.Errorf("%q, held by the other session: %v", name, err)
 			}
 		}
@@ -71,7 +75,8 @@ func TestScenario_AStoreThatIsAwayIsNotALeaseThatIsTaken(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.store.away.Store(true)
 		_, err := s.a.Lease("lease").TryAcquire(s.Context())
-		s.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld), "got %v", err)
+		s.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld),
+			"got %v", err)
 		s.that(errors.Is(err, errAway), "the cause is not told: %v", err)
 	})
 }
@@ -88,9 +93,11 @@ func TestScenario_TheFirstAnswerIsNotTheLast(t *testing.T) {
 		g, _ := s.acquireWithin(lease, time.Second)
 		s.store.away.Store(true)
 		s.sleep(time.Minute)
-		s.that(errors.Is(g.Check(), coordination.ErrLost), "lost, and told to be held: %v", g.Check())
+		s.that(errors.Is(g.Check(), coordination.ErrLost), "lost, and told to be held: %v",
+			g.Check())
 		_, err = lease.TryAcquire(s.Context())
-		s.that(errors.Is(err, coordination.ErrUnknown), "acquired from a store that is away: %v", err)
+		s.that(errors.Is(err, coordination.ErrUnknown), "acquired from a store that is away: %v",
+			err)
 	})
 }
 
@@ -115,7 +122,8 @@ func TestScenario_OneHiccupDoesNotLoseTheLease(t *testing.T) {
 // decades.
 func TestScenario_AnAbsurdRecordBlocksForADayAtMost(t *testing.T) {
 	onStage(t, func(s *stage) {
-		absurd := leasestore.Record{Owner: "broken", Nonce: "n", Token: 7, TTL: 100 * 365 * 24 * time.Hour}
+		absurd := leasestore.Record{Owner: "broken", Nonce: "n", Token: 7,
+			TTL: 100 * 365 * 24 * time.Hour}
 		if _, err := s.store.Swap(s.Context(), "lease", "", absurd); err != nil {
 			t.Fatal(err)
 		}

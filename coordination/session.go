@@ -72,12 +72,13 @@ func Open(store Store, cfg Config) (*Session, error) {
 		return nil, err
 	}
 	if cfg.Forever && !keepsSessions(store) {
-		return nil, fmt.Errorf("%w: Forever needs a store that implements SessionKeeper, %T does not",
+		return nil, fmt.Errorf(
+			"%w: Forever needs a store that implements SessionKeeper, %T does not",
 			ErrInvalid, store)
 	}
 	if _, ok := store.(leasestore.Queuer); cfg.Fair && !ok {
-		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not", ErrInvalid,
-			store)
+		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not",
+			ErrInvalid, store)
 	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
@@ -90,7 +91,8 @@ func Open(store Store, cfg Config) (*Session, error) {
 	s.mu.leases = map[string]*Lease{}
 	s.shared = keepsSessions(store) && !cfg.Forever
 	s.calls, s.abort = context.WithCancel(context.Background())
-	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{}, Calls: map[Operation]Calls{}}
+	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{},
+		Calls: map[Operation]Calls{}}
 	if err := s.observe(); err != nil {
 		s.abort()
 		return nil, fmt.Errorf("coordination: metrics: %w", err)
@@ -170,7 +172,8 @@ type loop struct {
 }
 
 func (s *Session) run() {
-	l := &loop{s: s, before: s.now(), names: map[string]*driver{}, observers: map[string]*observer{}}
+	l := &loop{s: s, before: s.now(), names: map[string]*driver{},
+		observers: map[string]*observer{}}
 	if s.shared {
 		l.newKeeper()
 	}

@@ -97,7 +97,8 @@ func (s *Session) remove(name string, version leasestore.Version) {
 func (d *driver) loadSession(e core.LoadSession) {
 	d.call(func(ctx context.Context) core.Event {
 		rec, ver, err := d.lease.s.load(ctx, leasestore.SessionRecords+e.Nonce)
-		return core.SessionLoaded{Op: e.Op, Record: coreRecord(rec), Version: core.Version(ver), Err: err}
+		return core.SessionLoaded{Op: e.Op, Record: coreRecord(rec),
+			Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
 

@@ -114,7 +114,8 @@ func (s *Session) Health(ctx context.Context) error {
 }
 
 // load calls Store.Load and counts the call.
-func (s *Session) load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (s *Session) load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	begun := s.clock.Read().Mono
 	rec, ver, err := s.store.Load(ctx, name)
 	s.called(OperationLoad, begun, err)

@@ -96,8 +96,10 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 
 		got := collected(t, reader)
 		for name, want := range map[string]int64{
-			"concord.lease.held": 0, "concord.lease.near_expiry": 0, "concord.lease.waiting": 0, "concord.lease.granted": 2,
-			"concord.lease.taken": 2, "concord.lease.unknown": 0, "concord.lease.released": 1, "concord.lease.lost": 1,
+			"concord.lease.held": 0, "concord.lease.near_expiry": 0, "concord.lease.waiting": 0,
+			"concord.lease.granted": 2,
+			"concord.lease.taken":   2, "concord.lease.unknown": 0, "concord.lease.released": 1,
+			"concord.lease.lost":             1,
 			"concord.lease.acquire.duration": 4,
 		} {
 			require.Equal(t, want, got[name], name)
@@ -134,7 +136,8 @@ func TestHealth_TellsOfLeasesNearExpiry(t *testing.T) {
 }
 
 func TestHolders_YieldsChangesAndNoRenewals(t *testing.T) {
-	for what, store := range map[string]coordination.Store{"watched": memory.New(), "polled": unwatched{memory.New()}} {
+	for what, store := range map[string]coordination.Store{"watched": memory.New(),
+		"polled": unwatched{memory.New()}} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var sessions [3]*coordination.Session

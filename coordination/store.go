@@ -12,12 +12,14 @@ import (
 type Store = leasestore.Store
 
 func recordOf(r core.Record) leasestore.Record {
-	return leasestore.Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token), Attempt: r.Attempt, TTL: r.TTL,
+	return leasestore.Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token),
+		Attempt: r.Attempt, TTL: r.TTL,
 		Session: Token(r.Session), Forever: r.Forever}
 }
 
 func coreRecord(r leasestore.Record) core.Record {
-	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token), Attempt: r.Attempt, TTL: r.TTL,
+	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token),
+		Attempt: r.Attempt, TTL: r.TTL,
 		Session: uint64(r.Session), Forever: r.Forever}
 }
 

@@ -17,5 +17,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestConformance_Memory(t *testing.T) {
-	leasetest.Run(t, func(*testing.T) coordination.Store { return memory.New() }, leasetest.Options{})
+	leasetest.Run(t, func(*testing.T) coordination.Store {
+		return memory.New()
+	}, leasetest.Options{})
 }

@@ -62,7 +62,8 @@ func produceAside(produce func(Tenure) actor.Actor, t Tenure, done func(actor.Ac
 		a, err := actor.Actor(nil), errProducerGone
 		defer func() {
 			if p := recover(); p != nil {
-				a, err = nil, fmt.Errorf("coordination: the producer of a gated actor panicked: %v\n%s", p,
+				a, err = nil, fmt.Errorf(
+					"coordination: the producer of a gated actor panicked: %v\n%s", p,
 					debug.Stack())
 			}
 			done(a, err)

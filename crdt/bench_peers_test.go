@@ -40,7 +40,9 @@ func BenchmarkPeers_ORSetMerge(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		left := after(base, add(1, "a"), add(2, "b"), func(s *crdt.ORSet[string]) { s.Remove(at[3].Writer(), fmt.Sprint("elem", n)) })
+		left := after(base, add(1, "a"), add(2, "b"), func(s *crdt.ORSet[string]) {
+			s.Remove(at[3].Writer(), fmt.Sprint("elem", n))
+		})
 		right := after(base, add(0, "a"), add(0, "c"), add(1, "d"))
 		for _, c := range []struct {
 			name  string

@@ -91,7 +91,8 @@ func BenchmarkORSetMerge(b *testing.B) {
 		}
 		ahead := s
 		ahead.Add(alice.Writer(), "new")
-		for name, o := range map[string]crdt.ORSet[string]{"equal-shared": s, "equal-apart": apart, "one-ahead": ahead} {
+		for name, o := range map[string]crdt.ORSet[string]{"equal-shared": s, "equal-apart": apart,
+			"one-ahead": ahead} {
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -173,10 +174,11 @@ func BenchmarkPNCounterMapAddToOneKey(b *testing.B) {
 		for b.Loop() {
 			next := m
 			var err error
-			d, err = crdt.Update(alice, &next, func(w *crdt.Writer, m *crdt.PNCounterMap[string]) error {
-				m.Add(w, key, 1)
-				return nil
-			})
+			d, err = crdt.Update(alice, &next,
+				func(w *crdt.Writer, m *crdt.PNCounterMap[string]) error {
+					m.Add(w, key, 1)
+					return nil
+				})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -242,7 +244,8 @@ func scattered(i int) string { return fmt.Sprintf("%010x", uint64(i)*0x9e3779b97
 // tenBytes returns a set of n strings of ten bytes.
 func tenBytes(n int, name func(int) string) crdt.ORSet[string] {
 	var s crdt.ORSet[string]
-	rs := []*crdt.Replica{crdt.NewReplica(1 << 60), crdt.NewReplica(1 << 61), crdt.NewReplica(1 << 62)}
+	rs := []*crdt.Replica{crdt.NewReplica(1 << 60), crdt.NewReplica(1 << 61),
+		crdt.NewReplica(1 << 62)}
 	for i := range n {
 		s.Add(rs[i%3].Writer(), name(i))
 	}

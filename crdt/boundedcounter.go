@@ -130,7 +130,8 @@ func (c *BoundedCounter) each(f func(from, to ReplicaID, plus, minus uint64)) {
 		if len(slot) != 16 {
 			continue
 		}
-		from, to := binary.BigEndian.Uint64([]byte(slot[:8])), binary.BigEndian.Uint64([]byte(slot[8:]))
+		from, to := binary.BigEndian.Uint64([]byte(slot[:8])),
+			binary.BigEndian.Uint64([]byte(slot[8:]))
 		for l := range e.All() {
 			plus, minus := c.store.Contribution(path, l)
 			f(ReplicaID(from), ReplicaID(to), plus, minus)

@@ -25,7 +25,8 @@ type event struct {
 	change causal.Change
 }
 
-func update[T crdt.Value[T]](t *testing.T, n *node, empty T, modify func(w *crdt.Writer, v *T) error) (event, error) {
+func update[T crdt.Value[T]](t *testing.T, n *node, empty T,
+	modify func(w *crdt.Writer, v *T) error) (event, error) {
 	t.Helper()
 	d := causal.Dot{Replica: n.id, N: n.seen.Get(n.id) + 1}
 	w, end := crdt.Host(d, d.N<<16)
@@ -74,10 +75,11 @@ func TestBridge_TypedSetTravelsAsAtoms(t *testing.T) {
 	b.apply(e1)
 	require.Equal(t, []string{"bread", "milk"}, elements(t, b))
 
-	e2, err := update(t, b, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
-		require.Equal(t, 1, s.Remove(w, "milk", "absent"))
-		return nil
-	})
+	e2, err := update(t, b, crdt.ORSet[string]{},
+		func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+			require.Equal(t, 1, s.Remove(w, "milk", "absent"))
+			return nil
+		})
 	require.NoError(t, err)
 	require.Len(t, e2.change.Removes, 1)
 	e3, err := update(t, a, crdt.ORSet[string]{}, add("milk"))
@@ -155,7 +157,10 @@ func TestSnapshot_NamesTheReplicasOfItsAtoms(t *testing.T) {
 	}
 	both := encode(t, load())
 	require.Less(t, len(both), 60)
-	_, err := update(t, n, crdt.ORSet[string]{}, func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Remove(w, "x"); return nil })
+	_, err := update(t, n, crdt.ORSet[string]{}, func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+		v.Remove(w, "x")
+		return nil
+	})
 	require.NoError(t, err)
 
 	older, err := crdt.ORSet[string]{}.Decode([]byte(both))

@@ -62,10 +62,16 @@ func TestCounter_OwnResetBeginsAnew(t *testing.T) {
 func TestORSet_RemoveOvertakesAdd(t *testing.T) {
 	alice, bob, carol := crdt.NewReplica(1), crdt.NewReplica(2), crdt.NewReplica(3)
 	var a, b, c crdt.ORSet[string]
-	add, err := crdt.Update(alice, &a, func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Add(w, "x"); return nil })
+	add, err := crdt.Update(alice, &a, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Add(w, "x")
+		return nil
+	})
 	require.NoError(t, err)
 	require.NoError(t, crdt.Apply(&b, add))
-	remove, err := crdt.Update(bob, &b, func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Remove(w, "x"); return nil })
+	remove, err := crdt.Update(bob, &b, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Remove(w, "x")
+		return nil
+	})
 	require.NoError(t, err)
 	require.ErrorIs(t, crdt.Apply(&c, remove), crdt.ErrGap)
 	require.NoError(t, crdt.Apply(&c, add))
@@ -201,7 +207,8 @@ func TestORMap_ForeignAndLateValuesAreRefused(t *testing.T) {
 	before := encode(t, m)
 	theirs, _ := other.Get("k")
 	mine, _ := m.Get("k")
-	for name, v := range map[string]crdt.PNCounter{"zero": {}, "elsewhere": theirs, "snapshot": mine, "merged": mine.Merge(theirs)} {
+	for name, v := range map[string]crdt.PNCounter{"zero": {}, "elsewhere": theirs,
+		"snapshot": mine, "merged": mine.Merge(theirs)} {
 		w := alice.Writer()
 		m.Update(w, "k", func(c *crdt.PNCounter) { *c = v })
 		require.ErrorIs(t, w.Err(), crdt.ErrForeign, name)
@@ -235,7 +242,9 @@ func TestORMap_DepthIsBounded(t *testing.T) {
 		to4 := func(v *m4) {
 			v.Update(w, 0, func(v *crdt.ORMap[int, crdt.ORMap[int, m1]]) {
 				v.Update(w, 0, func(v *crdt.ORMap[int, m1]) {
-					v.Update(w, 0, func(v *m1) { v.Update(w, 0, func(c *crdt.GCounter) { c.Add(w, 1) }) })
+					v.Update(w, 0, func(v *m1) {
+						v.Update(w, 0, func(c *crdt.GCounter) { c.Add(w, 1) })
+					})
 				})
 			})
 		}
@@ -263,7 +272,8 @@ func TestORMap_DepthIsBounded(t *testing.T) {
 	w := alice.Writer()
 	down16(w, &ok)
 	require.NoError(t, w.Err())
-	require.Equal(t, `{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:1}}}}}}}}}}}}}}}}`, ok.String())
+	require.Equal(t, `{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:{0:1}}}}}}}}}}}}}}}}`,
+		ok.String())
 	_, err := m16{}.Decode([]byte(encode(t, ok)))
 	require.NoError(t, err)
 
@@ -321,7 +331,10 @@ func TestUpdate_ErrorsAndIdleUpdatesLeaveNothing(t *testing.T) {
 	})
 	require.ErrorIs(t, err, full)
 	require.True(t, d.Empty())
-	d, err = crdt.Update(alice, &s, func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Remove(w, "nothing"); return nil })
+	d, err = crdt.Update(alice, &s, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Remove(w, "nothing")
+		return nil
+	})
 	require.NoError(t, err)
 	require.True(t, d.Empty())
 	require.Equal(t, before, encode(t, s))
@@ -337,7 +350,10 @@ func TestReplica_UsedIdIsRefused(t *testing.T) {
 	w := second.Writer()
 	s.Add(w, "c")
 	require.ErrorIs(t, w.Err(), crdt.ErrReplica)
-	_, err := crdt.Update(second, &s, func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Add(w, "c"); return nil })
+	_, err := crdt.Update(second, &s, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Add(w, "c")
+		return nil
+	})
 	require.ErrorIs(t, err, crdt.ErrReplica)
 	require.Panics(t, func() { crdt.NewReplica(0) })
 }
@@ -345,10 +361,16 @@ func TestReplica_UsedIdIsRefused(t *testing.T) {
 func TestApply_DeltaOfAnotherTypeIsRefused(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var n crdt.PNCounter
-	d, err := crdt.Update(alice, &n, func(w *crdt.Writer, n *crdt.PNCounter) error { n.Add(w, 1); return nil })
+	d, err := crdt.Update(alice, &n, func(w *crdt.Writer, n *crdt.PNCounter) error {
+		n.Add(w, 1)
+		return nil
+	})
 	require.NoError(t, err)
 	var s crdt.ORSet[string]
 	require.ErrorIs(t, crdt.Apply(&s, d), crdt.ErrType)
-	_, err = crdt.Update(alice, &n, func(_ *crdt.Writer, n *crdt.PNCounter) error { *n = crdt.PNCounter{}; return nil })
+	_, err = crdt.Update(alice, &n, func(_ *crdt.Writer, n *crdt.PNCounter) error {
+		*n = crdt.PNCounter{}
+		return nil
+	})
 	require.ErrorIs(t, err, crdt.ErrForeign)
 }

@@ -126,7 +126,8 @@ func (c elem[E]) decode(src []byte) (e E, err error) {
 		return e, nil
 	case causal.Float:
 		n, err := parseFloat(src)
-		if err != nil || v.OverflowFloat(n) || v.Kind() == reflect.Float32 && float64(float32(n)) != n {
+		if err != nil || v.OverflowFloat(n) || v.Kind() == reflect.Float32 &&
+			float64(float32(n)) != n {
 			return e, fmt.Errorf("%w: %v element", ErrMalformed, v.Type())
 		}
 		v.SetFloat(n)

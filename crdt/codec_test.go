@@ -68,7 +68,9 @@ func TestCodec_NaturalOrderAndIdentity(t *testing.T) {
 	checkNatural(t, func(a, b secret) int { return bytes.Compare(a, b) },
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) secret { return b }))
 	checkNatural(t, func(a, b uuid) int { return bytes.Compare(a[:], b[:]) },
-		rapid.Map(rapid.Uint32(), func(n uint32) uuid { return uuid{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)} }))
+		rapid.Map(rapid.Uint32(), func(n uint32) uuid {
+			return uuid{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
+		}))
 }
 
 func TestCodec_Floats(t *testing.T) {
@@ -77,7 +79,8 @@ func TestCodec_Floats(t *testing.T) {
 	s.Add(w, math.Copysign(0, -1), 0, math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64)
 	require.NoError(t, w.Err())
 	require.Equal(t, 4, s.Len())
-	require.Equal(t, []float64{math.Inf(-1), 0, math.SmallestNonzeroFloat64, math.Inf(1)}, slices.Collect(s.All()))
+	require.Equal(t, []float64{math.Inf(-1), 0, math.SmallestNonzeroFloat64, math.Inf(1)},
+		slices.Collect(s.All()))
 	s.Add(w, math.NaN())
 	require.ErrorIs(t, w.Err(), crdt.ErrElement)
 }
@@ -122,7 +125,8 @@ func TestCodec_JSON(t *testing.T) {
 func TestCodec_Proto(t *testing.T) {
 	s := crdt.NewORSet(crdt.Proto[*proto.Envelope]())
 	w := crdt.NewReplica(1).Writer()
-	s.Add(w, &proto.Envelope{Cluster: "shop", Version: 1}, &proto.Envelope{Cluster: "shop", Version: 1})
+	s.Add(w, &proto.Envelope{Cluster: "shop", Version: 1}, &proto.Envelope{
+		Cluster: "shop", Version: 1})
 	require.NoError(t, w.Err())
 	require.Equal(t, 1, s.Len())
 	for e := range s.All() {

@@ -69,7 +69,8 @@ func (protoCodec[M]) Decode(src []byte) (M, error) {
 	if err := proto.Unmarshal(src, m); err != nil {
 		return zero, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if b, err := (proto.MarshalOptions{Deterministic: true}).Marshal(m); err != nil || !bytes.Equal(b, src) {
+	if b, err := (proto.MarshalOptions{Deterministic: true}).Marshal(m); err != nil ||
+		!bytes.Equal(b, src) {
 		return zero, fmt.Errorf("%w: encoding of %T is not canonical", ErrMalformed, zero)
 	}
 	return m, nil

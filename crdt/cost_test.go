@@ -39,7 +39,8 @@ func skipCosts(t *testing.T) {
 
 func TestCost_Updates(t *testing.T) {
 	skipCosts(t)
-	for n, limit := range map[int]struct{ allocs, bytes float64 }{10: {7, 1000}, 1_000: {9, 1450}, 10_000: {10, 1650}} {
+	for n, limit := range map[int]struct{ allocs, bytes float64 }{10: {7, 1000}, 1_000: {9, 1450},
+		10_000: {10, 1650}} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s, alice := filled(n)
 			var d crdt.Delta
@@ -55,7 +56,8 @@ func TestCost_Updates(t *testing.T) {
 				next := s
 				_, _ = crdt.Update(alice, &next, addOne(at[0]))
 			}
-			require.LessOrEqual(t, testing.AllocsPerRun(10, add), limit.allocs, "add to a set, with its delta")
+			require.LessOrEqual(t, testing.AllocsPerRun(10, add), limit.allocs,
+				"add to a set, with its delta")
 
 			b = bytesPerRun(64, func() {
 				v := s
@@ -98,7 +100,8 @@ func TestCost_Merges(t *testing.T) {
 		require.NoError(t, crdt.Apply(&v, d))
 	}
 	require.LessOrEqual(t, testing.AllocsPerRun(10, apply), 12.0, "one slot of a counter")
-	require.LessOrEqual(t, bytesPerRun(10, apply), 3000.0, "one slot of a counter: not its whole vector")
+	require.LessOrEqual(t, bytesPerRun(10, apply), 3000.0,
+		"one slot of a counter: not its whole vector")
 	require.Zero(t, testing.AllocsPerRun(10, func() { more.Merge(c) }), "an ancestor of a counter")
 	require.Zero(t, testing.AllocsPerRun(10, func() { c.Merge(more) }), "a counter one slot ahead")
 }
@@ -125,7 +128,9 @@ func TestCost_Wire(t *testing.T) {
 	s := tenBytes(n, scattered)
 	src := []byte(encode(t, s))
 	buf := make([]byte, 0, len(src))
-	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { buf, _ = s.AppendBinary(buf[:0]) }), 5.0, "encode")
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+		buf, _ = s.AppendBinary(buf[:0])
+	}), 5.0, "encode")
 	decode := func() {
 		_, err := s.Decode(src)
 		require.NoError(t, err)
@@ -165,7 +170,8 @@ func TestCost_LargeSet(t *testing.T) {
 			require.LessOrEqual(t, perElement, 10+40.0)
 			wire := len(encode(t, s))
 			require.LessOrEqual(t, wire, c.wire)
-			t.Logf("%.1f bytes of memory and %.1f on the wire for an element of 10", perElement, float64(wire)/n)
+			t.Logf("%.1f bytes of memory and %.1f on the wire for an element of 10", perElement,
+				float64(wire)/n)
 		})
 	}
 }

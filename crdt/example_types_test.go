@@ -182,7 +182,10 @@ func ExampleLog() {
 	var a, b crdt.ORSet[string]
 	var log crdt.Log[crdt.ORSet[string]]
 	change := func(f func(w *crdt.Writer, s *crdt.ORSet[string])) {
-		d, _ := crdt.Update(alice, &a, func(w *crdt.Writer, s *crdt.ORSet[string]) error { f(w, s); return nil })
+		d, _ := crdt.Update(alice, &a, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+			f(w, s)
+			return nil
+		})
 		log.Add(d)
 	}
 	change(func(w *crdt.Writer, s *crdt.ORSet[string]) { s.Add(w, "milk", "bread") })

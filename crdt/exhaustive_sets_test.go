@@ -17,7 +17,9 @@ func oneIf(b bool) int64 {
 func TestExhaustive_EWFlagInMap(t *testing.T) {
 	type m = crdt.ORMap[int, crdt.EWFlag]
 	s := &small[m]{
-		add:    func(w *crdt.Writer, v *m, key int, _ int64) { v.Update(w, key, func(f *crdt.EWFlag) { f.Enable(w) }) },
+		add: func(w *crdt.Writer, v *m, key int, _ int64) {
+			v.Update(w, key, func(f *crdt.EWFlag) { f.Enable(w) })
+		},
 		remove: func(w *crdt.Writer, v *m, key int) int { return v.Remove(w, key) },
 		value: func(v *m, key int) int64 {
 			f, _ := v.Get(key)
@@ -89,7 +91,9 @@ func TestExhaustive_DWFlagInMap(t *testing.T) {
 	type m = crdt.ORMap[int, crdt.DWFlag]
 	s := &small[m]{
 		rule: removeWins,
-		add:  func(w *crdt.Writer, v *m, key int, _ int64) { v.Update(w, key, func(f *crdt.DWFlag) { f.Enable(w) }) },
+		add: func(w *crdt.Writer, v *m, key int, _ int64) {
+			v.Update(w, key, func(f *crdt.DWFlag) { f.Enable(w) })
+		},
 		remove: func(w *crdt.Writer, v *m, key int) int {
 			v.Update(w, key, func(f *crdt.DWFlag) { f.Disable(w) })
 			return 1

@@ -13,7 +13,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-var exhaustive = flag.Int("exhaustive", 0, "steps of the small model; 0: as many as fit the other tests")
+var exhaustive = flag.Int("exhaustive", 0,
+	"steps of the small model; 0: as many as fit the other tests")
 
 // The small model has three replicas and two elements (or keys), and runs every schedule of a few
 // steps. A step adds, removes or merges; a step that changes nothing ends its branch. The
@@ -27,7 +28,8 @@ type small[T crdt.Value[T]] struct {
 	remove func(w *crdt.Writer, v *T, elem int) int
 	count  bool // the value counts amounts; otherwise elements are present or absent
 	value  func(v *T, elem int) int64
-	rule   func(steps []smallStep, seen uint64, elem int) int64 // nil: adds win, by count or presence
+	// nil: adds win, by count or presence
+	rule func(steps []smallStep, seen uint64, elem int) int64
 
 	steps   []smallStep
 	visited map[[16]byte]visit
@@ -87,7 +89,8 @@ func (m *small[T]) check(t *testing.T, v *T, seen uint64) {
 	m.checked++
 	for elem := range 2 {
 		if got, want := m.value(v, elem), m.want(seen, elem); got != want {
-			t.Fatalf("element %d is %d, specification %d, of %v with %b seen", elem, got, want, m.steps, seen)
+			t.Fatalf("element %d is %d, specification %d, of %v with %b seen", elem, got, want,
+				m.steps, seen)
 		}
 	}
 }

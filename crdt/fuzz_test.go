@@ -27,12 +27,16 @@ type of[T interface {
 func each() []tried {
 	return []tried{
 		of[crdt.GCounter]{}, of[crdt.PNCounter]{}, of[crdt.BoundedCounter]{},
-		of[crdt.GSet[string]]{}, of[crdt.ORSet[string]]{}, of[crdt.ORSet[int8]]{}, of[crdt.ORSet[float32]]{},
+		of[crdt.GSet[string]]{}, of[crdt.ORSet[string]]{}, of[crdt.ORSet[int8]]{},
+		of[crdt.ORSet[float32]]{},
 		of[crdt.ORSet[point]]{crdt.NewORSet(crdt.JSON[point]())}, of[crdt.RWSet[string]]{},
 		of[crdt.EWFlag]{}, of[crdt.DWFlag]{},
-		of[crdt.LWWRegister[string]]{}, of[crdt.MVRegister[int]]{}, of[crdt.MaxRegister[int]]{}, of[crdt.MinRegister[string]]{},
-		of[crdt.LWWMap[string, int64]]{}, of[crdt.ORMultiMap[string, int]]{}, of[crdt.PNCounterMap[string]]{}, of[counters]{},
-		of[crdt.ORMap[string, crdt.BoundedCounter]]{}, of[crdt.ORMap[string, crdt.ORMap[int, crdt.ORSet[string]]]]{},
+		of[crdt.LWWRegister[string]]{}, of[crdt.MVRegister[int]]{}, of[crdt.MaxRegister[int]]{},
+		of[crdt.MinRegister[string]]{},
+		of[crdt.LWWMap[string, int64]]{}, of[crdt.ORMultiMap[string, int]]{},
+		of[crdt.PNCounterMap[string]]{}, of[counters]{},
+		of[crdt.ORMap[string, crdt.BoundedCounter]]{},
+		of[crdt.ORMap[string, crdt.ORMap[int, crdt.ORSet[string]]]]{},
 		of[crdt.Record[profile]]{}, of[crdt.Record[team]]{}, of[crdt.VersionVector]{},
 	}
 }
@@ -162,7 +166,8 @@ func FuzzSince(f *testing.F) {
 		missing, ok := log.Since(v, seen)
 		if !ok {
 			require.Empty(t, missing)
-			require.False(t, seen.Covers(crdt.Seen(v)), "a log refuses a replica that lacks nothing")
+			require.False(t, seen.Covers(crdt.Seen(v)),
+				"a log refuses a replica that lacks nothing")
 			return
 		}
 		require.LessOrEqual(t, len(missing), log.Len())

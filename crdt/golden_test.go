@@ -32,7 +32,8 @@ func checkGolden[T crdt.Value[T]](t *testing.T, name string, empty, v T, text fu
 	got, err := empty.Decode(b)
 	require.NoError(t, err)
 	require.Equal(t, lines[0], text(got))
-	require.Equal(t, lines[1], hex.EncodeToString([]byte(encode(t, v))), "the encoding of new values changed")
+	require.Equal(t, lines[1], hex.EncodeToString([]byte(encode(t, v))),
+		"the encoding of new values changed")
 	require.Equal(t, encode(t, v), encode(t, got))
 }
 
@@ -82,7 +83,8 @@ func TestGolden(t *testing.T) {
 	var r, r2 crdt.LWWRegister[string]
 	r.Set(alice.Writer(), "alice")
 	r2.Set(bob.Writer(), "bob")
-	checkGolden(t, "lwwregister", crdt.LWWRegister[string]{}, r.Merge(r2), crdt.LWWRegister[string].String)
+	checkGolden(t, "lwwregister", crdt.LWWRegister[string]{}, r.Merge(r2),
+		crdt.LWWRegister[string].String)
 
 	var m crdt.LWWMap[string, int64]
 	w := alice.Writer()
@@ -120,7 +122,8 @@ func TestGolden_Delta(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join("testdata", "golden", "delta.txt")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(path, []byte(hex.EncodeToString(deltaBytes(t, d))+"\n"), 0o644))
+		require.NoError(t, os.WriteFile(path, []byte(hex.EncodeToString(deltaBytes(t, d))+"\n"),
+			0o644))
 	}
 	file, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -26,7 +26,8 @@ func TestGolden_Types(t *testing.T) {
 	var mv, mv2 crdt.MVRegister[int]
 	mv.Set(alice.Writer(), 300)
 	mv2.Set(bob.Writer(), -1)
-	checkGolden(t, "mvregister-int", crdt.MVRegister[int]{}, mv.Merge(mv2), crdt.MVRegister[int].String)
+	checkGolden(t, "mvregister-int", crdt.MVRegister[int]{}, mv.Merge(mv2),
+		crdt.MVRegister[int].String)
 
 	var ew, ew2 crdt.EWFlag
 	ew.Enable(alice.Writer())
@@ -41,12 +42,14 @@ func TestGolden_Types(t *testing.T) {
 	var hi, hi2 crdt.MaxRegister[int]
 	hi.Set(alice.Writer(), -5)
 	hi2.Set(bob.Writer(), 400)
-	checkGolden(t, "maxregister-int", crdt.MaxRegister[int]{}, hi.Merge(hi2), crdt.MaxRegister[int].String)
+	checkGolden(t, "maxregister-int", crdt.MaxRegister[int]{}, hi.Merge(hi2),
+		crdt.MaxRegister[int].String)
 
 	var lo, lo2 crdt.MinRegister[string]
 	lo.Set(alice.Writer(), "b")
 	lo2.Set(bob.Writer(), "a")
-	checkGolden(t, "minregister-string", crdt.MinRegister[string]{}, lo.Merge(lo2), crdt.MinRegister[string].String)
+	checkGolden(t, "minregister-string", crdt.MinRegister[string]{}, lo.Merge(lo2),
+		crdt.MinRegister[string].String)
 
 	var bc crdt.BoundedCounter
 	bc.Add(alice.Writer(), 10)
@@ -56,17 +59,20 @@ func TestGolden_Types(t *testing.T) {
 
 	var first crdt.LWWRegister[string]
 	first.SetFirst(alice.Writer(), "alice")
-	checkGolden(t, "lwwregister-first", crdt.LWWRegister[string]{}, first, crdt.LWWRegister[string].String)
+	checkGolden(t, "lwwregister-first", crdt.LWWRegister[string]{}, first,
+		crdt.LWWRegister[string].String)
 
 	var mm crdt.ORMultiMap[string, int]
 	mm.Add(alice.Writer(), "odd", 1, 3)
 	mm.Add(bob.Writer(), "even", 2)
-	checkGolden(t, "ormultimap", crdt.ORMultiMap[string, int]{}, mm, crdt.ORMultiMap[string, int].String)
+	checkGolden(t, "ormultimap", crdt.ORMultiMap[string, int]{}, mm,
+		crdt.ORMultiMap[string, int].String)
 
 	var cm crdt.PNCounterMap[string]
 	cm.Add(alice.Writer(), "bread", 3)
 	cm.Add(bob.Writer(), "milk", -7)
-	checkGolden(t, "pncountermap", crdt.PNCounterMap[string]{}, cm, crdt.PNCounterMap[string].String)
+	checkGolden(t, "pncountermap", crdt.PNCounterMap[string]{}, cm,
+		crdt.PNCounterMap[string].String)
 
 	vv := crdt.VersionVector{}.With(alice.ID(), 300).Next(bob.ID())
 	checkGolden(t, "versionvector", crdt.VersionVector{}, vv, crdt.VersionVector.String)

@@ -70,8 +70,9 @@ func (s GSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), pre
 // old is an earlier state of s, nothing is removed. Between two states of one history the cost is
 // proportional to the change.
 func (s GSet[E]) Diff(old GSet[E]) (added, removed iter.Seq[E]) {
-	return newMembers(old.view, s.view, s.elem, s.tag(), present), newMembers(s.view, old.view, s.elem,
-		s.tag(), present)
+	return newMembers(old.view, s.view, s.elem, s.tag(), present),
+		newMembers(s.view, old.view, s.elem,
+			s.tag(), present)
 }
 
 // Merge returns the join of two states of the set.

@@ -113,8 +113,9 @@ func TestLaws_ORMultiMap(t *testing.T) {
 func TestLaws_PNCounterMap(t *testing.T) {
 	type m = crdt.PNCounterMap[string]
 	crdttest.Run(t, crdttest.Type[m]{
-		Spec:     crdttest.Sum,
-		MaxBytes: func(int) int { return 3*14 + 3*3*(24+24) }, // a slot and a mark for each replica and key
+		Spec: crdttest.Sum,
+		// a slot and a mark for each replica and key
+		MaxBytes: func(int) int { return 3*14 + 3*3*(24+24) },
 		Change: func(d *draw, w *crdt.Writer, v *m) []effect {
 			k := d.Letter("key")
 			switch d.Int("op", 0, 8) {
@@ -181,7 +182,8 @@ func TestLaws_NestedMaps(t *testing.T) {
 func TestLaws_ORMapOfFlagsRegistersAndSets(t *testing.T) {
 	t.Run("DWFlag", func(t *testing.T) {
 		type m = crdt.ORMap[string, crdt.DWFlag]
-		testInMap(t, crdttest.Unanimous, func(d *draw, w *crdt.Writer, v *m, k string) (effects []effect) {
+		testInMap(t, crdttest.Unanimous, func(d *draw, w *crdt.Writer, v *m,
+			k string) (effects []effect) {
 			v.Update(w, k, func(f *crdt.DWFlag) {
 				if d.Bool("off") {
 					f.Disable(w)
@@ -212,7 +214,8 @@ func TestLaws_ORMapOfFlagsRegistersAndSets(t *testing.T) {
 	})
 	t.Run("BoundedCounter", func(t *testing.T) { // exact under reset, which is not bounded
 		type m = crdt.ORMap[string, crdt.BoundedCounter]
-		testInMap(t, crdttest.Sum, func(d *draw, w *crdt.Writer, v *m, k string) (effects []effect) {
+		testInMap(t, crdttest.Sum, func(d *draw, w *crdt.Writer, v *m,
+			k string) (effects []effect) {
 			n := uint64(d.Int("n", 1, 4))
 			v.Update(w, k, func(c *crdt.BoundedCounter) {
 				if d.Bool("down") && c.Rights(w.Replica()) >= n {
@@ -229,7 +232,8 @@ func TestLaws_ORMapOfFlagsRegistersAndSets(t *testing.T) {
 }
 
 func testInMap[V crdt.Value[V]](t *testing.T, spec crdttest.Spec,
-	change func(*draw, *crdt.Writer, *crdt.ORMap[string, V], string) []effect, show func(V) (string, bool),
+	change func(*draw, *crdt.Writer, *crdt.ORMap[string, V], string) []effect,
+	show func(V) (string, bool),
 ) {
 	type m = crdt.ORMap[string, V]
 	crdttest.Run(t, crdttest.Type[m]{

@@ -76,7 +76,9 @@ func TestLaws_GCounter(t *testing.T) {
 			c.Add(w, uint64(n))
 			return crdttest.Count("", int64(n))
 		},
-		Show: func(c crdt.GCounter) map[string]string { return counted(c.String(), c.Value() != 0 || slots(c) > 0) },
+		Show: func(c crdt.GCounter) map[string]string {
+			return counted(c.String(), c.Value() != 0 || slots(c) > 0)
+		},
 	})
 }
 
@@ -93,14 +95,18 @@ func TestLaws_PNCounter(t *testing.T) {
 			c.Add(w, n)
 			return crdttest.Count("", n)
 		},
-		Show: func(c crdt.PNCounter) map[string]string { return counted(c.String(), c.Value() != 0 || slots(c) > 0) },
+		Show: func(c crdt.PNCounter) map[string]string {
+			return counted(c.String(), c.Value() != 0 || slots(c) > 0)
+		},
 	})
 }
 
 func counted(text string, there bool) map[string]string { return cell(there, text) }
 
 // slots returns the number of replicas that counted since the last reset.
-func slots(c interface{ LogValue() logValue }) int64 { return c.LogValue().Group()[1].Value.Int64() }
+func slots(c interface{ LogValue() logValue }) int64 {
+	return c.LogValue().Group()[1].Value.Int64()
+}
 
 // The bounded counter equals its sum and is never below zero in any replica, although two of three
 // replicas subtract.
@@ -138,8 +144,10 @@ func TestLaws_ORSet(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.ORSet[string]]{
 		Spec:     crdttest.Present,
 		MaxBytes: bytesOf(3*14, 3*14),
-		Change:   func(d *draw, w *crdt.Writer, s *crdt.ORSet[string]) []effect { return changeSet(d, w, s, "") },
-		Show:     func(s crdt.ORSet[string]) map[string]string { return in(s.All(), s.Len()) },
+		Change: func(d *draw, w *crdt.Writer, s *crdt.ORSet[string]) []effect {
+			return changeSet(d, w, s, "")
+		},
+		Show: func(s crdt.ORSet[string]) map[string]string { return in(s.All(), s.Len()) },
 	})
 }
 
@@ -302,7 +310,8 @@ func TestLaws_MVRegister(t *testing.T) {
 		},
 		Show: func(r crdt.MVRegister[string]) map[string]string {
 			all := slices.Collect(r.Values())
-			if e, ok := r.Value(); len(all) != r.Len() || ok != (len(all) == 1) || ok && e != all[0] {
+			if e, ok := r.Value(); len(all) != r.Len() || ok != (len(all) == 1) ||
+				ok && e != all[0] {
 				return cell(true, "Values, Value and Len disagree")
 			}
 			return cell(len(all) > 0, strings.Join(all, " "))

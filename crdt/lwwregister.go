@@ -29,7 +29,9 @@ type LWWRegister[E any] struct {
 // NewLWWRegister returns an empty register whose element uses the codec.
 func NewLWWRegister[E any](c Codec[E]) LWWRegister[E] { return LWWRegister[E]{elem: elem[E]{c}} }
 
-func (r *LWWRegister[E]) tag() causal.Tag { return causal.MakeTag(causal.LWWRegister, r.elem.class()) }
+func (r *LWWRegister[E]) tag() causal.Tag {
+	return causal.MakeTag(causal.LWWRegister, r.elem.class())
+}
 
 func (r *LWWRegister[E]) path() string {
 	var buf [96]byte
@@ -83,7 +85,8 @@ func (r *LWWRegister[E]) write(w *Writer, e E, stamp uint64) bool {
 	b, err := r.elem.append(binary.BigEndian.AppendUint64(buf[:0], stamp), e)
 	next := r.store
 	if err == nil {
-		next, err = put(w, next, r.base(at[:0], r.tag()), causal.Leaf{Dot: w.dot, Payload: string(b)})
+		next, err = put(w, next, r.base(at[:0], r.tag()),
+			causal.Leaf{Dot: w.dot, Payload: string(b)})
 	}
 	if err != nil {
 		w.Fail(err)

@@ -47,7 +47,8 @@ func newMembers[E any](old, v view, c elem[E], t causal.Tag,
 	v, old = together(v, old)
 	return func(yield func(E) bool) {
 		base := string(v.base(nil, t))
-		causal.Diff(old.store, v.store, func(path string, was causal.Entry, wasThere bool, is causal.Entry, isThere bool) bool {
+		causal.Diff(old.store, v.store, func(path string, was causal.Entry, wasThere bool,
+			is causal.Entry, isThere bool) bool {
 			rest, ok := strings.CutPrefix(path, base)
 			if !ok || !isThere || !in(is) || wasThere && in(was) {
 				return true

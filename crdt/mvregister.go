@@ -25,7 +25,9 @@ type MVRegister[E any] struct {
 // NewMVRegister returns an empty register whose elements use the codec.
 func NewMVRegister[E any](c Codec[E]) MVRegister[E] { return MVRegister[E]{elem: elem[E]{c}} }
 
-func (r *MVRegister[E]) tag() causal.Tag { return causal.MakeTag(causal.MVRegister, r.elem.class()) }
+func (r *MVRegister[E]) tag() causal.Tag {
+	return causal.MakeTag(causal.MVRegister, r.elem.class())
+}
 
 // Set replaces all elements of the register with e. The update fails if e cannot be encoded.
 func (r *MVRegister[E]) Set(w *Writer, e E) {
@@ -36,7 +38,8 @@ func (r *MVRegister[E]) Set(w *Writer, e E) {
 	b, err := r.elem.append(nil, e)
 	next := r.store
 	if err == nil {
-		next, err = put(w, next, r.base(buf[:0], r.tag()), causal.Leaf{Dot: w.dot, Payload: string(b)})
+		next, err = put(w, next, r.base(buf[:0], r.tag()),
+			causal.Leaf{Dot: w.dot, Payload: string(b)})
 	}
 	if err != nil {
 		w.Fail(err)
@@ -101,7 +104,9 @@ func (r MVRegister[E]) Value() (e E, ok bool) {
 func (r MVRegister[E]) Diff(old MVRegister[E]) (added, removed iter.Seq[E]) {
 	is, was := r.payloads(), old.payloads()
 	only := func(a, b []string) iter.Seq[E] {
-		return r.decoded(slices.DeleteFunc(slices.Clone(a), func(p string) bool { return slices.Contains(b, p) }))
+		return r.decoded(slices.DeleteFunc(slices.Clone(a), func(p string) bool {
+			return slices.Contains(b, p)
+		}))
 	}
 	return only(is, was), only(was, is)
 }

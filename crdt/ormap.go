@@ -239,7 +239,8 @@ func (m ORMap[K, V]) Diff(old ORMap[K, V]) (changed iter.Seq2[K, V], removed ite
 	to, from := together(m.view, old.view)
 	m.view = to
 	changed = func(yield func(K, V) bool) {
-		for _, prefix := range causal.ChangedChildren(from.store, to.store, string(to.base(nil, m.tag()))) {
+		for _, prefix := range causal.ChangedChildren(from.store, to.store,
+			string(to.base(nil, m.tag()))) {
 			if k, ok := m.keyOf(prefix); ok && to.store.CountPrefix(prefix) > 0 {
 				if v, ok := m.at(prefix); ok && !yield(k, v) {
 					return
@@ -248,7 +249,8 @@ func (m ORMap[K, V]) Diff(old ORMap[K, V]) (changed iter.Seq2[K, V], removed ite
 		}
 	}
 	removed = func(yield func(K) bool) {
-		for _, prefix := range causal.ChangedChildren(from.store, to.store, string(to.base(nil, m.tag()))) {
+		for _, prefix := range causal.ChangedChildren(from.store, to.store,
+			string(to.base(nil, m.tag()))) {
 			if to.store.CountPrefix(prefix) > 0 || from.store.CountPrefix(prefix) == 0 {
 				continue
 			}

@@ -60,7 +60,9 @@ func (m *ORMultiMap[K, E]) Set(w *Writer, key K, elems ...E) {
 }
 
 // RemoveKeys removes keys with all their elements and returns how many of the keys were present.
-func (m *ORMultiMap[K, E]) RemoveKeys(w *Writer, keys ...K) (n int) { return m.m.Remove(w, keys...) }
+func (m *ORMultiMap[K, E]) RemoveKeys(w *Writer, keys ...K) (n int) {
+	return m.m.Remove(w, keys...)
+}
 
 // Clear removes every key.
 func (m *ORMultiMap[K, E]) Clear(w *Writer) { m.m.Clear(w) }

@@ -106,8 +106,9 @@ func (s ORSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), pr
 // Diff returns, in order, the elements that must be added to and removed from old to obtain s.
 // Between two states of one history the cost is proportional to the change, not to the set.
 func (s ORSet[E]) Diff(old ORSet[E]) (added, removed iter.Seq[E]) {
-	return newMembers(old.view, s.view, s.elem, s.tag(), present), newMembers(s.view, old.view, s.elem,
-		s.tag(), present)
+	return newMembers(old.view, s.view, s.elem, s.tag(), present),
+		newMembers(s.view, old.view, s.elem,
+			s.tag(), present)
 }
 
 // Merge returns the join of two states of the set.

@@ -68,7 +68,9 @@ func TestOwn_ConcurrentWritesMergeOnRead(t *testing.T) {
 func TestOwn_InAMap(t *testing.T) {
 	type m = crdt.ORMap[string, highest]
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
-	raise := func(v *m, w *crdt.Writer, n uint8) { v.Update(w, "k", func(h *highest) { h.n = max(h.n, n) }) }
+	raise := func(v *m, w *crdt.Writer, n uint8) {
+		v.Update(w, "k", func(h *highest) { h.n = max(h.n, n) })
+	}
 	var a, b m
 	raise(&a, alice.Writer(), 3)
 	raise(&b, bob.Writer(), 5)
@@ -86,7 +88,10 @@ func TestOwn_InAMap(t *testing.T) {
 
 func TestOwn_EmbeddingATypeOfThePackage(t *testing.T) {
 	a := &node{id: 1}
-	_, err := update(t, a, labeled{}, func(_ *crdt.Writer, l *labeled) error { l.label = "x"; return nil })
+	_, err := update(t, a, labeled{}, func(_ *crdt.Writer, l *labeled) error {
+		l.label = "x"
+		return nil
+	})
 	require.NoError(t, err)
 	require.Equal(t, 1, a.store.Len())
 	for path := range a.store.Prefix("") {
@@ -100,19 +105,26 @@ func TestOwn_EmbeddingATypeOfThePackage(t *testing.T) {
 // Assigning an empty counter to a hosted one is rejected, since resets need their marks.
 func TestSave_AssignedValueIsRefused(t *testing.T) {
 	a := &node{id: 1}
-	_, err := update(t, a, crdt.PNCounter{}, func(w *crdt.Writer, c *crdt.PNCounter) error { c.Add(w, 1); return nil })
+	_, err := update(t, a, crdt.PNCounter{}, func(w *crdt.Writer, c *crdt.PNCounter) error {
+		c.Add(w, 1)
+		return nil
+	})
 	require.NoError(t, err)
-	_, err = update(t, a, crdt.PNCounter{}, func(_ *crdt.Writer, c *crdt.PNCounter) error { *c = crdt.PNCounter{}; return nil })
+	_, err = update(t, a, crdt.PNCounter{}, func(_ *crdt.Writer, c *crdt.PNCounter) error {
+		*c = crdt.PNCounter{}
+		return nil
+	})
 	require.ErrorIs(t, err, crdt.ErrForeign)
 }
 
 // An ORMap of registers and an LWWMap share one state.
 func TestLWWMap_IsAnORMapOfRegisters(t *testing.T) {
 	a := &node{id: 1}
-	_, err := update(t, a, crdt.LWWMap[string, int]{}, func(w *crdt.Writer, m *crdt.LWWMap[string, int]) error {
-		m.Set(w, "k", 7)
-		return nil
-	})
+	_, err := update(t, a, crdt.LWWMap[string, int]{},
+		func(w *crdt.Writer, m *crdt.LWWMap[string, int]) error {
+			m.Set(w, "k", 7)
+			return nil
+		})
 	require.NoError(t, err)
 	m, err := crdt.Load(crdt.ORMap[string, crdt.LWWRegister[int]]{}, a.store, a.seen)
 	require.NoError(t, err)
@@ -127,7 +139,10 @@ func TestFormat(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	w := alice.Writer()
 	var m crdt.ORMap[int, crdt.LWWMap[string, []byte]]
-	m.Update(w, 10, func(v *crdt.LWWMap[string, []byte]) { v.Set(w, "b", []byte("hi")); v.Set(w, "a", nil) })
+	m.Update(w, 10, func(v *crdt.LWWMap[string, []byte]) {
+		v.Set(w, "b", []byte("hi"))
+		v.Set(w, "a", nil)
+	})
 	m.Update(w, -1, func(v *crdt.LWWMap[string, []byte]) { v.Set(w, "c", []byte{0}) })
 	require.NoError(t, w.Err())
 	b, err := json.Marshal(m)
@@ -192,7 +207,10 @@ func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 	require.NoError(t, err)
 	a.apply(e2)
 	b.apply(e1)
-	e3, err := update(t, a, twoSets{}, func(w *crdt.Writer, s *twoSets) error { s.out.Add(w, "x"); return nil })
+	e3, err := update(t, a, twoSets{}, func(w *crdt.Writer, s *twoSets) error {
+		s.out.Add(w, "x")
+		return nil
+	})
 	require.NoError(t, err)
 	b.apply(e3)
 	s, err := crdt.Load(twoSets{}, b.store, b.seen)
@@ -203,9 +221,11 @@ func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 // blob encodes as n bytes.
 type blob struct{ n int }
 
-func (b blob) Merge(o blob) blob                       { return blob{max(b.n, o.n)} }
-func (b blob) AppendBinary(dst []byte) ([]byte, error) { return append(dst, make([]byte, b.n)...), nil }
-func (b blob) Decode(src []byte) (blob, error)         { return blob{len(src)}, nil }
+func (b blob) Merge(o blob) blob { return blob{max(b.n, o.n)} }
+func (b blob) AppendBinary(dst []byte) ([]byte, error) {
+	return append(dst, make([]byte, b.n)...), nil
+}
+func (b blob) Decode(src []byte) (blob, error) { return blob{len(src)}, nil }
 
 // A value that no replica accepts is rejected where it is made, in user-defined types and in
 // records too.
@@ -218,9 +238,10 @@ func TestOwn_TooLargeIsRefused(t *testing.T) {
 	_, err = update(t, &node{id: 1}, blob{}, grow(causal.MaxState+1))
 	require.ErrorIs(t, err, crdt.ErrTooLarge)
 	require.ErrorContains(t, err, "16777217 bytes, limit 16777216")
-	_, err = update(t, &node{id: 1}, crdt.ORMap[string, blob]{}, func(w *crdt.Writer, m *crdt.ORMap[string, blob]) error {
-		m.Update(w, strings.Repeat("k", causal.MaxPath-2), func(b *blob) { b.n = 1 })
-		return w.Err()
-	})
+	_, err = update(t, &node{id: 1}, crdt.ORMap[string, blob]{},
+		func(w *crdt.Writer, m *crdt.ORMap[string, blob]) error {
+			m.Update(w, strings.Repeat("k", causal.MaxPath-2), func(b *blob) { b.n = 1 })
+			return w.Err()
+		})
 	require.ErrorIs(t, err, crdt.ErrTooLarge)
 }

@@ -58,7 +58,8 @@ func (m PNCounterMap[K]) All() iter.Seq2[K, int64] { return counts(m.m.All()) }
 // Diff returns the keys whose counters changed since old, with their current counts, and the keys
 // of old that were removed, both in order. Between two states of one history the cost is
 // proportional to the change.
-func (m PNCounterMap[K]) Diff(old PNCounterMap[K]) (changed iter.Seq2[K, int64], removed iter.Seq[K]) {
+func (m PNCounterMap[K]) Diff(old PNCounterMap[K]) (changed iter.Seq2[K, int64],
+	removed iter.Seq[K]) {
 	c, removed := m.m.Diff(old.m)
 	return counts(c), removed
 }

@@ -127,7 +127,9 @@ func TestLaws_RecordOfRecordsAndMaps(t *testing.T) {
 			case 1, 2:
 				return changeProfile(d, w, &v.V.Lead, "lead")
 			default:
-				v.V.Members.Update(w, k, func(p *crdt.Record[profile]) { effects = changeProfile(d, w, p, "m"+k) })
+				v.V.Members.Update(w, k, func(p *crdt.Record[profile]) {
+					effects = changeProfile(d, w, p, "m"+k)
+				})
 				return effects
 			}
 		},
@@ -172,17 +174,19 @@ func TestRecord_ChangedDirectly(t *testing.T) {
 // that field's atoms.
 func TestRecord_InAReplicator(t *testing.T) {
 	a, b := &node{id: 1}, &node{id: 2}
-	e1, err := update(t, a, crdt.Record[profile]{}, func(w *crdt.Writer, p *crdt.Record[profile]) error {
-		p.V.Name.Set(w, "ann")
-		p.V.Votes.Add(w, 3)
-		return nil
-	})
+	e1, err := update(t, a, crdt.Record[profile]{},
+		func(w *crdt.Writer, p *crdt.Record[profile]) error {
+			p.V.Name.Set(w, "ann")
+			p.V.Votes.Add(w, 3)
+			return nil
+		})
 	require.NoError(t, err)
 	b.apply(e1)
-	e2, err := update(t, b, crdt.Record[profile]{}, func(w *crdt.Writer, p *crdt.Record[profile]) error {
-		p.V.Tags.Add(w, "x")
-		return nil
-	})
+	e2, err := update(t, b, crdt.Record[profile]{},
+		func(w *crdt.Writer, p *crdt.Record[profile]) error {
+			p.V.Tags.Add(w, "x")
+			return nil
+		})
 	require.NoError(t, err)
 	require.Len(t, e2.change.Adds, 1)
 	require.Empty(t, e2.change.Removes)
@@ -247,14 +251,19 @@ func TestRecord_BadStructs(t *testing.T) {
 	check("no struct", "int is not a struct", err)
 	_, err = crdt.Record[unexported]{V: unexported{tags: crdt.ORSet[string]{}}}.AppendBinary(nil)
 	check("unexported", "tags of crdt_test.unexported is not exported", err)
-	_, err = crdt.Update(crdt.NewReplica(1), &crdt.Record[plain]{}, func(*crdt.Writer, *crdt.Record[plain]) error { return nil })
+	_, err = crdt.Update(crdt.NewReplica(1), &crdt.Record[plain]{},
+		func(*crdt.Writer, *crdt.Record[plain]) error {
+			return nil
+		})
 	check("plain", "N of crdt_test.plain is a int", err)
 	empty, err := crdt.Record[profile]{}.AppendBinary(nil)
 	require.NoError(t, err)
 	_, err = crdt.Record[ownField]{}.Decode(empty)
 	check("own", "H of crdt_test.ownField", err)
 	a := &node{id: 1}
-	_, err = update(t, a, crdt.Record[plain]{}, func(*crdt.Writer, *crdt.Record[plain]) error { return nil })
+	_, err = update(t, a, crdt.Record[plain]{}, func(*crdt.Writer, *crdt.Record[plain]) error {
+		return nil
+	})
 	check("hosted", "N of crdt_test.plain", err)
 	require.ErrorIs(t, crdt.Apply(&crdt.Record[plain]{}, crdt.Delta{}), crdt.ErrField)
 }
@@ -339,7 +348,10 @@ func TestGolden_Record(t *testing.T) {
 	var p, q crdt.Record[team]
 	p.V.Lead.V.Name.Set(alice.Writer(), "ann")
 	w := bob.Writer()
-	q.V.Members.Update(w, "bob", func(m *crdt.Record[profile]) { m.V.Tags.Add(w, "x"); m.V.Votes.Add(w, -2) })
+	q.V.Members.Update(w, "bob", func(m *crdt.Record[profile]) {
+		m.V.Tags.Add(w, "x")
+		m.V.Votes.Add(w, -2)
+	})
 	checkGolden(t, "record", crdt.Record[team]{}, p.Merge(q), crdt.Record[team].String)
 }
 

@@ -60,8 +60,8 @@ func Shareable[T Value[T]]() bool {
 	return ok
 }
 
-// TypeName is not for applications: package distributeddata calls it. It returns the name by which a
-// store identifies the type of a value, such as "ORSet[string]" or "ORMap[string]PNCounter". All
+// TypeName is not for applications: package distributeddata calls it. It returns the name by which
+// a store identifies the type of a value, such as "ORSet[string]" or "ORMap[string]PNCounter". All
 // user-defined types have one name.
 func TypeName[T Value[T]](empty T) string {
 	h, ok := heldBy(&empty)

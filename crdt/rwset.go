@@ -117,8 +117,9 @@ func (s RWSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), ag
 // Diff returns, in order, the elements that must be added to and removed from old to obtain s.
 // Between two states of one history the cost is proportional to the change, not to the set.
 func (s RWSet[E]) Diff(old RWSet[E]) (added, removed iter.Seq[E]) {
-	return newMembers(old.view, s.view, s.elem, s.tag(), agreed), newMembers(s.view, old.view, s.elem,
-		s.tag(), agreed)
+	return newMembers(old.view, s.view, s.elem, s.tag(), agreed),
+		newMembers(s.view, old.view, s.elem,
+			s.tag(), agreed)
 }
 
 // Merge returns the join of two states of the set.

@@ -19,11 +19,13 @@ func FuzzLWWRegister_Stamps(f *testing.F) {
 	f.Add(uint64(math.MaxUint64), uint64(math.MaxUint64))
 	f.Add(uint64(math.MaxInt64), uint64(math.MaxInt64)+1)
 	f.Fuzz(func(t *testing.T, a, b uint64) {
-		at := func(replica crdt.ReplicaID, v crdt.LWWRegister[string], e string, stamp uint64) crdt.LWWRegister[string] {
-			_, err := crdt.Update(crdt.NewReplica(replica), &v, func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
-				require.True(t, r.SetAt(w, e, stamp))
-				return nil
-			})
+		at := func(replica crdt.ReplicaID, v crdt.LWWRegister[string], e string,
+			stamp uint64) crdt.LWWRegister[string] {
+			_, err := crdt.Update(crdt.NewReplica(replica), &v,
+				func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
+					require.True(t, r.SetAt(w, e, stamp))
+					return nil
+				})
 			require.NoError(t, err)
 			return v
 		}
@@ -40,13 +42,15 @@ func FuzzLWWRegister_Stamps(f *testing.F) {
 			require.Equal(t, stamp, merged.Stamp())
 
 			after := merged
-			_, err := crdt.Update(crdt.NewReplica(3), &after, func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
-				r.Set(w, "after")
-				return nil
-			})
+			_, err := crdt.Update(crdt.NewReplica(3), &after,
+				func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
+					r.Set(w, "after")
+					return nil
+				})
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, after.Stamp(), stamp)
-			for _, met := range []crdt.LWWRegister[string]{after.Merge(left), right.Merge(after), merged.Merge(after)} {
+			for _, met := range []crdt.LWWRegister[string]{after.Merge(left), right.Merge(after),
+				merged.Merge(after)} {
 				got, _ := met.Value()
 				require.Equal(t, "after", got)
 			}

@@ -115,8 +115,12 @@ func TestBoundedCounter_Refusals(t *testing.T) {
 	require.ErrorIs(t, try(alice, func(w *crdt.Writer) { c.Sub(w, 6) }), crdt.ErrBounds)
 	require.ErrorIs(t, try(alice, func(w *crdt.Writer) { c.Transfer(w, 2, 6) }), crdt.ErrBounds)
 	require.ErrorIs(t, try(alice, func(w *crdt.Writer) { c.Transfer(w, 0, 1) }), crdt.ErrBounds)
-	require.ErrorIs(t, try(alice, func(w *crdt.Writer) { c.Add(w, math.MaxInt64) }), crdt.ErrOverflow)
-	require.NoError(t, try(alice, func(w *crdt.Writer) { c.Transfer(w, 1, 5) }), "to itself: nothing")
+	require.ErrorIs(t, try(alice, func(w *crdt.Writer) {
+		c.Add(w, math.MaxInt64)
+	}), crdt.ErrOverflow)
+	require.NoError(t, try(alice, func(w *crdt.Writer) {
+		c.Transfer(w, 1, 5)
+	}), "to itself: nothing")
 	require.NoError(t, try(alice, func(w *crdt.Writer) { c.Transfer(w, 2, 2) }))
 	require.EqualValues(t, 5, c.Value())
 	require.EqualValues(t, 3, c.Rights(1))
@@ -161,7 +165,9 @@ func TestTypes_BadElementsRefuseTheUpdate(t *testing.T) {
 		"MVRegister":  func(w *crdt.Writer) { new(crdt.MVRegister[float64]).Set(w, nan) },
 		"MaxRegister": func(w *crdt.Writer) { new(crdt.MaxRegister[float64]).Set(w, nan) },
 		"MinRegister": func(w *crdt.Writer) { new(crdt.MinRegister[float64]).Set(w, nan) },
-		"ORMultiMap":  func(w *crdt.Writer) { new(crdt.ORMultiMap[string, float64]).Set(w, "k", nan) },
+		"ORMultiMap": func(w *crdt.Writer) {
+			new(crdt.ORMultiMap[string, float64]).Set(w, "k", nan)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := crdt.NewReplica(1).Writer()
@@ -180,17 +186,38 @@ func TestTypes_DecodeOtherType(t *testing.T) {
 	s.Add(crdt.NewReplica(1).Writer(), "x")
 	b := []byte(encode(t, s))
 	for name, decode := range map[string]func() error{
-		"GSet":           func() error { _, err := crdt.NewGSet[string](nil).Decode(b); return err },
-		"RWSet":          func() error { _, err := crdt.NewRWSet[string](nil).Decode(b); return err },
-		"MVRegister":     func() error { _, err := crdt.NewMVRegister[string](nil).Decode(b); return err },
-		"EWFlag":         func() error { _, err := crdt.EWFlag{}.Decode(b); return err },
-		"DWFlag":         func() error { _, err := crdt.DWFlag{}.Decode(b); return err },
-		"MaxRegister":    func() error { _, err := crdt.NewMaxRegister[string](nil).Decode(b); return err },
-		"MinRegister":    func() error { _, err := crdt.NewMinRegister[string](nil).Decode(b); return err },
+		"GSet": func() error {
+			_, err := crdt.NewGSet[string](nil).Decode(b)
+			return err
+		},
+		"RWSet": func() error {
+			_, err := crdt.NewRWSet[string](nil).Decode(b)
+			return err
+		},
+		"MVRegister": func() error {
+			_, err := crdt.NewMVRegister[string](nil).Decode(b)
+			return err
+		},
+		"EWFlag": func() error { _, err := crdt.EWFlag{}.Decode(b); return err },
+		"DWFlag": func() error { _, err := crdt.DWFlag{}.Decode(b); return err },
+		"MaxRegister": func() error {
+			_, err := crdt.NewMaxRegister[string](nil).Decode(b)
+			return err
+		},
+		"MinRegister": func() error {
+			_, err := crdt.NewMinRegister[string](nil).Decode(b)
+			return err
+		},
 		"BoundedCounter": func() error { _, err := crdt.BoundedCounter{}.Decode(b); return err },
-		"ORMultiMap":     func() error { _, err := crdt.NewORMultiMap[string, string](nil, nil).Decode(b); return err },
-		"PNCounterMap":   func() error { _, err := crdt.NewPNCounterMap[string](nil).Decode(b); return err },
-		"VersionVector":  func() error { _, err := crdt.VersionVector{}.Decode(b); return err },
+		"ORMultiMap": func() error {
+			_, err := crdt.NewORMultiMap[string, string](nil, nil).Decode(b)
+			return err
+		},
+		"PNCounterMap": func() error {
+			_, err := crdt.NewPNCounterMap[string](nil).Decode(b)
+			return err
+		},
+		"VersionVector": func() error { _, err := crdt.VersionVector{}.Decode(b); return err },
 	} {
 		require.ErrorIs(t, decode(), crdt.ErrType, name)
 	}
@@ -215,7 +242,8 @@ func TestVersionVector(t *testing.T) {
 	require.ErrorIs(t, err, crdt.ErrMalformed)
 	require.Equal(t, "order 7", crdt.Order(7).String())
 	require.Equal(t, "equal before after concurrent", strings.Join([]string{
-		crdt.Equal.String(), crdt.Before.String(), crdt.After.String(), crdt.Concurrent.String()}, " "))
+		crdt.Equal.String(), crdt.Before.String(), crdt.After.String(), crdt.Concurrent.String()},
+		" "))
 
 	var s crdt.ORSet[string]
 	alice := crdt.NewReplica(1)
@@ -255,18 +283,21 @@ func TestFormat_Types(t *testing.T) {
 	mm.Add(w, "secret", "secret")
 	cm.Add(w, "secret", 1)
 	require.NoError(t, w.Err())
-	b, err = json.Marshal([]any{g, rw, mv, ew, dw, hi, lo, bc, mm, cm, crdt.VersionVector{}.Next(10).With(11, 2)})
+	b, err = json.Marshal([]any{g, rw, mv, ew, dw, hi, lo, bc, mm, cm, crdt.VersionVector{}.Next(
+		10).With(11, 2)})
 	require.NoError(t, err)
 	require.Equal(t, `[["secret"],["secret"],["secret"],true,true,"secret","secret",1,{"secret":["secret"]},{"secret":1},`+
 		`{"000000000000000a":1,"000000000000000b":2}]`, string(b))
 
 	var out strings.Builder
-	slog.New(slog.NewTextHandler(&out, nil)).Info("values", "g", g, "rw", rw, "mv", mv, "ew", ew, "dw", dw,
-		"hi", hi, "lo", lo, "bc", bc, "mm", mm, "cm", cm, "vv", crdt.Seen(g))
+	slog.New(slog.NewTextHandler(&out, nil)).Info("values", "g", g, "rw", rw, "mv", mv, "ew", ew,
+		"dw", dw, "hi", hi, "lo", lo, "bc", bc, "mm", mm, "cm", cm, "vv", crdt.Seen(g))
 	require.NotContains(t, out.String(), "secret")
 	for _, want := range []string{
-		"g.type=GSet[string] g.size=1", "rw.type=RWSet[string]", "mv.type=MVRegister[string]", "ew.type=EWFlag ew.size=1",
-		"dw.type=DWFlag", "hi.type=MaxRegister[string]", "lo.type=MinRegister[string]", "bc.type=BoundedCounter",
+		"g.type=GSet[string] g.size=1", "rw.type=RWSet[string]", "mv.type=MVRegister[string]",
+		"ew.type=EWFlag ew.size=1",
+		"dw.type=DWFlag", "hi.type=MaxRegister[string]", "lo.type=MinRegister[string]",
+		"bc.type=BoundedCounter",
 		"mm.type=ORMap[string] mm.size=1", "vv.type=VersionVector vv.size=1",
 	} {
 		require.Contains(t, out.String(), want)
@@ -377,7 +408,8 @@ func TestTypes_RefusedWritersChangeNothing(t *testing.T) {
 	gc.Reset(w)
 	require.Zero(t, m.Remove(w, "k"))
 	m.Update(w, "k", func(*crdt.ORSet[string]) { t.Fatal("called") })
-	for _, v := range []crdt.VersionVector{crdt.Seen(or), crdt.Seen(rw), crdt.Seen(lw), crdt.Seen(ew), crdt.Seen(bc), crdt.Seen(gc), crdt.Seen(m)} {
+	for _, v := range []crdt.VersionVector{crdt.Seen(or), crdt.Seen(rw), crdt.Seen(lw),
+		crdt.Seen(ew), crdt.Seen(bc), crdt.Seen(gc), crdt.Seen(m)} {
 		require.Zero(t, v.Len())
 	}
 }

@@ -197,9 +197,11 @@ func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.
 func fits(path, payload int) error {
 	switch {
 	case path > causal.MaxPath:
-		return fmt.Errorf("%w: element or key of %d bytes, limit %d", ErrTooLarge, path, causal.MaxPath)
+		return fmt.Errorf("%w: element or key of %d bytes, limit %d", ErrTooLarge, path,
+			causal.MaxPath)
 	case payload > causal.MaxState:
-		return fmt.Errorf("%w: element of %d bytes, limit %d", ErrTooLarge, payload, causal.MaxState)
+		return fmt.Errorf("%w: element of %d bytes, limit %d", ErrTooLarge, payload,
+			causal.MaxState)
 	}
 	return nil
 }

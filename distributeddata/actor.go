@@ -79,7 +79,9 @@ type former struct{ held held }
 
 func newReplica(l *life) *replica {
 	a := &replica{
-		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{}, unlikeExpiry: map[string]bool{}, strangers: map[reflect.Type]bool{},
+		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{},
+		measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{},
+		unlikeExpiry: map[string]bool{}, strangers: map[reflect.Type]bool{},
 		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
 	a.expirer = &expirer{a: a}
@@ -181,7 +183,8 @@ func (a *replica) startUp() {
 		d.shell.Start(a.ctx)
 	}
 	if a.notify == nil {
-		a.notify, a.patience = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
+		a.notify, a.patience = timer.New(a.l.system, a.ctx.Self()),
+			timer.New(a.l.system, a.ctx.Self())
 		for _, h := range a.l.r.inheritance(a.l, a.ctx.Self()) {
 			for i, d := range a.domains {
 				d.held = append(d.held, h[i])
@@ -203,7 +206,8 @@ func (a *replica) startUp() {
 		a.openDisk()
 	}
 	for _, d := range a.domains {
-		d.log.Info("replicator started", slog.String("replica", d.core.Replica().String()), slog.Int("keys", d.core.Keys().Len()))
+		d.log.Info("replicator started", slog.String("replica", d.core.Replica().String()),
+			slog.Int("keys", d.core.Keys().Len()))
 		d.catchUp()
 	}
 }
@@ -297,7 +301,8 @@ func (a *replica) onEnvelope(env *pb.Envelope) {
 		}
 	}
 	d.step(core.Receive{
-		Member: h.Member, From: causal.Replica(h.From), To: causal.Replica(h.To), Manifest: manifest.Plain(), Payload: payload,
+		Member: h.Member, From: causal.Replica(h.From), To: causal.Replica(h.To),
+		Manifest: manifest.Plain(), Payload: payload,
 	})
 }
 
@@ -319,20 +324,23 @@ func (a *replica) onTimer(m *timer.Fired) {
 }
 
 // start starts an operation at a domain. done is called exactly once, now or later.
-func (a *replica) start(d *domain, timeout time.Duration, key string, write bool, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
+func (a *replica) start(d *domain, timeout time.Duration, key string, write bool,
+	event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
 	if timeout <= 0 {
 		timeout = cmp.Or(a.limit, a.l.cfg.OperationTimeout)
 	}
 	a.nextID++
 	op := a.next
 	a.next = operation{}
-	a.pending[a.nextID] = pending{d: d, key: key, write: write, done: done, op: op, began: d.begun(op)}
+	a.pending[a.nextID] = pending{d: d, key: key, write: write, done: done, op: op,
+		began: d.begun(op)}
 	d.step(event(a.nextID, d.shell.Now().Add(timeout)))
 }
 
 // update starts an update. An update without a waiter may share its event with others like it, so
 // that only the net effect of a burst is sent to other members.
-func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key string, adapted bool, modify func(*core.Txn) error, done func(core.Done, error)) {
+func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key string, adapted bool,
+	modify func(*core.Txn) error, done func(core.Done, error)) {
 	if at == Local && !adapted && !a.asker.waits() {
 		a.next = operation{} // no operation is measured: no caller waits
 		d.step(core.Update{Modify: modify})
@@ -375,7 +383,8 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		d.log.Warn("the others have forgotten this member although it runs; it enters again as a newcomer", slog.String("name", a.l.member()))
 	case core.Unequal:
 		d.log.Warn("a member has a different MinMembers",
-			slog.String("name", e.Member), slog.Int("theirs", e.Least), slog.Int("here", a.l.cfg.MinMembers))
+			slog.String("name", e.Member), slog.Int("theirs", e.Least),
+			slog.Int("here", a.l.cfg.MinMembers))
 	case core.OtherExpiry:
 		a.noteExpiry(e)
 	case core.Reborn:
@@ -388,7 +397,8 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 	if !ok {
 		return
 	}
-	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID, From: uint64(d.core.Replica()), To: uint64(e.To)}
+	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID,
+		From: uint64(d.core.Replica()), To: uint64(e.To)}
 	if d.durable || e.Manifest == wire.ReplicatorBeat {
 		h.Keys = a.l.r.choice.sum()
 	}
@@ -405,7 +415,8 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 func (a *replica) finish(end core.Done) {
 	if end.ID == 0 {
 		if !elsewhere(end.Err) {
-			a.log.Warn("an update without a waiter was rejected", slog.Any("error", end.Err), slog.String("stack", stackOf(end.Err)))
+			a.log.Warn("an update without a waiter was rejected", slog.Any("error", end.Err),
+				slog.String("stack", stackOf(end.Err)))
 		}
 		return
 	}

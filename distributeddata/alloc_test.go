@@ -30,7 +30,10 @@ func TestCost_Calls(t *testing.T) {
 		allocs float64
 		call   func() error
 	}{
-		{"update of a counter", 30, func() error { _, err := key.Update(ctx, dd, add); return err }},
+		{"update of a counter", 30, func() error {
+			_, err := key.Update(ctx, dd, add)
+			return err
+		}},
 		{"the same by message", 36, func() error {
 			_, err := ask.Request(ctx, system, dd.PID(), key.UpdateMessage(add))
 			return err
@@ -39,9 +42,15 @@ func TestCost_Calls(t *testing.T) {
 			_, err := ask.Request(ctx, system, dd.PID(), key.GetMessage())
 			return err
 		}},
-		{"majority read", 17, func() error { _, err := key.Get(ctx, dd, distributeddata.Majority); return err }},
+		{"majority read", 17, func() error {
+			_, err := key.Get(ctx, dd, distributeddata.Majority)
+			return err
+		}},
 		{"local read", 0, func() error { _, err := key.Get(ctx, dd); return err }},
-		{"local read of an entry that expires", 0, func() error { _, err := expires.Get(ctx, dd); return err }},
+		{"local read of an entry that expires", 0, func() error {
+			_, err := expires.Get(ctx, dd)
+			return err
+		}},
 	} {
 		for range 300 { // until logs have grown to their size
 			require.NoError(t, c.call())

@@ -23,7 +23,9 @@ func (r *Replicator) Request(ctx interface {
 }
 
 // GetMessage returns Get as a message. The default level is Local.
-func (k Key[T]) GetMessage(opts ...Option) *Get[T] { return &Get[T]{Key: k, At: applied(opts).level} }
+func (k Key[T]) GetMessage(opts ...Option) *Get[T] {
+	return &Get[T]{Key: k, At: applied(opts).level}
+}
 
 // UpdateMessage returns Update as a message.
 func (k Key[T]) UpdateMessage(modify func(w *crdt.Writer, v *T) error, opts ...Option) *Update[T] {
@@ -140,7 +142,8 @@ func (m *GetKeys) run(a *replica, respond func(any)) {
 	for _, d := range a.domains {
 		d.settle() // makes earlier messages visible
 	}
-	adapted(a.l.r, &KeysResponse{answer{"", m.Echo, nil}, a.l.published.Load().names(m.Prefix)}, m.Adapt, respond)
+	adapted(a.l.r, &KeysResponse{answer{"", m.Echo, nil}, a.l.published.Load().names(m.Prefix)},
+		m.Adapt, respond)
 }
 
 func (m *GetKeys) refuse(err error, r *Replicator, respond func(any)) {
@@ -168,7 +171,8 @@ func (r *ReplicaCountResponse) Result() (int, error) { return r.Counted, r.err }
 
 func (m *GetReplicaCount) run(a *replica, respond func(any)) {
 	p := a.l.published.Load()
-	adapted(a.l.r, &ReplicaCountResponse{answer{"", m.Echo, nil}, p.members, p.main().roll.Counted, p.allReady()}, m.Adapt, respond)
+	adapted(a.l.r, &ReplicaCountResponse{answer{"", m.Echo, nil}, p.members, p.main().roll.Counted,
+		p.allReady()}, m.Adapt, respond)
 }
 
 func (m *GetReplicaCount) refuse(err error, r *Replicator, respond func(any)) {

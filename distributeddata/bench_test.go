@@ -22,7 +22,10 @@ func BenchmarkLocal(b *testing.B) {
 		names := make([]distributeddata.Key[items], keys)
 		for i := range names {
 			names[i] = distributeddata.NewKey(fmt.Sprintf("key-%06d", i), items{})
-			if _, err := names[i].Update(ctx, dd, func(w *crdt.Writer, v *items) error { v.Add(w, "milk"); return nil }); err != nil {
+			if _, err := names[i].Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+				v.Add(w, "milk")
+				return nil
+			}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -37,7 +40,10 @@ func BenchmarkLocal(b *testing.B) {
 		b.Run(fmt.Sprintf("op=update/keys=%d", keys), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				_, err := names[i%keys].Update(ctx, dd, func(w *crdt.Writer, v *items) error { v.Add(w, "bread"); return nil })
+				_, err := names[i%keys].Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+					v.Add(w, "bread")
+					return nil
+				})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -52,7 +58,9 @@ func BenchmarkLocal(b *testing.B) {
 func BenchmarkLocalByMessage(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		for _, op := range []string{"get", "update", "direct"} {
-			b.Run(fmt.Sprintf("op=%s/callers=%d", op, callers), func(b *testing.B) { byMessage(b, op, callers) })
+			b.Run(fmt.Sprintf("op=%s/callers=%d", op, callers), func(b *testing.B) {
+				byMessage(b, op, callers)
+			})
 		}
 	}
 }
@@ -95,7 +103,8 @@ func byMessage(b *testing.B, op string, callers int) {
 			switch ctx.Message().(type) {
 			case *actor.Stopped:
 				done.Done()
-			case *actor.Started, *distributeddata.GetResponse[crdt.PNCounter], *distributeddata.UpdateResponse[crdt.PNCounter]:
+			case *actor.Started, *distributeddata.GetResponse[crdt.PNCounter],
+				*distributeddata.UpdateResponse[crdt.PNCounter]:
 				ask(ctx)
 			}
 		}))

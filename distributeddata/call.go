@@ -76,7 +76,8 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 	switch {
 	case !l.over():
 		p.take() // if the actor has not taken it yet, it never will
-		return nil, fmt.Errorf("%w: %w", ErrUnknown, l.r.busy(cmp.Or(context.Cause(ctx), context.DeadlineExceeded)))
+		return nil, fmt.Errorf("%w: %w", ErrUnknown,
+			l.r.busy(cmp.Or(context.Cause(ctx), context.DeadlineExceeded)))
 	case p.take():
 		return nil, errNotTaken
 	}

@@ -35,7 +35,8 @@ func (p Prefix[T]) Changes(ctx context.Context, r *Replicator) iter.Seq[*Changed
 	return changes(ctx, r, p)
 }
 
-func changes[T crdt.Value[T]](ctx context.Context, r *Replicator, e Entries[T]) iter.Seq[*Changed[T]] {
+func changes[T crdt.Value[T]](ctx context.Context, r *Replicator,
+	e Entries[T]) iter.Seq[*Changed[T]] {
 	return func(yield func(*Changed[T]) bool) {
 		text, exact, err := e.pattern()
 		if err == nil {

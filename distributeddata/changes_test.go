@@ -21,7 +21,8 @@ type heard struct {
 	stop  func()
 }
 
-func hear(dd *distributeddata.Replicator, changes func(context.Context, *distributeddata.Replicator) func(func(*distributeddata.Changed[items]) bool)) *heard {
+func hear(dd *distributeddata.Replicator, changes func(context.Context,
+	*distributeddata.Replicator) func(func(*distributeddata.Changed[items]) bool)) *heard {
 	ctx, cancel := context.WithCancel(context.Background())
 	h, ended := &heard{}, make(chan struct{})
 	go func() {
@@ -41,18 +42,21 @@ func (h *heard) take() []string {
 	return h.lines
 }
 
-func ofCart(ctx context.Context, dd *distributeddata.Replicator) func(func(*distributeddata.Changed[items]) bool) {
+func ofCart(ctx context.Context,
+	dd *distributeddata.Replicator) func(func(*distributeddata.Changed[items]) bool) {
 	return cart.Changes(ctx, dd)
 }
 
-func ofCarts(ctx context.Context, dd *distributeddata.Replicator) func(func(*distributeddata.Changed[items]) bool) {
+func ofCarts(ctx context.Context,
+	dd *distributeddata.Replicator) func(func(*distributeddata.Changed[items]) bool) {
 	return carts.Changes(ctx, dd)
 }
 
 // A loop over changes begins before the member does, batches them, and yields at once after
 // FlushChanges.
 func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		key, prefix := hear(dd, ofCart), hear(dd, ofCarts)
 		defer key.stop()
 		defer prefix.stop()
@@ -64,11 +68,12 @@ func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 		require.Equal(t, []string{"cart [][a b]"}, key.take())
 		require.Equal(t, []string{"cart-1 [][x]"}, prefix.take())
 		put(t, dd, cart, "c")
-		require.NoError(t, distributeddata.Atomically(context.Background(), dd, func(tx *distributeddata.Tx) error {
-			carts.Key("2").In(tx).Add(tx.Writer, "y")
-			carts.Key("1").In(tx).Remove(tx.Writer, "x")
-			return nil
-		}))
+		require.NoError(t, distributeddata.Atomically(context.Background(), dd,
+			func(tx *distributeddata.Tx) error {
+				carts.Key("2").In(tx).Add(tx.Writer, "y")
+				carts.Key("1").In(tx).Remove(tx.Writer, "x")
+				return nil
+			}))
 		synctest.Wait()
 		require.Empty(t, key.take())
 		begin := time.Now()
@@ -79,7 +84,8 @@ func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 		require.Equal(t, []string{"cart-1 [x][] deleted", "cart-2 [][y]"}, prefix.take())
 		require.NoError(t, cart.Delete(context.Background(), dd, distributeddata.Permanently))
 		time.Sleep(time.Second)
-		require.Equal(t, []string{`cart [a b c][] deleted key "cart": ` + distributeddata.ErrDeleted.Error()}, key.take())
+		require.Equal(t, []string{`cart [a b c][] deleted key "cart": ` +
+			distributeddata.ErrDeleted.Error()}, key.take())
 		time.Sleep(time.Second)
 		require.Empty(t, key.take())
 	})
@@ -87,7 +93,8 @@ func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 
 // A loop with a slow body gets only the newest value, and break ends it.
 func TestChanges_ASlowLoopGetsTheNewest(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		go func() {
 			for range 1000 {
@@ -109,7 +116,8 @@ func TestChanges_ASlowLoopGetsTheNewest(t *testing.T) {
 
 // The loop ends with its context, even while the body runs, and with the replicator.
 func TestChanges_End(t *testing.T) {
-	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		for i := range 5 {
 			put(t, dd, carts.Key(fmt.Sprint(i)), "a")
@@ -176,7 +184,8 @@ func TestLives_LoopsOverChangesGoOn(t *testing.T) {
 // A change set costs as much as the change: an element of a hundred thousand takes a handful of
 // allocations.
 func TestChanged_CostsWhatChanged(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx := context.Background()
 		set := distributeddata.NewKey("set", crdt.ORSet[int]{})
@@ -238,7 +247,10 @@ func BenchmarkChangeSet(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			now, err := numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error { v.Add(w, n); return nil })
+			now, err := numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error {
+				v.Add(w, n)
+				return nil
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -33,7 +33,8 @@ func FuzzChoice(f *testing.F) {
 		}
 		volatile, durable := c.below(key)
 		if want && !durable || !want && !volatile {
-			t.Errorf("below %q of %q: volatile %v, durable %v, and that key is durable: %v", key, list, volatile, durable, want)
+			t.Errorf("below %q of %q: volatile %v, durable %v, and that key is durable: %v", key,
+				list, volatile, durable, want)
 		}
 		slices.Reverse(list)
 		if turned, err := newChoice(list); err != nil || turned.sum() != c.sum() {

@@ -11,7 +11,8 @@ func TestChoice_AKeyIsDurableIfAnEntryNamesItOrItsPrefix(t *testing.T) {
 	c, err := newChoice([]string{"cart-*", "stock", "cart-a*", "cart-17", "a*", "stock-eu"})
 	require.NoError(t, err)
 	for key, want := range map[string]bool{
-		"cart-": true, "cart-17": true, "cart": false, "carts": false, "stock": true, "stock-": false, "stock-eu": true,
+		"cart-": true, "cart-17": true, "cart": false, "carts": false, "stock": true,
+		"stock-": false, "stock-eu": true,
 		"a": true, "abc": true, "b": false, "": false, "A": false,
 	} {
 		require.Equal(t, want, c.durable(key), key)
@@ -30,8 +31,10 @@ func TestChoice_SaysWhichDomainsAPrefixMeets(t *testing.T) {
 	require.NoError(t, err)
 	type both struct{ volatile, durable bool }
 	for text, want := range map[string]both{
-		"": {true, true}, "c": {true, true}, "cart-": {false, true}, "cart-1": {false, true}, "carts": {true, false},
-		"stock": {true, true}, "stock-eu": {true, true}, "stock-eu2": {true, false}, "z": {true, false},
+		"": {true, true}, "c": {true, true}, "cart-": {false, true}, "cart-1": {false, true},
+		"carts": {true, false},
+		"stock": {true, true}, "stock-eu": {true, true}, "stock-eu2": {true, false},
+		"z": {true, false},
 	} {
 		volatile, durable := c.below(text)
 		require.Equal(t, want, both{volatile, durable}, text)

@@ -22,7 +22,8 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-var durableKeys = flag.String("durable", "", `what all tests list as Config.Durable unless they list something, with commas: -durable '*' plays them on durable keys`)
+var durableKeys = flag.String("durable", "",
+	`what all tests list as Config.Durable unless they list something, with commas: -durable '*' plays them on durable keys`)
 
 // listed returns a configuration with the durable keys of the flag.
 func listed(cfg distributeddata.Config) distributeddata.Config {
@@ -89,16 +90,20 @@ func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster))
 }
 
 // runWith passes every replicator to setup before its member starts.
-func runWith(t *testing.T, n int, cfg distributeddata.Config, setup func(*distributeddata.Replicator), test func(c *cluster)) {
+func runWith(t *testing.T, n int, cfg distributeddata.Config,
+	setup func(*distributeddata.Replicator), test func(c *cluster)) {
 	runVaried(t, n, cfg, nil, setup, test)
 }
 
 // runVaried gives every member its own configuration.
-func runVaried(t *testing.T, n int, cfg distributeddata.Config, vary func(*simnet.Member, *distributeddata.Config), setup func(*distributeddata.Replicator), test func(c *cluster)) {
+func runVaried(t *testing.T, n int, cfg distributeddata.Config,
+	vary func(*simnet.Member, *distributeddata.Config), setup func(*distributeddata.Replicator),
+	test func(c *cluster)) {
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = n
 	}
-	c := &cluster{t: t, vary: vary, cfg: listed(cfg), dd: map[*simnet.Member]*distributeddata.Replicator{}}
+	c := &cluster{t: t, vary: vary, cfg: listed(cfg),
+		dd: map[*simnet.Member]*distributeddata.Replicator{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
 		Setup: func(m *simnet.Member) {
@@ -141,7 +146,10 @@ func (c *cluster) at(i int) *distributeddata.Replicator { return c.dd[c.Member(i
 func (c *cluster) add(i int, e string, opts ...distributeddata.Option) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	_, err := cart.Update(ctx, c.at(i), func(w *crdt.Writer, v *items) error { v.Add(w, e); return nil }, opts...)
+	_, err := cart.Update(ctx, c.at(i), func(w *crdt.Writer, v *items) error {
+		v.Add(w, e)
+		return nil
+	}, opts...)
 	return err
 }
 
@@ -152,13 +160,14 @@ func TestUpdate_NobodyWaitsFor(t *testing.T) {
 		counter := distributeddata.NewKey("counter", crdt.GCounter{})
 		system, before := c.Member(0).System, c.at(0).Status().Updates
 		for i := range 300 {
-			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{Key: counter, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
-				v.Add(w, 1)
-				if i%3 == 0 {
-					return errors.New("no")
-				}
-				return nil
-			}})
+			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{
+				Key: counter, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+					v.Add(w, 1)
+					if i%3 == 0 {
+						return errors.New("no")
+					}
+					return nil
+				}})
 		}
 		time.Sleep(time.Second)
 		for i := range 3 {
@@ -294,10 +303,15 @@ func TestLargeEntry_CrossesInParts(t *testing.T) {
 func TestModify_ErrorAndPanicRefuseTheUpdateAlone(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		full := errors.New("cart is full")
-		_, err := cart.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *items) error { v.Add(w, "x"); return full })
+		_, err := cart.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *items) error {
+			v.Add(w, "x")
+			return full
+		})
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorIs(t, err, full)
-		_, err = cart.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error { panic("oops") })
+		_, err = cart.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error {
+			panic("oops")
+		})
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorContains(t, err, "oops")
 		require.Empty(t, c.elements(0))
@@ -323,7 +337,9 @@ func TestErrors_OfEveryCall(t *testing.T) {
 	run(t, 2, distributeddata.Config{}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1))
 		bad := distributeddata.NewKey("", items{})
-		_, err := bad.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error { return nil })
+		_, err := bad.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error {
+			return nil
+		})
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		_, err = cart.Get(context.Background(), c.at(0), distributeddata.Nodes(1))
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
@@ -331,7 +347,11 @@ func TestErrors_OfEveryCall(t *testing.T) {
 		other := distributeddata.NewKey("cart", crdt.ORSet[int]{})
 		_, err = other.Get(context.Background(), c.at(0))
 		require.ErrorIs(t, err, distributeddata.ErrType)
-		_, err = other.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *crdt.ORSet[int]) error { v.Add(w, 1); return nil })
+		_, err = other.Update(context.Background(), c.at(0),
+			func(w *crdt.Writer, v *crdt.ORSet[int]) error {
+				v.Add(w, 1)
+				return nil
+			})
 		require.ErrorIs(t, err, distributeddata.ErrType)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -363,7 +383,10 @@ func (s *shopper) Receive(ctx actor.Context) {
 		ctx.Request(s.dd.PID(), &distributeddata.Update[items]{
 			Key: cart, At: distributeddata.Majority,
 			Modify: func(w *crdt.Writer, v *items) error { v.Add(w, m); return nil },
-			Adapt:  func(r *distributeddata.UpdateResponse[items]) any { _, err := r.Result(); return &saved{err} },
+			Adapt: func(r *distributeddata.UpdateResponse[items]) any {
+				_, err := r.Result()
+				return &saved{err}
+			},
 		})
 	case *saved:
 		s.replies = append(s.replies, m)
@@ -379,7 +402,9 @@ func (s *shopper) Receive(ctx actor.Context) {
 func TestMessages_AnActorUpdatesGetsDeletesAndHearsOfChanges(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		s := &shopper{dd: c.at(0)}
-		pid := c.Member(0).System.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return s }))
+		pid := c.Member(0).System.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return s
+		}))
 		c.Member(0).System.Root.Send(pid, "milk")
 		time.Sleep(time.Second)
 		require.NoError(t, c.add(2, "bread", distributeddata.All))
@@ -411,7 +436,8 @@ func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
 		}))
 		defer sys.Root.Stop(pid)
 		stop := cart.Subscribe(c.at(1), pid, func(ch *distributeddata.Changed[items]) any {
-			return fmt.Sprint(slices.Collect(ch.Old.All()), slices.Collect(ch.Value.All()), ch.Deleted, ch.Err)
+			return fmt.Sprint(slices.Collect(ch.Old.All()), slices.Collect(ch.Value.All()),
+				ch.Deleted, ch.Err)
 		})
 		require.NoError(t, c.add(0, "a"))
 		time.Sleep(time.Second)
@@ -423,7 +449,8 @@ func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
 		stop()
 		require.NoError(t, c.add(0, "unheard"))
 		synctest.Wait()
-		require.Equal(t, []string{"[] [a] false <nil>", "[a] [a b c] false <nil>", "[a b c] [] true <nil>"}, told)
+		require.Equal(t, []string{"[] [a] false <nil>", "[a] [a b c] false <nil>",
+			"[a b c] [] true <nil>"}, told)
 	})
 }
 
@@ -432,7 +459,8 @@ func startMember() (*actor.ActorSystem, *distributeddata.Replicator, func()) {
 	var dd *distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		var err error
-		if dd, err = distributeddata.New(m.System, listed(distributeddata.Config{MinMembers: 1})); err != nil {
+		if dd, err = distributeddata.New(m.System,
+			listed(distributeddata.Config{MinMembers: 1})); err != nil {
 			panic(err)
 		}
 	}})

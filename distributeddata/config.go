@@ -201,7 +201,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.MinMembers < 0 || c.MinMembers > maxMinMembers {
-		bad("MinMembers is %d, must be from 1 to %d, or 0 for nothing but Local", c.MinMembers, maxMinMembers)
+		bad("MinMembers is %d, must be from 1 to %d, or 0 for nothing but Local", c.MinMembers,
+			maxMinMembers)
 	}
 	if _, err := newChoice(c.Durable); err != nil {
 		errs = append(errs, err)
@@ -216,7 +217,8 @@ func (c Config) Validate() error {
 		bad("WriteBehind is %v, must be from 0 to 1m, and needs Store", c.WriteBehind)
 	}
 	if c.ForgetAfter > 0 && c.ForgetAfter < c.HeartbeatInterval {
-		bad("ForgetAfter is %v, must be at least HeartbeatInterval, %v", c.ForgetAfter, c.HeartbeatInterval)
+		bad("ForgetAfter is %v, must be at least HeartbeatInterval, %v", c.ForgetAfter,
+			c.HeartbeatInterval)
 	}
 	if c.HeartbeatInterval < 10*time.Millisecond || c.HeartbeatInterval > time.Minute {
 		bad("HeartbeatInterval is %v, must be from 10ms to 1m", c.HeartbeatInterval)

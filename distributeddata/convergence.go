@@ -75,7 +75,10 @@ func (d *domain) follow() {
 		c.last++
 		*s = sample{id: followID | c.last, began: since, next: now.Add(followPause)}
 		d.step(core.Update{
-			ID: s.id, Level: followed[i].level(), Deadline: now.Add(followLimit), Modify: func(*core.Txn) error { return nil },
+			ID: s.id, Level: followed[i].level(), Deadline: now.Add(followLimit),
+			Modify: func(*core.Txn) error {
+				return nil
+			},
 		})
 	}
 }
@@ -92,7 +95,8 @@ func (d *domain) arrived(e core.Done) bool {
 		}
 		took := d.shell.Now().Sub(s.began)
 		s.id = 0
-		if e.Err == nil && e.Store == nil && !e.Interrupted && (e.Short == nil || took >= followLimit) {
+		if e.Err == nil && e.Store == nil && !e.Interrupted &&
+			(e.Short == nil || took >= followLimit) {
 			d.converged(i, took)
 		}
 	}
@@ -112,8 +116,9 @@ func (d *domain) converged(i int, took time.Duration) {
 			keys = "durable"
 		}
 		c.options[i] = metric.WithAttributes(
-			attribute.String("replicator", d.a.l.cfg.Name), attribute.String("node", d.a.l.system.Address()),
-			attribute.String("keys", keys), attribute.String("level", followed[i].kindName()),
+			attribute.String("replicator", d.a.l.cfg.Name),
+			attribute.String("node", d.a.l.system.Address()), attribute.String("keys", keys),
+			attribute.String("level", followed[i].kindName()),
 		)
 	}
 	d.a.l.convergence.Record(context.Background(), took.Seconds(), c.options[i])

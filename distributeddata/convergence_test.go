@@ -15,7 +15,8 @@ import (
 
 // histogram returns the points of a histogram, added up over the members, by the values of some of
 // its attributes.
-func histogram(t *testing.T, r sdk.Reader, name string, by ...attribute.Key) map[string]metricdata.HistogramDataPoint[float64] {
+func histogram(t *testing.T, r sdk.Reader, name string,
+	by ...attribute.Key) map[string]metricdata.HistogramDataPoint[float64] {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	require.NoError(t, r.Collect(context.Background(), &all))
@@ -45,50 +46,51 @@ func histogram(t *testing.T, r sdk.Reader, name string, by ...attribute.Key) map
 // updates that nobody waits for, and over a partition.
 func TestMetrics_Convergence(t *testing.T) {
 	reader := sdk.NewManualReader()
-	run(t, 3, distributeddata.Config{Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}, func(c *cluster) {
-		keys := "volatile "
-		if c.at(0).Status().Durable != nil {
-			keys = "durable "
-		}
-		points := func() map[string]metricdata.HistogramDataPoint[float64] {
-			return histogram(t, reader, "concord.ddata.convergence", "keys", "level")
-		}
-		require.Empty(t, points())
-		require.NoError(t, c.add(0, "a"))
-		time.Sleep(2 * time.Second)
-		got := points()
-		require.Len(t, got, 2)
-		for _, level := range []string{"majority ", "all "} {
-			require.EqualValues(t, 1, got[keys+level].Count, level)
-			require.InDelta(t, 0.02, got[keys+level].Sum, 0.015, "a message there and one back")
-			require.Less(t, got[keys+level].Bounds[0], 0.001, "seconds")
-		}
+	run(t, 3, distributeddata.Config{Meters: sdk.NewMeterProvider(sdk.WithReader(reader))},
+		func(c *cluster) {
+			keys := "volatile "
+			if c.at(0).Status().Durable != nil {
+				keys = "durable "
+			}
+			points := func() map[string]metricdata.HistogramDataPoint[float64] {
+				return histogram(t, reader, "concord.ddata.convergence", "keys", "level")
+			}
+			require.Empty(t, points())
+			require.NoError(t, c.add(0, "a"))
+			time.Sleep(2 * time.Second)
+			got := points()
+			require.Len(t, got, 2)
+			for _, level := range []string{"majority ", "all "} {
+				require.EqualValues(t, 1, got[keys+level].Count, level)
+				require.InDelta(t, 0.02, got[keys+level].Sum, 0.015, "a message there and one back")
+				require.Less(t, got[keys+level].Bounds[0], 0.001, "seconds")
+			}
 
-		for range 150 { // of many updates, some are samples
-			require.NoError(t, c.add(0, "b"))
-			require.NoError(t, c.add(0, "c"))
-			time.Sleep(10 * time.Millisecond)
-		}
-		time.Sleep(2 * time.Second)
-		require.EqualValues(t, 3, points()[keys+"all "].Count)
+			for range 150 { // of many updates, some are samples
+				require.NoError(t, c.add(0, "b"))
+				require.NoError(t, c.add(0, "c"))
+				time.Sleep(10 * time.Millisecond)
+			}
+			time.Sleep(2 * time.Second)
+			require.EqualValues(t, 3, points()[keys+"all "].Count)
 
-		before := c.at(0).Status().Sent
-		c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
-		require.NoError(t, c.add(0, "d"))
-		time.Sleep(time.Minute)
-		require.EqualValues(t, 4, points()[keys+"majority "].Count)
-		require.EqualValues(t, 3, points()[keys+"all "].Count, "one member lacks it")
-		c.Net.Heal()
-		time.Sleep(10 * time.Second)
-		got = points()
-		require.EqualValues(t, 4, got[keys+"all "].Count)
-		require.InDelta(t, 65, got[keys+"all "].Sum, 5)
-		require.Less(t, got[keys+"majority "].Sum, 0.2)
-		after := c.at(0).Status().Sent
-		for _, kind := range []string{"replicator.probe", "replicator.probe.durable"} {
-			require.Equal(t, before[kind], after[kind], "nothing is asked for it")
-		}
-	})
+			before := c.at(0).Status().Sent
+			c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
+			require.NoError(t, c.add(0, "d"))
+			time.Sleep(time.Minute)
+			require.EqualValues(t, 4, points()[keys+"majority "].Count)
+			require.EqualValues(t, 3, points()[keys+"all "].Count, "one member lacks it")
+			c.Net.Heal()
+			time.Sleep(10 * time.Second)
+			got = points()
+			require.EqualValues(t, 4, got[keys+"all "].Count)
+			require.InDelta(t, 65, got[keys+"all "].Sum, 5)
+			require.Less(t, got[keys+"majority "].Sum, 0.2)
+			after := c.at(0).Status().Sent
+			for _, kind := range []string{"replicator.probe", "replicator.probe.durable"} {
+				require.Equal(t, before[kind], after[kind], "nothing is asked for it")
+			}
+		})
 }
 
 // Samples are not pending operations: they leave the whole of MaxOperations to the application.

@@ -20,7 +20,8 @@ func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error
 	if o.ttl != 0 {
 		return errNotUpdate
 	}
-	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level, Permanently: o.permanently})
+	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level,
+		Permanently: o.permanently})
 	return err
 }
 

@@ -171,10 +171,12 @@ func (k *disk) read(l *core.Loader) error {
 		k.bytes.Store(bytes)
 		if rows%1024 == 0 && time.Since(logged) >= progressEvery {
 			logged = time.Now()
-			k.log.Info("loading durable rows", slog.Int("rows", rows), slog.Int64("bytes", bytes), slog.Duration("for", time.Since(begun)))
+			k.log.Info("loading durable rows", slog.Int("rows", rows), slog.Int64("bytes", bytes),
+				slog.Duration("for", time.Since(begun)))
 		}
 	}
 	rows, bytes := l.Progress()
-	k.log.Info("durable rows loaded", slog.Int("rows", rows), slog.Int64("bytes", bytes), slog.Duration("in", time.Since(begun)))
+	k.log.Info("durable rows loaded", slog.Int("rows", rows), slog.Int64("bytes", bytes),
+		slog.Duration("in", time.Since(begun)))
 	return nil
 }

@@ -125,12 +125,13 @@
 //
 // The histogram concord.ddata.convergence records how long updates take to reach other members, in
 // seconds: from the commit of an update at this member to the moment at which the confirmations of
-// a majority, or of all, of the counted members have arrived here (attribute level; keys is volatile
-// or durable). The time includes the way of the confirmation back. Both moments are of this member's
-// clock, so clocks need not agree, and no message carries anything for it. At most one update a
-// second is measured for each level, and none while the previous one is still on its way; with a
-// member cut off or crashed, the next value of all is the time until it is back or forgotten. An
-// update is followed for at most an hour. Nothing is measured without Config.MinMembers.
+// a majority, or of all, of the counted members have arrived here (attribute level; keys is
+// volatile or durable). The time includes the way of the confirmation back. Both moments are of
+// this member's clock, so clocks need not agree, and no message carries anything for it. At most
+// one update a second is measured for each level, and none while the previous one is still on its
+// way; with a member cut off or crashed, the next value of all is the time until it is back or
+// forgotten. An update is followed for at most an hour. Nothing is measured without
+// Config.MinMembers.
 //
 // # What is not guaranteed
 //

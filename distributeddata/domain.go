@@ -43,7 +43,9 @@ func newDomain(a *replica, durable bool) *domain {
 		d.log = a.log.With(slog.String("keys", "durable"))
 	}
 	d.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: d, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) { a.effect(d, e) },
+		Core: d, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) {
+			a.effect(d, e)
+		},
 		Stepped: a.publish, // before anyone is answered, so that callers read their own writes
 	})
 	return d
@@ -99,7 +101,8 @@ func (d *domain) config() core.Config {
 	cfg := l.cfg
 	var rows *core.DiskConfig
 	if d.durable {
-		rows = &core.DiskConfig{Owner: d.a.owner(), Behind: cfg.WriteBehind, Bytes: 16 << 20, Events: 10_000, Retry: time.Second}
+		rows = &core.DiskConfig{Owner: d.a.owner(), Behind: cfg.WriteBehind, Bytes: 16 << 20,
+			Events: 10_000, Retry: time.Second}
 	}
 	var expires uint32
 	if !d.durable { // one of the domains is enough
@@ -110,9 +113,11 @@ func (d *domain) config() core.Config {
 		Member:     l.member(),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		Recorded:   cfg.Membership != nil,
-		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
+		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0),
+		BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
-		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20,
+		PartBytes: 64 << 10, CompareKeys: 64,
 		Fits:  func(key string, bytes int) error { return d.a.within(maxBytes, bytes, key) },
 		Reach: l.r.reach,
 	}
@@ -158,7 +163,8 @@ func (d *domain) calls() (ids []uint64) {
 func (d *domain) half() half {
 	c := d.core
 	return half{
-		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), silent: c.Silent(), stats: c.Stats(), lags: c.Lags(), roll: c.Rollcall(),
+		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), silent: c.Silent(),
+		stats: c.Stats(), lags: c.Lags(), roll: c.Rollcall(),
 		disk: c.Disk(),
 	}
 }

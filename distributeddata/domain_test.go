@@ -35,7 +35,8 @@ func adding(elems ...string) func(w *crdt.Writer, v *items) error {
 	return func(w *crdt.Writer, v *items) error { v.Add(w, elems...); return nil }
 }
 
-func (c *cluster) values(i int, key distributeddata.Key[items], opts ...distributeddata.Option) []string {
+func (c *cluster) values(i int, key distributeddata.Key[items],
+	opts ...distributeddata.Option) []string {
 	c.t.Helper()
 	v, err := key.Get(context.Background(), c.at(i), opts...)
 	if !errors.Is(err, distributeddata.ErrNotFound) {
@@ -47,7 +48,8 @@ func (c *cluster) values(i int, key distributeddata.Key[items], opts ...distribu
 func TestDomains_EachOperationWorksOnBoth(t *testing.T) {
 	runDomains(t, func(c *cluster, key distributeddata.Key[items]) {
 		ctx := context.Background()
-		levels := []distributeddata.Option{distributeddata.Local, distributeddata.Majority, distributeddata.All, distributeddata.Nodes(2)}
+		levels := []distributeddata.Option{distributeddata.Local, distributeddata.Majority,
+			distributeddata.All, distributeddata.Nodes(2)}
 		for i, level := range levels {
 			_, err := key.Update(ctx, c.at(i%3), adding(fmt.Sprint(i)), level)
 			require.NoError(t, err)
@@ -55,7 +57,9 @@ func TestDomains_EachOperationWorksOnBoth(t *testing.T) {
 		for _, level := range append(levels, distributeddata.Linearizable) {
 			require.Equal(t, []string{"0", "1", "2", "3"}, c.values(1, key, level))
 		}
-		_, err := key.Update(ctx, c.at(0), func(*crdt.Writer, *items) error { return errors.New("no") })
+		_, err := key.Update(ctx, c.at(0), func(*crdt.Writer, *items) error {
+			return errors.New("no")
+		})
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		c.Member(0).System.Root.Send(c.at(0).PID(), key.UpdateMessage(adding("sent")))
 		time.Sleep(time.Second)
@@ -64,12 +68,14 @@ func TestDomains_EachOperationWorksOnBoth(t *testing.T) {
 		require.NoError(t, key.Delete(ctx, c.at(1), distributeddata.Majority))
 		_, err = key.Get(ctx, c.at(1))
 		require.ErrorIs(t, err, distributeddata.ErrNotFound)
-		require.NoError(t, distributeddata.Atomically(ctx, c.at(2), func(tx *distributeddata.Tx) error {
-			key.In(tx).Add(tx.Writer, "again")
-			return nil
-		}, distributeddata.All))
+		require.NoError(t, distributeddata.Atomically(ctx, c.at(2),
+			func(tx *distributeddata.Tx) error {
+				key.In(tx).Add(tx.Writer, "again")
+				return nil
+			}, distributeddata.All))
 		require.Equal(t, []string{"again"}, c.values(0, key))
-		require.NoError(t, key.Delete(ctx, c.at(1), distributeddata.Permanently, distributeddata.All))
+		require.NoError(t, key.Delete(ctx, c.at(1), distributeddata.Permanently,
+			distributeddata.All))
 		_, err = key.Get(ctx, c.at(0), distributeddata.Majority)
 		require.ErrorIs(t, err, distributeddata.ErrDeleted)
 	})
@@ -102,14 +108,18 @@ func TestDomains_AtomicUpdatesAreOfOne(t *testing.T) {
 			return nil
 		})
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
-		err = distributeddata.Atomically(ctx, c.at(0), func(*distributeddata.Tx) error { panic("oh") })
+		err = distributeddata.Atomically(ctx, c.at(0), func(*distributeddata.Tx) error {
+			panic("oh")
+		})
 		require.ErrorContains(t, err, "panic: oh")
 		time.Sleep(time.Second)
 		for i := range 3 {
-			require.Equal(t, []string{"cart-a", "cart-b", "cart-c", "cart-d1", "cart-d2"}, slices.Collect(c.at(i).Keys()))
+			require.Equal(t, []string{"cart-a", "cart-b", "cart-c", "cart-d1", "cart-d2"},
+				slices.Collect(c.at(i).Keys()))
 			require.Equal(t, []string{"x"}, c.values(i, carts.Key("a")))
 		}
-		require.EqualValues(t, 2, c.at(0).Status().Updates, "what was refused has made no event in either domain")
+		require.EqualValues(t, 2, c.at(0).Status().Updates,
+			"what was refused has made no event in either domain")
 	})
 }
 
@@ -118,21 +128,27 @@ func TestDomains_AtomicUpdatesAreOfOne(t *testing.T) {
 func TestDomains_TransactionsThatNobodyWaitsForOrThatEndTheirGoroutine(t *testing.T) {
 	run(t, 1, twoDomains, func(c *cluster) {
 		send := func(modify func(tx *distributeddata.Tx) error) {
-			c.Member(0).System.Root.Send(c.at(0).PID(), &distributeddata.Transaction{Modify: modify})
+			c.Member(0).System.Root.Send(c.at(0).PID(), &distributeddata.Transaction{
+				Modify: modify})
 		}
 		for _, n := range []string{"a", "b", "c", "d"} {
-			send(func(tx *distributeddata.Tx) error { carts.Key(n).In(tx).Add(tx.Writer, "x"); return nil })
+			send(func(tx *distributeddata.Tx) error {
+				carts.Key(n).In(tx).Add(tx.Writer, "x")
+				return nil
+			})
 		}
 		time.Sleep(time.Second)
 		require.Len(t, slices.Collect(c.at(0).Keys()), 4)
-		err := distributeddata.Atomically(context.Background(), c.at(0), func(tx *distributeddata.Tx) error {
-			carts.Key("b").In(tx).Add(tx.Writer, "lost")
-			runtime.Goexit()
-			return nil
-		})
+		err := distributeddata.Atomically(context.Background(), c.at(0),
+			func(tx *distributeddata.Tx) error {
+				carts.Key("b").In(tx).Add(tx.Writer, "lost")
+				runtime.Goexit()
+				return nil
+			})
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		for _, n := range []string{"a", "b"} {
-			_, err := carts.Key(n).Update(context.Background(), c.at(0), adding("y"), distributeddata.Majority)
+			_, err := carts.Key(n).Update(context.Background(), c.at(0), adding("y"),
+				distributeddata.Majority)
 			require.NoError(t, err)
 			require.Equal(t, []string{"x", "y"}, c.values(0, carts.Key(n)))
 		}
@@ -169,7 +185,8 @@ func TestDomains_AreReadAsOne(t *testing.T) {
 		time.Sleep(time.Second)
 		var lines []string
 		for _, n := range want {
-			lines = append(lines, fmt.Sprintf("%s [%s][%s z]", n, n[len("cart-"):], n[len("cart-"):]))
+			lines = append(lines, fmt.Sprintf("%s [%s][%s z]", n, n[len("cart-"):],
+				n[len("cart-"):]))
 		}
 		require.Equal(t, lines, loop.take())
 		whole := hear(c.at(1), ofCarts)
@@ -196,7 +213,8 @@ func TestDomains_ShareTheRecordOfTheMembership(t *testing.T) {
 	cfg.Membership, cfg.MinMembers = s, 1
 	run(t, 3, cfg, func(c *cluster) {
 		for i, n := range []string{"a", "b"} {
-			_, err := carts.Key(n).Update(context.Background(), c.at(i), adding("x"), distributeddata.All)
+			_, err := carts.Key(n).Update(context.Background(), c.at(i), adding("x"),
+				distributeddata.All)
 			require.NoError(t, err)
 		}
 		require.Equal(t, 3, c.at(0).Status().Counted)
@@ -252,26 +270,30 @@ func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 				c.ready(c.Member(0))
 				c.ready(c.Member(1))
 				for i, n := range []string{"a", "b"} { // one volatile, one durable
-					_, err := carts.Key(n).Update(context.Background(), c.at(i), adding("x"), distributeddata.Majority)
+					_, err := carts.Key(n).Update(context.Background(), c.at(i), adding("x"),
+						distributeddata.Majority)
 					require.NoError(t, err)
 				}
 				_, err := carts.Key("b").Update(context.Background(), c.at(2), adding("theirs"))
 				require.NoError(t, err)
 				time.Sleep(10 * time.Second)
 				require.Equal(t, []string{c.Member(2).Address}, c.at(0).Status().OtherDurable)
-				require.Equal(t, []string{c.Member(0).Address, c.Member(1).Address}, c.at(2).Status().OtherDurable)
+				require.Equal(t, []string{c.Member(0).Address, c.Member(1).Address},
+					c.at(2).Status().OtherDurable)
 				require.Equal(t, []string{"x"}, c.values(2, carts.Key("a")), "volatile keys go on")
 				require.Equal(t, []string{"x"}, c.values(0, carts.Key("b")))
 				require.Equal(t, []string{"theirs"}, c.values(2, carts.Key("b")))
 				if other != nil {
-					require.ErrorContains(t, lifecycle.Of(c.Member(2).System).Check(), "list other durable keys")
+					require.ErrorContains(t, lifecycle.Of(c.Member(2).System).Check(),
+						"list other durable keys")
 				}
 				// It restarts with the list of the others.
 				next := c.Restart(c.Member(2))
 				c.ready(next)
 				time.Sleep(5 * time.Second)
 				require.Empty(t, c.at(0).Status().OtherDurable)
-				_, err = carts.Key("b").Update(context.Background(), c.dd[next], adding("y"), distributeddata.All)
+				_, err = carts.Key("b").Update(context.Background(), c.dd[next], adding("y"),
+					distributeddata.All)
 				require.NoError(t, err)
 				want := []string{"x", "y"}
 				if other != nil { // it had written under the same name, and has kept that
@@ -293,7 +315,8 @@ func TestDomains_GoOnInTheNextLife(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, c.end(m))
-		require.Equal(t, []string{"cart-a", "cart-b"}, slices.Collect(c.dd[m].Keys()), "between two lives")
+		require.Equal(t, []string{"cart-a", "cart-b"}, slices.Collect(c.dd[m].Keys()),
+			"between two lives")
 		c.again(m)
 		synctest.Wait()
 		time.Sleep(15 * time.Second)

@@ -110,7 +110,8 @@ func (d *door) keep(message any) (*life, error) {
 	case l.state.Load() == over && (sender != nil || !ok || !outlives(req)):
 		return l, errNotTaken
 	case len(d.mu.waiting) >= maxAtDoor:
-		return l, fmt.Errorf("%w: %d messages wait already for the replica to run", ErrClosed, maxAtDoor)
+		return l, fmt.Errorf("%w: %d messages wait already for the replica to run", ErrClosed,
+			maxAtDoor)
 	}
 	d.mu.waiting = append(d.mu.waiting, message)
 	return nil, nil

@@ -47,7 +47,8 @@ func (d *domain) drained(end core.Done, err error) error {
 		return err
 	case end.Short.Handed:
 		d.log.Warn("this member stops, but the others have not agreed in time to stop counting it; they will after ForgetAfter, or when Forget is called",
-			slog.String("member", l.member()), slog.Duration("forget-after", l.cfg.ForgetAfter), slog.Any("error", err))
+			slog.String("member", l.member()), slog.Duration("forget-after", l.cfg.ForgetAfter),
+			slog.Any("error", err))
 		return nil
 	case l.r.goesOn(): // the next life continues with its state
 		return nil

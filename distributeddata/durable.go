@@ -79,7 +79,8 @@ func (a *replica) awaits(m request) bool {
 	}
 	w := awaiting{request: m, asker: a.asker}
 	if w.asker.waits() {
-		w.deadline = a.volatile.shell.Now().Add(cmp.Or(max(timeout, 0), a.limit, a.l.cfg.OperationTimeout))
+		w.deadline = a.volatile.shell.Now().Add(cmp.Or(max(timeout, 0), a.limit,
+			a.l.cfg.OperationTimeout))
 	}
 	switch {
 	case a.unloaded != nil:
@@ -130,7 +131,8 @@ func (a *replica) refuse(w awaiting, err error) {
 // onDisk handles an answer of the disk.
 func (a *replica) onDisk(m diskAnswer) {
 	if m.failed != nil {
-		a.unloaded = fmt.Errorf("%w: the rows of the durable keys cannot be used: %w", ErrStore, m.failed)
+		a.unloaded = fmt.Errorf("%w: the rows of the durable keys cannot be used: %w", ErrStore,
+			m.failed)
 		a.log.Error("the rows of the durable keys cannot be used, and nothing is written: fix the cause and restart",
 			slog.Any("error", m.failed))
 	} else {
@@ -187,7 +189,8 @@ func (a *replica) owner() string {
 func (d *domain) diskIs(s core.DiskState) {
 	switch s.Phase {
 	case core.DiskWorking:
-		d.log.Info("the disk is working", slog.Bool("refilling", s.Refilling), slog.Int("holes", s.Holes))
+		d.log.Info("the disk is working", slog.Bool("refilling", s.Refilling),
+			slog.Int("holes", s.Holes))
 	case core.DiskFailed:
 		d.log.Error("the disk has failed: this member acknowledges no durable change until it is restarted",
 			slog.Any("error", s.Err), slog.Bool("closes", d.a.l.cfg.CloseOnStoreFailure))
@@ -195,7 +198,8 @@ func (d *domain) diskIs(s core.DiskState) {
 			go d.a.l.closeFailed()
 		}
 	default:
-		d.log.Error("durable changes are currently not acknowledged", slog.String("disk", s.Phase.String()), slog.Any("error", s.Err))
+		d.log.Error("durable changes are currently not acknowledged",
+			slog.String("disk", s.Phase.String()), slog.Any("error", s.Err))
 	}
 }
 

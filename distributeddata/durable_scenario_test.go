@@ -23,9 +23,11 @@ var durableCounter = distributeddata.NewKey("d-counter", crdt.GCounter{})
 
 // behinds runs a scenario without and with write-behind, on members whose keys "d-*" are durable.
 func behinds(t *testing.T, n int, scenario func(c *cluster)) {
-	for name, behind := range map[string]time.Duration{"at once": 0, "write-behind": 200 * time.Millisecond} {
+	for name, behind := range map[string]time.Duration{
+		"at once": 0, "write-behind": 200 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			run(t, n, distributeddata.Config{Durable: []string{"d-*"}, WriteBehind: behind}, scenario)
+			run(t, n, distributeddata.Config{Durable: []string{"d-*"}, WriteBehind: behind},
+				scenario)
 		})
 	}
 }
@@ -41,7 +43,8 @@ func (c *cluster) increment(i int, n uint64, level distributeddata.Consistency) 
 }
 
 // counted reads the durable counter.
-func (c *cluster) counted(dd *distributeddata.Replicator, level distributeddata.Consistency) uint64 {
+func (c *cluster) counted(dd *distributeddata.Replicator,
+	level distributeddata.Consistency) uint64 {
 	c.t.Helper()
 	v, err := durableCounter.Get(context.Background(), dd, level)
 	require.NoError(c.t, err)
@@ -104,7 +107,8 @@ func TestScenario_DurableData_DeletedKeysLeaveTheDisk(t *testing.T) {
 		c.flushed()
 		m := c.Live()[0]
 		dd := c.again(m)[0]
-		for name, want := range map[string]error{"d-A": distributeddata.ErrNotFound, "d-B": nil, "d-C": distributeddata.ErrNotFound} {
+		for name, want := range map[string]error{"d-A": distributeddata.ErrNotFound, "d-B": nil,
+			"d-C": distributeddata.ErrNotFound} {
 			_, err := distributeddata.NewKey(name, items{}).Get(ctx, dd)
 			require.ErrorIs(t, err, want, name)
 		}
@@ -187,7 +191,8 @@ func TestScenario_DurablePruning_AnOldDiskComesBack(t *testing.T) {
 			t.Helper()
 			for range 20 {
 				for _, m := range c.Live() {
-					require.EqualValues(t, 10, c.counted(c.dd[m], distributeddata.Local), "%s, at %s", when, m)
+					require.EqualValues(t, 10, c.counted(c.dd[m], distributeddata.Local),
+						"%s, at %s", when, m)
 				}
 				time.Sleep(500 * time.Millisecond)
 			}

@@ -41,7 +41,8 @@ func (c *cluster) restart() {
 // akka DurableData: acknowledged data is present after all members have lost power at once;
 // volatile data is gone. With write-behind, what Flush has waited for is present.
 func TestDurable_TheWholeClusterStops(t *testing.T) {
-	for name, behind := range map[string]time.Duration{"at once": 0, "write-behind": 200 * time.Millisecond} {
+	for name, behind := range map[string]time.Duration{
+		"at once": 0, "write-behind": 200 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			cfg := twoDomains
 			cfg.WriteBehind = behind
@@ -49,11 +50,13 @@ func TestDurable_TheWholeClusterStops(t *testing.T) {
 				ctx := context.Background()
 				for round := range 3 {
 					for i, n := range []string{"b", "d1", "d2", "a"} {
-						_, err := carts.Key(n).Update(ctx, c.dd[c.Live()[i%3]], adding(string(rune('p'+round))), distributeddata.Majority)
+						_, err := carts.Key(n).Update(ctx, c.dd[c.Live()[i%3]],
+							adding(string(rune('p'+round))), distributeddata.Majority)
 						require.NoError(t, err)
 					}
 					if round == 1 {
-						require.NoError(t, carts.Key("d2").Delete(ctx, c.dd[c.Live()[1]], distributeddata.Majority))
+						require.NoError(t, carts.Key("d2").Delete(ctx, c.dd[c.Live()[1]],
+							distributeddata.Majority))
 					}
 					if behind > 0 {
 						time.Sleep(50 * time.Millisecond) // all have it in memory
@@ -70,7 +73,8 @@ func TestDurable_TheWholeClusterStops(t *testing.T) {
 					require.ErrorIs(t, err, distributeddata.ErrNotFound)
 					_, err = carts.Key("d2").Get(ctx, dd, distributeddata.Majority)
 					if round == 1 {
-						require.ErrorIs(t, err, distributeddata.ErrNotFound, "what was deleted stays so")
+						require.ErrorIs(t, err, distributeddata.ErrNotFound,
+							"what was deleted stays so")
 					} else {
 						require.NoError(t, err)
 					}
@@ -109,7 +113,8 @@ func TestDurable_DisksThatFillUpAndFail(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrFailed)
 		require.ErrorIs(t, c.at(0).Flush(ctx), store.ErrFailed)
 		time.Sleep(2 * time.Second)
-		require.Equal(t, []string{"failed", "full", "others", "room"}, c.values(1, durableCart, distributeddata.Majority))
+		require.Equal(t, []string{"failed", "full", "others", "room"},
+			c.values(1, durableCart, distributeddata.Majority))
 		require.Equal(t, "failed", c.at(0).Status().Durable.Disk)
 		require.NotEmpty(t, c.at(0).Status().Durable.DiskError)
 	})
@@ -176,9 +181,15 @@ func TestDurable_OperationsWaitForTheRows(t *testing.T) {
 		require.ErrorIs(t, dd.Flush(ctx), distributeddata.ErrLoading)
 		_, err = durableCart.Of(dd.Snapshot())
 		require.ErrorIs(t, err, distributeddata.ErrLoading)
-		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { durableCart.In(tx).Add(tx.Writer, "x"); return nil })
+		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+			durableCart.In(tx).Add(tx.Writer, "x")
+			return nil
+		})
 		require.ErrorIs(t, err, distributeddata.ErrLoading)
-		require.NoError(t, distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { cart.In(tx).Add(tx.Writer, "x"); return nil }))
+		require.NoError(t, distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+			cart.In(tx).Add(tx.Writer, "x")
+			return nil
+		}))
 		begin = time.Now()
 		_, err = cart.Update(ctx, dd, adding("y"), distributeddata.Majority)
 		require.NoError(t, err)
@@ -197,7 +208,9 @@ func TestDurable_OperationsWaitForTheRows(t *testing.T) {
 
 // An unreadable store makes each operation on durable keys fail, and nothing is written to it.
 func TestDurable_AStoreThatCannotBeReadIsAnError(t *testing.T) {
-	for name, end := range map[string]func(){"panics": func() { panic("oh") }, "ends its goroutine": runtime.Goexit} {
+	for name, end := range map[string]func(){"panics": func() {
+		panic("oh")
+	}, "ends its goroutine": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			loading(t, end, func(c *cluster, dd *distributeddata.Replicator) {
 				time.Sleep(30 * time.Second)
@@ -206,7 +219,8 @@ func TestDurable_AStoreThatCannotBeReadIsAnError(t *testing.T) {
 				require.ErrorIs(t, err, distributeddata.ErrStore)
 				_, err = durableCart.Update(context.Background(), dd, adding("x"))
 				require.ErrorIs(t, err, distributeddata.ErrStore)
-				_, err = cart.Update(context.Background(), dd, adding("x"), distributeddata.Majority)
+				_, err = cart.Update(context.Background(), dd, adding("x"),
+					distributeddata.Majority)
 				require.NoError(t, err)
 				require.Zero(t, c.disks[c.Member(0).Address].Stats().Commits)
 			})
@@ -296,7 +310,8 @@ func TestDurable_LevelsSurviveTheLossOfDisks(t *testing.T) {
 				case 1:
 					c.Net.Partition(addresses(c, 0, 1), addresses(c, 2))
 				}
-				_, err := durableCart.Update(context.Background(), c.at(0), adding("x"), level.level)
+				_, err := durableCart.Update(context.Background(), c.at(0), adding("x"),
+					level.level)
 				require.NoError(t, err)
 				for i, m := range all {
 					c.Crash(m)
@@ -322,30 +337,31 @@ func TestDurable_LevelsSurviveTheLossOfDisks(t *testing.T) {
 
 // One of a majority that is back leaves before the rest has returned, and its writes are present.
 func TestDurable_AMemberLeavesAMajorityOfDisks(t *testing.T) {
-	run(t, 5, distributeddata.Config{Durable: []string{"*"}, OperationTimeout: 10 * time.Second}, func(c *cluster) {
-		ctx := context.Background()
-		all := c.Live()
-		for _, m := range all {
-			c.Crash(m)
-		}
-		for _, m := range all[1:] {
-			c.Restart(m)
-		}
-		time.Sleep(10 * time.Second)
-		var missing []string
-		for _, m := range c.Live() {
-			c.ready(m)
-			missing = c.dd[m].Status().Missing
-		}
-		require.Len(t, missing, 1)
-		dd, begin := c.dd[c.Live()[0]], time.Now()
-		_, err := durableCart.Update(ctx, dd, adding("y"))
-		require.NoError(t, err)
-		require.NoError(t, dd.Close(ctx))
-		require.Less(t, time.Since(begin), 3*time.Second)
-		v, err := durableCart.Get(ctx, c.dd[c.Live()[3]], distributeddata.Majority)
-		require.NoError(t, err)
-		require.Equal(t, []string{"y"}, slices.Collect(v.All()))
-		require.Equal(t, missing, c.dd[c.Live()[3]].Status().Missing, "it has left")
-	})
+	run(t, 5, distributeddata.Config{Durable: []string{"*"}, OperationTimeout: 10 * time.Second},
+		func(c *cluster) {
+			ctx := context.Background()
+			all := c.Live()
+			for _, m := range all {
+				c.Crash(m)
+			}
+			for _, m := range all[1:] {
+				c.Restart(m)
+			}
+			time.Sleep(10 * time.Second)
+			var missing []string
+			for _, m := range c.Live() {
+				c.ready(m)
+				missing = c.dd[m].Status().Missing
+			}
+			require.Len(t, missing, 1)
+			dd, begin := c.dd[c.Live()[0]], time.Now()
+			_, err := durableCart.Update(ctx, dd, adding("y"))
+			require.NoError(t, err)
+			require.NoError(t, dd.Close(ctx))
+			require.Less(t, time.Since(begin), 3*time.Second)
+			v, err := durableCart.Get(ctx, c.dd[c.Live()[3]], distributeddata.Majority)
+			require.NoError(t, err)
+			require.Equal(t, []string{"y"}, slices.Collect(v.All()))
+			require.Equal(t, missing, c.dd[c.Live()[3]].Status().Missing, "it has left")
+		})
 }

@@ -34,7 +34,8 @@ type (
 )
 
 // encodes plays edits of an entry at two members in turn.
-func encodes[T crdt.Value[T]](name string, empty T, edits ...edit[T]) func(t *testing.T, c *cluster) {
+func encodes[T crdt.Value[T]](name string, empty T, edits ...edit[T]) func(t *testing.T,
+	c *cluster) {
 	key := distributeddata.NewKey(name, empty)
 	bytes := func(t *testing.T, v T) []byte {
 		b, err := v.AppendBinary(nil)
@@ -44,7 +45,10 @@ func encodes[T crdt.Value[T]](name string, empty T, edits ...edit[T]) func(t *te
 	return func(t *testing.T, c *cluster) {
 		for i, change := range edits {
 			dd := c.at(i % 2)
-			v, err := key.Update(context.Background(), dd, func(w *crdt.Writer, v *T) error { change(w, v); return nil }, distributeddata.All)
+			v, err := key.Update(context.Background(), dd, func(w *crdt.Writer, v *T) error {
+				change(w, v)
+				return nil
+			}, distributeddata.All)
 			require.NoError(t, err, name)
 			got, err := key.Get(context.Background(), dd)
 			if err != nil { // empty again
@@ -69,31 +73,75 @@ func TestUpdate_WhatItReturnsEncodesAsWhatGetReturns(t *testing.T) {
 	type W = *crdt.Writer
 	run(t, 2, distributeddata.Config{}, func(c *cluster) {
 		for _, test := range []func(*testing.T, *cluster){
-			encodes("gcounter", crdt.GCounter{}, func(w W, v *crdt.GCounter) { v.Add(w, 1) }, func(w W, v *crdt.GCounter) { v.Add(w, 2) },
-				func(w W, v *crdt.GCounter) { v.Add(w, 3) }, func(w W, v *crdt.GCounter) { v.Reset(w); v.Add(w, 1) }),
-			encodes("pncounter", crdt.PNCounter{}, func(w W, v *crdt.PNCounter) { v.Add(w, 1) }, func(w W, v *crdt.PNCounter) { v.Add(w, -2) },
-				func(w W, v *crdt.PNCounter) { v.Reset(w) }, func(w W, v *crdt.PNCounter) { v.Add(w, 1) }),
-			encodes("bounded", crdt.BoundedCounter{}, func(w W, v *crdt.BoundedCounter) { v.Add(w, 5) }, func(w W, v *crdt.BoundedCounter) { v.Add(w, 1) },
+			encodes("gcounter", crdt.GCounter{}, func(w W, v *crdt.GCounter) {
+				v.Add(w, 1)
+			}, func(w W, v *crdt.GCounter) { v.Add(w, 2) },
+				func(w W, v *crdt.GCounter) {
+					v.Add(w, 3)
+				}, func(w W, v *crdt.GCounter) { v.Reset(w); v.Add(w, 1) }),
+			encodes("pncounter", crdt.PNCounter{}, func(w W, v *crdt.PNCounter) {
+				v.Add(w, 1)
+			}, func(w W, v *crdt.PNCounter) { v.Add(w, -2) },
+				func(w W, v *crdt.PNCounter) {
+					v.Reset(w)
+				}, func(w W, v *crdt.PNCounter) { v.Add(w, 1) }),
+			encodes("bounded", crdt.BoundedCounter{}, func(w W, v *crdt.BoundedCounter) {
+				v.Add(w, 5)
+			}, func(w W, v *crdt.BoundedCounter) { v.Add(w, 1) },
 				func(w W, v *crdt.BoundedCounter) { v.Sub(w, 3) }),
-			encodes("gset", crdt.GSet[string]{}, func(w W, v *crdt.GSet[string]) { v.Add(w, "a") }, func(w W, v *crdt.GSet[string]) { v.Add(w, "b", "a") }),
-			encodes("orset", items{}, func(w W, v *items) { v.Add(w, "a", "b", "c") }, func(w W, v *items) { v.Add(w, "d") },
-				func(w W, v *items) { v.Remove(w, "a") }, func(w W, v *items) { v.Remove(w, "b") }, func(w W, v *items) { v.Add(w, "c") },
+			encodes("gset", crdt.GSet[string]{}, func(w W, v *crdt.GSet[string]) {
+				v.Add(w, "a")
+			}, func(w W, v *crdt.GSet[string]) { v.Add(w, "b", "a") }),
+			encodes("orset", items{}, func(w W, v *items) {
+				v.Add(w, "a", "b", "c")
+			}, func(w W, v *items) { v.Add(w, "d") },
+				func(w W, v *items) {
+					v.Remove(w, "a")
+				}, func(w W, v *items) { v.Remove(w, "b") }, func(w W, v *items) { v.Add(w, "c") },
 				func(*crdt.Writer, *items) {}, func(w W, v *items) { v.Clear(w) }),
-			encodes("rwset", crdt.RWSet[string]{}, func(w W, v *crdt.RWSet[string]) { v.Add(w, "a", "b") }, func(w W, v *crdt.RWSet[string]) { v.Remove(w, "a") },
+			encodes("rwset", crdt.RWSet[string]{}, func(w W, v *crdt.RWSet[string]) {
+				v.Add(w, "a", "b")
+			}, func(w W, v *crdt.RWSet[string]) { v.Remove(w, "a") },
 				func(w W, v *crdt.RWSet[string]) { v.Forget(w) }),
-			encodes("ewflag", crdt.EWFlag{}, func(w W, v *crdt.EWFlag) { v.Enable(w) }, func(w W, v *crdt.EWFlag) { v.Enable(w) }),
-			encodes("dwflag", crdt.DWFlag{}, func(w W, v *crdt.DWFlag) { v.Enable(w) }, func(w W, v *crdt.DWFlag) { v.Disable(w) }),
-			encodes("lwwregister", crdt.LWWRegister[int]{}, func(w W, v *crdt.LWWRegister[int]) { v.Set(w, 1) }, func(w W, v *crdt.LWWRegister[int]) { v.Set(w, 2) }),
-			encodes("mvregister", crdt.MVRegister[int]{}, func(w W, v *crdt.MVRegister[int]) { v.Set(w, 1) }, func(w W, v *crdt.MVRegister[int]) { v.Set(w, 2) }),
-			encodes("max", crdt.MaxRegister[int]{}, func(w W, v *crdt.MaxRegister[int]) { v.Set(w, 1) }, func(w W, v *crdt.MaxRegister[int]) { v.Set(w, 2) },
+			encodes("ewflag", crdt.EWFlag{}, func(w W, v *crdt.EWFlag) {
+				v.Enable(w)
+			}, func(w W, v *crdt.EWFlag) { v.Enable(w) }),
+			encodes("dwflag", crdt.DWFlag{}, func(w W, v *crdt.DWFlag) {
+				v.Enable(w)
+			}, func(w W, v *crdt.DWFlag) { v.Disable(w) }),
+			encodes("lwwregister", crdt.LWWRegister[int]{}, func(w W, v *crdt.LWWRegister[int]) {
+				v.Set(w, 1)
+			}, func(w W, v *crdt.LWWRegister[int]) { v.Set(w, 2) }),
+			encodes("mvregister", crdt.MVRegister[int]{}, func(w W, v *crdt.MVRegister[int]) {
+				v.Set(w, 1)
+			}, func(w W, v *crdt.MVRegister[int]) { v.Set(w, 2) }),
+			encodes("max", crdt.MaxRegister[int]{}, func(w W, v *crdt.MaxRegister[int]) {
+				v.Set(w, 1)
+			}, func(w W, v *crdt.MaxRegister[int]) { v.Set(w, 2) },
 				func(w W, v *crdt.MaxRegister[int]) { v.Set(w, 1) }),
-			encodes("min", crdt.MinRegister[int]{}, func(w W, v *crdt.MinRegister[int]) { v.Set(w, 3) }, func(w W, v *crdt.MinRegister[int]) { v.Set(w, 2) }),
-			encodes("lwwmap", crdt.LWWMap[string, int]{}, func(w W, v *crdt.LWWMap[string, int]) { v.Set(w, "a", 1); v.Set(w, "b", 1) },
-				func(w W, v *crdt.LWWMap[string, int]) { v.Set(w, "a", 2) }, func(w W, v *crdt.LWWMap[string, int]) { v.Remove(w, "a") }),
-			encodes("multimap", crdt.ORMultiMap[string, int]{}, func(w W, v *crdt.ORMultiMap[string, int]) { v.Add(w, "a", 1, 2) },
+			encodes("min", crdt.MinRegister[int]{}, func(w W, v *crdt.MinRegister[int]) {
+				v.Set(w, 3)
+			}, func(w W, v *crdt.MinRegister[int]) { v.Set(w, 2) }),
+			encodes("lwwmap", crdt.LWWMap[string, int]{}, func(w W, v *crdt.LWWMap[string, int]) {
+				v.Set(w, "a", 1)
+				v.Set(w, "b", 1)
+			},
+				func(w W, v *crdt.LWWMap[string, int]) {
+					v.Set(w, "a", 2)
+				}, func(w W, v *crdt.LWWMap[string, int]) { v.Remove(w, "a") }),
+			encodes("multimap", crdt.ORMultiMap[string, int]{},
+				func(w W, v *crdt.ORMultiMap[string, int]) {
+					v.Add(w, "a", 1, 2)
+				},
 				func(w W, v *crdt.ORMultiMap[string, int]) { v.Remove(w, "a", 1) }),
-			encodes("countermap", crdt.PNCounterMap[string]{}, func(w W, v *crdt.PNCounterMap[string]) { v.Add(w, "a", 1); v.Add(w, "b", 1) },
-				func(w W, v *crdt.PNCounterMap[string]) { v.Remove(w, "a") }, func(w W, v *crdt.PNCounterMap[string]) { v.Add(w, "a", 1) }),
+			encodes("countermap", crdt.PNCounterMap[string]{},
+				func(w W, v *crdt.PNCounterMap[string]) {
+					v.Add(w, "a", 1)
+					v.Add(w, "b", 1)
+				},
+				func(w W, v *crdt.PNCounterMap[string]) {
+					v.Remove(w, "a")
+				}, func(w W, v *crdt.PNCounterMap[string]) { v.Add(w, "a", 1) }),
 			encodes("nested", nested{}, func(w W, v *nested) {
 				v.Update(w, "a", func(in *crdt.ORMap[string, crdt.PNCounter]) {
 					in.Update(w, "x", func(n *crdt.PNCounter) { n.Add(w, 3) })
@@ -108,14 +156,28 @@ func TestUpdate_WhatItReturnsEncodesAsWhatGetReturns(t *testing.T) {
 					in.Update(w, "z", func(n *crdt.PNCounter) { n.Add(w, 1) })
 				})
 			}),
-			encodes("record", crdt.Record[profile]{}, func(w W, v *crdt.Record[profile]) { v.V.Name.Set(w, "n"); v.V.Tags.Add(w, "a", "b") },
-				func(w W, v *crdt.Record[profile]) { v.V.Hits.Add(w, 2) }, func(w W, v *crdt.Record[profile]) { v.V.Tags.Remove(w, "a"); v.V.Hits.Reset(w) }),
-			encodes("records", crdt.ORMap[string, crdt.Record[profile]]{}, func(w W, v *crdt.ORMap[string, crdt.Record[profile]]) {
-				v.Update(w, "k", func(p *crdt.Record[profile]) { p.V.Tags.Add(w, "a"); p.V.Hits.Add(w, 1) })
-			}, func(w W, v *crdt.ORMap[string, crdt.Record[profile]]) {
-				v.Update(w, "k", func(p *crdt.Record[profile]) { p.V.Hits.Add(w, 1) })
-			}),
-			encodes("own", basket{}, func(w W, v *basket) { v.put(w, "a") }, func(w W, v *basket) { v.put(w, "b") }),
+			encodes("record", crdt.Record[profile]{}, func(w W, v *crdt.Record[profile]) {
+				v.V.Name.Set(w, "n")
+				v.V.Tags.Add(w, "a", "b")
+			},
+				func(w W, v *crdt.Record[profile]) {
+					v.V.Hits.Add(w, 2)
+				}, func(w W, v *crdt.Record[profile]) {
+					v.V.Tags.Remove(w, "a")
+					v.V.Hits.Reset(w)
+				}),
+			encodes("records", crdt.ORMap[string, crdt.Record[profile]]{},
+				func(w W, v *crdt.ORMap[string, crdt.Record[profile]]) {
+					v.Update(w, "k", func(p *crdt.Record[profile]) {
+						p.V.Tags.Add(w, "a")
+						p.V.Hits.Add(w, 1)
+					})
+				}, func(w W, v *crdt.ORMap[string, crdt.Record[profile]]) {
+					v.Update(w, "k", func(p *crdt.Record[profile]) { p.V.Hits.Add(w, 1) })
+				}),
+			encodes("own", basket{}, func(w W, v *basket) {
+				v.put(w, "a")
+			}, func(w W, v *basket) { v.put(w, "b") }),
 		} {
 			test(t, c)
 		}

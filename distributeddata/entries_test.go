@@ -15,12 +15,13 @@ func TestEntries_ListsNamesTypesAndSizesFromAName(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		dd := c.dd[c.Member(0)]
 		add := func(key string, n int) {
-			_, err := distributeddata.NewKey(key, items{}).Update(c.t.Context(), dd, func(w *crdt.Writer, v *items) error {
-				for i := range n {
-					v.Add(w, strconv.Itoa(i))
-				}
-				return nil
-			})
+			_, err := distributeddata.NewKey(key, items{}).Update(c.t.Context(), dd,
+				func(w *crdt.Writer, v *items) error {
+					for i := range n {
+						v.Add(w, strconv.Itoa(i))
+					}
+					return nil
+				})
 			require.NoError(c.t, err)
 		}
 		for _, key := range []string{"b/1", "b/2", "c", "a"} {

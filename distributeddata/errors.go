@@ -139,8 +139,9 @@ func (a *replica) outcome(p pending, d core.Done) error {
 		return ofCore(d.Err)
 	case d.Short != nil:
 		q := &QuorumError{
-			Key: p.key, Needed: d.Short.Needed, Answered: d.Short.Answered, Counted: d.Short.Counted,
-			Seen: len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
+			Key: p.key, Needed: d.Short.Needed, Answered: d.Short.Answered,
+			Counted: d.Short.Counted,
+			Seen:    len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
 		}
 		roll := p.d.core.Rollcall()
 		for _, m := range d.Short.Missing {
@@ -171,7 +172,9 @@ func ofCore(err error) error {
 // lost appends to missing the given addresses of lost members that missing does not contain yet.
 func lost(missing, addresses []string) []string {
 	for _, at := range addresses {
-		if !slices.ContainsFunc(missing, func(m string) bool { return m == at || strings.HasSuffix(m, " ("+at+")") }) {
+		if !slices.ContainsFunc(missing, func(m string) bool {
+			return m == at || strings.HasSuffix(m, " ("+at+")")
+		}) {
 			missing = append(missing, at)
 		}
 	}

@@ -19,14 +19,17 @@ func TestErrors_NameWhoIsMissing(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
 		err := c.count(0, 1, distributeddata.Majority)
-		require.EqualError(t, err, `distributeddata: consistency level not reached: key "visits": 1 of 2 replicas, `+
-			`3 of 3 members seen; missing node-1:1, node-2:1`)
+		require.EqualError(t, err,
+			`distributeddata: consistency level not reached: key "visits": 1 of 2 replicas, `+
+				`3 of 3 members seen; missing node-1:1, node-2:1`)
 
-		c.Unlist([]*simnet.Member{c.Member(0)}, []*simnet.Member{c.Member(1), c.Member(2)}) // dropped by its provider
+		// dropped by its provider
+		c.Unlist([]*simnet.Member{c.Member(0)}, []*simnet.Member{c.Member(1), c.Member(2)})
 		synctest.Wait()
 		err = c.count(0, 1, distributeddata.Majority)
-		require.EqualError(t, err, `distributeddata: consistency level not reached: key "visits": 1 of 2 replicas, `+
-			`1 of 3 members seen; missing node-1:1, node-2:1`)
+		require.EqualError(t, err,
+			`distributeddata: consistency level not reached: key "visits": 1 of 2 replicas, `+
+				`1 of 3 members seen; missing node-1:1, node-2:1`)
 		q, ok := errors.AsType[*distributeddata.QuorumError](err)
 		require.True(t, ok)
 		require.Equal(t, 1, q.Seen)

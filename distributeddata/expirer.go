@@ -108,7 +108,8 @@ func (e *expirer) arm() {
 	}
 	at := e.timer.Now().Add(longest)
 	if next, ok := e.table.Next(); ok {
-		if due := later(time.UnixMilli(next), e.last.Add(e.a.l.cfg.HeartbeatInterval)); due.Before(at) {
+		if due := later(time.UnixMilli(next), e.last.Add(e.a.l.cfg.HeartbeatInterval)); due.Before(
+			at) {
 			at = due
 		}
 	} else if e.uses.IsZero() {
@@ -141,7 +142,8 @@ func (e *expirer) wake() {
 	if !e.uses.IsZero() && !now.Before(e.uses) {
 		more = e.stampUsed()
 	}
-	if at, ok := e.table.Next(); ok && at <= now.UnixMilli() && (e.going || !now.Before(e.last.Add(e.a.l.cfg.HeartbeatInterval))) {
+	if at, ok := e.table.Next(); ok && at <= now.UnixMilli() &&
+		(e.going || !now.Before(e.last.Add(e.a.l.cfg.HeartbeatInterval))) {
 		more = e.expire(now) || more
 	}
 	if e.going = more; more {

@@ -35,13 +35,17 @@ func TestExpireAfter(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.everywhere(a)
 
-		const late = gone + 14*time.Second // the first in turn may be the member that does not know of it
+		// the first in turn may be the member that does not know of it
+		const late = gone + 14*time.Second
 		c.put(2, a, "3", distributeddata.All)
 		time.Sleep(late)
 		c.everywhere(a)
 
 		c.put(2, a, "4", distributeddata.ExpireAfter(time.Hour), distributeddata.All)
-		_, err := a.Update(ctx, c.at(2), func(w *crdt.Writer, v *items) error { v.Remove(w, "4"); return nil })
+		_, err := a.Update(ctx, c.at(2), func(w *crdt.Writer, v *items) error {
+			v.Remove(w, "4")
+			return nil
+		})
 		require.NoError(t, err)
 		c.put(2, a, "5")
 		time.Sleep(late)
@@ -52,7 +56,8 @@ func TestExpireAfter(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		c.everywhere(a)
 
-		c.Member(0).System.Root.Send(c.at(0).PID(), b.UpdateMessage(adding("m"), distributeddata.ExpireAfter(time.Minute)))
+		c.Member(0).System.Root.Send(c.at(0).PID(), b.UpdateMessage(adding("m"),
+			distributeddata.ExpireAfter(time.Minute)))
 		time.Sleep(time.Second)
 		c.everywhere(b, "m")
 		time.Sleep(2 * time.Minute)
@@ -78,7 +83,10 @@ func TestExpireAfter_WhatCannotBeIsRefused(t *testing.T) {
 		_, err := cart.Get(ctx, c.at(0), hour)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		require.ErrorIs(t, cart.Delete(ctx, c.at(0), hour), distributeddata.ErrInvalid)
-		require.ErrorIs(t, distributeddata.Atomically(ctx, c.at(0), func(*distributeddata.Tx) error { return nil }, hour), distributeddata.ErrInvalid)
+		require.ErrorIs(t, distributeddata.Atomically(ctx, c.at(0),
+			func(*distributeddata.Tx) error {
+				return nil
+			}, hour), distributeddata.ErrInvalid)
 	})
 }
 
@@ -88,11 +96,15 @@ func TestExpiry_BadSettingsAreNamed(t *testing.T) {
 		expiry map[string]time.Duration
 		want   []string
 	}{
-		{0, map[string]time.Duration{"a": 9 * time.Second, "b*": -1, "c": 10 * time.Second}, []string{
-			`Expiry: "a" is 9s, must be at least twice ClockSkew, 10s`, `Expiry: "b*" is -1ns, must be at least twice ClockSkew, 10s`,
-		}},
-		{time.Second, map[string]time.Duration{"": time.Hour, "a*b": time.Hour, "\xff": time.Hour, "c": 1<<63 - 1}, []string{
-			`an entry is empty; "*" stands for all keys`, `"a*b" has a star that is not its last character`, `"\xff" is not UTF-8`,
+		{0, map[string]time.Duration{"a": 9 * time.Second, "b*": -1, "c": 10 * time.Second},
+			[]string{
+				`Expiry: "a" is 9s, must be at least twice ClockSkew, 10s`,
+				`Expiry: "b*" is -1ns, must be at least twice ClockSkew, 10s`,
+			}},
+		{time.Second, map[string]time.Duration{"": time.Hour, "a*b": time.Hour, "\xff": time.Hour,
+			"c": 1<<63 - 1}, []string{
+			`an entry is empty; "*" stands for all keys`,
+			`"a*b" has a star that is not its last character`, `"\xff" is not UTF-8`,
 			`"c" is 2562047h47m16.854775807s, must be at most a hundred years`,
 		}},
 		{time.Microsecond, nil, []string{"ClockSkew is 1µs, must be from 1ms to 1h"}},
@@ -105,7 +117,8 @@ func TestExpiry_BadSettingsAreNamed(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
-	require.NoError(t, distributeddata.Config{ClockSkew: time.Millisecond, Expiry: map[string]time.Duration{"*": 2 * time.Millisecond}}.Validate())
+	require.NoError(t, distributeddata.Config{ClockSkew: time.Millisecond,
+		Expiry: map[string]time.Duration{"*": 2 * time.Millisecond}}.Validate())
 }
 
 // An exact name takes precedence over prefixes, and a longer prefix over a shorter one.
@@ -132,7 +145,8 @@ type expiring struct {
 func expiringOf[T crdt.Value[T]](empty T, modify func(w *crdt.Writer, v *T) error) expiring {
 	return expiring{
 		func(dd *distributeddata.Replicator, name string, opts ...distributeddata.Option) error {
-			_, err := distributeddata.NewKey(name, empty).Update(context.Background(), dd, modify, opts...)
+			_, err := distributeddata.NewKey(name, empty).Update(context.Background(), dd, modify,
+				opts...)
 			return err
 		},
 		func(dd *distributeddata.Replicator, name string) ([]byte, error) {
@@ -153,20 +167,52 @@ func expiringOf[T crdt.Value[T]](empty T, modify func(w *crdt.Writer, v *T) erro
 // size is that of its value.
 func TestExpiry_TypesDoNotSeeIt(t *testing.T) {
 	types := map[string]expiring{
-		"GCounter":    expiringOf(crdt.GCounter{}, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }),
-		"PNCounter":   expiringOf(crdt.PNCounter{}, func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }),
-		"GSet":        expiringOf(crdt.GSet[int]{}, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, 1, 2); return nil }),
-		"ORSet":       expiringOf(items{}, adding("1", "2")),
-		"LWWRegister": expiringOf(crdt.LWWRegister[string]{}, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error { v.Set(w, "x"); return nil }),
-		"MVRegister":  expiringOf(crdt.MVRegister[string]{}, func(w *crdt.Writer, v *crdt.MVRegister[string]) error { v.Set(w, "x"); return nil }),
-		"EWFlag":      expiringOf(crdt.EWFlag{}, func(w *crdt.Writer, v *crdt.EWFlag) error { v.Enable(w); return nil }),
-		"LWWMap":      expiringOf(crdt.LWWMap[string, int]{}, func(w *crdt.Writer, v *crdt.LWWMap[string, int]) error { v.Set(w, "k", 1); return nil }),
-		"ORMultiMap":  expiringOf(crdt.ORMultiMap[string, int]{}, func(w *crdt.Writer, v *crdt.ORMultiMap[string, int]) error { v.Add(w, "k", 1); return nil }),
-		"PNCounterMap": expiringOf(crdt.PNCounterMap[string]{}, func(w *crdt.Writer, v *crdt.PNCounterMap[string]) error {
-			v.Add(w, "k", 1)
+		"GCounter": expiringOf(crdt.GCounter{}, func(w *crdt.Writer, v *crdt.GCounter) error {
+			v.Add(w, 1)
 			return nil
 		}),
-		"own": expiringOf(basket{}, func(w *crdt.Writer, v *basket) error { v.put(w, "x"); return nil }),
+		"PNCounter": expiringOf(crdt.PNCounter{}, func(w *crdt.Writer, v *crdt.PNCounter) error {
+			v.Add(w, 1)
+			return nil
+		}),
+		"GSet": expiringOf(crdt.GSet[int]{}, func(w *crdt.Writer, v *crdt.GSet[int]) error {
+			v.Add(w, 1, 2)
+			return nil
+		}),
+		"ORSet": expiringOf(items{}, adding("1", "2")),
+		"LWWRegister": expiringOf(crdt.LWWRegister[string]{},
+			func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
+				v.Set(w, "x")
+				return nil
+			}),
+		"MVRegister": expiringOf(crdt.MVRegister[string]{},
+			func(w *crdt.Writer, v *crdt.MVRegister[string]) error {
+				v.Set(w, "x")
+				return nil
+			}),
+		"EWFlag": expiringOf(crdt.EWFlag{}, func(w *crdt.Writer, v *crdt.EWFlag) error {
+			v.Enable(w)
+			return nil
+		}),
+		"LWWMap": expiringOf(crdt.LWWMap[string, int]{},
+			func(w *crdt.Writer, v *crdt.LWWMap[string, int]) error {
+				v.Set(w, "k", 1)
+				return nil
+			}),
+		"ORMultiMap": expiringOf(crdt.ORMultiMap[string, int]{},
+			func(w *crdt.Writer, v *crdt.ORMultiMap[string, int]) error {
+				v.Add(w, "k", 1)
+				return nil
+			}),
+		"PNCounterMap": expiringOf(crdt.PNCounterMap[string]{},
+			func(w *crdt.Writer, v *crdt.PNCounterMap[string]) error {
+				v.Add(w, "k", 1)
+				return nil
+			}),
+		"own": expiringOf(basket{}, func(w *crdt.Writer, v *basket) error {
+			v.put(w, "x")
+			return nil
+		}),
 	}
 	cfg := forgetful
 	cfg.MaxElements = 2
@@ -174,7 +220,8 @@ func TestExpiry_TypesDoNotSeeIt(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(types)) {
 			x := types[name]
 			for range 2 {
-				require.NoError(t, x.set(c.at(0), "x-"+name, distributeddata.ExpireAfter(time.Minute), distributeddata.All), name)
+				require.NoError(t, x.set(c.at(0), "x-"+name, distributeddata.ExpireAfter(
+					time.Minute), distributeddata.All), name)
 				require.NoError(t, x.set(c.at(0), "plain-"+name, distributeddata.All), name)
 				time.Sleep(20 * time.Second) // the next use has a new stamp
 			}

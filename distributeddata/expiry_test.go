@@ -18,7 +18,8 @@ import (
 
 // forgetful is a cluster whose carts below "x-" expire after two minutes, except for one.
 var forgetful = distributeddata.Config{
-	Expiry: map[string]time.Duration{"x-*": 2 * time.Minute, "x-long-*": time.Hour, "x-exact": 10 * time.Minute},
+	Expiry: map[string]time.Duration{"x-*": 2 * time.Minute, "x-long-*": time.Hour,
+		"x-exact": 10 * time.Minute},
 }
 
 const (
@@ -30,7 +31,8 @@ const (
 
 var xs = distributeddata.NewPrefix("x-", items{})
 
-func (c *cluster) put(i int, k distributeddata.Key[items], e string, opts ...distributeddata.Option) {
+func (c *cluster) put(i int, k distributeddata.Key[items], e string,
+	opts ...distributeddata.Option) {
 	c.t.Helper()
 	_, err := k.Update(context.Background(), c.at(i), adding(e), opts...)
 	require.NoError(c.t, err)
@@ -75,7 +77,8 @@ func TestExpiry_WhatNobodyUsesGoesEverywhere(t *testing.T) {
 		c.everywhere(a, "2")
 		time.Sleep(time.Hour)
 		c.everywhere(a)
-		require.Equal(t, uint64(2), c.at(0).Status().Expired+c.at(1).Status().Expired+c.at(2).Status().Expired)
+		require.Equal(t, uint64(2), c.at(0).Status().Expired+c.at(1).Status().Expired+c.at(
+			2).Status().Expired)
 	})
 }
 
@@ -84,7 +87,10 @@ func TestExpiry_WhatNobodyUsesGoesEverywhere(t *testing.T) {
 func TestExpiry_UseAtOneMemberKeepsItEverywhere(t *testing.T) {
 	for name, use := range map[string]func(c *cluster, k distributeddata.Key[items]) error{
 		"update": func(c *cluster, k distributeddata.Key[items]) error {
-			_, err := k.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *items) error { v.Remove(w, "absent"); return nil })
+			_, err := k.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *items) error {
+				v.Remove(w, "absent")
+				return nil
+			})
 			return err
 		},
 		"get": func(c *cluster, k distributeddata.Key[items]) error {
@@ -104,7 +110,11 @@ func TestExpiry_UseAtOneMemberKeepsItEverywhere(t *testing.T) {
 			return nil
 		},
 		"transaction": func(c *cluster, k distributeddata.Key[items]) error {
-			return distributeddata.Atomically(context.Background(), c.at(1), func(tx *distributeddata.Tx) error { k.In(tx); return nil })
+			return distributeddata.Atomically(context.Background(), c.at(1),
+				func(tx *distributeddata.Tx) error {
+					k.In(tx)
+					return nil
+				})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,13 +177,17 @@ func TestExpiry_IsToldApart(t *testing.T) {
 		time.Sleep(time.Second)
 		c.put(0, a, "2", distributeddata.All)
 		time.Sleep(time.Second)
-		_, err = a.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *items) error { v.Remove(w, "2"); return nil })
+		_, err = a.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *items) error {
+			v.Remove(w, "2")
+			return nil
+		})
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 		c.put(0, a, "3", distributeddata.All)
 		time.Sleep(gone)
 		want := []string{
-			"[] [1] false false", "[1] [] true false", "[] [2] false false", "[2] [] true false", "[] [3] false false", "[3] [] true true",
+			"[] [1] false false", "[1] [] true false", "[] [2] false false", "[2] [] true false",
+			"[] [3] false false", "[3] [] true true",
 		}
 		require.Equal(t, want, told("actor"))
 		require.Equal(t, want, told("loop"))
@@ -182,7 +196,8 @@ func TestExpiry_IsToldApart(t *testing.T) {
 
 // told subscribes an actor of a member and a loop to changes, and returns what they received.
 func (c *cluster) told(i int, k distributeddata.Key[items], e interface {
-	Changes(ctx context.Context, r *distributeddata.Replicator) iter.Seq[*distributeddata.Changed[items]]
+	Changes(ctx context.Context,
+		r *distributeddata.Replicator) iter.Seq[*distributeddata.Changed[items]]
 },
 ) (lines func(who string) []string, stop func()) {
 	var mu sync.Mutex
@@ -190,7 +205,8 @@ func (c *cluster) told(i int, k distributeddata.Key[items], e interface {
 	add := func(who string, ch *distributeddata.Changed[items]) {
 		mu.Lock()
 		defer mu.Unlock()
-		all[who] = append(all[who], fmt.Sprint(slices.Collect(ch.Old.All()), " ", slices.Collect(ch.Value.All()), " ", ch.Deleted, " ", ch.Expired))
+		all[who] = append(all[who], fmt.Sprint(slices.Collect(ch.Old.All()), " ",
+			slices.Collect(ch.Value.All()), " ", ch.Deleted, " ", ch.Expired))
 	}
 	root := c.Member(i).System.Root
 	pid := root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {

@@ -177,7 +177,8 @@ func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
 		a := xs.Key("a")
 		c.put(0, a, "1", distributeddata.All)
 		time.Sleep(time.Second)
-		require.Equal(t, []string{c.Member(1).Address, c.Member(2).Address}, c.at(0).Status().OtherExpiry)
+		require.Equal(t, []string{c.Member(1).Address, c.Member(2).Address},
+			c.at(0).Status().OtherExpiry)
 		require.Equal(t, []string{c.Member(0).Address}, c.at(1).Status().OtherExpiry)
 		for range int((gone + 14*time.Second) / time.Second) {
 			time.Sleep(time.Second)
@@ -187,8 +188,8 @@ func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
 	})
 }
 
-// A member that restarts with the times of the others is no longer named, and one that is configured
-// as the others never is.
+// A member that restarts with the times of the others is no longer named, and one that is
+// configured as the others never is.
 func TestExpiry_ADifferentListIsNamed(t *testing.T) {
 	starts := 0
 	runVaried(t, 3, forgetful, func(_ *simnet.Member, cfg *distributeddata.Config) {
@@ -254,7 +255,8 @@ func TestExpiry_OfDurableEntries(t *testing.T) {
 		}
 		time.Sleep(forgetAfter / 2)
 		c.restart()
-		time.Sleep(forgetAfter/2 + forgetAfter/4 + 20*time.Second) // since the use before the restart
+		// since the use before the restart
+		time.Sleep(forgetAfter/2 + forgetAfter/4 + 20*time.Second)
 		for _, m := range c.Live() {
 			require.Empty(t, slices.Collect(c.dd[m].Keys()))
 			require.NotContains(t, c.onDisk(m), "x-b")
@@ -351,10 +353,13 @@ func TestExpiry_WhatWasDeletedForGoodStaysSo(t *testing.T) {
 	run(t, 3, forgetful, func(c *cluster) {
 		a := xs.Key("a")
 		c.put(0, a, "1", distributeddata.All)
-		require.NoError(t, a.Delete(context.Background(), c.at(0), distributeddata.Permanently, distributeddata.All))
+		require.NoError(t, a.Delete(context.Background(), c.at(0), distributeddata.Permanently,
+			distributeddata.All))
 		time.Sleep(time.Hour)
 		for i := range 3 {
-			_, err := a.Update(context.Background(), c.at(i), func(*crdt.Writer, *items) error { return nil })
+			_, err := a.Update(context.Background(), c.at(i), func(*crdt.Writer, *items) error {
+				return nil
+			})
 			require.ErrorIs(t, err, distributeddata.ErrDeleted)
 		}
 	})

@@ -16,7 +16,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-var restEntries = flag.Int("rest", 2_000, "entries of TestExpiry_CostAtRest; with a million its bound on processor time is checked too")
+var restEntries = flag.Int("rest", 2_000,
+	"entries of TestExpiry_CostAtRest; with a million its bound on processor time is checked too")
 
 // rest is the cost of five minutes at rest for two members.
 type rest struct {
@@ -39,7 +40,8 @@ func TestExpiry_CostAtRest(t *testing.T) {
 	require.LessOrEqual(t, with.messages, without.messages+without.messages/100)
 	require.LessOrEqual(t, with.bytes, without.bytes+without.bytes/100)
 	if *restEntries >= 1_000_000 {
-		require.LessOrEqual(t, with.cpu, without.cpu+without.cpu/20+5*time.Minute/2000, "of 5 % of what it is, or of a core in 2000")
+		require.LessOrEqual(t, with.cpu, without.cpu+without.cpu/20+5*time.Minute/2000,
+			"of 5 % of what it is, or of a core in 2000")
 	}
 }
 
@@ -54,18 +56,21 @@ func atRest(t *testing.T, expires bool) (cost rest) {
 	run(t, 2, cfg, func(c *cluster) {
 		const some = 500
 		for i := 0; i < *restEntries; i += some {
-			require.NoError(t, distributeddata.Atomically(context.Background(), c.at(0), func(tx *distributeddata.Tx) error {
-				for j := i; j < min(i+some, *restEntries); j++ {
-					distributeddata.NewKey(fmt.Sprintf("session-%016d", j), crdt.LWWRegister[string]{}).In(tx).Set(tx.Writer, "x")
-				}
-				return nil
-			}, distributeddata.All))
+			require.NoError(t, distributeddata.Atomically(context.Background(), c.at(0),
+				func(tx *distributeddata.Tx) error {
+					for j := i; j < min(i+some, *restEntries); j++ {
+						distributeddata.NewKey(fmt.Sprintf("session-%016d", j),
+							crdt.LWWRegister[string]{}).In(tx).Set(tx.Writer, "x")
+					}
+					return nil
+				}, distributeddata.All))
 		}
 		time.Sleep(time.Minute)
 		var after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		cost.memory = (after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)) / uint64(*restEntries)
+		cost.memory = (after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)) / uint64(
+			*restEntries)
 		sent, cpu := c.at(0).Status().Traffic(), used()
 		time.Sleep(5 * time.Minute)
 		cost.cpu = used() - cpu

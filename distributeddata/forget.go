@@ -28,7 +28,8 @@ func (r *Replicator) Forget(ctx context.Context, member string, opts ...ForgetOp
 	for _, opt := range opts {
 		opt.applyForget(&o)
 	}
-	_, err := call[*ForgetResponse](ctx, r, struct{}{}, &ForgetMember{Member: member, Force: o.force})
+	_, err := call[*ForgetResponse](ctx, r, struct{}{}, &ForgetMember{Member: member,
+		Force: o.force})
 	return err
 }
 
@@ -65,14 +66,16 @@ func (r *ForgetResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *ForgetMember) run(a *replica, respond func(any)) {
 	if m.Force {
-		a.log.Warn("a member is forgotten by force: data that only it held is lost", slog.String("member", m.Member))
+		a.log.Warn("a member is forgotten by force: data that only it held is lost",
+			slog.String("member", m.Member))
 	}
 	a.each(m.Timeout, func(id uint64, deadline time.Time) core.Event {
 		return core.Forget{ID: id, Member: m.Member, Force: m.Force, Deadline: deadline}
 	}, func(_ *domain, _ core.Done, err error) (error, bool) {
 		return err, false
 	}, func(errs []error) {
-		adapted(a.l.r, &ForgetResponse{answer{m.Member, m.Echo, a.forgotten(m.Member, errs)}}, m.Adapt, respond)
+		adapted(a.l.r, &ForgetResponse{answer{m.Member, m.Echo, a.forgotten(m.Member, errs)}},
+			m.Adapt, respond)
 	})
 }
 
@@ -99,7 +102,9 @@ func (a *replica) forgotten(member string, errs []error) error {
 
 // counts reports whether the domain remembers the member.
 func (d *domain) counts(member string) bool {
-	return slices.ContainsFunc(d.core.Rollcall().Members, func(m core.Counted) bool { return m.Name == member })
+	return slices.ContainsFunc(d.core.Rollcall().Members, func(m core.Counted) bool {
+		return m.Name == member
+	})
 }
 
 func (m *ForgetMember) refuse(err error, r *Replicator, respond func(any)) {

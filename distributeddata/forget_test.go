@@ -47,7 +47,9 @@ func TestForget_AMajorityGoesOnWithoutAMember(t *testing.T) {
 func TestForget_RefusesWhatItMust(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		for name, why := range map[string]string{
-			c.Member(0).Address: "it is this member", "nobody": "it is not counted; the counted members are ", c.Member(1).Address: "it answers",
+			c.Member(0).Address: "it is this member",
+			"nobody":            "it is not counted; the counted members are ",
+			c.Member(1).Address: "it answers",
 		} {
 			for _, opts := range [][]distributeddata.ForgetOption{nil, {distributeddata.Force}} {
 				err := c.forget(0, name, opts...)
@@ -94,16 +96,18 @@ func TestClose_TheOthersCountWithoutTheMember(t *testing.T) {
 
 func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
 	var dd *distributeddata.Replicator
-	simnet.Run(t, simnet.Config{Options: simnet.Options{Seed: 1}, Members: 1, Setup: func(m *simnet.Member) {
-		var err error
-		dd, err = distributeddata.New(m.System, distributeddata.Config{})
-		require.NoError(t, err)
-	}}, func(t *testing.T, _ *simnet.Cluster) {
+	simnet.Run(t, simnet.Config{Options: simnet.Options{Seed: 1}, Members: 1,
+		Setup: func(m *simnet.Member) {
+			var err error
+			dd, err = distributeddata.New(m.System, distributeddata.Config{})
+			require.NoError(t, err)
+		}}, func(t *testing.T, _ *simnet.Cluster) {
 		defer func() { require.NoError(t, dd.Close(context.Background())) }()
 		time.Sleep(3 * time.Second)
 		_, err := cart.Update(t.Context(), dd, addTo("x"))
 		require.NoError(t, err)
-		for _, at := range []distributeddata.Consistency{distributeddata.Majority, distributeddata.All, distributeddata.Linearizable, distributeddata.Nodes(2)} {
+		for _, at := range []distributeddata.Consistency{distributeddata.Majority,
+			distributeddata.All, distributeddata.Linearizable, distributeddata.Nodes(2)} {
 			_, err = cart.Update(t.Context(), dd, addTo("y"), at)
 			require.ErrorIs(t, err, distributeddata.ErrInvalid)
 			require.ErrorContains(t, err, "MinMembers is not set")
@@ -119,7 +123,8 @@ func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
 
 func TestConfig_NamesOfMembersAreBounded(t *testing.T) {
 	for name, why := range map[string]string{
-		strings.Repeat("x", 1<<20): "name has 1048576 bytes, over the limit of 256", "\xff": "is not UTF-8",
+		strings.Repeat("x", 1<<20): "name has 1048576 bytes, over the limit of 256",
+		"\xff":                     "is not UTF-8",
 	} {
 		err := distributeddata.Config{MinMembers: 1, Member: name}.Validate()
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)

@@ -15,7 +15,9 @@ import (
 // panicked is a panic of user code.
 type panicked struct{ text, stack string }
 
-func caught(p any) *panicked { return &panicked{fmt.Sprintf("panic: %v", p), string(debug.Stack())} }
+func caught(p any) *panicked {
+	return &panicked{fmt.Sprintf("panic: %v", p), string(debug.Stack())}
+}
 
 func (p *panicked) Error() string { return p.text }
 
@@ -98,7 +100,8 @@ func (a *replica) interrupted() {
 	if !a.begun() || a.stopped {
 		return
 	}
-	a.l.r.fault(fmt.Sprintf("a function called runtime.Goexit while %T was handled", a.ctx.Message()), errExited)
+	a.l.r.fault(fmt.Sprintf("a function called runtime.Goexit while %T was handled",
+		a.ctx.Message()), errExited)
 	for id, p := range a.pending {
 		if id > a.before {
 			delete(a.pending, id)
@@ -140,8 +143,10 @@ const maxStrangers = 64
 func (a *replica) stranger(m any) {
 	if t := reflect.TypeOf(m); !a.strangers[t] && len(a.strangers) < maxStrangers {
 		a.strangers[t] = true
-		a.log.Warn("message of an unknown type; messages of this type are dead letters", slog.String("type", fmt.Sprint(t)))
+		a.log.Warn("message of an unknown type; messages of this type are dead letters",
+			slog.String("type", fmt.Sprint(t)))
 	}
 	defer a.guard("taking a dead letter")
-	a.l.system.DeadLetter.SendUserMessage(a.l.r.pid, &actor.MessageEnvelope{Message: m, Sender: a.ctx.Sender()})
+	a.l.system.DeadLetter.SendUserMessage(a.l.r.pid, &actor.MessageEnvelope{
+		Message: m, Sender: a.ctx.Sender()})
 }

@@ -40,11 +40,19 @@ func misdeeds(dd *distributeddata.Replicator, seen *[]error) map[string]evil {
 		"panic with an error":          func() { panic(badError{}) },
 		"exit":                         runtime.Goexit,
 		"exit while an error is shown": func() { panic(exitError{}) },
-		"get":                          func() { _, err := cart.Get(ctx, dd, distributeddata.Majority); note(err) },
-		"update":                       func() { _, err := cart.Update(ctx, dd, addTo("no")); note(err) },
-		"delete":                       func() { note(cart.Delete(ctx, dd)) },
+		"get": func() {
+			_, err := cart.Get(ctx, dd, distributeddata.Majority)
+			note(err)
+		},
+		"update": func() {
+			_, err := cart.Update(ctx, dd, addTo("no"))
+			note(err)
+		},
+		"delete": func() { note(cart.Delete(ctx, dd)) },
 		"transaction": func() {
-			note(distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return nil }))
+			note(distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error {
+				return nil
+			}))
 		},
 		"close": func() { note(dd.Close(ctx)) },
 		"ready": func() { note(dd.Ready(ctx)) },
@@ -108,7 +116,9 @@ func (c meanCodec) Decode(b []byte) (string, error) {
 func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]func() {
 	ctx := context.Background()
 	bad := func(w *crdt.Writer, v *items) error { v.Add(w, "half"); e(); return badError{} }
-	own := func(at *meanness) distributeddata.Key[mean] { return distributeddata.NewKey("own", mean{evils: at}) }
+	own := func(at *meanness) distributeddata.Key[mean] {
+		return distributeddata.NewKey("own", mean{evils: at})
+	}
 	set := func(at *meanness) distributeddata.Key[crdt.ORSet[string]] {
 		return distributeddata.NewKey("set", crdt.NewORSet[string](meanCodec{at}))
 	}
@@ -128,7 +138,8 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: bad})
 		},
 		"Modify of a message": func() {
-			p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: bad, At: distributeddata.Majority})
+			p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: bad,
+				At: distributeddata.Majority})
 			testkit.Expect[*distributeddata.UpdateResponse[items]](p)
 		},
 		"Modify of a transaction": func() {
@@ -139,33 +150,54 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			}, distributeddata.Majority)
 		},
 		"Adapt of Get": func() {
-			p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart, Adapt: func(r *distributeddata.GetResponse[items]) any { e(); return r }})
+			p.Request(dd.PID(), &distributeddata.Get[items]{
+				Key: cart, Adapt: func(r *distributeddata.GetResponse[items]) any {
+					e()
+					return r
+				}})
 			testkit.Expect[*distributeddata.GetResponse[items]](p)
 		},
 		"Adapt of Update": func() {
 			p.Request(dd.PID(), &distributeddata.Update[items]{
-				Key: cart, Modify: addTo("a"), At: distributeddata.Majority, Adapt: func(r *distributeddata.UpdateResponse[items]) any { e(); return r },
+				Key: cart, Modify: addTo("a"), At: distributeddata.Majority,
+				Adapt: func(r *distributeddata.UpdateResponse[items]) any {
+					e()
+					return r
+				},
 			})
 			testkit.Expect[*distributeddata.UpdateResponse[items]](p)
 		},
 		"Adapt of Delete": func() {
-			p.Request(dd.PID(), &distributeddata.Delete[items]{Key: cart, Adapt: func(r *distributeddata.DeleteResponse[items]) any { e(); return r }})
+			p.Request(dd.PID(), &distributeddata.Delete[items]{
+				Key: cart, Adapt: func(r *distributeddata.DeleteResponse[items]) any {
+					e()
+					return r
+				}})
 			testkit.Expect[*distributeddata.DeleteResponse[items]](p)
 		},
 		"Adapt of Transaction": func() {
 			p.Request(dd.PID(), &distributeddata.Transaction{
-				Modify: func(*distributeddata.Tx) error { return nil }, Adapt: func(r *distributeddata.TransactionResponse) any { e(); return r },
+				Modify: func(*distributeddata.Tx) error {
+					return nil
+				}, Adapt: func(r *distributeddata.TransactionResponse) any { e(); return r },
 			})
 			testkit.Expect[*distributeddata.TransactionResponse](p)
 		},
 		"Adapt of what is refused": func() {
 			none := distributeddata.NewKey("", items{})
-			p.Request(dd.PID(), &distributeddata.Get[items]{Key: none, Adapt: func(r *distributeddata.GetResponse[items]) any { e(); return r }})
+			p.Request(dd.PID(), &distributeddata.Get[items]{
+				Key: none, Adapt: func(r *distributeddata.GetResponse[items]) any {
+					e()
+					return r
+				}})
 			testkit.Expect[*distributeddata.GetResponse[items]](p)
 		},
 		"Adapt of Changed": func() {
 			_, _ = cart.Update(ctx, dd, addTo("a"))
-			stop := cart.Subscribe(dd, p.PID(), func(c *distributeddata.Changed[items]) any { e(); return c })
+			stop := cart.Subscribe(dd, p.PID(), func(c *distributeddata.Changed[items]) any {
+				e()
+				return c
+			})
 			testkit.Expect[*distributeddata.Changed[items]](p) // at once
 			_, _ = cart.Update(ctx, dd, addTo(fmt.Sprint(time.Now().UnixNano())))
 			testkit.Expect[*distributeddata.Changed[items]](p) // by the timer
@@ -181,7 +213,10 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			written(&at.decode, &at)
 			_, _ = own(&at).Update(ctx, dd, write("y"))
 			_, _ = own(&at).Get(ctx, dd, distributeddata.Majority)
-			_ = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { own(&at).In(tx).text = "z"; return nil })
+			_ = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+				own(&at).In(tx).text = "z"
+				return nil
+			})
 		},
 		"Merge": func() {
 			var at meanness
@@ -200,7 +235,10 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 		},
 		"encoding of an element": func() {
 			at := meanness{encode: e}
-			_, _ = set(&at).Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Add(w, "e"); return nil })
+			_, _ = set(&at).Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+				v.Add(w, "e")
+				return nil
+			})
 		},
 		"decoding of an element": func() {
 			at := meanness{decode: e}
@@ -219,7 +257,8 @@ func TestHostile_EveryFunctionMayDoWhatItMustNot(t *testing.T) {
 	for what := range misdeeds(nil, new([]error)) {
 		for where := range hooks(nil, nil, nil) {
 			t.Run(where+"/"+what, func(t *testing.T) {
-				early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+				early(t, func(t *testing.T, system *actor.ActorSystem,
+					dd *distributeddata.Replicator, up func()) {
 					up()
 					ctx := context.Background()
 					other := distributeddata.NewKey("other", items{})
@@ -253,7 +292,8 @@ func TestHostile_EveryFunctionMayDoWhatItMustNot(t *testing.T) {
 // A function that never returns blocks only what needs the replicator's goroutine, and that only
 // until its time is up.
 func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
-	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx := context.Background()
 		_, err := cart.Update(ctx, dd, addTo("a"))
@@ -268,11 +308,16 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 		require.NoError(t, err, "local reads go on")
 		require.Equal(t, 1, v.Len())
 		for what, call := range map[string]func() error{
-			"get":    func() error { _, err := cart.Get(ctx, dd, distributeddata.Majority); return err },
+			"get": func() error {
+				_, err := cart.Get(ctx, dd, distributeddata.Majority)
+				return err
+			},
 			"update": func() error { _, err := cart.Update(ctx, dd, addTo("b")); return err },
 			"delete": func() error { return cart.Delete(ctx, dd) },
 			"transaction": func() error {
-				return distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return nil })
+				return distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error {
+					return nil
+				})
 			},
 		} {
 			begin := time.Now()
@@ -295,7 +340,8 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 // A goroutine that a function starts and waits for cannot be distinguished from others: its call
 // fails when its time is up.
 func TestHostile_ACallOfAGoroutineThatModifyWaitsFor(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		begin, ended := time.Now(), make(chan struct{})
 		var inner error
@@ -314,7 +360,8 @@ func TestHostile_ACallOfAGoroutineThatModifyWaitsFor(t *testing.T) {
 		require.ErrorIs(t, inner, distributeddata.ErrUnknown)
 		require.Less(t, time.Since(begin), 6*time.Second)
 		require.True(t, err == nil || errors.Is(err, distributeddata.ErrUnknown), err)
-		require.NoError(t, resultOf2(cart.Update(context.Background(), dd, addTo("b"), distributeddata.Majority)))
+		require.NoError(t, resultOf2(cart.Update(context.Background(), dd, addTo("b"),
+			distributeddata.Majority)))
 	})
 }
 
@@ -322,14 +369,18 @@ func resultOf2[T any](_ T, err error) error { return err }
 
 // A function of one replicator may call another one, even while that runs one of its own.
 func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		other, err := distributeddata.New(system, distributeddata.Config{Name: "other"})
 		require.NoError(t, err)
 		up()
 		ctx := context.Background()
 		defer func() { require.NoError(t, other.Close(ctx)) }()
 		go func() {
-			_, _ = cart.Update(ctx, other, func(*crdt.Writer, *items) error { time.Sleep(time.Second); return nil })
+			_, _ = cart.Update(ctx, other, func(*crdt.Writer, *items) error {
+				time.Sleep(time.Second)
+				return nil
+			})
 		}()
 		synctest.Wait()
 		var deep func(n int) error
@@ -337,29 +388,39 @@ func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
 			if n > 0 {
 				return deep(n - 1)
 			}
-			require.ErrorIs(t, resultOf2(cart.Get(ctx, dd, distributeddata.Majority)), distributeddata.ErrReentrant)
+			require.ErrorIs(t, resultOf2(cart.Get(ctx, dd, distributeddata.Majority)),
+				distributeddata.ErrReentrant)
 			return resultOf2(cart.Update(ctx, other, addTo("x")))
 		}
-		require.NoError(t, resultOf2(cart.Update(ctx, dd, func(*crdt.Writer, *items) error { return deep(500) })))
+		require.NoError(t, resultOf2(cart.Update(ctx, dd, func(*crdt.Writer, *items) error {
+			return deep(500)
+		})))
 	})
 }
 
 // A subscriber is notified of the failure; each failure is counted, and logged at most once a
 // second.
 func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
-	for name, fail := range map[string]evil{"panic": func() { panic(badError{}) }, "exit": runtime.Goexit} {
+	for name, fail := range map[string]evil{"panic": func() {
+		panic(badError{})
+	}, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
-			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+				up func()) {
 				up()
 				ctx := context.Background()
 				var at meanness
 				own := distributeddata.NewKey("own", mean{evils: &at})
 				write := func(text string) {
-					_, err := own.Update(ctx, dd, func(_ *crdt.Writer, v *mean) error { v.text = text; return nil })
+					_, err := own.Update(ctx, dd, func(_ *crdt.Writer, v *mean) error {
+						v.text = text
+						return nil
+					})
 					require.NoError(t, err)
 				}
 				write("a")
-				p, q, good := testkit.NewProbe(t, system), testkit.NewProbe(t, system), testkit.NewProbe(t, system)
+				p, q, good := testkit.NewProbe(t, system), testkit.NewProbe(t, system),
+					testkit.NewProbe(t, system)
 				at.decode = fail
 				own.Subscribe(dd, p.PID(), nil)
 				c := testkit.Expect[*distributeddata.Changed[mean]](p)
@@ -368,17 +429,22 @@ func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
 				at.decode = nil
 				synctest.Wait() // that failure has been logged
 				before := dd.Status().Faults
-				own.Subscribe(dd, q.PID(), func(*distributeddata.Changed[mean]) any { fail(); return nil })
-				own.Subscribe(dd, good.PID(), nil)
-				testkit.ExpectLog(t, system, testkit.Log{Message: "a function of the application failed", Times: 3}, func() {
-					for i := range 20 { // 3 seconds
-						c := testkit.Expect[*distributeddata.Changed[mean]](q)
-						require.ErrorContains(t, c.Err, "Adapt")
-						require.NoError(t, testkit.Expect[*distributeddata.Changed[mean]](good).Err)
-						time.Sleep(100 * time.Millisecond)
-						write(fmt.Sprint(i))
-					}
+				own.Subscribe(dd, q.PID(), func(*distributeddata.Changed[mean]) any {
+					fail()
+					return nil
 				})
+				own.Subscribe(dd, good.PID(), nil)
+				testkit.ExpectLog(t, system,
+					testkit.Log{Message: "a function of the application failed", Times: 3}, func() {
+						for i := range 20 { // 3 seconds
+							c := testkit.Expect[*distributeddata.Changed[mean]](q)
+							require.ErrorContains(t, c.Err, "Adapt")
+							require.NoError(t, testkit.Expect[*distributeddata.Changed[mean]](
+								good).Err)
+							time.Sleep(100 * time.Millisecond)
+							write(fmt.Sprint(i))
+						}
+					})
 				require.GreaterOrEqual(t, dd.Status().Faults-before, uint64(20))
 			})
 		})
@@ -394,9 +460,12 @@ func (p evilProcess) Stop(*actor.PID)                   {}
 
 // A response may reach a process that panics, or an event stream subscriber that does.
 func TestHostile_WhateverTakesTheResponse(t *testing.T) {
-	for name, fail := range map[string]evil{"panic": func() { panic("boom") }, "exit": runtime.Goexit} {
+	for name, fail := range map[string]evil{"panic": func() {
+		panic("boom")
+	}, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
-			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+				up func()) {
 				up()
 				was := dd.Status().Replica
 				pid, ok := system.ProcessRegistry.Add(evilProcess{fail}, "evil")
@@ -405,14 +474,17 @@ func TestHostile_WhateverTakesTheResponse(t *testing.T) {
 				sub := system.EventStream.Subscribe(func(any) { fail() })
 				cart.Subscribe(dd, pid, nil)
 				for _, to := range []*actor.PID{pid, system.NewLocalPID("nobody")} {
-					system.Root.RequestWithCustomSender(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("a")}, to)
-					system.Root.RequestWithCustomSender(dd.PID(), &distributeddata.Get[items]{Key: cart}, to)
+					system.Root.RequestWithCustomSender(dd.PID(), &distributeddata.Update[items]{
+						Key: cart, Modify: addTo("a")}, to)
+					system.Root.RequestWithCustomSender(dd.PID(), &distributeddata.Get[items]{
+						Key: cart}, to)
 					system.Root.RequestWithCustomSender(dd.PID(), "what", to)
 					synctest.Wait()
 				}
 				system.EventStream.Unsubscribe(sub)
 				time.Sleep(time.Second)
-				v, err := cart.Update(context.Background(), dd, addTo("b"), distributeddata.Majority)
+				v, err := cart.Update(context.Background(), dd, addTo("b"),
+					distributeddata.Majority)
 				require.NoError(t, err)
 				require.Equal(t, 2, v.Len())
 				require.Equal(t, was, dd.Status().Replica)
@@ -424,7 +496,8 @@ func TestHostile_WhateverTakesTheResponse(t *testing.T) {
 
 // After Close nothing is shown, and every call and message is answered.
 func TestClose_AfterItEverythingIsClosed(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx := context.Background()
 		_, err := cart.Update(ctx, dd, addTo("a"))
@@ -432,7 +505,8 @@ func TestClose_AfterItEverythingIsClosed(t *testing.T) {
 		require.NoError(t, dd.Close(ctx))
 		require.NoError(t, dd.Close(ctx), "twice")
 		for i, err := range []error{
-			resultOf2(cart.Get(ctx, dd)), resultOf2(cart.Get(ctx, dd, distributeddata.Majority)), resultOf2(cart.Of(dd.Snapshot())),
+			resultOf2(cart.Get(ctx, dd)), resultOf2(cart.Get(ctx, dd, distributeddata.Majority)),
+			resultOf2(cart.Of(dd.Snapshot())),
 			resultOf2(cart.Update(ctx, dd, addTo("b"))), cart.Delete(ctx, dd), dd.Ready(ctx),
 			distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return nil }),
 		} {
@@ -441,13 +515,19 @@ func TestClose_AfterItEverythingIsClosed(t *testing.T) {
 		require.Empty(t, slices.Collect(dd.Keys()))
 		p := testkit.NewProbe(t, system)
 		p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)), distributeddata.ErrClosed)
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)),
+			distributeddata.ErrClosed)
 		p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("b")})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.UpdateResponse[items]](p)), distributeddata.ErrClosed)
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.UpdateResponse[items]](p)),
+			distributeddata.ErrClosed)
 		p.Request(dd.PID(), &distributeddata.Delete[items]{Key: cart})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.DeleteResponse[items]](p)), distributeddata.ErrClosed)
-		p.Request(dd.PID(), &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error { return nil }})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.TransactionResponse](p)), distributeddata.ErrClosed)
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.DeleteResponse[items]](p)),
+			distributeddata.ErrClosed)
+		p.Request(dd.PID(), &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
+			return nil
+		}})
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.TransactionResponse](p)),
+			distributeddata.ErrClosed)
 		p.Request(dd.PID(), "what")
 		testkit.Expect[*actor.DeadLetterResponse](p)
 	})

@@ -83,9 +83,11 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 //
 // Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives,
 // ErrClosed, ErrReentrant, ErrInvalid; of durable keys ErrStore, ErrStoreBusy, ErrLoading.
-func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
+func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error,
+	opts ...Option) (T, error) {
 	o := r.options(opts)
-	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: o.level, TTL: o.ttl})
+	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify,
+		At: o.level, TTL: o.ttl})
 }
 
 // Subscribe sends each change to an actor of this member, as the message Subscribe does. A
@@ -124,7 +126,8 @@ func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 }
 
 // modified runs a modify function inside the update t and returns the value after it.
-func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) error) (v T, err error) {
+func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) error) (v T,
+	err error) {
 	was := t.Get(k.id)
 	base := content(was)
 	if v, err = k.editable(base, t.Seen()); err != nil {

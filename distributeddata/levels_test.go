@@ -78,7 +78,8 @@ func TestLevels_AtTheirEdges(t *testing.T) {
 				for _, err := range []error{write, read} {
 					q, ok := errors.AsType[*distributeddata.QuorumError](err)
 					require.True(t, ok, err)
-					require.Equal(t, []int{e.need, e.need - 1, e.n}, []int{q.Needed, q.Answered, q.Counted})
+					require.Equal(t, []int{e.need, e.need - 1, e.n},
+						[]int{q.Needed, q.Answered, q.Counted})
 					require.Len(t, q.Missing, e.n-e.need+1)
 					for i := e.need - 1; i < e.n; i++ {
 						require.Contains(t, q.Missing, c.Member(i).Address)
@@ -93,7 +94,8 @@ func TestLevels_AtTheirEdges(t *testing.T) {
 // stays.
 func TestLevels_ThatCannotBeReachedFailAtOnce(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
-		for i, level := range []distributeddata.Consistency{distributeddata.Nodes(4), distributeddata.Nodes(65535)} {
+		for i, level := range []distributeddata.Consistency{distributeddata.Nodes(4),
+			distributeddata.Nodes(65535)} {
 			begin := time.Now()
 			require.ErrorIs(t, c.count(0, 1, level), distributeddata.ErrQuorum)
 			_, err := visits.Get(context.Background(), c.at(0), level)
@@ -112,7 +114,8 @@ func TestLevels_NameWhoIsMissingAfterTheyWereDropped(t *testing.T) {
 		c.Net.Partition(addresses(c, 0, 1), gone)
 		c.Unlist(live[:2], live[2:])
 		time.Sleep(5 * time.Second)
-		for _, level := range []distributeddata.Consistency{distributeddata.Majority, distributeddata.All, distributeddata.Nodes(3)} {
+		for _, level := range []distributeddata.Consistency{distributeddata.Majority,
+			distributeddata.All, distributeddata.Nodes(3)} {
 			q, ok := errors.AsType[*distributeddata.QuorumError](c.count(0, 1, level))
 			require.True(t, ok, level)
 			require.ElementsMatch(t, gone, q.Missing, level)
@@ -124,11 +127,13 @@ func TestLevels_NameWhoIsMissingAfterTheyWereDropped(t *testing.T) {
 // Plus and AtLeast change Majority only. Before, Nodes(3).AtLeast(1) was one node.
 func TestLevels_PlusAndAtLeastAreOfMajority(t *testing.T) {
 	for _, level := range []distributeddata.Consistency{
-		distributeddata.Local, distributeddata.Nodes(3), distributeddata.All, distributeddata.Linearizable,
+		distributeddata.Local, distributeddata.Nodes(3), distributeddata.All,
+		distributeddata.Linearizable,
 	} {
 		require.Equal(t, level, level.AtLeast(1).AtLeast(7).Plus(2))
 	}
 	require.Equal(t, distributeddata.Majority, distributeddata.Majority.Plus(-1).AtLeast(-1))
-	require.Equal(t, "majority+2 of at least 5", distributeddata.Majority.AtLeast(9).Plus(2).AtLeast(5).String())
+	require.Equal(t, "majority+2 of at least 5", distributeddata.Majority.AtLeast(9).Plus(
+		2).AtLeast(5).String())
 	require.Equal(t, distributeddata.Nodes(65535), distributeddata.Nodes(1<<30))
 }

@@ -55,12 +55,14 @@ const (
 // bind starts a life of the replicator on system.
 func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	l := &life{
-		r: r, system: system, cfg: cfg, members: membership.Attach(system), ttls: newLifetimes(cfg, timer.ClockOf(system)),
+		r: r, system: system, cfg: cfg, members: membership.Attach(system),
+		ttls:    newLifetimes(cfg, timer.ClockOf(system)),
 		running: make(chan struct{}), ready: make(chan struct{}),
 	}
 	l.ended, l.end = context.WithCancel(context.Background())
 	if _, ok := system.ProcessRegistry.Add(&r.door, r.pid.Id); !ok {
-		return fmt.Errorf("%w: Name %q: this actor system has a replicator of that name already", ErrInvalid, cfg.Name)
+		return fmt.Errorf("%w: Name %q: this actor system has a replicator of that name already",
+			ErrInvalid, cfg.Name)
 	}
 	undo := func() { system.ProcessRegistry.Remove(r.pid) }
 	var err error
@@ -83,9 +85,11 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 func (l *life) spawn() {
 	l.spawning.Do(func() {
 		a := newReplica(l)
-		props := actor.PropsFromProducer(func() actor.Actor { return a }, early.Mailbox(), // also after a restart
+		// also after a restart
+		props := actor.PropsFromProducer(func() actor.Actor { return a }, early.Mailbox(),
 			actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
-			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
+			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
+				100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {
 			l.failure = fmt.Errorf("distributeddata: replicator %q: %w", l.cfg.Name, err)
 			l.system.Logger().Error("replicator not started", "name", l.cfg.Name, "error", err)
@@ -153,7 +157,8 @@ func (l *life) waitsFor() error {
 	}
 	why := l.lacks(p, h)
 	if h == p.durable && len(p.others) > 0 {
-		why = fmt.Errorf("%w; these members list other durable keys: %s", why, strings.Join(p.others, ", "))
+		why = fmt.Errorf("%w; these members list other durable keys: %s", why,
+			strings.Join(p.others, ", "))
 	}
 	if h == p.durable {
 		return fmt.Errorf("durable keys: %w", why)
@@ -182,7 +187,8 @@ func (l *life) lacks(p *published, h *half) error {
 	case h.roll.Trouble != "":
 		return fmt.Errorf("the membership record cannot be used: %s", h.roll.Trouble)
 	case p.members < want:
-		return errors.New(seen(p.members, want, "missing", lost(h.roll.Missing(), l.members.Lost())))
+		return errors.New(seen(p.members, want, "missing",
+			lost(h.roll.Missing(), l.members.Lost())))
 	}
 	var silent []string
 	for _, m := range h.silent {
@@ -238,7 +244,8 @@ func (l *life) leave(ctx context.Context) (err error) {
 	}
 	if l.cfg.WriteBehind > 0 {
 		if _, err := l.ask(ctx, &flush{}); err != nil {
-			l.system.Logger().Warn("closing with changes that are not on the disk", "replicator", l.cfg.Name, "error", err)
+			l.system.Logger().Warn("closing with changes that are not on the disk", "replicator",
+				l.cfg.Name, "error", err)
 		}
 	}
 	res, err := l.ask(ctx, &drain{})

@@ -16,8 +16,8 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// lifetimes holds Config.Expiry and Config.ClockSkew in milliseconds, and the clock for stamps. Each
-// life has its own.
+// lifetimes holds Config.Expiry and Config.ClockSkew in milliseconds, and the clock for stamps.
+// Each life has its own.
 type lifetimes struct {
 	names    map[string]int64
 	prefixes map[string]int64
@@ -27,7 +27,8 @@ type lifetimes struct {
 }
 
 func newLifetimes(cfg Config, clock timer.Clock) *lifetimes {
-	t := &lifetimes{names: map[string]int64{}, prefixes: map[string]int64{}, skew: cfg.ClockSkew.Milliseconds(), clock: clock}
+	t := &lifetimes{names: map[string]int64{}, prefixes: map[string]int64{},
+		skew: cfg.ClockSkew.Milliseconds(), clock: clock}
 	for pattern, ttl := range cfg.Expiry {
 		prefix, isPrefix := strings.CutSuffix(pattern, "*")
 		if !isPrefix {

@@ -23,12 +23,14 @@ const (
 
 // limitNames are the names of the settings and the units they count.
 var limitNames = [limitCount][2]string{
-	{"MaxEntries", "entries"}, {"MaxElements", "elements in a value"}, {"MaxBytes", "bytes in a value"},
+	{"MaxEntries", "entries"}, {"MaxElements", "elements in a value"},
+	{"MaxBytes", "bytes in a value"},
 	{"MaxSubscriptions", "subscriptions"}, {"MaxOperations", "pending operations"},
 }
 
 func (c *Config) limits() [limitCount]*int {
-	return [...]*int{&c.MaxEntries, &c.MaxElements, &c.MaxBytes, &c.MaxSubscriptions, &c.MaxOperations}
+	return [...]*int{&c.MaxEntries, &c.MaxElements, &c.MaxBytes, &c.MaxSubscriptions,
+		&c.MaxOperations}
 }
 
 // nearFor is how long a limit is reported as near, and the shortest time between two log lines
@@ -58,7 +60,8 @@ func (a *replica) within(l limit, n int, key string) error {
 	if n <= most {
 		return nil
 	}
-	text := fmt.Sprintf("%v: %s is %d, and this would be %d %s", ErrLimit, limitNames[l][0], most, n, limitNames[l][1])
+	text := fmt.Sprintf("%v: %s is %d, and this would be %d %s", ErrLimit, limitNames[l][0], most,
+		n, limitNames[l][1])
 	if key != "" {
 		text = fmt.Sprintf("key %q: %s", key, text)
 	}
@@ -82,8 +85,8 @@ func (a *replica) near(l limit, n, most int, key string) {
 		return
 	}
 	a.warned[l] = now
-	a.log.Warn("more than half of a limit is used", slog.String("setting", limitNames[l][0]), slog.Int("limit", most),
-		slog.Int("used", n), slog.String("key", key))
+	a.log.Warn("more than half of a limit is used", slog.String("setting", limitNames[l][0]),
+		slog.Int("limit", most), slog.Int("used", n), slog.String("key", key))
 }
 
 // fits checks the limits for an entry that an update has changed from was to is. It adds new

@@ -25,7 +25,8 @@ func TestLimits_OfTheSettings(t *testing.T) {
 		"MaxSubscriptions": func(c *distributeddata.Config, n int) { c.MaxSubscriptions = n },
 		"MaxOperations":    func(c *distributeddata.Config, n int) { c.MaxOperations = n },
 	} {
-		for n, ok := range map[int]bool{0: true, 1: true, 1_000_000_000: true, -1: false, 1_000_000_001: false} {
+		for n, ok := range map[int]bool{0: true, 1: true, 1_000_000_000: true, -1: false,
+			1_000_000_001: false} {
 			var cfg distributeddata.Config
 			set(&cfg, n)
 			if ok {
@@ -33,14 +34,16 @@ func TestLimits_OfTheSettings(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, cfg.Validate(), distributeddata.ErrInvalid)
-			require.ErrorContains(t, cfg.Validate(), fmt.Sprintf("%s is %d, must be from 1 to 1000000000", name, n))
+			require.ErrorContains(t, cfg.Validate(),
+				fmt.Sprintf("%s is %d, must be from 1 to 1000000000", name, n))
 		}
 	}
 }
 
 func TestLimits_EntriesAndElements(t *testing.T) {
 	reader := sdk.NewManualReader()
-	cfg := distributeddata.Config{MaxEntries: 4, MaxElements: 6, Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}
+	cfg := distributeddata.Config{MaxEntries: 4, MaxElements: 6, Meters: sdk.NewMeterProvider(
+		sdk.WithReader(reader))}
 	run(t, 1, cfg, func(c *cluster) {
 		ctx, dd := context.Background(), c.at(0)
 		put := func(key string, elems ...string) error {
@@ -58,7 +61,8 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 
 		err := put("a", "7")
 		require.ErrorIs(t, err, distributeddata.ErrLimit)
-		require.EqualError(t, err, `key "a": distributeddata: over a limit: MaxElements is 6, and this would be 7 elements in a value`)
+		require.EqualError(t, err,
+			`key "a": distributeddata: over a limit: MaxElements is 6, and this would be 7 elements in a value`)
 		require.NoError(t, put("a", "6"), "what adds nothing is allowed")
 		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 			distributeddata.NewKey("d", items{}).In(tx).Add(tx.Writer, "1")
@@ -68,7 +72,8 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 		require.ErrorContains(t, err, "MaxEntries is 4, and this would be 5 entries")
 		require.NoError(t, put("d", "1"))
 		err = put("e", "1")
-		require.EqualError(t, err, `key "e": distributeddata: over a limit: MaxEntries is 4, and this would be 5 entries`)
+		require.EqualError(t, err,
+			`key "e": distributeddata: over a limit: MaxEntries is 4, and this would be 5 entries`)
 
 		var twice []string
 		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
@@ -107,13 +112,16 @@ func TestLimits_Bytes(t *testing.T) {
 			}
 			return err
 		}
-		elem := func(name string, size int) string { return name + strings.Repeat(".", size-len(name)) }
+		elem := func(name string, size int) string {
+			return name + strings.Repeat(".", size-len(name))
+		}
 		require.NoError(t, put(dd, elem("1", 400)))
 		require.Empty(t, dd.Status().NearLimits)
 		require.NoError(t, put(dd, elem("2", 400)))
 		require.Equal(t, []string{"MaxBytes"}, dd.Status().NearLimits)
 		err := put(dd, elem("3", 400))
-		require.ErrorContains(t, err, `key "a": distributeddata: over a limit: MaxBytes is 1000, and this would be 12`)
+		require.ErrorContains(t, err,
+			`key "a": distributeddata: over a limit: MaxBytes is 1000, and this would be 12`)
 		require.ErrorContains(t, err, "bytes in a value")
 		require.NoError(t, put(dd, elem("2", 400)), "what adds nothing is allowed")
 		_, err = a.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
@@ -133,10 +141,12 @@ func TestLimits_Bytes(t *testing.T) {
 		require.ErrorIs(t, err, distributeddata.ErrNotFound, "nothing of it was done")
 
 		time.Sleep(time.Second)
-		require.ErrorIs(t, put(c.at(1), elem("5", 400)), distributeddata.ErrLimit, "it came with updates")
+		require.ErrorIs(t, put(c.at(1), elem("5", 400)), distributeddata.ErrLimit,
+			"it came with updates")
 		next := c.Restart(c.Member(1))
 		c.ready(next)
-		require.ErrorIs(t, put(c.dd[next], elem("5", 400)), distributeddata.ErrLimit, "it came with an answer")
+		require.ErrorIs(t, put(c.dd[next], elem("5", 400)), distributeddata.ErrLimit,
+			"it came with an answer")
 
 		r := distributeddata.NewKey("r", crdt.LWWRegister[string]{})
 		for i := range 5 { // a value that is replaced counts once
@@ -153,11 +163,13 @@ func TestLimits_Bytes(t *testing.T) {
 
 // Half of a limit is one line a minute, however often it is passed.
 func TestLimits_AreLoggedOnceAMinute(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		n := distributeddata.NewKey("n", items{})
 		testkit.ExpectLog(t, system, testkit.Log{
-			Message: "more than half of a limit is used", Attrs: map[string]any{"setting": "MaxElements", "limit": 1_000_000, "key": "n"}, Times: 2,
+			Message: "more than half of a limit is used", Attrs: map[string]any{
+				"setting": "MaxElements", "limit": 1_000_000, "key": "n"}, Times: 2,
 		}, func() {
 			many := make([]string, 500_001)
 			for i := range many {
@@ -166,7 +178,8 @@ func TestLimits_AreLoggedOnceAMinute(t *testing.T) {
 			_, err := n.Update(context.Background(), dd, addTo(many...))
 			require.NoError(t, err)
 			for range 100 {
-				_, err := n.Update(context.Background(), dd, addTo(fmt.Sprint(time.Now().UnixNano())))
+				_, err := n.Update(context.Background(), dd,
+					addTo(fmt.Sprint(time.Now().UnixNano())))
 				require.NoError(t, err)
 				time.Sleep(time.Second)
 			}
@@ -179,7 +192,8 @@ func TestLimits_WhatOthersMakeIsTaken(t *testing.T) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1), addresses(c, 2))
 		for i := range 3 {
 			for n := range 2 {
-				_, err := distributeddata.NewKey(fmt.Sprint(i, n), items{}).Update(context.Background(), c.at(i), addTo("x"))
+				_, err := distributeddata.NewKey(fmt.Sprint(i, n), items{}).Update(
+					context.Background(), c.at(i), addTo("x"))
 				require.NoError(t, err)
 			}
 		}
@@ -187,7 +201,8 @@ func TestLimits_WhatOthersMakeIsTaken(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		for i := range 3 {
 			require.Equal(t, 6, c.at(i).Status().Keys)
-			_, err := distributeddata.NewKey("more", items{}).Update(context.Background(), c.at(i), addTo("x"))
+			_, err := distributeddata.NewKey("more", items{}).Update(context.Background(), c.at(i),
+				addTo("x"))
 			require.ErrorIs(t, err, distributeddata.ErrLimit)
 		}
 	})
@@ -204,11 +219,16 @@ func TestLimits_OperationsUnderWay(t *testing.T) {
 		ctx := context.Background()
 		_, get := cart.Get(ctx, c.at(0), distributeddata.Majority)
 		for what, err := range map[string]error{
-			"update": c.add(0, "y", distributeddata.Majority), "get": get, "delete": cart.Delete(ctx, c.at(0), distributeddata.All),
-			"transaction": distributeddata.Atomically(ctx, c.at(0), func(*distributeddata.Tx) error { return nil }, distributeddata.All),
+			"update": c.add(0, "y", distributeddata.Majority), "get": get,
+			"delete": cart.Delete(ctx, c.at(0), distributeddata.All),
+			"transaction": distributeddata.Atomically(ctx, c.at(0),
+				func(*distributeddata.Tx) error {
+					return nil
+				}, distributeddata.All),
 		} {
 			require.ErrorIs(t, err, distributeddata.ErrLimit, what)
-			require.ErrorContains(t, err, "MaxOperations is 2, and this would be 3 pending operations")
+			require.ErrorContains(t, err,
+				"MaxOperations is 2, and this would be 3 pending operations")
 		}
 		require.Equal(t, []string{"MaxOperations"}, c.at(0).Status().NearLimits)
 		if len(c.at(0).Status().Sent) > 0 && c.at(0).Status().Durable == nil {
@@ -250,25 +270,37 @@ func TestLimits_Subscriptions(t *testing.T) {
 func TestKey_EmptyIsInvalidEverywhere(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		ctx, dd := context.Background(), c.at(0)
-		for _, k := range []distributeddata.Key[items]{distributeddata.NewKey("", items{}), distributeddata.NewPrefix("", items{}).Key(""), {}} {
+		for _, k := range []distributeddata.Key[items]{distributeddata.NewKey("", items{}),
+			distributeddata.NewPrefix("", items{}).Key(""), {}} {
 			errs := map[string]error{}
 			for _, at := range []distributeddata.Consistency{
-				distributeddata.Local, distributeddata.Majority, distributeddata.All, distributeddata.Linearizable, distributeddata.Nodes(2),
+				distributeddata.Local, distributeddata.Majority, distributeddata.All,
+				distributeddata.Linearizable, distributeddata.Nodes(2),
 				distributeddata.Majority.Plus(1).AtLeast(2),
 			} {
 				_, errs[fmt.Sprint("Get at ", at)] = k.Get(ctx, dd, at)
 				_, errs[fmt.Sprint("Update at ", at)] = k.Update(ctx, dd, addTo("x"), at)
 				errs[fmt.Sprint("Delete at ", at)] = k.Delete(ctx, dd, at)
-				errs[fmt.Sprint("Delete for good at ", at)] = k.Delete(ctx, dd, at, distributeddata.Permanently)
+				errs[fmt.Sprint("Delete for good at ", at)] = k.Delete(ctx, dd, at,
+					distributeddata.Permanently)
 				p := testkit.NewProbe(t, c.Member(0).System)
-				for name, m := range map[string]distributeddata.Message{"Get": k.GetMessage(at), "Update": k.UpdateMessage(addTo("x"), at), "Delete": k.DeleteMessage(at)} {
+				for name, m := range map[string]distributeddata.Message{"Get": k.GetMessage(at),
+					"Update": k.UpdateMessage(addTo("x"), at), "Delete": k.DeleteMessage(at)} {
 					p.Request(dd.PID(), m)
-					errs[fmt.Sprint(name, " by message at ", at)] = testkit.Expect[distributeddata.Response](p).Err()
+					errs[fmt.Sprint(name, " by message at ",
+						at)] = testkit.Expect[distributeddata.Response](p).Err()
 				}
 			}
 			_, errs["Of"] = k.Of(dd.Snapshot())
-			errs["In"] = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { k.In(tx).Add(tx.Writer, "x"); return nil })
-			errs["DeleteIn"] = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { k.DeleteIn(tx); return nil })
+			errs["In"] = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+				k.In(tx).Add(tx.Writer, "x")
+				return nil
+			})
+			errs["DeleteIn"] = distributeddata.Atomically(ctx, dd,
+				func(tx *distributeddata.Tx) error {
+					k.DeleteIn(tx)
+					return nil
+				})
 			for ch := range k.Changes(ctx, dd) {
 				errs["Changes"] = ch.Err
 			}

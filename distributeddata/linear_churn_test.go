@@ -71,8 +71,10 @@ func (c *churn) replace() {
 	c.use(c.Live())
 	c.went++
 	for _, m := range c.Live() { // crashed members do not count any more
-		for end := time.Now().Add(time.Minute); c.dd[m].Status().Counted != len(c.Live()); time.Sleep(100 * time.Millisecond) {
-			require.True(c.t, time.Now().Before(end), "%v counts %d, missing %v", m, c.dd[m].Status().Counted, c.dd[m].Status().Missing)
+		for end := time.Now().Add(time.Minute); c.dd[m].Status().Counted != len(
+			c.Live()); time.Sleep(100 * time.Millisecond) {
+			require.True(c.t, time.Now().Before(end), "%v counts %d, missing %v", m,
+				c.dd[m].Status().Counted, c.dd[m].Status().Missing)
 		}
 	}
 }
@@ -84,7 +86,8 @@ func TestQuorums_AreLinearizableWhereMembersComeAndGo(t *testing.T) {
 	for round := range max(1, *quorumOperations/(keys*clients*each)) {
 		t.Run(fmt.Sprint("round=", round), func(t *testing.T) {
 			var rec history.Recorder[totalOp, uint64]
-			cfg := distributeddata.Config{MinMembers: 4, ForgetAfter: time.Second, HeartbeatInterval: 200 * time.Millisecond}
+			cfg := distributeddata.Config{MinMembers: 4, ForgetAfter: time.Second,
+				HeartbeatInterval: 200 * time.Millisecond}
 			run(t, members, cfg, func(cl *cluster) {
 				c := &churn{cluster: cl, random: rand.New(rand.NewPCG(uint64(round), 3))}
 				c.Net.SetAll(simnet.Faults{Loss: 0.05, Jitter: 20 * time.Millisecond})
@@ -95,8 +98,10 @@ func TestQuorums_AreLinearizableWhereMembersComeAndGo(t *testing.T) {
 						r := rand.New(rand.NewPCG(uint64(round), uint64(100*key+client)))
 						working.Go(func() {
 							for range each {
-								ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-								increment(ctx, &rec, c.any(r), clients*key+client, fmt.Sprint("key-", key), r)
+								ctx, cancel := context.WithTimeout(context.Background(),
+									time.Second)
+								increment(ctx, &rec, c.any(r), clients*key+client,
+									fmt.Sprint("key-", key), r)
 								cancel()
 								time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
 							}
@@ -122,11 +127,15 @@ func TestQuorums_AreLinearizableWhereMembersComeAndGo(t *testing.T) {
 }
 
 // increment increments a counter at a majority, or reads it.
-func increment(ctx context.Context, rec *history.Recorder[totalOp, uint64], dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
+func increment(ctx context.Context, rec *history.Recorder[totalOp, uint64],
+	dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
 	k := distributeddata.NewKey(key, crdt.GCounter{})
 	if r.IntN(2) == 0 {
 		op := rec.Begin(client, totalOp{key: key})
-		_, err := k.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }, distributeddata.Majority)
+		_, err := k.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
+			v.Add(w, 1)
+			return nil
+		}, distributeddata.Majority)
 		finish(op, 0, err, false)
 		return
 	}

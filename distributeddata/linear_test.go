@@ -17,7 +17,8 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-var quorumOperations = flag.Int("operations", 1505, "how many quorum operations are checked for linearizability")
+var quorumOperations = flag.Int("operations", 1505,
+	"how many quorum operations are checked for linearizability")
 
 // total is the model of a counter that is read exactly.
 func total() history.Model[uint64, totalOp, uint64] {
@@ -44,12 +45,14 @@ type totalOp struct {
 
 // quorums runs clients on each of seven members, which lose messages and are cut off by ones and
 // twos, until a number of operations are done on each of several keys.
-func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand)) {
+func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distributeddata.Replicator,
+	client int, key string, r *rand.Rand)) {
 	const members, perKey = 7, 301
 	keys := min(10, *quorumOperations/perKey)
 	for round := range *quorumOperations / (keys * perKey) {
 		t.Run(fmt.Sprintf("%s/round=%d", name, round), func(t *testing.T) {
-			run(t, members, distributeddata.Config{MinMembers: members, HeartbeatInterval: 200 * time.Millisecond}, func(c *cluster) {
+			run(t, members, distributeddata.Config{MinMembers: members,
+				HeartbeatInterval: 200 * time.Millisecond}, func(c *cluster) {
 				c.Net.SetAll(simnet.Faults{Loss: 0.3, Jitter: 50 * time.Millisecond})
 				var wg sync.WaitGroup
 				for key := range keys {
@@ -57,8 +60,10 @@ func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distrib
 						r := rand.New(rand.NewPCG(uint64(round), uint64(100*key+client)))
 						wg.Go(func() {
 							for range perKey / members {
-								ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-								do(ctx, c.at(client), members*key+client, fmt.Sprint("key-", round, "-", key), r)
+								ctx, cancel := context.WithTimeout(context.Background(),
+									300*time.Millisecond)
+								do(ctx, c.at(client), members*key+client,
+									fmt.Sprint("key-", round, "-", key), r)
 								cancel()
 								time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
 							}
@@ -89,7 +94,8 @@ func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distrib
 // stable.
 func TestQuorums_CountersAreLinearizable(t *testing.T) {
 	var rec history.Recorder[totalOp, uint64]
-	quorums(t, "counter", func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
+	quorums(t, "counter", func(ctx context.Context, dd *distributeddata.Replicator, client int,
+		key string, r *rand.Rand) {
 		increment(ctx, &rec, dd, client, key, r)
 	})
 	judge(t, total(), rec.Operations())
@@ -99,12 +105,16 @@ func TestQuorums_CountersAreLinearizable(t *testing.T) {
 // order.
 func TestQuorums_RegistersAreLinearizable(t *testing.T) {
 	var rec history.Recorder[history.RegisterOp, history.RegisterResult]
-	quorums(t, "register", func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
+	quorums(t, "register", func(ctx context.Context, dd *distributeddata.Replicator, client int,
+		key string, r *rand.Rand) {
 		k := distributeddata.NewKey(key, crdt.LWWRegister[string]{})
 		if r.IntN(2) == 0 {
 			value := strconv.Itoa(client) + "-" + strconv.Itoa(int(r.Uint32()))
 			op := rec.Begin(client, history.RegisterOp{Key: key, Kind: history.Write, Value: value})
-			_, err := k.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error { v.Set(w, value); return nil }, distributeddata.Majority)
+			_, err := k.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
+				v.Set(w, value)
+				return nil
+			}, distributeddata.Majority)
 			finish(op, history.RegisterResult{}, err, false)
 			return
 		}
@@ -129,7 +139,8 @@ func finish[I, O any](op *history.Pending[I, O], out O, err error, read bool) {
 	}
 }
 
-func judge[S comparable, I, O any](t *testing.T, m history.Model[S, I, O], ops []history.Operation[I, O]) {
+func judge[S comparable, I, O any](t *testing.T, m history.Model[S, I, O],
+	ops []history.Operation[I, O]) {
 	t.Helper()
 	known := 0
 	for _, op := range ops {

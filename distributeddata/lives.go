@@ -135,7 +135,8 @@ func (r *Replicator) living(ctx context.Context) (*life, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("distributeddata: replicator %q: nothing was done: %w: %w", r.name, ErrBetweenLives, context.Cause(ctx))
+			return nil, fmt.Errorf("distributeddata: replicator %q: nothing was done: %w: %w",
+				r.name, ErrBetweenLives, context.Cause(ctx))
 		}
 	}
 }

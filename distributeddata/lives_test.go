@@ -32,8 +32,9 @@ func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *live
 		cfg.MinMembers = 1
 	}
 	c := &livesCluster{
-		cluster: &cluster{t: t, cfg: listed(cfg), dd: map[*simnet.Member]*distributeddata.Replicator{}},
-		lives:   map[string]*lifecycle.Lives{},
+		cluster: &cluster{t: t, cfg: listed(cfg),
+			dd: map[*simnet.Member]*distributeddata.Replicator{}},
+		lives: map[string]*lifecycle.Lives{},
 	}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
@@ -101,7 +102,8 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 		begin := time.Now()
 		require.NoError(t, c.end(m))
 		require.Less(t, time.Since(begin), time.Second)
-		require.EqualValues(t, 50, c.total(0), "between two lives a local read serves what was there")
+		require.EqualValues(t, 50, c.total(0),
+			"between two lives a local read serves what was there")
 		next := c.again(m)
 		c.ready(next)
 		time.Sleep(2 * time.Second)
@@ -118,10 +120,11 @@ func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
 		m, pid := c.Member(0), c.at(0).PID()
 		send := func() {
-			m.System.Root.Send(pid, &distributeddata.Update[crdt.PNCounter]{Key: visits, Modify: func(w *crdt.Writer, v *crdt.PNCounter) error {
-				v.Add(w, 1)
-				return nil
-			}})
+			m.System.Root.Send(pid, &distributeddata.Update[crdt.PNCounter]{
+				Key: visits, Modify: func(w *crdt.Writer, v *crdt.PNCounter) error {
+					v.Add(w, 1)
+					return nil
+				}})
 		}
 		c.alone(m)
 		for range 100 {
@@ -148,12 +151,16 @@ func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_, err := visits.Update(ctx, c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 100); return nil })
+		_, err := visits.Update(ctx, c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error {
+			v.Add(w, 100)
+			return nil
+		})
 		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "nothing was done")
 		begin := time.Now()
-		_, err = visits.Get(context.Background(), c.at(0), distributeddata.Majority) // no deadline: OperationTimeout
+		// no deadline: OperationTimeout
+		_, err = visits.Get(context.Background(), c.at(0), distributeddata.Majority)
 		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
 		require.Equal(t, 5*time.Second, time.Since(begin))
 		short, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -187,7 +194,11 @@ func TestLives_OperationsUnderWayWhenOneEnds(t *testing.T) {
 		c.Net.Partition(addresses(c.cluster, 0), addresses(c.cluster, 1, 2))
 		write, read := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := visits.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }, distributeddata.Majority)
+			_, err := visits.Update(context.Background(), c.at(0),
+				func(w *crdt.Writer, v *crdt.PNCounter) error {
+					v.Add(w, 1)
+					return nil
+				}, distributeddata.Majority)
 			write <- err
 		}()
 		go func() {
@@ -222,7 +233,8 @@ func TestClose_OfARemovedMemberTakesNoTime(t *testing.T) {
 			require.NoError(t, c.count(0, 1))
 			require.NoError(t, c.add(0, "milk"))
 			remove := func() {
-				c.Unlist([]*simnet.Member{c.Member(0)}, []*simnet.Member{c.Member(0)}) // its own provider drops it
+				// its own provider drops it
+				c.Unlist([]*simnet.Member{c.Member(0)}, []*simnet.Member{c.Member(0)})
 			}
 			if before {
 				remove()
@@ -237,7 +249,8 @@ func TestClose_OfARemovedMemberTakesNoTime(t *testing.T) {
 			require.Less(t, time.Since(begin), time.Second)
 			require.ErrorIs(t, err, distributeddata.ErrQuorum)
 			require.ErrorIs(t, err, membership.ErrDropped)
-			require.ErrorContains(t, err, `2 of the updates made here (keys ["cart" "visits"]) are not known to be on any other replica`)
+			require.ErrorContains(t, err,
+				`2 of the updates made here (keys ["cart" "visits"]) are not known to be on any other replica`)
 		})
 	}
 }
@@ -404,7 +417,8 @@ func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
 			break
 		}
 	}
-	require.GreaterOrEqual(t, len(collected), n-1, "the last one may be kept until the next: %v", collected)
+	require.GreaterOrEqual(t, len(collected), n-1, "the last one may be kept until the next: %v",
+		collected)
 	v, err := visits.Get(context.Background(), dd)
 	require.NoError(t, err)
 	require.EqualValues(t, n, v.Value())
@@ -413,7 +427,8 @@ func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
 
 // shortLife is one life of a cluster of one, in real time; gone receives i when its system has been
 // collected.
-func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int, i int) (dd *distributeddata.Replicator) {
+func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int,
+	i int) (dd *distributeddata.Replicator) {
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		lives.Attach(m.System)
 		var err error
@@ -428,7 +443,10 @@ func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int, i int) (dd
 	require.NoError(t, dd.Ready(ctx))
 	pid := m.System.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
 	visits.Subscribe(dd, pid, nil)
-	_, err := visits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil })
+	_, err := visits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error {
+		v.Add(w, 1)
+		return nil
+	})
 	require.NoError(t, err)
 	m.System.Root.Send(dd.PID(), &distributeddata.Get[crdt.PNCounter]{Key: visits})
 	require.NoError(t, lifecycle.Of(m.System).Stop(ctx, nil))

@@ -46,12 +46,14 @@ type clerk struct {
 
 func newClerk(store Membership, timeout time.Duration) *clerk {
 	life, end := context.WithCancel(context.Background())
-	return &clerk{life: life, end: end, records: pair{store: store}, timeout: timeout, turn: make(chan struct{}, 1)}
+	return &clerk{life: life, end: end, records: pair{store: store}, timeout: timeout,
+		turn: make(chan struct{}, 1)}
 }
 
 // call runs f and passes its event to answer once. If f has no event in time, answer gets the event
 // of an error. After the end of the life call does not answer.
-func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core.Event, answer func(core.Event)) {
+func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core.Event,
+	answer func(core.Event)) {
 	go func() {
 		select {
 		case k.turn <- struct{}{}:
@@ -79,7 +81,8 @@ func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core
 	}()
 }
 
-func (k *clerk) guarded(ctx context.Context, f func(context.Context) core.Event, failed func(error) core.Event, done chan<- core.Event) {
+func (k *clerk) guarded(ctx context.Context, f func(context.Context) core.Event,
+	failed func(error) core.Event, done chan<- core.Event) {
 	ev := failed(errStoreLeft)
 	defer func() {
 		if p := recover(); p != nil {

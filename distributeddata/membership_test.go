@@ -106,7 +106,9 @@ func TestMembership_IsARecordThatARunningClusterDoesNotNeed(t *testing.T) {
 // Whatever the store does, the replicator answers, and recovers when the store does.
 func TestMembership_AStoreThatMisbehavesBlocksNothing(t *testing.T) {
 	for name, spoil := range map[string]func() (wrong func() error, end func()){
-		"panics": func() (func() error, func()) { return func() error { panic("planted") }, func() {} },
+		"panics": func() (func() error, func()) {
+			return func() error { panic("planted") }, func() {}
+		},
 		"ends its goroutine": func() (func() error, func()) {
 			return func() error { runtime.Goexit(); return nil }, func() {}
 		},

@@ -186,24 +186,25 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		return
 	}
 	a.expect(m.operation())
-	a.start(a.of(m.Key.id), m.Timeout, m.Key.id, false, func(id uint64, deadline time.Time) core.Event {
-		return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
-	}, func(d core.Done, err error) {
-		p := a.l.published.Load()
-		now := p.get(m.Key.id)
-		if d.State != nil {
-			h, _ := d.State.Keys.Get(m.Key.id)
-			now = p.ttls.told(m.Key.id, h, d.State.Seen)
-		}
-		a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
-		v, unread := m.Key.empty, errExit // in case a codec does not return
-		defer func() { answer(v, cmp.Or(err, unread)) }()
-		if unread = m.Key.of.check(p); unread != nil {
-			return
-		}
-		defer a.l.r.host(&m.Key.id).done()
-		v, unread = m.Key.load(now.store, now.seen)
-	})
+	a.start(a.of(m.Key.id), m.Timeout, m.Key.id, false,
+		func(id uint64, deadline time.Time) core.Event {
+			return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
+		}, func(d core.Done, err error) {
+			p := a.l.published.Load()
+			now := p.get(m.Key.id)
+			if d.State != nil {
+				h, _ := d.State.Keys.Get(m.Key.id)
+				now = p.ttls.told(m.Key.id, h, d.State.Seen)
+			}
+			a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
+			v, unread := m.Key.empty, errExit // in case a codec does not return
+			defer func() { answer(v, cmp.Or(err, unread)) }()
+			if unread = m.Key.of.check(p); unread != nil {
+				return
+			}
+			defer a.l.r.host(&m.Key.id).done()
+			v, unread = m.Key.load(now.store, now.seen)
+		})
 }
 
 func (m *Get[T]) refuse(err error, r *Replicator, respond func(any)) {
@@ -224,25 +225,27 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		res.err = err
 		adapted(a.l.r, res, m.Adapt, respond)
 	}
-	if err := cmp.Or(m.Key.valid(m.At), a.validTTL(m.Key.id, m.TTL), a.admit(m.At, m.Key.id)); err != nil {
+	if err := cmp.Or(m.Key.valid(m.At), a.validTTL(m.Key.id, m.TTL),
+		a.admit(m.At, m.Key.id)); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
 	a.expect(m.operation())
-	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) (err error) {
-		if err = m.Key.of.check(a.l.published.Load()); err != nil {
+	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil,
+		func(t *core.Txn) (err error) {
+			if err = m.Key.of.check(a.l.published.Load()); err != nil {
+				return err
+			}
+			defer a.l.r.host(&m.Key.id).done()
+			was := t.Get(m.Key.id)
+			if res.value, err = m.Key.modified(t, a.l.ttls.stamper(m.TTL), m.Modify); err == nil {
+				err = a.fits(m.Key.id, was, t.Get(m.Key.id), new(int))
+			}
+			if err != nil {
+				res.value = m.Key.empty
+			}
 			return err
-		}
-		defer a.l.r.host(&m.Key.id).done()
-		was := t.Get(m.Key.id)
-		if res.value, err = m.Key.modified(t, a.l.ttls.stamper(m.TTL), m.Modify); err == nil {
-			err = a.fits(m.Key.id, was, t.Get(m.Key.id), new(int))
-		}
-		if err != nil {
-			res.value = m.Key.empty
-		}
-		return err
-	}, answer)
+		}, answer)
 }
 
 // valid returns an error if the key or the level of a message is not valid.

@@ -67,7 +67,8 @@ func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 			m.Echo = echo
 			return m
 		}
-		update := func(echo any, f func(*crdt.Writer, *items) error, opts ...distributeddata.Option) distributeddata.Message {
+		update := func(echo any, f func(*crdt.Writer, *items) error,
+			opts ...distributeddata.Option) distributeddata.Message {
 			m := cart.UpdateMessage(f, opts...)
 			m.Echo = echo
 			return m
@@ -77,26 +78,51 @@ func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 			m.Echo = echo
 			return m
 		}
-		reply("GetResponse cart not found 1", get(1))                                                       // NotFound
-		reply("GetResponse cart not found 2", get(2, distributeddata.Majority))                             // NotFound
-		reply("UpdateResponse cart success 3 {a}", update(3, addTo("a"), distributeddata.Majority))         // UpdateSuccess
-		reply("GetResponse cart success 4 {a}", get(4, distributeddata.All))                                // GetSuccess
-		reply("UpdateResponse cart refused 5", update(5, func(*crdt.Writer, *items) error { panic("no") })) // ModifyFailure
-		reply("GetResponse cart not reached 6", get(6, distributeddata.Nodes(4)))                           // GetFailure
-		reply("UpdateResponse cart not reached 7", update(7, addTo("b"), distributeddata.Nodes(4)))         // UpdateTimeout
-		reply("GetResponse cart success 8 {a b}", get(8))                                                   // it stays
-		reply("DeleteResponse cart success 9", remove(9, distributeddata.Majority))                         // DeleteSuccess
-		reply("DeleteResponse cart not reached 10", remove(10, distributeddata.Nodes(4)))                   // ReplicationDeleteFailure
-		reply("DeleteResponse cart success 11", remove(11, distributeddata.Permanently))                    // DeleteSuccess
-		reply("GetResponse cart buried 12", get(12))                                                        // GetDataDeleted
-		reply("UpdateResponse cart buried 13", update(13, addTo("a")))                                      // UpdateDataDeleted
-		reply("DeleteResponse cart success 14", remove(14))                                                 // DataDeleted: it is
-		reply("ReplicaCountResponse  success 15", &distributeddata.GetReplicaCount{Echo: 15})               // ReplicaCount
-		reply("KeysResponse  success 16", &distributeddata.GetKeys{Echo: 16})                               // GetKeyIdsResult
-		reply("TransactionResponse  refused 17", &distributeddata.Transaction{Echo: 17, Modify: func(*distributeddata.Tx) error { return errors.New("no") }})
-		reply("ForgetResponse nobody failed 18", &distributeddata.ForgetMember{Member: "nobody", Echo: 18})
-		reply("GetResponse * failed 19", &distributeddata.Get[items]{Key: distributeddata.NewKey("*", items{}), Echo: 19})
-		reply("Changed cart [][] deleted key \"cart\": "+distributeddata.ErrDeleted.Error(), cart.SubscribeMessage(pid)) // Deleted
+		// NotFound
+		reply("GetResponse cart not found 1", get(1))
+		// NotFound
+		reply("GetResponse cart not found 2", get(2, distributeddata.Majority))
+		// UpdateSuccess
+		reply("UpdateResponse cart success 3 {a}", update(3, addTo("a"), distributeddata.Majority))
+		// GetSuccess
+		reply("GetResponse cart success 4 {a}", get(4, distributeddata.All))
+		// ModifyFailure
+		reply("UpdateResponse cart refused 5", update(5, func(*crdt.Writer, *items) error {
+			panic("no")
+		}))
+		// GetFailure
+		reply("GetResponse cart not reached 6", get(6, distributeddata.Nodes(4)))
+		// UpdateTimeout
+		reply("UpdateResponse cart not reached 7", update(7, addTo("b"), distributeddata.Nodes(4)))
+		// it stays
+		reply("GetResponse cart success 8 {a b}", get(8))
+		// DeleteSuccess
+		reply("DeleteResponse cart success 9", remove(9, distributeddata.Majority))
+		// ReplicationDeleteFailure
+		reply("DeleteResponse cart not reached 10", remove(10, distributeddata.Nodes(4)))
+		// DeleteSuccess
+		reply("DeleteResponse cart success 11", remove(11, distributeddata.Permanently))
+		// GetDataDeleted
+		reply("GetResponse cart buried 12", get(12))
+		// UpdateDataDeleted
+		reply("UpdateResponse cart buried 13", update(13, addTo("a")))
+		// DataDeleted: it is
+		reply("DeleteResponse cart success 14", remove(14))
+		// ReplicaCount
+		reply("ReplicaCountResponse  success 15", &distributeddata.GetReplicaCount{Echo: 15})
+		// GetKeyIdsResult
+		reply("KeysResponse  success 16", &distributeddata.GetKeys{Echo: 16})
+		reply("TransactionResponse  refused 17", &distributeddata.Transaction{
+			Echo: 17, Modify: func(*distributeddata.Tx) error {
+				return errors.New("no")
+			}})
+		reply("ForgetResponse nobody failed 18", &distributeddata.ForgetMember{
+			Member: "nobody", Echo: 18})
+		reply("GetResponse * failed 19", &distributeddata.Get[items]{
+			Key: distributeddata.NewKey("*", items{}), Echo: 19})
+		// Deleted
+		reply("Changed cart [][] deleted key \"cart\": "+distributeddata.ErrDeleted.Error(),
+			cart.SubscribeMessage(pid))
 
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
 		reply("GetResponse cart not reached 20", get(20, distributeddata.Majority)) // GetFailure
@@ -109,12 +135,15 @@ type sender struct {
 	pid    *actor.PID
 }
 
-func (s sender) Request(to *actor.PID, m any) { s.system.Root.RequestWithCustomSender(to, m, s.pid) }
+func (s sender) Request(to *actor.PID, m any) {
+	s.system.Root.RequestWithCustomSender(to, m, s.pid)
+}
 
 // The names of entries and the number of replicas, also before the replicator runs and after it has
 // been closed.
 func TestMessages_KeysAndReplicaCount(t *testing.T) {
-	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		p := testkit.NewProbe(t, system)
 		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a")))
 		p.Request(dd.PID(), &distributeddata.GetKeys{Prefix: "cart-"})
@@ -134,9 +163,16 @@ func TestMessages_KeysAndReplicaCount(t *testing.T) {
 		n := testkit.Expect[*distributeddata.ReplicaCountResponse](p)
 		require.Equal(t, []any{1, 1, true}, []any{n.Seen, n.Counted, n.Ready})
 		for _, fail := range []evil{func() { panic("no") }, runtime.Goexit} {
-			p.Request(dd.PID(), &distributeddata.GetKeys{Adapt: func(*distributeddata.KeysResponse) any { fail(); return nil }})
+			p.Request(dd.PID(), &distributeddata.GetKeys{
+				Adapt: func(*distributeddata.KeysResponse) any {
+					fail()
+					return nil
+				}})
 			require.Equal(t, []string{"cart-1"}, keys(), "goes out as it is")
-			p.Request(dd.PID(), carts.Key("1").GetMessage().Then(func(items, error) any { fail(); return nil }))
+			p.Request(dd.PID(), carts.Key("1").GetMessage().Then(func(items, error) any {
+				fail()
+				return nil
+			}))
 			testkit.Expect[*distributeddata.GetResponse[items]](p)
 		}
 		require.NoError(t, dd.Close(context.Background()))
@@ -146,13 +182,15 @@ func TestMessages_KeysAndReplicaCount(t *testing.T) {
 		require.ErrorIs(t, r.Err(), distributeddata.ErrClosed)
 		require.Equal(t, distributeddata.Failed, r.Outcome())
 		p.Request(dd.PID(), &distributeddata.GetReplicaCount{})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.ReplicaCountResponse](p)), distributeddata.ErrClosed)
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.ReplicaCountResponse](p)),
+			distributeddata.ErrClosed)
 	})
 }
 
 // Then gives the asker a message of its own protocol, whatever the outcome.
 func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		p := testkit.NewProbe(t, system)
 		said := func(want string, m distributeddata.Message) {
@@ -165,8 +203,13 @@ func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 		said("{a} <nil>", cart.UpdateMessage(addTo("a")).Then(value))
 		said("{a} <nil>", cart.GetMessage(distributeddata.Majority).Then(value))
 		said("<nil>", cart.DeleteMessage().Then(done))
-		said("<nil>", (&distributeddata.Transaction{Modify: func(*distributeddata.Tx) error { return nil }}).Then(done))
-		p.Send(dd.PID(), carts.SubscribeMessage(p.PID()).Then(func(c *distributeddata.Changed[items]) any { return line(c) }))
+		said("<nil>", (&distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
+			return nil
+		}}).Then(done))
+		p.Send(dd.PID(), carts.SubscribeMessage(p.PID()).Then(
+			func(c *distributeddata.Changed[items]) any {
+				return line(c)
+			}))
 		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a")))
 		require.Equal(t, "cart-1 [][a]", testkit.Expect[string](p))
 		p.Send(dd.PID(), carts.UnsubscribeMessage(p.PID()))
@@ -178,7 +221,8 @@ func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 
 // The text of a panic is one line, and its stack a field.
 func TestModifyError_TheStackIsAField(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx, reason := context.Background(), errors.New("full")
 		panics := func(*crdt.Writer, *items) error { panic("boom") }
@@ -196,10 +240,11 @@ func TestModifyError_TheStackIsAField(t *testing.T) {
 		require.Empty(t, e.Stack)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorIs(t, err, reason)
-		testkit.ExpectLog(t, system, testkit.Log{Message: "an update without a waiter was rejected"}, func() {
-			system.Root.Send(dd.PID(), cart.UpdateMessage(panics))
-			synctest.Wait()
-		})
+		testkit.ExpectLog(t, system,
+			testkit.Log{Message: "an update without a waiter was rejected"}, func() {
+				system.Root.Send(dd.PID(), cart.UpdateMessage(panics))
+				synctest.Wait()
+			})
 	})
 }
 

@@ -36,11 +36,13 @@ func collected(t *testing.T, r sdk.Reader) map[string]int64 {
 
 func TestStatus_IsMeasured(t *testing.T) {
 	reader := sdk.NewManualReader()
-	cfg := distributeddata.Config{MinMembers: 3, Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}
+	cfg := distributeddata.Config{MinMembers: 3, Meters: sdk.NewMeterProvider(
+		sdk.WithReader(reader))}
 	run(t, 3, cfg, func(c *cluster) {
 		require.NoError(t, c.add(0, "x", distributeddata.All))
 		time.Sleep(3 * time.Second)
-		require.Equal(t, map[string]uint64{c.Member(1).Address: 0, c.Member(2).Address: 0}, c.at(0).Status().Lag)
+		require.Equal(t, map[string]uint64{c.Member(1).Address: 0, c.Member(2).Address: 0},
+			c.at(0).Status().Lag)
 
 		c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
 		for range 5 {
@@ -60,7 +62,8 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.EqualValues(t, 6, m["concord.ddata.updates"])
 		require.EqualValues(t, 7, m["concord.ddata.applied"])
 		require.EqualValues(t, 3, m["concord.ddata.keys"])
-		require.GreaterOrEqual(t, m["concord.ddata.lag"], int64(10), "at both that are on the other side")
+		require.GreaterOrEqual(t, m["concord.ddata.lag"], int64(10),
+			"at both that are on the other side")
 		require.Positive(t, m["concord.ddata.sent.bytes"])
 	})
 	require.Empty(t, collected(t, reader), "closed replicators are not measured")

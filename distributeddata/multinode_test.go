@@ -31,7 +31,11 @@ func (c *cluster) insertAll(count int, level distributeddata.Consistency) (faile
 		wg.Go(func() {
 			for v := i; v < count; v += n {
 				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-				_, err := numbers.Update(ctx, c.at(i), func(w *crdt.Writer, s *crdt.ORSet[int]) error { s.Add(w, v); return nil }, level)
+				_, err := numbers.Update(ctx, c.at(i),
+					func(w *crdt.Writer, s *crdt.ORSet[int]) error {
+						s.Add(w, v)
+						return nil
+					}, level)
 				cancel()
 				if err != nil {
 					mu.Lock()
@@ -107,7 +111,10 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 	run(t, 5, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		bg := context.Background()
 		inc := func(i int, opts ...distributeddata.Option) {
-			_, err := hits.Update(bg, c.at(i), func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }, opts...)
+			_, err := hits.Update(bg, c.at(i), func(w *crdt.Writer, v *crdt.GCounter) error {
+				v.Add(w, 1)
+				return nil
+			}, opts...)
 			require.NoError(t, err)
 		}
 		count := func(i int, want uint64) {
@@ -117,13 +124,21 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 			require.Equal(t, want, v.Value(), "node %d", i)
 		}
 		for i := range 5 {
-			for _, level := range []distributeddata.Option{distributeddata.Local, distributeddata.Nodes(2), distributeddata.All, distributeddata.Local, distributeddata.Majority} {
+			for _, level := range []distributeddata.Option{distributeddata.Local,
+				distributeddata.Nodes(2), distributeddata.All, distributeddata.Local,
+				distributeddata.Majority} {
 				inc(i, level)
 			}
-			_, err := tags.Update(bg, c.at(i), func(w *crdt.Writer, v *items) error { v.Add(w, fmt.Sprint("tag-", i)); return nil })
+			_, err := tags.Update(bg, c.at(i), func(w *crdt.Writer, v *items) error {
+				v.Add(w, fmt.Sprint("tag-", i))
+				return nil
+			})
 			require.NoError(t, err)
 		}
-		_, err := gone.Update(bg, c.at(0), func(w *crdt.Writer, v *crdt.GSet[string]) error { v.Add(w, "x"); return nil }, distributeddata.All)
+		_, err := gone.Update(bg, c.at(0), func(w *crdt.Writer, v *crdt.GSet[string]) error {
+			v.Add(w, "x")
+			return nil
+		}, distributeddata.All)
 		require.NoError(t, err)
 		require.NoError(t, gone.Delete(bg, c.at(1), distributeddata.All))
 		time.Sleep(5 * time.Second)
@@ -134,9 +149,15 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 		inc(0, distributeddata.Nodes(2))
 		inc(2, distributeddata.Nodes(2))
 		inc(3, distributeddata.Nodes(2))
-		_, err = tags.Update(bg, c.at(0), func(w *crdt.Writer, v *items) error { v.Remove(w, "tag-1"); return nil })
+		_, err = tags.Update(bg, c.at(0), func(w *crdt.Writer, v *items) error {
+			v.Remove(w, "tag-1")
+			return nil
+		})
 		require.NoError(t, err)
-		_, err = tags.Update(bg, c.at(3), func(w *crdt.Writer, v *items) error { v.Add(w, "tag-1"); return nil })
+		_, err = tags.Update(bg, c.at(3), func(w *crdt.Writer, v *items) error {
+			v.Add(w, "tag-1")
+			return nil
+		})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Second)
 		for _, i := range []int{0, 1} {
@@ -152,7 +173,8 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 			count(i, 28)
 			v, err := tags.Get(bg, c.at(i))
 			require.NoError(t, err)
-			require.Equal(t, []string{"tag-0", "tag-1", "tag-2", "tag-3", "tag-4"}, slices.Collect(v.All()), "the concurrent add wins")
+			require.Equal(t, []string{"tag-0", "tag-1", "tag-2", "tag-3", "tag-4"},
+				slices.Collect(v.All()), "the concurrent add wins")
 			_, err = gone.Get(bg, c.at(i))
 			require.ErrorIs(t, err, distributeddata.ErrNotFound, "deleted stays deleted")
 		}
@@ -183,16 +205,25 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 						// The level may fail under loss; the update stays.
-						_, _ = total.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, n-9); return nil }, level)
-						_, _ = perKey.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounterMap[string]) error { v.Add(w, name, 1); return nil })
-						_, _ = index.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.ORMultiMap[string, string]) error {
-							if i == 0 && n < 30 {
-								v.RemoveKeys(w, "k")
-							} else {
-								v.Add(w, "k", name)
-							}
-							return nil
-						})
+						_, _ = total.Update(ctx, c.at(i),
+							func(w *crdt.Writer, v *crdt.PNCounter) error {
+								v.Add(w, n-9)
+								return nil
+							}, level)
+						_, _ = perKey.Update(ctx, c.at(i),
+							func(w *crdt.Writer, v *crdt.PNCounterMap[string]) error {
+								v.Add(w, name, 1)
+								return nil
+							})
+						_, _ = index.Update(ctx, c.at(i),
+							func(w *crdt.Writer, v *crdt.ORMultiMap[string, string]) error {
+								if i == 0 && n < 30 {
+									v.RemoveKeys(w, "k")
+								} else {
+									v.Add(w, "k", name)
+								}
+								return nil
+							})
 						cancel()
 						mu.Lock()
 						sum += n - 9
@@ -211,9 +242,18 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 			for i := range 4 {
 				require.Equal(t, c.at(0).Status().Seen, c.at(i).Status().Seen)
 				for _, s := range []func(int) string{
-					func(i int) string { v, _ := total.Get(context.Background(), c.at(i)); return fmt.Sprint(v.Value()) },
-					func(i int) string { v, _ := perKey.Get(context.Background(), c.at(i)); return v.String() },
-					func(i int) string { v, _ := index.Get(context.Background(), c.at(i)); return v.String() },
+					func(i int) string {
+						v, _ := total.Get(context.Background(), c.at(i))
+						return fmt.Sprint(v.Value())
+					},
+					func(i int) string {
+						v, _ := perKey.Get(context.Background(), c.at(i))
+						return v.String()
+					},
+					func(i int) string {
+						v, _ := index.Get(context.Background(), c.at(i))
+						return v.String()
+					},
 				} {
 					require.Equal(t, s(0), s(i), "node %d", i)
 				}
@@ -250,7 +290,11 @@ func TestMultiNode_ManyEntriesReachANewcomer(t *testing.T) {
 		fill := func(name string, n int, e string) {
 			for i := range n {
 				k := distributeddata.NewKey(fmt.Sprint(name, i), items{})
-				_, err := k.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *items) error { v.Add(w, e); return nil })
+				_, err := k.Update(context.Background(), c.at(0),
+					func(w *crdt.Writer, v *items) error {
+						v.Add(w, e)
+						return nil
+					})
 				require.NoError(t, err)
 			}
 		}

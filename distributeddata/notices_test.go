@@ -48,7 +48,8 @@ func adapt(name string) func(*distributeddata.Changed[items]) any {
 	return func(c *distributeddata.Changed[items]) any { return name + ": " + line(c) }
 }
 
-func put(t *testing.T, dd *distributeddata.Replicator, k distributeddata.Key[items], elems ...string) {
+func put(t *testing.T, dd *distributeddata.Replicator, k distributeddata.Key[items],
+	elems ...string) {
 	t.Helper()
 	_, err := k.Update(context.Background(), dd, addTo(elems...))
 	require.NoError(t, err)
@@ -57,7 +58,8 @@ func put(t *testing.T, dd *distributeddata.Replicator, k distributeddata.Key[ite
 // Notices of a prefix identify the entry. Each subscriber is notified of a change once, through the
 // most specific of its subscriptions, and through the next one when that ends.
 func TestSubscribe_ByPrefix(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx, p := context.Background(), testkit.NewProbe(t, system)
 		one, two, other := carts.Key("1"), carts.Key("2"), distributeddata.NewKey("other", items{})
@@ -80,22 +82,30 @@ func TestSubscribe_ByPrefix(t *testing.T) {
 		lines(p, "carts: cart-1 [a][a z]", "two: cart-2 [b][b z]", "all: other [x y][x y z]")
 		stop()
 		require.NoError(t, two.Delete(ctx, dd))
-		_, err := one.Update(ctx, dd, func(w *crdt.Writer, v *items) error { v.Clear(w); return nil })
+		_, err := one.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+			v.Clear(w)
+			return nil
+		})
 		require.NoError(t, err)
 		lines(p, "carts: cart-1 [a z][] deleted", "carts: cart-2 [b z][] deleted")
 		p.Send(dd.PID(), &distributeddata.Unsubscribe[items]{Key: carts, Subscriber: p.PID()})
 		put(t, dd, one, "again")
 		lines(p, "all: cart-1 [][again]")
 		numbers := distributeddata.NewKey("number", crdt.GCounter{})
-		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil })
+		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
+			v.Add(w, 1)
+			return nil
+		})
 		require.NoError(t, err)
-		require.Contains(t, testkit.Expect[string](p), "all: number [][] key \"number\": "+distributeddata.ErrType.Error())
+		require.Contains(t, testkit.Expect[string](p), "all: number [][] key \"number\": "+
+			distributeddata.ErrType.Error())
 		p.ExpectNone(time.Second)
 	})
 }
 
 func TestPrefix_ListsEntriesOfItsType(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		for range carts.Of(dd.Snapshot()) {
 			t.Fatal("before the start")
 		}
@@ -121,18 +131,25 @@ func TestPrefix_ListsEntriesOfItsType(t *testing.T) {
 
 // All operations, at every level, reject an empty name, and a star in a name, with helpful errors.
 func TestErrInvalid_NamesThatCannotBe(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx := context.Background()
-		for id, why := range map[string]string{"": "empty", "cart-*": `NewPrefix("cart-", `, "*": "star", "\xff": "UTF-8", strings.Repeat("k", 513): "512"} {
+		for id, why := range map[string]string{"": "empty", "cart-*": `NewPrefix("cart-", `,
+			"*": "star", "\xff": "UTF-8", strings.Repeat("k", 513): "512"} {
 			k := distributeddata.NewKey(id, items{})
 			for _, at := range []distributeddata.Consistency{
-				distributeddata.Local, distributeddata.Majority, distributeddata.All, distributeddata.Linearizable, distributeddata.Nodes(2),
+				distributeddata.Local, distributeddata.Majority, distributeddata.All,
+				distributeddata.Linearizable, distributeddata.Nodes(2),
 			} {
 				for _, err := range []error{
-					resultOf2(k.Get(ctx, dd, at)), resultOf2(k.Update(ctx, dd, addTo("a"), at)), k.Delete(ctx, dd, at),
+					resultOf2(k.Get(ctx, dd, at)), resultOf2(k.Update(ctx, dd, addTo("a"), at)),
+					k.Delete(ctx, dd, at),
 					k.Delete(ctx, dd, at, distributeddata.Permanently),
-					distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { k.In(tx); return nil }, at),
+					distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+						k.In(tx)
+						return nil
+					}, at),
 				} {
 					require.ErrorIs(t, err, distributeddata.ErrInvalid, "%q at %v", id, at)
 					require.ErrorContains(t, err, why)
@@ -154,28 +171,33 @@ func TestErrInvalid_NamesThatCannotBe(t *testing.T) {
 // A subscription that is not valid is logged, with the reason; no notice is sent, and the others
 // continue.
 func TestSubscribe_WhatCannotBe(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		p := testkit.NewProbe(t, system)
 		star := distributeddata.NewPrefix("cart-*", items{})
 		elsewhere := actor.NewPID("elsewhere:1", p.PID().Id)
-		testkit.ExpectLog(t, system, testkit.Log{Message: "subscription refused", Times: 7}, func() {
-			for _, m := range []any{
-				&distributeddata.Subscribe[items]{Key: star, Subscriber: p.PID()},
-				&distributeddata.Subscribe[items]{Key: distributeddata.NewKey("", items{}), Subscriber: p.PID()},
-				&distributeddata.Subscribe[items]{Subscriber: p.PID()},
-				&distributeddata.Subscribe[items]{Key: cart},
-				&distributeddata.Subscribe[items]{Key: cart, Subscriber: elsewhere},
-				&distributeddata.Subscribe[items]{Key: distributeddata.NewPrefix("\xff", items{}), Subscriber: p.PID()},
-				distributeddata.Subscribe[items]{Key: star, Subscriber: p.PID()},
-				&distributeddata.Unsubscribe[items]{Key: cart, Subscriber: elsewhere},
-				&distributeddata.Unsubscribe[items]{Subscriber: p.PID()},
-				&distributeddata.Unsubscribe[items]{Key: star},
-			} {
-				p.Send(dd.PID(), m)
-			}
-			synctest.Wait()
-		})
+		testkit.ExpectLog(t, system, testkit.Log{Message: "subscription refused", Times: 7},
+			func() {
+				for _, m := range []any{
+					&distributeddata.Subscribe[items]{Key: star, Subscriber: p.PID()},
+					&distributeddata.Subscribe[items]{Key: distributeddata.NewKey("", items{}),
+						Subscriber: p.PID()},
+					&distributeddata.Subscribe[items]{Subscriber: p.PID()},
+					&distributeddata.Subscribe[items]{Key: cart},
+					&distributeddata.Subscribe[items]{Key: cart, Subscriber: elsewhere},
+					&distributeddata.Subscribe[items]{
+						Key:        distributeddata.NewPrefix("\xff", items{}),
+						Subscriber: p.PID()},
+					distributeddata.Subscribe[items]{Key: star, Subscriber: p.PID()},
+					&distributeddata.Unsubscribe[items]{Key: cart, Subscriber: elsewhere},
+					&distributeddata.Unsubscribe[items]{Subscriber: p.PID()},
+					&distributeddata.Unsubscribe[items]{Key: star},
+				} {
+					p.Send(dd.PID(), m)
+				}
+				synctest.Wait()
+			})
 		put(t, dd, cart, "a")
 		p.ExpectNone(time.Second)
 	})
@@ -184,7 +206,8 @@ func TestSubscribe_WhatCannotBe(t *testing.T) {
 // A slow subscriber blocks no one, has a bounded number of notices waiting, and gets the newest
 // value.
 func TestSubscribe_ASlowSubscriberGetsTheNewest(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		release := make(chan struct{})
 		var told []uint64
@@ -201,7 +224,8 @@ func TestSubscribe_ASlowSubscriberGetsTheNewest(t *testing.T) {
 		for i := range uint64(n) {
 			require.NoError(t, click(context.Background(), dd))
 			dd.FlushChanges()
-			require.Equal(t, i+1, testkit.Expect[*distributeddata.Changed[crdt.GCounter]](quick).Value.Value())
+			require.Equal(t, i+1, testkit.Expect[*distributeddata.Changed[crdt.GCounter]](
+				quick).Value.Value())
 		}
 		close(release)
 		time.Sleep(time.Second)
@@ -220,17 +244,19 @@ func TestSubscribe_ASlowSubscriberGetsTheNewest(t *testing.T) {
 // A subscriber to a hundred thousand entries is notified of all of them, while others are served.
 func TestSubscribe_ToALotOfEntries(t *testing.T) {
 	const n = 100_000
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		ctx := context.Background()
 		counters := distributeddata.NewPrefix("c-", crdt.GCounter{})
 		change := func(keys int) {
-			require.NoError(t, distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
-				for i := range keys {
-					counters.Key(fmt.Sprint(i)).In(tx).Add(tx.Writer, 1)
-				}
-				return nil
-			}))
+			require.NoError(t, distributeddata.Atomically(ctx, dd,
+				func(tx *distributeddata.Tx) error {
+					for i := range keys {
+						counters.Key(fmt.Sprint(i)).In(tx).Add(tx.Writer, 1)
+					}
+					return nil
+				}))
 		}
 		change(n)
 		told := map[string]uint64{}
@@ -253,20 +279,28 @@ func TestSubscribe_ToALotOfEntries(t *testing.T) {
 
 // The functions of a subscription by prefix may misbehave.
 func TestHostile_AdaptOfAPrefix(t *testing.T) {
-	for name, fail := range map[string]evil{"panic": func() { panic(badError{}) }, "exit": runtime.Goexit} {
+	for name, fail := range map[string]evil{"panic": func() {
+		panic(badError{})
+	}, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
-			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+				up func()) {
 				up()
 				p, good := testkit.NewProbe(t, system), testkit.NewProbe(t, system)
 				for i := range 5 {
 					put(t, dd, carts.Key(fmt.Sprint(i)), "a")
 				}
-				carts.Subscribe(dd, p.PID(), func(*distributeddata.Changed[items]) any { fail(); return nil })
+				carts.Subscribe(dd, p.PID(), func(*distributeddata.Changed[items]) any {
+					fail()
+					return nil
+				})
 				carts.Subscribe(dd, good.PID(), nil)
 				for i := range 5 {
 					for range 2 {
-						require.ErrorContains(t, testkit.Expect[*distributeddata.Changed[items]](p).Err, "Adapt")
-						require.NoError(t, testkit.Expect[*distributeddata.Changed[items]](good).Err)
+						require.ErrorContains(t, testkit.Expect[*distributeddata.Changed[items]](
+							p).Err, "Adapt")
+						require.NoError(t, testkit.Expect[*distributeddata.Changed[items]](
+							good).Err)
 						if i > 0 {
 							break
 						}
@@ -305,7 +339,8 @@ func TestResume_SubscriptionsByPrefixGoOn(t *testing.T) {
 		for i := range 12 {
 			panics := c.at(0).Status().Panics
 			f.every.Store(true)
-			_, _ = carts.Key("a").Update(context.Background(), c.at(0), addTo(fmt.Sprint(i)), distributeddata.Majority)
+			_, _ = carts.Key("a").Update(context.Background(), c.at(0), addTo(fmt.Sprint(i)),
+				distributeddata.Majority)
 			f.every.Store(false)
 			require.Greater(t, c.at(0).Status().Panics, panics)
 			time.Sleep(5 * time.Second)

@@ -35,7 +35,8 @@ func (p *pair) load(ctx context.Context, line int) (record []byte, version strin
 		return nil, version, err
 	}
 	if len(both) > core.MaxRecord {
-		return nil, version, fmt.Errorf("the record has %d bytes, over the limit of %d", len(both), core.MaxRecord)
+		return nil, version, fmt.Errorf("the record has %d bytes, over the limit of %d", len(both),
+			core.MaxRecord)
 	}
 	first, second, _ := bytes.Cut(both, []byte("\n"))
 	p.version, p.lines = version, [2][]byte{bytes.Clone(first), bytes.Clone(second)}
@@ -47,7 +48,8 @@ func (p *pair) load(ctx context.Context, line int) (record []byte, version strin
 
 // swap replaces the record of a domain if the version of the whole is still old, and keeps the
 // record of the other domain. An empty version stands for no record of this domain.
-func (p *pair) swap(ctx context.Context, line int, old string, next []byte) (version string, swapped bool, err error) {
+func (p *pair) swap(ctx context.Context, line int, old string, next []byte) (version string,
+	swapped bool, err error) {
 	if p.version == "" || p.version != old {
 		if _, version, err = p.load(ctx, line); err != nil || version != old {
 			return "", false, err
@@ -61,7 +63,8 @@ func (p *pair) swap(ctx context.Context, line int, old string, next []byte) (ver
 		both = append(append(both, '\n'), lines[1]...)
 	}
 	if len(both) > core.MaxRecord {
-		return "", false, fmt.Errorf("the record would have %d bytes, over the limit of %d", len(both), core.MaxRecord)
+		return "", false, fmt.Errorf("the record would have %d bytes, over the limit of %d",
+			len(both), core.MaxRecord)
 	}
 	p.version = ""
 	version, swapped, err = p.store.Swap(ctx, old, both)

@@ -58,7 +58,8 @@ func (p Prefix[T]) Of(s Snapshot) iter.Seq2[Key[T], T] {
 
 // Subscribe sends each change to an actor of this member; see the message Subscribe, and
 // Key.Subscribe.
-func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
+func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID,
+	adapt func(*Changed[T]) any) (stop func()) {
 	return subscribeTo(r, p, to, adapt)
 }
 
@@ -86,7 +87,8 @@ func (p Prefix[T]) pattern() (string, bool, error) {
 	case !utf8.ValidString(p.text):
 		why = fmt.Sprintf("prefix %q is not UTF-8", p.text)
 	case strings.HasSuffix(p.text, "*"):
-		why = fmt.Sprintf("prefix %q ends with a star: write %q", p.text, strings.TrimRight(p.text, "*"))
+		why = fmt.Sprintf("prefix %q ends with a star: write %q", p.text,
+			strings.TrimRight(p.text, "*"))
 	default:
 		return p.text, false, nil
 	}
@@ -102,7 +104,8 @@ func (k Key[T]) usable() error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if strings.HasSuffix(k.id, "*") {
-		return fmt.Errorf("%w: key %q ends with a star: for a prefix use NewPrefix(%q, …)", ErrInvalid, k.id, strings.TrimRight(k.id, "*"))
+		return fmt.Errorf("%w: key %q ends with a star: for a prefix use NewPrefix(%q, …)",
+			ErrInvalid, k.id, strings.TrimRight(k.id, "*"))
 	}
 	return nil
 }

@@ -44,8 +44,10 @@ var states atomic.Uint64
 
 // same reports whether both halves show the same state.
 func (h *half) same(o *half) bool {
-	return h.replica == o.replica && h.ready == o.ready && h.keys.Same(o.keys) && h.seen.Equal(o.seen) && h.stats == o.stats &&
-		h.roll == o.roll && sameDisk(h.disk, o.disk) && slices.Equal(h.lags, o.lags) && slices.Equal(h.silent, o.silent)
+	return h.replica == o.replica && h.ready == o.ready && h.keys.Same(o.keys) &&
+		h.seen.Equal(o.seen) && h.stats == o.stats &&
+		h.roll == o.roll && sameDisk(h.disk, o.disk) && slices.Equal(h.lags, o.lags) &&
+		slices.Equal(h.silent, o.silent)
 }
 
 // sameDisk compares all fields except the errors, which are the store's and may be of any type.
@@ -193,7 +195,8 @@ func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn]
 
 // mergedOf merges two sequences, of the volatile and of the durable keys with a prefix, in the
 // order of their names. It yields only those keys of each sequence that belong to its domain.
-func mergedOf[T any](c *choice, prefix string, of func(durable bool) iter.Seq2[string, T]) iter.Seq2[string, T] {
+func mergedOf[T any](c *choice, prefix string, of func(durable bool) iter.Seq2[string,
+	T]) iter.Seq2[string, T] {
 	volatile, durable := c.below(prefix)
 	switch {
 	case !durable:
@@ -228,8 +231,11 @@ func (a *replica) publish() {
 	if old == nil {
 		old = new(published)
 	}
-	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, ttls: a.l.ttls, unloaded: a.unloaded, members: len(a.address) + 1, others: a.others, expiry: a.otherExpiry, view: a.view}
-	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) || !slices.Equal(next.others, old.others) || !slices.Equal(next.expiry, old.expiry)
+	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, ttls: a.l.ttls,
+		unloaded: a.unloaded, members: len(a.address) + 1, others: a.others,
+		expiry: a.otherExpiry, view: a.view}
+	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) ||
+		!slices.Equal(next.others, old.others) || !slices.Equal(next.expiry, old.expiry)
 	for _, d := range a.domains {
 		now := d.half()
 		d.note(now.stats)

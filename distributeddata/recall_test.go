@@ -18,7 +18,10 @@ func TestGet_RememberedValue(t *testing.T) {
 	ctx := context.Background()
 	key := distributeddata.NewKey("basket", items{})
 	add := func(e string) {
-		_, err := key.Update(ctx, dd, func(w *crdt.Writer, v *items) error { v.Add(w, e); return nil })
+		_, err := key.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+			v.Add(w, e)
+			return nil
+		})
 		require.NoError(t, err)
 	}
 	read := func() items {
@@ -47,8 +50,12 @@ func TestGet_KeysOfOneNameRememberApart(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()
 	ctx := context.Background()
-	set, count := distributeddata.NewKey("it", items{}), distributeddata.NewKey("it", crdt.PNCounter{})
-	_, err := set.Update(ctx, dd, func(w *crdt.Writer, v *items) error { v.Add(w, "milk"); return nil })
+	set, count := distributeddata.NewKey("it", items{}), distributeddata.NewKey("it",
+		crdt.PNCounter{})
+	_, err := set.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+		v.Add(w, "milk")
+		return nil
+	})
 	require.NoError(t, err)
 	for range 2 {
 		_, err = set.Get(ctx, dd)

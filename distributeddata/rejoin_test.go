@@ -26,7 +26,11 @@ func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 		var added atomic.Int64
 		add := func() {
 			for _, r := range handles {
-				_, err := counter.Update(t.Context(), r, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil })
+				_, err := counter.Update(t.Context(), r,
+					func(w *crdt.Writer, v *crdt.GCounter) error {
+						v.Add(w, 1)
+						return nil
+					})
 				if err == nil {
 					added.Add(1)
 				}
@@ -54,7 +58,8 @@ func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 			for i, r := range handles {
 				v, err := counter.Get(t.Context(), r)
 				if err != nil || int64(v.Value()) != added.Load() {
-					return fmt.Errorf("member %d counts %d, added were %d: %w", i, v.Value(), added.Load(), err)
+					return fmt.Errorf("member %d counts %d, added were %d: %w", i, v.Value(),
+						added.Load(), err)
 				}
 				if r != dd.At(i) {
 					return fmt.Errorf("member %d has another handle", i)

@@ -86,7 +86,8 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 		return nil, fmt.Errorf("distributeddata: %w", err)
 	}
 	if r.choice.sum() != chosen.sum() {
-		return nil, fmt.Errorf("%w: Durable is %q, which is not what the replicator %q of this process began with",
+		return nil, fmt.Errorf(
+			"%w: Durable is %q, which is not what the replicator %q of this process began with",
 			ErrInvalid, cfg.Durable, cfg.Name)
 	}
 	if lives := lifecycle.LivesOf(system); fresh && lives != nil {
@@ -100,7 +101,8 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 }
 
 func newReplicator(cfg Config, chosen *choice, again bool, log *slog.Logger) *Replicator {
-	r := &Replicator{name: cfg.Name, choice: chosen, number: number(numbers.Add(1)), pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
+	r := &Replicator{name: cfg.Name, choice: chosen, number: number(numbers.Add(1)),
+		pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
 	if chosen != nil {
 		r.disk = newDisk(cfg.Store, log)
 	}
@@ -162,7 +164,8 @@ func (r *Replicator) notReady(ctx context.Context) error {
 	if l != nil {
 		why = l.waitsFor()
 	}
-	return fmt.Errorf("distributeddata: replicator %q is not ready: %w: %w", r.name, why, context.Cause(ctx))
+	return fmt.Errorf("distributeddata: replicator %q is not ready: %w: %w", r.name, why,
+		context.Cause(ctx))
 }
 
 // Keys yields the names of the existing entries, in order, as of one instant.

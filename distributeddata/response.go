@@ -45,7 +45,8 @@ const (
 	Failed
 )
 
-var outcomes = [...]string{"success", "not found", "buried", "refused", "not reached", "unclear", "failed"}
+var outcomes = [...]string{"success", "not found", "buried", "refused", "not reached",
+	"unclear", "failed"}
 
 // String returns the outcome in words.
 func (o Outcome) String() string {

@@ -18,7 +18,8 @@ import (
 //	                     └──repeated panics──▶ empty, under a new id, as after a crash
 
 // errBroken is the answer to a call that a panic of this library has interrupted.
-var errBroken = fmt.Errorf("%w: a bug of this library interrupted the call; see the log", ErrUnknown)
+var errBroken = fmt.Errorf("%w: a bug of this library interrupted the call; see the log",
+	ErrUnknown)
 
 // crashes counts the recent panics.
 type crashes struct {
@@ -37,18 +38,21 @@ func (a *replica) crashed(why any) {
 	stack := string(debug.Stack())
 	_ = guarded(func() error { // the log handler is the application's
 		a.log.Error("a bug of this library: the replicator panicked; it continues with the data it held",
-			slog.String("message", fmt.Sprintf("%T", a.ctx.Message())), slog.Any("panic", why), slog.String("stack", stack))
+			slog.String("message", fmt.Sprintf("%T", a.ctx.Message())), slog.Any("panic", why),
+			slog.String("stack", stack))
 		return nil
 	})
 	if !a.begun() {
 		return
 	}
-	if now := a.volatile.shell.Now(); a.crashes.count == 0 || now.Sub(a.crashes.since) > crashWindow*a.l.cfg.HeartbeatInterval {
+	if now := a.volatile.shell.Now(); a.crashes.count == 0 ||
+		now.Sub(a.crashes.since) > crashWindow*a.l.cfg.HeartbeatInterval {
 		a.crashes = crashes{since: now}
 	}
 	a.crashes.count++
 	to := a.asker
-	if req, ok := asRequest(a.ctx.Message()); ok && to.waits() && answered(req) && !a.responded && a.nextID == a.before {
+	if req, ok := asRequest(a.ctx.Message()); ok && to.waits() && answered(req) && !a.responded &&
+		a.nextID == a.before {
 		req.refuse(errBroken, a.l.r, func(res any) { a.respond(to, res) })
 	}
 }
@@ -73,7 +77,8 @@ func (a *replica) resume() {
 	for i, d := range a.domains {
 		d.carryOn(effects[i]...)
 		d.catchUp()
-		d.log.Info("replicator resumed", slog.String("replica", d.core.Replica().String()), slog.Int("keys", d.core.Keys().Len()))
+		d.log.Info("replicator resumed", slog.String("replica", d.core.Replica().String()),
+			slog.Int("keys", d.core.Keys().Len()))
 	}
 }
 
@@ -114,7 +119,8 @@ func (a *replica) stop() {
 	}()
 	try := func(f func()) {
 		if err := guarded(func() error { f(); return nil }); err != nil {
-			a.log.Error("a bug of this library: stopping the replicator panicked", slog.Any("error", err))
+			a.log.Error("a bug of this library: stopping the replicator panicked",
+				slog.Any("error", err))
 		}
 	}
 	if !a.begun() {

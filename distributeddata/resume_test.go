@@ -43,8 +43,12 @@ func (h *hearer) Receive(ctx actor.Context) {
 	}
 }
 
-func click(ctx context.Context, dd *distributeddata.Replicator, opts ...distributeddata.Option) error {
-	_, err := clicks.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }, opts...)
+func click(ctx context.Context, dd *distributeddata.Replicator,
+	opts ...distributeddata.Option) error {
+	_, err := clicks.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
+		v.Add(w, 1)
+		return nil
+	}, opts...)
 	return err
 }
 
@@ -65,16 +69,20 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 			f.left.Store(place)
 			writes, reads := make(chan error, 3), make(chan error, 3)
 			for i := range 3 { // at once: foreign pushes and updates arrive while own ones wait
-				go func() { writes <- click(context.Background(), c.at(i), distributeddata.Majority) }()
 				go func() {
-					_, err := clicks.Get(context.Background(), c.at(i), distributeddata.Linearizable)
+					writes <- click(context.Background(), c.at(i), distributeddata.Majority)
+				}()
+				go func() {
+					_, err := clicks.Get(context.Background(), c.at(i),
+						distributeddata.Linearizable)
 					reads <- err
 				}()
 			}
-			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{Key: clicks, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
-				v.Add(w, 1)
-				return nil
-			}})
+			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{
+				Key: clicks, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+					v.Add(w, 1)
+					return nil
+				}})
 			synctest.Wait()
 			for range 3 {
 				if err := <-writes; err == nil {

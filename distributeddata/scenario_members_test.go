@@ -21,8 +21,9 @@ func TestScenario_MajorityReadsSeeTheWriteAfterMembersChanged(t *testing.T) {
 		c.Net.Partition(addresses(c, 0, 1, 2), addresses(c, 3, 4))
 		require.NoError(t, c.add(0, "kept", distributeddata.Majority)) // 0, 1 and 2 have it
 		c.Net.Heal()
-		c.Net.Partition(addresses(c, 3), addresses(c, 0, 1, 2, 4)) // one that missed it stays behind
-		for _, k := range []int{0, 1, 2} {                         // and all that had it are replaced, one by one
+		// one that missed it stays behind
+		c.Net.Partition(addresses(c, 3), addresses(c, 0, 1, 2, 4))
+		for _, k := range []int{0, 1, 2} { // and all that had it are replaced, one by one
 			m := c.Restart(c.Member(members[k]))
 			members[k] = m.Index
 			c.ready(m)
@@ -66,7 +67,8 @@ func TestScenario_MembersWithoutTheRoleDoNotCount(t *testing.T) {
 		},
 		Setup: func(m *simnet.Member) {
 			if m.Index < 3 {
-				r, err := distributeddata.New(m.System, distributeddata.Config{Role: "data", MinMembers: 3})
+				r, err := distributeddata.New(m.System, distributeddata.Config{
+					Role: "data", MinMembers: 3})
 				require.NoError(t, err)
 				dd[m.Index] = r
 			}
@@ -75,7 +77,10 @@ func TestScenario_MembersWithoutTheRoleDoNotCount(t *testing.T) {
 		for i := range 3 {
 			require.NoError(t, dd[i].Ready(context.Background()))
 		}
-		_, err := cart.Update(context.Background(), dd[0], func(w *crdt.Writer, v *items) error { v.Add(w, "x"); return nil }, distributeddata.All)
+		_, err := cart.Update(context.Background(), dd[0], func(w *crdt.Writer, v *items) error {
+			v.Add(w, "x")
+			return nil
+		}, distributeddata.All)
 		require.NoError(t, err)
 		require.Equal(t, 3, dd[0].Status().Members)
 		for i := range 3 {
@@ -88,21 +93,23 @@ func TestScenario_MembersWithoutTheRoleDoNotCount(t *testing.T) {
 // akka 23683, 25699, and GoAkt 94c8740c: removed or deleted data came back with a member that had
 // missed the removal.
 func TestScenario_AReturnerDoesNotBringBackWhatWasRemoved(t *testing.T) {
-	run(t, 5, distributeddata.Config{MinMembers: 5, HeartbeatInterval: time.Minute}, func(c *cluster) {
-		require.NoError(t, c.add(4, "removed", distributeddata.All))
-		require.NoError(t, c.count(4, 3, distributeddata.All))
-		c.Net.Partition(addresses(c, 0, 1, 2, 3), addresses(c, 4))
-		require.ErrorIs(t, visits.Delete(context.Background(), c.at(0), distributeddata.All), distributeddata.ErrQuorum, "one is away, and it says so")
-		require.NoError(t, c.removeFrom(1, "removed"))
-		time.Sleep(2 * time.Hour)
-		c.Net.Heal()
-		time.Sleep(5 * time.Minute)
-		for i := range 5 {
-			require.Empty(t, c.elements(i))
-			_, err := visits.Get(context.Background(), c.at(i))
-			require.ErrorIs(t, err, distributeddata.ErrNotFound, "at %d", i)
-		}
-	})
+	run(t, 5, distributeddata.Config{MinMembers: 5, HeartbeatInterval: time.Minute},
+		func(c *cluster) {
+			require.NoError(t, c.add(4, "removed", distributeddata.All))
+			require.NoError(t, c.count(4, 3, distributeddata.All))
+			c.Net.Partition(addresses(c, 0, 1, 2, 3), addresses(c, 4))
+			require.ErrorIs(t, visits.Delete(context.Background(), c.at(0), distributeddata.All),
+				distributeddata.ErrQuorum, "one is away, and it says so")
+			require.NoError(t, c.removeFrom(1, "removed"))
+			time.Sleep(2 * time.Hour)
+			c.Net.Heal()
+			time.Sleep(5 * time.Minute)
+			for i := range 5 {
+				require.Empty(t, c.elements(i))
+				_, err := visits.Get(context.Background(), c.at(i))
+				require.ErrorIs(t, err, distributeddata.ErrNotFound, "at %d", i)
+			}
+		})
 }
 
 // GoAkt 94c8740c: two members that read at a majority at the same moment waited five seconds for
@@ -115,14 +122,16 @@ func TestScenario_MajorityReadsAtOnceDoNotWaitForEachOther(t *testing.T) {
 		for i := range 3 {
 			wg.Go(func() {
 				for range 6 {
-					if _, err := cart.Get(context.Background(), c.at(i), distributeddata.Majority); err != nil {
+					if _, err := cart.Get(context.Background(), c.at(i),
+						distributeddata.Majority); err != nil {
 						t.Errorf("member %d: %v", i, err)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		require.Less(t, time.Since(begin), 6*50*time.Millisecond, "six round trips, in virtual time")
+		require.Less(t, time.Since(begin), 6*50*time.Millisecond,
+			"six round trips, in virtual time")
 	})
 }
 

@@ -28,7 +28,10 @@ var visits = distributeddata.NewKey("visits", crdt.PNCounter{})
 func (c *cluster) count(i int, n int64, opts ...distributeddata.Option) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	_, err := visits.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, n); return nil }, opts...)
+	_, err := visits.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounter) error {
+		v.Add(w, n)
+		return nil
+	}, opts...)
 	return err
 }
 
@@ -44,7 +47,10 @@ func (c *cluster) total(i int, opts ...distributeddata.Option) int64 {
 func (c *cluster) removeFrom(i int, elems ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	_, err := cart.Update(ctx, c.at(i), func(w *crdt.Writer, v *items) error { v.Remove(w, elems...); return nil }, distributeddata.Majority)
+	_, err := cart.Update(ctx, c.at(i), func(w *crdt.Writer, v *items) error {
+		v.Remove(w, elems...)
+		return nil
+	}, distributeddata.Majority)
 	return err
 }
 
@@ -199,10 +205,11 @@ func TestScenario_ElementsOfMembersThatLeftStay(t *testing.T) {
 // gossip.
 func TestScenario_OneLostChangeDoesNotStopTheNext(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
-		lost := c.Net.Link(c.Member(0).Address, c.Member(1).Address).Next(func(p simnet.Packet) bool {
-			e, ok := p.Message.(*pb.Envelope)
-			return ok && wire.Manifest(e.Manifest).Plain() == wire.ReplicatorPush
-		}, simnet.Faults{Loss: 1})
+		lost := c.Net.Link(c.Member(0).Address, c.Member(1).Address).Next(
+			func(p simnet.Packet) bool {
+				e, ok := p.Message.(*pb.Envelope)
+				return ok && wire.Manifest(e.Manifest).Plain() == wire.ReplicatorPush
+			}, simnet.Faults{Loss: 1})
 		require.NoError(t, c.add(0, "lost"))
 		time.Sleep(50 * time.Millisecond)
 		require.True(t, lost())
@@ -221,10 +228,11 @@ func TestScenario_ChangesThatOvertakeEachOtherMakeNoHoles(t *testing.T) {
 			require.NoError(t, c.add(i%3, fmt.Sprintf("item %02d", i)))
 			if i%4 == 3 {
 				require.NoError(t, func() error { // of its own element, so that it is visible
-					_, err := cart.Update(context.Background(), c.at(i%3), func(w *crdt.Writer, v *items) error {
-						v.Remove(w, fmt.Sprintf("item %02d", i))
-						return nil
-					})
+					_, err := cart.Update(context.Background(), c.at(i%3),
+						func(w *crdt.Writer, v *items) error {
+							v.Remove(w, fmt.Sprintf("item %02d", i))
+							return nil
+						})
 					return err
 				}())
 			}
@@ -259,7 +267,11 @@ func TestScenario_AKeyOfAnotherTypeDoesNotStopTheRest(t *testing.T) {
 		numbers := distributeddata.NewKey("cart", crdt.PNCounter{}) // the same key
 		c.Net.Partition(addresses(c, 0), addresses(c, 1))
 		require.NoError(t, c.add(0, "milk"))
-		_, err := numbers.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil })
+		_, err := numbers.Update(context.Background(), c.at(1),
+			func(w *crdt.Writer, v *crdt.PNCounter) error {
+				v.Add(w, 1)
+				return nil
+			})
 		require.NoError(t, err)
 		require.NoError(t, c.count(1, 7))
 		c.Net.Heal()
@@ -286,7 +298,8 @@ func TestScenario_GarbageOfAPeerStopsNothing(t *testing.T) {
 		from := c.Member(1)
 		for kind := wire.Manifest(10); kind < 30; kind++ {
 			for _, payload := range [][]byte{nil, {0xff}, bytes.Repeat([]byte{0x0a}, 1000)} {
-				from.System.Root.Send(c.at(0).PID(), &pb.Envelope{Version: 1, Manifest: uint32(kind), Payload: payload})
+				from.System.Root.Send(c.at(0).PID(),
+					&pb.Envelope{Version: 1, Manifest: uint32(kind), Payload: payload})
 			}
 		}
 		time.Sleep(time.Second)
@@ -300,17 +313,19 @@ func TestScenario_APutAfterARemoveBringsNothingBack(t *testing.T) {
 	baskets := distributeddata.NewKey("baskets", crdt.ORMap[string, items]{})
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		put := func(i int, e string) {
-			_, err := baskets.Update(context.Background(), c.at(i), func(w *crdt.Writer, m *crdt.ORMap[string, items]) error {
-				m.Update(w, "alice", func(v *items) { v.Add(w, e) })
-				return nil
-			}, distributeddata.All)
+			_, err := baskets.Update(context.Background(), c.at(i),
+				func(w *crdt.Writer, m *crdt.ORMap[string, items]) error {
+					m.Update(w, "alice", func(v *items) { v.Add(w, e) })
+					return nil
+				}, distributeddata.All)
 			require.NoError(t, err)
 		}
 		put(0, "old")
-		_, err := baskets.Update(context.Background(), c.at(1), func(w *crdt.Writer, m *crdt.ORMap[string, items]) error {
-			m.Remove(w, "alice")
-			return nil
-		}, distributeddata.All)
+		_, err := baskets.Update(context.Background(), c.at(1),
+			func(w *crdt.Writer, m *crdt.ORMap[string, items]) error {
+				m.Remove(w, "alice")
+				return nil
+			}, distributeddata.All)
 		require.NoError(t, err)
 		put(2, "new")
 		time.Sleep(5 * time.Second)
@@ -334,10 +349,13 @@ func TestScenario_NothingIsMissingFromAMapUnderLoad(t *testing.T) {
 		for i := range 3 {
 			wg.Go(func() {
 				for k := range perMember {
-					_, err := stock.Update(context.Background(), c.at(i), func(w *crdt.Writer, m *crdt.ORMap[string, items]) error {
-						m.Update(w, fmt.Sprint("shelf ", k%10), func(v *items) { v.Add(w, fmt.Sprintf("%d/%d", i, k)) })
-						return nil
-					})
+					_, err := stock.Update(context.Background(), c.at(i),
+						func(w *crdt.Writer, m *crdt.ORMap[string, items]) error {
+							m.Update(w, fmt.Sprint("shelf ", k%10), func(v *items) {
+								v.Add(w, fmt.Sprintf("%d/%d", i, k))
+							})
+							return nil
+						})
 					if err != nil {
 						t.Errorf("member %d: %v", i, err)
 					}
@@ -367,17 +385,22 @@ func TestScenario_ChurnLeavesNothingBehind(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3, LogBytes: 1 << 16}, func(c *cluster) {
 		for k := range 600 {
 			name := fmt.Sprint("p", k%7)
-			_, err := prices.Update(context.Background(), c.at(k%3), func(w *crdt.Writer, m *crdt.LWWMap[string, int]) error {
-				if k%2 == 0 {
-					m.Set(w, name, k)
-				} else {
-					m.Remove(w, fmt.Sprint("p", (k-1)%7))
-				}
-				return nil
-			}, distributeddata.Majority)
+			_, err := prices.Update(context.Background(), c.at(k%3),
+				func(w *crdt.Writer, m *crdt.LWWMap[string, int]) error {
+					if k%2 == 0 {
+						m.Set(w, name, k)
+					} else {
+						m.Remove(w, fmt.Sprint("p", (k-1)%7))
+					}
+					return nil
+				}, distributeddata.Majority)
 			require.NoError(t, err)
 			key := distributeddata.NewKey(fmt.Sprint("short-lived ", k), items{})
-			_, err = key.Update(context.Background(), c.at(k%3), func(w *crdt.Writer, v *items) error { v.Add(w, "x"); return nil })
+			_, err = key.Update(context.Background(), c.at(k%3),
+				func(w *crdt.Writer, v *items) error {
+					v.Add(w, "x")
+					return nil
+				})
 			require.NoError(t, err)
 			require.NoError(t, key.Delete(context.Background(), c.at(k%3)))
 		}
@@ -518,7 +541,8 @@ func TestScenario_ReplicatorsOfOneMemberDoNotShareKeys(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		var others []*distributeddata.Replicator
 		for _, m := range c.Live() {
-			r, err := distributeddata.New(m.System, distributeddata.Config{Name: "system", MinMembers: 2})
+			r, err := distributeddata.New(m.System, distributeddata.Config{Name: "system",
+				MinMembers: 2})
 			require.NoError(t, err)
 			others = append(others, r)
 		}

@@ -57,13 +57,16 @@ func (l *layout) wrong() string {
 	case l.name == "":
 		return "the name of a sharded collection is empty"
 	case len(l.name) > maxCollection:
-		return fmt.Sprintf("the name of a sharded collection has %d bytes, over the limit of %d", len(l.name), maxCollection)
+		return fmt.Sprintf("the name of a sharded collection has %d bytes, over the limit of %d",
+			len(l.name), maxCollection)
 	case !utf8.ValidString(l.name):
 		return fmt.Sprintf("the name %q of a sharded collection is not UTF-8", l.name)
 	case strings.ContainsAny(l.name, "#*"):
-		return fmt.Sprintf("the name %q of a sharded collection has a %q in it", l.name, l.name[strings.IndexAny(l.name, "#*")])
+		return fmt.Sprintf("the name %q of a sharded collection has a %q in it", l.name,
+			l.name[strings.IndexAny(l.name, "#*")])
 	case l.shards < 1 || l.shards > MaxShards:
-		return fmt.Sprintf("collection %q has %d shards, must be from 1 to %d", l.name, l.shards, MaxShards)
+		return fmt.Sprintf("collection %q has %d shards, must be from 1 to %d", l.name, l.shards,
+			MaxShards)
 	}
 	return ""
 }
@@ -137,10 +140,12 @@ func (l *layout) differs(id string) error {
 	part := strings.Split(strings.TrimPrefix(id, l.family), "#")
 	switch {
 	case len(part) == 3 && part[0] != l.types:
-		return fmt.Errorf("%w: collection %q is of %s here, but entry %q exists, of %s", ErrType, l.name, l.types, id, part[0])
+		return fmt.Errorf("%w: collection %q is of %s here, but entry %q exists, of %s", ErrType,
+			l.name, l.types, id, part[0])
 	case len(part) == 3:
 		return fmt.Errorf("%w: collection %q has %d shards here, but entry %q exists, of %s shards: every program must give the same number; "+
-			"Clear removes the entries of a wrong layout", ErrInvalid, l.name, l.shards, id, part[1])
+			"Clear removes the entries of a wrong layout", ErrInvalid, l.name, l.shards, id,
+			part[1])
 	}
 	return fmt.Errorf("%w: entry %q lies among the shards of collection %q", ErrInvalid, id, l.name)
 }
@@ -169,7 +174,8 @@ func (s sharded[T]) shard(encode func(dst []byte) ([]byte, error)) (Key[T], erro
 
 // message returns an update of the shard for the element that encode encodes. The update fails if
 // encode does.
-func (s sharded[T]) message(encode func(dst []byte) ([]byte, error), modify func(*crdt.Writer, *T) error, opts []Option) *Update[T] {
+func (s sharded[T]) message(encode func(dst []byte) ([]byte, error),
+	modify func(*crdt.Writer, *T) error, opts []Option) *Update[T] {
 	shard, err := s.shard(encode)
 	if err != nil && s.bad == nil {
 		modify = func(*crdt.Writer, *T) error { return err }
@@ -256,7 +262,8 @@ func (s sharded[T]) clear(ctx context.Context, r *Replicator, opts []Option) err
 }
 
 // get reads a shard; an empty shard is not an error.
-func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []byte) ([]byte, error), opts []Option) (T, error) {
+func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []byte) ([]byte, error),
+	opts []Option) (T, error) {
 	k, err := s.shard(encode)
 	if err != nil {
 		return s.empty, err

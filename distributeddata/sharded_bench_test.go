@@ -29,7 +29,9 @@ type number = crdt.LWWRegister[int]
 func BenchmarkSharded(b *testing.B) {
 	for _, n := range []int{1_000, 100_000, 1_000_000, 10_000_000} {
 		for _, each := range []int{1000, 10_000} {
-			b.Run(fmt.Sprintf("elements=%d/shard=%d", n, each), func(b *testing.B) { benchSharded(b, n, max(1, n/each)) })
+			b.Run(fmt.Sprintf("elements=%d/shard=%d", n, each), func(b *testing.B) {
+				benchSharded(b, n, max(1, n/each))
+			})
 		}
 	}
 }
@@ -40,22 +42,28 @@ func benchSharded(b *testing.B, n, shards int) {
 	ctx := context.Background()
 	large := distributeddata.NewShardedMap("large", shards, crdt.ORMap[int, number]{})
 	small := distributeddata.NewKey("small", crdt.ORMap[int, number]{})
-	fill(b, n, 10_000, func(tx *distributeddata.Tx, i int) { large.UpdateIn(tx, i, func(v *number) { v.Set(tx.Writer, i) }) }, dd)
+	fill(b, n, 10_000, func(tx *distributeddata.Tx, i int) {
+		large.UpdateIn(tx, i, func(v *number) { v.Set(tx.Writer, i) })
+	}, dd)
 	fill(b, 1000, 1000, func(tx *distributeddata.Tx, i int) {
 		small.In(tx).Update(tx.Writer, i, func(v *number) { v.Set(tx.Writer, i) })
 	}, dd)
 	rng := rand.New(rand.NewPCG(1, 1))
 	set := func(k, to int) error {
-		_, err := large.Update(ctx, dd, k, func(w *crdt.Writer, v *number) error { v.Set(w, to); return nil })
+		_, err := large.Update(ctx, dd, k, func(w *crdt.Writer, v *number) error {
+			v.Set(w, to)
+			return nil
+		})
 		return err
 	}
 	ops := [...]func(k int) error{
 		func(k int) error { return set(k%n, k) },
 		func(k int) error {
-			_, err := small.Update(ctx, dd, func(w *crdt.Writer, all *crdt.ORMap[int, number]) error {
-				all.Update(w, k%1000, func(v *number) { v.Set(w, k) })
-				return nil
-			})
+			_, err := small.Update(ctx, dd,
+				func(w *crdt.Writer, all *crdt.ORMap[int, number]) error {
+					all.Update(w, k%1000, func(v *number) { v.Set(w, k) })
+					return nil
+				})
 			return err
 		},
 		func(k int) error { return set(k%1000*(n/1000), k) },
@@ -65,11 +73,13 @@ func benchSharded(b *testing.B, n, shards int) {
 			if err != nil {
 				return err
 			}
-			id := fmt.Sprintf("large#ORMap[int]LWWRegister[int]#%d#%04x", shards, xxhash.Sum64(enc)%uint64(shards))
-			_, err = distributeddata.NewKey(id, crdt.ORMap[int, number]{}).Update(ctx, dd, func(w *crdt.Writer, all *crdt.ORMap[int, number]) error {
-				all.Update(w, k%n, func(v *number) { v.Set(w, k) })
-				return nil
-			})
+			id := fmt.Sprintf("large#ORMap[int]LWWRegister[int]#%d#%04x", shards,
+				xxhash.Sum64(enc)%uint64(shards))
+			_, err = distributeddata.NewKey(id, crdt.ORMap[int, number]{}).Update(ctx, dd,
+				func(w *crdt.Writer, all *crdt.ORMap[int, number]) error {
+					all.Update(w, k%n, func(v *number) { v.Set(w, k) })
+					return nil
+				})
 			return err
 		},
 	}
@@ -94,7 +104,9 @@ func benchSharded(b *testing.B, n, shards int) {
 		}
 	}
 	b.StopTimer()
-	per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64((rounds+batch-1)/batch*batch) }
+	per := func(d time.Duration) float64 {
+		return float64(d.Nanoseconds()) / float64((rounds+batch-1)/batch*batch)
+	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(per(spent[0]), "cpu-ns/update")
 	b.ReportMetric(per(spent[1]), "cpu-ns/update-of-1000")
@@ -120,7 +132,8 @@ func heap() float64 {
 }
 
 // fill adds n elements, batch of them in one transaction.
-func fill(b *testing.B, n, batch int, put func(tx *distributeddata.Tx, i int), dd *distributeddata.Replicator) {
+func fill(b *testing.B, n, batch int, put func(tx *distributeddata.Tx, i int),
+	dd *distributeddata.Replicator) {
 	b.Helper()
 	for from := 0; from < n; from += batch {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -150,7 +163,8 @@ func BenchmarkShardedOnThree(b *testing.B) {
 func benchOnThree(b *testing.B, n int) {
 	var all []*distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 3, Setup: func(m *simnet.Member) {
-		dd, err := distributeddata.New(m.System, distributeddata.Config{MinMembers: 3, LogBytes: 64 << 20})
+		dd, err := distributeddata.New(m.System, distributeddata.Config{MinMembers: 3,
+			LogBytes: 64 << 20})
 		require.NoError(b, err)
 		all = append(all, dd)
 	}})
@@ -187,7 +201,11 @@ func benchOnThree(b *testing.B, n int) {
 	before, began := used(), time.Now()
 	b.ResetTimer()
 	for b.Loop() {
-		_, err := large.Update(ctx, all[rng.IntN(3)], rng.IntN(n), func(w *crdt.Writer, v *register) error { v.Set(w, string(text)); return nil },
+		_, err := large.Update(ctx, all[rng.IntN(3)], rng.IntN(n),
+			func(w *crdt.Writer, v *register) error {
+				v.Set(w, string(text))
+				return nil
+			},
 			distributeddata.Majority)
 		if err != nil {
 			b.Fatal(err)

@@ -103,16 +103,19 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 					delete(elems[i], e)
 				case 1: // several, possibly in different shards
 					other := fmt.Sprintf("%d-%d", i, rng.IntN(60))
-					require.NoError(t, distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
-						users.UpdateIn(tx, key, func(v *register) { v.Set(tx.Writer, fmt.Sprint(n)) })
-						users.RemoveIn(tx, other)
-						seen.AddIn(tx, e)
-						_, ok := users.GetIn(tx, key)
-						if ok != (key != other) || !seen.ContainsIn(tx, e) {
-							return errors.New("a transaction does not see what it has done")
-						}
-						return nil
-					}))
+					require.NoError(t, distributeddata.Atomically(ctx, dd,
+						func(tx *distributeddata.Tx) error {
+							users.UpdateIn(tx, key, func(v *register) {
+								v.Set(tx.Writer, fmt.Sprint(n))
+							})
+							users.RemoveIn(tx, other)
+							seen.AddIn(tx, e)
+							_, ok := users.GetIn(tx, key)
+							if ok != (key != other) || !seen.ContainsIn(tx, e) {
+								return errors.New("a transaction does not see what it has done")
+							}
+							return nil
+						}))
 					models[i][key], elems[i][e] = fmt.Sprint(n), true
 					delete(models[i], other)
 				default:
@@ -150,7 +153,8 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 			require.Equal(t, want, held(t, c.at(i)), i)
 			now, err := seen.Of(c.at(i).Snapshot())
 			require.NoError(t, err)
-			require.ElementsMatch(t, slices.Collect(maps.Keys(wantElems)), slices.Collect(now.All()))
+			require.ElementsMatch(t, slices.Collect(maps.Keys(wantElems)),
+				slices.Collect(now.All()))
 			require.Equal(t, len(wantElems), now.Len())
 			for e := range wantElems {
 				ok, err := seen.Contains(context.Background(), c.at(i), e)
@@ -170,7 +174,11 @@ func TestShardedMap_ValuesMerge(t *testing.T) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1), addresses(c, 2))
 		for i := range 3 {
 			for page := range 50 {
-				_, err := hits.Update(context.Background(), c.at(i), page, func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, int64(i+1)); return nil })
+				_, err := hits.Update(context.Background(), c.at(i), page,
+					func(w *crdt.Writer, v *crdt.PNCounter) error {
+						v.Add(w, int64(i+1))
+						return nil
+					})
 				require.NoError(t, err)
 			}
 		}
@@ -191,7 +199,8 @@ func TestShardedMap_ValuesMerge(t *testing.T) {
 
 func TestSharded_Levels(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
-		_, err := users.Update(context.Background(), c.at(0), "ada", setTo("Ada"), distributeddata.Majority)
+		_, err := users.Update(context.Background(), c.at(0), "ada", setTo("Ada"),
+			distributeddata.Majority)
 		require.NoError(t, err)
 		v, err := users.Get(context.Background(), c.at(1), "ada", distributeddata.Linearizable)
 		require.NoError(t, err)
@@ -206,17 +215,20 @@ func TestSharded_Levels(t *testing.T) {
 		require.Contains(t, q.Key, "users#")
 		text, _ = v.Value()
 		require.Equal(t, "Lovelace", text, "it is kept, and shown")
-		require.ErrorIs(t, users.Remove(ctx, c.at(0), "ada", distributeddata.All), distributeddata.ErrQuorum)
+		require.ErrorIs(t, users.Remove(ctx, c.at(0), "ada", distributeddata.All),
+			distributeddata.ErrQuorum)
 		_, err = seen.Contains(ctx, c.at(0), 1, distributeddata.Majority)
 		require.ErrorIs(t, err, distributeddata.ErrQuorum)
-		require.ErrorIs(t, users.Clear(ctx, c.at(0), distributeddata.Majority), distributeddata.ErrQuorum)
+		require.ErrorIs(t, users.Clear(ctx, c.at(0), distributeddata.Majority),
+			distributeddata.ErrQuorum)
 		_, err = users.Get(context.Background(), c.at(0), "ada", distributeddata.Nodes(1))
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 	})
 }
 
 // uses calls every entry point of a map and a set, and returns the errors.
-func uses(ctx context.Context, dd *distributeddata.Replicator, m distributeddata.ShardedMap[string, register], s distributeddata.ShardedSet[int]) map[string]error {
+func uses(ctx context.Context, dd *distributeddata.Replicator, m distributeddata.ShardedMap[string,
+	register], s distributeddata.ShardedSet[int]) map[string]error {
 	errs := map[string]error{}
 	_, errs["Get"] = m.Get(ctx, dd, "a")
 	_, errs["Get at Majority"] = m.Get(ctx, dd, "a", distributeddata.Majority)
@@ -224,9 +236,14 @@ func uses(ctx context.Context, dd *distributeddata.Replicator, m distributeddata
 	errs["Remove"] = m.Remove(ctx, dd, "a")
 	_, errs["Of"] = m.Of(dd.Snapshot())
 	tx := func(f func(tx *distributeddata.Tx)) error {
-		return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { f(tx); return nil })
+		return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+			f(tx)
+			return nil
+		})
 	}
-	errs["UpdateIn"] = tx(func(tx *distributeddata.Tx) { m.UpdateIn(tx, "a", func(v *register) { v.Set(tx.Writer, "b") }) })
+	errs["UpdateIn"] = tx(func(tx *distributeddata.Tx) {
+		m.UpdateIn(tx, "a", func(v *register) { v.Set(tx.Writer, "b") })
+	})
 	errs["RemoveIn"] = tx(func(tx *distributeddata.Tx) { m.RemoveIn(tx, "a") })
 	errs["GetIn"] = tx(func(tx *distributeddata.Tx) { m.GetIn(tx, "a") })
 	within, cancel := context.WithTimeout(ctx, time.Second)
@@ -307,17 +324,25 @@ func TestSharded_LayoutNeverChanges(t *testing.T) {
 	defer stop()
 	ctx := t.Context()
 	for _, key := range []string{"", "a", "ada", strings.Repeat("x", 1000)} {
-		_, err := distributeddata.NewShardedMap("users", distributeddata.MaxShards, crdt.ORMap[string, register]{}).Update(ctx, dd, key, setTo("x"))
+		_, err := distributeddata.NewShardedMap("users", distributeddata.MaxShards,
+			crdt.ORMap[string, register]{}).Update(ctx, dd, key, setTo("x"))
 		require.NoError(t, err)
 	}
 	long := strings.Repeat("n", 256)
 	require.NoError(t, distributeddata.NewShardedSet(long, 1, crdt.ORSet[int]{}).Add(ctx, dd, -7))
-	require.NoError(t, distributeddata.NewShardedSet("seen", 1024, crdt.NewORSet(crdt.JSON[[]int]())).Add(ctx, dd, []int{1, 2}))
+	require.NoError(t, distributeddata.NewShardedSet("seen", 1024,
+		crdt.NewORSet(crdt.JSON[[]int]())).Add(ctx, dd, []int{1, 2}))
 	own := distributeddata.NewShardedMap("own", 3, crdt.ORMap[uint8, largest]{})
-	v, err := own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error { *v = 7; return nil })
+	v, err := own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error {
+		*v = 7
+		return nil
+	})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, v)
-	v, err = own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error { *v = 13; return nil })
+	v, err = own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error {
+		*v = 13
+		return nil
+	})
 	require.ErrorContains(t, err, "panic: unlucky")
 	require.Zero(t, v)
 	_, err = own.Get(ctx, dd, 200)
@@ -396,9 +421,13 @@ func TestSharded_OtherTypesAreNamed(t *testing.T) {
 	_, err := users.Update(t.Context(), dd, "ada", setTo("Ada"))
 	require.NoError(t, err)
 	counts := distributeddata.NewShardedMap("users", 16, crdt.ORMap[string, crdt.PNCounter]{})
-	_, err = counts.Update(t.Context(), dd, "bob", func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil })
+	_, err = counts.Update(t.Context(), dd, "bob", func(w *crdt.Writer, v *crdt.PNCounter) error {
+		v.Add(w, 1)
+		return nil
+	})
 	require.ErrorIs(t, err, distributeddata.ErrType)
-	require.ErrorContains(t, err, `collection "users" is of ORMap[string]PNCounter here, but entry "users#ORMap[string]LWWRegister[string]#16#`)
+	require.ErrorContains(t, err,
+		`collection "users" is of ORMap[string]PNCounter here, but entry "users#ORMap[string]LWWRegister[string]#16#`)
 	set := distributeddata.NewShardedSet("users", 16, crdt.ORSet[string]{})
 	require.ErrorIs(t, set.Add(t.Context(), dd, "bob"), distributeddata.ErrType)
 	_, err = distributeddata.NewKey("users#x", items{}).Update(t.Context(), dd, addTo("x"))
@@ -417,8 +446,10 @@ func TestSharded_OtherTypesAreNamed(t *testing.T) {
 // badCodec is a codec of keys that fails on command.
 type badCodec struct{ encode func() error }
 
-func (c badCodec) Append(dst []byte, e int) ([]byte, error) { return append(dst, byte(e)), c.encode() }
-func (c badCodec) Decode(src []byte) (int, error)           { return int(src[0]), nil }
+func (c badCodec) Append(dst []byte, e int) ([]byte, error) {
+	return append(dst, byte(e)), c.encode()
+}
+func (c badCodec) Decode(src []byte) (int, error) { return int(src[0]), nil }
 
 // Application functions affect only their caller, and change nothing.
 func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
@@ -456,7 +487,10 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 				require.ErrorIs(t, err, distributeddata.ErrModify, name)
 			}
 			err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
-				users.UpdateIn(tx, "eve", func(v *register) { v.Set(tx.Writer, "Eve"); tx.Fail(f()) })
+				users.UpdateIn(tx, "eve", func(v *register) {
+					v.Set(tx.Writer, "Eve")
+					tx.Fail(f())
+				})
 				return errors.New("refused")
 			})
 			require.ErrorIs(t, err, distributeddata.ErrModify, name)
@@ -466,14 +500,19 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 		require.Equal(t, map[string]string{"ada": "Ada"}, held(t, dd))
 
 		p := testkit.NewProbe(t, c.Member(0).System)
-		for _, fail := range []func() error{func() error { return errors.New("no") }, func() error { panic("boom") }} {
+		for _, fail := range []func() error{func() error {
+			return errors.New("no")
+		}, func() error { panic("boom") }} {
 			s := distributeddata.NewShardedSet("coded", 4, crdt.NewORSet(badCodec{fail}))
 			for name, f := range map[string]func() error{
 				"add":      func() error { return s.Add(ctx, dd, 1) },
 				"remove":   func() error { return s.Remove(ctx, dd, 1) },
 				"contains": func() error { _, err := s.Contains(ctx, dd, 1); return err },
 				"in": func() error {
-					return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { s.AddIn(tx, 1); return nil })
+					return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+						s.AddIn(tx, 1)
+						return nil
+					})
 				},
 				"message": func() error {
 					p.Request(dd.PID(), s.AddMessage(1))
@@ -497,7 +536,8 @@ func TestSharded_KeysWithoutACodec(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()
 	type pair struct{ a, b int }
-	err := distributeddata.NewShardedSet("pairs", 4, crdt.ORSet[pair]{}).Add(t.Context(), dd, pair{1, 2})
+	err := distributeddata.NewShardedSet("pairs", 4, crdt.ORSet[pair]{}).Add(t.Context(), dd,
+		pair{1, 2})
 	require.ErrorIs(t, err, crdt.ErrNoCodec)
 	require.ErrorIs(t, err, distributeddata.ErrInvalid)
 }
@@ -527,12 +567,15 @@ func TestSharded_UpdatesOfSeveralAreSeenWhole(t *testing.T) {
 			}()
 		}
 		for n := range 100 {
-			require.NoError(t, distributeddata.Atomically(ctx, c.at(n%3), func(tx *distributeddata.Tx) error {
-				for k := range 20 {
-					users.UpdateIn(tx, fmt.Sprint(k), func(v *register) { v.Set(tx.Writer, fmt.Sprint(n)) })
-				}
-				return nil
-			}, distributeddata.All))
+			require.NoError(t, distributeddata.Atomically(ctx, c.at(n%3),
+				func(tx *distributeddata.Tx) error {
+					for k := range 20 {
+						users.UpdateIn(tx, fmt.Sprint(k), func(v *register) {
+							v.Set(tx.Writer, fmt.Sprint(n))
+						})
+					}
+					return nil
+				}, distributeddata.All))
 		}
 		end()
 		for range 3 {
@@ -569,15 +612,17 @@ func TestSharded_ChangesOfABusyLoopComeTogether(t *testing.T) {
 func TestSharded_Durable(t *testing.T) {
 	run(t, 3, distributeddata.Config{Durable: []string{"users#*"}}, func(c *cluster) {
 		for k := range 50 {
-			_, err := users.Update(context.Background(), c.at(k%3), fmt.Sprint(k), setTo("x"), distributeddata.Majority)
+			_, err := users.Update(context.Background(), c.at(k%3), fmt.Sprint(k), setTo("x"),
+				distributeddata.Majority)
 			require.NoError(t, err)
 		}
 		require.NoError(t, seen.Add(context.Background(), c.at(0), 1, distributeddata.All))
-		err := distributeddata.Atomically(context.Background(), c.at(0), func(tx *distributeddata.Tx) error {
-			users.UpdateIn(tx, "1", func(v *register) { v.Set(tx.Writer, "y") })
-			seen.AddIn(tx, 2)
-			return nil
-		})
+		err := distributeddata.Atomically(context.Background(), c.at(0),
+			func(tx *distributeddata.Tx) error {
+				users.UpdateIn(tx, "1", func(v *register) { v.Set(tx.Writer, "y") })
+				seen.AddIn(tx, 2)
+				return nil
+			})
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		c.restart()
 		for _, m := range c.Live() {

@@ -66,7 +66,9 @@ func (c *MapChanges[K, V]) All() iter.Seq[*MapChange[K, V]] { return c.all }
 // Subscribe notifies an actor of this member of existing keys and of changes: each shard that has
 // changed is one *MapChanges[K, V]. Everything else works as in Key.Subscribe.
 func (m ShardedMap[K, V]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
-	return subscribeTo(r, m.entries, to, func(c *Changed[crdt.ORMap[K, V]]) any { return &MapChanges[K, V]{m.changes(c)} })
+	return subscribeTo(r, m.entries, to, func(c *Changed[crdt.ORMap[K, V]]) any {
+		return &MapChanges[K, V]{m.changes(c)}
+	})
 }
 
 // SetChange describes the addition or removal of an element of a ShardedSet.
@@ -111,11 +113,14 @@ func (c *SetChanges[E]) All() iter.Seq[*SetChange[E]] { return c.all }
 // Subscribe notifies an actor of this member of existing elements and of changes, as
 // ShardedMap.Subscribe does.
 func (s ShardedSet[E]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
-	return subscribeTo(r, s.entries, to, func(c *Changed[crdt.ORSet[E]]) any { return &SetChanges[E]{s.changes(c)} })
+	return subscribeTo(r, s.entries, to, func(c *Changed[crdt.ORSet[E]]) any {
+		return &SetChanges[E]{s.changes(c)}
+	})
 }
 
 // eachChange yields the changes in all shards that have changed.
-func eachChange[T crdt.Value[T], C any](ctx context.Context, r *Replicator, s sharded[T], of func(*Changed[T]) iter.Seq[C]) iter.Seq[C] {
+func eachChange[T crdt.Value[T], C any](ctx context.Context, r *Replicator, s sharded[T],
+	of func(*Changed[T]) iter.Seq[C]) iter.Seq[C] {
 	return func(yield func(C) bool) {
 		for c := range changes(ctx, r, s) {
 			for one := range of(c) {

@@ -42,8 +42,10 @@ type ShardedMap[K any, V crdt.Value[V]] struct {
 // *. shards is from 1 to MaxShards; a good number is one shard per 10,000 elements expected at
 // most, since an empty shard costs little. With invalid arguments every operation returns
 // ErrInvalid. empty supplies the codecs, as in NewKey.
-func NewShardedMap[K any, V crdt.Value[V]](name string, shards int, empty crdt.ORMap[K, V]) ShardedMap[K, V] {
-	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{newLayout(name, crdt.TypeName(empty), shards), empty}}
+func NewShardedMap[K any, V crdt.Value[V]](name string, shards int,
+	empty crdt.ORMap[K, V]) ShardedMap[K, V] {
+	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{newLayout(name, crdt.TypeName(empty), shards),
+		empty}}
 }
 
 // String returns the name.
@@ -55,7 +57,8 @@ func (m ShardedMap[K, V]) encode(key K) func([]byte) ([]byte, error) {
 
 // Get returns the value at key, or ErrNotFound. The levels are those of Key.Get, applied to the
 // whole map.
-func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, opts ...Option) (v V, err error) {
+func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, opts ...Option) (v V,
+	err error) {
 	all, err := m.entries.get(ctx, r, m.encode(key), opts)
 	if err != nil {
 		return v, err
@@ -76,7 +79,8 @@ func valueOf[K any, V crdt.Value[V]](all crdt.ORMap[K, V], key K) (v V, ok bool,
 // Update changes the value at key, which is empty at first, and returns it after the change. See
 // Key.Update, which also lists what modify must not do. If the codec of a user-defined type cannot
 // decode what it has encoded, Update returns that error although the change is made.
-func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K, modify func(w *crdt.Writer, v *V) error, opts ...Option) (v V, err error) {
+func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K,
+	modify func(w *crdt.Writer, v *V) error, opts ...Option) (v V, err error) {
 	shard, err := m.entries.shard(m.encode(key))
 	if err != nil {
 		return v, err
@@ -88,11 +92,13 @@ func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K, modi
 
 // UpdateMessage returns Update as a message; the response carries the shard. The update fails if
 // key cannot be encoded.
-func (m ShardedMap[K, V]) UpdateMessage(key K, modify func(w *crdt.Writer, v *V) error, opts ...Option) *Update[crdt.ORMap[K, V]] {
+func (m ShardedMap[K, V]) UpdateMessage(key K, modify func(w *crdt.Writer, v *V) error,
+	opts ...Option) *Update[crdt.ORMap[K, V]] {
 	return m.entries.message(m.encode(key), updating(key, modify), opts)
 }
 
-func updating[K any, V crdt.Value[V]](key K, modify func(w *crdt.Writer, v *V) error) func(*crdt.Writer, *crdt.ORMap[K, V]) error {
+func updating[K any, V crdt.Value[V]](key K,
+	modify func(w *crdt.Writer, v *V) error) func(*crdt.Writer, *crdt.ORMap[K, V]) error {
 	return func(w *crdt.Writer, all *crdt.ORMap[K, V]) (err error) {
 		all.Update(w, key, func(v *V) { err = modify(w, v) })
 		return err

@@ -18,7 +18,8 @@ type ShardedSet[E any] struct{ entries sharded[crdt.ORSet[E]] }
 
 // NewShardedSet returns the set with the given name, with the bounds of NewShardedMap.
 func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
-	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, crdt.TypeName(empty), shards), empty}}
+	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, crdt.TypeName(empty), shards),
+		empty}}
 }
 
 // String returns the name.
@@ -30,7 +31,8 @@ func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
 
 // Contains reports whether e is in the set. Levels and errors are those of Key.Get, but a missing
 // entry is not an error.
-func (s ShardedSet[E]) Contains(ctx context.Context, r *Replicator, e E, opts ...Option) (bool, error) {
+func (s ShardedSet[E]) Contains(ctx context.Context, r *Replicator, e E,
+	opts ...Option) (bool, error) {
 	all, err := s.entries.get(ctx, r, s.encode(e), opts)
 	return err == nil && all.Contains(e), err
 }

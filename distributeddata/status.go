@@ -108,8 +108,10 @@ func (r *Replicator) Status() Status {
 		return Status{}
 	}
 	s := Status{
-		Replica: crdt.ReplicaID(p.main().replica), Ready: p.allReady(), Members: p.members, Seen: p.main().seen.String(), OtherDurable: p.others, OtherExpiry: p.expiry,
-		Faults: r.faults.count.Load(), Panics: r.panics.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
+		Replica: crdt.ReplicaID(p.main().replica), Ready: p.allReady(), Members: p.members,
+		Seen: p.main().seen.String(), OtherDurable: p.others, OtherExpiry: p.expiry,
+		Faults: r.faults.count.Load(), Panics: r.panics.Load(), Lag: map[string]uint64{},
+		Sent:    r.traffic.all(),
 		Expired: r.expired.Load(), Touches: r.touches.Load(),
 		NearLimits: r.near.of(time.Now()),
 	}
@@ -167,11 +169,13 @@ type DurableStatus struct {
 }
 
 func (h *half) status() *DurableStatus {
-	s := &DurableStatus{Replica: crdt.ReplicaID(h.replica), Seen: h.seen.String(), Ready: h.ready, Keys: h.keys.Len()}
+	s := &DurableStatus{Replica: crdt.ReplicaID(h.replica), Seen: h.seen.String(), Ready: h.ready,
+		Keys: h.keys.Len()}
 	if h.roll != nil {
 		s.Counted, s.Epoch, s.Trouble = h.roll.Counted, h.roll.Epoch, h.roll.Trouble
 	}
-	s.Disk, s.Unsaved, s.Batches, s.Holes, s.Refilling = h.disk.Phase.String(), h.disk.Unsaved, h.disk.Batches, h.disk.Holes, h.disk.Refilling
+	s.Disk, s.Unsaved, s.Batches, s.Holes, s.Refilling = h.disk.Phase.String(), h.disk.Unsaved,
+		h.disk.Batches, h.disk.Holes, h.disk.Refilling
 	if h.disk.Err != nil {
 		s.DiskError = h.disk.Err.Error()
 	}

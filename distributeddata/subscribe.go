@@ -11,7 +11,8 @@ import (
 )
 
 // subscribeTo implements Subscribe for keys and prefixes.
-func subscribeTo[T crdt.Value[T]](r *Replicator, e Entries[T], to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
+func subscribeTo[T crdt.Value[T]](r *Replicator, e Entries[T], to *actor.PID,
+	adapt func(*Changed[T]) any) (stop func()) {
 	r.tell(&Subscribe[T]{Key: e, Subscriber: to, Adapt: adapt})
 	return func() { r.tell(&Unsubscribe[T]{Key: e, Subscriber: to}) }
 }
@@ -22,12 +23,14 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 		err = a.within(maxSubscriptions, a.subs.total+1, "")
 	}
 	if err != nil {
-		a.log.Warn("subscription refused", slog.Any("error", err), slog.Any("subscriber", m.Subscriber))
+		a.log.Warn("subscription refused", slog.Any("error", err),
+			slog.Any("subscriber", m.Subscriber))
 		return
 	}
 	a.subscribe(m.Subscriber, text, exact, func(key string, old, now told, send func(any)) {
 		k := m.Key.named(key)
-		c := &Changed[T]{Key: k, Value: k.empty, Old: k.empty, Deleted: now.gone(), Expired: old.expired(now, a.l.ttls.clock.Now())}
+		c := &Changed[T]{Key: k, Value: k.empty, Old: k.empty, Deleted: now.gone(),
+			Expired: old.expired(now, a.l.ttls.clock.Now())}
 		err := errExit // in case a codec does not return
 		defer func() {
 			if !now.store.Empty() {
@@ -47,7 +50,8 @@ func (m *Subscribe[T]) check(a *replica) (text string, exact bool, err error) {
 	case m.Key == nil:
 		return "", false, fmt.Errorf("%w: no key to subscribe to", ErrInvalid)
 	case m.Subscriber == nil:
-		return "", false, fmt.Errorf("%w: subscription to %q without a subscriber", ErrInvalid, m.Key)
+		return "", false, fmt.Errorf("%w: subscription to %q without a subscriber",
+			ErrInvalid, m.Key)
 	case !a.here(m.Subscriber):
 		return "", false, fmt.Errorf("%w: subscriber %v to %q is not an actor of this member, %s",
 			ErrInvalid, m.Subscriber, m.Key, a.l.system.Address())

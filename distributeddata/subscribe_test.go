@@ -29,10 +29,13 @@ func newWorld(durable ...string) *world {
 	if err != nil {
 		panic(err)
 	}
-	w := &world{subscriptions: newSubscriptions(), told: map[string]map[string]uint64{}, choice: chosen}
+	w := &world{subscriptions: newSubscriptions(), told: map[string]map[string]uint64{},
+		choice: chosen}
 	for i := range w.cores {
 		w.cores[i] = core.New(core.Config{
-			NewReplica: func() causal.Replica { return causal.Replica(i + 1) }, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 1 << 10,
+			NewReplica: func() causal.Replica {
+				return causal.Replica(i + 1)
+			}, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 1 << 10,
 		})
 	}
 	return w
@@ -210,7 +213,8 @@ func TestSubscriptions_TakeTurns(t *testing.T) {
 func TestSubscriptions_AreAsAPlainModelSays(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 16))
-		w, live := newWorld([][]string{nil, {"abc*", "b"}, {"ab*"}, {"*"}}[seed%4]...), map[string]bool{}
+		w, live := newWorld([][]string{nil, {"abc*", "b"}, {"ab*"}, {"*"}}[seed%4]...),
+			map[string]bool{}
 		texts := []string{"", "a", "ab", "abc", "b"}
 		keys := []string{"a", "ab", "ab1", "abc", "abc1", "abc2", "b", "b1", "c"}
 		names := func(k string) (best string, ok bool) {
@@ -330,7 +334,9 @@ func TestSubscriptions_AChangeCostsItsSubscribers(t *testing.T) {
 	looked := 0
 	w.matching("key-000500", func(*subscription) { looked++ })
 	require.Equal(t, 2, looked)
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { w.changed([]string{"key-000500", "elsewhere"}, w.was) }), 3.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		w.changed([]string{"key-000500", "elsewhere"}, w.was)
+	}), 3.0)
 }
 
 // BenchmarkSubscriptions measures the cost of a change of every key to one subscriber, and of the

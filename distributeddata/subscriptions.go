@@ -80,7 +80,8 @@ func (x index) remove(s *subscription) {
 }
 
 func newSubscriptions() *subscriptions {
-	return &subscriptions{watchers: map[string]*watcher{}, byKey: index{}, byPrefix: index{}, count: map[int]int{}}
+	return &subscriptions{watchers: map[string]*watcher{}, byKey: index{}, byPrefix: index{},
+		count: map[int]int{}}
 }
 
 // watcher returns the subscriber with a PID, and whether it is a new one.

@@ -57,11 +57,14 @@ func (r *Replicator) span(ctx context.Context, m request) (context.Context, trac
 }
 
 // startSpan starts the span of an operation below another.
-func (r *Replicator) startSpan(ctx context.Context, above trace.Span, op operation, key string) (context.Context, trace.Span) {
-	return above.TracerProvider().Tracer(meterName).Start(ctx, "concord.ddata."+op.name, trace.WithAttributes(
-		attribute.String("concord.ddata.replicator", r.name), attribute.String("concord.ddata.key", key),
-		attribute.String("concord.ddata.level", op.at.String()),
-	))
+func (r *Replicator) startSpan(ctx context.Context, above trace.Span, op operation,
+	key string) (context.Context, trace.Span) {
+	return above.TracerProvider().Tracer(meterName).Start(ctx, "concord.ddata."+op.name,
+		trace.WithAttributes(
+			attribute.String("concord.ddata.replicator", r.name),
+			attribute.String("concord.ddata.key", key), attribute.String("concord.ddata.level",
+				op.at.String()),
+		))
 }
 
 // traced starts the span of a message whose sender has set one, and returns the function that ends
@@ -91,7 +94,8 @@ func endSpan(s trace.Span, err error) {
 	outcome := outcomeOf(err)
 	s.SetAttributes(attribute.String("concord.ddata.outcome", outcome.String()))
 	if q, ok := errors.AsType[*QuorumError](err); ok {
-		s.SetAttributes(attribute.Int("concord.ddata.answered", q.Answered), attribute.Int("concord.ddata.needed", q.Needed),
+		s.SetAttributes(attribute.Int("concord.ddata.answered", q.Answered),
+			attribute.Int("concord.ddata.needed", q.Needed),
 			attribute.StringSlice("concord.ddata.missing", q.Missing))
 	}
 	if err != nil && outcome != NotFound {
@@ -115,8 +119,9 @@ func (a *replica) measure(p pending, err error) {
 	by, ok := a.measures[k]
 	if !ok {
 		by = []metric.RecordOption{metric.WithAttributes(
-			attribute.String("replicator", a.l.cfg.Name), attribute.String("node", a.l.system.Address()),
-			attribute.String("operation", k.name), attribute.String("level", k.level), attribute.String("outcome", k.outcome.String()),
+			attribute.String("replicator", a.l.cfg.Name),
+			attribute.String("node", a.l.system.Address()), attribute.String("operation", k.name),
+			attribute.String("level", k.level), attribute.String("outcome", k.outcome.String()),
 		)}
 		a.measures[k] = by
 	}
@@ -139,7 +144,8 @@ func (a *replica) expect(op operation, key string) {
 
 // kindName returns the level without its numbers.
 func (c Consistency) kindName() string {
-	if names := [...]string{"local", "majority", "all", "linearizable", "nodes"}; int(c.kind()) < len(names) {
+	if names := [...]string{"local", "majority", "all", "linearizable", "nodes"}; int(
+		c.kind()) < len(names) {
 		return names[c.kind()]
 	}
 	return "unknown"

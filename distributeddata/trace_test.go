@@ -21,163 +21,192 @@ import (
 )
 
 func TestTrace_OperationsThatWaitAreSpansOfTheirCaller(t *testing.T) {
-	run(t, 3, distributeddata.Config{Durable: []string{"kept"}, Store: diskOf(t)}, func(c *cluster) {
-		spans := tracetest.NewSpanRecorder()
-		tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("of the application")
-		ctx, above := tracer.Start(context.Background(), "checkout")
-		dd := c.at(0)
+	run(t, 3, distributeddata.Config{Durable: []string{"kept"}, Store: diskOf(t)},
+		func(c *cluster) {
+			spans := tracetest.NewSpanRecorder()
+			tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer(
+				"of the application")
+			ctx, above := tracer.Start(context.Background(), "checkout")
+			dd := c.at(0)
 
-		_, err := cart.Update(ctx, dd, addTo("milk"))
-		require.NoError(t, err)
-		_, err = cart.Get(ctx, dd)
-		require.NoError(t, err)
-		_, err = cart.Update(context.Background(), dd, addTo("bread"), distributeddata.Majority)
-		require.NoError(t, err)
-		require.Empty(t, spans.Ended(), "what is answered at once is none, nor what nobody traces")
+			_, err := cart.Update(ctx, dd, addTo("milk"))
+			require.NoError(t, err)
+			_, err = cart.Get(ctx, dd)
+			require.NoError(t, err)
+			_, err = cart.Update(context.Background(), dd, addTo("bread"), distributeddata.Majority)
+			require.NoError(t, err)
+			require.Empty(t, spans.Ended(),
+				"what is answered at once is none, nor what nobody traces")
 
-		_, err = cart.Update(ctx, dd, addTo("eggs"), distributeddata.Majority.Plus(1))
-		require.NoError(t, err)
-		_, err = cart.Get(ctx, dd, distributeddata.Linearizable)
-		require.NoError(t, err)
-		_, err = distributeddata.NewKey("none", items{}).Get(ctx, dd, distributeddata.All)
-		require.ErrorIs(t, err, distributeddata.ErrNotFound)
-		_, err = distributeddata.NewKey("kept", items{}).Update(ctx, dd, addTo("x"))
-		require.NoError(t, err, "it waits for the disk")
-		err = distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return errors.New("no") }, distributeddata.All)
-		require.ErrorIs(t, err, distributeddata.ErrModify)
-		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
-		before := time.Now()
-		short, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		require.ErrorIs(t, cart.Delete(short, dd, distributeddata.Majority), distributeddata.ErrQuorum)
+			_, err = cart.Update(ctx, dd, addTo("eggs"), distributeddata.Majority.Plus(1))
+			require.NoError(t, err)
+			_, err = cart.Get(ctx, dd, distributeddata.Linearizable)
+			require.NoError(t, err)
+			_, err = distributeddata.NewKey("none", items{}).Get(ctx, dd, distributeddata.All)
+			require.ErrorIs(t, err, distributeddata.ErrNotFound)
+			_, err = distributeddata.NewKey("kept", items{}).Update(ctx, dd, addTo("x"))
+			require.NoError(t, err, "it waits for the disk")
+			err = distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error {
+				return errors.New("no")
+			}, distributeddata.All)
+			require.ErrorIs(t, err, distributeddata.ErrModify)
+			c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+			before := time.Now()
+			short, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			require.ErrorIs(t, cart.Delete(short, dd, distributeddata.Majority),
+				distributeddata.ErrQuorum)
 
-		var got [][4]string
-		all := spans.Ended()
-		for _, s := range all {
-			require.Equal(t, above.SpanContext().SpanID(), s.Parent().SpanID())
-			by := attribute.NewSet(s.Attributes()...)
-			text := func(key string) string { v, _ := by.Value(attribute.Key("concord.ddata." + key)); return v.AsString() }
-			require.Equal(t, "ddata", text("replicator"))
-			got = append(got, [4]string{s.Name(), text("key"), text("level"), text("outcome") + ", " + s.Status().Code.String()})
-		}
-		require.Equal(t, [][4]string{
-			{"concord.ddata.update", "cart", "majority+1", "success, Unset"},
-			{"concord.ddata.get", "cart", "linearizable", "success, Unset"},
-			{"concord.ddata.get", "none", "all", "not found, Unset"},
-			{"concord.ddata.update", "kept", "local", "success, Unset"},
-			{"concord.ddata.atomically", "", "all", "refused, Error"},
-			{"concord.ddata.delete", "cart", "majority", "not reached, Error"},
-		}, got)
-		last := attribute.NewSet(all[5].Attributes()...)
-		for key, want := range map[string]int64{"answered": 1, "needed": 2} {
-			v, ok := last.Value(attribute.Key("concord.ddata." + key))
-			require.True(t, ok)
-			require.Equal(t, want, v.AsInt64(), key)
-		}
-		missing, _ := last.Value("concord.ddata.missing")
-		require.Len(t, missing.AsStringSlice(), 2)
-		require.False(t, all[5].StartTime().Before(before))
-		require.Equal(t, 2*time.Second, all[5].EndTime().Sub(all[5].StartTime()))
-	})
+			var got [][4]string
+			all := spans.Ended()
+			for _, s := range all {
+				require.Equal(t, above.SpanContext().SpanID(), s.Parent().SpanID())
+				by := attribute.NewSet(s.Attributes()...)
+				text := func(key string) string {
+					v, _ := by.Value(attribute.Key("concord.ddata." + key))
+					return v.AsString()
+				}
+				require.Equal(t, "ddata", text("replicator"))
+				got = append(got, [4]string{s.Name(), text("key"), text("level"), text("outcome") +
+					", " + s.Status().Code.String()})
+			}
+			require.Equal(t, [][4]string{
+				{"concord.ddata.update", "cart", "majority+1", "success, Unset"},
+				{"concord.ddata.get", "cart", "linearizable", "success, Unset"},
+				{"concord.ddata.get", "none", "all", "not found, Unset"},
+				{"concord.ddata.update", "kept", "local", "success, Unset"},
+				{"concord.ddata.atomically", "", "all", "refused, Error"},
+				{"concord.ddata.delete", "cart", "majority", "not reached, Error"},
+			}, got)
+			last := attribute.NewSet(all[5].Attributes()...)
+			for key, want := range map[string]int64{"answered": 1, "needed": 2} {
+				v, ok := last.Value(attribute.Key("concord.ddata." + key))
+				require.True(t, ok)
+				require.Equal(t, want, v.AsInt64(), key)
+			}
+			missing, _ := last.Value("concord.ddata.missing")
+			require.Len(t, missing.AsStringSlice(), 2)
+			require.False(t, all[5].StartTime().Before(before))
+			require.Equal(t, 2*time.Second, all[5].EndTime().Sub(all[5].StartTime()))
+		})
 }
 
 // How long operations take is counted by operation, level and outcome, also of those that came as
 // messages.
 func TestMetrics_DurationsOfOperations(t *testing.T) {
 	reader := sdk.NewManualReader()
-	run(t, 3, distributeddata.Config{Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}, func(c *cluster) {
-		durable := c.at(0).Status().Durable != nil
-		require.NoError(t, c.add(0, "a"))
-		require.NoError(t, c.add(0, "b", distributeddata.Majority))
-		require.NoError(t, c.add(0, "c", distributeddata.Majority.Plus(1)))
-		p := testkit.NewProbe(t, c.Member(0).System)
-		p.Request(c.at(0).PID(), cart.GetMessage(distributeddata.Nodes(3)))
-		testkit.Expect[distributeddata.Response](p)
-		require.NoError(t, distributeddata.Atomically(context.Background(), c.at(0), func(tx *distributeddata.Tx) error {
-			cart.In(tx).Add(tx.Writer, "d")
-			return nil
-		}, distributeddata.All))
-		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
-		require.ErrorIs(t, c.add(0, "e", distributeddata.Majority), distributeddata.ErrQuorum)
+	run(t, 3, distributeddata.Config{Meters: sdk.NewMeterProvider(sdk.WithReader(reader))},
+		func(c *cluster) {
+			durable := c.at(0).Status().Durable != nil
+			require.NoError(t, c.add(0, "a"))
+			require.NoError(t, c.add(0, "b", distributeddata.Majority))
+			require.NoError(t, c.add(0, "c", distributeddata.Majority.Plus(1)))
+			p := testkit.NewProbe(t, c.Member(0).System)
+			p.Request(c.at(0).PID(), cart.GetMessage(distributeddata.Nodes(3)))
+			testkit.Expect[distributeddata.Response](p)
+			require.NoError(t, distributeddata.Atomically(context.Background(), c.at(0),
+				func(tx *distributeddata.Tx) error {
+					cart.In(tx).Add(tx.Writer, "d")
+					return nil
+				}, distributeddata.All))
+			c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+			require.ErrorIs(t, c.add(0, "e", distributeddata.Majority), distributeddata.ErrQuorum)
 
-		var all metricdata.ResourceMetrics
-		require.NoError(t, reader.Collect(context.Background(), &all))
-		got, sum := map[string]uint64{}, map[string]float64{}
-		for _, scope := range all.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				if h, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "concord.ddata.operation.duration" {
-					for _, point := range h.DataPoints {
-						of := ""
-						for _, key := range []attribute.Key{"operation", "level", "outcome"} {
-							v, _ := point.Attributes.Value(key)
-							of += v.AsString() + " "
+			var all metricdata.ResourceMetrics
+			require.NoError(t, reader.Collect(context.Background(), &all))
+			got, sum := map[string]uint64{}, map[string]float64{}
+			for _, scope := range all.ScopeMetrics {
+				for _, m := range scope.Metrics {
+					if h, ok := m.Data.(metricdata.Histogram[float64]); ok &&
+						m.Name == "concord.ddata.operation.duration" {
+						for _, point := range h.DataPoints {
+							of := ""
+							for _, key := range []attribute.Key{"operation", "level", "outcome"} {
+								v, _ := point.Attributes.Value(key)
+								of += v.AsString() + " "
+							}
+							got[of], sum[of] = point.Count, point.Sum
+							require.Less(t, point.Bounds[1], 0.01, "seconds, not milliseconds")
 						}
-						got[of], sum[of] = point.Count, point.Sum
-						require.Less(t, point.Bounds[1], 0.01, "seconds, not milliseconds")
 					}
 				}
 			}
-		}
-		want := map[string]uint64{
-			"update majority success ": 2, "update majority not reached ": 1, "get nodes success ": 1, "atomically all success ": 1,
-		}
-		if durable {
-			want["update local success "] = 1
-		}
-		require.Equal(t, want, got)
-		require.InDelta(t, 3, sum["update majority not reached "], 0.01, "of virtual time")
-		require.InDelta(t, 0.02, sum["update majority success "], 0.01)
-	})
+			want := map[string]uint64{
+				"update majority success ": 2, "update majority not reached ": 1,
+				"get nodes success ": 1, "atomically all success ": 1,
+			}
+			if durable {
+				want["update local success "] = 1
+			}
+			require.Equal(t, want, got)
+			require.InDelta(t, 3, sum["update majority not reached "], 0.01, "of virtual time")
+			require.InDelta(t, 0.02, sum["update majority success "], 0.01)
+		})
 }
 
-// Messages are spans of the span that their sender names; without one, and where nothing waits, there
-// is no span.
+// Messages are spans of the span that their sender names; without one, and where nothing waits,
+// there is no span.
 func TestTrace_MessagesAreSpansOfTheirSender(t *testing.T) {
-	run(t, 3, distributeddata.Config{Durable: []string{"kept"}, Store: diskOf(t)}, func(c *cluster) {
-		spans := tracetest.NewSpanRecorder()
-		ctx, above := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("of an actor").Start(context.Background(), "order")
-		p := testkit.NewProbe(t, c.Member(0).System)
-		ask := func(m any) distributeddata.Response {
-			p.Request(c.at(0).PID(), m)
-			return testkit.Expect[distributeddata.Response](p)
-		}
-		kept := distributeddata.NewKey("kept", items{})
-		require.NoError(t, ask(cart.UpdateMessage(addTo("milk")).Traced(ctx)).Err())
-		require.NoError(t, ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority)).Err())
-		require.NoError(t, ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority).Traced(context.Background())).Err())
-		c.Member(0).System.Root.Send(c.at(0).PID(), kept.UpdateMessage(addTo("x")).Traced(ctx))
-		require.Len(t, spans.Started(), 1, "that of the sender: nothing waits, or nobody traces it")
+	run(t, 3, distributeddata.Config{Durable: []string{"kept"}, Store: diskOf(t)},
+		func(c *cluster) {
+			spans := tracetest.NewSpanRecorder()
+			ctx, above := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer(
+				"of an actor").Start(context.Background(), "order")
+			p := testkit.NewProbe(t, c.Member(0).System)
+			ask := func(m any) distributeddata.Response {
+				p.Request(c.at(0).PID(), m)
+				return testkit.Expect[distributeddata.Response](p)
+			}
+			kept := distributeddata.NewKey("kept", items{})
+			require.NoError(t, ask(cart.UpdateMessage(addTo("milk")).Traced(ctx)).Err())
+			require.NoError(t,
+				ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority)).Err())
+			require.NoError(t,
+				ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority).Traced(
+					context.Background())).Err())
+			c.Member(0).System.Root.Send(c.at(0).PID(), kept.UpdateMessage(addTo("x")).Traced(ctx))
+			require.Len(t, spans.Started(), 1,
+				"that of the sender: nothing waits, or nobody traces it")
 
-		require.NoError(t, ask(cart.UpdateMessage(addTo("eggs"), distributeddata.Majority).Traced(ctx)).Err())
-		require.ErrorIs(t, ask(distributeddata.NewKey("none", items{}).GetMessage(distributeddata.All).Traced(ctx)).Err(), distributeddata.ErrNotFound)
-		require.NoError(t, ask(kept.UpdateMessage(addTo("y")).Traced(ctx)).Err())
-		no := &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error { return errors.New("no") }, At: distributeddata.All}
-		require.ErrorIs(t, ask(no.Traced(ctx)).Err(), distributeddata.ErrModify)
-		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
-		late := cart.DeleteMessage(distributeddata.Majority).Traced(ctx)
-		late.Timeout = 2 * time.Second
-		require.ErrorIs(t, ask(late).Err(), distributeddata.ErrQuorum)
+			require.NoError(t,
+				ask(cart.UpdateMessage(addTo("eggs"), distributeddata.Majority).Traced(
+					ctx)).Err())
+			require.ErrorIs(t, ask(distributeddata.NewKey("none", items{}).GetMessage(
+				distributeddata.All).Traced(ctx)).Err(), distributeddata.ErrNotFound)
+			require.NoError(t, ask(kept.UpdateMessage(addTo("y")).Traced(ctx)).Err())
+			no := &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
+				return errors.New("no")
+			}, At: distributeddata.All}
+			require.ErrorIs(t, ask(no.Traced(ctx)).Err(), distributeddata.ErrModify)
+			c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+			late := cart.DeleteMessage(distributeddata.Majority).Traced(ctx)
+			late.Timeout = 2 * time.Second
+			require.ErrorIs(t, ask(late).Err(), distributeddata.ErrQuorum)
 
-		var got [][4]string
-		all := spans.Ended()
-		for _, s := range all {
-			require.Equal(t, above.SpanContext().SpanID(), s.Parent().SpanID())
-			by := attribute.NewSet(s.Attributes()...)
-			text := func(key string) string { v, _ := by.Value(attribute.Key("concord.ddata." + key)); return v.String() }
-			got = append(got, [4]string{s.Name(), text("key"), text("level") + " of " + text("counted"), text("outcome") + ", " + s.Status().Code.String()})
-		}
-		require.Equal(t, [][4]string{
-			{"concord.ddata.update", "cart", "majority of 3", "success, Unset"},
-			{"concord.ddata.get", "none", "all of 3", "not found, Unset"},
-			{"concord.ddata.update", "kept", "local of ", "success, Unset"},
-			{"concord.ddata.atomically", "", "all of 3", "refused, Error"},
-			{"concord.ddata.delete", "cart", "majority of 3", "not reached, Error"},
-		}, got)
-		last := attribute.NewSet(all[4].Attributes()...)
-		answered, _ := last.Value("concord.ddata.answered")
-		require.EqualValues(t, 1, answered.AsInt64())
-		require.Equal(t, 2*time.Second, all[4].EndTime().Sub(all[4].StartTime()))
-	})
+			var got [][4]string
+			all := spans.Ended()
+			for _, s := range all {
+				require.Equal(t, above.SpanContext().SpanID(), s.Parent().SpanID())
+				by := attribute.NewSet(s.Attributes()...)
+				text := func(key string) string {
+					v, _ := by.Value(attribute.Key("concord.ddata." + key))
+					return v.String()
+				}
+				got = append(got, [4]string{s.Name(), text("key"), text("level") + " of " +
+					text("counted"), text("outcome") + ", " + s.Status().Code.String()})
+			}
+			require.Equal(t, [][4]string{
+				{"concord.ddata.update", "cart", "majority of 3", "success, Unset"},
+				{"concord.ddata.get", "none", "all of 3", "not found, Unset"},
+				{"concord.ddata.update", "kept", "local of ", "success, Unset"},
+				{"concord.ddata.atomically", "", "all of 3", "refused, Error"},
+				{"concord.ddata.delete", "cart", "majority of 3", "not reached, Error"},
+			}, got)
+			last := attribute.NewSet(all[4].Attributes()...)
+			answered, _ := last.Value("concord.ddata.answered")
+			require.EqualValues(t, 1, answered.AsInt64())
+			require.Equal(t, 2*time.Second, all[4].EndTime().Sub(all[4].StartTime()))
+		})
 }
 
 // hostileSpan fails wherever it is asked for its provider.

@@ -20,17 +20,22 @@ import (
 // Things that vanished without an answer, a dead letter or a log line.
 
 // early runs a cluster of one whose test begins before the member is up; calling up lists it.
-func early(t *testing.T, test func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func())) {
-	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+func early(t *testing.T, test func(t *testing.T, system *actor.ActorSystem,
+	dd *distributeddata.Replicator, up func())) {
+	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		defer func() { require.NoError(t, dd.Close(context.Background())) }()
 		test(t, system, dd, up)
 	})
 }
 
 // alone is early for a test that closes the replicator itself.
-func alone(t *testing.T, test func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func())) {
+func alone(t *testing.T, test func(t *testing.T, system *actor.ActorSystem,
+	dd *distributeddata.Replicator, up func())) {
 	simnet.Bubble(t, func(t *testing.T) {
-		c := simnet.NewCluster(simnet.Config{System: func(string) *actor.ActorSystem { return testkit.NewSystem(t, testkit.WithLogs()) }})
+		c := simnet.NewCluster(simnet.Config{System: func(string) *actor.ActorSystem {
+			return testkit.NewSystem(t, testkit.WithLogs())
+		}})
 		defer c.Close()
 		m := c.Start("node-0:1")
 		dd, err := distributeddata.New(m.System, distributeddata.Config{MinMembers: 1})
@@ -49,14 +54,18 @@ func addTo(elems ...string) func(w *crdt.Writer, v *items) error {
 // Before, Key.Subscribe did nothing, and sending to the PID, which was nil, caused a panic inside
 // Proto.Actor.
 func TestPID_MessagesBeforeTheStartWaitInOrder(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		p := testkit.NewProbe(t, system)
 		stop := cart.Subscribe(dd, p.PID(), nil)
 		p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("a")})
 		p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("b")})
 		p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart})
 		p.ExpectNone(time.Minute)
-		require.ErrorIs(t, func() error { _, err := cart.Get(context.Background(), dd); return err }(), distributeddata.ErrClosed)
+		require.ErrorIs(t, func() error {
+			_, err := cart.Get(context.Background(), dd)
+			return err
+		}(), distributeddata.ErrClosed)
 		_, err := cart.Update(context.Background(), dd, addTo("c"))
 		require.ErrorIs(t, err, distributeddata.ErrClosed)
 		require.ErrorContains(t, err, "not started yet")
@@ -81,10 +90,15 @@ func resultOf[T any](r interface{ Result() (T, error) }) error {
 // The messages that wait for the start are bounded; a further one is answered, or becomes a dead
 // letter.
 func TestPID_MessagesBeforeTheStartAreBounded(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		p := testkit.NewProbe(t, system)
 		n := distributeddata.NewKey("n", crdt.GCounter{})
-		add := &distributeddata.Update[crdt.GCounter]{Key: n, Modify: func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }}
+		add := &distributeddata.Update[crdt.GCounter]{
+			Key: n, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+				v.Add(w, 1)
+				return nil
+			}}
 		for range 1024 {
 			p.Send(dd.PID(), add)
 		}
@@ -92,7 +106,9 @@ func TestPID_MessagesBeforeTheStartAreBounded(t *testing.T) {
 		err := resultOf(testkit.Expect[*distributeddata.UpdateResponse[crdt.GCounter]](p))
 		require.ErrorIs(t, err, distributeddata.ErrClosed)
 		require.ErrorContains(t, err, "1024 messages wait already")
-		testkit.ExpectDeadLetter[*distributeddata.Update[crdt.GCounter]](t, system, func() { p.Send(dd.PID(), add) })
+		testkit.ExpectDeadLetter[*distributeddata.Update[crdt.GCounter]](t, system, func() {
+			p.Send(dd.PID(), add)
+		})
 		up()
 		v, err := n.Get(context.Background(), dd)
 		require.NoError(t, err)
@@ -101,13 +117,17 @@ func TestPID_MessagesBeforeTheStartAreBounded(t *testing.T) {
 }
 
 func TestPID_AfterCloseEveryRequestIsAnswered(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		require.NoError(t, dd.Close(context.Background()))
 		p := testkit.NewProbe(t, system)
 		p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)), distributeddata.ErrClosed)
-		testkit.ExpectDeadLetter[*distributeddata.Subscribe[items]](t, system, func() { cart.Subscribe(dd, p.PID(), nil) })
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)),
+			distributeddata.ErrClosed)
+		testkit.ExpectDeadLetter[*distributeddata.Subscribe[items]](t, system, func() {
+			cart.Subscribe(dd, p.PID(), nil)
+		})
 		p.Watch(dd.PID())
 		p.ExpectTerminated(dd.PID())
 	})
@@ -115,7 +135,8 @@ func TestPID_AfterCloseEveryRequestIsAnswered(t *testing.T) {
 
 // A request sent by value instead of as a pointer is a request.
 func TestMessages_ByValueAreCarriedOut(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		p := testkit.NewProbe(t, system)
 		p.Send(dd.PID(), distributeddata.Subscribe[items]{Key: cart, Subscriber: p.PID()})
@@ -131,7 +152,8 @@ func TestMessages_ByValueAreCarriedOut(t *testing.T) {
 		p.Request(dd.PID(), distributeddata.Delete[items]{Key: cart})
 		require.NoError(t, resultOf(testkit.Expect[*distributeddata.DeleteResponse[items]](p)))
 		p.Request(dd.PID(), distributeddata.Get[items]{Key: cart})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)), distributeddata.ErrNotFound)
+		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)),
+			distributeddata.ErrNotFound)
 		p.ExpectNone(time.Second)
 	})
 }
@@ -140,12 +162,16 @@ type misdirected struct{ secret string }
 
 // Unknown messages become dead letters; only their types are logged, once.
 func TestMessages_OfUnknownTypesAreDeadLettersAndLogged(t *testing.T) {
-	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+		up func()) {
 		up()
 		p := testkit.NewProbe(t, system)
-		testkit.ExpectLog(t, system, testkit.Log{Message: "message of an unknown type", Attrs: map[string]any{"type": "distributeddata_test.misdirected"}, Times: 1}, func() {
+		testkit.ExpectLog(t, system, testkit.Log{Message: "message of an unknown type",
+			Attrs: map[string]any{"type": "distributeddata_test.misdirected"}, Times: 1}, func() {
 			for range 5 {
-				m := testkit.ExpectDeadLetter[misdirected](t, system, func() { p.Send(dd.PID(), misdirected{"x"}) })
+				m := testkit.ExpectDeadLetter[misdirected](t, system, func() {
+					p.Send(dd.PID(), misdirected{"x"})
+				})
 				require.Equal(t, "x", m.secret)
 			}
 		})
@@ -158,21 +184,31 @@ func TestMessages_OfUnknownTypesAreDeadLettersAndLogged(t *testing.T) {
 
 // A panic of Adapt restarted the actor, which then was another replica, and empty.
 func TestAdapt_MayPanicOrExit(t *testing.T) {
-	for name, fail := range map[string]func(){"panic": func() { panic("boom") }, "exit": runtime.Goexit} {
+	for name, fail := range map[string]func(){"panic": func() {
+		panic("boom")
+	}, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
-			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+			early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
+				up func()) {
 				up()
 				was := dd.Status().Replica
 				p, q := testkit.NewProbe(t, system), testkit.NewProbe(t, system)
-				cart.Subscribe(dd, p.PID(), func(*distributeddata.Changed[items]) any { fail(); return nil })
+				cart.Subscribe(dd, p.PID(), func(*distributeddata.Changed[items]) any {
+					fail()
+					return nil
+				})
 				cart.Subscribe(dd, q.PID(), nil)
 				p.Request(dd.PID(), &distributeddata.Update[items]{
 					Key: cart, Modify: addTo("a"), At: distributeddata.Majority,
 					Adapt: func(*distributeddata.UpdateResponse[items]) any { fail(); return nil },
 				})
-				require.NoError(t, resultOf(testkit.Expect[*distributeddata.UpdateResponse[items]](p)))
+				require.NoError(
+					t, resultOf(testkit.Expect[*distributeddata.UpdateResponse[items]](p)))
 				p.Request(dd.PID(), &distributeddata.Get[items]{
-					Key: cart, Adapt: func(*distributeddata.GetResponse[items]) any { fail(); return nil },
+					Key: cart, Adapt: func(*distributeddata.GetResponse[items]) any {
+						fail()
+						return nil
+					},
 				})
 				require.NoError(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)))
 				testkit.Expect[*distributeddata.Changed[items]](p)
@@ -194,10 +230,18 @@ func TestModify_MayExit(t *testing.T) {
 		up()
 		ctx := context.Background()
 		was := dd.Status().Replica
-		_, err := cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error { v.Add(w, "x"); runtime.Goexit(); return nil })
+		_, err := cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+			v.Add(w, "x")
+			runtime.Goexit()
+			return nil
+		})
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorContains(t, err, "Goexit")
-		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error { cart.In(tx).Add(tx.Writer, "y"); runtime.Goexit(); return nil })
+		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+			cart.In(tx).Add(tx.Writer, "y")
+			runtime.Goexit()
+			return nil
+		})
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		v, err := cart.Update(ctx, dd, addTo("a"))
 		require.NoError(t, err)

@@ -56,12 +56,14 @@ type opened struct {
 //
 // Errors: those of Key.Update. If some of the entries are durable and some are not, the error
 // matches both ErrModify and ErrInvalid.
-func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error, opts ...Option) error {
+func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error,
+	opts ...Option) error {
 	o := r.options(opts)
 	if o.ttl != 0 {
 		return errNotUpdate
 	}
-	_, err := call[*TransactionResponse](ctx, r, struct{}{}, &Transaction{Modify: modify, At: o.level})
+	_, err := call[*TransactionResponse](ctx, r, struct{}{},
+		&Transaction{Modify: modify, At: o.level})
 	return err
 }
 
@@ -159,7 +161,8 @@ func (tx *Tx) of(id string) *core.Txn {
 		if txn == tx.durable {
 			of = [...]string{"durable", "volatile"}
 		}
-		tx.Fail(fmt.Errorf("%w: key %q is %s and key %q is %s: see Config.Durable", ErrInvalid, id, of[0], tx.first, of[1]))
+		tx.Fail(fmt.Errorf("%w: key %q is %s and key %q is %s: see Config.Durable", ErrInvalid, id,
+			of[0], tx.first, of[1]))
 		return nil
 	}
 	tx.first = cmp.Or(tx.first, id)
@@ -177,10 +180,12 @@ func elsewhere(err error) bool { return err == errElsewhere } //nolint:errorlint
 // updateEither begins a transaction on volatile keys or on durable ones. Which of the two shows
 // only when modify has run. It runs once, inside a step of both domains, and one of the two steps
 // is then rejected.
-func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bool, modify func(*Tx) error, done func(core.Done, error)) {
+func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bool,
+	modify func(*Tx) error, done func(core.Done, error)) {
 	if a.durable == nil || a.durable.loading() {
 		a.update(a.volatile, at, timeout, "", adapted, func(t *core.Txn) error {
-			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, stamper: a.l.ttls.stamper(0), now: a.l.published.Load()})
+			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, stamper: a.l.ttls.stamper(
+				0), now: a.l.published.Load()})
 		}, done)
 		return
 	}
@@ -193,7 +198,8 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 		a.expect(operation{"atomically", at}, "")
 		theirs := errElsewhere // unless the transaction turns out to be volatile
 		a.update(a.durable, at, timeout, "", adapted, func(durable *core.Txn) error {
-			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice, stamper: a.l.ttls.stamper(0), now: a.l.published.Load()}
+			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice,
+				stamper: a.l.ttls.stamper(0), now: a.l.published.Load()}
 			if err := modify(tx); err != nil || tx.txn == durable {
 				return err
 			}

@@ -51,7 +51,8 @@ func TestAtomically_EveryReplicaShowsAllOrNothing(t *testing.T) {
 			if i%10 == 9 {
 				level = distributeddata.Majority
 			}
-			require.NoError(t, distributeddata.Atomically(context.Background(), c.at(i%3), transfer(5), level))
+			require.NoError(t, distributeddata.Atomically(context.Background(), c.at(i%3),
+				transfer(5), level))
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(3 * time.Second)
@@ -72,11 +73,21 @@ func TestAtomically_AnyFailureRefusesEverything(t *testing.T) {
 		refused := errors.New("refused")
 		wrong := distributeddata.NewKey("cart", crdt.PNCounter{})
 		for name, f := range map[string]func(tx *distributeddata.Tx) error{
-			"error":       func(tx *distributeddata.Tx) error { return refused },
-			"panic":       func(tx *distributeddata.Tx) error { panic("oops") },
-			"other type":  func(tx *distributeddata.Tx) error { wrong.In(tx).Add(tx.Writer, 1); return nil },
-			"both types":  func(tx *distributeddata.Tx) error { cart.In(tx); wrong.In(tx).Add(tx.Writer, 1); return nil },
-			"bad key":     func(tx *distributeddata.Tx) error { distributeddata.NewKey("", items{}).In(tx); return nil },
+			"error": func(tx *distributeddata.Tx) error { return refused },
+			"panic": func(tx *distributeddata.Tx) error { panic("oops") },
+			"other type": func(tx *distributeddata.Tx) error {
+				wrong.In(tx).Add(tx.Writer, 1)
+				return nil
+			},
+			"both types": func(tx *distributeddata.Tx) error {
+				cart.In(tx)
+				wrong.In(tx).Add(tx.Writer, 1)
+				return nil
+			},
+			"bad key": func(tx *distributeddata.Tx) error {
+				distributeddata.NewKey("", items{}).In(tx)
+				return nil
+			},
 			"failed late": func(tx *distributeddata.Tx) error { tx.Fail(refused); return nil },
 		} {
 			err := distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
@@ -87,7 +98,8 @@ func TestAtomically_AnyFailureRefusesEverything(t *testing.T) {
 			_, err = savings.Get(ctx, dd)
 			require.ErrorIs(t, err, distributeddata.ErrNotFound, name)
 		}
-		require.ErrorIs(t, distributeddata.Atomically(ctx, dd, transfer(1), distributeddata.Nodes(1)), distributeddata.ErrInvalid)
+		require.ErrorIs(t, distributeddata.Atomically(ctx, dd, transfer(1),
+			distributeddata.Nodes(1)), distributeddata.ErrInvalid)
 	})
 }
 
@@ -112,7 +124,8 @@ func TestDelete_PermanentlyIsForEver(t *testing.T) {
 		require.NoError(t, c.add(0, "x", distributeddata.All))
 		c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
 		require.NoError(t, c.add(2, "concurrent")) // has not heard of it
-		require.NoError(t, cart.Delete(ctx, c.at(0), distributeddata.Permanently, distributeddata.Majority))
+		require.NoError(t, cart.Delete(ctx, c.at(0), distributeddata.Permanently,
+			distributeddata.Majority))
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)
 		for i := range 3 {
@@ -120,11 +133,13 @@ func TestDelete_PermanentlyIsForEver(t *testing.T) {
 			require.ErrorIs(t, err, distributeddata.ErrDeleted)
 			require.Zero(t, v.Len())
 			require.ErrorIs(t, c.add(i, "y"), distributeddata.ErrDeleted)
-			require.NoError(t, cart.Delete(ctx, c.at(i)), "again, and without the option: nothing happens")
-			require.ErrorIs(t, distributeddata.Atomically(ctx, c.at(i), func(tx *distributeddata.Tx) error {
-				cart.In(tx).Add(tx.Writer, "z")
-				return nil
-			}), distributeddata.ErrDeleted)
+			require.NoError(t, cart.Delete(ctx, c.at(i)),
+				"again, and without the option: nothing happens")
+			require.ErrorIs(t, distributeddata.Atomically(ctx, c.at(i),
+				func(tx *distributeddata.Tx) error {
+					cart.In(tx).Add(tx.Writer, "z")
+					return nil
+				}), distributeddata.ErrDeleted)
 			for k := range c.at(i).Keys() {
 				t.Errorf("key %q is listed", k)
 			}

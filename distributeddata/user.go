@@ -36,7 +36,8 @@ func (r *Replicator) reentrant() error {
 // occupies the goroutine of the actor, if there is one.
 func (r *Replicator) busy(why error) error {
 	if what := r.hosts.Load(); what != nil {
-		return fmt.Errorf("the replicator's goroutine is busy in a function passed for %q: %w", *what, why)
+		return fmt.Errorf("the replicator's goroutine is busy in a function passed for %q: %w",
+			*what, why)
 	}
 	return why
 }
@@ -116,8 +117,9 @@ func (r *Replicator) fault(what string, err error) {
 		return
 	}
 	_ = guarded(func() error { // the log handler is the application's too
-		log.Error("a function of the application failed", slog.String("replicator", r.name), slog.String("what", what),
-			slog.Any("error", err), slog.Int("unlogged", silent), slog.String("stack", stackOf(err)))
+		log.Error("a function of the application failed", slog.String("replicator", r.name),
+			slog.String("what", what), slog.Any("error", err), slog.Int("unlogged", silent),
+			slog.String("stack", stackOf(err)))
 		return nil
 	})
 }

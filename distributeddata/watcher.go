@@ -143,7 +143,8 @@ func (w *watcher) begin(prefix string) {
 
 // tell calls notice for up to most keys that have changed or that a walk reaches, and returns the
 // number of keys inspected. notice may not return: its key then counts as sent.
-func (w *watcher) tell(most int, now *published, notice func(s *subscription, key string, old told)) (looked int) {
+func (w *watcher) tell(most int, now *published, notice func(s *subscription, key string,
+	old told)) (looked int) {
 	for ; looked < most && len(w.queue) > 0 && !w.full(); looked++ {
 		key := w.queue[0]
 		old := *w.noted[key]
@@ -162,7 +163,8 @@ func (w *watcher) tell(most int, now *published, notice func(s *subscription, ke
 }
 
 // step continues the first walk.
-func (w *watcher) step(most int, now *published, notice func(s *subscription, key string, old told)) (looked int) {
+func (w *watcher) step(most int, now *published, notice func(s *subscription, key string,
+	old told)) (looked int) {
 	k := &w.walks[0]
 	for key := range now.entries(k.prefix, k.from) {
 		if looked == most || w.full() {

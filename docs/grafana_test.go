@@ -19,7 +19,8 @@ import (
 func instruments(t *testing.T) (names []string) {
 	t.Helper()
 	units := map[string]string{"By": "_bytes", "s": "_seconds"}
-	call := regexp.MustCompile(`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Durations)\("(concord\.[a-z_.]+)"(.*)`)
+	call := regexp.MustCompile(
+		`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Durations)\("(concord\.[a-z_.]+)"(.*)`)
 	for _, dir := range []string{"coordination", "distributeddata", "sharding"} {
 		files, err := filepath.Glob("../" + dir + "/metrics.go")
 		require.NoError(t, err)
@@ -28,7 +29,8 @@ func instruments(t *testing.T) (names []string) {
 		require.NoError(t, err)
 		// The durable ones are made by a function of their own, which knows the beginning of the
 		// name.
-		text := regexp.MustCompile(`\tgauge\("`).ReplaceAllString(string(raw), "\tm.Gauge(\"concord.ddata.durable.")
+		text := regexp.MustCompile(`\tgauge\("`).ReplaceAllString(string(raw),
+			"\tm.Gauge(\"concord.ddata.durable.")
 		for _, m := range call.FindAllStringSubmatch(text, -1) {
 			name := strings.ReplaceAll(m[2], ".", "_")
 			unit := regexp.MustCompile(`WithUnit\("(\w+)"\)`).FindStringSubmatch(m[3])
@@ -48,7 +50,8 @@ func instruments(t *testing.T) (names []string) {
 			case strings.HasPrefix(m[1], "m.Gauge"):
 				names = append(names, name+suffix)
 			default:
-				names = append(names, name+suffix+"_bucket", name+suffix+"_sum", name+suffix+"_count")
+				names = append(names, name+suffix+"_bucket", name+suffix+"_sum", name+suffix+
+					"_count")
 			}
 		}
 	}
@@ -62,7 +65,8 @@ func checkExpression(t *testing.T, known []string, where, expr string) {
 	asked := regexp.MustCompile(`concord_[a-z_]+`).FindAllString(expr, -1)
 	require.NotEmpty(t, asked, "%s: %s", where, expr)
 	for _, name := range asked {
-		require.True(t, slices.Contains(known, name), "%s: there is no metric %s; there are %v", where, name, known)
+		require.True(t, slices.Contains(known, name), "%s: there is no metric %s; there are %v",
+			where, name, known)
 	}
 	require.Equal(t, strings.Count(expr, "("), strings.Count(expr, ")"), "%s: %s", where, expr)
 }

@@ -68,11 +68,13 @@ func TestLimits_AreThoseOfTheCode(t *testing.T) {
 		require.False(t, complaint(to), "%s: %s must accept %s", heading, name, high)
 		require.True(t, complaint(to+1), "%s: %s must refuse more than %s", heading, name, high)
 		if from != 1 { // 0 stands for the default
-			require.True(t, complaint(from-1), "%s: %s must refuse less than %s", heading, name, low)
+			require.True(t, complaint(from-1), "%s: %s must refuse less than %s", heading,
+				name, low)
 		}
 		checked[heading]++
 	}
-	require.Equal(t, map[string]int{"Replicated data": 8, "Singletons": 8, "Sharding": 11, "Remoting": 2, "A member": 4}, checked)
+	require.Equal(t, map[string]int{"Replicated data": 8, "Singletons": 8, "Sharding": 11,
+		"Remoting": 2, "A member": 4}, checked)
 }
 
 // bound reads a number with commas, or a duration.

@@ -30,7 +30,8 @@ func TestPages_EveryPackageHasThem(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (slices.Contains(notOurs, d.Name()) || d.Name() == "internal" || d.Name() == "testdata"):
+		case d.IsDir() && (slices.Contains(notOurs, d.Name()) || d.Name() == "internal" ||
+			d.Name() == "testdata"):
 			return fs.SkipDir
 		case d.IsDir() || path.Ext(name) != ".go":
 			return nil

@@ -39,7 +39,8 @@ var (
 )
 
 func read(files fs.FS) (*repo, error) {
-	r := &repo{files: files, tests: map[string]bool{}, source: map[string]string{}, goals: map[string]bool{}}
+	r := &repo{files: files, tests: map[string]bool{}, source: map[string]string{},
+		goals: map[string]bool{}}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -257,7 +258,8 @@ func TestPages_NameWhatExists(t *testing.T) {
 		switch {
 		case err == nil && d.IsDir() && slices.Contains(notOurs, d.Name()):
 			return fs.SkipDir
-		case err == nil && path.Ext(name) == ".md" && name != "docs/mutants.md": // which is generated
+		case err == nil && path.Ext(name) == ".md" && name != "docs/mutants.md":
+			// which is generated
 			pages = append(pages, name)
 		}
 		return err
@@ -281,7 +283,8 @@ func TestPages_TheIndexIsComplete(t *testing.T) {
 			t.Errorf("docs/README.md has no link to %s", page)
 		}
 	}
-	examples, err := fs.Glob(os.DirFS(".."), "examples/*/*_test.go") // snippets and manifests have none
+	// snippets and manifests have none
+	examples, err := fs.Glob(os.DirFS(".."), "examples/*/*_test.go")
 	require.NoError(t, err)
 	require.NotEmpty(t, examples)
 	for _, name := range examples {
@@ -304,21 +307,33 @@ func TestPages_EveryCheckFindsItsMistake(t *testing.T) {
 		"examples/a/main_test.go": "package main\n\nfunc TestA_Holds(t *testing.T) {}\n",
 	}
 	for mistake, c := range map[string]struct{ from, to, want string }{
-		"none":               {"", "", ""},
-		"another line":       {"\ty()", "\tz()", "docs/page.md:16: the Go block that ends here is in no Go file, line for line"},
-		"one line less":      {"\n\ty()", "", "docs/page.md:15: the Go block that ends here is in no Go file, line for line"},
-		"no such file":       {"other.md", "another.md", "docs/page.md:7: link another.md#the-other: open docs/another.md: file does not exist"},
-		"no such heading":    {"#twice-1", "#twice-2", "docs/page.md:7: link #twice-2: docs/page.md has no heading twice-2"},
-		"no heading there":   {"#the-other", "#other", "docs/page.md:7: link other.md#other: docs/other.md has no heading other"},
-		"no test begins so":  {"-run TestA_Holds", "-run TestB", "docs/page.md:9: ./examples/a has no test TestB\ndocs/page.md:9: no test TestB"},
-		"no such test":       {"`TestA_Holds`", "`TestA_Hold`", "docs/page.md:9: no test TestA_Hold"},
-		"no such tests":      {"`TestA_*`", "`TestB_*`", "docs/page.md:9: no test TestB_*"},
-		"another package":    {"test ./examples/a", "test ./examples/b", "docs/page.md:9: no package ./examples/b"},
-		"no such package":    {"run ./examples/a", "run ./examples/b", "docs/page.md:19: no package ./examples/b"},
-		"no such flag":       {"-kill", "-hit", "docs/page.md:19: ./examples/a has no flag -hit"},
-		"no such target":     {"\nmake all", "\nmake some", "docs/page.md:20: no target some in the Makefile"},
-		"fence without end":  {"make all\n```\n", "make all\n", "docs/page.md: a fence that does not end"},
-		"no target in prose": {"`make all`", "`make some`", "docs/page.md:9: no target some in the Makefile"},
+		"none": {"", "", ""},
+		"another line": {"\ty()", "\tz()",
+			"docs/page.md:16: the Go block that ends here is in no Go file, line for line"},
+		"one line less": {"\n\ty()", "",
+			"docs/page.md:15: the Go block that ends here is in no Go file, line for line"},
+		"no such file": {"other.md", "another.md",
+			"docs/page.md:7: link another.md#the-other: open docs/another.md: file does not exist"},
+		"no such heading": {"#twice-1", "#twice-2",
+			"docs/page.md:7: link #twice-2: docs/page.md has no heading twice-2"},
+		"no heading there": {"#the-other", "#other",
+			"docs/page.md:7: link other.md#other: docs/other.md has no heading other"},
+		"no test begins so": {"-run TestA_Holds", "-run TestB",
+			"docs/page.md:9: ./examples/a has no test TestB\ndocs/page.md:9: no test TestB"},
+		"no such test": {"`TestA_Holds`", "`TestA_Hold`",
+			"docs/page.md:9: no test TestA_Hold"},
+		"no such tests": {"`TestA_*`", "`TestB_*`", "docs/page.md:9: no test TestB_*"},
+		"another package": {"test ./examples/a", "test ./examples/b",
+			"docs/page.md:9: no package ./examples/b"},
+		"no such package": {"run ./examples/a", "run ./examples/b",
+			"docs/page.md:19: no package ./examples/b"},
+		"no such flag": {"-kill", "-hit", "docs/page.md:19: ./examples/a has no flag -hit"},
+		"no such target": {"\nmake all", "\nmake some",
+			"docs/page.md:20: no target some in the Makefile"},
+		"fence without end": {"make all\n```\n", "make all\n",
+			"docs/page.md: a fence that does not end"},
+		"no target in prose": {"`make all`", "`make some`",
+			"docs/page.md:9: no target some in the Makefile"},
 	} {
 		t.Run(mistake, func(t *testing.T) {
 			all := maps.Clone(files)

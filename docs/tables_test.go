@@ -20,7 +20,8 @@ type table func(t *testing.T, before, a, b string) (ab, ba string)
 //go:noinline
 func rows[T crdt.Value[T]](do func(w *crdt.Writer, v *T, word []string)) table {
 	return func(t *testing.T, before, a, b string) (string, string) {
-		replicas := map[string]*crdt.Replica{"": crdt.NewReplica(9), "A": crdt.NewReplica(1), "B": crdt.NewReplica(2)}
+		replicas := map[string]*crdt.Replica{"": crdt.NewReplica(9), "A": crdt.NewReplica(1),
+			"B": crdt.NewReplica(2)}
 		var v T
 		play := func(who string, v *T, script string) {
 			for step := range strings.SplitSeq(script, ";") {
@@ -33,7 +34,10 @@ func rows[T crdt.Value[T]](do func(w *crdt.Writer, v *T, word []string)) table {
 				if len(word) == 0 || word[0] == "nothing" {
 					continue
 				}
-				_, err := crdt.Update(replicas[by], v, func(w *crdt.Writer, v *T) error { do(w, v, word); return nil })
+				_, err := crdt.Update(replicas[by], v, func(w *crdt.Writer, v *T) error {
+					do(w, v, word)
+					return nil
+				})
 				require.Equal(t, refused, err != nil, "%s: %v", step, err)
 			}
 		}
@@ -124,7 +128,9 @@ var tables = map[string]table{
 			v.Disable(w)
 		}
 	}),
-	"LWWRegister": rows(func(w *crdt.Writer, v *crdt.LWWRegister[string], word []string) { v.SetAt(w, word[1], at(word)) }),
+	"LWWRegister": rows(func(w *crdt.Writer, v *crdt.LWWRegister[string], word []string) {
+		v.SetAt(w, word[1], at(word))
+	}),
 	"MVRegister": rows(func(w *crdt.Writer, v *crdt.MVRegister[string], word []string) {
 		if word[0] == "clear" {
 			v.Clear(w)
@@ -132,8 +138,12 @@ var tables = map[string]table{
 			v.Set(w, word[1])
 		}
 	}),
-	"MaxRegister": rows(func(w *crdt.Writer, v *crdt.MaxRegister[int64], word []string) { v.Set(w, number(word[1])) }),
-	"MinRegister": rows(func(w *crdt.Writer, v *crdt.MinRegister[int64], word []string) { v.Set(w, number(word[1])) }),
+	"MaxRegister": rows(func(w *crdt.Writer, v *crdt.MaxRegister[int64], word []string) {
+		v.Set(w, number(word[1]))
+	}),
+	"MinRegister": rows(func(w *crdt.Writer, v *crdt.MinRegister[int64], word []string) {
+		v.Set(w, number(word[1]))
+	}),
 	"LWWMap": rows(func(w *crdt.Writer, v *crdt.LWWMap[string, string], word []string) {
 		if word[0] == "remove" {
 			v.Remove(w, word[1])

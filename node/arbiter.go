@@ -91,11 +91,12 @@ func startArbiter(system *actor.ActorSystem, session *coordination.Session,
 		return nil, err
 	}
 	if lapse, drain := cfg.core().Lapse, session.Drain(); lapse >= drain {
-		return nil, fmt.Errorf("%w: Arbiter.Lapse (%v) must be below Session.Drain (%v)", ErrInvalid,
-			lapse, drain)
+		return nil, fmt.Errorf("%w: Arbiter.Lapse (%v) must be below Session.Drain (%v)",
+			ErrInvalid, lapse, drain)
 	}
 	s := &arbiterShell{
-		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease), cfg: cfg.core(),
+		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease),
+		cfg:     cfg.core(),
 		stopped: make(chan struct{}),
 	}
 	gate.Of(system).Shut(atArbiter, "the arbiter has not decided yet which side hosts")
@@ -296,7 +297,8 @@ func (s *arbiterShell) remember(v *membership.View) {
 func (s *arbiterShell) try(self *actor.PID, op uint64) {
 	tell := func(m any) { s.system.Root.Send(self, m) }
 	s.calls.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8) // before the core gives up
+		// before the core gives up
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8)
 		defer cancel()
 		g, err := s.lease.TryAcquire(ctx)
 		if err == nil && !s.keep(op, g) {
@@ -352,8 +354,9 @@ func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
 		if !listed {
 			continue
 		}
-		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID, From: s.view.Self.Incarnation,
-			To: to.Incarnation}
+		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID,
+			From: s.view.Self.Incarnation,
+			To:   to.Incarnation}
 		ctx.Send(actor.NewPID(to.Address, arbiterName),
 			wire.Seal(h, wire.ArbiterVerdict, encodeVerdict(e.Verdict)))
 	}
@@ -367,7 +370,8 @@ func (s *arbiterShell) open(env *pb.Envelope) (from string, v arbiter.Verdict, o
 		return "", v, false
 	}
 	h, manifest, payload, err := wire.Open(env, s.view.Cluster)
-	if err != nil || manifest != wire.ArbiterVerdict || h.To != 0 && h.To != s.view.Self.Incarnation {
+	if err != nil || manifest != wire.ArbiterVerdict || h.To != 0 &&
+		h.To != s.view.Self.Incarnation {
 		return "", v, false
 	}
 	m, listed := s.view.Find(h.Member)

@@ -51,7 +51,8 @@ func TestArbiter_ASingletonMovesToTheMajority(t *testing.T) {
 		arbitrate(c, 5)
 		var live instances
 		testkit.Each(c, func(m *testkit.Member) (*singleton.Singleton, error) {
-			return singleton.New(m.System, m.Session, singleton.Config{Name: "one"}, live.at(m.Index))
+			return singleton.New(m.System, m.Session, singleton.Config{Name: "one"},
+				live.at(m.Index))
 		})
 		within(t, c, 30*time.Second, "hosted", func() bool { return len(live.where()) == 1 })
 		c.Advance(20 * time.Second)
@@ -61,7 +62,9 @@ func TestArbiter_ASingletonMovesToTheMajority(t *testing.T) {
 
 		minority := []int{host, (host + 1) % 5}
 		slices.Sort(minority)
-		majority := slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(i int) bool { return slices.Contains(minority, i) })
+		majority := slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(i int) bool {
+			return slices.Contains(minority, i)
+		})
 		split(c, minority, majority)
 		took := within(t, c, 20*time.Second, "hosted by the majority", func() bool {
 			at := live.where()

@@ -20,7 +20,8 @@ const arbiterLease = "concord.arbiter/test"
 // arbitrate starts an arbiter on every member.
 func arbitrate(c *testkit.Cluster, members int) {
 	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
-		stop, err := startArbiter(m.System, m.Session, ArbiterConfig{Lease: arbiterLease, Members: members})
+		stop, err := startArbiter(m.System, m.Session, ArbiterConfig{Lease: arbiterLease,
+			Members: members})
 		if err == nil {
 			_, err = lifecycle.OnStop(m.System, lifecycle.Leases, "arbiter", stop)
 		}
@@ -69,7 +70,8 @@ func holder(t *testing.T, c *testkit.Cluster, from int) string {
 }
 
 // within waits in virtual time until ok returns true.
-func within(t *testing.T, c *testkit.Cluster, d time.Duration, what string, ok func() bool) time.Duration {
+func within(t *testing.T, c *testkit.Cluster, d time.Duration, what string,
+	ok func() bool) time.Duration {
 	t.Helper()
 	for took := time.Duration(0); took <= d; took += 100 * time.Millisecond {
 		if ok() {
@@ -104,7 +106,9 @@ func TestArbiter_TheMajorityHosts(t *testing.T) {
 		}
 		minority := []int{first, (first + 1) % 5}
 		slices.Sort(minority)
-		majority := slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(i int) bool { return slices.Contains(minority, i) })
+		majority := slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(i int) bool {
+			return slices.Contains(minority, i)
+		})
 		split(c, minority, majority)
 		cfg := ArbiterConfig{}.core()
 		within(t, c, cfg.Decided(), "only the majority", openAt(c, majority...))
@@ -179,16 +183,19 @@ func TestArbiter_ASilentStoreShutsEverySide(t *testing.T) {
 
 func TestArbiterConfig_NamesEveryProblem(t *testing.T) {
 	require.ErrorIs(t, ArbiterConfig{}.Validate(), ErrInvalid)
-	require.ErrorContains(t, ArbiterConfig{Lease: "x", Members: -1, Hold: -time.Second, Lapse: time.Second}.Validate(), "Members (-1)")
+	require.ErrorContains(t, ArbiterConfig{Lease: "x", Members: -1, Hold: -time.Second,
+		Lapse: time.Second}.Validate(), "Members (-1)")
 }
 
 func TestVerdict_IsReadAsWritten(t *testing.T) {
-	for _, v := range []arbiter.Verdict{{Kind: arbiter.Ours, Members: 5}, {Kind: arbiter.Leaving}, {Kind: arbiter.Whole, Members: 10_000}} {
+	for _, v := range []arbiter.Verdict{{Kind: arbiter.Ours, Members: 5}, {Kind: arbiter.Leaving},
+		{Kind: arbiter.Whole, Members: 10_000}} {
 		got, ok := decodeVerdict(encodeVerdict(v))
 		require.True(t, ok)
 		require.Equal(t, v, got)
 	}
-	for _, data := range [][]byte{nil, {}, {1}, {0, 1}, {99, 1}, {1, 0xff}, {1, 0xff, 0xff, 0xff, 0xff, 0x7f}} {
+	for _, data := range [][]byte{nil, {}, {1}, {0, 1}, {99, 1}, {1, 0xff},
+		{1, 0xff, 0xff, 0xff, 0xff, 0x7f}} {
 		_, ok := decodeVerdict(data)
 		require.False(t, ok, "%v", data)
 	}

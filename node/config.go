@@ -101,7 +101,8 @@ func (c Config) Validate() error {
 	if c.MaxRate != 0 && (c.MaxRate < minRate || c.MaxRate > maxRate) {
 		bad("MaxRate (%d) must be 0 or from %d to %d", c.MaxRate, minRate, maxRate)
 	} else if least := c.MaxMessage >> 10 / 30; c.MaxRate != 0 && c.MaxRate < least {
-		bad("MaxRate (%d) must be at least %d for a MaxMessage of %d", c.MaxRate, least, c.MaxMessage)
+		bad("MaxRate (%d) must be at least %d for a MaxMessage of %d", c.MaxRate, least,
+			c.MaxMessage)
 	}
 	if c.Advertised != "" && !isAddress(c.Advertised) {
 		bad("Advertised (%q) must be host:port with a port from 1 to 65535", c.Advertised)
@@ -110,13 +111,14 @@ func (c Config) Validate() error {
 		bad("Advertised must be set when Host (%q) is a wildcard: others cannot reach this member there",
 			c.Host)
 	}
-	if beyond := c.beyondLoopback(); beyond != "" && c.TLS == nil && c.SecretFile == "" && !c.PlaintextUnsafe {
+	if beyond := c.beyondLoopback(); beyond != "" && c.TLS == nil && c.SecretFile == "" &&
+		!c.PlaintextUnsafe {
 		bad("%s is not a loopback address, and anyone who reaches the port can send messages to "+
 			"actors; set TLS or SecretFile, listen on loopback, or set PlaintextUnsafe if the network is closed", beyond)
 	}
 	if c.TLS != nil && (c.TLS.Cert == "" || c.TLS.Key == "" || len(c.TLS.Authorities) == 0) {
-		bad("TLS needs Cert (%q), Key (%q) and at least one of Authorities (%q)", c.TLS.Cert, c.TLS.Key,
-			c.TLS.Authorities)
+		bad("TLS needs Cert (%q), Key (%q) and at least one of Authorities (%q)", c.TLS.Cert,
+			c.TLS.Key, c.TLS.Authorities)
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Roles {

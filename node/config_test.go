@@ -17,11 +17,14 @@ import (
 
 func TestValidateReportsEveryProblem(t *testing.T) {
 	err := node.Config{
-		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"}, AppVersion: "1.0+x", MaxRate: 9999,
+		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"},
+		AppVersion: "1.0+x", MaxRate: 9999,
 	}.Validate()
 	require.ErrorIs(t, err, node.ErrInvalid)
-	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set", "PlaintextUnsafe",
-		`"a" is listed twice`, `role ""`, `role "b c"`, "MaxRate (9999) must be 0 or from 10000", `AppVersion: application version "1.0+x" must`} {
+	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set",
+		"PlaintextUnsafe",
+		`"a" is listed twice`, `role ""`, `role "b c"`, "MaxRate (9999) must be 0 or from 10000",
+		`AppVersion: application version "1.0+x" must`} {
 		require.ErrorContains(t, err, part)
 	}
 	require.Equal(t, 9, strings.Count(err.Error(), node.ErrInvalid.Error()))
@@ -46,7 +49,8 @@ func TestPlaintextStaysOnLoopback(t *testing.T) {
 func TestRemoteKeepsTheGuardWhenOptionsAreAdded(t *testing.T) {
 	plain, err := node.Remote(node.Config{})
 	require.NoError(t, err)
-	rc, err := node.Remote(node.Config{Advertised: "me:7", PlaintextUnsafe: true}, remote.WithServerOptions(grpc.MaxConcurrentStreams(3)),
+	rc, err := node.Remote(node.Config{Advertised: "me:7", PlaintextUnsafe: true},
+		remote.WithServerOptions(grpc.MaxConcurrentStreams(3)),
 		remote.WithDialOptions(grpc.WithUserAgent("x")), remote.WithEndpointWriterBatchSize(7))
 	require.NoError(t, err)
 	require.Len(t, rc.ServerOptions, len(plain.ServerOptions)+1)
@@ -64,12 +68,15 @@ func TestStartRefusesWhatCannotWork(t *testing.T) {
 	require.ErrorIs(t, node.Start(t.Context(), nil), node.ErrInvalid)
 	rc, err := node.Remote(node.Config{})
 	require.NoError(t, err)
-	c := cluster.New(actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	})), node.Cluster("", nil, rc, node.Roles("no good"), node.AppVersion("new"), node.AppVersion("")))
+	c := cluster.New(actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(slog.DiscardHandler)
+		})), node.Cluster("", nil, rc, node.Roles("no good"), node.AppVersion("new"),
+		node.AppVersion("")))
 	err = node.Start(t.Context(), c)
 	require.ErrorIs(t, err, node.ErrInvalid)
-	for _, part := range []string{"cluster name", "no provider", `role "no good"`, `application version "new"`} {
+	for _, part := range []string{"cluster name", "no provider", `role "no good"`,
+		`application version "new"`} {
 		require.ErrorContains(t, err, part)
 	}
 	require.NoError(t, node.Shutdown(t.Context(), c), "of what was never started")

@@ -19,7 +19,9 @@ import (
 // automatically when a pause or a partition has split it off.
 func ExampleMain() {
 	visits := distributeddata.NewKey("visits", crdt.PNCounter{})
-	clerk := func(coordination.Tenure) actor.Actor { return actor.ReceiveFunc(func(actor.Context) {}) }
+	clerk := func(coordination.Tenure) actor.Actor {
+		return actor.ReceiveFunc(func(actor.Context) {})
+	}
 
 	health := &node.Health{}
 	go func() { _ = http.ListenAndServe("127.0.0.1:8080", health) }() //nolint:gosec // an example: /livez and /readyz
@@ -35,11 +37,15 @@ func ExampleMain() {
 		if err != nil {
 			return err
 		}
-		if _, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"}, clerk); err != nil {
+		if _, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"},
+			clerk); err != nil {
 			return err
 		}
 		n.Go(func(ctx context.Context) error {
-			_, err := visits.Update(ctx, dd, func(w *crdt.Writer, c *crdt.PNCounter) error { c.Add(w, 1); return nil })
+			_, err := visits.Update(ctx, dd, func(w *crdt.Writer, c *crdt.PNCounter) error {
+				c.Add(w, 1)
+				return nil
+			})
 			return err
 		})
 		return nil

@@ -59,16 +59,28 @@ func TestHostilePeer(t *testing.T) {
 	require.Equal(t, codes.Unimplemented, status.Code(err))
 
 	for name, b := range map[string]*remote.MessageBatch{
-		"target":          stranger.Changed(hello("x"), func(b *remote.MessageBatch) { b.Envelopes[0].Target = 7 }),
-		"negative target": stranger.Changed(hello("x"), func(b *remote.MessageBatch) { b.Envelopes[0].Target = -1 }),
-		"type":            stranger.Changed(hello("x"), func(b *remote.MessageBatch) { b.Envelopes[0].TypeId = 7 }),
-		"sender":          stranger.Changed(hello("x"), func(b *remote.MessageBatch) { b.Envelopes[0].Sender = 7 }),
-		"serializer":      stranger.Changed(hello("x"), func(b *remote.MessageBatch) { b.Envelopes[0].SerializerId = 77 }),
+		"target": stranger.Changed(hello("x"), func(b *remote.MessageBatch) {
+			b.Envelopes[0].Target = 7
+		}),
+		"negative target": stranger.Changed(hello("x"), func(b *remote.MessageBatch) {
+			b.Envelopes[0].Target = -1
+		}),
+		"type": stranger.Changed(hello("x"), func(b *remote.MessageBatch) {
+			b.Envelopes[0].TypeId = 7
+		}),
+		"sender": stranger.Changed(hello("x"), func(b *remote.MessageBatch) {
+			b.Envelopes[0].Sender = 7
+		}),
+		"serializer": stranger.Changed(hello("x"), func(b *remote.MessageBatch) {
+			b.Envelopes[0].SerializerId = 77
+		}),
 	} {
 		require.Equal(t, codes.InvalidArgument, status.Code(send(b)), name)
 	}
 	for name, b := range map[string]*remote.MessageBatch{
-		"unknown type":  stranger.Changed(hello("x"), func(b *remote.MessageBatch) { b.TypeNames[0] = "no.such.Type" }),
+		"unknown type": stranger.Changed(hello("x"), func(b *remote.MessageBatch) {
+			b.TypeNames[0] = "no.such.Type"
+		}),
 		"stop":          stranger.Batch("nonhost", "watcher", &actor.Stop{}),
 		"poison":        stranger.Batch("nonhost", "watcher", &actor.PoisonPill{}),
 		"empty watch":   stranger.Batch("nonhost", "watcher", &actor.Watch{}),

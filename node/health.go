@@ -129,8 +129,8 @@ func (h *Health) details() (lines []string) {
 		lines = append(lines, "missing: "+strings.Join(lost, ", "))
 	}
 	if others, since := members.Split(); len(others) > 0 {
-		lines = append(lines, fmt.Sprintf("split for %v from: %s", time.Since(since).Round(time.Second),
-			addresses(others)))
+		lines = append(lines, fmt.Sprintf("split for %v from: %s",
+			time.Since(since).Round(time.Second), addresses(others)))
 	}
 	if g := gate.Of(system).State(); !g.Open {
 		lines = append(lines, "no singletons and shards here: "+strings.Join(g.Why, "; "))

@@ -106,7 +106,8 @@ func stopActors(system *actor.ActorSystem) {
 		left := map[string]*actor.ActorProcess{} // stopped outside IterCb, which holds a lock
 		for _, bucket := range system.ProcessRegistry.LocalPIDs.LocalPIDs {
 			bucket.IterCb(func(id string, v any) {
-				if p, ok := v.(*actor.ActorProcess); ok && !strings.Contains(id, "/") && id != remoting {
+				if p, ok := v.(*actor.ActorProcess); ok && !strings.Contains(id, "/") &&
+					id != remoting {
 					left[id] = p
 				}
 			})

@@ -70,7 +70,8 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	}
 	switch r.cfg.OnSplit {
 	case Reexec:
-		return false, errors.Join(ErrSplit, cause, r.close(), reexec()) // returns only with an error
+		// returns only with an error
+		return false, errors.Join(ErrSplit, cause, r.close(), reexec())
 	case Exit:
 		return false, errors.Join(ErrSplit, cause, stopped)
 	}
@@ -98,10 +99,12 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	system := actor.NewActorSystem(append([]actor.ConfigOption{
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 	}, r.cfg.System...)...)
-	announced := []cluster.ConfigOption{Roles(r.cfg.Remote.Roles...), AppVersion(r.cfg.Remote.AppVersion)}
+	announced := []cluster.ConfigOption{Roles(r.cfg.Remote.Roles...),
+		AppVersion(r.cfg.Remote.AppVersion)}
 	options := append(announced, r.cfg.Options...)
 	n := &Node{
-		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc, options...)),
+		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc,
+			options...)),
 		Session: r.session, Life: r.life, store: r.store, failed: make(chan struct{}),
 	}
 	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience,
@@ -173,7 +176,8 @@ func (r *runner) start(n *Node) error {
 
 // keepPort makes the next life listen on the port of this one.
 func (r *runner) keepPort(n *Node) {
-	if _, port, err := n.System.GetHostPort(); err == nil && r.cfg.Remote.Port == 0 && r.cfg.Remote.Advertised == "" {
+	if _, port, err := n.System.GetHostPort(); err == nil && r.cfg.Remote.Port == 0 &&
+		r.cfg.Remote.Advertised == "" {
 		r.cfg.Remote.Port = port
 	}
 }

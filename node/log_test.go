@@ -31,7 +31,8 @@ func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
 		require.NotContains(t, out.String(), "level=WARN")
 		require.Contains(t, out.String(), `msg="member is up"`)
 		require.LessOrEqual(t, strings.Count(out.String(), "\n"), most, out.String())
-		require.Equal(t, level == slog.LevelDebug, strings.Contains(out.String(), "Started partition manager"))
+		require.Equal(t, level == slog.LevelDebug, strings.Contains(out.String(),
+			"Started partition manager"))
 	}
 }
 
@@ -55,5 +56,6 @@ func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 		_ = cmd.Wait()
 		require.NotContains(t, fmt.Sprint(cmd.Stderr), "level=ERROR")
 	}
-	require.Contains(t, fmt.Sprint(all[0].Stderr), `level=INFO msg="Bad connection to the node health status"`)
+	require.Contains(t, fmt.Sprint(all[0].Stderr),
+		`level=INFO msg="Bad connection to the node health status"`)
 }

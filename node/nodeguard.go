@@ -40,7 +40,8 @@ func startGuard(system *actor.ActorSystem, session *coordination.Session,
 		return nil, fmt.Errorf("%w: Guard, the name of the member's lease, must be set", ErrInvalid)
 	}
 	g := &nodeGuard{
-		lease: session.Lease(name), gate: gate.Of(system), clock: timer.ClockOf(system), log: system.Logger(),
+		lease: session.Lease(name), gate: gate.Of(system), clock: timer.ClockOf(system),
+		log:  system.Logger(),
 		done: make(chan struct{}),
 	}
 	g.gate.Shut(atGuard, "the member does not hold its guard lease yet")

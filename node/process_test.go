@@ -75,15 +75,18 @@ func member(arg string) int {
 	if err := json.Unmarshal([]byte(arg), &s); err != nil {
 		panic(err)
 	}
-	rc, err := node.Remote(node.Config{Port: s.Port, Roles: s.Roles, TLS: s.TLS, SecretFile: s.Secret})
+	rc, err := node.Remote(node.Config{Port: s.Port, Roles: s.Roles, TLS: s.TLS,
+		SecretFile: s.Secret})
 	if err != nil {
 		panic(err)
 	}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelError}))
 	}))
 	provider, err := automanaged.New(automanaged.Config{
-		Port: s.Health, Hosts: s.Hosts, Refresh: 200 * time.Millisecond, DropAfter: patience, // unless it refuses connections
+		// unless it refuses connections
+		Port: s.Health, Hosts: s.Hosts, Refresh: 200 * time.Millisecond, DropAfter: patience,
 	})()
 	if err != nil {
 		panic(err)
@@ -131,7 +134,8 @@ func member(arg string) int {
 		say(report{Event: "shut down", Text: fmt.Sprint(err)})
 		return 3
 	}
-	say(report{Event: "started", Text: members.View().Self.ID, Addrs: []string{members.View().Self.Address}})
+	say(report{Event: "started", Text: members.View().Self.ID, Addrs: []string{
+		members.View().Self.Address}})
 	go func() {
 		<-node.Removed(system)
 		say(report{Event: "removed"})
@@ -253,7 +257,9 @@ func agreed(t *testing.T, ps ...*process) (v report) {
 		if !slices.ContainsFunc(ps, differs) {
 			return v
 		}
-		require.False(t, slices.ContainsFunc(ps, func(p *process) bool { return p.Ended() }), "a member has ended")
+		require.False(t, slices.ContainsFunc(ps, func(p *process) bool {
+			return p.Ended()
+		}), "a member has ended")
 		require.True(t, time.Now().Before(deadline), "members do not agree after %v", patience)
 	}
 }

@@ -77,7 +77,8 @@ func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
 		MaxEnvelopes: rc.EndpointWriterBatchSize, MaxRate: cfg.MaxRate,
 	}
 	if cfg.TLS != nil {
-		gc.Files = &guard.Files{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Authorities: cfg.TLS.Authorities}
+		gc.Files = &guard.Files{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key,
+			Authorities: cfg.TLS.Authorities}
 	}
 	g, err := guard.New(gc, &process)
 	if err == nil {

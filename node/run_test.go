@@ -72,13 +72,15 @@ func (h hands) provider() (cluster.ClusterProvider, error) {
 // quiet returns a working configuration with a provider of the test.
 func quiet(h hands) node.RunConfig {
 	return node.RunConfig{
-		Cluster: "run-test", Provider: h.provider, Logger: slog.New(slog.DiscardHandler), NoSignals: true,
+		Cluster: "run-test", Provider: h.provider, Logger: slog.New(slog.DiscardHandler),
+		NoSignals:    true,
 		StartTimeout: patience, StopTimeout: patience,
 	}
 }
 
 // background runs Run and returns its error on the channel.
-func background(ctx context.Context, cfg node.RunConfig, register func(*node.Node) error) <-chan error {
+func background(ctx context.Context, cfg node.RunConfig,
+	register func(*node.Node) error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- node.Run(ctx, cfg, register) }()
 	return done
@@ -103,8 +105,12 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
 		require.Equal(t, 1, n.Life)
 		session = n.Session
-		for _, p := range []node.Phase{node.Session, node.Replicator, node.Leases, node.Singleton, node.Sharding} {
-			require.NoError(t, n.OnStop(p, "test", func(context.Context) error { note(p.String()); return nil }))
+		for _, p := range []node.Phase{node.Session, node.Replicator, node.Leases, node.Singleton,
+			node.Sharding} {
+			require.NoError(t, n.OnStop(p, "test", func(context.Context) error {
+				note(p.String())
+				return nil
+			}))
 		}
 		n.Go(func(ctx context.Context) error {
 			require.NoError(t, cfg.Health.Ready())
@@ -122,7 +128,8 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, []string{"work", "work ended", "sharding", "singleton", "leases", "replicator", "session"}, story)
+	require.Equal(t, []string{"work", "work ended", "sharding", "singleton", "leases", "replicator",
+		"session"}, story)
 	require.Error(t, cfg.Health.Live())
 	require.Equal(t, 503, answer(cfg.Health, "/livez"))
 	_, err = session.Lease("y").TryAcquire(t.Context())
@@ -172,7 +179,9 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.GreaterOrEqual(t, second.Life, 2) // the port may be in use for a moment
 	require.NotEqual(t, first.System.ID, second.System.ID)
 	require.Equal(t, first.System.Address(), second.System.Address(), "the port is kept")
-	require.Eventually(t, func() bool { return cfg.Health.Ready() == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return cfg.Health.Ready() == nil
+	}, patience, time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
 }
@@ -185,7 +194,8 @@ func TestRun_GuardAndArbiterAreReleasedAtTheEnd(t *testing.T) {
 	store := memory.New()
 	cfg.Store = func() (coordination.Store, error) { return store, nil }
 	cfg.Guard = "guard/a"
-	cfg.Arbiter = &node.ArbiterConfig{Lease: "arbiter", Hold: 10 * time.Millisecond, Delay: 10 * time.Millisecond}
+	cfg.Arbiter = &node.ArbiterConfig{Lease: "arbiter", Hold: 10 * time.Millisecond,
+		Delay: 10 * time.Millisecond}
 	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
 		n.Go(func(ctx context.Context) error {
 			defer cancel()
@@ -233,14 +243,20 @@ func TestRun_FailuresOfUserCodeEndItAndAreReturned(t *testing.T) {
 		"panic":  func(context.Context) error { panic(boom) },
 		"goexit": func(context.Context) error { runtime.Goexit(); return nil },
 	} {
-		want := map[string]string{"error": "boom", "panic": "panic: boom", "goexit": "runtime.Goexit"}[name]
+		want := map[string]string{"error": "boom", "panic": "panic: boom",
+			"goexit": "runtime.Goexit"}[name]
 		t.Run("register/"+name, func(t *testing.T) {
-			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error { return f(n.Context()) })
+			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error {
+				return f(n.Context())
+			})
 			require.ErrorContains(t, err, "register: "+want)
 			require.Equal(t, node.ExitFailed, node.ExitCode(err))
 		})
 		t.Run("work/"+name, func(t *testing.T) {
-			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error { n.Go(f); return nil })
+			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error {
+				n.Go(f)
+				return nil
+			})
 			require.ErrorContains(t, err, "work: "+want)
 		})
 		t.Run("provider/"+name, func(t *testing.T) {
@@ -254,7 +270,9 @@ func TestRun_FailuresOfUserCodeEndItAndAreReturned(t *testing.T) {
 		t.Run("store/"+name, func(t *testing.T) {
 			cfg := quiet(newHands())
 			cfg.Store = func() (coordination.Store, error) { return nil, f(t.Context()) }
-			require.ErrorContains(t, node.Run(t.Context(), cfg, func(*node.Node) error { return nil }), "lease store: "+want)
+			require.ErrorContains(t, node.Run(t.Context(), cfg, func(*node.Node) error {
+				return nil
+			}), "lease store: "+want)
 		})
 	}
 }
@@ -272,7 +290,9 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use")
 
 	cfg = quiet(newHands())
-	cfg.Provider = func() (cluster.ClusterProvider, error) { return &hand{refuses: errors.New("no such server")}, nil }
+	cfg.Provider = func() (cluster.ClusterProvider, error) {
+		return &hand{refuses: errors.New("no such server")}, nil
+	}
 	err = node.Run(t.Context(), cfg, none)
 	require.ErrorIs(t, err, node.ErrStart)
 	require.ErrorContains(t, err, "no such server")
@@ -283,7 +303,8 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 		err = node.Run(t.Context(), cfg, none)
 		require.ErrorIs(t, err, node.ErrNotReady)
 		require.Equal(t, node.ExitStart, node.ExitCode(err))
-		if regexp.MustCompile(`3 members needed, after \d+s it sees 1: 127.0.0.1:`).MatchString(err.Error()) {
+		if regexp.MustCompile(`3 members needed, after \d+s it sees 1: 127.0.0.1:`).MatchString(
+			err.Error()) {
 			break
 		}
 		require.Less(t, timeout, patience, "%v", err)
@@ -304,7 +325,10 @@ func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
 	release, stopped := make(chan struct{}), make(chan struct{})
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
 		n.Go(func(context.Context) error { cancel(); <-release; return nil })
-		return n.OnStop(node.Replicator, "test", func(context.Context) error { close(stopped); return nil })
+		return n.OnStop(node.Replicator, "test", func(context.Context) error {
+			close(stopped)
+			return nil
+		})
 	})
 	close(release)
 	require.ErrorIs(t, err, node.ErrStop)
@@ -315,11 +339,15 @@ func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
 
 func TestRun_RefusesWhatCannotWork(t *testing.T) {
 	err := node.Run(t.Context(), node.RunConfig{
-		MinMembers: -1, LivesPerHour: -2, Patience: time.Nanosecond, OnSplit: 7, Remote: node.Config{Port: -1},
-		Store: func() (coordination.Store, error) { return nil, nil }, Session: coordination.Config{TTL: -1},
+		MinMembers: -1, LivesPerHour: -2, Patience: time.Nanosecond, OnSplit: 7,
+		Remote: node.Config{Port: -1},
+		Store: func() (coordination.Store, error) {
+			return nil, nil
+		}, Session: coordination.Config{TTL: -1},
 	}, func(*node.Node) error { return nil })
 	require.ErrorIs(t, err, node.ErrInvalid)
-	for _, part := range []string{"Cluster,", "Provider must", "MinMembers (-1)", "LivesPerHour (-2)", "Patience (1ns)",
+	for _, part := range []string{"Cluster,", "Provider must", "MinMembers (-1)",
+		"LivesPerHour (-2)", "Patience (1ns)",
 		"OnSplit (7)", "Port (-1)", "Session: "} {
 		require.ErrorContains(t, err, part)
 	}
@@ -338,7 +366,8 @@ func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 			defer cancel()
 			require.Eventually(t, func() bool { // the replicator learns of its member
 				err := cfg.Health.Ready()
-				return err != nil && strings.Contains(err.Error(), "replicator ddata: 1 of 2 members seen")
+				return err != nil && strings.Contains(err.Error(),
+					"replicator ddata: 1 of 2 members seen")
 			}, patience, time.Millisecond)
 			require.NoError(t, cfg.Health.Live())
 			return nil

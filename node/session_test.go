@@ -12,12 +12,13 @@ import (
 // in the form host:port.
 func TestSession_OwnerIsTheAddressOfTheMember(t *testing.T) {
 	for want, c := range map[string]RunConfig{
-		"127.0.0.1:7000":   {Remote: Config{Port: 7000}},
-		"10.0.0.1:7000":    {Remote: Config{Host: "10.0.0.1", Port: 7000}},
-		"[::1]:7000":       {Remote: Config{Host: "::1", Port: 7000}},
-		"shop-1.shop:7000": {Remote: Config{Host: "0.0.0.0", Port: 7001, Advertised: "shop-1.shop:7000"}},
-		"":                 {},
-		"me":               {Remote: Config{Port: 7000}, Session: coordination.Config{Owner: "me"}},
+		"127.0.0.1:7000": {Remote: Config{Port: 7000}},
+		"10.0.0.1:7000":  {Remote: Config{Host: "10.0.0.1", Port: 7000}},
+		"[::1]:7000":     {Remote: Config{Host: "::1", Port: 7000}},
+		"shop-1.shop:7000": {Remote: Config{Host: "0.0.0.0", Port: 7001,
+			Advertised: "shop-1.shop:7000"}},
+		"":   {},
+		"me": {Remote: Config{Port: 7000}, Session: coordination.Config{Owner: "me"}},
 	} {
 		if got := c.session().Owner; got != want {
 			t.Errorf("owner %q, want %q", got, want)

@@ -45,7 +45,8 @@ func runChild(scenario string) {
 	case "cluster":
 		cfg.Provider = func() (cluster.ClusterProvider, error) {
 			port, err := strconv.Atoi(os.Getenv(healthEnv))
-			return automanaged.NewWithConfig(200*time.Millisecond, port, strings.Split(os.Getenv(hostsEnv), ",")...), err
+			return automanaged.NewWithConfig(200*time.Millisecond, port,
+				strings.Split(os.Getenv(hostsEnv), ",")...), err
 		}
 	}
 	node.Main(cfg, func(n *node.Node) error {

@@ -110,8 +110,8 @@ func (r *run) listed(ctx context.Context, members *membership.Service) error {
 			tried = nil
 		case err := <-ready:
 			if err != nil && ctx.Err() != nil {
-				return fmt.Errorf("%w after %v: %s: %w", ErrNotReady, time.Since(began).Round(time.Second),
-					seen(members), context.Cause(ctx))
+				return fmt.Errorf("%w after %v: %s: %w", ErrNotReady,
+					time.Since(began).Round(time.Second), seen(members), context.Cause(ctx))
 			}
 			return err
 		}

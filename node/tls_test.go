@@ -24,7 +24,8 @@ func certified(t *testing.T, ca *pki.Authority, dir string, specs []spec) {
 	require.NoError(t, err)
 	for i := range specs {
 		address := fmt.Sprintf("127.0.0.1:%d", specs[i].Port)
-		cert, key, err := ca.WriteMember(dir, fmt.Sprint(i), pki.Member{Hosts: []string{"127.0.0.1"}, Addresses: []string{address}})
+		cert, key, err := ca.WriteMember(dir, fmt.Sprint(i),
+			pki.Member{Hosts: []string{"127.0.0.1"}, Addresses: []string{address}})
 		require.NoError(t, err)
 		specs[i].TLS = node.TLSFiles(cert, key, file)
 	}
@@ -51,7 +52,8 @@ func TestThreeProcesses_TLS(t *testing.T) {
 	stolen := blind.Clone()
 	stolen.Certificates = []tls.Certificate{pair}
 	for name, creds := range map[string]credentials.TransportCredentials{
-		"plain": insecure.NewCredentials(), "no certificate": credentials.NewTLS(blind), "another's": credentials.NewTLS(stolen),
+		"plain": insecure.NewCredentials(), "no certificate": credentials.NewTLS(blind),
+		"another's": credentials.NewTLS(stolen),
 	} {
 		conn, err := grpc.NewClient(a.started(), grpc.WithTransportCredentials(creds))
 		require.NoError(t, err)
@@ -78,7 +80,9 @@ func TestThreeProcesses_Secret(t *testing.T) {
 	// A member without the secret is listed, but exchanges no messages: no member learns the stamp
 	// of the other.
 	d := launch(t, s[3])
-	d.waits("it sees itself", func() bool { return len(d.reports("started")) > 0 && len(d.view().Ages) == 1 })
+	d.waits("it sees itself", func() bool {
+		return len(d.reports("started")) > 0 && len(d.view().Ages) == 1
+	})
 	for _, v := range d.reports("view") {
 		require.LessOrEqual(t, len(v.Ages), 1)
 	}
@@ -104,7 +108,8 @@ func TestRemote_RefusesFilesThatCannotBeUsed(t *testing.T) {
 	_, err = node.Remote(node.Config{Host: "10.0.0.2", Port: 7, TLS: files})
 	require.ErrorIs(t, err, node.ErrInvalid)
 	require.ErrorContains(t, err, "10.0.0.1", "the error says for whom the certificate speaks")
-	_, err = node.Remote(node.Config{Host: "0.0.0.0", Port: 7, Advertised: "10.0.0.2:7", TLS: files})
+	_, err = node.Remote(node.Config{Host: "0.0.0.0", Port: 7,
+		Advertised: "10.0.0.2:7", TLS: files})
 	require.ErrorIs(t, err, node.ErrInvalid)
 	_, err = node.Remote(node.Config{TLS: node.TLSFiles(cert, "", authority)})
 	require.ErrorIs(t, err, node.ErrInvalid)

@@ -18,7 +18,8 @@ import (
 // at waits until a shard is active at a member.
 func (c *testCluster) at(shard int, n *node) {
 	c.t.Helper()
-	for begun := time.Now(); n.region.Status().Shards[shard].State != sharding.Active; time.Sleep(50 * time.Millisecond) {
+	for begun := time.Now(); n.region.Status().Shards[shard].State != sharding.Active; time.Sleep(
+		50 * time.Millisecond) {
 		if time.Since(begun) > 30*time.Second {
 			c.t.Fatalf("shard %d is %v at %s", shard, n.region.Status().Shards[shard].State, n.ID)
 		}
@@ -27,7 +28,8 @@ func (c *testCluster) at(shard int, n *node) {
 
 func TestAllocate_MovesShardsToMembersThatAreThere(t *testing.T) {
 	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Role: "shop", Shards: 8, External: true, StableAfter: time.Second, MinMembers: 3}
+		return sharding.Config{Type: "cart", Role: "shop", Shards: 8, External: true,
+			StableAfter: time.Second, MinMembers: 3}
 	}
 	roles := func(i int) []string {
 		if i == 3 {
@@ -35,17 +37,21 @@ func TestAllocate_MovesShardsToMembersThatAreThere(t *testing.T) {
 		}
 		return []string{"shop"}
 	}
-	run(t, 4, options{cfg: cfg, roles: roles, proxies: func(i int) bool { return i == 3 }}, func(c *testCluster) {
+	run(t, 4, options{cfg: cfg, roles: roles, proxies: func(i int) bool {
+		return i == 3
+	}}, func(c *testCluster) {
 		ctx := context.Background()
 		c.settled(20*time.Second, c.node(0), c.node(1), c.node(2))
 		proxy := c.node(3)
-		require.NoError(t, proxy.region.Allocate(ctx, map[int]string{0: "m002", 1: c.Member(2).Address, 2: "m002", 3: "nobody"}))
+		require.NoError(t, proxy.region.Allocate(ctx, map[int]string{
+			0: "m002", 1: c.Member(2).Address, 2: "m002", 3: "nobody"}))
 		for s := range 3 {
 			c.at(s, c.node(2))
 		}
 		got, err := c.node(1).region.Allocations(ctx)
 		require.NoError(t, err)
-		require.Equal(t, map[int]string{0: "m002", 1: c.Member(2).Address, 2: "m002", 3: "nobody"}, got)
+		require.Equal(t, map[int]string{0: "m002", 1: c.Member(2).Address, 2: "m002", 3: "nobody"},
+			got)
 		c.settled(20*time.Second, c.node(0), c.node(1), c.node(2)) // shard 3, too
 
 		require.NoError(t, proxy.region.Allocate(ctx, map[int]string{1: "m000", 3: ""}))
@@ -58,7 +64,8 @@ func TestAllocate_MovesShardsToMembersThatAreThere(t *testing.T) {
 		require.NoError(t, c.node(2).leave(20*time.Second))
 		c.settled(20*time.Second, c.node(0), c.node(1))
 		// A later coordinator knows the requests.
-		require.NoError(t, proxy.region.Allocate(ctx, map[int]string{0: "m001", 2: "m001", 1: "m001"}))
+		require.NoError(t, proxy.region.Allocate(ctx, map[int]string{
+			0: "m001", 2: "m001", 1: "m001"}))
 		require.NoError(t, c.node(0).leave(20*time.Second))
 		c.settled(20*time.Second, c.node(1))
 	})
@@ -72,23 +79,29 @@ func TestAllocate_RefusesWhatItCannotUse(t *testing.T) {
 		_, err = c.node(0).region.Allocations(context.Background())
 		require.ErrorIs(t, err, sharding.ErrInvalid)
 	})
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 8, External: true} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 8, External: true}
+	}
 	run(t, 1, options{cfg: cfg, setup: func(n *node) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, n.region.Allocate(ctx, map[int]string{0: "x"}), sharding.ErrUnknown, "it is not up")
+		require.ErrorIs(t, n.region.Allocate(ctx, map[int]string{0: "x"}), sharding.ErrUnknown,
+			"it is not up")
 	}}, func(c *testCluster) {
 		ctx := context.Background()
-		err := c.node(0).region.Allocate(ctx, map[int]string{-1: "a", 8: "b", 3: strings.Repeat("x", 256), 4: "m000"})
+		err := c.node(0).region.Allocate(ctx, map[int]string{-1: "a", 8: "b",
+			3: strings.Repeat("x", 256), 4: "m000"})
 		require.ErrorIs(t, err, sharding.ErrInvalid)
-		for _, text := range []string{"shard -1, it must be from 0 to 7", "shard 8,", "member of shard 3 has 256 bytes, at most 255"} {
+		for _, text := range []string{"shard -1, it must be from 0 to 7", "shard 8,",
+			"member of shard 3 has 256 bytes, at most 255"} {
 			require.ErrorContains(t, err, text)
 		}
 		got, err := c.node(0).region.Allocations(ctx)
 		require.NoError(t, err)
 		require.Empty(t, got, "all or nothing")
 		require.NoError(t, c.node(0).region.Close(ctx))
-		require.ErrorIs(t, c.node(0).region.Allocate(ctx, map[int]string{0: "x"}), sharding.ErrClosed)
+		require.ErrorIs(t, c.node(0).region.Allocate(ctx, map[int]string{0: "x"}),
+			sharding.ErrClosed)
 	})
 }
 
@@ -103,7 +116,8 @@ func toOldest(l sharding.Layout) map[int]string {
 
 func TestStrategy_ChoosesHomes(t *testing.T) {
 	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Shards: 8, StableAfter: time.Second, MinMembers: 3, Strategy: toOldest}
+		return sharding.Config{Type: "cart", Shards: 8, StableAfter: time.Second, MinMembers: 3,
+			Strategy: toOldest}
 	}
 	run(t, 3, options{cfg: cfg}, func(c *testCluster) {
 		c.settled(5*time.Second, c.node(0))
@@ -135,11 +149,12 @@ func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
 			var calls atomic.Int64
 			var nodes sync.Map
 			cfg := func(i int) sharding.Config {
-				return sharding.Config{Type: "cart", Shards: 8, StableAfter: time.Second, Strategy: func(l sharding.Layout) map[int]string {
-					calls.Add(1)
-					n, _ := nodes.Load(i)
-					return strategy(n.(*node), l)
-				}}
+				return sharding.Config{Type: "cart", Shards: 8, StableAfter: time.Second,
+					Strategy: func(l sharding.Layout) map[int]string {
+						calls.Add(1)
+						n, _ := nodes.Load(i)
+						return strategy(n.(*node), l)
+					}}
 			}
 			setup := func(n *node) {
 				nodes.Store(n.Index, n)
@@ -170,5 +185,6 @@ func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
 }
 
 func TestLayout_Count(t *testing.T) {
-	require.Equal(t, map[string]int{"a": 2, "b": 1}, sharding.Layout{Homes: []string{"a", "", "b", "a"}}.Count())
+	require.Equal(t, map[string]int{"a": 2, "b": 1}, sharding.Layout{
+		Homes: []string{"a", "", "b", "a"}}.Count())
 }

@@ -91,7 +91,8 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	}
 	c.alive = &observer{t: t, live: map[string]*entity{}, last: map[string]coordination.Token{}}
 	simnet.Run(t, simnet.Config{
-		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles, Setup: c.setup, System: newSystem,
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
+		Setup: c.setup, System: newSystem,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -112,7 +113,8 @@ func (c *testCluster) setup(m *simnet.Member) {
 		return
 	}
 	nd.store = &faultyStore{Store: c.store}
-	nd.session, err = coordination.Open(nd.store, coordination.Config{Owner: m.ID, TTL: cmp.Or(c.opts.ttl, ttl)})
+	nd.session, err = coordination.Open(nd.store, coordination.Config{
+		Owner: m.ID, TTL: cmp.Or(c.opts.ttl, ttl)})
 	require.NoError(c.t, err)
 	produce := func(e sharding.Entity) actor.Actor { return &entity{node: nd, Entity: e} }
 	if c.opts.produce != nil {
@@ -247,7 +249,8 @@ func (e *entity) handle(ctx actor.Context, text string) {
 		sharding.Passivate(ctx)
 	case "self":
 		s, ok := sharding.Self(ctx)
-		ctx.Respond(wrapperspb.String(fmt.Sprint(s.Type, " ", s.ID, " ", s.Shard, " ", s.Token() == e.Token(), " ", ok)))
+		ctx.Respond(wrapperspb.String(fmt.Sprint(s.Type, " ", s.ID, " ", s.Shard, " ",
+			s.Token() == e.Token(), " ", ok)))
 	case "forget":
 		sharding.Forget(ctx)
 	case "sleep":
@@ -356,14 +359,16 @@ var errAway = errors.New("store away")
 
 func (f *faultyStore) away(off bool) { f.off.Store(off) }
 
-func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	if f.off.Load() {
 		return leasestore.Record{}, "", errAway
 	}
 	return f.Store.Load(ctx, name)
 }
 
-func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if f.off.Load() {
 		return "", errAway
 	}

@@ -208,12 +208,14 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Settle", c.Settle}, {"HandOff", c.HandOff}, {"OrphanAfter", c.OrphanAfter}, {"StableAfter", c.StableAfter}} {
+	}{{"Settle", c.Settle}, {"HandOff", c.HandOff}, {"OrphanAfter", c.OrphanAfter},
+		{"StableAfter", c.StableAfter}} {
 		if d.value < time.Millisecond || d.value > time.Hour {
 			bad("%s is %v, it must be from 1ms to 1h", d.name, d.value)
 		}
 	}
-	if err := coordination.CheckName(c.LeasePrefix + "coordinator"); err != nil && len(c.LeasePrefix) <= maxLeasePrefix {
+	if err := coordination.CheckName(c.LeasePrefix + "coordinator"); err != nil &&
+		len(c.LeasePrefix) <= maxLeasePrefix {
 		bad("LeasePrefix: %w", err)
 	}
 	if c.Idle != 0 && (c.Idle < 10*time.Millisecond || c.Idle > 1000*time.Hour) {
@@ -223,19 +225,22 @@ func (c Config) Validate() error {
 	case !ok:
 		bad("Eviction is %.80q, it must be lru, slru or lfu", c.Eviction)
 	case c.Eviction != LRU && (c.Limit == 0 || c.Idle != 0):
-		bad("Eviction is %s, so Limit (%d) must be set and Idle (%v) must be 0", c.Eviction, c.Limit, c.Idle)
+		bad("Eviction is %s, so Limit (%d) must be set and Idle (%v) must be 0", c.Eviction,
+			c.Limit, c.Idle)
 	}
 	if c.Strategy != nil && (c.External || c.Rendezvous) {
 		bad("Strategy chooses homes, so External and Rendezvous must not be set")
 	}
 	if c.Remember && (c.Idle != 0 || c.Limit != 0) {
-		bad("Remember keeps entities running, so Idle (%v) and Limit (%d) must be 0", c.Idle, c.Limit)
+		bad("Remember keeps entities running, so Idle (%v) and Limit (%d) must be 0", c.Idle,
+			c.Limit)
 	}
 	return errors.Join(errs...)
 }
 
 func unfit(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("-_.", r))
 }
 
 func (c Config) controlName() string     { return "concord-sharding-" + c.Type }
@@ -283,7 +288,8 @@ func (c Config) core() core.Config {
 	return core.Config{
 		Shards: c.Shards, Repeat: repeatEvery, FlushTimeout: flushTimeout, HandOff: c.HandOff,
 		Patience: c.HandOff + flushTimeout, Retry: time.Second, Orphan: c.OrphanAfter,
-		Beat: beat, Settle: c.Settle, Fit: 10 * beat, Moves: max(0, c.MaxMoves), Stable: c.StableAfter,
+		Beat: beat, Settle: c.Settle, Fit: 10 * beat, Moves: max(0, c.MaxMoves),
+		Stable: c.StableAfter,
 		Spread: c.Spread, Consult: c.Strategy != nil, Again: consultEvery, Answer: answerWithin,
 		Resend: resendAfter, MaxResend: resendAtMost, Handled: rememberLast,
 		Credit: credit, Rendezvous: c.Rendezvous, Buffer: c.Buffer, BufferBytes: c.BufferBytes,
@@ -292,7 +298,8 @@ func (c Config) core() core.Config {
 
 func (c Config) slot(limit int) core.SlotConfig {
 	return core.SlotConfig{
-		Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember || c.numbered, Keep: c.numbered, Stash: c.Stash,
+		Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember ||
+			c.numbered, Keep: c.numbered, Stash: c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,
 	}
 }

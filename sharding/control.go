@@ -121,7 +121,8 @@ func (c *control) Receive(ctx actor.Context) {
 		c.step(ctx, core.Received{From: m.From, Message: m.Data})
 	case *confirmed:
 		for _, n := range m.numbers {
-			c.step(ctx, core.Received{From: m.from, Message: core.Confirm{Shard: m.shard, Number: n}})
+			c.step(ctx, core.Received{From: m.from, Message: core.Confirm{
+				Shard: m.shard, Number: n}})
 		}
 	case *survey:
 		c.ask(m)
@@ -231,7 +232,8 @@ func (c *control) look(ctx actor.Context) {
 	v := core.View{Self: c.self}
 	admit := &admission{c.view, map[string]core.Member{}}
 	for _, m := range c.view.Members {
-		if m.Incarnation != 0 && (m.ID == c.view.Self.ID || m.HasRole(c.life.cfg.Role) || c.peers.heard(m)) {
+		if m.Incarnation != 0 && (m.ID == c.view.Self.ID || m.HasRole(c.life.cfg.Role) ||
+			c.peers.heard(m)) {
 			v.Members = append(v.Members, member(m))
 			if !c.peers.differs(m) {
 				admit.members[m.ID] = member(m)
@@ -314,7 +316,8 @@ func (c *control) start(ctx actor.Context, e core.Start) {
 			p.open(e.Token, grant, keeper, c.part())
 			return
 		}
-		c.log.Error("shard not started", slog.Int("shard", e.Shard), slog.Any("error", err)) // tokens are unique
+		// tokens are unique
+		c.log.Error("shard not started", slog.Int("shard", e.Shard), slog.Any("error", err))
 	}
 	c.step(ctx, core.Lost(e))
 	c.step(ctx, core.Ended(e))
@@ -350,7 +353,8 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 	if m.err != nil {
 		n := notHeld(m)
 		if !n.Taken && !c.quit {
-			c.log.Warn("lease of a shard not acquired", slog.Int("shard", m.shard), slog.Any("error", m.err))
+			c.log.Warn("lease of a shard not acquired", slog.Int("shard", m.shard),
+				slog.Any("error", m.err))
 		}
 		c.step(ctx, n)
 		return

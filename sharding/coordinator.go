@@ -21,7 +21,8 @@ type coordinator struct {
 func (l *life) newCoordinator(t coordination.Tenure) actor.Actor {
 	c := &coordinator{life: l}
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: core.NewAllocation(l.cfg.core(), uint64(t.Token())), Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
+		Core: core.NewAllocation(l.cfg.core(), uint64(t.Token())), Wake: core.Wake{},
+		CarryOut: c.carryOut, Settled: c.settled,
 	})
 	return c
 }

@@ -54,11 +54,14 @@ func TestCredit_AStoppedHostHoldsUpNoOther(t *testing.T) {
 
 // A host that stays stopped: what waits for it is bounded, and the sender is told.
 func TestCredit_WhatWaitsForAStoppedHostIsBounded(t *testing.T) {
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 2, Buffer: 800} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 2, Buffer: 800}
+	}
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		sender, id := c.node(0), "x"
-		for k := 0; sender.region.Status().Shards[sender.region.Ref(id).Shard()].Home != c.node(1).ID; k++ {
+		for k := 0; sender.region.Status().Shards[sender.region.Ref(id).Shard()].Home != c.node(
+			1).ID; k++ {
 			id = fmt.Sprint("e", k)
 		}
 		c.Freeze(c.node(1).Member)

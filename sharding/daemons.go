@@ -27,16 +27,19 @@ import (
 //
 // Config.Shards is required. Idle, Limit and Remember must not be set. The error matches ErrInvalid
 // as for New.
-func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Session, replicator *distributeddata.Replicator,
-	cfg Config, produce func(Entity) actor.Actor,
+func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Session,
+	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
 	errs := append(checkHost(session, cfg, produce), checkDaemons(cfg))
-	return begin[Msg](&life{system: system, cfg: cfg.daemons(), session: session, data: replicator, produce: produce}, errs...)
+	return begin[Msg](&life{system: system, cfg: cfg.daemons(), session: session, data: replicator,
+		produce: produce}, errs...)
 }
 
 // NewDaemonsProxy prepares this member to send to workers, as NewProxy does for entities.
-func NewDaemonsProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator, cfg Config) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator}, checkProxy(cfg), checkDaemons(cfg))
+func NewDaemonsProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator,
+	cfg Config) (*Region[Msg], error) {
+	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator}, checkProxy(cfg),
+		checkDaemons(cfg))
 }
 
 func (c Config) daemons() Config {
@@ -47,10 +50,14 @@ func (c Config) daemons() Config {
 func checkDaemons(c Config) error {
 	var errs []error
 	if c.Shards == 0 {
-		errs = append(errs, fmt.Errorf("%w: Shards is 0, it must be the number of workers, from 1 to %d", ErrInvalid, maxShards))
+		errs = append(errs, fmt.Errorf(
+			"%w: Shards is 0, it must be the number of workers, from 1 to %d", ErrInvalid,
+			maxShards))
 	}
 	if c.Idle != 0 || c.Limit != 0 || c.Remember {
-		errs = append(errs, fmt.Errorf("%w: workers are kept running, so Idle (%v), Limit (%d) and Remember must not be set", ErrInvalid, c.Idle, c.Limit))
+		errs = append(errs, fmt.Errorf(
+			"%w: workers are kept running, so Idle (%v), Limit (%d) and Remember must not be set",
+			ErrInvalid, c.Idle, c.Limit))
 	}
 	return errors.Join(errs...)
 }
@@ -66,7 +73,8 @@ func (c *Config) shardOf(id string) (int, error) {
 func workerOf(id string, workers int) (int, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || n < 0 || n >= workers || strconv.Itoa(n) != id {
-		return 0, fmt.Errorf("%w: %.80q is not a worker, workers are numbered from 0 to %d", ErrInvalid, id, workers-1)
+		return 0, fmt.Errorf("%w: %.80q is not a worker, workers are numbered from 0 to %d",
+			ErrInvalid, id, workers-1)
 	}
 	return n, nil
 }

@@ -141,8 +141,10 @@ func TestDaemons_OneThatFailsIsTriedForEver(t *testing.T) {
 }
 
 func TestDaemons_RefuseWhatCannotBe(t *testing.T) {
-	_, err := sharding.NewDaemons[message](nil, nil, nil, sharding.Config{Type: "daemon", Idle: time.Second, Limit: 1, Remember: true}, nil)
-	for _, text := range []string{"Shards is 0, it must be the number of workers, from 1 to 4096", "no session", "no produce function",
+	_, err := sharding.NewDaemons[message](nil, nil, nil, sharding.Config{Type: "daemon",
+		Idle: time.Second, Limit: 1, Remember: true}, nil)
+	for _, text := range []string{"Shards is 0, it must be the number of workers, from 1 to 4096",
+		"no session", "no produce function",
 		"workers are kept running, so Idle (1s), Limit (1) and Remember must not be set"} {
 		require.ErrorContains(t, err, text)
 	}
@@ -153,12 +155,14 @@ func TestDaemons_RefuseWhatCannotBe(t *testing.T) {
 		n := c.node(0)
 		c.working(n)
 		for _, id := range []string{"6", "-1", "01", "x", "", "+1", "99999999999999999999"} {
-			require.ErrorIs(t, n.region.Ref(id).Tell(wrapperspb.String("x")), sharding.ErrInvalid, id)
+			require.ErrorIs(t, n.region.Ref(id).Tell(wrapperspb.String("x")), sharding.ErrInvalid,
+				id)
 			_, err := n.ask(id, "who", time.Second)
 			require.ErrorIs(t, err, sharding.ErrInvalid, id)
 			require.Zero(t, n.region.Ref(id).Shard())
 			before := n.region.Stats().Refused
-			n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: id, Message: wrapperspb.String("x")})
+			n.System.Root.Send(n.region.PID(), &sharding.Envelope{
+				ID: id, Message: wrapperspb.String("x")})
 			require.Equal(t, before+1, n.region.Stats().Refused)
 		}
 		require.Equal(t, workers, c.alive.count())

@@ -25,9 +25,9 @@ import (
 //
 // Messages that are delivered at the same time are handled in any order. Those of one goroutine are
 // handled in order, since Deliver waits; this also bounds the rate of a goroutine by the time of a
-// round trip. A message takes memory on this member until Deliver returns; see Config.Buffer. Do not
-// call Deliver from an actor, because it blocks. The context must end at some time, or Deliver may
-// wait forever.
+// round trip. A message takes memory on this member until Deliver returns; see Config.Buffer. Do
+// not call Deliver from an actor, because it blocks. The context must end at some time, or Deliver
+// may wait forever.
 //
 // ErrInvalid, ErrBufferFull, ErrNotProtobuf, ErrTooLarge, ErrUndelivered, ErrClosed and
 // ErrBetweenLives mean that the message was certainly not handled. ErrUnknown means that ctx ended,
@@ -46,8 +46,8 @@ func (f Ref[Msg]) Deliver(ctx context.Context, msg Msg) error {
 // Delivery identifies a message that was sent with Ref.Deliver.
 type Delivery struct {
 	// ID is different for each call of Deliver in the cluster, and the same whenever the message of
-	// that call is handled. A sender that crashes and calls Deliver again with the same message uses
-	// another ID.
+	// that call is handled. A sender that crashes and calls Deliver again with the same message
+	// uses another ID.
 	ID string
 	// Again is false if the message has certainly not been handled before.
 	Again bool
@@ -146,7 +146,8 @@ func (l *life) deliver(ctx context.Context, id string, msg any, p *promise) conc
 	}
 	p.done = make(chan conclusion, 1)
 	b := core.Body{ID: id, Value: &parcel{value: msg, promise: p}, Size: sizeOf(msg)}
-	l.system.Root.Send(l.control, (*promised)(&core.BeginDelivery{Shard: n, Number: p.number, Body: b, Again: p.again}))
+	l.system.Root.Send(l.control, (*promised)(&core.BeginDelivery{Shard: n, Number: p.number,
+		Body: b, Again: p.again}))
 	select {
 	case end := <-p.done:
 		return end
@@ -214,7 +215,8 @@ func (c *control) unsendable(ctx actor.Context, d core.Data, why error) {
 
 // delivered returns the delivery that an entity of this member gets.
 func (l *life) delivered(e core.Deliver) *delivered {
-	d := &delivered{number: e.Receipt.Number, again: e.Receipt.Again, life: l, shard: e.Shard, token: e.Token, from: e.Receipt.From}
+	d := &delivered{number: e.Receipt.Number, again: e.Receipt.Again, life: l, shard: e.Shard,
+		token: e.Token, from: e.Receipt.From}
 	switch v := e.Body.Value.(type) {
 	case *parcel:
 		d.value, d.origin = v.value, v.promise.origin
@@ -229,5 +231,6 @@ func (l *life) delivered(e core.Deliver) *delivered {
 
 // report tells the control actor whether the delivery was handled.
 func (d *delivered) report(ok bool) {
-	d.life.system.Root.Send(d.life.control, (*handled)(&core.Handled{Shard: d.shard, Token: d.token, From: d.from, Number: d.number, OK: ok}))
+	d.life.system.Root.Send(d.life.control, (*handled)(&core.Handled{Shard: d.shard, Token: d.token,
+		From: d.from, Number: d.number, OK: ok}))
 }

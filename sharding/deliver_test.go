@@ -35,8 +35,8 @@ func firsts(texts []string) (out []string) {
 	return out
 }
 
-// One member leaves and another crashes while messages are delivered from the third, each by several
-// goroutines: every message is handled, those of a goroutine in order.
+// One member leaves and another crashes while messages are delivered from the third, each by
+// several goroutines: every message is handled, those of a goroutine in order.
 func TestDeliver_SurvivesMovesAndCrashes(t *testing.T) {
 	run(t, 4, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -53,7 +53,8 @@ func TestDeliver_SurvivesMovesAndCrashes(t *testing.T) {
 						return
 					default:
 					}
-					if err := c.node(g%2).deliver(fmt.Sprint("e", g%7), fmt.Sprint("m", g, " ", k), 5*time.Minute); err != nil {
+					if err := c.node(g%2).deliver(fmt.Sprint("e", g%7), fmt.Sprint("m", g, " ", k),
+						5*time.Minute); err != nil {
 						t.Errorf("goroutine %d, message %d: %v", g, k, err)
 					}
 					time.Sleep(time.Duration(g+1) * time.Millisecond)
@@ -71,7 +72,8 @@ func TestDeliver_SurvivesMovesAndCrashes(t *testing.T) {
 		wg.Wait()
 		total := 0
 		for g := range n {
-			require.Equal(t, texts("", sent[g]), firsts(c.alive.notes(fmt.Sprint("e", g%7, " m", g, " "))), "goroutine %d", g)
+			require.Equal(t, texts("", sent[g]),
+				firsts(c.alive.notes(fmt.Sprint("e", g%7, " m", g, " "))), "goroutine %d", g)
 			total += sent[g]
 		}
 		again := c.node(0).region.Stats().Redelivered + c.node(1).region.Stats().Redelivered
@@ -183,13 +185,16 @@ func (c *testCluster) homeOf(id string) (home, other *node) {
 }
 
 func TestDeliver_Errors(t *testing.T) {
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Buffer: 16} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Buffer: 16}
+	}
 	w := &witnessed{}
 	run(t, 2, options{cfg: cfg, produce: witnesses(w)}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		home, other := c.homeOf("x")
 		ctx, cancel := context.WithCancel(context.Background())
-		require.ErrorIs(t, other.region.Ref("").Deliver(ctx, wrapperspb.String("")), sharding.ErrInvalid)
+		require.ErrorIs(t, other.region.Ref("").Deliver(ctx, wrapperspb.String("")),
+			sharding.ErrInvalid)
 		require.ErrorIs(t, other.region.Ref("x").Deliver(ctx, nil), sharding.ErrInvalid)
 		large := wrapperspb.String(strings.Repeat("x", 6<<20))
 		require.ErrorIs(t, other.region.Ref("x").Deliver(ctx, large), sharding.ErrTooLarge)
@@ -208,11 +213,13 @@ func TestDeliver_Errors(t *testing.T) {
 			go func() { full <- home.region.Ref("x").Deliver(ctx, wrapperspb.String("poison")) }()
 			time.Sleep(time.Millisecond)
 		}
-		require.ErrorIs(t, home.region.Ref("x").Deliver(ctx, wrapperspb.String("third")), sharding.ErrBufferFull)
+		require.ErrorIs(t, home.region.Ref("x").Deliver(ctx, wrapperspb.String("third")),
+			sharding.ErrBufferFull)
 		cancel()
 		require.ErrorIs(t, <-full, sharding.ErrUnknown)
 		require.ErrorIs(t, <-full, sharding.ErrUnknown)
-		require.ErrorIs(t, home.region.Ref("x").Deliver(ctx, wrapperspb.String("late")), sharding.ErrUndelivered)
+		require.ErrorIs(t, home.region.Ref("x").Deliver(ctx, wrapperspb.String("late")),
+			sharding.ErrUndelivered)
 
 		inDoubt := make(chan error, 1)
 		go func() { inDoubt <- home.deliver("x", "poison", time.Minute) }()
@@ -228,7 +235,8 @@ func TestDeliver_NotProtobufAtAnotherMember(t *testing.T) {
 	var regions [2]*sharding.Region[any]
 	o.setup = func(n *node) {
 		var err error
-		regions[n.Index], err = sharding.New[any](n.System, n.session, n.data, sharding.Config{Type: "any", Shards: 4},
+		regions[n.Index], err = sharding.New[any](n.System, n.session, n.data, sharding.Config{
+			Type: "any", Shards: 4},
 			func(sharding.Entity) actor.Actor { return &witness{w: &witnessed{}} })
 		require.NoError(n.c.t, err)
 	}

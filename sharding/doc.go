@@ -80,8 +80,8 @@
 //
 // # Messages
 //
-// Tell, Request and Ask deliver a message at most once. Ref.Deliver delivers at least once: it sends
-// the message again until the entity has handled it, so the entity may see it again, with
+// Tell, Request and Ask deliver a message at most once. Ref.Deliver delivers at least once: it
+// sends the message again until the entity has handled it, so the entity may see it again, with
 // Delivery.Again. Of the messages that one sender sends to one entity through
 // one member, a later one never overtakes an earlier one; when a host is lost, there may be gaps.
 // Messages that an entity has not handled when it stops itself or is passivated go to its next

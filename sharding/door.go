@@ -10,7 +10,8 @@ import (
 // goroutine of their sender. It cannot be stopped.
 type door struct{ l *life }
 
-// openDoors registers the door, the inlet, and a name that detects another type with the same leases.
+// openDoors registers the door, the inlet, and a name that detects another type with the same
+// leases.
 func (l *life) openDoors() error {
 	for _, of := range []struct {
 		name, what string
@@ -18,11 +19,13 @@ func (l *life) openDoors() error {
 	}{
 		{l.cfg.doorName(), "region of this type", &door{l}},
 		{l.cfg.inletName(), "region of this type", &inlet{l}},
-		{"concord-leases-" + l.cfg.LeasePrefix, fmt.Sprintf("type with LeasePrefix %q", l.cfg.LeasePrefix), &door{l}},
+		{"concord-leases-" + l.cfg.LeasePrefix, fmt.Sprintf("type with LeasePrefix %q",
+			l.cfg.LeasePrefix), &door{l}},
 	} {
 		pid, ok := l.system.ProcessRegistry.Add(of.process, of.name)
 		if !ok {
-			return fmt.Errorf("sharding %q: %w: the member has a %s already", l.cfg.Type, ErrInvalid, of.what)
+			return fmt.Errorf("sharding %q: %w: the member has a %s already", l.cfg.Type,
+				ErrInvalid, of.what)
 		}
 		l.doors = append(l.doors, pid)
 	}
@@ -82,7 +85,8 @@ func checkMessage(msg any) error {
 	switch msg.(type) {
 	case nil:
 		return fmt.Errorf("%w: no message", ErrInvalid)
-	case actor.SystemMessage, actor.AutoReceiveMessage, *actor.MessageEnvelope, actor.MessageBatch, *Envelope:
+	case actor.SystemMessage, actor.AutoReceiveMessage, *actor.MessageEnvelope,
+		actor.MessageBatch, *Envelope:
 		return fmt.Errorf("%w: a %T is not a message for an entity", ErrInvalid, msg)
 	}
 	return nil

@@ -63,7 +63,8 @@ const maxID = 512
 func checkID(id string) error {
 	switch {
 	case id == "" || len(id) > maxID:
-		return fmt.Errorf("%w: entity id has %d bytes, it must have from 1 to %d", ErrInvalid, len(id), maxID)
+		return fmt.Errorf("%w: entity id has %d bytes, it must have from 1 to %d", ErrInvalid,
+			len(id), maxID)
 	case !utf8.ValidString(id):
 		return fmt.Errorf("%w: entity id %q is not UTF-8", ErrInvalid, id)
 	case strings.ContainsFunc(id, unicode.IsControl):

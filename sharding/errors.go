@@ -15,10 +15,12 @@ var (
 	ErrBufferFull error = &undelivered{"sharding: buffer full"}
 	// ErrNotProtobuf means that the entity is on another member and the message is not a protobuf
 	// message, so it cannot be sent there. It matches ErrUndelivered.
-	ErrNotProtobuf error = &undelivered{"sharding: not a protobuf message, and the entity is at another member"}
+	ErrNotProtobuf error = &undelivered{
+		"sharding: not a protobuf message, and the entity is at another member"}
 	// ErrTooLarge means that the entity is on another member and the message is too large to be
 	// sent there. It matches ErrUndelivered.
-	ErrTooLarge error = &undelivered{"sharding: message too large, and the entity is at another member"}
+	ErrTooLarge error = &undelivered{
+		"sharding: message too large, and the entity is at another member"}
 	// ErrUnknown means that the context ended before there was an answer; it wraps the cause. The
 	// message may have been handled, may be handled later, or never.
 	ErrUnknown = errors.New("sharding: outcome unknown")

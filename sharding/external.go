@@ -94,9 +94,11 @@ func checkHomes(homes map[int]string, shards int) error {
 	for _, s := range slices.Sorted(maps.Keys(homes)) {
 		switch name := homes[s]; {
 		case s < 0 || s >= shards:
-			bad = append(bad, fmt.Errorf("%w: shard %d, it must be from 0 to %d", ErrInvalid, s, shards-1))
+			bad = append(bad, fmt.Errorf("%w: shard %d, it must be from 0 to %d", ErrInvalid, s,
+				shards-1))
 		case len(name) > wire.MaxName:
-			bad = append(bad, fmt.Errorf("%w: member of shard %d has %d bytes, at most %d", ErrInvalid, s, len(name), wire.MaxName))
+			bad = append(bad, fmt.Errorf("%w: member of shard %d has %d bytes, at most %d",
+				ErrInvalid, s, len(name), wire.MaxName))
 		}
 	}
 	return errors.Join(bad...)

@@ -23,13 +23,15 @@ const (
 // of another member, which must neither end nor block.
 func (x *extractor) id(message any) (string, error) {
 	if x == nil {
-		return "", fmt.Errorf("%w: no Extractor is set for a %T without an *Envelope", ErrInvalid, message)
+		return "", fmt.Errorf("%w: no Extractor is set for a %T without an *Envelope", ErrInvalid,
+			message)
 	}
 	if err := checkMessage(message); err != nil {
 		return "", err
 	}
 	if n := x.overdue.Load(); n >= maxOverdue {
-		return "", fmt.Errorf("%w: %d calls of Extractor have not returned within %v", ErrInvalid, n, extractWithin)
+		return "", fmt.Errorf("%w: %d calls of Extractor have not returned within %v", ErrInvalid,
+			n, extractWithin)
 	}
 	answer := make(chan extracted, 1)
 	go x.call(message, answer)
@@ -45,7 +47,8 @@ func (x *extractor) id(message any) (string, error) {
 		<-answer
 		x.overdue.Add(-1)
 	}()
-	return "", fmt.Errorf("%w: Extractor has not returned within %v for a %T", ErrInvalid, extractWithin, message)
+	return "", fmt.Errorf("%w: Extractor has not returned within %v for a %T", ErrInvalid,
+		extractWithin, message)
 }
 
 type extracted struct {
@@ -55,7 +58,8 @@ type extracted struct {
 
 // call sends exactly one answer, whatever the function does.
 func (x *extractor) call(message any, answer chan<- extracted) {
-	a := extracted{err: fmt.Errorf("%w: Extractor ended its goroutine for a %T", ErrInvalid, message)}
+	a := extracted{err: fmt.Errorf("%w: Extractor ended its goroutine for a %T", ErrInvalid,
+		message)}
 	defer func() {
 		if p := recover(); p != nil {
 			a.err = fmt.Errorf("%w: Extractor panicked for a %T: %v", ErrInvalid, message, p)

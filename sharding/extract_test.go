@@ -52,7 +52,8 @@ func TestExtractor_RoutesMessagesOfEveryMember(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, fmt.Sprint("e", k), ref.ID())
 				require.NoError(t, ref.Tell(m))
-				res, err := n.System.Root.RequestFuture(n.region.PID(), wrapperspb.String(fmt.Sprintf("e%d:asked", k)), time.Second).Result()
+				res, err := n.System.Root.RequestFuture(n.region.PID(),
+					wrapperspb.String(fmt.Sprintf("e%d:asked", k)), time.Second).Result()
 				require.NoError(t, err)
 				require.Equal(t, fmt.Sprintf("e%d:asked", k), res.(*wrapperspb.StringValue).Value)
 			}
@@ -60,7 +61,8 @@ func TestExtractor_RoutesMessagesOfEveryMember(t *testing.T) {
 		// The other member's PID accepts messages too, in order.
 		from, to := c.node(0), c.node(1)
 		for k := range 20 {
-			from.System.Root.Send(to.region.PID(), wrapperspb.String(fmt.Sprintf("e7:remote %d", k)))
+			from.System.Root.Send(to.region.PID(),
+				wrapperspb.String(fmt.Sprintf("e7:remote %d", k)))
 		}
 		time.Sleep(time.Second)
 		var want []string
@@ -75,20 +77,26 @@ func TestExtractor_RoutesMessagesOfEveryMember(t *testing.T) {
 func TestExtractor_MayDoWhatItMustNot(t *testing.T) {
 	var n *node
 	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Shards: 16, Extractor: byColon(func() *sharding.Region[message] { return n.region })}
+		return sharding.Config{Type: "cart", Shards: 16,
+			Extractor: byColon(func() *sharding.Region[message] {
+				return n.region
+			})}
 	}
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
 		n = c.node(0)
 		c.settled(20*time.Second, c.all()...)
 		for text, want := range map[string]string{
-			"x:panic": "Extractor panicked for a *wrapperspb.StringValue: as asked", "x:exit": "ended its goroutine",
-			"": "entity id has 0 bytes", ":x": "entity id has 0 bytes", "a\nb:x": "control characters", strings.Repeat("x", 513): "has 513 bytes",
+			"x:panic": "Extractor panicked for a *wrapperspb.StringValue: as asked",
+			"x:exit":  "ended its goroutine",
+			"":        "entity id has 0 bytes", ":x": "entity id has 0 bytes",
+			"a\nb:x": "control characters", strings.Repeat("x", 513): "has 513 bytes",
 		} {
 			_, err := n.region.RefFor(wrapperspb.String(text))
 			require.ErrorIs(t, err, sharding.ErrInvalid, text)
 			require.ErrorContains(t, err, want)
 			before := n.region.Stats().Refused
-			c.node(1).System.Root.Send(n.region.PID(), wrapperspb.String(text)) // in the goroutine that reads
+			// in the goroutine that reads
+			c.node(1).System.Root.Send(n.region.PID(), wrapperspb.String(text))
 			time.Sleep(100 * time.Millisecond)
 			require.Equal(t, before+1, n.region.Stats().Refused, text)
 		}
@@ -126,7 +134,8 @@ func TestExtractor_IsOptional(t *testing.T) {
 		require.ErrorContains(t, err, "no Extractor is set for a *wrapperspb.StringValue")
 		n.System.Root.Send(n.region.PID(), wrapperspb.String("x"))
 		require.EqualValues(t, 1, n.region.Stats().Refused)
-		res := n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{ID: "x", Message: wrapperspb.String("hello")}, time.Second)
+		res := n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{
+			ID: "x", Message: wrapperspb.String("hello")}, time.Second)
 		_, err = res.Result()
 		require.NoError(t, err)
 	})

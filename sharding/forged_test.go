@@ -26,7 +26,8 @@ func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
 		var env *pb.Envelope
 		var control string
 		c.Net.Observe(func(p simnet.Packet) {
-			if e, ok := p.Message.(*pb.Envelope); ok && env == nil && e.Manifest == uint32(wire.ShardingTable) {
+			if e, ok := p.Message.(*pb.Envelope); ok && env == nil &&
+				e.Manifest == uint32(wire.ShardingTable) {
 				env, control = e, p.Target
 			}
 		})
@@ -40,7 +41,8 @@ func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
 			e.Payload = nil
 			table := &pb.ShardingTable{
 				Epoch: said.Epoch, N: said.N, Sum: said.Sum,
-				Members: []*pb.ShardingMember{{Id: coordinator.ID, Incarnation: env.From, Address: coordinator.Address}},
+				Members: []*pb.ShardingMember{{Id: coordinator.ID, Incarnation: env.From,
+					Address: coordinator.Address}},
 				Entries: []*pb.ShardingEntry{{Shard: uint32(shard), Epoch: said.Epoch, N: said.N + 1000}}, //nolint:gosec // below 16
 			}
 			edit(e, table)
@@ -54,18 +56,34 @@ func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
 		}
 		home := func() string { return host.region.Status().Shards[shard].Home }
 		for name, edit := range map[string]func(*pb.Envelope, *pb.ShardingTable){
-			"another cluster":          func(e *pb.Envelope, _ *pb.ShardingTable) { e.Cluster += "x" },
-			"a stranger":               func(e *pb.Envelope, _ *pb.ShardingTable) { e.Member = "stranger" },
-			"an old incarnation":       func(e *pb.Envelope, _ *pb.ShardingTable) { e.From-- },
-			"for an old incarnation":   func(e *pb.Envelope, _ *pb.ShardingTable) { e.To-- },
-			"another version":          func(e *pb.Envelope, _ *pb.ShardingTable) { e.Version++ },
-			"a cut payload":            func(e *pb.Envelope, _ *pb.ShardingTable) { e.Payload = []byte{0x2a, 0xff, 0x01} },
+			"another cluster": func(e *pb.Envelope, _ *pb.ShardingTable) {
+				e.Cluster += "x"
+			},
+			"a stranger": func(e *pb.Envelope, _ *pb.ShardingTable) {
+				e.Member = "stranger"
+			},
+			"an old incarnation":     func(e *pb.Envelope, _ *pb.ShardingTable) { e.From-- },
+			"for an old incarnation": func(e *pb.Envelope, _ *pb.ShardingTable) { e.To-- },
+			"another version":        func(e *pb.Envelope, _ *pb.ShardingTable) { e.Version++ },
+			"a cut payload": func(e *pb.Envelope, _ *pb.ShardingTable) {
+				e.Payload = []byte{0x2a, 0xff, 0x01}
+			},
 			"a coordinator that ended": func(_ *pb.Envelope, m *pb.ShardingTable) { m.Epoch-- },
-			"a shard too many":         func(_ *pb.Envelope, m *pb.ShardingTable) { m.Entries[0].Shard = 16 },
-			"a shard out of range":     func(_ *pb.Envelope, m *pb.ShardingTable) { m.Entries[0].Shard = 1 << 31 },
-			"a token out of range":     func(_ *pb.Envelope, m *pb.ShardingTable) { m.Entries[0].Epoch = 1 << 63 },
-			"a member that is absent":  func(_ *pb.Envelope, m *pb.ShardingTable) { m.Entries[0].Home = 7 },
-			"an earlier assignment":    func(_ *pb.Envelope, m *pb.ShardingTable) { m.Entries[0].N = 0 },
+			"a shard too many": func(_ *pb.Envelope, m *pb.ShardingTable) {
+				m.Entries[0].Shard = 16
+			},
+			"a shard out of range": func(_ *pb.Envelope, m *pb.ShardingTable) {
+				m.Entries[0].Shard = 1 << 31
+			},
+			"a token out of range": func(_ *pb.Envelope, m *pb.ShardingTable) {
+				m.Entries[0].Epoch = 1 << 63
+			},
+			"a member that is absent": func(_ *pb.Envelope, m *pb.ShardingTable) {
+				m.Entries[0].Home = 7
+			},
+			"an earlier assignment": func(_ *pb.Envelope, m *pb.ShardingTable) {
+				m.Entries[0].N = 0
+			},
 		} {
 			send(edit)
 			require.Equal(t, host.ID, home(), name)

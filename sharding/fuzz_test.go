@@ -14,14 +14,20 @@ import (
 // Any input from a peer yields an error, or a message whose numbers are within bounds and which
 // encodes to what was read.
 func FuzzDecode(f *testing.F) {
-	a, b := core.Member{ID: "a", Incarnation: 1, Address: "h:1"}, core.Member{ID: "b", Incarnation: 2, Address: "h:2"}
-	entry := core.Entry{Shard: 3, Assignment: core.Assignment{Version: core.Version{Epoch: 4, N: 5}, Home: a, Before: []core.Member{b}}}
+	a, b := core.Member{ID: "a", Incarnation: 1, Address: "h:1"},
+		core.Member{ID: "b", Incarnation: 2, Address: "h:2"}
+	entry := core.Entry{Shard: 3, Assignment: core.Assignment{Version: core.Version{Epoch: 4, N: 5},
+		Home: a, Before: []core.Member{b}}}
 	for _, m := range []core.Message{
 		core.Table{Epoch: 4, N: 5, Sum: 6, Entries: []core.Entry{entry}, Over: true},
-		core.Report{Epoch: 4, N: 5, Sum: 6, Entries: []core.Entry{entry}, Active: []core.Tenure{{Shard: 3, Token: 7}}, Leaving: true},
-		core.AskFree{Entry: entry}, core.Free{Shard: 3, Version: entry.Version, Blank: core.Blank{Version: "v", Token: 7}},
-		core.Active{Shard: 3, Token: 7}, core.Where{Shard: 3}, core.Pause{Shard: 3, Token: 7}, core.Flush{Shard: 3, Token: 7, Number: 8},
-		core.Inactive{Shard: 3, Token: 7}, core.NotHere{Shard: 3, Token: 7}, core.Sent{Bytes: 9}, core.Taken{Bytes: 9},
+		core.Report{Epoch: 4, N: 5, Sum: 6, Entries: []core.Entry{entry}, Active: []core.Tenure{
+			{Shard: 3, Token: 7}}, Leaving: true},
+		core.AskFree{Entry: entry}, core.Free{Shard: 3, Version: entry.Version, Blank: core.Blank{
+			Version: "v", Token: 7}},
+		core.Active{Shard: 3, Token: 7}, core.Where{Shard: 3}, core.Pause{Shard: 3, Token: 7},
+		core.Flush{Shard: 3, Token: 7, Number: 8},
+		core.Inactive{Shard: 3, Token: 7}, core.NotHere{Shard: 3, Token: 7}, core.Sent{Bytes: 9},
+		core.Taken{Bytes: 9},
 	} {
 		manifest, out := encode(m)
 		payload, err := proto.Marshal(out)
@@ -71,7 +77,8 @@ func FuzzDecode(f *testing.F) {
 
 // A parcel is a message to an entity, or an error with its number.
 func FuzzUnpack(f *testing.F) {
-	good, err := proto.Marshal(&pb.ShardingParcel{Shard: 3, Token: 7, Number: 1, Entity: "x", Type: "google.protobuf.StringValue", SenderId: "s"})
+	good, err := proto.Marshal(&pb.ShardingParcel{Shard: 3, Token: 7, Number: 1, Entity: "x",
+		Type: "google.protobuf.StringValue", SenderId: "s"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -85,12 +92,14 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatalf("%d bytes instead of %d", n, p.size())
 		}
 		var in pb.ShardingParcel
-		if proto.Unmarshal(payload, &in) == nil && !proto.Equal(&in, parcelOf(p, in.ProtoReflect().GetUnknown())) {
+		if proto.Unmarshal(payload, &in) == nil &&
+			!proto.Equal(&in, parcelOf(p, in.ProtoReflect().GetUnknown())) {
 			t.Fatalf("%+v instead of %v", p, &in)
 		}
 		d, _, err := new(types).unpack(&p)
 		switch {
-		case err == nil && (d.Body.Value == nil || checkID(d.Body.ID) != nil || d.Shard >= maxShards):
+		case err == nil && (d.Body.Value == nil || checkID(d.Body.ID) != nil ||
+			d.Shard >= maxShards):
 			t.Fatalf("%+v is taken", d)
 		case err != nil && d.Body.ID != "":
 			t.Fatalf("%+v in spite of %v", d, err)
@@ -100,7 +109,8 @@ func FuzzUnpack(f *testing.F) {
 
 // Any entry of the replicated table yields its original value or an error.
 func FuzzDecodeEntry(f *testing.F) {
-	text, err := encodeEntry(core.Entry{Shard: 3, Assignment: core.Assignment{Version: core.Version{Epoch: 4, N: 5}, Home: core.Member{ID: "a"}}})
+	text, err := encodeEntry(core.Entry{Shard: 3, Assignment: core.Assignment{
+		Version: core.Version{Epoch: 4, N: 5}, Home: core.Member{ID: "a"}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -115,18 +125,21 @@ func FuzzDecodeEntry(f *testing.F) {
 
 // Any statistics of a peer are within bounds, or yield an error.
 func FuzzDecodeStats(f *testing.F) {
-	good, err := proto.Marshal(encodeStats(7, MemberStats{Shards: 3, HandingOff: 1, Entities: 5, Waiting: 9}))
+	good, err := proto.Marshal(
+		encodeStats(7, MemberStats{Shards: 3, HandingOff: 1, Entities: 5, Waiting: 9}))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte{0x10, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
+	f.Add([]byte{0x10, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		number, m, err := decodeStats(payload)
 		if err != nil {
 			return
 		}
-		if m.Shards < 0 || m.Shards > maxShards || m.HandingOff < 0 || m.Entities < 0 || m.Waiting < 0 {
+		if m.Shards < 0 || m.Shards > maxShards || m.HandingOff < 0 || m.Entities < 0 ||
+			m.Waiting < 0 {
 			t.Fatalf("%+v is taken", m)
 		}
 		b, err := proto.Marshal(encodeStats(number, m))

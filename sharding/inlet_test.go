@@ -22,7 +22,8 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 		c.settled(20*time.Second, c.all()...)
 		sender, host := c.node(0), c.node(1)
 		id := "x"
-		for k := 0; sender.region.Status().Shards[sender.region.Ref(id).Shard()].Home != host.ID; k++ {
+		for k := 0; sender.region.Status().Shards[sender.region.Ref(
+			id).Shard()].Home != host.ID; k++ {
 			id = fmt.Sprint("e", k)
 		}
 		seen := make(chan simnet.Packet, 1)
@@ -55,25 +56,44 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for name, edit := range map[string]func(*pb.Envelope, *pb.ShardingParcel){
-			"another cluster":            func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Cluster += "x" },
-			"a stranger":                 func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Member = "stranger" },
-			"an old incarnation":         func(e *pb.Envelope, _ *pb.ShardingParcel) { e.From-- },
-			"for an old incarnation":     func(e *pb.Envelope, _ *pb.ShardingParcel) { e.To-- },
-			"another version":            func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Version++ },
-			"another manifest":           func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Manifest = uint32(wire.ShardingPause) },
-			"no message":                 func(e *pb.Envelope, _ *pb.ShardingParcel) { e.Payload = []byte{0x0a, 0xff, 0x01} },
-			"an earlier tenure":          func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Token-- },
-			"a tenure that is too large": func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Token = 1 << 63 },
-			"a repeated number":          func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Number-- },
-			"no number":                  func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Number = 0 },
-			"another shard":              func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Shard = 1 << 16 },
-			"a shard too many":           func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Shard = 16 },
+			"another cluster": func(e *pb.Envelope, _ *pb.ShardingParcel) {
+				e.Cluster += "x"
+			},
+			"a stranger": func(e *pb.Envelope, _ *pb.ShardingParcel) {
+				e.Member = "stranger"
+			},
+			"an old incarnation":     func(e *pb.Envelope, _ *pb.ShardingParcel) { e.From-- },
+			"for an old incarnation": func(e *pb.Envelope, _ *pb.ShardingParcel) { e.To-- },
+			"another version": func(e *pb.Envelope, _ *pb.ShardingParcel) {
+				e.Version++
+			},
+			"another manifest": func(e *pb.Envelope, _ *pb.ShardingParcel) {
+				e.Manifest = uint32(wire.ShardingPause)
+			},
+			"no message": func(e *pb.Envelope, _ *pb.ShardingParcel) {
+				e.Payload = []byte{0x0a, 0xff, 0x01}
+			},
+			"an earlier tenure": func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Token-- },
+			"a tenure that is too large": func(_ *pb.Envelope, p *pb.ShardingParcel) {
+				p.Token = 1 << 63
+			},
+			"a repeated number": func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Number-- },
+			"no number": func(_ *pb.Envelope, p *pb.ShardingParcel) {
+				p.Number = 0
+			},
+			"another shard": func(_ *pb.Envelope, p *pb.ShardingParcel) {
+				p.Shard = 1 << 16
+			},
+			"a shard too many": func(_ *pb.Envelope, p *pb.ShardingParcel) {
+				p.Shard = 16
+			},
 		} {
 			send(edit)
 			require.Equal(t, []string{"genuine"}, c.alive.notes(id+" "), name)
 		}
 		sender.System.Root.Send(actor.NewPID(host.Address, inlet), wrapperspb.String("no envelope"))
 		send(func(*pb.Envelope, *pb.ShardingParcel) {})
-		require.Equal(t, []string{"genuine", "forged"}, c.alive.notes(id+" "), "the forgery itself is good")
+		require.Equal(t, []string{"genuine", "forged"}, c.alive.notes(id+" "),
+			"the forgery itself is good")
 	})
 }

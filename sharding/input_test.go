@@ -21,21 +21,32 @@ import (
 
 func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 	err := sharding.Config{
-		Type: "a b", Shards: 5000, MinMembers: -1, MaxMoves: -2, Buffer: -1, BufferBytes: 5, Stash: -1, Settle: -1,
-		HandOff: 2 * time.Hour, OrphanAfter: time.Microsecond, StableAfter: -1, Idle: time.Millisecond,
-		Limit: -1, Remember: true, Spread: 5001, External: true, Strategy: func(sharding.Layout) map[int]string { return nil },
+		Type: "a b", Shards: 5000, MinMembers: -1, MaxMoves: -2, Buffer: -1, BufferBytes: 5,
+		Stash: -1, Settle: -1,
+		HandOff: 2 * time.Hour, OrphanAfter: time.Microsecond, StableAfter: -1,
+		Idle:  time.Millisecond,
+		Limit: -1, Remember: true, Spread: 5001, External: true,
+		Strategy: func(sharding.Layout) map[int]string {
+			return nil
+		},
 		LeasePrefix: strings.Repeat("x", 201), Eviction: "mru",
 	}.Validate()
 	require.ErrorIs(t, err, sharding.ErrInvalid)
 	for _, text := range []string{
-		`Type "a b"`, "Shards is 5000, it must be from 1 to 4096", "MinMembers", "MaxMoves", "Buffer is", "BufferBytes", "Stash",
-		"Settle", "HandOff is 2h0m0s, it must be from 1ms to 1h", "OrphanAfter", "StableAfter", "Idle is 1ms", "LeasePrefix is 201",
-		`Eviction is "mru", it must be lru, slru or lfu`, "Spread is 5001, it must be from 1 to 5000", "Strategy chooses homes, so External and Rendezvous must not be set",
-		"Limit is -1, it must be from 0", "Remember keeps entities running, so Idle (1ms) and Limit (-1) must be 0",
+		`Type "a b"`, "Shards is 5000, it must be from 1 to 4096", "MinMembers", "MaxMoves",
+		"Buffer is", "BufferBytes", "Stash",
+		"Settle", "HandOff is 2h0m0s, it must be from 1ms to 1h", "OrphanAfter", "StableAfter",
+		"Idle is 1ms", "LeasePrefix is 201",
+		`Eviction is "mru", it must be lru, slru or lfu`,
+		"Spread is 5001, it must be from 1 to 5000",
+		"Strategy chooses homes, so External and Rendezvous must not be set",
+		"Limit is -1, it must be from 0",
+		"Remember keeps entities running, so Idle (1ms) and Limit (-1) must be 0",
 	} {
 		require.ErrorContains(t, err, text)
 	}
-	require.ErrorContains(t, sharding.Config{Type: strings.Repeat("x", 41)}.Validate(), "Type has 41 bytes")
+	require.ErrorContains(t, sharding.Config{Type: strings.Repeat("x", 41)}.Validate(),
+		"Type has 41 bytes")
 	require.NoError(t, sharding.Config{Type: "cart"}.Validate())
 	for _, e := range []sharding.Eviction{sharding.SLRU, sharding.LFU} {
 		require.NoError(t, sharding.Config{Type: "cart", Eviction: e, Limit: 1}.Validate())
@@ -47,7 +58,8 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	produce := func(sharding.Entity) actor.Actor { return nil }
 	_, err := sharding.New[message](nil, nil, nil, sharding.Config{}, nil)
-	for _, text := range []string{"no session", "no produce function", "no actor system", "no replicator", "Type has 0 bytes"} {
+	for _, text := range []string{"no session", "no produce function", "no actor system",
+		"no replicator", "Type has 0 bytes"} {
 		require.ErrorContains(t, err, text)
 	}
 	_, err = sharding.NewProxy[message](nil, nil, sharding.Config{Type: "cart"})
@@ -63,10 +75,12 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 		_, err := c.node(0).ask("x", "who", 10*time.Second)
 		require.NoError(t, err)
 		require.NoError(t, c.node(0).region.Close(context.Background()))
-		_, err = sharding.New[message](c.node(0).System, c.node(0).session, c.node(0).data, sharding.Config{Type: "late"}, produce)
+		_, err = sharding.New[message](c.node(0).System, c.node(0).session, c.node(0).data,
+			sharding.Config{Type: "late"}, produce)
 		require.NoError(t, err, "the member has not begun to stop")
 		require.NoError(t, c.node(0).leave(20*time.Second))
-		_, err = sharding.New[message](c.node(0).System, c.node(0).session, c.node(0).data, sharding.Config{Type: "later"}, produce)
+		_, err = sharding.New[message](c.node(0).System, c.node(0).session, c.node(0).data,
+			sharding.Config{Type: "later"}, produce)
 		require.ErrorContains(t, err, "stopping")
 	})
 }
@@ -79,10 +93,13 @@ func TestNew_RefusesManyShardsWhereEachLeaseIsRenewed(t *testing.T) {
 	session, err := coordination.Open(plainStore{memory.New()}, coordination.Config{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, session.Close(t.Context())) }()
-	_, err = sharding.New[message](nil, session, nil, sharding.Config{Type: "cart", Shards: 65}, produce)
+	_, err = sharding.New[message](nil, session, nil, sharding.Config{Type: "cart", Shards: 65},
+		produce)
 	require.ErrorIs(t, err, sharding.ErrInvalid)
-	require.ErrorContains(t, err, "Shards is 65, it must be at most 64 with a lease store that keeps no session records")
-	for _, cfg := range []sharding.Config{{Type: "cart", Shards: 64}, {Type: "cart", Shards: 65, RenewEachLease: true}} {
+	require.ErrorContains(t, err,
+		"Shards is 65, it must be at most 64 with a lease store that keeps no session records")
+	for _, cfg := range []sharding.Config{{Type: "cart", Shards: 64},
+		{Type: "cart", Shards: 65, RenewEachLease: true}} {
 		_, err = sharding.New[message](nil, session, nil, cfg, produce)
 		require.NotContains(t, err.Error(), "session records")
 	}
@@ -115,7 +132,9 @@ func TestPID_CannotBeStopped(t *testing.T) {
 // An entity whose handler outlasts HandOff keeps its shard. The observer checks that no other
 // member has the shard meanwhile.
 func TestHandOff_AHandlerThatDoesNotReturnKeepsItsShard(t *testing.T) {
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1, HandOff: time.Second} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 1, HandOff: time.Second}
+	}
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		host, other := c.node(0), c.node(1)
@@ -140,7 +159,8 @@ func TestSend_RefusesIdsAndMessagesThatCannotBe(t *testing.T) {
 	run(t, 1, options{}, func(c *testCluster) {
 		n := c.node(0)
 		for id, text := range map[string]string{
-			"": "has 0 bytes", strings.Repeat("x", 513): "has 513 bytes", "a\nb": "control characters", "a\xff": "not UTF-8",
+			"": "has 0 bytes", strings.Repeat("x", 513): "has 513 bytes",
+			"a\nb": "control characters", "a\xff": "not UTF-8",
 		} {
 			err := n.region.Ref(id).Tell(wrapperspb.String("x"))
 			require.ErrorIs(t, err, sharding.ErrInvalid)
@@ -152,7 +172,8 @@ func TestSend_RefusesIdsAndMessagesThatCannotBe(t *testing.T) {
 		dead := deadLetters(n.System)
 		n.System.Root.Send(n.region.PID(), wrapperspb.String("without an envelope"))
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x"})
-		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x", Message: &actor.PoisonPill{}})
+		n.System.Root.Send(n.region.PID(), &sharding.Envelope{
+			ID: "x", Message: &actor.PoisonPill{}})
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{Message: wrapperspb.String("no id")})
 		n.System.Root.Stop(n.region.PID()) // it cannot be stopped
 		n.System.Root.Poison(n.region.PID())
@@ -199,7 +220,8 @@ func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
 			}
 			require.ErrorIs(t, err, actor.ErrDeadLetter)
 		}
-		_, err := c.node(0).region.Ref(there).Ask(ctx, wrapperspb.String(strings.Repeat("x", 300<<10)))
+		_, err := c.node(0).region.Ref(there).Ask(ctx,
+			wrapperspb.String(strings.Repeat("x", 300<<10)))
 		require.ErrorIs(t, err, sharding.ErrTooLarge)
 		require.ErrorIs(t, err, sharding.ErrUndelivered)
 		home, err := c.node(0).ask(there, "who", time.Second)
@@ -210,7 +232,8 @@ func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
 
 // request sends a request in the way of an actor that has an envelope.
 func request(n *node, id string, msg any) (any, error) {
-	return n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{ID: id, Message: msg}, 2*time.Second).Result()
+	return n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{ID: id, Message: msg},
+		2*time.Second).Result()
 }
 
 // pair returns the ids of entities on members 0 and 1.
@@ -232,7 +255,9 @@ func pair(c *testCluster) (here, there string) {
 // eight failures these messages are returned.
 func TestProduce_ThatFailsIsTriedAgain(t *testing.T) {
 	for name, fail := range map[string]func(){
-		"panics": func() { panic("as asked") }, "returns nil": func() {}, "ends its goroutine": runtime.Goexit,
+		"panics": func() {
+			panic("as asked")
+		}, "returns nil": func() {}, "ends its goroutine": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls, bad atomic.Int64
@@ -262,7 +287,9 @@ func TestProduce_ThatFailsIsTriedAgain(t *testing.T) {
 
 // A handler that fails is restarted, and the messages behind the failed one are handled.
 func TestReceive_ThatFailsIsRestarted(t *testing.T) {
-	for name, fail := range map[string]func(){"panics": func() { panic("as asked") }, "ends its goroutine": runtime.Goexit} {
+	for name, fail := range map[string]func(){"panics": func() {
+		panic("as asked")
+	}, "ends its goroutine": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			produce := func(n *node) func(sharding.Entity) actor.Actor {
 				return func(sharding.Entity) actor.Actor {
@@ -302,11 +329,17 @@ func TestSettings_ThatDifferAreRefused(t *testing.T) {
 		change func(*sharding.Config)
 		text   string
 	}{
-		"another number of shards": {func(c *sharding.Config) { c.Shards = 17 }, "17 shards by fnv1a64"},
-		"another role":             {func(c *sharding.Config) { c.Role = "shop" }, `role "shop"`},
-		"other names of leases":    {func(c *sharding.Config) { c.LeasePrefix = "own-" }, `leases "own-"`},
-		"remembered entities":      {func(c *sharding.Config) { c.Remember = true }, "remembered"},
-		"another way to homes":     {func(c *sharding.Config) { c.Rendezvous = true }, "by rendezvous"},
+		"another number of shards": {func(c *sharding.Config) {
+			c.Shards = 17
+		}, "17 shards by fnv1a64"},
+		"another role": {func(c *sharding.Config) { c.Role = "shop" }, `role "shop"`},
+		"other names of leases": {func(c *sharding.Config) {
+			c.LeasePrefix = "own-"
+		}, `leases "own-"`},
+		"remembered entities": {func(c *sharding.Config) { c.Remember = true }, "remembered"},
+		"another way to homes": {func(c *sharding.Config) {
+			c.Rendezvous = true
+		}, "by rendezvous"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := func(i int) sharding.Config {
@@ -335,7 +368,9 @@ func TestSettings_ThatDifferAreRefused(t *testing.T) {
 }
 
 func TestBuffer_IsBounded(t *testing.T) {
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Buffer: 80} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Buffer: 80}
+	}
 	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
 		n := c.node(0)
 		n.store.away(true)
@@ -349,7 +384,8 @@ func TestBuffer_IsBounded(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		require.EqualValues(t, 190, full+int(dead.Load()), "an eighth of the buffer is for one shard")
+		require.EqualValues(t, 190, full+int(dead.Load()),
+			"an eighth of the buffer is for one shard")
 		_, err := n.ask("x", "who", time.Second)
 		require.ErrorIs(t, err, sharding.ErrBufferFull)
 		n.store.away(false)
@@ -378,7 +414,8 @@ func TestAsk_SaysWhatIsKnown(t *testing.T) {
 }
 
 func TestErrors_AreTold(t *testing.T) {
-	for _, err := range []error{sharding.ErrBufferFull, sharding.ErrNotProtobuf, sharding.ErrTooLarge} {
+	for _, err := range []error{sharding.ErrBufferFull, sharding.ErrNotProtobuf,
+		sharding.ErrTooLarge} {
 		require.ErrorIs(t, fmt.Errorf("wrapped: %w", err), sharding.ErrUndelivered)
 		require.False(t, errors.Is(err, sharding.ErrUnknown))
 	}

@@ -56,14 +56,17 @@ func (k *keeper) Receive(ctx actor.Context) {
 
 func (k *keeper) spawn(ctx actor.Context, c *cell) {
 	if k.props == nil {
-		k.props = actor.PropsFromProducer(func() actor.Actor { return &incarnation{place: k.place} },
+		k.props = actor.PropsFromProducer(func() actor.Actor {
+			return &incarnation{place: k.place}
+		},
 			actor.WithMailbox(func() actor.Mailbox { return &k.next.box }))
 	}
 	k.next = c
 	_, err := ctx.SpawnNamed(k.props, c.name())
 	k.next = nil
 	if err != nil { // names are unique
-		k.place.log().Error("entity not spawned", slog.String("entity", c.id), slog.Any("error", err))
+		k.place.log().Error("entity not spawned", slog.String("entity", c.id),
+			slog.Any("error", err))
 		c.box.fail()
 		k.place.terminated(c)
 	}
@@ -109,7 +112,8 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	}
 	user, why := in.produce()
 	if why != nil {
-		c.place.log().Error("entity could not be created", slog.String("entity", c.id), slog.Any("reason", why))
+		c.place.log().Error("entity could not be created", slog.String("entity", c.id),
+			slog.Any("reason", why))
 		c.box.fail()
 		c.box.halt()
 		return false
@@ -143,8 +147,10 @@ func (in *incarnation) guarded(ctx actor.Context) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				in.cell.place.log().Error("entity panicked while stopping", slog.String("entity", in.cell.id),
-					slog.String("message", fmt.Sprintf("%T", ctx.Message())), slog.Any("reason", p), slog.String("stack", string(debug.Stack())))
+				in.cell.place.log().Error("entity panicked while stopping",
+					slog.String("entity", in.cell.id),
+					slog.String("message", fmt.Sprintf("%T", ctx.Message())), slog.Any("reason", p),
+					slog.String("stack", string(debug.Stack())))
 			}
 		}()
 		in.user.Receive(ctx)

@@ -69,7 +69,8 @@ type life struct {
 
 // guardian returns an option that restarts the actor forever.
 func guardian() actor.PropsOption {
-	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond))
+	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
+		100*time.Millisecond))
 }
 
 func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }
@@ -97,7 +98,8 @@ func (l *life) begin(key string) (err error) {
 		return err
 	}
 	if l.session != nil {
-		if l.host, err = singleton.New(l.system, l.session, l.coordinatorConfig(), l.newCoordinator); err != nil {
+		if l.host, err = singleton.New(l.system, l.session, l.coordinatorConfig(),
+			l.newCoordinator); err != nil {
 			return fmt.Errorf("sharding %q: %w: coordinator: %w", l.cfg.Type, ErrInvalid, err)
 		}
 	}
@@ -115,7 +117,8 @@ func (l *life) begin(key string) (err error) {
 
 func (l *life) coordinatorConfig() singleton.Config {
 	return singleton.Config{
-		Name: l.cfg.coordinatorName(), Role: l.cfg.Role, MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
+		Name: l.cfg.coordinatorName(), Role: l.cfg.Role, MinMembers: l.cfg.MinMembers,
+		Settle:    l.cfg.Settle,
 		LeaseName: l.coordinatorLease(),
 	}
 }
@@ -189,7 +192,8 @@ func (l *life) refuse(id string, value any, why error) {
 }
 
 func (l *life) deadLetter(name string, message any) {
-	l.system.DeadLetter.SendUserMessage(actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name), message)
+	l.system.DeadLetter.SendUserMessage(actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
+		message)
 }
 
 // refusal is the answer to Ask for a rejected message.

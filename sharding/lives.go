@@ -22,10 +22,13 @@ func bind(l *life) (*region, error) {
 		return nil, fmt.Errorf("sharding %q: %w", l.cfg.Type, err)
 	}
 	if r.numbered != l.cfg.numbered {
-		return nil, fmt.Errorf("sharding %q: %w: one life of this process has workers of this type, another has entities", l.cfg.Type, ErrInvalid)
+		return nil, fmt.Errorf(
+			"sharding %q: %w: one life of this process has workers of this type, another has entities", l.cfg.Type, ErrInvalid)
 	}
 	if r.shards != l.cfg.Shards {
-		return nil, fmt.Errorf("sharding %q: %w: %d shards, and %d in an earlier life of this process", l.cfg.Type, ErrInvalid, l.cfg.Shards, r.shards)
+		return nil, fmt.Errorf(
+			"sharding %q: %w: %d shards, and %d in an earlier life of this process", l.cfg.Type,
+			ErrInvalid, l.cfg.Shards, r.shards)
 	}
 	if lives != nil && !kept {
 		lives.OnEnd(r.present.Last)

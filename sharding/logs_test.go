@@ -14,7 +14,9 @@ func newSystem(id string) *actor.ActorSystem {
 	if os.Getenv("CONCORD_LOG") == "" {
 		return simnet.NewSystem(id)
 	}
-	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.Default().With("at", id) }))
+	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.Default().With("at", id)
+	}))
 	s.ID = id
 	return s
 }

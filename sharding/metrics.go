@@ -12,25 +12,50 @@ import (
 const meterName = "github.com/concord-go/concord/sharding"
 
 // observe registers the metrics of this member, and returns a function that unregisters them.
-func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func() error, err error) {
+func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func() error,
+	err error) {
 	m := meters.New[Stats](provider, meterName)
 	shards := m.GaugeBy("concord.sharding.shards", "Shards by state, as this member sees them.")
 	entities := m.GaugeBy("concord.sharding.entities", "Entities that run at this member.")
-	waiting := m.GaugeBy("concord.sharding.waiting", "Messages of this member that wait for a shard.")
-	m.Count("concord.sharding.refused", "Messages returned or sent to the dead letters.", func(s Stats) uint64 { return s.Refused })
-	m.Count("concord.sharding.dropped", "Messages of other regions that were rejected.", func(s Stats) uint64 { return s.Dropped })
-	m.Count("concord.sharding.ignored", "Messages of the protocol that could not be used.", func(s Stats) uint64 { return s.Ignored })
-	m.Count("concord.sharding.started", "Incarnations of entities.", func(s Stats) uint64 { return s.Started })
-	m.Count("concord.sharding.passivated", "Entities asked to stop while their shard stayed.", func(s Stats) uint64 { return s.Passivated })
-	m.Count("concord.sharding.failed", "Incarnations that could not be created, or panicked too often.", func(s Stats) uint64 { return s.Failed })
-	m.Count("concord.sharding.redelivered", "Messages of Deliver that may have been handled before.", func(s Stats) uint64 { return s.Redelivered })
-	delivering := m.GaugeBy("concord.sharding.delivering", "Messages of Deliver of this member that are not confirmed.")
-	by := []attribute.KeyValue{attribute.String("type", r.typ), attribute.String("member", l.system.ID)}
+	waiting := m.GaugeBy("concord.sharding.waiting",
+		"Messages of this member that wait for a shard.")
+	m.Count("concord.sharding.refused", "Messages returned or sent to the dead letters.",
+		func(s Stats) uint64 {
+			return s.Refused
+		})
+	m.Count("concord.sharding.dropped", "Messages of other regions that were rejected.",
+		func(s Stats) uint64 {
+			return s.Dropped
+		})
+	m.Count("concord.sharding.ignored", "Messages of the protocol that could not be used.",
+		func(s Stats) uint64 {
+			return s.Ignored
+		})
+	m.Count("concord.sharding.started", "Incarnations of entities.", func(s Stats) uint64 {
+		return s.Started
+	})
+	m.Count("concord.sharding.passivated", "Entities asked to stop while their shard stayed.",
+		func(s Stats) uint64 {
+			return s.Passivated
+		})
+	m.Count("concord.sharding.failed",
+		"Incarnations that could not be created, or panicked too often.", func(s Stats) uint64 {
+			return s.Failed
+		})
+	m.Count("concord.sharding.redelivered",
+		"Messages of Deliver that may have been handled before.", func(s Stats) uint64 {
+			return s.Redelivered
+		})
+	delivering := m.GaugeBy("concord.sharding.delivering",
+		"Messages of Deliver of this member that are not confirmed.")
+	by := []attribute.KeyValue{attribute.String("type", r.typ),
+		attribute.String("member", l.system.ID)}
 	who := func(Stats) ([]attribute.KeyValue, bool) { return by, r.present.Load() == l }
 	return m.Observe(r.Stats, who, func(o metric.Observer, _ Stats) {
 		s := l.status()
 		for _, state := range []State{Elsewhere, Stashing, AwaitingLease, Active, HandingOff} {
-			o.ObserveInt64(shards, int64(s.Count(state)), metric.WithAttributes(append(by, attribute.String("state", state.String()))...))
+			o.ObserveInt64(shards, int64(s.Count(state)),
+				metric.WithAttributes(append(by, attribute.String("state", state.String()))...))
 		}
 		wait := 0
 		for _, sh := range s.Shards {

@@ -91,7 +91,8 @@ func (c *control) introduce(_ actor.Context) {
 		return
 	}
 	for _, m := range c.view.Members {
-		if m.ID != c.view.Self.ID && m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) && !c.peers.heard(m) {
+		if m.ID != c.view.Self.ID && m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) &&
+			!c.peers.heard(m) {
 			c.hello(m, true)
 		}
 	}
@@ -102,8 +103,9 @@ func (c *control) meet(ctx actor.Context, from membership.Member, settings, sess
 	q := &peer{incarnation: from.Incarnation, stop: func() {}}
 	if own := c.life.cfg.settings(); settings != own {
 		q.differs = true
-		c.log.Error("a member has different settings of the type: its messages are ignored", slog.String("member", from.ID),
-			slog.String("there", settings), slog.String("here", own))
+		c.log.Error("a member has different settings of the type: its messages are ignored",
+			slog.String("member", from.ID), slog.String("there", settings),
+			slog.String("here", own))
 	}
 	if s := c.life.session; s != nil && session != "" {
 		if stop, err := s.Observe(session); err == nil {

@@ -241,7 +241,8 @@ func (p *place) terminated(c *cell) {
 		p.life.counts.failed.Add(1)
 	}
 	if p.cell(c.id) == c {
-		p.step(core.Terminated{ID: c.id, Run: c.run, Left: left, Failed: c.box.failed, Worked: c.box.worked})
+		p.step(core.Terminated{ID: c.id, Run: c.run, Left: left, Failed: c.box.failed,
+			Worked: c.box.worked})
 	} else {
 		p.after.rejected = append(p.after.rejected, left...)
 	}

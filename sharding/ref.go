@@ -49,7 +49,9 @@ func (f Ref[Msg]) Tell(msg Msg) error { return f.r.send(f.id, msg, nil) }
 
 // Request sends a message on behalf of the actor of ctx, to which the entity can respond. Otherwise
 // it behaves like Tell.
-func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error { return f.r.send(f.id, msg, ctx.Self()) }
+func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error {
+	return f.r.send(f.id, msg, ctx.Self())
+}
 
 func (r *region) send(id string, msg any, sender *actor.PID) error {
 	if err := check(id, msg); err != nil {

@@ -19,7 +19,8 @@ import (
 // its own tenure.
 
 func (l *life) remembered(shard int) distributeddata.Key[crdt.ORSet[string]] {
-	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/entities-"+strconv.Itoa(shard), crdt.ORSet[string]{})
+	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/entities-"+strconv.Itoa(shard),
+		crdt.ORSet[string]{})
 }
 
 // gather is how long changes of remembered entities wait for others, so that many changes become
@@ -124,19 +125,20 @@ func (m *memory) run() {
 // write applies changes at a majority within the tenure, and reports whether it succeeded.
 func (m *memory) write(batch []change) bool {
 	return m.insist("write", func(ctx context.Context) error {
-		_, err := m.key().Update(ctx, m.place.life.data, func(w *crdt.Writer, set *crdt.ORSet[string]) error {
-			if err := m.check(); err != nil {
-				return err
-			}
-			for _, c := range batch {
-				if c.forget {
-					set.Remove(w, c.id)
-				} else {
-					set.Add(w, c.id)
+		_, err := m.key().Update(ctx, m.place.life.data,
+			func(w *crdt.Writer, set *crdt.ORSet[string]) error {
+				if err := m.check(); err != nil {
+					return err
 				}
-			}
-			return nil
-		}, distributeddata.Majority)
+				for _, c := range batch {
+					if c.forget {
+						set.Remove(w, c.id)
+					} else {
+						set.Add(w, c.id)
+					}
+				}
+				return nil
+			}, distributeddata.Majority)
 		return err
 	})
 }
@@ -155,7 +157,8 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 			return true
 		}
 		if k&(k-1) == 0 && m.tenure.Err() == nil { // the 1st, 2nd, 3rd, 5th, 9th, …: bounds the log
-			m.place.log().Warn("remembered entities: no majority", slog.String("call", what), slog.Any("error", err))
+			m.place.log().Warn("remembered entities: no majority", slog.String("call", what),
+				slog.Any("error", err))
 		}
 		select {
 		case <-time.After(rememberAgain):

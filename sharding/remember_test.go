@@ -36,7 +36,8 @@ func TestRemember_EntitiesLiveOn(t *testing.T) {
 				}
 				c.settled(stale+5*time.Second, c.node(1), c.node(2))
 				time.Sleep(time.Second)
-				require.Equal(t, 40, c.node(1).region.Status().Entities()+c.node(2).region.Status().Entities())
+				require.Equal(t, 40, c.node(1).region.Status().Entities()+c.node(
+					2).region.Status().Entities())
 			})
 		})
 	}

@@ -49,19 +49,22 @@ type region struct {
 //
 // The error matches ErrInvalid, also if the member already has a region of this type, or reports
 // that the member is stopping.
-func New[Msg any](system *actor.ActorSystem, session *coordination.Session, replicator *distributeddata.Replicator,
-	cfg Config, produce func(Entity) actor.Actor,
+func New[Msg any](system *actor.ActorSystem, session *coordination.Session,
+	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator, produce: produce}, checkHost(session, cfg, produce)...)
+	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
+		produce: produce}, checkHost(session, cfg, produce)...)
 }
 
 // checkHost returns the problems of the arguments for a member that hosts.
-func checkHost(session *coordination.Session, cfg Config, produce func(Entity) actor.Actor) (errs []error) {
+func checkHost(session *coordination.Session, cfg Config,
+	produce func(Entity) actor.Actor) (errs []error) {
 	if session == nil {
 		errs = append(errs, fmt.Errorf("%w: no session", ErrInvalid))
-	} else if n := cfg.withDefaults().Shards; n > maxUnshared && !session.Shared() && !cfg.RenewEachLease {
-		errs = append(errs, fmt.Errorf("%w: Shards is %d, it must be at most %d with a lease store that keeps no session records, unless RenewEachLease is set",
-			ErrInvalid, n, maxUnshared))
+	} else if n := cfg.withDefaults().Shards; n > maxUnshared && !session.Shared() &&
+		!cfg.RenewEachLease {
+		errs = append(errs, fmt.Errorf(
+			"%w: Shards is %d, it must be at most %d with a lease store that keeps no session records, unless RenewEachLease is set", ErrInvalid, n, maxUnshared))
 	}
 	if produce == nil {
 		errs = append(errs, fmt.Errorf("%w: no produce function", ErrInvalid))
@@ -71,7 +74,8 @@ func checkHost(session *coordination.Session, cfg Config, produce func(Entity) a
 
 // NewProxy prepares this member to send to entities without hosting any. Config.Role is required,
 // and this member must not have it: every member with the role is expected to host.
-func NewProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator, cfg Config) (*Region[Msg], error) {
+func NewProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator,
+	cfg Config) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, data: replicator}, checkProxy(cfg))
 }
 
@@ -140,7 +144,10 @@ type Stats struct {
 	Redelivered uint64 // messages of Deliver passed to entities that may have handled them before
 }
 
-type counters struct{ refused, dropped, ignored, started, passivated, failed, redelivered atomic.Uint64 }
+type counters struct {
+	refused, dropped, ignored, started, passivated, failed,
+	redelivered atomic.Uint64
+}
 
 // Stats returns the counters.
 func (r *region) Stats() Stats {

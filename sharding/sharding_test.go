@@ -82,7 +82,8 @@ func TestClose_HandsOverWithoutLoss(t *testing.T) {
 				if i == 0 {
 					count /= 2
 				}
-				require.Equal(t, texts("", count), c.alive.notes(fmt.Sprint("e", e, " m", i, " ")), "entity %d, member %d", e, i)
+				require.Equal(t, texts("", count), c.alive.notes(fmt.Sprint("e", e, " m", i, " ")),
+					"entity %d, member %d", e, i)
 			}
 		}
 		require.Zero(t, c.node(1).region.Stats().Refused+c.node(2).region.Stats().Refused)
@@ -108,11 +109,12 @@ func TestCrash_ShardsComeBack(t *testing.T) {
 	})
 }
 
-// The last members stop at once, while a member that has stopped or crashed is still listed: they do
-// not wait for it until the deadline.
+// The last members stop at once, while a member that has stopped or crashed is still listed: they
+// do not wait for it until the deadline.
 func TestClose_TheLastTwoAtOnce(t *testing.T) {
 	for _, crash := range []bool{false, true} {
-		t.Run(map[bool]string{false: "after a member that left", true: "after a member that crashed"}[crash], func(t *testing.T) {
+		t.Run(map[bool]string{false: "after a member that left",
+			true: "after a member that crashed"}[crash], func(t *testing.T) {
 			run(t, 3, options{}, func(c *testCluster) {
 				c.settled(20*time.Second, c.all()...)
 				for k := range 20 {
@@ -120,7 +122,9 @@ func TestClose_TheLastTwoAtOnce(t *testing.T) {
 					require.NoError(t, err)
 				}
 				first, last := c.node(0), []*node{c.node(1), c.node(2)}
-				if crash { // not the coordinator, which only a member that the provider lists as the oldest replaces
+				if crash {
+					// not the coordinator, which only a member replaces that the provider lists
+					// as the oldest
 					first, last = c.node(2), []*node{c.node(0), c.node(1)}
 					c.alive.forget(first)
 					c.Crash(first.Member)
@@ -131,7 +135,8 @@ func TestClose_TheLastTwoAtOnce(t *testing.T) {
 				errs := make(chan error, 2)
 				for _, n := range last {
 					go func() {
-						_ = n.leave(20 * time.Second)                // other components may fail, where no majority is left
+						// other components may fail, where no majority is left
+						_ = n.leave(20 * time.Second)
 						errs <- n.region.Close(context.Background()) // the result of the first call
 					}()
 				}
@@ -154,7 +159,8 @@ func TestPassivate_LosesNothing(t *testing.T) {
 					n.tell("x", how)
 					n.tell("x", fmt.Sprint(k))
 					if k%5 == 4 {
-						time.Sleep(time.Duration(k/5) * 100 * time.Microsecond) // else all are in the mailbox before the first is handled
+						// else all are in the mailbox before the first is handled
+						time.Sleep(time.Duration(k/5) * 100 * time.Microsecond)
 					}
 				}
 				time.Sleep(20 * time.Second)
@@ -166,7 +172,9 @@ func TestPassivate_LosesNothing(t *testing.T) {
 }
 
 func TestIdle_EntitiesArePassivated(t *testing.T) {
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Idle: time.Minute} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Idle: time.Minute}
+	}
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
 		for k := range 20 {
 			_, err := c.node(0).ask(fmt.Sprint("e", k), "who", 20*time.Second)
@@ -179,7 +187,8 @@ func TestIdle_EntitiesArePassivated(t *testing.T) {
 		}
 		require.Equal(t, 1, c.alive.count())
 		require.Equal(t, 20, c.alive.starts)
-		require.Equal(t, 1, c.node(0).region.Status().Entities()+c.node(1).region.Status().Entities())
+		require.Equal(t, 1, c.node(0).region.Status().Entities()+c.node(
+			1).region.Status().Entities())
 	})
 }
 
@@ -218,7 +227,8 @@ func limited(t *testing.T, eviction sharding.Eviction) {
 
 // Only with LRU do entities with a single message evict entities that are used often.
 func TestLimit_AScanEndsWhatIsUsedOftenWithLRUOnly(t *testing.T) {
-	for eviction, stays := range map[sharding.Eviction]bool{sharding.LRU: false, sharding.SLRU: true, sharding.LFU: true} {
+	for eviction, stays := range map[sharding.Eviction]bool{sharding.LRU: false,
+		sharding.SLRU: true, sharding.LFU: true} {
 		cfg := func(int) sharding.Config {
 			return sharding.Config{Type: "cart", Shards: 1, Limit: 10, Eviction: eviction}
 		}
@@ -263,7 +273,9 @@ func TestSelf_TellsWhoHandles(t *testing.T) {
 // A proxy hosts no entities and reaches all of them.
 func TestProxy_ReachesEntities(t *testing.T) {
 	o := options{
-		cfg:     func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Role: "backend"} },
+		cfg: func(int) sharding.Config {
+			return sharding.Config{Type: "cart", Shards: 16, Role: "backend"}
+		},
 		roles:   func(i int) []string { return map[bool][]string{true: {"backend"}}[i < 2] },
 		proxies: func(i int) bool { return i == 2 },
 	}
@@ -283,7 +295,8 @@ func TestProxy_ReachesEntities(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		for k := range 10 {
-			require.Equal(t, texts("", 40), c.alive.notes(fmt.Sprint("e", k, " ")), "a proxy flushes too")
+			require.Equal(t, texts("", 40), c.alive.notes(fmt.Sprint("e", k, " ")),
+				"a proxy flushes too")
 		}
 	})
 }

@@ -43,14 +43,15 @@ type ShardStatus struct {
 	Entities int                // running on this member
 	Waiting  int                // messages of this member that wait for the shard
 
-	// Since is when this member learned of State, Home and Token, by its wall clock; zero: it has not
-	// heard of the shard in this life. A change between Elsewhere and Stashing does not count.
+	// Since is when this member learned of State, Home and Token, by its wall clock; zero: it has
+	// not heard of the shard in this life. A change between Elsewhere and Stashing does not count.
 	Since time.Time
 	// TakeOver is how long this member waited for the previous home and for the lease before the
 	// shard became active here; 0: it is not active here.
 	TakeOver time.Duration
-	// Requested is the member that Allocate has named, as far as this member's replica knows; empty:
-	// none. The shard may not have moved there yet, and does not while that member cannot host.
+	// Requested is the member that Allocate has named, as far as this member's replica knows;
+	// empty: none. The shard may not have moved there yet, and does not while that member cannot
+	// host.
 	Requested string
 }
 
@@ -93,7 +94,8 @@ func (r *region) Status() Status {
 func (l *life) status() Status {
 	out := Status{
 		Type: l.cfg.Type, Role: l.cfg.Role, LeasePrefix: l.cfg.LeasePrefix,
-		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0, len(l.places)),
+		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0,
+			len(l.places)),
 	}
 	for _, p := range l.places {
 		out.Shards = append(out.Shards, p.now())
@@ -138,7 +140,9 @@ func (r *region) EntitiesOf(shard int, after string, atMost int) []string {
 	if l == nil || shard < 0 || shard >= len(l.places) {
 		return nil
 	}
-	ids := slices.DeleteFunc(l.places[shard].ids(nil, math.MaxInt), func(id string) bool { return id <= after })
+	ids := slices.DeleteFunc(l.places[shard].ids(nil, math.MaxInt), func(id string) bool {
+		return id <= after
+	})
 	slices.Sort(ids)
 	return ids[:max(0, min(len(ids), atMost))]
 }
@@ -186,13 +190,14 @@ func (s *ShardStatus) turn(state State, home string, token coordination.Token, n
 
 // publish records the state of the shard according to the core.
 func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token uint64) {
-	state := [...]State{Elsewhere, AwaitingLease, AwaitingLease, Active, HandingOff, HandingOff, HandingOff}[phase]
+	state := [...]State{Elsewhere, AwaitingLease, AwaitingLease, Active, HandingOff, HandingOff,
+		HandingOff}[phase]
 	p.mu.Lock()
 	was := p.status.State
 	p.status.turn(state, home, coordination.Token(token), time.Now())
 	p.mu.Unlock()
 	if was != state {
-		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()), slog.String("to", state.String()),
-			slog.Uint64("token", token))
+		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()),
+			slog.String("to", state.String()), slog.Uint64("token", token))
 	}
 }

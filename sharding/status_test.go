@@ -44,7 +44,9 @@ func collected(t *testing.T, r sdk.Reader) map[string]int64 {
 func TestStatus_IsMeasured(t *testing.T) {
 	reader := sdk.NewManualReader()
 	meters := sdk.NewMeterProvider(sdk.WithReader(reader))
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Meters: meters} }
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Meters: meters}
+	}
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		for k := range 20 {
@@ -59,7 +61,9 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.EqualValues(t, 19, m["concord.sharding.entities"])
 		require.EqualValues(t, 20, m["concord.sharding.started"])
 		require.EqualValues(t, 1, m["concord.sharding.passivated"])
-		require.Zero(t, m["concord.sharding.waiting"]+m["concord.sharding.refused"]+m["concord.sharding.dropped"]+m["concord.sharding.failed"])
+		for _, name := range []string{"waiting", "refused", "dropped", "failed"} {
+			require.Zero(t, m["concord.sharding."+name])
+		}
 
 		s := c.node(0).region.Status()
 		homes := s.Homes()
@@ -72,7 +76,8 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.NoError(t, c.node(1).leave(20*time.Second))
 		c.settled(20*time.Second, c.node(0))
 		require.EqualValues(t, 16, collected(t, reader)["concord.sharding.shards active"])
-		require.Zero(t, collected(t, reader)["concord.sharding.shards elsewhere"], "a member that has left tells nothing")
+		require.Zero(t, collected(t, reader)["concord.sharding.shards elsewhere"],
+			"a member that has left tells nothing")
 	})
 }
 
@@ -82,18 +87,22 @@ func TestCheck_SaysWhetherEntitiesCanBeFound(t *testing.T) {
 		return sharding.Config{Type: "cart", Shards: 4, MinMembers: 3, OrphanAfter: 2 * time.Second}
 	}
 	early := func(n *node) {
-		require.ErrorContains(t, lifecycle.Of(n.System).Check(), "is not listed in its own view yet")
+		require.ErrorContains(t, lifecycle.Of(n.System).Check(),
+			"is not listed in its own view yet")
 	}
 	run(t, 3, options{cfg: cfg, setup: early}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		for _, n := range c.all() {
 			require.NoError(t, lifecycle.Of(n.System).Check())
 		}
-		c.Net.Partition([]string{c.Member(2).Address}, []string{c.Member(0).Address, c.Member(1).Address})
+		c.Net.Partition([]string{c.Member(2).Address}, []string{c.Member(0).Address,
+			c.Member(1).Address})
 		time.Sleep(20 * time.Second)
-		require.ErrorContains(t, lifecycle.Of(c.node(2).System).Check(), "cut off from the coordinator")
+		require.ErrorContains(t, lifecycle.Of(c.node(2).System).Check(),
+			"cut off from the coordinator")
 		require.NoError(t, lifecycle.Of(c.node(1).System).Check())
-		require.Equal(t, 4, c.node(0).region.Status().Count(sharding.Active)+c.node(1).region.Status().Count(sharding.Active))
+		require.Equal(t, 4, c.node(0).region.Status().Count(sharding.Active)+c.node(
+			1).region.Status().Count(sharding.Active))
 
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)
@@ -101,8 +110,8 @@ func TestCheck_SaysWhetherEntitiesCanBeFound(t *testing.T) {
 	})
 }
 
-// A cut-off member gives its shards up once it has seen that the coordinator renews its lease, which
-// takes a renewal and not a whole TTL.
+// A cut-off member gives its shards up once it has seen that the coordinator renews its lease,
+// which takes a renewal and not a whole TTL.
 func TestOrphan_GivesUpAfterARenewalOfTheCoordinator(t *testing.T) {
 	const long = time.Minute
 	run(t, 3, options{ttl: long}, func(c *testCluster) {
@@ -119,7 +128,8 @@ func TestOrphan_GivesUpAfterARenewalOfTheCoordinator(t *testing.T) {
 
 func TestStatus_SaysSinceWhenAndAtWhoseRequest(t *testing.T) {
 	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Role: "shop", Shards: 8, External: true, StableAfter: time.Second, MinMembers: 2}
+		return sharding.Config{Type: "cart", Role: "shop", Shards: 8, External: true,
+			StableAfter: time.Second, MinMembers: 2}
 	}
 	roles := func(int) []string { return []string{"shop"} }
 	run(t, 2, options{cfg: cfg, roles: roles}, func(c *testCluster) {
@@ -138,7 +148,8 @@ func TestStatus_SaysSinceWhenAndAtWhoseRequest(t *testing.T) {
 		require.Equal(t, old, c.node(0).region.Status().Shards[shard], "nothing has changed")
 
 		asked := time.Now()
-		require.NoError(t, c.node(0).region.Allocate(context.Background(), map[int]string{shard: c.Member(1).Address}))
+		require.NoError(t, c.node(0).region.Allocate(context.Background(), map[int]string{
+			shard: c.Member(1).Address}))
 		c.at(shard, c.node(1))
 		there := c.node(1).region.Status().Shards[shard]
 		require.False(t, there.Since.Before(asked))

@@ -81,7 +81,9 @@ func mistakes(homes map[int]string, e core.Consult) error {
 		switch {
 		case s < 0 || s >= len(e.Homes):
 			return fmt.Errorf("it names shard %d, it must be from 0 to %d", s, len(e.Homes)-1)
-		case name != "" && !slices.ContainsFunc(e.Hosts, func(m core.Member) bool { return m.ID == name || m.Address == name }):
+		case name != "" && !slices.ContainsFunc(e.Hosts, func(m core.Member) bool {
+			return m.ID == name || m.Address == name
+		}):
 			return fmt.Errorf("it names %.80q for shard %d, which cannot host", name, s)
 		}
 	}

@@ -62,7 +62,8 @@ func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, surveyWithin)
 	defer cancel()
-	s := &survey{number: l.surveys.Add(1), answered: map[string]MemberStats{}, done: make(chan struct{})}
+	s := &survey{number: l.surveys.Add(1), answered: map[string]MemberStats{},
+		done: make(chan struct{})}
 	defer func() { l.system.Root.Send(l.control, &surveyed{s.number}) }()
 	again := time.NewTicker(repeatEvery)
 	defer again.Stop()
@@ -150,7 +151,9 @@ func (s *survey) result() (out ClusterStats, err error) {
 		}
 	}
 	slices.Sort(out.Missing)
-	out.Members = slices.SortedFunc(maps.Values(s.answered), func(a, b MemberStats) int { return strings.Compare(a.Member, b.Member) })
+	out.Members = slices.SortedFunc(maps.Values(s.answered), func(a, b MemberStats) int {
+		return strings.Compare(a.Member, b.Member)
+	})
 	return out, nil
 }
 
@@ -191,7 +194,8 @@ func (c *control) answered(from membership.Member, number uint64, m MemberStats)
 
 func (l *life) memberStats(id string) MemberStats {
 	s := l.status()
-	out := MemberStats{Member: id, Shards: s.Count(Active), HandingOff: s.Count(HandingOff), Entities: s.Entities()}
+	out := MemberStats{Member: id, Shards: s.Count(Active), HandingOff: s.Count(HandingOff),
+		Entities: s.Entities()}
 	for _, sh := range s.Shards {
 		out.Waiting += sh.Waiting
 	}

@@ -29,51 +29,54 @@ func TestClusterStats_CountsEveryMemberAndNamesThoseThatDoNotAnswer(t *testing.T
 		require.ErrorIs(t, err, sharding.ErrUnknown)
 		require.ErrorContains(t, err, "this member is not up")
 	}
-	run(t, 4, options{cfg: cfg, roles: roles, proxies: proxies, setup: early}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		for k := range 50 {
-			_, err := c.node(k%4).ask(fmt.Sprint("e", k), "who", time.Second)
-			require.NoError(t, err)
-		}
-		for _, n := range c.all() { // from a proxy, too
+	run(t, 4, options{cfg: cfg, roles: roles, proxies: proxies, setup: early},
+		func(c *testCluster) {
+			c.settled(20*time.Second, c.all()...)
+			for k := range 50 {
+				_, err := c.node(k%4).ask(fmt.Sprint("e", k), "who", time.Second)
+				require.NoError(t, err)
+			}
+			for _, n := range c.all() { // from a proxy, too
+				began := time.Now()
+				s, err := n.region.ClusterStats(context.Background())
+				require.NoError(t, err)
+				require.Empty(t, s.Missing)
+				require.Len(t, s.Members, 3)
+				require.Equal(t, 16, s.Shards())
+				require.Equal(t, 50, s.Entities())
+				require.Less(t, time.Since(began), 50*time.Millisecond)
+				for i, m := range s.Members {
+					own := c.node(i).region.Status()
+					require.Equal(t, sharding.MemberStats{Member: c.node(i).ID,
+						Shards: own.Count(sharding.Active), Entities: own.Entities()}, m)
+				}
+			}
+
+			c.Net.Partition([]string{c.Member(2).Address}, []string{c.Member(0).Address,
+				c.Member(1).Address, c.Member(3).Address})
 			began := time.Now()
-			s, err := n.region.ClusterStats(context.Background())
+			s, err := c.node(3).region.ClusterStats(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, 3*time.Second, time.Since(began))
+			require.Equal(t, []string{"m002"}, s.Missing)
+			require.Len(t, s.Members, 2)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			s, err = c.node(2).region.ClusterStats(ctx)
+			require.NoError(t, err)
+			require.Equal(t, []string{"m000", "m001"}, s.Missing)
+			require.Equal(t, "m002", s.Members[0].Member)
+
+			// A query whose answer was lost is repeated.
+			go func() { time.Sleep(time.Second); c.Net.Heal() }()
+			s, err = c.node(0).region.ClusterStats(context.Background())
 			require.NoError(t, err)
 			require.Empty(t, s.Missing)
-			require.Len(t, s.Members, 3)
-			require.Equal(t, 16, s.Shards())
-			require.Equal(t, 50, s.Entities())
-			require.Less(t, time.Since(began), 50*time.Millisecond)
-			for i, m := range s.Members {
-				own := c.node(i).region.Status()
-				require.Equal(t, sharding.MemberStats{Member: c.node(i).ID, Shards: own.Count(sharding.Active), Entities: own.Entities()}, m)
-			}
-		}
 
-		c.Net.Partition([]string{c.Member(2).Address}, []string{c.Member(0).Address, c.Member(1).Address, c.Member(3).Address})
-		began := time.Now()
-		s, err := c.node(3).region.ClusterStats(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, 3*time.Second, time.Since(began))
-		require.Equal(t, []string{"m002"}, s.Missing)
-		require.Len(t, s.Members, 2)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		s, err = c.node(2).region.ClusterStats(ctx)
-		require.NoError(t, err)
-		require.Equal(t, []string{"m000", "m001"}, s.Missing)
-		require.Equal(t, "m002", s.Members[0].Member)
-
-		// A query whose answer was lost is repeated.
-		go func() { time.Sleep(time.Second); c.Net.Heal() }()
-		s, err = c.node(0).region.ClusterStats(context.Background())
-		require.NoError(t, err)
-		require.Empty(t, s.Missing)
-
-		require.NoError(t, c.node(3).region.Close(context.Background()))
-		_, err = c.node(3).region.ClusterStats(context.Background())
-		require.ErrorIs(t, err, sharding.ErrClosed)
-	})
+			require.NoError(t, c.node(3).region.Close(context.Background()))
+			_, err = c.node(3).region.ClusterStats(context.Background())
+			require.ErrorIs(t, err, sharding.ErrClosed)
+		})
 }
 
 func TestEntitiesOf_ReturnsPages(t *testing.T) {

@@ -41,7 +41,8 @@ func (l *life) agree(ctx context.Context) error {
 	}
 	for s := range there.All() {
 		if s != own {
-			return fmt.Errorf("sharding %q: %w: the cluster has %s, this member has %s", l.cfg.Type, ErrInvalid, s, own)
+			return fmt.Errorf("sharding %q: %w: the cluster has %s, this member has %s", l.cfg.Type,
+				ErrInvalid, s, own)
 		}
 	}
 	_, err = key.Update(ctx, l.data, func(w *crdt.Writer, v *crdt.GSet[string]) error {
@@ -79,16 +80,17 @@ func (l *life) readTable() (out []core.Entry) {
 // writeTable writes entries as one event.
 func (l *life) writeTable(entries []core.Entry) {
 	table := l.table()
-	l.system.Root.Send(l.data.PID(), &distributeddata.Transaction{Modify: func(tx *distributeddata.Tx) error {
-		for _, e := range entries {
-			text, err := encodeEntry(e)
-			if err != nil {
-				return err
+	l.system.Root.Send(l.data.PID(), &distributeddata.Transaction{
+		Modify: func(tx *distributeddata.Tx) error {
+			for _, e := range entries {
+				text, err := encodeEntry(e)
+				if err != nil {
+					return err
+				}
+				table.Key(strconv.Itoa(e.Shard)).In(tx).Set(tx.Writer, text)
 			}
-			table.Key(strconv.Itoa(e.Shard)).In(tx).Set(tx.Writer, text)
-		}
-		return nil
-	}})
+			return nil
+		}})
 }
 
 func (l *life) entryOf(k distributeddata.Key[assignment], v assignment) (e core.Entry, ok bool) {
@@ -97,7 +99,8 @@ func (l *life) entryOf(k distributeddata.Key[assignment], v assignment) (e core.
 		return e, false
 	}
 	e, err := decodeEntry(text)
-	if rest, _ := l.table().Rest(k); err != nil || rest != strconv.Itoa(e.Shard) || e.Shard >= l.cfg.Shards {
+	if rest, _ := l.table().Rest(k); err != nil || rest != strconv.Itoa(e.Shard) ||
+		e.Shard >= l.cfg.Shards {
 		l.counts.ignored.Add(1)
 		l.log.Warn("entry of the table ignored", slog.String("key", k.ID()), slog.Any("error", err))
 		return e, false

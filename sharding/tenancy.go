@@ -65,7 +65,8 @@ const (
 
 func newTenancy(l *life) *tenancy {
 	alive, end := context.WithCancel(context.Background())
-	return &tenancy{l: l, alive: alive, end: end, held: map[tenure]*coordination.Grant{}, turns: make(chan struct{}, callsAtOnce)}
+	return &tenancy{l: l, alive: alive, end: end, held: map[tenure]*coordination.Grant{},
+		turns: make(chan struct{}, callsAtOnce)}
 }
 
 func (t *tenancy) lease(shard int) *coordination.Lease {
@@ -98,13 +99,15 @@ func (t *tenancy) acquire(e core.Acquire) {
 	})
 }
 
-func try(ctx context.Context, lease *coordination.Lease, b core.Blank) (*coordination.Grant, error) {
+func try(ctx context.Context, lease *coordination.Lease,
+	b core.Blank) (*coordination.Grant, error) {
 	if b == (core.Blank{}) {
 		return lease.TryAcquire(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return lease.AcquireBlank(ctx, coordination.Blank{Version: leasestore.Version(b.Version), Token: coordination.Token(b.Token)})
+	return lease.AcquireBlank(ctx, coordination.Blank{Version: leasestore.Version(b.Version),
+		Token: coordination.Token(b.Token)})
 }
 
 // granted records the grant of an attempt. The control actor gets one message if it is lost.
@@ -133,7 +136,8 @@ func (t *tenancy) release(e core.Release) {
 		m := &freed{Shard: e.Shard, Token: e.Token, Certain: true}
 		if grant != nil {
 			b, err := yield(grant)
-			m.Certain, m.Blank = err == nil, core.Blank{Version: string(b.Version), Token: uint64(b.Token)}
+			m.Certain, m.Blank = err == nil, core.Blank{Version: string(b.Version),
+				Token: uint64(b.Token)}
 		}
 		root.Send(control, m)
 	})
@@ -158,7 +162,8 @@ const lookTwice = 2 * time.Second
 // tenure than the last one heard, look therefore waits until the holder has renewed it; or, for a
 // holder that does not renew, until the record would have been taken over or marked as ended.
 func (t *tenancy) look(epoch uint64) {
-	lease, session, root, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session, t.l.system.Root, t.l.control
+	lease, session, root, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session,
+		t.l.system.Root, t.l.control
 	go func() {
 		m := &looked{}
 		defer root.Send(control, m)
@@ -173,7 +178,8 @@ func (t *tenancy) look(epoch uint64) {
 				return
 			}
 			defer stop()
-			ctx, cancel := context.WithTimeout(t.alive, lookTwice+h.Remaining+h.Remaining/50+time.Second)
+			ctx, cancel := context.WithTimeout(t.alive,
+				lookTwice+h.Remaining+h.Remaining/50+time.Second)
 			defer cancel()
 			_, _ = lease.Renewed(ctx) // an error is like a record that stays as it is
 		}
@@ -213,7 +219,8 @@ func (t *tenancy) abandon() {
 
 // notHeld returns the event for an attempt that was not granted.
 func notHeld(m *attempted) core.NotHeld {
-	return core.NotHeld{Shard: m.shard, Attempt: m.attempt, Taken: errors.Is(m.err, coordination.ErrHeld)}
+	return core.NotHeld{Shard: m.shard, Attempt: m.attempt,
+		Taken: errors.Is(m.err, coordination.ErrHeld)}
 }
 
 // tenures returns the tenures that have not certainly been released.

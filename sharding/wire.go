@@ -26,12 +26,14 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 	switch m := m.(type) {
 	case core.Table:
 		var r roll
-		out := &pb.ShardingTable{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Over: m.Over, Entries: r.entries(m.Entries)}
+		out := &pb.ShardingTable{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Over: m.Over,
+			Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		return wire.ShardingTable, out
 	case core.Report:
 		var r roll
-		out := &pb.ShardingReport{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Leaving: m.Leaving, Failing: m.Failing, Entries: r.entries(m.Entries)}
+		out := &pb.ShardingReport{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Leaving: m.Leaving,
+			Failing: m.Failing, Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		for _, t := range m.Active {
 			out.Active = append(out.Active, &pb.ShardingTenure{Shard: uint32(t.Shard), Token: t.Token}) //nolint:gosec // below maxShards
@@ -93,7 +95,8 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 		if err := proto.Unmarshal(payload, &m); err != nil {
 			return nil, err
 		}
-		f := core.Free{Shard: int(m.Shard), Version: core.Version{Epoch: m.Epoch, N: m.N}, Blank: core.Blank{Version: m.BlankVersion, Token: m.BlankToken}}
+		f := core.Free{Shard: int(m.Shard), Version: core.Version{Epoch: m.Epoch, N: m.N},
+			Blank: core.Blank{Version: m.BlankVersion, Token: m.BlankToken}}
 		return f, fits(m.Shard, m.BlankToken)
 	}
 	return decodeWord(manifest, payload)
@@ -138,7 +141,8 @@ func decodeReport(payload []byte) (core.Message, error) {
 		return nil, fmt.Errorf("report of %d active shards, at most %d", len(m.Active), maxShards)
 	}
 	entries, err := decodeEntries(m.Members, m.Entries)
-	r := core.Report{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Entries: entries, Leaving: m.Leaving, Failing: m.Failing}
+	r := core.Report{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Entries: entries, Leaving: m.Leaving,
+		Failing: m.Failing}
 	for _, t := range m.Active {
 		if e := fits(t.GetShard(), t.GetToken()); e != nil {
 			return nil, e
@@ -168,7 +172,8 @@ func (r *roll) index(m core.Member) uint32 {
 	})
 	if i < 0 {
 		i = len(r.members)
-		r.members = append(r.members, &pb.ShardingMember{Id: m.ID, Incarnation: m.Incarnation, Address: m.Address})
+		r.members = append(r.members, &pb.ShardingMember{Id: m.ID, Incarnation: m.Incarnation,
+			Address: m.Address})
 	}
 	return uint32(i) //nolint:gosec // members of a cluster
 }
@@ -188,14 +193,17 @@ func (r *roll) entries(entries []core.Entry) (out []*pb.ShardingEntry) {
 	return out
 }
 
-func decodeEntries(members []*pb.ShardingMember, entries []*pb.ShardingEntry) ([]core.Entry, error) {
+func decodeEntries(members []*pb.ShardingMember,
+	entries []*pb.ShardingEntry) ([]core.Entry, error) {
 	if len(members) > maxMembers || len(entries) > maxShards {
-		return nil, fmt.Errorf("%d members and %d entries, at most %d and %d", len(members), len(entries), maxMembers, maxShards)
+		return nil, fmt.Errorf("%d members and %d entries, at most %d and %d", len(members),
+			len(entries), maxMembers, maxShards)
 	}
 	who := make([]core.Member, 0, len(members))
 	for _, m := range members {
 		if len(m.GetId()) > wire.MaxName || len(m.GetAddress()) > wire.MaxName || m.GetId() == "" {
-			return nil, fmt.Errorf("member id of %d bytes, address of %d, at most %d", len(m.GetId()), len(m.GetAddress()), wire.MaxName)
+			return nil, fmt.Errorf("member id of %d bytes, address of %d, at most %d",
+				len(m.GetId()), len(m.GetAddress()), wire.MaxName)
 		}
 		who = append(who, core.Member{ID: m.Id, Incarnation: m.Incarnation, Address: m.Address})
 	}
@@ -207,7 +215,8 @@ func decodeEntries(members []*pb.ShardingMember, entries []*pb.ShardingEntry) ([
 		a := core.Assignment{Version: core.Version{Epoch: e.GetEpoch(), N: e.GetN()}}
 		for _, i := range append([]uint32{e.GetHome()}, e.GetBefore()...) {
 			if int64(i) >= int64(len(who)) {
-				return nil, fmt.Errorf("entry of shard %d names member %d of %d", e.GetShard(), i, len(who))
+				return nil, fmt.Errorf("entry of shard %d names member %d of %d", e.GetShard(), i,
+					len(who))
 			}
 			a.Before = append(a.Before, who[i])
 		}

@@ -76,22 +76,26 @@ func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
 func (l *life) post(v *membership.View, to core.Member, manifest wire.Manifest, m proto.Message) {
 	payload, err := proto.Marshal(m)
 	if err != nil || len(payload) > wire.MaxPayload {
-		l.log.Error("message not sent", slog.Any("manifest", manifest), slog.Int("bytes", len(payload)), slog.Any("error", err))
+		l.log.Error("message not sent", slog.Any("manifest", manifest),
+			slog.Int("bytes", len(payload)), slog.Any("error", err))
 		return
 	}
 	l.seal(v, to, l.cfg.controlName(), manifest, payload)
 }
 
 // seal sends a payload to an actor or process of another member.
-func (l *life) seal(v *membership.View, to core.Member, name string, manifest wire.Manifest, payload []byte) {
-	h := wire.Header{Cluster: v.Cluster, Member: v.Self.ID, From: v.Self.Incarnation, To: to.Incarnation}
+func (l *life) seal(v *membership.View, to core.Member, name string, manifest wire.Manifest,
+	payload []byte) {
+	h := wire.Header{Cluster: v.Cluster, Member: v.Self.ID, From: v.Self.Incarnation,
+		To: to.Incarnation}
 	l.system.Root.Send(actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
 }
 
 // open returns the sender and the content of a message. It accepts messages only from members of
 // the view, in the incarnation that the view lists, and only if they are addressed to this
 // incarnation.
-func (c *control) open(env *envelope) (from membership.Member, manifest wire.Manifest, payload []byte, ok bool) {
+func (c *control) open(env *envelope) (from membership.Member, manifest wire.Manifest,
+	payload []byte, ok bool) {
 	if c.view == nil || c.view.Removed {
 		return from, 0, nil, false
 	}

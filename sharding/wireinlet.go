@@ -15,8 +15,8 @@ import (
 )
 
 // inlet is the process to which other members send messages for entities. It is not an actor: a
-// message reaches the mailbox of its entity in the goroutine that reads the connection. It cannot be
-// stopped.
+// message reaches the mailbox of its entity in the goroutine that reads the connection. It cannot
+// be stopped.
 type inlet struct{ l *life }
 
 // admission lists the members from which the inlet accepts messages.
@@ -158,6 +158,7 @@ func (*arrived) IgnoreDeadLetterLogging() {}
 // ignore counts a protocol message that cannot be used.
 func (l *life) ignore(manifest wire.Manifest, err error) {
 	if n := l.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
-		l.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err), slog.Uint64("ignored", n))
+		l.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err),
+			slog.Uint64("ignored", n))
 	}
 }

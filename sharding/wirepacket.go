@@ -126,7 +126,8 @@ var errTruncated = errors.New("malformed field")
 
 // fields calls do for each field of an encoded message, with v for a number and b for bytes. do
 // returns an error to stop.
-func fields(in []byte, do func(n protowire.Number, t protowire.Type, v uint64, b []byte) error) error {
+func fields(in []byte, do func(n protowire.Number, t protowire.Type, v uint64,
+	b []byte) error) error {
 	for len(in) > 0 {
 		n, t, size := protowire.ConsumeTag(in)
 		if size < 0 {

@@ -65,7 +65,8 @@ func pack(id string, value any, self string, do func(*packet)) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUndelivered, err)
 	case len(payload) > wire.MaxPayload-room:
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), wire.MaxPayload-room)
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload),
+			wire.MaxPayload-room)
 	}
 	*buf = payload
 	p := packet{entity: id, typ: string(m.ProtoReflect().Descriptor().FullName()), payload: payload}
@@ -78,7 +79,8 @@ func pack(id string, value any, self string, do func(*packet)) error {
 	if header != nil && header.Length() > 0 {
 		p.header = header.ToMap()
 	}
-	numbers := packet{shard: maxShards, token: math.MaxUint64, number: math.MaxUint64, delivery: math.MaxUint64, again: true, origin: 1}
+	numbers := packet{shard: maxShards, token: math.MaxUint64, number: math.MaxUint64,
+		delivery: math.MaxUint64, again: true, origin: 1}
 	if n := p.size() + numbers.size(); n > maxParcel {
 		return fmt.Errorf("%w: %d bytes with its header, at most %d", ErrTooLarge, n, maxParcel)
 	}

@@ -29,10 +29,13 @@ func TestPacket_IsAShardingParcel(t *testing.T) {
 	long := strings.Repeat("x", 1<<17)
 	for _, p := range []packet{
 		{},
-		{shard: 3, token: 7, number: 1, entity: "x", typ: "t", payload: []byte("p"), senderAddress: "a:1", senderID: "s"},
+		{shard: 3, token: 7, number: 1, entity: "x", typ: "t", payload: []byte("p"),
+			senderAddress: "a:1", senderID: "s"},
 		{
-			shard: maxShards - 1, token: math.MaxInt64, number: math.MaxUint64, entity: long, typ: long,
-			payload: []byte(long), senderAddress: long, senderID: long, delivery: math.MaxUint64, again: true,
+			shard: maxShards - 1, token: math.MaxInt64, number: math.MaxUint64,
+			entity: long, typ: long,
+			payload: []byte(long), senderAddress: long, senderID: long,
+			delivery: math.MaxUint64, again: true,
 			origin: math.MaxUint64, header: map[string]string{"": "", "key": long, long: "value"},
 		},
 	} {

@@ -29,7 +29,8 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 		c.life.ignore(manifest, err)
 		return
 	}
-	c.life.post(c.view, member(from), wire.ShardingStats, encodeStats(in.Query, c.life.memberStats("")))
+	c.life.post(c.view, member(from), wire.ShardingStats,
+		encodeStats(in.Query, c.life.memberStats("")))
 }
 
 func encodeStats(number uint64, m MemberStats) *pb.ShardingStats {

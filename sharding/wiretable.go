@@ -38,8 +38,10 @@ func decodeEntry(text string) (e core.Entry, err error) {
 		return e, err
 	}
 	e = entries[0]
-	if at, n := binary.BigEndian.Uint64([]byte(text)), binary.BigEndian.Uint64([]byte(text[8:])); e.Version != (core.Version{Epoch: at, N: n}) {
-		return e, fmt.Errorf("version %d.%d does not match %d.%d in the entry", at, n, e.Version.Epoch, e.Version.N)
+	if at, n := binary.BigEndian.Uint64([]byte(text)),
+		binary.BigEndian.Uint64([]byte(text[8:])); e.Version != (core.Version{Epoch: at, N: n}) {
+		return e, fmt.Errorf("version %d.%d does not match %d.%d in the entry", at, n,
+			e.Version.Epoch, e.Version.N)
 	}
 	return e, nil
 }

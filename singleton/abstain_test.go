@@ -52,7 +52,8 @@ func TestStore_SilentAtTheHostMovesTheInstance(t *testing.T) {
 		require.Equal(t, "m001", host, "not at once")
 		const n = 200
 		for k := range n {
-			c.Member(2).System.Root.Send(c.node(2).single.PID(), wrapperspb.String(fmt.Sprint("x", k)))
+			c.Member(2).System.Root.Send(c.node(2).single.PID(),
+				wrapperspb.String(fmt.Sprint("x", k)))
 			time.Sleep(20 * time.Millisecond)
 		}
 		host, _ = c.found(c.node(2), time.Second)
@@ -70,7 +71,8 @@ func TestGate_ShutStopsTheInstanceAndLetsTheNextHost(t *testing.T) {
 		}
 		g := gate.Of(c.Member(0).System)
 		for range 100 {
-			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("nap")) // 100ms each
+			// 100ms each
+			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("nap"))
 		}
 		time.Sleep(50 * time.Millisecond)
 		start := time.Now()
@@ -125,10 +127,12 @@ func TestStart_TheInstanceIsMadeOnceAndDoesNotMove(t *testing.T) {
 		starts [3]time.Duration // of the processes
 		seen   time.Duration    // from the last start until the members see each other
 	}{
-		"within a second":        {starts: [3]time.Duration{0, 100, 900}, seen: 600},
-		"at once":                {starts: [3]time.Duration{0, 0, 0}, seen: 1500},
-		"late, with MinMembers":  {cfg: singleton.Config{MinMembers: 3}, starts: [3]time.Duration{0, 1500, 3000}, seen: 5000},
-		"late, with long Settle": {cfg: singleton.Config{Settle: 9 * time.Second}, starts: [3]time.Duration{0, 1500, 3000}, seen: 3000},
+		"within a second": {starts: [3]time.Duration{0, 100, 900}, seen: 600},
+		"at once":         {starts: [3]time.Duration{0, 0, 0}, seen: 1500},
+		"late, with MinMembers": {cfg: singleton.Config{MinMembers: 3}, starts: [3]time.Duration{
+			0, 1500, 3000}, seen: 5000},
+		"late, with long Settle": {cfg: singleton.Config{Settle: 9 * time.Second},
+			starts: [3]time.Duration{0, 1500, 3000}, seen: 3000},
 	} {
 		// first is the member that is up first; at equal stamps the ids decide the order of age.
 		for first := range 3 {
@@ -204,7 +208,8 @@ func TestStore_SilentEverywhereIsFoundAgainSoonAfterItIsBack(t *testing.T) {
 				time.Sleep(time.Minute)
 				host, _ = c.found(c.node(0), time.Second)
 				require.Equal(t, fmt.Sprintf("m%03d", o.back[0]), host)
-				require.LessOrEqual(t, len(c.alive.starts), 3, "one move at most: %v", c.alive.starts)
+				require.LessOrEqual(t, len(c.alive.starts), 3, "one move at most: %v",
+					c.alive.starts)
 			})
 		})
 	}

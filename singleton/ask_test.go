@@ -54,7 +54,8 @@ func TestAsk_ToALostTenureIsUnknownWhenTheNextIsFound(t *testing.T) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
 		}
-		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("stuck")) // until the lease is lost
+		// until the lease is lost
+		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("stuck"))
 		time.Sleep(100 * time.Millisecond)
 		c.node(0).store.away(true)
 		start := time.Now()
@@ -113,8 +114,10 @@ func TestProtocol_StrayMessagesAreRefusedAndCounted(t *testing.T) {
 		}
 		require.Zero(t, n.single.Stats().Ignored)
 		view := n.members().View()
-		from := wire.Header{Cluster: view.Cluster, Member: view.Self.ID, From: view.Self.Incarnation}
-		for i, env := range []*pb.Envelope{{}, wire.Seal(from, 49, nil), wire.Seal(from, wire.SingletonAbstain, []byte("?"))} {
+		from := wire.Header{Cluster: view.Cluster, Member: view.Self.ID,
+			From: view.Self.Incarnation}
+		for i, env := range []*pb.Envelope{{}, wire.Seal(from, 49, nil),
+			wire.Seal(from, wire.SingletonAbstain, []byte("?"))} {
 			n.System.Root.Send(actor.NewPID(n.Address, "concord-singleton-jobs"), env)
 			synctest.Wait()
 			require.EqualValues(t, i+1, n.single.Stats().Ignored, "%v", env)

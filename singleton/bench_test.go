@@ -45,7 +45,10 @@ func BenchmarkTell(b *testing.B) {
 		c := &counter{left: b.N, done: make(chan struct{})}
 		var s *singleton.Singleton
 		cluster := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
-			s, err = singleton.New(m.System, session, singleton.Config{Name: "jobs"}, func(coordination.Tenure) actor.Actor { return c })
+			s, err = singleton.New(m.System, session, singleton.Config{Name: "jobs"},
+				func(coordination.Tenure) actor.Actor {
+					return c
+				})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -105,7 +105,8 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 	})
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%d-%d", tenure.Token(), run))
 	if err != nil {
-		panic(fmt.Errorf("singleton: instance %d of tenure %d: %w", run, tenure.Token(), err)) // numbers do not repeat
+		// numbers do not repeat
+		panic(fmt.Errorf("singleton: instance %d of tenure %d: %w", run, tenure.Token(), err))
 	}
 	return child{run: run, pid: pid, over: over, planned: planned, left: left}
 }

@@ -62,7 +62,8 @@ func (l *life) close(ctx context.Context) error {
 func (l *life) handOver(ctx context.Context) error {
 	var errs []error
 	step := func(pid *actor.PID, m any) {
-		if _, err := ask.Request(ctx, l.system, pid, m); err != nil && !errors.Is(err, ask.ErrDeadLetter) {
+		if _, err := ask.Request(ctx, l.system, pid, m); err != nil &&
+			!errors.Is(err, ask.ErrDeadLetter) {
 			errs = append(errs, err)
 		}
 	}

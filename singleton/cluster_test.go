@@ -76,7 +76,8 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	}
 	c.alive = &observer{t: t}
 	simnet.Run(t, simnet.Config{
-		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles, AppVersion: o.version, Setup: c.setup,
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
+		AppVersion: o.version, Setup: c.setup,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -297,14 +298,16 @@ func (f *faultyStore) err() error {
 	return nil
 }
 
-func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	if err := f.err(); err != nil {
 		return leasestore.Record{}, "", err
 	}
 	return f.Store.Load(ctx, name)
 }
 
-func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := f.err(); err != nil {
 		return "", err
 	}

@@ -117,7 +117,8 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Settle", c.Settle}, {"StoreTimeout", c.StoreTimeout}, {"HandOver", c.HandOver}, {"MinBackoff", c.MinBackoff}, {"MaxBackoff", c.MaxBackoff}} {
+	}{{"Settle", c.Settle}, {"StoreTimeout", c.StoreTimeout}, {"HandOver", c.HandOver},
+		{"MinBackoff", c.MinBackoff}, {"MaxBackoff", c.MaxBackoff}} {
 		if d.value < time.Millisecond || d.value > time.Hour {
 			bad("%s is %v, it must be from 1ms to 1h", d.name, d.value)
 		}

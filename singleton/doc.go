@@ -24,10 +24,10 @@
 //
 // # How it works
 //
-// Every member runs a manager. The oldest member with the role that can host is elected: it acquires
-// the lease, and only then makes the instance, its child. When another member should host, or when it leaves
-// or is removed, the host stops the instance, waits for its termination, releases the lease, waits
-// for the confirmation, and notifies the next host, which acquires without delay.
+// Every member runs a manager. The oldest member with the role that can host is elected: it
+// acquires the lease, and only then makes the instance, its child. When another member should host,
+// or when it leaves or is removed, the host stops the instance, waits for its termination, releases
+// the lease, waits for the confirmation, and notifies the next host, which acquires without delay.
 //
 //	Younger ─elected──▶ AcquiringLease ──held──▶ Active ─not elected, closed, lost──▶ Stopping
 //	   ▲                                          │  ▲                                    │

@@ -39,7 +39,8 @@ func portable(msg any) bool {
 // understands refusals.
 func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 	e, byAsk := unwrap(e)
-	if n := st.life.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+	if n := st.life.counts.refused.Add(1); n&(n-1) == 0 {
+		// the 1st, 2nd, 4th, 8th, …: no flood of lines
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {

@@ -17,7 +17,8 @@ var (
 	ErrBufferFull error = &undelivered{"singleton: buffer full"}
 	// ErrNotProtobuf means that the instance is at another member and the message is not a protobuf
 	// message, so it cannot be sent there. It wraps ErrUndelivered.
-	ErrNotProtobuf error = &undelivered{"singleton: not a protobuf message, and the instance is at another member"}
+	ErrNotProtobuf error = &undelivered{
+		"singleton: not a protobuf message, and the instance is at another member"}
 	// ErrUnknown means that the context ended before there was an answer, and then wraps its cause,
 	// or that the host to which the message was sent is gone. The instance may have handled the
 	// message, may still handle it, or may never do so.

@@ -36,7 +36,8 @@ func (t *tickets) HandOver() proto.Message { return wrapperspb.Int64(int64(t.las
 func (t *tickets) TakeOver(giver coordination.Token, state proto.Message) {
 	if last, ok := state.(*wrapperspb.Int64Value); ok {
 		t.last = int(last.Value)
-		fmt.Printf("tenure %d goes on after ticket %d of tenure %d\n", t.tenure.Token(), t.last, giver)
+		fmt.Printf("tenure %d goes on after ticket %d of tenure %d\n", t.tenure.Token(),
+			t.last, giver)
 	}
 }
 

@@ -49,7 +49,8 @@ func (f *failing) options() options {
 	return options{produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
 		i := slices.Index([]string{"m000", "m001", "m002"}, n.ID)
 		return func(t coordination.Tenure) actor.Actor {
-			return &sickly{worker: worker{node: n, tenure: t}, sick: int64(i) < f.sick.Load(), ends: f.ends, tries: &f.tries[i]}
+			return &sickly{worker: worker{node: n, tenure: t}, sick: int64(i) < f.sick.Load(),
+				ends: f.ends, tries: &f.tries[i]}
 		}
 	}}
 }
@@ -68,7 +69,8 @@ func TestScenario_AnInstanceThatCannotStartMovesOn(t *testing.T) {
 				require.Equal(t, "m001", host)
 				require.EqualValues(t, 5, f.tries[0].Load())
 				if !ends {
-					require.Equal(t, []string{"kept"}, c.alive.notes(), "by those that never started")
+					require.Equal(t, []string{"kept"}, c.alive.notes(),
+						"by those that never started")
 				}
 				time.Sleep(time.Hour)
 				host, _ = c.found(c.node(0), time.Second)
@@ -85,7 +87,8 @@ func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {
 	var f failing
 	f.sick.Store(2)
 	o := f.options()
-	o.cfg = singleton.Config{MinBackoff: 50 * time.Millisecond, MaxBackoff: 2 * time.Second, Tries: 3}
+	o.cfg = singleton.Config{MinBackoff: 50 * time.Millisecond,
+		MaxBackoff: 2 * time.Second, Tries: 3}
 	run(t, 2, o, func(c *testCluster) {
 		time.Sleep(5 * time.Minute)
 		first, second := f.tries[0].Load(), f.tries[1].Load()
@@ -104,7 +107,9 @@ func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {
 func TestFailing_APanicKeepsTheMailbox(t *testing.T) {
 	run(t, 2, options{cfg: singleton.Config{MinBackoff: time.Second}}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
-		send := func(text string) { c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String(text)) }
+		send := func(text string) {
+			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String(text))
+		}
 		send("nap")
 		send("panic")
 		send("behind")

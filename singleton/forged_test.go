@@ -15,7 +15,8 @@ func terminate(t *testing.T, system *actor.ActorSystem, who string) {
 	p, ok := system.ProcessRegistry.GetLocal(manager)
 	require.True(t, ok)
 	address := system.Address()
-	p.SendSystemMessage(actor.NewPID(address, manager), &actor.Terminated{Who: actor.NewPID(address, who)})
+	p.SendSystemMessage(actor.NewPID(address, manager), &actor.Terminated{
+		Who: actor.NewPID(address, who)})
 }
 
 // The guard of a member blocks such messages from outside. A manager that gets one nevertheless
@@ -24,7 +25,8 @@ func TestForged_ATerminationIsComparedWithTheInstance(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		host, _ := c.found(c.node(1), 20*time.Second)
 		require.Equal(t, "m000", host)
-		for _, who := range []string{"concord-singleton-jobs/1-1", "concord-singleton-jobs", "nobody"} {
+		for _, who := range []string{"concord-singleton-jobs/1-1",
+			"concord-singleton-jobs", "nobody"} {
 			terminate(t, c.Member(0).System, who)
 		}
 		time.Sleep(20 * time.Second)

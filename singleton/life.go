@@ -80,7 +80,9 @@ func (l *life) up(self membership.Member) {
 	}
 	if l.session != nil {
 		m := newManager(l)
-		props := actor.PropsFromProducer(func() actor.Actor { return m }, early.Mailbox(), guardian())
+		props := actor.PropsFromProducer(func() actor.Actor {
+			return m
+		}, early.Mailbox(), guardian())
 		pid, err := l.system.Root.SpawnNamed(props, l.cfg.managerName())
 		if err != nil {
 			l.fail(err)

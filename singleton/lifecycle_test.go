@@ -46,7 +46,8 @@ func TestHandOver_StopMessageLetsTheInstanceFinish(t *testing.T) {
 		c.found(c.node(0), 20*time.Second)
 		time.Sleep(time.Second)
 		for k := range 10 {
-			c.Member(0).System.Root.Send(c.node(0).single.PID(), wrapperspb.String(fmt.Sprint("x", k)))
+			c.Member(0).System.Root.Send(c.node(0).single.PID(),
+				wrapperspb.String(fmt.Sprint("x", k)))
 		}
 		require.NoError(t, c.node(0).leave(20*time.Second))
 		host, _ := c.found(c.node(1), time.Second)
@@ -61,7 +62,8 @@ func TestHandOver_StopMessageLetsTheInstanceFinish(t *testing.T) {
 // An instance that ignores the stop message is stopped when HandOver has passed; the release waits
 // for its termination.
 func TestHandOver_StubbornInstanceIsStopped(t *testing.T) {
-	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"), HandOver: 3 * time.Second}}
+	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"),
+		HandOver: 3 * time.Second}}
 	run(t, 2, o, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		start := time.Now()
@@ -134,7 +136,10 @@ func TestShutdown_RunsTheHandOver(t *testing.T) {
 		require.NoError(t, lifecycle.Of(c.Member(0).System).Stop(context.Background(), nil))
 		host, _ := c.found(c.node(1), time.Second)
 		require.Equal(t, "m001", host)
-		_, err := singleton.New(c.Member(0).System, c.node(0).session, singleton.Config{Name: "late"}, func(coordination.Tenure) actor.Actor { return nil })
+		_, err := singleton.New(c.Member(0).System, c.node(0).session, singleton.Config{
+			Name: "late"}, func(coordination.Tenure) actor.Actor {
+			return nil
+		})
 		require.ErrorIs(t, err, lifecycle.ErrStopping)
 	})
 }
@@ -168,7 +173,8 @@ func (h *header) Receive(ctx actor.Context) {
 
 func TestProxy_KeepsSenderAndHeader(t *testing.T) {
 	got := map[string]string{}
-	o := options{away: true, produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+	o := options{away: true, produce: func(_ *testCluster,
+		n *node) func(coordination.Tenure) actor.Actor {
 		return func(t coordination.Tenure) actor.Actor { return &header{worker{n, t}, got} }
 	}}
 	run(t, 2, o, func(c *testCluster) {
@@ -194,8 +200,10 @@ func TestProxy_KeepsSenderAndHeader(t *testing.T) {
 // Wrong views that name each other as the oldest must not let a message circulate forever.
 func TestHops_AreBounded(t *testing.T) {
 	run(t, 2, options{away: true}, func(c *testCluster) {
-		env := &actor.MessageEnvelope{Message: wrapperspb.String("x"), Header: map[string]string{"concord-singleton-hops": "3"}}
-		c.Member(1).System.Root.Send(actor.NewPID(c.Member(1).Address, "concord-singleton-jobs"), env)
+		env := &actor.MessageEnvelope{Message: wrapperspb.String("x"), Header: map[string]string{
+			"concord-singleton-hops": "3"}}
+		c.Member(1).System.Root.Send(actor.NewPID(c.Member(1).Address, "concord-singleton-jobs"),
+			env)
 		time.Sleep(time.Second)
 		require.EqualValues(t, 1, c.node(1).single.Stats().Refused)
 	})
@@ -236,7 +244,8 @@ func TestSoak_NeverTwoInstances(t *testing.T) {
 							c.Restart(m)
 						}
 					case 5:
-						c.Member(0).System.Root.Send(c.nodes[m].single.PID(), wrapperspb.String("panic"))
+						c.Member(0).System.Root.Send(c.nodes[m].single.PID(),
+							wrapperspb.String("panic"))
 					}
 				}
 				c.Net.Heal()

@@ -34,7 +34,8 @@ func endLife(t *testing.T, n *node) (took time.Duration) {
 
 func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 	lives := lifecycle.NewLives()
-	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}, cfg: singleton.Config{MinMembers: 3}}
+	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}, cfg: singleton.Config{
+		MinMembers: 3}}
 	run(t, 3, o, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
@@ -84,28 +85,32 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 
 // After an application has closed its singleton, Ask does not wait for another life.
 func TestLives_CloseIsNotBetweenLives(t *testing.T) {
-	run(t, 1, options{lives: map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}}, func(c *testCluster) {
-		require.NoError(t, c.node(0).single.Close(context.Background()))
-		_, err := c.node(0).ask("who", time.Hour)
-		require.ErrorIs(t, err, singleton.ErrClosed)
-	})
+	run(t, 1, options{lives: map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}},
+		func(c *testCluster) {
+			require.NoError(t, c.node(0).single.Close(context.Background()))
+			_, err := c.node(0).ask("who", time.Hour)
+			require.ErrorIs(t, err, singleton.ErrClosed)
+		})
 }
 
 func TestNew_TwiceInOneLifeIsInvalid(t *testing.T) {
-	for name, lives := range map[string]*lifecycle.Lives{"one life": nil, "several": lifecycle.NewLives()} {
+	for name, lives := range map[string]*lifecycle.Lives{"one life": nil,
+		"several": lifecycle.NewLives()} {
 		t.Run(name, func(t *testing.T) {
-			run(t, 2, options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}}, func(c *testCluster) {
-				n := c.node(0)
-				again := func() error {
-					_, err := singleton.New(n.System, n.session, singleton.Config{Name: "jobs"},
-						func(coordination.Tenure) actor.Actor { panic("never") })
-					return err
-				}
-				require.ErrorIs(t, again(), singleton.ErrInvalid)
-				require.ErrorContains(t, again(), `"jobs": singleton: invalid argument: the member has a singleton of this name`)
-				host, _ := c.found(n, 20*time.Second)
-				require.Equal(t, "m000", host)
-			})
+			run(t, 2, options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}},
+				func(c *testCluster) {
+					n := c.node(0)
+					again := func() error {
+						_, err := singleton.New(n.System, n.session, singleton.Config{Name: "jobs"},
+							func(coordination.Tenure) actor.Actor { panic("never") })
+						return err
+					}
+					require.ErrorIs(t, again(), singleton.ErrInvalid)
+					require.ErrorContains(t, again(),
+						`"jobs": singleton: invalid argument: the member has a singleton of this name`)
+					host, _ := c.found(n, 20*time.Second)
+					require.Equal(t, "m000", host)
+				})
 		})
 	}
 }
@@ -117,7 +122,8 @@ func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
 			c.found(c.node(i), 20*time.Second)
 		}
 		for range 100 {
-			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("nap")) // 100ms each
+			// 100ms each
+			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("nap"))
 		}
 		time.Sleep(50 * time.Millisecond)
 		c.Expel(c.Member(0))
@@ -158,22 +164,25 @@ func TestLives_NothingKeepsALifeThatHasEnded(t *testing.T) {
 	})
 }
 
-func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session, i int, last **singleton.Singleton) weak.Pointer[actor.ActorSystem] {
+func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session, i int,
+	last **singleton.Singleton) weak.Pointer[actor.ActorSystem] {
 	system := simnet.NewSystem(fmt.Sprint("life", i))
 	system.ProcessRegistry.Address = "here:1"
 	lives.Attach(system)
-	s, err := singleton.New(system, session, singleton.Config{Name: "jobs"}, func(coordination.Tenure) actor.Actor {
-		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
-				ctx.Respond(wrapperspb.String(fmt.Sprint(m.Value, i)))
-			}
+	s, err := singleton.New(system, session, singleton.Config{Name: "jobs"},
+		func(coordination.Tenure) actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+					ctx.Respond(wrapperspb.String(fmt.Sprint(m.Value, i)))
+				}
+			})
 		})
-	})
 	require.NoError(t, err)
 	require.True(t, *last == nil || *last == s)
 	*last = s
 	system.Root.Send(s.PID(), wrapperspb.String("before the member is up"))
-	system.EventStream.Publish(&cluster.ClusterTopology{Members: []*cluster.Member{{Id: system.ID, Host: "here", Port: 1}}})
+	system.EventStream.Publish(&cluster.ClusterTopology{
+		Members: []*cluster.Member{{Id: system.ID, Host: "here", Port: 1}}})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	res, err := s.Ask(ctx, wrapperspb.String("produced in life "))
@@ -202,7 +211,8 @@ func TestReply_FindsASenderFromBeforeTheStart(t *testing.T) {
 		})
 		_, err := n.System.Root.SpawnNamed(collect, "early")
 		require.NoError(t, err)
-		n.System.Root.RequestWithCustomSender(n.single.PID(), wrapperspb.String("who"), actor.NewPID("nonhost", "early"))
+		n.System.Root.RequestWithCustomSender(n.single.PID(), wrapperspb.String("who"),
+			actor.NewPID("nonhost", "early"))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Len(t, got, 1)

@@ -28,7 +28,9 @@ const longestHurry = time.Second
 
 // hurry returns how long such an instance may handle its mailbox. It leaves half of Drain for the
 // last message.
-func (l *life) hurry() time.Duration { return min(l.cfg.HandOver, longestHurry, l.session.Drain()/2) }
+func (l *life) hurry() time.Duration {
+	return min(l.cfg.HandOver, longestHurry, l.session.Drain()/2)
+}
 
 // manager is the actor around the machine that decides whether this member hosts. Its child is the
 // instance. The same manager value survives a restart of the actor; the child does not.
@@ -58,7 +60,8 @@ func newManager(l *life) *manager {
 			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
 			BackOff: l.cfg.MinBackoff, MaxBackOff: l.cfg.MaxBackoff, Tries: l.cfg.Tries,
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
-			Abstain: 10 * time.Second, Repeat: time.Second, // nine announcements in a row may be lost
+			// nine announcements in a row may be lost
+			Abstain: 10 * time.Second, Repeat: time.Second,
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
 			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
 		}),
@@ -73,7 +76,9 @@ func newManager(l *life) *manager {
 // hosting is the machine, which also wakes for the clients that a hand-over waits for.
 type hosting struct{ m *manager }
 
-func (h hosting) Step(now time.Time, ev core.Event) []core.Effect { return h.m.machine.Step(now, ev) }
+func (h hosting) Step(now time.Time, ev core.Event) []core.Effect {
+	return h.m.machine.Step(now, ev)
+}
 
 func (h hosting) NextWake() time.Time {
 	m := h.m
@@ -81,7 +86,8 @@ func (h hosting) NextWake() time.Time {
 		return time.Time{}
 	}
 	at := m.machine.NextWake()
-	if due := m.clients.due(); m.handed && len(m.closers) > 0 && !due.IsZero() && (at.IsZero() || due.Before(at)) {
+	if due := m.clients.due(); m.handed && len(m.closers) > 0 && !due.IsZero() &&
+		(at.IsZero() || due.Before(at)) {
 		at = due
 	}
 	return at
@@ -305,8 +311,10 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		case e.Claims:
 			m.log.Info("member claims the singleton, since it is the preferred host")
 		case e.For > 0:
-			m.log.Warn("member abstains from hosting the singleton", slog.Bool("failing", m.machine.Aside()),
-				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why), slog.Any("store", m.tenancy.failure))
+			m.log.Warn("member abstains from hosting the singleton",
+				slog.Bool("failing", m.machine.Aside()),
+				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why),
+				slog.Any("store", m.tenancy.failure))
 		case m.claimed:
 			m.log.Info("member no longer claims the singleton")
 		default:
@@ -386,8 +394,9 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	case wire.SingletonAbstain:
 		var a pb.SingletonAbstain
 		if m.decode(payload, &a) {
-			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, Failing: a.Failing, Claims: a.Claims,
-				For: time.Duration(a.Millis) * time.Millisecond})
+			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, Failing: a.Failing,
+				Claims: a.Claims,
+				For:    time.Duration(a.Millis) * time.Millisecond})
 		}
 	case wire.SingletonState:
 		var s pb.SingletonState

@@ -16,7 +16,8 @@ func TestConfig_NameOfTheLease(t *testing.T) {
 		leasestore.SessionRecords:                 "must not begin with",
 	} {
 		err := singleton.Config{Name: "a", LeaseName: name}.Validate()
-		if said == "" && err != nil || said != "" && (err == nil || !strings.Contains(err.Error(), said)) {
+		if said == "" && err != nil || said != "" &&
+			(err == nil || !strings.Contains(err.Error(), said)) {
 			t.Errorf("%.20q: %v, want %q", name, err, said)
 		}
 	}

@@ -121,7 +121,8 @@ func (p *proxy) pass(ctx actor.Context) {
 	switch {
 	case stray(ctx.Message()):
 		p.refuse(ctx, stash.Of(ctx), errStray)
-	case p.host != nil && !byAsk && !unaddressed(ctx.Sender()) && (p.local || portable(ctx.Message())):
+	case p.host != nil && !byAsk && !unaddressed(ctx.Sender()) &&
+		(p.local || portable(ctx.Message())):
 		ctx.Forward(p.host)
 	case p.host != nil:
 		p.deliver(ctx, stash.Of(ctx))

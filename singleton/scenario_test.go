@@ -73,7 +73,8 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 		var started []string
 		var mails []*singleton.Singleton
 		for i := range 2 {
-			s, err := singleton.New(c.Member(i).System, c.node(i).session, singleton.Config{Name: "mail"},
+			s, err := singleton.New(c.Member(i).System, c.node(i).session, singleton.Config{
+				Name: "mail"},
 				func(coordination.Tenure) actor.Actor {
 					return actor.ReceiveFunc(func(ctx actor.Context) {
 						switch ctx.Message().(type) {
@@ -104,14 +105,16 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 // akka, pekko, akka.net: after the loss of the lease nothing bounded the life of the old instance.
 // Here an instance that ignores its stop message is gone before another session can hold the lease.
 func TestScenario_AStubbornInstanceDoesNotOutliveItsLease(t *testing.T) {
-	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"), HandOver: time.Hour}}
+	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"),
+		HandOver: time.Hour}}
 	run(t, 2, o, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		c.node(0).store.away(true)
 		away := time.Now()
 		time.Sleep(ttl)
 		require.Zero(t, c.alive.count())
-		require.Less(t, c.alive.ended.Sub(away), ttl*99/100-250*time.Millisecond, "before validity has ended")
+		require.Less(t, c.alive.ended.Sub(away), ttl*99/100-250*time.Millisecond,
+			"before validity has ended")
 	})
 }
 

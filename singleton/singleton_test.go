@@ -36,7 +36,8 @@ func TestSingleton_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
 		const n = 200
 		for k := range n { // the first one before the instance is found
 			for i := range 3 {
-				c.Member(i).System.Root.Send(c.node(i).single.PID(), wrapperspb.String(fmt.Sprint("m", i, " ", k)))
+				c.Member(i).System.Root.Send(c.node(i).single.PID(),
+					wrapperspb.String(fmt.Sprint("m", i, " ", k)))
 			}
 			time.Sleep(30 * time.Millisecond)
 		}
@@ -62,14 +63,16 @@ func requireOrder(t *testing.T, notes []string, prefix string, n int) {
 		for k < min(n, len(of)) && of[k] == want[k] {
 			k++
 		}
-		t.Fatalf("%d of %d %q arrived, the first wrong one at %d: %v", len(of), n, prefix, k, of[k:min(k+5, len(of))])
+		t.Fatalf("%d of %d %q arrived, the first wrong one at %d: %v", len(of), n, prefix, k,
+			of[k:min(k+5, len(of))])
 	}
 }
 
 func TestSingleton_MessagesWaitForTheLease(t *testing.T) {
 	run(t, 2, options{away: true}, func(c *testCluster) {
 		for k := range 5 {
-			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String(fmt.Sprint("x", k)))
+			c.Member(1).System.Root.Send(c.node(1).single.PID(),
+				wrapperspb.String(fmt.Sprint("x", k)))
 		}
 		time.Sleep(time.Minute)
 		require.Empty(t, c.alive.notes())
@@ -120,7 +123,8 @@ func TestClose_HandsOverWithoutLoss(t *testing.T) {
 					}
 					for i := range 3 {
 						if i > 0 || k < n/2 {
-							c.Member(i).System.Root.Send(c.node(i).single.PID(), wrapperspb.String(fmt.Sprint("m", i, " ", k)))
+							c.Member(i).System.Root.Send(c.node(i).single.PID(),
+								wrapperspb.String(fmt.Sprint("m", i, " ", k)))
 						}
 					}
 					time.Sleep(time.Millisecond)
@@ -138,7 +142,10 @@ func TestClose_HandsOverWithoutLoss(t *testing.T) {
 				time.Sleep(time.Minute)
 				host, _ = c.found(c.node(2), time.Second)
 				require.Equal(t, "m001", host)
-				require.ErrorIs(t, func() error { _, err := c.node(0).ask("who", time.Second); return err }(), singleton.ErrClosed)
+				require.ErrorIs(t, func() error {
+					_, err := c.node(0).ask("who", time.Second)
+					return err
+				}(), singleton.ErrClosed)
 				require.NoError(t, c.node(0).leave(time.Second), "twice")
 			})
 		})
@@ -179,7 +186,8 @@ func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
 		at := time.Now()
 		time.Sleep(ttl)
 		require.Zero(t, c.alive.count())
-		require.Less(t, c.alive.ended.Sub(at), ttl*99/100-250*time.Millisecond, "before validity has ended")
+		require.Less(t, c.alive.ended.Sub(at), ttl*99/100-250*time.Millisecond,
+			"before validity has ended")
 		c.Member(2).System.Root.Send(c.node(2).single.PID(), wrapperspb.String("kept"))
 		time.Sleep(time.Minute)
 		_, err := c.node(1).ask("who", time.Second)
@@ -205,7 +213,8 @@ func TestPartition_BothHalvesTogetherHaveOneInstance(t *testing.T) {
 		for i := range 4 {
 			c.found(c.node(i), 20*time.Second)
 		}
-		left, right := []*simnetMember{c.Member(0), c.Member(1)}, []*simnetMember{c.Member(2), c.Member(3)}
+		left, right := []*simnetMember{c.Member(0), c.Member(1)}, []*simnetMember{
+			c.Member(2), c.Member(3)}
 		c.Net.Partition(addresses(left), addresses(right))
 		c.Unlist(left, right)
 		c.Unlist(right, left)

@@ -79,7 +79,8 @@ func (a *attemptEnded) final() bool {
 
 func newTenancy(l *coordination.Lease, tries time.Duration) tenancy {
 	life, end := context.WithCancel(context.Background())
-	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, blind: func() {}, held: map[uint64]*holding{}}
+	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, blind: func() {},
+		held: map[uint64]*holding{}}
 }
 
 // acquire starts an attempt. It ends with one *attemptEnded.

@@ -69,8 +69,8 @@ func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) 
 	case err != nil:
 		return nil, fmt.Errorf("%w: %s: %w", errState, name, err)
 	case len(data) > MaxState:
-		return nil, fmt.Errorf("%w: %s has %d bytes, it must have at most %d", errState, name, len(data),
-			MaxState)
+		return nil, fmt.Errorf("%w: %s has %d bytes, it must have at most %d", errState, name,
+			len(data), MaxState)
 	}
 	return &pb.SingletonState{Token: uint64(token), Type: string(name), State: data}, nil
 }
@@ -78,7 +78,8 @@ func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) 
 // unpacked returns the message that was packed.
 func unpacked(s *pb.SingletonState) (proto.Message, error) {
 	if len(s.State) > MaxState {
-		return nil, fmt.Errorf("%w: %d bytes, it must have at most %d", errState, len(s.State), MaxState)
+		return nil, fmt.Errorf("%w: %d bytes, it must have at most %d", errState, len(s.State),
+			MaxState)
 	}
 	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(s.Type))
 	if err != nil {
@@ -105,8 +106,8 @@ func (m *manager) loseState(err error) {
 	m.log.Error("singleton state lost in a hand-over", slog.Any("error", err))
 }
 
-// handState sends the state that the instance has left to the next host. estate.given is closed when
-// the next host has it.
+// handState sends the state that the instance has left to the next host. estate.given is closed
+// when the next host has it.
 func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.SingletonState]) {
 	s := left.Swap(nil)
 	if s == nil {

@@ -34,7 +34,8 @@ func (w *warm) HandOver() proto.Message {
 
 func (w *warm) TakeOver(giver coordination.Token, state proto.Message) {
 	w.said = state.(*wrapperspb.StringValue).Value
-	w.node.c.alive.note("of " + giver.String() + " at " + w.tenure.Token().String() + ": " + w.said[:min(len(w.said), 9)])
+	w.node.c.alive.note("of " + giver.String() + " at " + w.tenure.Token().String() + ": " +
+		w.said[:min(len(w.said), 9)])
 }
 
 func (w *warm) Receive(ctx actor.Context) {
@@ -92,7 +93,8 @@ func TestWarm_StatePassesInAPlannedMove(t *testing.T) {
 // state.
 func TestWarm_StateIsLostWhereItMustBe(t *testing.T) {
 	for name, text := range map[string]string{
-		"too large": strings.Repeat("x", singleton.MaxState), "HandOver panics": "panics", "nothing to hand over": "",
+		"too large": strings.Repeat("x", singleton.MaxState), "HandOver panics": "panics",
+		"nothing to hand over": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails, lost := 0, uint64(1)

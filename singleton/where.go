@@ -59,7 +59,8 @@ func (w *locations) change(f func(*located)) {
 func (w *locations) found(address string, token coordination.Token) {
 	w.change(func(l *located) {
 		if !l.now || l.Address != address || l.Token != token {
-			next := located{Place: Place{Address: address, Token: token, Since: time.Now()}, now: true}
+			next := located{Place: Place{Address: address, Token: token, Since: time.Now()},
+				now: true}
 			if !l.until.IsZero() {
 				next.TakeOver = max(0, next.Since.Sub(l.until))
 			}

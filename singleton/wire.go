@@ -67,7 +67,8 @@ func (st *station) send(ctx actor.Context, from, to core.Member, name string,
 
 // open returns the sender of an envelope and its contents. It accepts only members of the view, in
 // the incarnation that the view lists, and only if they address this incarnation.
-func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manifest, payload []byte, ok bool) {
+func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manifest, payload []byte,
+	ok bool) {
 	if st.view == nil || st.view.Removed {
 		return from, 0, nil, false
 	}
@@ -94,7 +95,8 @@ func (st *station) decode(payload []byte, m proto.Message) bool {
 
 // ignore counts a message of the protocol that cannot be used.
 func (st *station) ignore(why slog.Attr) {
-	if n := st.life.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+	if n := st.life.counts.ignored.Add(1); n&(n-1) == 0 {
+		// the 1st, 2nd, 4th, 8th, …: no flood of lines
 		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why,
 			slog.Uint64("ignored", n))
 	}
@@ -110,7 +112,8 @@ func stray(msg any) bool {
 		msg = a.msg
 	}
 	switch msg.(type) {
-	case *pb.SingletonIdentify, *pb.SingletonHost, *pb.SingletonPaused, *pb.SingletonFree, *pb.SingletonLeaving,
+	case *pb.SingletonIdentify, *pb.SingletonHost, *pb.SingletonPaused, *pb.SingletonFree,
+		*pb.SingletonLeaving,
 		*pb.SingletonAbstain, *pb.SingletonState, *pb.SingletonStateTaken, *pb.Envelope:
 		return true
 	}

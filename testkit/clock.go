@@ -105,7 +105,8 @@ func (k *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 func (k *Clock) SetRate(rate float64) {
 	k.c.t.Helper()
 	if !(rate <= maxRate && rate >= 1.0/maxRate) { // also for NaN
-		k.c.t.Fatalf("rate of clock %d (%v) must be from 1/%d to %d", k.index, rate, maxRate, maxRate)
+		k.c.t.Fatalf("rate of clock %d (%v) must be from 1/%d to %d", k.index, rate, maxRate,
+			maxRate)
 	}
 	k.c.note("clock %d: rate %v", k.index, rate)
 	k.change(func() { k.mu.rate = rate })

@@ -60,7 +60,9 @@ func TestClock_RatesWithinTheBoundNeverOverlap(t *testing.T) {
 	for _, holder := range []float64{0.99, 1, 1.01} {
 		for _, contender := range []float64{0.99, 1, 1.01} {
 			t.Run(fmt.Sprintf("holder %v, contender %v", holder, contender), func(t *testing.T) {
-				rates := testkit.Clocks(func(i int, k *testkit.Clock) { k.SetRate([]float64{holder, contender}[i]) })
+				rates := testkit.Clocks(func(i int, k *testkit.Clock) {
+					k.SetRate([]float64{holder, contender}[i])
+				})
 				testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 					gap := takeover(t, c)
 					require.GreaterOrEqual(t, gap, time.Duration(0))
@@ -79,7 +81,8 @@ func TestClock_ARateBeyondTheBoundIsSeenToOverlap(t *testing.T) {
 }
 
 func TestClock_AWallJumpEndsNoExclusionAndMovesNoTimer(t *testing.T) {
-	for _, jump := range []time.Duration{-24 * time.Hour, -time.Second, time.Second, 24 * time.Hour} {
+	for _, jump := range []time.Duration{-24 * time.Hour, -time.Second, time.Second,
+		24 * time.Hour} {
 		t.Run(jump.String(), func(t *testing.T) {
 			testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 				g, err := c.Member(0).Session.Lease("l").TryAcquire(t.Context())
@@ -201,7 +204,8 @@ func TestClock_BelongsToTheMachine(t *testing.T) {
 		c.Advance(time.Minute)
 		next := m.Restart()
 		require.Same(t, m.Clock(), next.Clock())
-		require.Equal(t, -time.Minute, time.Until(next.Clock().Now()), "a new process does; and the clock runs again")
+		require.Equal(t, -time.Minute, time.Until(next.Clock().Now()),
+			"a new process does; and the clock runs again")
 		c.Advance(time.Second)
 		require.Equal(t, -time.Minute, time.Until(next.Clock().Now()))
 		for _, m := range c.Members() {
@@ -242,7 +246,9 @@ func ExampleMember_Clock() {
 			m.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 				if _, ok := ctx.Message().(*actor.Started); ok {
 					self, system := ctx.Self(), ctx.ActorSystem()
-					m.Clock().AfterFunc(time.Minute, func() { system.Root.Send(self, "a minute, by this clock") })
+					m.Clock().AfterFunc(time.Minute, func() {
+						system.Root.Send(self, "a minute, by this clock")
+					})
 				}
 			}))
 		}

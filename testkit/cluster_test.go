@@ -32,7 +32,9 @@ func inboxes(t *testing.T, c *testkit.Cluster) *testkit.PerMember[*testkit.Probe
 	})
 }
 
-func inbox(c *testkit.Cluster, i int) *actor.PID { return actor.NewPID(c.Member(i).Address, "inbox") }
+func inbox(c *testkit.Cluster, i int) *actor.PID {
+	return actor.NewPID(c.Member(i).Address, "inbox")
+}
 
 // send sends numbers from member a to member b.
 func send(c *testkit.Cluster, a, b int, numbers ...int64) {
@@ -126,7 +128,8 @@ func TestCluster_FaultsOfLinks(t *testing.T) {
 		j := c.Join()
 		c.SetAll(testkit.Faults{Delay: time.Hour})
 		require.Equal(t, time.Hour, c.Link(1, j.Index).Faults().Delay)
-		require.Equal(t, time.Hour, c.Link(c.Join().Index, 0).Faults().Delay, "also for members to come")
+		require.Equal(t, time.Hour, c.Link(c.Join().Index, 0).Faults().Delay,
+			"also for members to come")
 	})
 }
 
@@ -153,7 +156,8 @@ func TestLink_NextIsForOneMessage(t *testing.T) {
 		}
 		lost := l.Next(third, testkit.Faults{Cut: true})
 		double := l.Next(testkit.To("inbox"), testkit.Faults{Duplicate: 1})
-		late := l.Next(testkit.Of[*wrapperspb.Int64Value], testkit.Faults{Delay: time.Second, Reorder: true})
+		late := l.Next(testkit.Of[*wrapperspb.Int64Value], testkit.Faults{Delay: time.Second,
+			Reorder: true})
 		require.False(t, lost())
 		send(c, 0, 1, 1, 2, 3, 4)
 		require.Equal(t, []int64{1, 1, 4, 2}, got(c, in.At(1)))
@@ -176,7 +180,8 @@ func TestCluster_SameSeedSameHistory(t *testing.T) {
 				send(c, 0, 1, n)
 				c.Advance(100 * time.Millisecond)
 				if v, ok := in.At(1).Poll(); ok {
-					seen = append(seen, fmt.Sprint(time.Since(start), v.(*wrapperspb.Int64Value).Value))
+					seen = append(seen, fmt.Sprint(time.Since(start),
+						v.(*wrapperspb.Int64Value).Value))
 				}
 			}
 		}, testkit.Seed(seed))
@@ -185,7 +190,9 @@ func TestCluster_SameSeedSameHistory(t *testing.T) {
 	require.Equal(t, history(7), history(7))
 	require.NotEqual(t, history(7), history(8))
 	t.Setenv(testkit.SeedVariable, "9")
-	testkit.Run(t, 1, func(t *testing.T, c *testkit.Cluster) { require.EqualValues(t, 9, c.Seed()) }, testkit.Seed(1))
+	testkit.Run(t, 1, func(t *testing.T, c *testkit.Cluster) {
+		require.EqualValues(t, 9, c.Seed())
+	}, testkit.Seed(1))
 }
 
 func TestMember_FreezeHoldsAndThawDeliversInOrder(t *testing.T) {
@@ -311,7 +318,8 @@ func TestStore_Faults(t *testing.T) {
 		m.Store.Set(testkit.StoreFaults{Err: errStore})
 		_, err = acquire()
 		require.ErrorIs(t, err, errStore)
-		m.Store.Set(testkit.StoreFaults{Delay: 500 * time.Millisecond, Answer: 250 * time.Millisecond})
+		m.Store.Set(testkit.StoreFaults{Delay: 500 * time.Millisecond,
+			Answer: 250 * time.Millisecond})
 		took, err = acquire()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, took, 1500*time.Millisecond)

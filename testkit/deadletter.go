@@ -26,8 +26,8 @@ func ExpectDeadLetter[M any](t testing.TB, system *actor.ActorSystem, during fun
 			return m
 		}
 		if !ok {
-			p.failf("expected a dead letter %s within %s, got none (below: all dead letters)", typeName[M](),
-				short(p.Timeout))
+			p.failf("expected a dead letter %s within %s, got none (below: all dead letters)",
+				typeName[M](), short(p.Timeout))
 			var none M
 			return none
 		}

@@ -36,7 +36,8 @@ func describe(m any) string {
 	case string:
 		s = fmt.Sprintf("%q", m)
 	default:
-		if reflect.TypeOf(m).Kind() == reflect.Pointer || reflect.TypeOf(m).Kind() == reflect.Struct {
+		if reflect.TypeOf(m).Kind() == reflect.Pointer ||
+			reflect.TypeOf(m).Kind() == reflect.Struct {
 			s = fmt.Sprintf("%T%s", m, strings.TrimPrefix(fmt.Sprintf("%+v", m), "&"))
 		} else {
 			s = fmt.Sprintf("%T(%v)", m, m)

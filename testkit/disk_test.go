@@ -50,7 +50,8 @@ func TestDisk_KeepsOverACrashWhatWasSynced(t *testing.T) {
 		c.Advance(500 * time.Millisecond)
 		next := m.Restart()
 		require.ErrorIs(t, <-late, store.ErrClosed)
-		require.ErrorIs(t, s.Commit(t.Context(), batch("c", "3")), store.ErrClosed, "of the former process")
+		require.ErrorIs(t, s.Commit(t.Context(), batch("c", "3")), store.ErrClosed,
+			"of the former process")
 		require.Same(t, m.Disk(), next.Disk())
 		require.NotSame(t, c.Member(0).Disk(), next.Disk())
 		rows := rowsOf(t, openDisk(t, next.Disk()))
@@ -90,7 +91,9 @@ func TestDisk_FaultsOfOneCommit(t *testing.T) {
 	testkit.Run(t, 1, func(t *testing.T, c *testkit.Cluster) {
 		d := c.Member(0).Disk()
 		s := openDisk(t, d)
-		full := d.Next(func(k testkit.DiskCommit) bool { return k.Store == "rows" && k.Batch.Len() == 2 }, testkit.DiskFaults{Full: true})
+		full := d.Next(func(k testkit.DiskCommit) bool {
+			return k.Store == "rows" && k.Batch.Len() == 2
+		}, testkit.DiskFaults{Full: true})
 		require.NoError(t, s.Commit(t.Context(), batch("a", "1")))
 		require.False(t, full())
 		require.ErrorIs(t, s.Commit(t.Context(), batch("a", "2", "b", "2")), store.ErrFull)

@@ -64,9 +64,15 @@ func (e *Spawned) effect() string       { return "spawned " + name(e.PID) }
 func (e *Watched) effect() string       { return "watched " + name(e.PID) }
 func (e *Unwatched) effect() string     { return "unwatched " + name(e.PID) }
 func (e *StopRequested) effect() string { return "told to stop " + name(e.PID) }
-func (e *Armed) effect() string         { return fmt.Sprintf("timer %v armed for %s", e.Tag, short(e.In)) }
-func (e *Disarmed) effect() string      { return fmt.Sprintf("timer %v disarmed", e.Tag) }
-func (e *Fired) effect() string         { return fmt.Sprintf("timer %v fired after %s", e.Tag, short(e.After)) }
-func (e *Logged) effect() string        { return "logged " + line{e.Level, e.Message, e.Attrs}.String() }
-func (e *Panicked) effect() string      { return fmt.Sprintf("panicked: %v", e.Reason) }
-func (e *Stopped) effect() string       { return "stopped" }
+func (e *Armed) effect() string {
+	return fmt.Sprintf("timer %v armed for %s", e.Tag, short(e.In))
+}
+func (e *Disarmed) effect() string { return fmt.Sprintf("timer %v disarmed", e.Tag) }
+func (e *Fired) effect() string {
+	return fmt.Sprintf("timer %v fired after %s", e.Tag, short(e.After))
+}
+func (e *Logged) effect() string {
+	return "logged " + line{e.Level, e.Message, e.Attrs}.String()
+}
+func (e *Panicked) effect() string { return fmt.Sprintf("panicked: %v", e.Reason) }
+func (e *Stopped) effect() string  { return "stopped" }

@@ -64,12 +64,16 @@ type cart = crdt.ORSet[string]
 var shopping = distributeddata.NewKey("cart", cart{})
 
 func put(dd *distributeddata.Replicator, item string) error {
-	_, err := shopping.Update(context.Background(), dd, func(w *crdt.Writer, c *cart) error { c.Add(w, item); return nil })
+	_, err := shopping.Update(context.Background(), dd, func(w *crdt.Writer, c *cart) error {
+		c.Add(w, item)
+		return nil
+	})
 	return err
 }
 
 // sameAtAll returns an error for a member that does not have these items, in order.
-func sameAtAll(c *testkit.Cluster, dd *testkit.PerMember[*distributeddata.Replicator], want ...string) error {
+func sameAtAll(c *testkit.Cluster, dd *testkit.PerMember[*distributeddata.Replicator],
+	want ...string) error {
 	for _, m := range c.Members() {
 		items, err := shopping.Get(context.Background(), dd.Of(m))
 		if got := slices.Collect(items.All()); !slices.Equal(got, want) {
@@ -83,7 +87,8 @@ func sameAtAll(c *testkit.Cluster, dd *testkit.PerMember[*distributeddata.Replic
 func TestExample_FiveNodeHour(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
 		dd := testkit.Each(c, func(m *testkit.Member) (*distributeddata.Replicator, error) {
-			return distributeddata.New(m.System, distributeddata.Config{MinMembers: 5, HeartbeatInterval: 10 * time.Second})
+			return distributeddata.New(m.System, distributeddata.Config{MinMembers: 5,
+				HeartbeatInterval: 10 * time.Second})
 		})
 		for _, m := range c.Members() {
 			if err := dd.Of(m).Ready(t.Context()); err != nil {
@@ -101,7 +106,9 @@ func TestExample_FiveNodeHour(t *testing.T) {
 		}
 
 		c.Heal()
-		testkit.Eventually(t, time.Minute, func() error { return sameAtAll(c, dd, "bread", "milk") })
+		testkit.Eventually(t, time.Minute, func() error {
+			return sameAtAll(c, dd, "bread", "milk")
+		})
 	})
 }
 
@@ -121,7 +128,8 @@ func TestExample_GuardedActor(t *testing.T) {
 	one.Effects() // effects of its start
 
 	one.Request(wrapperspb.String("time?"))
-	if reply := testkit.ExpectEffect[*testkit.Sent](one).Message.(*wrapperspb.UInt64Value); reply.Value != 7 {
+	if reply := testkit.ExpectEffect[*testkit.Sent](
+		one).Message.(*wrapperspb.UInt64Value); reply.Value != 7 {
 		t.Errorf("token %d", reply.Value)
 	}
 	end()

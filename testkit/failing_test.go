@@ -37,25 +37,34 @@ var failures = map[string]struct {
 		c.Member(0).Restart()
 		t.Error("done")
 	}, []string{
-		"seed 77; to run it again: TESTKIT_SEED=77", "What was done to the cluster, and its warnings:",
-		"1.001s  partition [[0] [1]]", "1h0m1s  heal", "freeze m001", "lease store of m001: {Err:<nil> Away:true",
+		"seed 77; to run it again: TESTKIT_SEED=77",
+		"What was done to the cluster, and its warnings:",
+		"1.001s  partition [[0] [1]]", "1h0m1s  heal", "freeze m001",
+		"lease store of m001: {Err:<nil> Away:true",
 		"warn at m000: WARN  careful with=that", "crash m000", "restart m000 as m002",
 	}},
-	"nothing done": {func(t *testing.T, _ *testkit.Cluster) { t.Error("x") }, []string{"Nothing was done to the cluster."}},
+	"nothing done": {func(t *testing.T, _ *testkit.Cluster) {
+		t.Error("x")
+	}, []string{"Nothing was done to the cluster."}},
 	"no protobuf": {func(_ *testing.T, c *testkit.Cluster) {
 		c.Member(0).System.Root.Send(actor.NewPID(c.Member(1).Address, "x"), &add{1})
 	}, []string{"sent to another member, but no protobuf messages, so remoting would drop them: [*testkit_test.add]"}},
-	"no such member": {func(_ *testing.T, c *testkit.Cluster) { c.Member(2) }, []string{"no member 2: there are 2"}},
+	"no such member": {func(_ *testing.T, c *testkit.Cluster) {
+		c.Member(2)
+	}, []string{"no member 2: there are 2"}},
 	"never quiet": {func(_ *testing.T, c *testkit.Cluster) {
 		c.Link(0, 1).Set(testkit.Faults{Delay: time.Hour})
 		c.Member(0).System.Root.Send(actor.NewPID(c.Member(1).Address, "x"), wrapperspb.Int64(1))
 		c.Settle()
-	}, []string{"not quiet within a minute: ", "messages and 0 calls of the lease store on their way"}},
+	}, []string{"not quiet within a minute: ",
+		"messages and 0 calls of the lease store on their way"}},
 	"component fails": {func(_ *testing.T, c *testkit.Cluster) {
 		testkit.Each(c, func(*testkit.Member) (int, error) { return 0, errors.New("no room") })
 	}, []string{"component int of member 0: no room"}},
 	"never ready": {func(_ *testing.T, c *testkit.Cluster) {
-		lifecycle.OnStart(c.Member(1).System, "oven", func(context.Context) error { return errors.New("still cold") })
+		lifecycle.OnStart(c.Member(1).System, "oven", func(context.Context) error {
+			return errors.New("still cold")
+		})
 		c.Ready()
 	}, []string{`member 1 is not ready: start "oven": still cold`}},
 	"restarted twice": {func(_ *testing.T, c *testkit.Cluster) {
@@ -77,7 +86,8 @@ func TestRun_FailuresTellWhatWasSeen(t *testing.T) {
 		}
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRun_FailuresTellWhatWasSeen$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0],
+		"-test.run=^TestRun_FailuresTellWhatWasSeen$", "-test.v")
 	cmd.Env = append(os.Environ(), mustFail+"=1", testkit.SeedVariable+"=77")
 	out, err := cmd.CombinedOutput()
 	if _, ok := errors.AsType[*exec.ExitError](err); !ok {

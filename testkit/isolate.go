@@ -45,7 +45,9 @@ func Isolate(t testing.TB, props *actor.Props) *Isolated {
 	i := &Isolated{t: t, system: NewSystem(t), start: time.Now()}
 	i.mu.changed = make(chan struct{})
 	bookOf(i.system).mu.watch = func(l line) { i.note(&Logged{l.level, l.message, l.attrs}) }
-	i.system.ProcessRegistry.RegisterAddressResolver(func(*actor.PID) (actor.Process, bool) { return stranger{i}, true })
+	i.system.ProcessRegistry.RegisterAddressResolver(func(*actor.PID) (actor.Process, bool) {
+		return stranger{i}, true
+	})
 	timer.Attach(i.system, timer.Host{
 		Armed:    func(_ *actor.PID, d time.Duration, tag any) { i.note(&Armed{d, tag}) },
 		Disarmed: func(_ *actor.PID, tag any) { i.note(&Disarmed{tag}) },
@@ -169,8 +171,11 @@ func (i *Isolated) onSend(next actor.SenderFunc) actor.SenderFunc {
 
 // onSpawn replaces a spawned actor by one that does nothing.
 func (i *Isolated) onSpawn(next actor.SpawnFunc) actor.SpawnFunc {
-	return func(system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-		double := actor.PropsFromFunc(func(actor.Context) {}, actor.WithMailbox(actor.Unbounded(&door{i: i, pid: actor.NewPID(system.Address(), id)})))
+	return func(system *actor.ActorSystem, id string, props *actor.Props,
+		parent actor.SpawnerContext) (*actor.PID, error) {
+		double := actor.PropsFromFunc(func(actor.Context) {},
+			actor.WithMailbox(
+				actor.Unbounded(&door{i: i, pid: actor.NewPID(system.Address(), id)})))
 		pid, err := next(system, id, double, parent)
 		if err == nil {
 			i.note(&Spawned{pid, props})

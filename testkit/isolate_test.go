@@ -41,7 +41,9 @@ func (c *clerk) told(ctx actor.Context, what string) {
 	boss := actor.NewPID("boss:1", "boss")
 	switch what {
 	case "spawn":
-		child, _ := ctx.SpawnNamed(actor.PropsFromFunc(func(actor.Context) { panic("not run in isolation") }), "child")
+		child, _ := ctx.SpawnNamed(actor.PropsFromFunc(func(actor.Context) {
+			panic("not run in isolation")
+		}), "child")
 		ctx.Watch(child)
 		ctx.Send(child, "work")
 		ctx.Stop(child)
@@ -119,13 +121,15 @@ func TestIsolate_TimersOnVirtualTime(t *testing.T) {
 		i, _ := isolatedClerk(t)
 		i.Effects()
 		i.Send("alarm")
-		require.Equal(t, []testkit.Effect{&testkit.Armed{In: time.Second, Tag: "tea"}}, i.Effects(), "seen when armed")
+		require.Equal(t, []testkit.Effect{&testkit.Armed{In: time.Second, Tag: "tea"}}, i.Effects(),
+			"seen when armed")
 		i.Send("alarm") // replaces the earlier one
 		i.Send("quiet")
 		i.Send("quiet")
 		i.Send("alarm")
 		require.Equal(t, []testkit.Effect{
-			&testkit.Armed{In: time.Second, Tag: "tea"}, &testkit.Disarmed{Tag: "tea"}, &testkit.Armed{In: time.Second, Tag: "tea"},
+			&testkit.Armed{In: time.Second, Tag: "tea"}, &testkit.Disarmed{Tag: "tea"},
+			&testkit.Armed{In: time.Second, Tag: "tea"},
 		}, i.Effects())
 		fired := testkit.ExpectEffect[*testkit.Fired](i)
 		require.Equal(t, "tea", fired.Tag)
@@ -151,13 +155,15 @@ func TestIsolate_Fails(t *testing.T) {
 			i.Request(&add{1})
 			testkit.ExpectEffect[*testkit.Spawned](i)
 		}), "expected the effect *testkit.Spawned, there is none", "It has done, in order:",
-			"waiting  logged INFO  clerk started desk=3", "waiting  sent *testkit_test.sum{n:2} to elsewhere:1/test, sender nobody")
+			"waiting  logged INFO  clerk started desk=3",
+			"waiting  sent *testkit_test.sum{n:2} to elsewhere:1/test, sender nobody")
 		says(t, failing(t, func(tb testing.TB) {
 			i, _ := isolatedClerk(tb)
 			i.Effects()
 			i.Send("watch")
 			i.ExpectNoEffect()
-		}), "expected no effect, got: watched boss:1/boss", "taken    logged", "taken    told to stop boss:1/boss")
+		}), "expected no effect, got: watched boss:1/boss", "taken    logged",
+			"taken    told to stop boss:1/boss")
 		says(t, failing(t, func(tb testing.TB) {
 			i, _ := isolatedClerk(tb)
 			i.Send("stop")

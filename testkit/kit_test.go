@@ -31,7 +31,9 @@ func TestExpectDeadLetter(t *testing.T) {
 	testkit.Bubble(t, func(t *testing.T) {
 		says(t, failing(t, func(tb testing.TB) {
 			system := testkit.NewSystem(tb)
-			testkit.ExpectDeadLetter[*add](tb, system, func() { system.Root.Send(system.NewLocalPID("nobody"), "another") })
+			testkit.ExpectDeadLetter[*add](tb, system, func() {
+				system.Root.Send(system.NewLocalPID("nobody"), "another")
+			})
 		}), "expected a dead letter *testkit_test.add within 3s, got none", `"another" from nobody`)
 	})
 }
@@ -41,19 +43,25 @@ func TestExpectLog(t *testing.T) {
 		system := testkit.NewSystem(t)
 		log := system.Logger().With(slog.String("shop", "north")).WithGroup("order")
 		testkit.ExpectLog(t, system, testkit.Log{
-			Level: slog.LevelWarn, Message: "late", Attrs: map[string]any{"shop": "north", "order.id": 7}, Times: 2,
+			Level: slog.LevelWarn, Message: "late", Attrs: map[string]any{"shop": "north",
+				"order.id": 7}, Times: 2,
 		}, func() {
 			log.Info("order is late", "id", 7)
 			log.Warn("order is late", "id", 8)
 			go func() {
 				log.Warn("order is late", "id", 7)
-				log.Warn("order is late", slog.Int("id", 7), slog.Group("by", slog.Int("minutes", 3)))
+				log.Warn("order is late", slog.Int("id", 7),
+					slog.Group("by", slog.Int("minutes", 3)))
 			}()
 		})
-		testkit.ExpectLog(t, system, testkit.Log{Attrs: map[string]any{"order.by.minutes": 4}}, func() {
-			log.Info("x", slog.Group("by", slog.Int("minutes", 4)))
-		})
-		testkit.ExpectLog(t, system, testkit.Log{Level: slog.LevelError, Times: testkit.Never}, func() { log.Warn("only") })
+		testkit.ExpectLog(t, system, testkit.Log{Attrs: map[string]any{"order.by.minutes": 4}},
+			func() {
+				log.Info("x", slog.Group("by", slog.Int("minutes", 4)))
+			})
+		testkit.ExpectLog(t, system, testkit.Log{Level: slog.LevelError, Times: testkit.Never},
+			func() {
+				log.Warn("only")
+			})
 	})
 }
 
@@ -62,25 +70,33 @@ func TestExpectLog_Fails(t *testing.T) {
 		says(t, failing(t, func(tb testing.TB) {
 			system := testkit.NewSystem(tb)
 			system.Logger().Error("before")
-			testkit.ExpectLog(tb, system, testkit.Log{Level: slog.LevelError, Message: "fail", Attrs: map[string]any{"k": 1}},
+			testkit.ExpectLog(tb, system, testkit.Log{Level: slog.LevelError, Message: "fail",
+				Attrs: map[string]any{"k": 1}},
 				func() { system.Logger().Error("failed", "k", 2) })
-		}), `expected log ERROR "fail" k=1 at least once, got 0`, "Logged, in order:\n  ERROR failed k=2")
+		}), `expected log ERROR "fail" k=1 at least once, got 0`,
+			"Logged, in order:\n  ERROR failed k=2")
 		says(t, failing(t, func(tb testing.TB) {
 			system := testkit.NewSystem(tb)
-			testkit.ExpectLog(tb, system, testkit.Log{Times: 1}, func() { system.Logger().Info("a"); system.Logger().Info("b") })
+			testkit.ExpectLog(tb, system, testkit.Log{Times: 1}, func() {
+				system.Logger().Info("a")
+				system.Logger().Info("b")
+			})
 		}), `"" 1 times, got 2`)
 		says(t, failing(t, func(tb testing.TB) {
 			system := testkit.NewSystem(tb)
-			testkit.ExpectLog(tb, system, testkit.Log{Times: testkit.Never}, func() { system.Logger().Debug("a") })
+			testkit.ExpectLog(tb, system, testkit.Log{Times: testkit.Never}, func() {
+				system.Logger().Debug("a")
+			})
 		}), `never, got 1`, "DEBUG a")
 		says(t, failing(t, func(tb testing.TB) {
 			testkit.ExpectLog(tb, testkit.NewSystem(tb), testkit.Log{}, func() {})
 		}), "Nothing was logged.")
 	})
 	says(t, failing(t, func(tb testing.TB) {
-		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.DiscardHandler)
-		}))
+		system := actor.NewActorSystem(
+			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+				return slog.New(slog.DiscardHandler)
+			}))
 		defer system.Shutdown()
 		testkit.ExpectLog(tb, system, testkit.Log{}, func() {})
 	}), "is not kept: make it with testkit.NewSystem or testkit.WithLogs")
@@ -108,11 +124,21 @@ func TestRoundTrip(t *testing.T) {
 		try  func(t testing.TB)
 		says string
 	}{
-		"no protobuf":  {func(t testing.TB) { testkit.RoundTrip(t, &add{1}) }, "*testkit_test.add is not a protobuf message: remoting would drop it"},
-		"bad text":     {func(t testing.TB) { testkit.RoundTrip(t, wrapperspb.String("\xff")) }, "does not marshal"},
-		"too large":    {func(t testing.TB) { testkit.RoundTrip(t, wrapperspb.Bytes(make([]byte, 5<<20))) }, "is too large to be sent: over 4 MiB"},
-		"loses a part": {func(t testing.TB) { testkit.RoundTrip(t, &order{"lossy"}) }, "*testkit_test.order{item:lossy} arrives as *testkit_test.order{item:}"},
-		"refuses":      {func(t testing.TB) { testkit.RoundTrip(t, &order{"refused"}) }, "does not serialise: refused"},
+		"no protobuf": {func(t testing.TB) {
+			testkit.RoundTrip(t, &add{1})
+		}, "*testkit_test.add is not a protobuf message: remoting would drop it"},
+		"bad text": {func(t testing.TB) {
+			testkit.RoundTrip(t, wrapperspb.String("\xff"))
+		}, "does not marshal"},
+		"too large": {func(t testing.TB) {
+			testkit.RoundTrip(t, wrapperspb.Bytes(make([]byte, 5<<20)))
+		}, "is too large to be sent: over 4 MiB"},
+		"loses a part": {func(t testing.TB) {
+			testkit.RoundTrip(t, &order{"lossy"})
+		}, "*testkit_test.order{item:lossy} arrives as *testkit_test.order{item:}"},
+		"refuses": {func(t testing.TB) {
+			testkit.RoundTrip(t, &order{"refused"})
+		}, "does not serialise: refused"},
 	} {
 		t.Run(name, func(t *testing.T) { says(t, failing(t, c.try), c.says) })
 	}

@@ -52,12 +52,15 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	c.births.attach(sim.System, clock, i)
 	timer.Attach(sim.System, timer.Host{Clock: clock})
 	m := &Member{
-		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c, sim: sim, dead: make(chan struct{}),
+		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c,
+		sim: sim, dead: make(chan struct{}),
 		clock: clock, disk: c.births.disk(c, i), Store: &Store{to: c.Leases},
 		members: membership.Attach(sim.System),
 	}
 	m.die = sync.OnceFunc(func() { close(m.dead) })
-	m.Store.note = func(format string, args ...any) { c.note("lease store of %v: "+format, append([]any{m}, args...)...) }
+	m.Store.note = func(format string, args ...any) {
+		c.note("lease store of %v: "+format, append([]any{m}, args...)...)
+	}
 	cfg := c.set.leases
 	cfg.Owner, cfg.Logger, cfg.Clock = m.ID, m.System.Logger(), clock
 	session, err := coordination.Open(m.Store, cfg)

@@ -126,7 +126,8 @@ func (c *Cluster) Stats() Stats { return c.sim.Net.Stats() }
 
 func (c *Cluster) packet(p simnet.Packet) Packet {
 	return Packet{
-		From: indexOf(p.From), To: indexOf(p.To), Target: p.Target, Message: p.Message, Size: p.Size,
+		From: indexOf(p.From), To: indexOf(p.To), Target: p.Target,
+		Message: p.Message, Size: p.Size,
 		Lost: p.Verdict != simnet.Carried,
 	}
 }

@@ -128,7 +128,8 @@ func (p *Probe) Sender() *actor.PID { return p.last.sender }
 func (p *Probe) Reply(msg any) {
 	p.t.Helper()
 	if p.last.sender == nil {
-		p.failf("nobody to reply to: the message taken last, %s, has no sender", describe(p.last.message))
+		p.failf("nobody to reply to: the message taken last, %s, has no sender",
+			describe(p.last.message))
 		return
 	}
 	p.Request(p.last.sender, msg)

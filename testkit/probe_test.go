@@ -137,7 +137,8 @@ func TestProbe_ReceiveAndFishFail(t *testing.T) {
 			p.Send(p.PID(), &add{1})
 			p.Send(p.PID(), &sum{2})
 			testkit.Fish(p, func(*add) testkit.Outcome { return testkit.Collect })
-		}), "fished for *testkit_test.add for 3s in vain: collected 1 of 2 messages", "add{n:1}", "sum{n:2}")
+		}), "fished for *testkit_test.add for 3s in vain: collected 1 of 2 messages", "add{n:1}",
+			"sum{n:2}")
 	})
 }
 
@@ -191,7 +192,8 @@ func TestProbe_WatchAndExpectTerminated(t *testing.T) {
 func TestProbe_ReplyAndForward(t *testing.T) {
 	inBoth(t, func(t *testing.T) {
 		system := testkit.NewSystem(t)
-		a, b, c := testkit.NewProbe(t, system), testkit.NewProbe(t, system), testkit.NewProbe(t, system)
+		a, b, c := testkit.NewProbe(t, system), testkit.NewProbe(t, system),
+			testkit.NewProbe(t, system)
 		a.Request(b.PID(), "question")
 		b.ExpectAny()
 		b.Forward(c.PID())

@@ -38,7 +38,9 @@ func (b *birth) clock(c *Cluster, i int) *Clock {
 func (b *birth) disk(c *Cluster, i int) *Disk {
 	for len(b.disks) <= i {
 		d, n := NewDisk(c.seed), len(b.disks)
-		d.note = func(format string, args ...any) { c.note("disk of machine %d: "+format, append([]any{n}, args...)...) }
+		d.note = func(format string, args ...any) {
+			c.note("disk of machine %d: "+format, append([]any{n}, args...)...)
+		}
 		b.disks = append(b.disks, d)
 	}
 	return b.disks[i]
@@ -149,7 +151,9 @@ func (c *Cluster) Whole() error {
 			}
 		}
 		told = append(told, fmt.Sprintf("%v sees %v", m, sees))
-		whole = whole && len(sees) == len(live) && !slices.ContainsFunc(live, func(o *Member) bool { return !slices.Contains(sees, o.ID) })
+		whole = whole && len(sees) == len(live) && !slices.ContainsFunc(live, func(o *Member) bool {
+			return !slices.Contains(sees, o.ID)
+		})
 	}
 	for _, m := range c.lives() {
 		if m.coming.Load() {

@@ -23,7 +23,9 @@ type handle struct{ lives int }
 
 func handles(c *testkit.Cluster) *testkit.PerMember[*handle] {
 	return testkit.Each(c, func(m *testkit.Member) (*handle, error) {
-		h, _, err := lifecycle.Handle(m.System, "handle", func() (*handle, error) { return &handle{}, nil })
+		h, _, err := lifecycle.Handle(m.System, "handle", func() (*handle, error) {
+			return &handle{}, nil
+		})
 		if err == nil {
 			h.lives++
 		}

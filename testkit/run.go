@@ -40,8 +40,8 @@ func Latency(latency, jitter time.Duration) Option {
 // Roles sets the roles that the i-th member announces. The default is none.
 func Roles(roles func(i int) []string) Option { return func(s *settings) { s.roles = roles } }
 
-// AppVersions sets the version of the application that the i-th member announces. The default is none.
-// After a restart the function is called again, so it can return the version of an upgrade.
+// AppVersions sets the version of the application that the i-th member announces. The default is
+// none. After a restart the function is called again, so it can return the version of an upgrade.
 func AppVersions(versions func(i int) string) Option {
 	return func(s *settings) { s.versions = versions }
 }

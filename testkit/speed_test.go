@@ -19,7 +19,8 @@ func TestSpeed_FiveNodeHour(t *testing.T) {
 		var sent int
 		testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
 			dd := testkit.Each(c, func(m *testkit.Member) (*distributeddata.Replicator, error) {
-				return distributeddata.New(m.System, distributeddata.Config{MinMembers: 5, HeartbeatInterval: heartbeat})
+				return distributeddata.New(m.System, distributeddata.Config{MinMembers: 5,
+					HeartbeatInterval: heartbeat})
 			})
 			for _, m := range c.Members() {
 				if err := dd.Of(m).Ready(t.Context()); err != nil {
@@ -46,7 +47,9 @@ func TestSpeed_FiveNodeHour(t *testing.T) {
 			if noticed {
 				across((*testkit.Member).Lists)
 			}
-			testkit.Eventually(t, 5*heartbeat, func() error { return sameAtAll(c, dd, "bread", "milk") })
+			testkit.Eventually(t, 5*heartbeat, func() error {
+				return sameAtAll(c, dd, "bread", "milk")
+			})
 			sent = c.Stats().Sent
 		})
 		took := time.Since(start)

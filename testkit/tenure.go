@@ -18,7 +18,8 @@ func Tenure(t testing.TB, token coordination.Token) (tenure coordination.Tenure,
 	ctx := context.Background()
 	store := memory.New()
 	if token > 1 { // the lease has been held before
-		if _, err := store.Swap(ctx, "tenure", "", leasestore.Record{Token: token - 1}); err != nil {
+		if _, err := store.Swap(ctx, "tenure", "", leasestore.Record{
+			Token: token - 1}); err != nil {
 			t.Fatalf("tenure: %v", err)
 		}
 	}

@@ -57,9 +57,12 @@ func openDisk(dir string) (writer, error) {
 
 // lean returns the options that package badger uses, for a fair comparison.
 func lean(dir string) rawbadger.Options {
-	return rawbadger.DefaultOptions(dir).WithSyncWrites(true).WithMemTableSize(32 << 20).WithNumMemtables(2).
-		WithNumLevelZeroTables(1).WithNumLevelZeroTablesStall(4).WithCompactL0OnClose(true).WithNumCompactors(2).WithValueThreshold(1 << 20).
-		WithValueLogFileSize(64 << 20).WithBlockCacheSize(0).WithCompression(options.None).WithDetectConflicts(false).
+	return rawbadger.DefaultOptions(dir).WithSyncWrites(true).WithMemTableSize(
+		32 << 20).WithNumMemtables(2).
+		WithNumLevelZeroTables(1).WithNumLevelZeroTablesStall(4).WithCompactL0OnClose(
+		true).WithNumCompactors(2).WithValueThreshold(1 << 20).
+		WithValueLogFileSize(64 << 20).WithBlockCacheSize(0).WithCompression(
+		options.None).WithDetectConflicts(false).
 		WithMetricsEnabled(false).WithLogger(nil)
 }
 
@@ -82,7 +85,9 @@ func openRawBbolt(dir string) (writer, error) {
 	name, v := []byte("rows"), value()
 	err = db.Update(func(tx *rawbbolt.Tx) error { _, err := tx.CreateBucket(name); return err })
 	return writer{func(n int) error {
-		return db.Update(func(tx *rawbbolt.Tx) error { return tx.Bucket(name).Put([]byte(key(n)), v) })
+		return db.Update(func(tx *rawbbolt.Tx) error {
+			return tx.Bucket(name).Put([]byte(key(n)), v)
+		})
 	}, db.Close}, err
 }
 

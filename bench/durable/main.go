@@ -23,12 +23,16 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "", "a directory on the disk to be measured; a temporary one if empty")
+	dir := flag.String("dir", "",
+		"a directory on the disk to be measured; a temporary one if empty")
 	rounds := flag.Int("rounds", 5, "rounds of each case")
 	each := flag.Duration("time", time.Second, "how long a case runs in a round")
-	loads := flag.String("load", "100000,1000000", "numbers of rows and of entries to be loaded, with commas")
-	only := flag.String("only", "", "one part: heaps, commits, volatile, amplification, starts or loads; empty: all")
-	engine := flag.String("write", "", "write with this store to -dir until the standard input ends; the starts run themselves so")
+	loads := flag.String("load", "100000,1000000",
+		"numbers of rows and of entries to be loaded, with commas")
+	only := flag.String("only", "",
+		"one part: heaps, commits, volatile, amplification, starts or loads; empty: all")
+	engine := flag.String("write", "",
+		"write with this store to -dir until the standard input ends; the starts run themselves so")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	sizes, err := numbers(*loads)
@@ -70,8 +74,12 @@ func measure(dir string, rounds int, each time.Duration, sizes []int, only strin
 		{"commits", func() error { return commits(dir, rounds, each) }},
 		{"volatile", func() error { return volatile(dir, rounds, each) }},
 		{"amplification", func() error { return amplification(dir) }},
-		{"starts", func() error { return forEach(sizes, func(n int) error { return starts(dir, rounds, n) }) }},
-		{"loads", func() error { return forEach(sizes, func(n int) error { return loadsOf(dir, n) }) }},
+		{"starts", func() error {
+			return forEach(sizes, func(n int) error { return starts(dir, rounds, n) })
+		}},
+		{"loads", func() error {
+			return forEach(sizes, func(n int) error { return loadsOf(dir, n) })
+		}},
 	} {
 		if only != "" && only != part.name {
 			continue
@@ -112,13 +120,15 @@ func commits(dir string, rounds int, each time.Duration) error {
 		}
 	}
 	var disk float64
-	fmt.Printf("\n%-34s %10s %9s %9s %14s\n", "commits of one row of 1 kB", "1/s", "p50 ms", "p99 ms", "x append+fsync")
+	fmt.Printf("\n%-34s %10s %9s %9s %14s\n", "commits of one row of 1 kB", "1/s", "p50 ms",
+		"p99 ms", "x append+fsync")
 	for i, c := range all {
 		m := median(results[i])
 		if i == 0 {
 			disk = m.rate
 		}
-		fmt.Printf("%-34s %10.0f %9.2f %9.2f %14.2f\n", c.name, m.rate, m.p50.Seconds()*1e3, m.p99.Seconds()*1e3, m.rate/disk)
+		fmt.Printf("%-34s %10.0f %9.2f %9.2f %14.2f\n", c.name, m.rate, m.p50.Seconds()*1e3,
+			m.p99.Seconds()*1e3, m.rate/disk)
 	}
 	return nil
 }

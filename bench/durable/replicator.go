@@ -42,7 +42,8 @@ func openStore(engine, dir string) (store.Store, error) {
 
 // startMembers starts n members, each with a store in its own directory, or without one. Keys that
 // begin with d are durable.
-func startMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (m members, err error) {
+func startMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (m members,
+	err error) {
 	var stores []store.Store
 	for i := range n {
 		if engine == "" {
@@ -110,7 +111,8 @@ func (m members) ready() error {
 
 // register returns the n-th key, with a value of 1 kB. It is durable if its prefix begins with d.
 func register(prefix string, n int) distributeddata.Key[crdt.LWWRegister[string]] {
-	return distributeddata.NewKey(fmt.Sprintf("%s key of thirty bytes %04d", prefix, n%keys), crdt.LWWRegister[string]{})
+	return distributeddata.NewKey(fmt.Sprintf("%s key of thirty bytes %04d", prefix, n%keys),
+		crdt.LWWRegister[string]{})
 }
 
 // updates returns a case in which replicators write values of 1 kB to durable keys.
@@ -124,13 +126,15 @@ func updates(engine string, n, writers int, level distributeddata.Consistency, n
 	}}
 }
 
-func writing(dd *distributeddata.Replicator, prefix string, level distributeddata.Consistency) func(n int) error {
+func writing(dd *distributeddata.Replicator, prefix string,
+	level distributeddata.Consistency) func(n int) error {
 	v := string(value())
 	return func(n int) error {
-		_, err := register(prefix, n).Update(context.Background(), dd, func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
-			r.Set(w, v)
-			return nil
-		}, level)
+		_, err := register(prefix, n).Update(context.Background(), dd,
+			func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
+				r.Set(w, v)
+				return nil
+			}, level)
 		return err
 	}
 }
@@ -138,9 +142,11 @@ func writing(dd *distributeddata.Replicator, prefix string, level distributeddat
 func replicatorCases() (all []bench) {
 	for _, engine := range []string{"badger", "bbolt"} {
 		for _, writers := range []int{1, 64} {
-			all = append(all, updates(engine, 1, writers, distributeddata.Local, fmt.Sprintf("Update on %s, %d writers", engine, writers)))
+			all = append(all, updates(engine, 1, writers, distributeddata.Local,
+				fmt.Sprintf("Update on %s, %d writers", engine, writers)))
 		}
-		all = append(all, updates(engine, 3, 1, distributeddata.Majority, "majority of 3 on "+engine+", 1 writer"))
+		all = append(all, updates(engine, 3, 1, distributeddata.Majority, "majority of 3 on "+
+			engine+", 1 writer"))
 	}
 	return all
 }
@@ -148,7 +154,8 @@ func replicatorCases() (all []bench) {
 // volatile prints the cost of updates of volatile keys, alternately with a store that holds other
 // keys and without a store.
 func volatile(dir string, rounds int, each time.Duration) error {
-	fmt.Printf("\n%-34s %12s %12s %8s\n", "updates of volatile keys, 1/s", "no store", "with badger", "x")
+	fmt.Printf("\n%-34s %12s %12s %8s\n", "updates of volatile keys, 1/s", "no store",
+		"with badger", "x")
 	for _, writers := range []int{1, 64} {
 		var results [2][]result
 		for round := range rounds {
@@ -168,7 +175,8 @@ func volatile(dir string, rounds int, each time.Duration) error {
 			}
 		}
 		without, with := median(results[0]).rate, median(results[1]).rate
-		fmt.Printf("%-34s %12.0f %12.0f %8.2f\n", fmt.Sprint(writers, " writers"), without, with, without/with)
+		fmt.Printf("%-34s %12.0f %12.0f %8.2f\n", fmt.Sprint(writers, " writers"), without, with,
+			without/with)
 	}
 	return nil
 }
@@ -186,12 +194,13 @@ func amplification(dir string) error {
 	}
 	set := distributeddata.NewKey("d set", crdt.ORSet[string]{})
 	add := func(from, to int) error {
-		_, err := set.Update(context.Background(), m.dd[0], func(w *crdt.Writer, v *crdt.ORSet[string]) error {
-			for n := from; n < to; n++ {
-				v.Add(w, fmt.Sprintf("element %06d", n))
-			}
-			return nil
-		})
+		_, err := set.Update(context.Background(), m.dd[0],
+			func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+				for n := from; n < to; n++ {
+					v.Add(w, fmt.Sprintf("element %06d", n))
+				}
+				return nil
+			})
 		return err
 	}
 	// Add in steps: the rest of a large change is written with later batches
@@ -202,6 +211,7 @@ func amplification(dir string) error {
 	for n := range adds {
 		err = errors.Join(err, add(elements+n, elements+n+1))
 	}
-	fmt.Printf("\none add to a set of %d: %d bytes of rows\n", elements, (c.bytes.Load()-before)/adds)
+	fmt.Printf("\none add to a set of %d: %d bytes of rows\n", elements,
+		(c.bytes.Load()-before)/adds)
 	return errors.Join(err, m.close())
 }

@@ -61,12 +61,15 @@ func heaps(dir string) error {
 // loadsOf prints the time to open a store and to load the given number of rows of 1 kB, and the
 // heap afterwards.
 func loadsOf(dir string, rows int) error {
-	fmt.Printf("\n%-34s %10s %9s %9s %9s %14s\n", fmt.Sprintf("%d rows of 1 kB", rows), "fill s", "open s", "load s", "heap MB", "disk MB")
+	fmt.Printf("\n%-34s %10s %9s %9s %9s %14s\n", fmt.Sprintf("%d rows of 1 kB", rows), "fill s",
+		"open s", "load s", "heap MB", "disk MB")
 	for _, c := range []struct {
 		name string
 		open func(dir string) (store.Store, error)
 	}{
-		{"badger", func(dir string) (store.Store, error) { return badger.Open(dir, badger.Config{}) }},
+		{"badger", func(dir string) (store.Store, error) {
+			return badger.Open(dir, badger.Config{})
+		}},
 		{"bbolt", func(dir string) (store.Store, error) { return bbolt.Open(dir, bbolt.Config{}) }},
 	} {
 		at := filepath.Join(dir, "load")
@@ -100,8 +103,8 @@ func loadsOf(dir string, rows int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-34s %10.1f %9.2f %9.2f %9.1f %14.0f\n", c.name, filled.Seconds(), opened.Seconds(), loaded.Seconds(),
-			float64(heap()-before)/1e6, float64(taken)/1e6)
+		fmt.Printf("%-34s %10.1f %9.2f %9.2f %9.1f %14.0f\n", c.name, filled.Seconds(),
+			opened.Seconds(), loaded.Seconds(), float64(heap()-before)/1e6, float64(taken)/1e6)
 		if err := s.Close(); err != nil {
 			return err
 		}

@@ -38,7 +38,8 @@ func starts(dir string, rounds, entries int) error {
 		for _, engine := range engines {
 			at := filepath.Join(dir, fmt.Sprint("starts-", entries, "-", engine))
 			for _, way := range []string{"stop", "kill -9"} {
-				if err := write(at, engine, entries, 6_000*(round+1), way == "kill -9"); err != nil {
+				if err := write(at, engine, entries, 6_000*(round+1),
+					way == "kill -9"); err != nil {
 					return err
 				}
 				s, err := start(at, engine, entries)
@@ -47,25 +48,29 @@ func starts(dir string, rounds, entries int) error {
 				}
 				after[engine+way] = append(after[engine+way], s)
 			}
-			empty, err := start(filepath.Join(dir, fmt.Sprint("empty-", engine, entries, round)), engine, 0)
+			empty, err := start(filepath.Join(dir, fmt.Sprint("empty-", engine, entries, round)),
+				engine, 0)
 			if err != nil {
 				return err
 			}
 			after[engine] = append(after[engine], empty)
 		}
 	}
-	fmt.Printf("\n%-34s %10s %9s %9s %9s %14s\n", fmt.Sprintf("start with %d entries of 1 kB", entries),
+	fmt.Printf("\n%-34s %10s %9s %9s %9s %14s\n", fmt.Sprintf("start with %d entries of 1 kB",
+		entries),
 		"open s", "shown s", "slowest s", "ready s", "x after a stop")
 	for _, engine := range engines {
 		base := medianStart(after[engine+"stop"])
 		for _, way := range []string{"stop", "kill -9"} {
 			all := after[engine+way]
 			m := medianStart(all)
-			fmt.Printf("%-34s %10.2f %9.2f %9.2f %9.2f %14.2f\n", engine+" after "+way, m.open.Seconds(), m.shown.Seconds(),
-				all[len(all)-1].shown.Seconds(), m.ready.Seconds(), m.shown.Seconds()/base.shown.Seconds())
+			fmt.Printf("%-34s %10.2f %9.2f %9.2f %9.2f %14.2f\n", engine+" after "+way,
+				m.open.Seconds(), m.shown.Seconds(), all[len(all)-1].shown.Seconds(),
+				m.ready.Seconds(), m.shown.Seconds()/base.shown.Seconds())
 		}
 		m := medianStart(after[engine])
-		fmt.Printf("%-34s %10.2f %9.2f %9s %9.2f\n", engine+", empty", m.open.Seconds(), m.shown.Seconds(), "", m.ready.Seconds())
+		fmt.Printf("%-34s %10.2f %9.2f %9s %9.2f\n", engine+", empty", m.open.Seconds(),
+			m.shown.Seconds(), "", m.ready.Seconds())
 	}
 	return nil
 }
@@ -101,26 +106,29 @@ func start(dir, engine string, entries int) (s started, err error) {
 	err = errors.Join(err, m.ready())
 	s.ready = time.Since(begin)
 	if d := m.dd[0].Status().Durable; d.Keys != entries || d.Holes > 0 {
-		err = errors.Join(err, fmt.Errorf("%d entries of %d, %d rows that cannot be read", d.Keys, entries, d.Holes))
+		err = errors.Join(err, fmt.Errorf("%d entries of %d, %d rows that cannot be read", d.Keys,
+			entries, d.Holes))
 	}
 	return s, errors.Join(err, m.close())
 }
 
 // entry returns the n-th durable entry.
 func entry(n int) distributeddata.Key[crdt.LWWRegister[string]] {
-	return distributeddata.NewKey(fmt.Sprintf("d key of thirty bytes %08d", n), crdt.LWWRegister[string]{})
+	return distributeddata.NewKey(fmt.Sprintf("d key of thirty bytes %08d", n),
+		crdt.LWWRegister[string]{})
 }
 
 func fillEntries(dd *distributeddata.Replicator, entries int) error {
 	v := string(value())
 	for n := 0; n < entries; {
 		end := min(n+500, entries)
-		err := distributeddata.Atomically(context.Background(), dd, func(tx *distributeddata.Tx) error {
-			for i := n; i < end; i++ {
-				entry(i).In(tx).Set(tx.Writer, v)
-			}
-			return nil
-		})
+		err := distributeddata.Atomically(context.Background(), dd,
+			func(tx *distributeddata.Tx) error {
+				for i := n; i < end; i++ {
+					entry(i).In(tx).Set(tx.Writer, v)
+				}
+				return nil
+			})
 		if err != nil {
 			return err
 		}
@@ -198,10 +206,11 @@ func writeUntilEnd(dir, engine string, entries int) error {
 				if n%lineEvery == 0 {
 					fmt.Println(n)
 				}
-				_, errs[i] = entry(int(n*7919)%entries).Update(context.Background(), m.dd[0], func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
-					r.Set(w, v)
-					return nil
-				})
+				_, errs[i] = entry(int(n*7919)%entries).Update(context.Background(), m.dd[0],
+					func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
+						r.Set(w, v)
+						return nil
+					})
 			}
 		})
 	}

@@ -48,14 +48,17 @@ func (l *loopback) start(n int) {
 	defer cancel()
 	first := len(l.dds)
 	for i := first; i < first+n; i++ {
-		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.DiscardHandler)
-		}))
+		system := actor.NewActorSystem(
+			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+				return slog.New(slog.DiscardHandler)
+			}))
 		rc, err := node.Remote(node.Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		c := cluster.New(system, node.Cluster("loopback", automanaged.NewWithConfig(200*time.Millisecond, l.ports[i], l.hosts...), rc))
+		c := cluster.New(system,
+			node.Cluster("loopback", automanaged.NewWithConfig(200*time.Millisecond, l.ports[i],
+				l.hosts...), rc))
 		l.cfg.MinMembers = min(n, 2)
 		dd, err := distributeddata.New(system, l.cfg)
 		if err != nil {
@@ -86,7 +89,8 @@ func BenchmarkUpdates(b *testing.B) {
 	l := newLoopback(b, 3)
 	l.start(3)
 	dds := l.dds
-	run := func(name string, update func(round, i int) any, there func(dd *distributeddata.Replicator, round int) bool) {
+	run := func(name string, update func(round, i int) any,
+		there func(dd *distributeddata.Replicator, round int) bool) {
 		round := 0
 		b.Run(name+"/replicas=3", func(b *testing.B) {
 			for b.Loop() {
@@ -104,9 +108,15 @@ func BenchmarkUpdates(b *testing.B) {
 		})
 	}
 	counter := distributeddata.NewKey("counter", crdt.GCounter{})
-	inc := &distributeddata.Update[crdt.GCounter]{Key: counter, Modify: func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }}
+	inc := &distributeddata.Update[crdt.GCounter]{Key: counter, Modify: func(w *crdt.Writer,
+		v *crdt.GCounter) error {
+		v.Add(w, 1)
+		return nil
+	}}
 	base := uint64(0)
-	run("keys=1/type=counter", func(int, int) any { return inc }, func(dd *distributeddata.Replicator, round int) bool {
+	run("keys=1/type=counter", func(int, int) any {
+		return inc
+	}, func(dd *distributeddata.Replicator, round int) bool {
 		v, _ := counter.Get(ctx, dd)
 		return v.Value() >= base+uint64(round)*updates
 	})
@@ -115,13 +125,14 @@ func BenchmarkUpdates(b *testing.B) {
 		names[i] = distributeddata.NewKey(fmt.Sprintf("set-%03d", i), crdt.ORSet[string]{})
 	}
 	run("keys=100/type=set", func(round, i int) any {
-		return &distributeddata.Update[crdt.ORSet[string]]{Key: names[i%100], Modify: func(w *crdt.Writer, v *crdt.ORSet[string]) error {
-			v.Add(w, fmt.Sprintf("element-%04d", i%1000))
-			if i == updates-1 {
-				v.Add(w, fmt.Sprintf("last of %d", round))
-			}
-			return nil
-		}}
+		return &distributeddata.Update[crdt.ORSet[string]]{Key: names[i%100],
+			Modify: func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+				v.Add(w, fmt.Sprintf("element-%04d", i%1000))
+				if i == updates-1 {
+					v.Add(w, fmt.Sprintf("last of %d", round))
+				}
+				return nil
+			}}
 	}, func(dd *distributeddata.Replicator, round int) bool {
 		v, _ := names[99].Get(ctx, dd)
 		return v.Contains(fmt.Sprintf("last of %d", round))
@@ -139,7 +150,10 @@ func BenchmarkJoin(b *testing.B) {
 	}
 	value := strings.Repeat("v", size)
 	update := func(dd *distributeddata.Replicator, i int) {
-		_, err := key(i).Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error { v.Set(w, value); return nil })
+		_, err := key(i).Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
+			v.Set(w, value)
+			return nil
+		})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -65,8 +65,8 @@ func benchNotice(b *testing.B, pause time.Duration) {
 	b.ReportMetric(float64(percentile(notices, 50))/float64(percentile(tells, 50)), "x-p50")
 }
 
-// BenchmarkReadUnderLoad measures a local read of one member while four goroutines update it without
-// a pause.
+// BenchmarkReadUnderLoad measures a local read of one member while four goroutines update it
+// without a pause.
 func BenchmarkReadUnderLoad(b *testing.B) {
 	l := newLoopback(b, 2)
 	l.start(2)
@@ -97,7 +97,8 @@ func BenchmarkReadUnderLoad(b *testing.B) {
 			b.Error(err)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(
+		time.Millisecond) {
 		if _, err := key.Get(ctx, l.dds[0]); err == nil {
 			break
 		}

@@ -119,18 +119,23 @@ func decodeBare(b []byte) (n uint64, kind byte, key, payload string) {
 // that it receives batches of more than 4 MB, which gRPC would reject.
 func startBare(index int, ports []int) (*member, error) {
 	system := newSystem()
-	remote.NewRemote(system, remote.Configure("127.0.0.1", ports[index], remote.WithServerOptions(grpc.MaxRecvMsgSize(1<<30)))).Start()
+	remote.NewRemote(system, remote.Configure("127.0.0.1", ports[index], remote.WithServerOptions(
+		grpc.MaxRecvMsgSize(1<<30)))).Start()
 	a := &bare{entries: map[string]*bareEntry{}, waiting: map[uint64]*actor.PID{}}
 	for i, port := range ports[:clusterSize] {
 		if i != index {
 			a.others = append(a.others, actor.NewPID(fmt.Sprintf("127.0.0.1:%d", port), "bare"))
 		}
 	}
-	pid, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return a }), "bare")
+	pid, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor {
+		return a
+	}), "bare")
 	if err != nil {
 		return nil, err
 	}
-	return &member{root: system.Root, target: pid, open: func(w work) requests { return bareRequests(system.Root, pid, w) }}, nil
+	return &member{root: system.Root, target: pid, open: func(w work) requests {
+		return bareRequests(system.Root, pid, w)
+	}}, nil
 }
 
 func bareRequests(root *actor.RootContext, target *actor.PID, w work) requests {
@@ -142,7 +147,8 @@ func bareRequests(root *actor.RootContext, target *actor.PID, w work) requests {
 	r := requests{
 		get: func(i int) any { return &bareGet{keys[i%w.keys]} },
 		update: func(i int) any {
-			m := &bareUpdate{key: keys[i%w.keys], kind: w.kind[0], size: w.size, majority: w.op == majority}
+			m := &bareUpdate{key: keys[i%w.keys], kind: w.kind[0], size: w.size,
+				majority: w.op == majority}
 			if w.elems > 0 {
 				m.element = elements[i/w.keys%w.elems]
 			}
@@ -154,9 +160,12 @@ func bareRequests(root *actor.RootContext, target *actor.PID, w work) requests {
 		},
 	}
 	if w.kind == "set" {
-		r.mark = func(key, total int) any { return &bareUpdate{key: keys[key], kind: 's', element: markOf(total)} }
+		r.mark = func(key, total int) any {
+			return &bareUpdate{key: keys[key], kind: 's', element: markOf(total)}
+		}
 		r.has = func(key, _, total int) bool {
-			res, err := root.RequestFuture(target, &bareHas{keys[key], markOf(total)}, time.Second).Result()
+			res, err := root.RequestFuture(target, &bareHas{keys[key], markOf(total)},
+				time.Second).Result()
 			return err == nil && res.(bool)
 		}
 	}

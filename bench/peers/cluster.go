@@ -99,7 +99,8 @@ func startCluster(of, space, pekko, profiles string, more ...string) (*cluster, 
 		}
 		if err != nil || line != "ready" {
 			c.close()
-			return nil, fmt.Errorf("member %d of %s: %w: %q: %v", i, of, err, line, p.errors.String())
+			return nil, fmt.Errorf("member %d of %s: %w: %q: %v", i, of, err, line,
+				p.errors.String())
 		}
 	}
 	return c, nil
@@ -108,9 +109,11 @@ func startCluster(of, space, pekko, profiles string, more ...string) (*cluster, 
 func memberCommand(of string, index int, ports []string, pekko, profiles string) ([]string, error) {
 	if of != "pekko" {
 		self, err := os.Executable()
-		args := []string{self, "member", "-of", of, "-index", strconv.Itoa(index), "-ports", strings.Join(ports, ",")}
+		args := []string{self, "member", "-of", of, "-index", strconv.Itoa(index), "-ports",
+			strings.Join(ports, ",")}
 		if profiles != "" {
-			args = append(args, "-profile", filepath.Join(profiles, fmt.Sprintf("%s-%d.pprof", of, index)))
+			args = append(args, "-profile",
+				filepath.Join(profiles, fmt.Sprintf("%s-%d.pprof", of, index)))
 		}
 		return args, err
 	}
@@ -118,7 +121,8 @@ func memberCommand(of string, index int, ports []string, pekko, profiles string)
 	if err != nil {
 		return nil, fmt.Errorf("the driver of Pekko is not built, see make bench-peers: %w", err)
 	}
-	args := []string{"java", "-cp", filepath.Join(pekko, "classes") + ":" + strings.TrimSpace(string(path)), "bench.Member", strconv.Itoa(index)}
+	args := []string{"java", "-cp", filepath.Join(pekko, "classes") + ":" +
+		strings.TrimSpace(string(path)), "bench.Member", strconv.Itoa(index)}
 	return append(args, ports[:clusterSize]...), nil
 }
 
@@ -239,7 +243,8 @@ func (c *cluster) run(w work, n int, d time.Duration) (figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.members[0].ask(fmt.Sprintf("run n=%d ms=%d %s", n, d.Milliseconds(), w.arguments()), d+runTimeout)
+	done, err := c.members[0].ask(fmt.Sprintf("run n=%d ms=%d %s", n, d.Milliseconds(),
+		w.arguments()), d+runTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -259,10 +264,11 @@ func (c *cluster) run(w work, n int, d time.Duration) (figure, error) {
 	}
 	took := float64(done["ns"])
 	f := figure{
-		"cpu-ns/op":   float64((after.own - before.own).Nanoseconds()) / ops,
-		"sent-B/op":   float64(after.sent-before.sent) / ops,
-		"load":        after.load,
-		"others-cpus": max(0, float64(after.busy-before.busy-after.own+before.own)/float64(after.at.Sub(before.at))),
+		"cpu-ns/op": float64((after.own - before.own).Nanoseconds()) / ops,
+		"sent-B/op": float64(after.sent-before.sent) / ops,
+		"load":      after.load,
+		"others-cpus": max(0, float64(after.busy-before.busy-after.own+before.own)/float64(
+			after.at.Sub(before.at))),
 	}
 	if c.space != "" {
 		f["net-B/op"] = float64(after.net-before.net) / ops

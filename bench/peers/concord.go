@@ -48,11 +48,14 @@ func startConcord(index int, ports []int) (*member, error) {
 	}
 	for s := dd.Status(); s.Members < clusterSize || s.Counted < clusterSize; s = dd.Status() {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%d of %d members after %v", s.Members, clusterSize, startTimeout)
+			return nil, fmt.Errorf("%d of %d members after %v", s.Members, clusterSize,
+				startTimeout)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return &member{root: system.Root, target: dd.PID(), open: func(w work) requests { return concordRequests(dd, w) }}, nil
+	return &member{root: system.Root, target: dd.PID(), open: func(w work) requests {
+		return concordRequests(dd, w)
+	}}, nil
 }
 
 func newConcord(index int, ports []int) (*actor.ActorSystem, *actors.Cluster, error) {
@@ -69,8 +72,8 @@ func newConcord(index int, ports []int) (*actor.ActorSystem, *actors.Cluster, er
 	return system, actors.New(system, node.Cluster("peers", provider, rc)), nil
 }
 
-// startHost starts a member with a singleton, whose leases are files. It begins when all members are
-// there.
+// startHost starts a member with a singleton, whose leases are files. It begins when all members
+// are there.
 func startHost(index int, ports []int, leases string, ttl time.Duration) (*member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -86,13 +89,14 @@ func startHost(index int, ports []int, leases string, ttl time.Duration) (*membe
 	if err != nil {
 		return nil, err
 	}
-	_, err = singleton.New(system, session, singleton.Config{Name: "host", MinMembers: clusterSize}, func(coordination.Tenure) actor.Actor {
-		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				fmt.Printf("@ hosts at=%d\n", time.Now().UnixNano())
-			}
+	_, err = singleton.New(system, session, singleton.Config{Name: "host", MinMembers: clusterSize},
+		func(coordination.Tenure) actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				if _, ok := ctx.Message().(*actor.Started); ok {
+					fmt.Printf("@ hosts at=%d\n", time.Now().UnixNano())
+				}
+			})
 		})
-	})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +107,10 @@ func concordRequests(dd *distributeddata.Replicator, w work) requests {
 	switch w.kind {
 	case "counter":
 		add := func(wr *crdt.Writer, v *crdt.PNCounter) error { v.Add(wr, 1); return nil }
-		return requestsOf(dd, w, crdt.PNCounter{}, func(int) func(*crdt.Writer, *crdt.PNCounter) error { return add }, nil,
+		return requestsOf(dd, w, crdt.PNCounter{}, func(int) func(*crdt.Writer,
+			*crdt.PNCounter) error {
+			return add
+		}, nil,
 			func(v crdt.PNCounter, want, _ int) bool { return v.Value() >= int64(want) })
 	case "register":
 		set := func(wr *crdt.Writer, v *crdt.LWWRegister[string]) error {
@@ -111,7 +118,10 @@ func concordRequests(dd *distributeddata.Replicator, w work) requests {
 			v.Set(wr, numbered(numberOf(old)+1, w.size))
 			return nil
 		}
-		return requestsOf(dd, w, crdt.LWWRegister[string]{}, func(int) func(*crdt.Writer, *crdt.LWWRegister[string]) error { return set }, nil,
+		return requestsOf(dd, w, crdt.LWWRegister[string]{}, func(int) func(*crdt.Writer,
+			*crdt.LWWRegister[string]) error {
+			return set
+		}, nil,
 			func(v crdt.LWWRegister[string], want, _ int) bool {
 				s, _ := v.Value()
 				return numberOf(s) >= want
@@ -150,8 +160,10 @@ func requestsOf[T crdt.Value[T]](dd *distributeddata.Replicator, w work, zero T,
 		level = distributeddata.All
 	}
 	r := requests{
-		get:    func(i int) any { return &distributeddata.Get[T]{Key: keys[i%w.keys]} },
-		update: func(i int) any { return &distributeddata.Update[T]{Key: keys[i%w.keys], Modify: change(i), At: level} },
+		get: func(i int) any { return &distributeddata.Get[T]{Key: keys[i%w.keys]} },
+		update: func(i int) any {
+			return &distributeddata.Update[T]{Key: keys[i%w.keys], Modify: change(i), At: level}
+		},
 		has: func(key, want, total int) bool {
 			v, err := keys[key].Get(ctx, dd)
 			return err == nil && has(v, want, total)
@@ -162,7 +174,9 @@ func requestsOf[T crdt.Value[T]](dd *distributeddata.Replicator, w work, zero T,
 		},
 	}
 	if mark != nil {
-		r.mark = func(key, total int) any { return &distributeddata.Update[T]{Key: keys[key], Modify: mark(total)} }
+		r.mark = func(key, total int) any {
+			return &distributeddata.Update[T]{Key: keys[key], Modify: mark(total)}
+		}
 	}
 	if w.op == directGet {
 		r.direct = func(i int) error {

@@ -84,7 +84,8 @@ func busyTime() (time.Duration, error) {
 		return 0, err
 	}
 	var user, nice, system, idle, wait, irq, soft, steal int64
-	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &soft, &steal); err != nil {
+	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system,
+		&idle, &wait, &irq, &soft, &steal); err != nil {
 		return 0, fmt.Errorf("/proc/stat: %w", err)
 	}
 	return time.Duration(user+nice+system+steal) * tick, nil
@@ -118,5 +119,6 @@ func machineName() string {
 		}
 	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	return fmt.Sprintf("%d × %s, Linux %s", runtime.NumCPU(), model, strings.TrimSpace(string(kernel)))
+	return fmt.Sprintf("%d × %s, Linux %s", runtime.NumCPU(), model,
+		strings.TrimSpace(string(kernel)))
 }

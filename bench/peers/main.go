@@ -69,19 +69,26 @@ func run(args []string) error {
 func runDriver(args []string) error {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	systems := flags.String("of", "concord,bare,pekko", "the systems")
-	only := flags.String("case", "", "regular expression of the names of workloads, such as op=get/kind=counter")
+	only := flags.String("case", "",
+		"regular expression of the names of workloads, such as op=get/kind=counter")
 	rounds := flags.Int("rounds", 3, "measurements of each workload")
 	each := flags.Duration("each", time.Second, "length of a measurement")
-	warm := flags.Duration("warm", 1500*time.Millisecond, "length of each workload of Pekko before the first round; a fifth of it for the others")
-	quick := flags.Bool("quick", false, "one short round, to test this program: the figures mean nothing")
+	warm := flags.Duration("warm", 1500*time.Millisecond,
+		"length of each workload of Pekko before the first round; a fifth of it for the others")
+	quick := flags.Bool("quick", false,
+		"one short round, to test this program: the figures mean nothing")
 	out := flags.String("out", "", "the file of the results; default: standard output")
-	pekko := flags.String("pekko", "bench/pekko/target", "where Maven has compiled the driver of Pekko")
-	profiles := flags.String("profile", "", "a directory for CPU profiles of the processes of concord and bare, warm-up included")
+	pekko := flags.String("pekko", "bench/pekko/target",
+		"where Maven has compiled the driver of Pekko")
+	profiles := flags.String("profile", "",
+		"a directory for CPU profiles of the processes of concord and bare, warm-up included")
 	shared := flags.Bool("shared", false, "use no network namespaces")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000, settle: 5 * time.Second, pekko: *pekko, profiles: *profiles, shared: *shared, progress: os.Stderr}
+	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000,
+		settle: 5 * time.Second, pekko: *pekko, profiles: *profiles, shared: *shared,
+		progress: os.Stderr}
 	if *quick {
 		o.rounds, o.each, o.warm, o.updates = 1, 50*time.Millisecond, 50*time.Millisecond, 2000
 	}
@@ -143,7 +150,8 @@ type bench struct {
 
 // measure runs all works on all systems, prints a table, and returns the lines of the results.
 func (o options) measure(table io.Writer) (lines []byte, err error) {
-	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{}, restarts: map[string]int{}, results: map[string]*result{}}
+	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{},
+		restarts: map[string]int{}, results: map[string]*result{}}
 	defer b.close()
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
@@ -153,7 +161,9 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 	for _, of := range o.systems {
 		if !o.shared {
 			if b.spaces[of], err = newSpace(of); err != nil {
-				fmt.Fprintf(o.progress, "peers: NO NETWORK NAMESPACE for %s, it shares the loopback interface: %v\n", of, err)
+				fmt.Fprintf(o.progress,
+					"peers: NO NETWORK NAMESPACE for %s, it shares the loopback interface: %v\n",
+					of, err)
 			}
 		}
 		if len(o.works)+len(o.heaps) == 0 {
@@ -179,7 +189,8 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 		if len(o.works) == 0 {
 			break
 		}
-		fmt.Fprintf(o.progress, "peers: round %d of %d ended after %v\n", round+1, o.rounds, time.Since(begin).Round(time.Second))
+		fmt.Fprintf(o.progress, "peers: round %d of %d ended after %v\n", round+1, o.rounds,
+			time.Since(begin).Round(time.Second))
 	}
 	for _, w := range o.heaps {
 		for _, of := range o.systems {
@@ -190,7 +201,8 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 					continue
 				}
 				b.results[resultKey(of, w)] = &result{of: of, name: w.String(), runs: []figure{f}}
-				fmt.Fprintf(o.progress, "%-10s %-75s %.0f B, %.0f B\n", of, w, f["heap-B/key"], f["reader-heap-B/key"])
+				fmt.Fprintf(o.progress, "%-10s %-75s %.0f B, %.0f B\n", of, w, f["heap-B/key"],
+					f["reader-heap-B/key"])
 			}
 		}
 	}
@@ -236,7 +248,8 @@ func (b *bench) start(of string) error {
 			return fmt.Errorf("%s: %w", of, err)
 		}
 	}
-	fmt.Fprintf(b.progress, "peers: %s started and warm after %v\n", of, time.Since(begin).Round(time.Second))
+	fmt.Fprintf(b.progress, "peers: %s started and warm after %v\n", of,
+		time.Since(begin).Round(time.Second))
 	return nil
 }
 
@@ -331,7 +344,8 @@ func (b *bench) close() {
 // lines returns the file of results: comments, and a line for each system and work.
 func (b *bench) lines(begin time.Time) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# %s, %v\n", begin.UTC().Format("2 January 2006"), time.Since(begin).Round(time.Second))
+	fmt.Fprintf(&out, "# %s, %v\n", begin.UTC().Format("2 January 2006"),
+		time.Since(begin).Round(time.Second))
 	fmt.Fprintf(&out, "# %s\n# %s", machineName(), runtime.Version())
 	if slices.Contains(b.systems, "pekko") {
 		fmt.Fprintf(&out, "; %s", javaVersion(b.pekko))

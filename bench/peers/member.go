@@ -41,10 +41,11 @@ type member struct {
 // gaps.
 type requests struct {
 	get    func(i int) any
-	update func(i int) any                 // at the level of the work
-	mark   func(key, total int) any        // a last update, for a set; nil if the value is enough
-	direct func(i int) error               // nil without direct calls
-	has    func(key, want, total int) bool // whether this member has the update numbered want-1, or the mark of total
+	update func(i int) any          // at the level of the work
+	mark   func(key, total int) any // a last update, for a set; nil if the value is enough
+	direct func(i int) error        // nil without direct calls
+	// whether this member has the update numbered want-1, or the mark of total
+	has func(key, want, total int) bool
 }
 
 // group counts the updates of some keys.
@@ -56,17 +57,21 @@ func runMember(args []string) error {
 	of := flags.String("of", "", "concord or bare")
 	index := flags.Int("index", 0, "the number of this member")
 	ttl := flags.Duration("ttl", 0, "of a singleton's lease, with -leases; 0: the default")
-	leases := flags.String("leases", "", "a directory of leases: run a singleton, which prints its start, and nothing else")
-	profile := flags.String("profile", "", "a file for a CPU profile of this process, from its start to its end")
+	leases := flags.String("leases", "",
+		"a directory of leases: run a singleton, which prints its start, and nothing else")
+	profile := flags.String("profile", "",
+		"a file for a CPU profile of this process, from its start to its end")
 	ports := flags.String("ports", "", "six ports: of the members, and of their provider")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	var p [2 * clusterSize]int
-	if _, err := fmt.Sscanf(strings.ReplaceAll(*ports, ",", " "), "%d %d %d %d %d %d", &p[0], &p[1], &p[2], &p[3], &p[4], &p[5]); err != nil {
+	if _, err := fmt.Sscanf(strings.ReplaceAll(*ports, ",", " "), "%d %d %d %d %d %d", &p[0], &p[1],
+		&p[2], &p[3], &p[4], &p[5]); err != nil {
 		return fmt.Errorf("ports %q: %w", *ports, err)
 	}
-	start, ok := map[string]func(index int, ports []int) (*member, error){"concord": startConcord, "bare": startBare}[*of]
+	start, ok := map[string]func(index int, ports []int) (*member, error){"concord": startConcord,
+		"bare": startBare}[*of]
 	if !ok || *index < 0 || *index >= clusterSize {
 		return fmt.Errorf("no member %d of %q", *index, *of)
 	}
@@ -89,7 +94,9 @@ func runMember(args []string) error {
 		os.Exit(0) // also in the middle of a command
 	}()
 	if *leases != "" {
-		start = func(index int, ports []int) (*member, error) { return startHost(index, ports, *leases, *ttl) }
+		start = func(index int, ports []int) (*member, error) {
+			return startHost(index, ports, *leases, *ttl)
+		}
 	}
 	m, err := start(*index, p[:])
 	if err != nil {
@@ -197,7 +204,8 @@ func (m *member) run(w work, n int, d time.Duration) (string, error) {
 	total := g.next.Load()
 	if w.writes() && r.mark != nil {
 		for key := range w.keys {
-			if _, err := m.root.RequestFuture(m.target, r.mark(key, int(total)), awaitTimeout).Result(); err != nil {
+			if _, err := m.root.RequestFuture(m.target, r.mark(key, int(total)),
+				awaitTimeout).Result(); err != nil {
 				l.fail(err)
 			}
 		}
@@ -205,7 +213,8 @@ func (m *member) run(w work, n int, d time.Duration) (string, error) {
 	if l.failed.err != nil {
 		return "", l.failed.err
 	}
-	return fmt.Sprintf("done n=%d ns=%d start=%d total=%d p50=%d", l.done.Load(), took.Nanoseconds(), start.UnixNano(), total, l.median()), nil
+	return fmt.Sprintf("done n=%d ns=%d start=%d total=%d p50=%d", l.done.Load(),
+		took.Nanoseconds(), start.UnixNano(), total, l.median()), nil
 }
 
 // load is a run of one work.
@@ -233,8 +242,8 @@ func (l *load) fail(err error) {
 	l.stop.Store(true)
 }
 
-// take returns the number of the next request. It reports false if there is none. A run has at least
-// one.
+// take returns the number of the next request. It reports false if there is none. A run has at
+// least one.
 func (l *load) take() (i int, ok bool) {
 	if l.stop.Load() && l.next.Load() > l.first {
 		return 0, false
@@ -252,7 +261,9 @@ func (l *load) ask(message func(i int) any) {
 	var ended sync.WaitGroup
 	for range l.callers {
 		ended.Add(1)
-		l.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &caller{load: l, message: message, ended: &ended} }))
+		l.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &caller{load: l, message: message, ended: &ended}
+		}))
 	}
 	ended.Wait()
 }
@@ -302,8 +313,8 @@ func (c *caller) answered() {
 	}
 }
 
-// call lets goroutines call f, each one after its previous call. With timed, which takes one caller,
-// it measures each call.
+// call lets goroutines call f, each one after its previous call. With timed, which takes one
+// caller, it measures each call.
 func (l *load) call(f func(i int) error, timed bool) {
 	var ended sync.WaitGroup
 	for range l.callers {

@@ -35,8 +35,10 @@ func TestWork_IsReadAsItIsWritten(t *testing.T) {
 		names[w.String()] = true
 	}
 	for _, bad := range []string{
-		"", "op=get", "op=get kind=list elems=0 keys=1 size=0 callers=1", "op=get kind=counter elems=0 keys=0 size=0 callers=1",
-		"op=get kind=set elems=0 keys=1 size=10 callers=1", "op=get kind=register elems=0 keys=1 size=9 callers=1",
+		"", "op=get", "op=get kind=list elems=0 keys=1 size=0 callers=1",
+		"op=get kind=counter elems=0 keys=0 size=0 callers=1",
+		"op=get kind=set elems=0 keys=1 size=10 callers=1",
+		"op=get kind=register elems=0 keys=1 size=9 callers=1",
 	} {
 		_, err := parseWork(bad)
 		require.ErrorContains(t, err, "work ", bad)
@@ -72,14 +74,16 @@ func TestNumbered_BeginsWithItsNumber(t *testing.T) {
 func TestBare_ReadsWhatItWrites(t *testing.T) {
 	t.Parallel()
 	n, kind, key, payload := decodeBare(encodeBare(1<<40, 's', "key", "element"))
-	require.Equal(t, []any{uint64(1 << 40), byte('s'), "key", "element"}, []any{n, kind, key, payload})
+	require.Equal(t, []any{uint64(1 << 40), byte('s'), "key", "element"},
+		[]any{n, kind, key, payload})
 }
 
 // TestDriver_MeasuresProcesses runs one short round of a few workloads on real processes, and reads
 // its lines.
 func TestDriver_MeasuresProcesses(t *testing.T) {
 	t.Parallel()
-	o := options{systems: []string{"concord", "bare"}, rounds: 1, each: 10 * time.Millisecond, updates: 200, shared: true, progress: io.Discard}
+	o := options{systems: []string{"concord", "bare"}, rounds: 1, each: 10 * time.Millisecond,
+		updates: 200, shared: true, progress: io.Discard}
 	o.works = []work{
 		{get, "counter", 0, 1, 0, 1},
 		{majority, "register", 0, 2, 100, 4},
@@ -97,7 +101,8 @@ func TestDriver_MeasuresProcesses(t *testing.T) {
 			require.Equal(t, applies(of, w), strings.Contains(string(text), name), name)
 		}
 	}
-	require.Contains(t, string(text), "BenchmarkPeers/of=concord/op=all/kind=register/elems=0/keys=300/size=100/callers=4 1 ")
+	require.Contains(t, string(text),
+		"BenchmarkPeers/of=concord/op=all/kind=register/elems=0/keys=300/size=100/callers=4 1 ")
 	require.NotContains(t, string(text), "of=bare/op=all")
 	require.Contains(t, string(text), "the shared loopback interface")
 	require.NotContains(t, string(text), " 0 ops/s")
@@ -108,14 +113,17 @@ func TestDriver_MeasuresProcesses(t *testing.T) {
 // started anew, and that the driver ends.
 func TestDriver_ReportsAMemberThatEnds(t *testing.T) {
 	t.Parallel()
-	o := options{systems: []string{"bare"}, rounds: 1, each: 10 * time.Millisecond, progress: io.Discard, works: cases()[:1]}
-	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{}, restarts: map[string]int{}, results: map[string]*result{}}
+	o := options{systems: []string{"bare"}, rounds: 1, each: 10 * time.Millisecond,
+		progress: io.Discard, works: cases()[:1]}
+	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{},
+		restarts: map[string]int{}, results: map[string]*result{}}
 	defer b.close()
 	require.NoError(t, b.start("bare"))
 	require.NoError(t, b.clusters["bare"].members[0].cmd.Process.Kill())
 	b.one("bare", o.works[0], 0)
 	require.Len(t, b.failed, 1)
-	require.ErrorContains(t, b.failed[0], "bare, op=get/kind=counter/elems=0/keys=1/size=0/callers=1, round 1")
+	require.ErrorContains(t, b.failed[0],
+		"bare, op=get/kind=counter/elems=0/keys=1/size=0/callers=1, round 1")
 	b.one("bare", o.works[0], 1)
 	require.Len(t, b.failed, 1, "the cluster that was started anew works")
 	require.Len(t, b.results, 1)
@@ -132,11 +140,12 @@ func TestStartCluster_NamesWhatIsMissing(t *testing.T) {
 func TestRunDriver_RejectsArguments(t *testing.T) {
 	t.Parallel()
 	for text, args := range map[string][]string{
-		`no system "akka"`:        {"-of", "akka"},
-		"no workload matches":     {"-case", "op=none"},
-		"-rounds (0)":             {"-rounds", "0"},
-		"error parsing regexp":    {"-case", "("},
-		"no member 3":             {"member", "-of", "bare", "-index", "3", "-ports", "1,2,3,4,5,6"},
+		`no system "akka"`:     {"-of", "akka"},
+		"no workload matches":  {"-case", "op=none"},
+		"-rounds (0)":          {"-rounds", "0"},
+		"error parsing regexp": {"-case", "("},
+		"no member 3": {"member", "-of", "bare", "-index", "3", "-ports",
+			"1,2,3,4,5,6"},
 		`ports "1,2"`:             {"member", "-of", "bare", "-ports", "1,2"},
 		"no member 0 of \"none\"": {"member", "-of", "none", "-ports", "1,2,3,4,5,6"},
 	} {

@@ -14,7 +14,8 @@ import (
 type figure map[string]float64
 
 // units are all units, in the order in which they are written.
-var units = []string{"ops/s", "cpu-ns/op", "p50-ns", "local-ops/s", "later-ms", "sent-B/op", "net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key", "s-to-host"}
+var units = []string{"ops/s", "cpu-ns/op", "p50-ns", "local-ops/s", "later-ms", "sent-B/op",
+	"net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key", "s-to-host"}
 
 // ranged are the units whose least and greatest values are written too.
 var ranged = []string{"ops/s", "cpu-ns/op", "load", "others-cpus", "s-to-host"}
@@ -67,7 +68,8 @@ func (r *result) line() string {
 // report prints the rates of all systems side by side.
 func report(out io.Writer, systems []string, works []work, results map[string]*result) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "operations/s, median (least to greatest)\t%s\tothers' CPUs\t\n", strings.Join(systems, "\t"))
+	fmt.Fprintf(table, "operations/s, median (least to greatest)\t%s\tothers' CPUs\t\n",
+		strings.Join(systems, "\t"))
 	for _, w := range works {
 		fmt.Fprintf(table, "%s\t", w.arguments())
 		others := 0.0

@@ -16,10 +16,12 @@ const spacePrefix = "concord-peers-"
 // command of iproute2.
 func newSpace(of string) (string, error) {
 	name := fmt.Sprint(spacePrefix, os.Getpid(), "-", of)
-	for _, args := range [][]string{{"netns", "add", name}, {"netns", "exec", name, "ip", "link", "set", "lo", "up"}} {
+	for _, args := range [][]string{{"netns", "add", name}, {"netns", "exec", name, "ip", "link",
+		"set", "lo", "up"}} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil { //nolint:gosec // ours
 			removeSpace(name)
-			return "", fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+			return "", fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err,
+				strings.TrimSpace(string(out)))
 		}
 	}
 	return name, nil

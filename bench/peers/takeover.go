@@ -17,7 +17,9 @@ type takeOver struct{ timeout time.Duration }
 
 var takeOvers = []takeOver{{3 * time.Second}, {0}}
 
-func (t takeOver) String() string { return fmt.Sprintf("op=takeover/seconds=%g", t.timeout.Seconds()) }
+func (t takeOver) String() string {
+	return fmt.Sprintf("op=takeover/seconds=%g", t.timeout.Seconds())
+}
 
 // rounds is how often it is measured of n: with the defaults it takes most of a minute.
 func (t takeOver) rounds(n int) int {
@@ -66,9 +68,11 @@ const (
 	takeOverTimeout = 3 * time.Minute
 )
 
-// host waits until a member other than the given one hosts the singleton, and returns when it began.
+// host waits until a member other than the given one hosts the singleton, and returns when it
+// began.
 func (c *cluster) host(other int, timeout time.Duration) (index int, at time.Time, err error) {
-	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(
+		10 * time.Millisecond) {
 		for i, p := range c.members {
 			if i == other {
 				continue
@@ -84,5 +88,6 @@ func (c *cluster) host(other int, timeout time.Duration) (index int, at time.Tim
 			}
 		}
 	}
-	return 0, at, fmt.Errorf("%s: no host within %v\n%v", c.of, timeout, c.members[(other+1)%clusterSize].errors.String())
+	return 0, at, fmt.Errorf("%s: no host within %v\n%v", c.of, timeout,
+		c.members[(other+1)%clusterSize].errors.String())
 }

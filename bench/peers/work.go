@@ -31,13 +31,15 @@ const (
 )
 
 func (w work) String() string {
-	return fmt.Sprintf("op=%s/kind=%s/elems=%d/keys=%d/size=%d/callers=%d", w.op, w.kind, w.elems, w.keys, w.size, w.callers)
+	return fmt.Sprintf("op=%s/kind=%s/elems=%d/keys=%d/size=%d/callers=%d", w.op, w.kind, w.elems,
+		w.keys, w.size, w.callers)
 }
 
 // parseWork reads what String returns, with spaces in place of slashes, after the name of a
 // command.
 func parseWork(text string) (w work, err error) {
-	_, err = fmt.Sscanf(text, "op=%s kind=%s elems=%d keys=%d size=%d callers=%d", &w.op, &w.kind, &w.elems, &w.keys, &w.size, &w.callers)
+	_, err = fmt.Sscanf(text, "op=%s kind=%s elems=%d keys=%d size=%d callers=%d", &w.op, &w.kind,
+		&w.elems, &w.keys, &w.size, &w.callers)
 	if err != nil {
 		return w, fmt.Errorf("work %q: %w", text, err)
 	}
@@ -74,17 +76,23 @@ func heaps() (works []work) {
 
 // cases returns all workloads in the order of a round.
 func cases() (works []work) {
-	counter := func(op string, keys, callers int) work { return work{op, "counter", 0, keys, 0, callers} }
-	set := func(op string, elems, keys, callers int) work { return work{op, "set", elems, keys, digits, callers} }
+	counter := func(op string, keys, callers int) work {
+		return work{op, "counter", 0, keys, 0, callers}
+	}
+	set := func(op string, elems, keys, callers int) work {
+		return work{op, "set", elems, keys, digits, callers}
+	}
 	for _, callers := range []int{1, 4, 16, 64, 256, 1000} {
-		works = append(works, counter(get, 1, callers), counter(update, 1, callers), counter(majority, 1, callers))
+		works = append(works, counter(get, 1, callers), counter(update, 1, callers),
+			counter(majority, 1, callers))
 	}
 	for _, callers := range []int{1, 64, 1000} {
 		works = append(works, set(update, 1000, 1, callers))
 	}
 	works = append(works, counter(directGet, 1, 1), set(directGet, 1000, 1, 1))
 	for _, callers := range []int{1, 64} {
-		works = append(works, counter(directUpdate, 1, callers), counter(directMajority, 1, callers))
+		works = append(works, counter(directUpdate, 1, callers),
+			counter(directMajority, 1, callers))
 	}
 	for _, keys := range []int{10, 1000} {
 		works = append(works, counter(get, keys, 64), counter(update, keys, 64))
@@ -92,9 +100,11 @@ func cases() (works []work) {
 	for _, keys := range []int{1, 10, 100, 1000} {
 		works = append(works, counter(spread, keys, 64))
 	}
-	works = append(works, counter(spread, 100, 0), set(spread, 10, 100, 64), set(spread, 10, 100, 0))
+	works = append(works, counter(spread, 100, 0), set(spread, 10, 100, 64),
+		set(spread, 10, 100, 0))
 	for _, size := range []int{10, 100, 1000, 10_000} {
-		works = append(works, work{update, "register", 0, 1, size, 64}, work{majority, "register", 0, 1, size, 64})
+		works = append(works, work{update, "register", 0, 1, size, 64},
+			work{majority, "register", 0, 1, size, 64})
 	}
 	return works
 }

@@ -42,9 +42,11 @@ func (p plot) draw() (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text x="%d" y="22" font-size="14">%s</text>`+"\n", width, height, left, p.title)
-	fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text><text x="10" y="%d">%s</text>`+"\n", (left+width-right)/2, height-12, p.xTitle, top-6, p.yTitle)
+	fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text><text x="10" y="%d">%s</text>`+"\n",
+		(left+width-right)/2, height-12, p.xTitle, top-6, p.yTitle)
 	at := func(px, py float64) (float64, float64) {
-		return left + x.part(px)*(width-left-right), height - bottom - y.part(py)*(height-top-bottom)
+		return left + x.part(px)*(width-left-right), height - bottom - y.part(
+			py)*(height-top-bottom)
 	}
 	for d := x.low; d <= x.high; d++ {
 		px, _ := at(math.Pow(10, d), 1)
@@ -110,7 +112,8 @@ func (l line) draw(b *strings.Builder, i int, at func(x, y float64) (float64, fl
 			fmt.Fprintf(b, `<path d="M%.1f %.1f V%.1f" stroke="%s"/>`+"\n", x, low, high, color)
 		}
 	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.TrimSpace(path.String()), color)
+	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
+		strings.TrimSpace(path.String()), color)
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s: slope %.2f</text>`+"\n",
 		width-right+16, top+22*i, color, width-right+34, top+22*i+10, l.label, slope(l.xs, l.ys))
 }

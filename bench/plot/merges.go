@@ -23,7 +23,8 @@ var mergeCases = []mergeCase{
 	{"merge, both ahead", "VersionVector/mergeConcurrent"},
 }
 
-// elements matches the last part of a benchmark's name, which Go ends with the number of processors.
+// elements matches the last part of a benchmark's name, which Go ends with the number of
+// processors.
 var elements = regexp.MustCompile(`/(?:elems|replicas)=(\d+)(?:-\d+)?$`)
 
 // mergesTable returns the table of make bench-pekko in Markdown.
@@ -81,11 +82,13 @@ func (c mergeCase) line(size string, pekko, ours []point) string {
 			all[i] = p.metrics["ns/op"]
 		}
 		slices.Sort(all)
-		here = fmt.Sprintf("%s (%s to %s)", duration(all[len(all)/2]), duration(all[0]), duration(all[len(all)-1]))
+		here = fmt.Sprintf("%s (%s to %s)", duration(all[len(all)/2]), duration(all[0]),
+			duration(all[len(all)-1]))
 		memory = fmt.Sprintf("%.0f B, %.0f", ours[0].metrics["B/op"], ours[0].metrics["allocs/op"])
 		if len(pekko) > 0 {
 			times = fmt.Sprintf("%.2f", pekko[0].metrics["ns/op"]/all[len(all)/2])
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", c.title, size, theirs, here, times, memory)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", c.title, size, theirs, here,
+		times, memory)
 }

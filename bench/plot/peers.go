@@ -23,7 +23,8 @@ func counters(op string, keys, callers int) string {
 }
 
 func sets(op string, elems, keys, callers int) string {
-	return fmt.Sprintf("op=%s/kind=set/elems=%d/keys=%d/size=10/callers=%d", op, elems, keys, callers)
+	return fmt.Sprintf("op=%s/kind=set/elems=%d/keys=%d/size=10/callers=%d", op, elems, keys,
+		callers)
 }
 
 var rows = []row{
@@ -32,41 +33,54 @@ var rows = []row{
 	{title: "1,000 callers", work: counters("get", 1, 1000), pekko: 1, bare: 0.8},
 	{title: "direct Get of a counter, unchanged", work: counters("direct-get", 1, 1), rate: 10e6},
 	{title: "of a set of 1,000", work: sets("direct-get", 1000, 1, 1), rate: 10e6},
-	{title: "update of a counter by message, 1 caller", work: counters("update", 1, 1), bare: 1 / 1.3},
+	{title: "update of a counter by message, 1 caller", work: counters("update", 1, 1),
+		bare: 1 / 1.3},
 	{title: "64 callers", work: counters("update", 1, 64)},
 	{title: "1,000 callers", work: counters("update", 1, 1000), pekko: 1.3},
-	{title: "direct update, 1 caller; the others by message", work: counters("direct-update", 1, 1), peers: counters("update", 1, 1), bare: 1 / 1.3},
+	{title: "direct update, 1 caller; the others by message", work: counters("direct-update", 1, 1),
+		peers: counters("update", 1, 1), bare: 1 / 1.3},
 	{title: "64 callers", work: counters("direct-update", 1, 64), peers: counters("update", 1, 64)},
 	{title: "update of a set of 1,000 by message, 1 caller", work: sets("update", 1000, 1, 1)},
 	{title: "64 callers", work: sets("update", 1000, 1, 64)},
 	{title: "1,000 callers", work: sets("update", 1000, 1, 1000), pekko: 1.3},
 	{title: "majority by message, 1 caller", work: counters("majority", 1, 1), bare: 1 / 1.5},
 	{title: "64 callers", work: counters("majority", 1, 64), rate: 60_000},
-	{title: "direct majority, 1 caller; the others by message", work: counters("direct-majority", 1, 1), peers: counters("majority", 1, 1), bare: 1 / 1.5},
-	{title: "64 callers", work: counters("direct-majority", 1, 64), peers: counters("majority", 1, 64), rate: 60_000},
-	{title: "100 counters in turn, at both others; answered, 64 callers", work: counters("spread", 100, 64), pekko: 2, bytes: 2},
+	{title: "direct majority, 1 caller; the others by message", work: counters("direct-majority", 1,
+		1), peers: counters("majority", 1, 1), bare: 1 / 1.5},
+	{title: "64 callers", work: counters("direct-majority", 1, 64), peers: counters("majority", 1,
+		64), rate: 60_000},
+	{title: "100 counters in turn, at both others; answered, 64 callers",
+		work: counters("spread", 100, 64), pekko: 2, bytes: 2},
 	{title: "not answered", work: counters("spread", 100, 0), pekko: 2, bytes: 2},
-	{title: "100 sets in turn, at both others; answered, 64 callers", work: sets("spread", 10, 100, 64), pekko: 3, bytes: 40},
+	{title: "100 sets in turn, at both others; answered, 64 callers", work: sets("spread", 10, 100,
+		64), pekko: 3, bytes: 40},
 	{title: "not answered", work: sets("spread", 10, 100, 0), pekko: 3, bytes: 40},
 }
 
-// callersPlot, keysPlot and sizePlot are throughput over one dimension, with a line for each system.
+// callersPlot, keysPlot and sizePlot are throughput over one dimension, with a line for each
+// system.
 func callersPlot(op, title string) plot {
-	return peersPlot("peers-callers-"+op, title, "callers", "callers", "/op="+op+"/kind=counter/elems=0/keys=1/size=0/")
+	return peersPlot("peers-callers-"+op, title, "callers", "callers", "/op="+op+
+		"/kind=counter/elems=0/keys=1/size=0/")
 }
 
 func keysPlot(op, title string) plot {
-	return peersPlot("peers-keys-"+op, title, "keys", "keys", "/op="+op+"/kind=counter/ /size=0/callers=64/")
+	return peersPlot("peers-keys-"+op, title, "keys", "keys", "/op="+op+
+		"/kind=counter/ /size=0/callers=64/")
 }
 
 func sizePlot(op, title string) plot {
-	return peersPlot("peers-size-"+op, title, "size", "bytes of the value", "/op="+op+"/kind=register/")
+	return peersPlot("peers-size-"+op, title, "size", "bytes of the value", "/op="+op+
+		"/kind=register/")
 }
 
 func peersPlot(file, title, x, xTitle, what string) plot {
-	p := plot{file: file, title: title, x: x, xTitle: xTitle, yTitle: "operations/s", optional: true}
-	for _, s := range []struct{ label, of string }{{"bare Proto.Actor", "bare"}, {"Concord", "concord"}, {"Pekko", "pekko"}} {
-		p.series = append(p.series, series{s.label, "peers.txt", "/of=" + s.of + "/ " + what, "ops/s", false})
+	p := plot{file: file, title: title, x: x, xTitle: xTitle, yTitle: "operations/s",
+		optional: true}
+	for _, s := range []struct{ label, of string }{{"bare Proto.Actor", "bare"},
+		{"Concord", "concord"}, {"Pekko", "pekko"}} {
+		p.series = append(p.series, series{s.label, "peers.txt", "/of=" + s.of + "/ " + what,
+			"ops/s", false})
 	}
 	return p
 }
@@ -142,7 +156,8 @@ func (r row) line(at map[string]point) string {
 	if peers == "" {
 		peers = r.work
 	}
-	concord, pekko, bare := at["BenchmarkPeers/of=concord/"+r.work], at["BenchmarkPeers/of=pekko/"+peers], at["BenchmarkPeers/of=bare/"+peers]
+	concord, pekko, bare := at["BenchmarkPeers/of=concord/"+r.work],
+		at["BenchmarkPeers/of=pekko/"+peers], at["BenchmarkPeers/of=bare/"+peers]
 	toPekko, toBare := ratio(concord, pekko), ratio(concord, bare)
 	verdict := ""
 	if r.pekko+r.bare+r.rate+r.bytes > 0 {
@@ -155,8 +170,9 @@ func (r row) line(at map[string]point) string {
 			verdict = "**missed**"
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.title, cell(concord), cell(pekko), cell(bare),
-		times(toPekko), times(toBare), r.goal(), verdict, loads(concord, pekko, bare))
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.title, cell(concord),
+		cell(pekko), cell(bare), times(toPekko), times(toBare), r.goal(), verdict,
+		loads(concord, pekko, bare))
 }
 
 // heapRow is a size of value, with the most bytes of heap that an entry with it may take.
@@ -174,11 +190,13 @@ func (h heapRow) line(at map[string]point) string {
 		if m == nil {
 			return "–", 0
 		}
-		return fmt.Sprintf("%.0f / %.0f B", m["heap-B/key"], m["reader-heap-B/key"]), max(m["heap-B/key"], m["reader-heap-B/key"])
+		return fmt.Sprintf("%.0f / %.0f B", m["heap-B/key"], m["reader-heap-B/key"]),
+			max(m["heap-B/key"], m["reader-heap-B/key"])
 	}
 	concord, most := of("concord")
 	pekko, _ := of("pekko")
-	return fmt.Sprintf("| register of %s bytes, 20,000 of them | %s | %s | ≤ %s B | %s |\n", grouped(float64(h.size)), concord, pekko, grouped(h.bytes), atMost(most, h.bytes))
+	return fmt.Sprintf("| register of %s bytes, 20,000 of them | %s | %s | ≤ %s B | %s |\n",
+		grouped(float64(h.size)), concord, pekko, grouped(h.bytes), atMost(most, h.bytes))
 }
 
 // takeOverRow is a timeout of the take-over of a singleton, with the longest time until an instance
@@ -202,11 +220,13 @@ func (t takeOverRow) line(at map[string]point) string {
 		if m == nil {
 			return "–", 0
 		}
-		return fmt.Sprintf("%.1f s (%.1f to %.1f)", m["s-to-host"], m["min-s-to-host"], m["max-s-to-host"]), m["max-s-to-host"]
+		return fmt.Sprintf("%.1f s (%.1f to %.1f)", m["s-to-host"], m["min-s-to-host"],
+			m["max-s-to-host"]), m["max-s-to-host"]
 	}
 	concord, most := of("concord")
 	pekko, _ := of("pekko")
-	return fmt.Sprintf("| %s | %s | %s | ≤ %.1f s | %s |\n", t.title, concord, pekko, t.seconds, atMost(most, t.seconds))
+	return fmt.Sprintf("| %s | %s | %s | ≤ %.1f s | %s |\n", t.title, concord, pekko, t.seconds,
+		atMost(most, t.seconds))
 }
 
 // atMost returns the verdict on a value of which less is better; 0 is none.
@@ -258,7 +278,8 @@ func cell(p point) string {
 		return "–"
 	}
 	m := p.metrics
-	text := fmt.Sprintf("%s/s (%s to %s); %s", grouped(m["ops/s"]), grouped(m["min-ops/s"]), grouped(m["max-ops/s"]), duration(m["cpu-ns/op"]))
+	text := fmt.Sprintf("%s/s (%s to %s); %s", grouped(m["ops/s"]), grouped(m["min-ops/s"]),
+		grouped(m["max-ops/s"]), duration(m["cpu-ns/op"]))
 	if p50, ok := m["p50-ns"]; ok {
 		text += ", p50 " + duration(p50)
 	}

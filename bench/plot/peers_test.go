@@ -27,7 +27,8 @@ func TestHeapRow_ComparesTheLargerHeap(t *testing.T) {
 	h := heapRow{100, 250}
 	at := func(reader float64) map[string]point {
 		name := "BenchmarkPeers/of=concord/op=all/kind=register/elems=0/keys=20000/size=100/callers=64"
-		return map[string]point{name: {metrics: map[string]float64{"heap-B/key": 240, "reader-heap-B/key": reader}}}
+		return map[string]point{
+			name: {metrics: map[string]float64{"heap-B/key": 240, "reader-heap-B/key": reader}}}
 	}
 	require.Equal(t, "| register of 100 bytes, 20,000 of them | 240 / 250 B | – | ≤ 250 B | met |\n", h.line(at(250)))
 	require.Contains(t, h.line(at(251)), "**missed**")
@@ -40,7 +41,8 @@ func TestTakeOverRow_ComparesTheLongest(t *testing.T) {
 		m := map[string]float64{"s-to-host": 3.5, "min-s-to-host": 3, "max-s-to-host": longest}
 		return map[string]point{"BenchmarkPeers/of=concord/op=takeover/seconds=3": {metrics: m}}
 	}
-	require.Equal(t, "| timeout of 3 s | 3.5 s (3.0 to 4.0) | – | ≤ 4.0 s | met |\n", takeOverRows[0].line(at(4.03)))
+	require.Equal(t, "| timeout of 3 s | 3.5 s (3.0 to 4.0) | – | ≤ 4.0 s | met |\n",
+		takeOverRows[0].line(at(4.03)))
 	require.Contains(t, takeOverRows[0].line(at(4.04)), "**missed**")
 	require.Contains(t, takeOverRows[0].line(nil), "not measured")
 }
@@ -73,8 +75,9 @@ func TestRow_ComparesWithItsGoals(t *testing.T) {
 		at := map[string]point{}
 		for of, rate := range map[string]float64{"concord": concord, "pekko": pekko, "bare": bare} {
 			at["BenchmarkPeers/of="+of+"/op=get"] = point{metrics: map[string]float64{
-				"ops/s": rate, "min-ops/s": rate / 2, "max-ops/s": rate * 2, "cpu-ns/op": 2500, "sent-B/op": sent,
-				"min-load": 1, "max-load": 2.5, "min-others-cpus": 0, "max-others-cpus": 0.25,
+				"ops/s": rate, "min-ops/s": rate / 2, "max-ops/s": rate * 2, "cpu-ns/op": 2500,
+				"sent-B/op": sent,
+				"min-load":  1, "max-load": 2.5, "min-others-cpus": 0, "max-others-cpus": 0.25,
 			}}
 		}
 		return at
@@ -93,7 +96,8 @@ func TestRow_ComparesWithItsGoals(t *testing.T) {
 	incomplete := rates(13_000, 10_000, 12_345, 2)
 	delete(incomplete, "BenchmarkPeers/of=pekko/op=get")
 	require.Contains(t, r.line(incomplete), "| – | 12,300/s")
-	require.Contains(t, r.line(incomplete), "not measured", "without Pekko nothing is said about a goal that compares with it")
+	require.Contains(t, r.line(incomplete), "not measured",
+		"without Pekko nothing is said about a goal that compares with it")
 }
 
 // TestSeries_TakesWholeParts checks that a line of one size does not take the points of another
@@ -107,7 +111,8 @@ func TestSeries_TakesWholeParts(t *testing.T) {
 
 func TestGrouped(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[float64]string{0: "0", 0.123456: "0.123", 999: "999", 999.9: "1,000", 12_345: "12,300", 14_556_337: "14,600,000"} {
+	for n, want := range map[float64]string{0: "0", 0.123456: "0.123", 999: "999", 999.9: "1,000",
+		12_345: "12,300", 14_556_337: "14,600,000"} {
 		require.Equal(t, want, grouped(n))
 	}
 }

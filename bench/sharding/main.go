@@ -36,8 +36,9 @@ import (
 type message = proto.Message
 
 var (
-	profile  = flag.String("profile", "", "file for a profile of the tells and starts")
-	only     = flag.String("only", "", "the measurements that begin with this: local tell, remote tell, start, spread")
+	profile = flag.String("profile", "", "file for a profile of the tells and starts")
+	only    = flag.String("only", "",
+		"the measurements that begin with this: local tell, remote tell, start, spread")
 	moves    = flag.Int("moves", 20, "shards of 1,000 entities to move")
 	rounds   = flag.Int("rounds", 7, "rounds of each comparison")
 	entities = flag.Int("entities", 200_000, "entities to start")
@@ -85,10 +86,12 @@ type member struct {
 }
 
 // join returns a member of a cluster that has no regions and is not started.
-func join(name string, ports []int, i int, store coordination.Store, ttl time.Duration) (*member, error) {
-	m := &member{system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))}
+func join(name string, ports []int, i int, store coordination.Store,
+	ttl time.Duration) (*member, error) {
+	m := &member{system: actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(slog.DiscardHandler)
+		}))}
 	rc, err := node.Remote(node.Config{})
 	if err != nil {
 		return nil, err
@@ -107,9 +110,13 @@ func join(name string, ports []int, i int, store coordination.Store, ttl time.Du
 }
 
 // region adds a region to a member.
-func (m *member) region(typ string, shards, members int, count *counter) (*sharding.Region[message], error) {
+func (m *member) region(typ string, shards, members int,
+	count *counter) (*sharding.Region[message], error) {
 	cfg := sharding.Config{Type: typ, Shards: shards, MinMembers: members, MaxMoves: -1}
-	return sharding.New[message](m.system, m.session, m.data, cfg, func(sharding.Entity) actor.Actor { return count })
+	return sharding.New[message](m.system, m.session, m.data, cfg,
+		func(sharding.Entity) actor.Actor {
+			return count
+		})
 }
 
 // regions adds the regions of the comparisons and of the moves.
@@ -236,7 +243,8 @@ func free(n int) (ports []int, err error) {
 // settle waits until all shards are active, and selects local and remote entities.
 func (x *bench) settle() error {
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		here, there := x.a.many.Status().Count(sharding.Active), x.b.many.Status().Count(sharding.Active)
+		here, there := x.a.many.Status().Count(sharding.Active),
+			x.b.many.Status().Count(sharding.Active)
 		if here+there == 64 {
 			break
 		}
@@ -295,8 +303,8 @@ func (x *bench) tells() {
 			p, e := x.rate(c.bare, c.n), x.rate(c.shard, c.n)
 			plain, entity, ratio = append(plain, p), append(entity, e), append(ratio, e/p)
 		}
-		fmt.Printf("%-38s bare %9.0f/s, entity %9.0f/s, ratio %.2f (%.2f to %.2f)\n", c.what, median(plain), median(entity),
-			median(ratio), slices.Min(ratio), slices.Max(ratio))
+		fmt.Printf("%-38s bare %9.0f/s, entity %9.0f/s, ratio %.2f (%.2f to %.2f)\n", c.what,
+			median(plain), median(entity), median(ratio), slices.Min(ratio), slices.Max(ratio))
 	}
 }
 
@@ -320,7 +328,8 @@ func (x *bench) starts() {
 	shards := x.a.many.Status().Shards
 	refs := make([]sharding.Ref[message], 0, *entities)
 	for k := 0; len(refs) < *entities; k++ {
-		if ref := x.a.many.Ref(fmt.Sprint("new-", k)); shards[ref.Shard()].State == sharding.Active {
+		if ref := x.a.many.Ref(
+			fmt.Sprint("new-", k)); shards[ref.Shard()].State == sharding.Active {
 			refs = append(refs, ref)
 		}
 	}
@@ -333,7 +342,8 @@ func (x *bench) starts() {
 	}, len(refs))
 	work = processor() - work
 	took := heap() - before
-	fmt.Printf("%-38s %9.0f/s, %.1f µs of processor time each\n", fmt.Sprintf("start of %d entities", len(refs)), rate,
+	fmt.Printf("%-38s %9.0f/s, %.1f µs of processor time each\n",
+		fmt.Sprintf("start of %d entities", len(refs)), rate,
 		float64(work.Nanoseconds())/1000/float64(len(refs)))
 	fmt.Printf("%-38s %9d B\n", "an idle entity beyond user state", took/int64(len(refs)))
 	runtime.KeepAlive(refs)
@@ -393,7 +403,8 @@ func (x *bench) darkness(ctx context.Context) error {
 		dark = append(dark, float64(worst.Microseconds())/1000)
 	}
 	slices.Sort(dark)
-	fmt.Printf("%-38s %.0f ms (median), %.0f ms (longest of %d)\n", "a move of 1,000 entities is dark for", median(dark), dark[len(dark)-1], len(dark))
+	fmt.Printf("%-38s %.0f ms (median), %.0f ms (longest of %d)\n",
+		"a move of 1,000 entities is dark for", median(dark), dark[len(dark)-1], len(dark))
 	return nil
 }
 

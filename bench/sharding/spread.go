@@ -21,13 +21,15 @@ type counting struct {
 }
 
 // Load implements leasestore.Store.
-func (c *counting) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (c *counting) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	c.loads.Add(1)
 	return c.Store.Load(ctx, name)
 }
 
 // Swap implements leasestore.Store.
-func (c *counting) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (c *counting) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	c.swaps.Add(1)
 	return c.Store.Swap(ctx, name, old, next)
 }
@@ -77,8 +79,8 @@ func spread(ctx context.Context, entities int) error {
 	loads, swaps := store.loads.Load(), store.swaps.Load()
 	time.Sleep(3 * spreadTTL)
 	loads, swaps = store.loads.Load()-loads, store.swaps.Load()-swaps
-	fmt.Printf("%-38s %d reads and %d writes in three TTLs, of %d members and %d shards\n", "store calls at rest",
-		loads, swaps, spreadOver, spreadShards)
+	fmt.Printf("%-38s %d reads and %d writes in three TTLs, of %d members and %d shards\n",
+		"store calls at rest", loads, swaps, spreadOver, spreadShards)
 
 	x := &bench{count: count}
 	msg := wrapperspb.Int64(1)

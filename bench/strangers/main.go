@@ -112,7 +112,8 @@ func (d *driver) start(mode string) (*process, error) {
 	switch mode {
 	case secret:
 		s.Secret = filepath.Join(d.dir, "secret")
-		if err := os.WriteFile(s.Secret, []byte("the secret of this cluster\n"), 0o600); err != nil {
+		if err := os.WriteFile(s.Secret, []byte("the secret of this cluster\n"),
+			0o600); err != nil {
 			return nil, err
 		}
 	case withTLS:
@@ -157,7 +158,8 @@ func (d *driver) certificate() (*node.TLS, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, key, err := d.ca.WriteMember(d.dir, fmt.Sprint("member-", len(d.running)), pki.Member{Hosts: []string{"127.0.0.1"}})
+	cert, key, err := d.ca.WriteMember(d.dir, fmt.Sprint("member-", len(d.running)),
+		pki.Member{Hosts: []string{"127.0.0.1"}})
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +244,8 @@ func (d *driver) throughput() error {
 		}
 	}
 	d.stop()
-	fmt.Printf("messages of %d bytes from one member to another, median of %d rounds in turn\n\n", *size, *rounds)
+	fmt.Printf("messages of %d bytes from one member to another, median of %d rounds in turn\n\n",
+		*size, *rounds)
 	fmt.Println("| mode | processor time a message, both ends | beside no guard | messages a second |")
 	fmt.Println("|---|---|---|---|")
 	for _, m := range modes {
@@ -250,7 +253,8 @@ func (d *driver) throughput() error {
 		for i := range shares {
 			shares[i] = cost[m][i] / cost[bare][i]
 		}
-		fmt.Printf("| %s | %.2f µs | %+.0f %% | %.0f |\n", m, median(cost[m])/1000, 100*(median(shares)-1), median(rate[m]))
+		fmt.Printf("| %s | %.2f µs | %+.0f %% | %.0f |\n", m, median(cost[m])/1000,
+			100*(median(shares)-1), median(rate[m]))
 	}
 	fmt.Println()
 	return nil
@@ -259,7 +263,8 @@ func (d *driver) throughput() error {
 // flood prints the latency of a peer's requests to a member: alone, while another peer floods a
 // third process, which needs as much of the machine, and while it floods the member.
 func (d *driver) flood() error {
-	fmt.Printf("a request every %v, answered by a member, median of %d rounds in turn\n\n", pingEvery, *rounds)
+	fmt.Printf("a request every %v, answered by a member, median of %d rounds in turn\n\n",
+		pingEvery, *rounds)
 	fmt.Println("| mode | | median | 99 % within | flood's messages a second |")
 	fmt.Println("|---|---|---|---|---|")
 	for _, m := range append(modes, limited) {
@@ -279,11 +284,13 @@ func (d *driver) flood() error {
 			name string
 			to   *process // of the flood
 		}{{"no flood", nil}, {"flood of another process", other}, {"flood", member}}
-		p50, p99, rate := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string][]float64{}
+		p50, p99, rate := map[string][]time.Duration{}, map[string][]time.Duration{},
+			map[string][]float64{}
 		for round := range *rounds + 1 {
 			for _, c := range cases {
 				if c.to != nil {
-					if err := flooder.say(command{Do: "send", To: c.to.address, For: *each + time.Second, Size: *size}); err != nil {
+					if err := flooder.say(command{Do: "send", To: c.to.address,
+						For: *each + time.Second, Size: *size}); err != nil {
 						return err
 					}
 				}
@@ -300,14 +307,16 @@ func (d *driver) flood() error {
 					sent = float64(f.Messages) / f.Took.Seconds()
 				}
 				if round > 0 {
-					p50[c.name], p99[c.name] = append(p50[c.name], r.P50), append(p99[c.name], r.P99)
+					p50[c.name], p99[c.name] = append(p50[c.name], r.P50),
+						append(p99[c.name], r.P99)
 					rate[c.name] = append(rate[c.name], sent)
 				}
 			}
 		}
 		d.stop()
 		for _, c := range cases {
-			fmt.Printf("| %s | %s | %v | %v | %.0f |\n", m, c.name, median(p50[c.name]).Round(10*time.Microsecond),
+			fmt.Printf("| %s | %s | %v | %v | %.0f |\n", m, c.name, median(p50[c.name]).Round(
+				10*time.Microsecond),
 				median(p99[c.name]).Round(10*time.Microsecond), median(rate[c.name]))
 		}
 	}

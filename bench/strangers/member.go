@@ -90,7 +90,8 @@ func remoting(s spec) (*remote.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		return remote.Configure("127.0.0.1", 0, remote.WithEndpointWriterQueueSize(like.EndpointWriterQueueSize),
+		return remote.Configure("127.0.0.1", 0, remote.WithEndpointWriterQueueSize(
+			like.EndpointWriterQueueSize),
 			remote.WithEndpointWriterBatchSize(like.EndpointWriterBatchSize),
 			remote.WithEndpointManagerQueueSize(like.EndpointManagerQueueSize)), nil
 	}
@@ -112,7 +113,8 @@ func serve(raw string) error {
 		return err
 	}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelError}))
 	}))
 	r := remote.NewRemote(system, rc)
 	r.Start()

@@ -62,17 +62,22 @@ func (c *ctl) overview(o *api.Overview) {
 			if len(r.Lag) > 0 {
 				lag = fmt.Sprint(r.Lag[0].Updates)
 			}
-			rows = append(rows, []string{r.Name, yes(r.Ready, "ready", "not ready"), fmt.Sprint(r.Members), fmt.Sprint(r.Counted), fmt.Sprint(r.Keys), lag, size(float64(r.LogBytes)), size(float64(r.SentBytes))})
+			rows = append(rows, []string{r.Name, yes(r.Ready, "ready", "not ready"),
+				fmt.Sprint(r.Members), fmt.Sprint(r.Counted), fmt.Sprint(r.Keys), lag,
+				size(float64(r.LogBytes)), size(float64(r.SentBytes))})
 		}
-		table(c.out, []string{"+REPLICATOR", "STATE", "-MEMBERS", "-COUNTED", "-ENTRIES", "-LAG", "-LOG", "-SENT"}, rows)
+		table(c.out, []string{"+REPLICATOR", "STATE", "-MEMBERS", "-COUNTED", "-ENTRIES", "-LAG",
+			"-LOG", "-SENT"}, rows)
 	}
 	if len(o.Sessions) > 0 {
 		fmt.Fprintln(c.out)
 		var rows [][]string
 		for _, s := range o.Sessions {
-			rows = append(rows, []string{s.Name, fmt.Sprint(s.Held), fmt.Sprint(s.NearExpiry), fmt.Sprint(s.Waiting), fmt.Sprint(total(s.Lost)), fmt.Sprint(s.Failures)})
+			rows = append(rows, []string{s.Name, fmt.Sprint(s.Held), fmt.Sprint(s.NearExpiry),
+				fmt.Sprint(s.Waiting), fmt.Sprint(total(s.Lost)), fmt.Sprint(s.Failures)})
 		}
-		table(c.out, []string{"+SESSION", "-HELD", "-NEAR EXPIRY", "-WAITING", "-LOST", "-FAILURES"}, rows)
+		table(c.out, []string{"+SESSION", "-HELD", "-NEAR EXPIRY", "-WAITING", "-LOST",
+			"-FAILURES"}, rows)
 	}
 	if len(o.Singletons) > 0 {
 		fmt.Fprintln(c.out)
@@ -117,7 +122,8 @@ func (c *ctl) members(o *api.Overview) {
 		if m.Rank > 0 {
 			age = fmt.Sprint(m.Rank)
 		}
-		rows = append(rows, []string{m.Address, state, age, strings.Join(m.Roles, ","), says[m.Address]})
+		rows = append(rows, []string{m.Address, state, age, strings.Join(m.Roles, ","),
+			says[m.Address]})
 	}
 	for _, a := range o.Cluster.Lost {
 		rows = append(rows, []string{a, "MISSING", "-", "", says[a]})
@@ -171,17 +177,19 @@ func keys(ctx context.Context, c *ctl, args []string) error {
 	if len(args) > 0 {
 		prefix = args[0]
 	}
-	items, more, err := pages[api.Key](ctx, c, "keys", c.query("replicator", c.replicator, "prefix", prefix))
+	items, more, err := pages[api.Key](ctx, c, "keys", c.query("replicator", c.replicator, "prefix",
+		prefix))
 	if err != nil {
 		return err
 	}
-	return list(c, items, more, []string{"+NAME", "TYPE", "-ELEMENTS", "-SIZE", "-CHANGED"}, func(k api.Key) []string {
-		changed := "-"
-		if k.Changed != nil {
-			changed = k.Changed.Local().Format(time.TimeOnly)
-		}
-		return []string{k.Key, k.Type, fmt.Sprint(k.Atoms), size(float64(k.Bytes)), changed}
-	})
+	return list(c, items, more, []string{"+NAME", "TYPE", "-ELEMENTS", "-SIZE", "-CHANGED"},
+		func(k api.Key) []string {
+			changed := "-"
+			if k.Changed != nil {
+				changed = k.Changed.Local().Format(time.TimeOnly)
+			}
+			return []string{k.Key, k.Type, fmt.Sprint(k.Atoms), size(float64(k.Bytes)), changed}
+		})
 }
 
 func get(ctx context.Context, c *ctl, args []string) error {
@@ -203,33 +211,38 @@ func get(ctx context.Context, c *ctl, args []string) error {
 
 func leases(ctx context.Context, c *ctl, args []string) error {
 	if len(args) > 0 {
-		h, err := ask[api.Holder](ctx, c, "lease", c.query("session", c.chosen(ctx), "name", args[0]))
+		h, err := ask[api.Holder](ctx, c, "lease", c.query("session", c.chosen(ctx), "name",
+			args[0]))
 		if err != nil {
 			return err
 		}
-		return list(c, []api.Holder{h}, false, []string{"+LEASE", "HOLDER", "-TOKEN", "-EXPIRES IN"}, func(h api.Holder) []string {
+		return list(c, []api.Holder{h}, false, []string{"+LEASE", "HOLDER", "-TOKEN",
+			"-EXPIRES IN"}, func(h api.Holder) []string {
 			left := "-"
 			if h.Held {
 				left = span(time.Duration(h.RemainingMS) * time.Millisecond)
 			}
-			return []string{h.Name, yes(h.Held, h.Owner, "none"), fmt.Sprint(h.Token), yes(h.Forever, "never", left)}
+			return []string{h.Name, yes(h.Held, h.Owner, "none"), fmt.Sprint(h.Token),
+				yes(h.Forever, "never", left)}
 		})
 	}
 	items, more, err := pages[api.Lease](ctx, c, "leases", c.query("session", c.session))
 	if err != nil {
 		return err
 	}
-	return list(c, items, more, []string{"+LEASE", "STATE", "HOLDER", "-TOKEN", "-EXPIRES IN", "-WAITING"}, func(l api.Lease) []string {
+	return list(c, items, more, []string{"+LEASE", "STATE", "HOLDER", "-TOKEN", "-EXPIRES IN",
+		"-WAITING"}, func(l api.Lease) []string {
 		left := "-"
 		if l.Expires != nil {
 			left = span(time.Until(*l.Expires))
 		}
-		return []string{l.Name, l.State, yes(l.Owner != "", l.Owner, "-"), fmt.Sprint(l.Token), yes(l.Forever, "never", left), fmt.Sprint(l.Waiting)}
+		return []string{l.Name, l.State, yes(l.Owner != "", l.Owner, "-"), fmt.Sprint(l.Token),
+			yes(l.Forever, "never", left), fmt.Sprint(l.Waiting)}
 	})
 }
 
-// chosen returns the session that -session names. If it is not set, chosen returns the only session,
-// or the one that the cockpit adds for the node.
+// chosen returns the session that -session names. If it is not set, chosen returns the only
+// session, or the one that the cockpit adds for the node.
 func (c *ctl) chosen(ctx context.Context) string {
 	if c.session != "" {
 		return c.session
@@ -249,7 +262,8 @@ func shards(ctx context.Context, c *ctl, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = list(c, items, more, []string{"-SHARD", "STATE HERE", "+HOME", "-FOR", "-TOKEN", "-ENTITIES", "-WAITING"}, func(s api.Shard) []string {
+	err = list(c, items, more, []string{"-SHARD", "STATE HERE", "+HOME", "-FOR", "-TOKEN",
+		"-ENTITIES", "-WAITING"}, func(s api.Shard) []string {
 		home, since, token := s.Home, "-", "-"
 		if home == "" {
 			home = "none yet"
@@ -260,14 +274,16 @@ func shards(ctx context.Context, c *ctl, args []string) error {
 		if s.Token > 0 {
 			token = fmt.Sprint(s.Token)
 		}
-		return []string{fmt.Sprint(s.Shard), strings.TrimSuffix(s.State, " the lease"), home, since, token, fmt.Sprint(s.Entities), fmt.Sprint(s.Waiting)}
+		return []string{fmt.Sprint(s.Shard), strings.TrimSuffix(s.State, " the lease"), home, since,
+			token, fmt.Sprint(s.Entities), fmt.Sprint(s.Waiting)}
 	})
 	if err != nil || c.output == "json" {
 		return err
 	}
 	for _, s := range items {
 		if s.Requested != "" && s.Requested != s.Home {
-			wrap(c.out, "", "  ", fmt.Sprintf("Shard %d was requested to be on %s.", s.Shard, s.Requested))
+			wrap(c.out, "", "  ", fmt.Sprintf("Shard %d was requested to be on %s.", s.Shard,
+				s.Requested))
 		}
 	}
 	return nil
@@ -276,16 +292,19 @@ func shards(ctx context.Context, c *ctl, args []string) error {
 func release(ctx context.Context, c *ctl, args []string) error {
 	token, err := strconv.ParseUint(args[1], 10, 64)
 	if err != nil || token == 0 {
-		return fails(exitUsage, "token is %q, must be a number from 1; concordctl leases %s shows it", args[1], args[0])
+		return fails(exitUsage,
+			"token is %q, must be a number from 1; concordctl leases %s shows it", args[1], args[0])
 	}
-	done, err := act[map[string]any](ctx, c, "release", api.ReleaseAction{Session: c.chosen(ctx), Name: args[0], Token: token})
+	done, err := act[map[string]any](ctx, c, "release", api.ReleaseAction{Session: c.chosen(ctx),
+		Name: args[0], Token: token})
 	if err != nil {
 		return err
 	}
 	if c.output == "json" {
 		return printJSON(c.out, done)
 	}
-	fmt.Fprintf(c.out, "The tenure with token %[2]d no longer holds lease %[1]s.\n", printable(args[0]), token)
+	fmt.Fprintf(c.out, "The tenure with token %[2]d no longer holds lease %[1]s.\n",
+		printable(args[0]), token)
 	return nil
 }
 
@@ -295,13 +314,16 @@ const anywhere = "any"
 func move(ctx context.Context, c *ctl, args []string) error {
 	shard, err := strconv.Atoi(args[1])
 	if err != nil || shard < 0 {
-		return fails(exitUsage, "shard is %q, must be a number from 0; concordctl shards %s lists them", args[1], args[0])
+		return fails(exitUsage,
+			"shard is %q, must be a number from 0; concordctl shards %s lists them", args[1],
+			args[0])
 	}
 	to := args[2]
 	if to == anywhere {
 		to = ""
 	}
-	done, err := act[map[string]any](ctx, c, "move", api.MoveAction{Type: args[0], Shard: shard, To: to})
+	done, err := act[map[string]any](ctx, c, "move", api.MoveAction{Type: args[0],
+		Shard: shard, To: to})
 	if err != nil {
 		return err
 	}
@@ -309,9 +331,12 @@ func move(ctx context.Context, c *ctl, args []string) error {
 	case c.output == "json":
 		return printJSON(c.out, done)
 	case to == "":
-		wrap(c.out, "", "", fmt.Sprintf("Shard %d of %s may run on any member again.", shard, args[0]))
+		wrap(c.out, "", "", fmt.Sprintf("Shard %d of %s may run on any member again.", shard,
+			args[0]))
 	default:
-		wrap(c.out, "", "", fmt.Sprintf("Shard %d of %s will move to %s; concordctl shards %[2]s shows when it has.", shard, args[0], to))
+		wrap(c.out, "", "", fmt.Sprintf(
+			"Shard %d of %s will move to %s; concordctl shards %[2]s shows when it has.", shard,
+			args[0], to))
 	}
 	return nil
 }
@@ -324,17 +349,20 @@ func forget(ctx context.Context, c *ctl, args []string) error {
 			return err
 		}
 		if len(all) != 1 {
-			return fails(exitUsage, "there are %d replicators; select one with -replicator", len(all))
+			return fails(exitUsage, "there are %d replicators; select one with -replicator",
+				len(all))
 		}
 		replicator = all[0].Name
 	}
-	done, err := act[map[string]any](ctx, c, "forget", api.ForgetAction{Replicator: replicator, Member: args[0]})
+	done, err := act[map[string]any](ctx, c, "forget", api.ForgetAction{Replicator: replicator,
+		Member: args[0]})
 	if err != nil {
 		return err
 	}
 	if c.output == "json" {
 		return printJSON(c.out, done)
 	}
-	fmt.Fprintf(c.out, "Replicator %[2]s no longer counts member %[1]s.\n", printable(args[0]), printable(replicator))
+	fmt.Fprintf(c.out, "Replicator %[2]s no longer counts member %[1]s.\n", printable(args[0]),
+		printable(replicator))
 	return nil
 }

@@ -28,7 +28,9 @@ type client struct {
 func newClient(o options, token string) client {
 	return client{
 		base: strings.TrimSuffix(o.at, "/"), token: token,
-		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		wait: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, o.timeout)
 		},
@@ -83,7 +85,8 @@ func refusal(res *http.Response) error {
 		status = exitRefused
 	case http.StatusNotFound:
 		status = exitNone
-	case http.StatusBadRequest, http.StatusConflict, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+	case http.StatusBadRequest, http.StatusConflict, http.StatusMethodNotAllowed,
+		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		status = exitInvalid
 	}
 	return fails(status, "%s", why)
@@ -117,7 +120,8 @@ func exchange[T any](ctx context.Context, c *ctl, method, path string, body any)
 }
 
 // pages collects items up to c.limit, and reports whether there are more.
-func pages[T any](ctx context.Context, c *ctl, path string, query url.Values) (items []T, more bool, err error) {
+func pages[T any](ctx context.Context, c *ctl, path string, query url.Values) (items []T, more bool,
+	err error) {
 	items = []T{}
 	for {
 		size := 500

@@ -16,7 +16,9 @@ func completion(_ context.Context, c *ctl, args []string) error {
 	for _, cmd := range commands() {
 		names = append(names, cmd.name)
 	}
-	flags(&c.options, func(string) string { return "" }).VisitAll(func(f *flag.Flag) { options = append(options, "-"+f.Name) })
+	flags(&c.options, func(string) string {
+		return ""
+	}).VisitAll(func(f *flag.Flag) { options = append(options, "-"+f.Name) })
 	fmt.Fprintf(c.out, script, strings.Join(names, " "), strings.Join(options, " "))
 	return nil
 }

@@ -195,13 +195,15 @@ func parse(args []string, env func(string) string) (o options, words []string, e
 	return o, words, err
 }
 
-func carryOut(ctx context.Context, o options, words []string, env func(string) string, out io.Writer) error {
+func carryOut(ctx context.Context, o options, words []string, env func(string) string,
+	out io.Writer) error {
 	for _, cmd := range commands() {
 		if cmd.name != words[0] {
 			continue
 		}
 		if n := len(words) - 1; n < cmd.least || n > cmd.most {
-			return fails(exitUsage, "usage: concordctl %s", strings.TrimSpace(cmd.name+" "+cmd.args))
+			return fails(exitUsage, "usage: concordctl %s",
+				strings.TrimSpace(cmd.name+" "+cmd.args))
 		}
 		c := &ctl{options: o, out: out, key: env("CONCORD_KEY")}
 		c.client = newClient(o, env("CONCORD_TOKEN"))

@@ -62,7 +62,8 @@ func newSite(t *testing.T) *site {
 	})
 	require.NoError(t, err)
 	s.handler.Show(cockpit.Sources{
-		System: m.System, Sessions: map[string]*coordination.Session{"leases": s.session}, Replicators: map[string]*distributeddata.Replicator{"shop": s.dd},
+		System: m.System, Sessions: map[string]*coordination.Session{"leases": s.session},
+		Replicators: map[string]*distributeddata.Replicator{"shop": s.dd},
 	})
 	server := httptest.NewServer(s.handler)
 	s.url = server.URL
@@ -71,7 +72,9 @@ func newSite(t *testing.T) *site {
 		server.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		require.NoError(t, lifecycle.Of(m.System).Stop(ctx, func(ctx context.Context) error { return s.session.Close(ctx) }))
+		require.NoError(t, lifecycle.Of(m.System).Stop(ctx, func(ctx context.Context) error {
+			return s.session.Close(ctx)
+		}))
 		c.Close()
 	})
 	return s
@@ -79,7 +82,11 @@ func newSite(t *testing.T) *site {
 
 func (s *site) add(t *testing.T, key, element string) {
 	t.Helper()
-	_, err := distributeddata.NewKey(key, items{}).Update(t.Context(), s.dd, func(w *crdt.Writer, v *items) error { v.Add(w, element); return nil })
+	_, err := distributeddata.NewKey(key, items{}).Update(t.Context(), s.dd,
+		func(w *crdt.Writer, v *items) error {
+			v.Add(w, element)
+			return nil
+		})
 	require.NoError(t, err)
 }
 
@@ -202,8 +209,11 @@ func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			_ = json.NewEncoder(w).Encode(api.Page[api.Shard]{Version: 1, Items: []api.Shard{
-				{Shard: 3, State: "awaiting the lease", Home: "192.168.100.101:54321", Requested: "192.168.100.102:54321", Since: new(time.Now().Add(-time.Hour)), Waiting: 12},
-				{Shard: 4, State: "active", Home: "192.168.100.101:54321", Requested: "192.168.100.101:54321", Token: 1234567, Entities: 2000},
+				{Shard: 3, State: "awaiting the lease", Home: "192.168.100.101:54321",
+					Requested: "192.168.100.102:54321", Since: new(time.Now().Add(-time.Hour)),
+					Waiting: 12},
+				{Shard: 4, State: "active", Home: "192.168.100.101:54321",
+					Requested: "192.168.100.101:54321", Token: 1234567, Entities: 2000},
 			}})
 			return
 		}
@@ -223,7 +233,8 @@ func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, out, `"requested": true`)
 	require.Equal(t, []string{
-		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":"b:1"}`, `/api/v1/actions/move 1 {"type":"cart","shard":3,"to":""}`,
+		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":"b:1"}`,
+		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":""}`,
 		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":"b:1"}`,
 	}, asked)
 
@@ -240,8 +251,11 @@ func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.Overview{
-			Cluster:  api.Cluster{Name: "c", Self: "a:1", Members: []api.Member{{Address: "a:1", Self: true}}, Lost: []string{"b:1"}},
-			Problems: []api.Problem{{Severity: "bad", What: "missing: b:1", Do: strings.Repeat("Start it again. ", 20)}},
+			Cluster: api.Cluster{Name: "c", Self: "a:1", Members: []api.Member{
+				{Address: "a:1", Self: true}}, Lost: []string{"b:1"}},
+			Problems: []api.Problem{
+				{Severity: "bad", What: "missing: b:1",
+					Do: strings.Repeat("Start it again. ", 20)}},
 		})
 	}))
 	defer server.Close()
@@ -255,12 +269,15 @@ func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
 
 func TestCommands_WhatIsNoCockpit(t *testing.T) {
 	for answer, want := range map[string]int{"{": exitSilent, "<html>": exitSilent} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, answer)
+		}))
 		status, _, errs := ctlRun(t, server.URL, "status")
 		require.Equal(t, want, status, errs)
 		server.Close()
 	}
-	for code, want := range map[int]int{401: exitRefused, 403: exitRefused, 404: exitNone, 409: exitInvalid, 500: exitSilent, 302: exitSilent} {
+	for code, want := range map[int]int{401: exitRefused, 403: exitRefused, 404: exitNone,
+		409: exitInvalid, 500: exitSilent, 302: exitSilent} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(code)
@@ -285,7 +302,9 @@ func TestWatch_PrintsEventsOnceAndEndsWithTheContext(t *testing.T) {
 	stuck := time.AfterFunc(20*time.Second, cancel)
 	defer stuck.Stop()
 	env := map[string]string{"CONCORD_COCKPIT": s.url, "CONCORD_TOKEN": secret}
-	require.Equal(t, exitOK, run(ctx, []string{"watch"}, func(n string) string { return env[n] }, out, out))
+	require.Equal(t, exitOK, run(ctx, []string{"watch"}, func(n string) string {
+		return env[n]
+	}, out, out))
 	require.Equal(t, 1, strings.Count(out.text(), "first of all"))
 	require.Contains(t, out.text(), "second thing")
 	fits(t, out.text())
@@ -305,7 +324,8 @@ func TestStore_LooksIntoADirectory(t *testing.T) {
 	b.Put("d\x02cart\xffapath2", []byte("bread"))
 	require.NoError(t, s.Commit(t.Context(), b))
 	require.NoError(t, s.Close())
-	for what, want := range map[string]string{"list": "cart", "verify": "3 rows are intact", "export": `"kind":"atom"`} {
+	for what, want := range map[string]string{"list": "cart", "verify": "3 rows are intact",
+		"export": `"kind":"atom"`} {
 		status, out, errs := ctlRun(t, "", "store", what, dir)
 		require.Equal(t, exitOK, status, "%s: %s%s", what, out, errs)
 		require.Contains(t, out, want)
@@ -354,7 +374,8 @@ func TestHelp_FitsAndNamesEverything(t *testing.T) {
 func TestCompletion_CompletesCommandsAndFlags(t *testing.T) {
 	_, script, _ := ctlRun(t, "", "completion", "bash")
 	complete := func(words ...string) string {
-		sh := script + "\nCOMP_LINE='concordctl " + strings.Join(words, " ") + "'; COMP_POINT=${#COMP_LINE}; _concordctl; echo ${COMPREPLY[@]}"
+		sh := script + "\nCOMP_LINE='concordctl " + strings.Join(words, " ") +
+			"'; COMP_POINT=${#COMP_LINE}; _concordctl; echo ${COMPREPLY[@]}"
 		out, err := exec.Command("bash", "-c", sh).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return strings.TrimSpace(string(out))

@@ -12,7 +12,8 @@ import (
 
 // store reads the data directory of a stopped member.
 func store(ctx context.Context, c *ctl, args []string) (err error) {
-	does, known := map[string]func(context.Context, *ctl, rows.Store) error{"list": listStore, "verify": verifyStore, "export": exportStore}[args[0]]
+	does, known := map[string]func(context.Context, *ctl, rows.Store) error{"list": listStore,
+		"verify": verifyStore, "export": exportStore}[args[0]]
 	if !known {
 		return fails(exitUsage, "unknown store command %q, must be list, verify or export", args[0])
 	}
@@ -36,11 +37,14 @@ func listStore(ctx context.Context, c *ctl, s rows.Store) error {
 	if err != nil {
 		return err
 	}
-	err = list(c, r.Entries, false, []string{"+NAME", "-ATOMS", "-SIZE", "-DAMAGED"}, func(e inspect.Entry) []string {
-		return []string{e.Key, fmt.Sprint(e.Atoms), size(float64(e.Bytes)), fmt.Sprint(e.Corrupt)}
-	})
+	err = list(c, r.Entries, false, []string{"+NAME", "-ATOMS", "-SIZE", "-DAMAGED"},
+		func(e inspect.Entry) []string {
+			return []string{e.Key, fmt.Sprint(e.Atoms), size(float64(e.Bytes)),
+				fmt.Sprint(e.Corrupt)}
+		})
 	if err == nil && c.output == "table" {
-		fmt.Fprintf(c.out, "%d entries; %d rows, %s\n", len(r.Entries), r.Rows, size(float64(r.Bytes)))
+		fmt.Fprintf(c.out, "%d entries; %d rows, %s\n", len(r.Entries), r.Rows,
+			size(float64(r.Bytes)))
 	}
 	return err
 }
@@ -58,7 +62,8 @@ func verifyStore(ctx context.Context, c *ctl, s rows.Store) error {
 		missing = append(missing, why.Error())
 	}
 	if c.output == "json" {
-		err = printJSON(c.out, map[string]any{"sound": r.Sound(), "rows": r.Rows, "bytes": r.Bytes, "damaged": damaged, "missing": missing})
+		err = printJSON(c.out, map[string]any{"sound": r.Sound(), "rows": r.Rows, "bytes": r.Bytes,
+			"damaged": damaged, "missing": missing})
 	} else {
 		for _, d := range damaged {
 			wrap(c.out, "damaged: ", "         ", d)
@@ -69,7 +74,8 @@ func verifyStore(ctx context.Context, c *ctl, s rows.Store) error {
 		fmt.Fprintf(c.out, "%d rows are intact\n", r.Rows)
 	}
 	if err == nil && !r.Sound() {
-		return fails(exitWrong, "the directory is damaged; the member will fetch the missing data from other members")
+		return fails(exitWrong,
+			"the directory is damaged; the member will fetch the missing data from other members")
 	}
 	return err
 }

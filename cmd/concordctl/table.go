@@ -44,9 +44,9 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// table writes rows in columns that fit the terminal. A head that begins with a minus marks a column
-// of figures, which is right-aligned and never shortened. A head that begins with a plus marks the
-// column that is shortened first if the rows are too wide.
+// table writes rows in columns that fit the terminal. A head that begins with a minus marks a
+// column of figures, which is right-aligned and never shortened. A head that begins with a plus
+// marks the column that is shortened first if the rows are too wide.
 func table(out io.Writer, heads []string, rows [][]string) {
 	wide := make([]int, len(heads))
 	names, right, elastic := make([]string, len(heads)), make([]bool, len(heads)), 0
@@ -79,8 +79,8 @@ const (
 	least  = 4
 )
 
-// shrink makes columns narrower until the rows fit the terminal: the elastic column while it is wide
-// enough, then the widest that is not right-aligned.
+// shrink makes columns narrower until the rows fit the terminal: the elastic column while it is
+// wide enough, then the widest that is not right-aligned.
 func shrink(wide []int, right []bool, elastic int) {
 	sum := 2 * (len(wide) - 1)
 	for _, w := range wide {
@@ -142,7 +142,8 @@ func fill(r []rune, n int) (head, rest []rune) {
 	return slices.Clone(r[:i]), r[i:]
 }
 
-// wrap writes a paragraph in lines that fit the terminal. It breaks words that are longer than a line.
+// wrap writes a paragraph in lines that fit the terminal. It breaks words that are longer than a
+// line.
 func wrap(out io.Writer, first, rest, text string) {
 	at, empty := first, true
 	next := func() {

@@ -104,5 +104,6 @@ func (w *watcher) solved(all []api.Problem) {
 }
 
 func (w *watcher) say(at time.Time, level, text string) {
-	wrap(w.out, fmt.Sprintf("%s  %-7s  ", at.Local().Format(time.TimeOnly), level), "                   ", text)
+	wrap(w.out, fmt.Sprintf("%s  %-7s  ", at.Local().Format(time.TimeOnly), level),
+		"                   ", text)
 }

@@ -14,11 +14,14 @@ import (
 func accessible(t *testing.T, p *page) {
 	t.Helper()
 	roles := named(t, p)
-	for _, role := range []string{"main", "banner", "contentinfo", "heading", "table", "button", "searchbox", "image"} {
+	for _, role := range []string{"main", "banner", "contentinfo", "heading", "table", "button",
+		"searchbox", "image"} {
 		require.Positive(t, roles[role], "no %s in the tree: %v", role, roles)
 	}
-	require.Equal(t, "true", p.eval("(() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id); return new Set(ids).size === ids.length })()"), "an id is used twice")
-	require.Equal(t, "", p.eval("[...document.querySelectorAll('table')].filter((e) => !e.caption || e.querySelectorAll('th[scope]').length === 0).map((e) => e.textContent).join()"), "a table without caption or scopes")
+	require.Equal(t, "true", p.eval(
+		"(() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id); return new Set(ids).size === ids.length })()"), "an id is used twice")
+	require.Equal(t, "", p.eval(
+		"[...document.querySelectorAll('table')].filter((e) => !e.caption || e.querySelectorAll('th[scope]').length === 0).map((e) => e.textContent).join()"), "a table without caption or scopes")
 }
 
 // named checks that what a screen reader finds has a name, and returns the number of nodes by role.
@@ -41,7 +44,8 @@ func named(t *testing.T, p *page) map[string]int {
 		}
 		roles[role]++
 		switch role {
-		case "button", "link", "image", "table", "heading", "searchbox", "combobox", "textbox", "region", "dialog":
+		case "button", "link", "image", "table", "heading", "searchbox", "combobox", "textbox",
+			"region", "dialog":
 			require.NotEmpty(t, strings.TrimSpace(name), "a %s without a name", role)
 		}
 	}
@@ -58,7 +62,8 @@ func homely(t *testing.T, p *page, url string) {
 		require.NoError(t, json.Unmarshal(raw, &e))
 		require.True(t, strings.HasPrefix(e.Request.URL, url), e.Request.URL)
 	}
-	for _, other := range []string{"Network.webSocketCreated", "Network.webTransportCreated", "Network.directTCPSocketCreated", "Network.directUDPSocketCreated"} {
+	for _, other := range []string{"Network.webSocketCreated", "Network.webTransportCreated",
+		"Network.directTCPSocketCreated", "Network.directUDPSocketCreated"} {
 		require.Empty(t, p.seen(other), other)
 	}
 }
@@ -104,6 +109,7 @@ func fits(t *testing.T, p *page, width int) {
 	t.Helper()
 	const outside = "[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest('.scroll')).map((e) => e.tagName + '#' + e.id + '.' + e.className).join(' ')"
 	if wide := p.number("document.documentElement.scrollWidth"); wide > float64(width) {
-		require.Fail(t, "too wide", "the page is %v pixels wide in a window of %d: %s", wide, width, p.eval(outside))
+		require.Fail(t, "too wide", "the page is %v pixels wide in a window of %d: %s", wide, width,
+			p.eval(outside))
 	}
 }

@@ -66,9 +66,12 @@ func startBrowser(t *testing.T) *browser {
 	from, to, err := os.Pipe()
 	require.NoError(t, err)
 	b := &browser{t: t, in: ours, calls: map[int]chan reply{}, gone: make(chan struct{})}
-	b.cmd = exec.Command(*chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-default-browser-check",
-		"--disable-extensions", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding", "--user-data-dir="+t.TempDir(), "about:blank")
+	b.cmd = exec.Command(*chromium, "--headless=new", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--remote-debugging-pipe", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--no-default-browser-check", "--disable-extensions",
+		"--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
+		"--user-data-dir="+t.TempDir(), "about:blank")
 	b.cmd.ExtraFiles = []*os.File{theirs, to}
 	require.NoError(t, b.cmd.Start())
 	theirs.Close()
@@ -171,14 +174,18 @@ func (b *browser) open(url string, m media) *page {
 	b.t.Helper()
 	var target struct{ TargetID string }
 	// Each page has its own window, because a tab in the background does not draw.
-	require.NoError(b.t, b.call("", "Target.createTarget", map[string]any{"url": "about:blank", "newWindow": true}, &target))
+	require.NoError(b.t, b.call("", "Target.createTarget", map[string]any{"url": "about:blank",
+		"newWindow": true}, &target))
 	var at struct{ SessionID string }
-	require.NoError(b.t, b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &at))
+	require.NoError(b.t, b.call("", "Target.attachToTarget", map[string]any{
+		"targetId": target.TargetID, "flatten": true}, &at))
 	p := &page{b, at.SessionID, b.t}
-	for _, domain := range []string{"Page.enable", "Runtime.enable", "Network.enable", "Log.enable", "Accessibility.enable"} {
+	for _, domain := range []string{"Page.enable", "Runtime.enable", "Network.enable", "Log.enable",
+		"Accessibility.enable"} {
 		p.do(domain, nil, nil)
 	}
-	p.do("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // as in the window in front
+	// as in the window in front
+	p.do("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
 	p.do("Emulation.setScrollbarsHidden", map[string]any{"hidden": true}, nil)
 	p.look(m)
 	p.do("Page.navigate", map[string]any{"url": url}, nil)
@@ -198,9 +205,11 @@ func (p *page) look(m media) {
 	if m.still {
 		motion = "reduce"
 	}
-	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": m.width, "height": m.height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": m.width, "height": m.height,
+		"deviceScaleFactor": 1, "mobile": false}, nil)
 	p.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
-		{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion},
+		{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion",
+			"value": motion},
 	}}, nil)
 }
 
@@ -211,7 +220,8 @@ func (p *page) eval(expression string) string {
 		Result           struct{ Value any }
 		ExceptionDetails *struct{ Text string }
 	}
-	p.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &out)
+	p.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true,
+		"awaitPromise": true}, &out)
 	require.Nil(p.t, out.ExceptionDetails, "%s: %+v", expression, out.ExceptionDetails)
 	return fmt.Sprint(out.Result.Value)
 }
@@ -230,10 +240,12 @@ func (p *page) until(within time.Duration, expression string) time.Duration {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(p.t.Context(), within)
 	defer cancel()
-	for p.eval("(() => { try { return Boolean("+expression+") } catch { return false } })()") != "true" {
+	for p.eval("(() => { try { return Boolean("+expression+
+		") } catch { return false } })()") != "true" {
 		select {
 		case <-ctx.Done():
-			p.t.Fatalf("not true after %v: %s\n%s", within, expression, p.eval("document.body.innerText"))
+			p.t.Fatalf("not true after %v: %s\n%s", within, expression,
+				p.eval("document.body.innerText"))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -250,7 +262,8 @@ func (p *page) picture(name string) {
 	img, err := png.Decode(bytes.NewReader(raw))
 	require.NoError(p.t, err)
 	var small bytes.Buffer
-	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(img)))
+	require.NoError(p.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small,
+		fewColours(img)))
 	require.NoError(p.t, os.WriteFile(name, small.Bytes(), 0o644))
 }
 
@@ -265,7 +278,9 @@ func fewColours(img image.Image) image.Image {
 			seen[at(x, y)]++
 		}
 	}
-	commonest := slices.SortedFunc(maps.Keys(seen), func(a, b color.RGBA) int { return cmp.Compare(seen[b], seen[a]) })
+	commonest := slices.SortedFunc(maps.Keys(seen), func(a, b color.RGBA) int {
+		return cmp.Compare(seen[b], seen[a])
+	})
 	palette := color.Palette{}
 	for _, c := range commonest[:min(256, len(commonest))] {
 		palette = append(palette, c)

@@ -26,7 +26,8 @@ type documents struct{ dir string }
 // served adds the files of the page as the node serves them.
 func (d documents) served(t *testing.T, url string) {
 	t.Helper()
-	for path, name := range map[string]string{"": "served.html", "style.css": "style.css", "icon.svg": "icon.svg"} {
+	for path, name := range map[string]string{"": "served.html", "style.css": "style.css",
+		"icon.svg": "icon.svg"} {
 		res, err := http.Get(url + path)
 		require.NoError(t, err)
 		raw, err := io.ReadAll(res.Body)
@@ -45,14 +46,17 @@ func (d documents) rendered(t *testing.T, p *page, name string) {
 }
 
 // validate checks all documents with the Nu Html Checker, the validator of the W3C. It checks the
-// HTML with its ARIA roles, the CSS and the SVG. The checker must also reject a wrong document, since
-// one that does not work accepts everything.
+// HTML with its ARIA roles, the CSS and the SVG. The checker must also reject a wrong document,
+// since one that does not work accepts everything.
 func (d documents) validate(t *testing.T) {
 	t.Helper()
-	require.NotEmpty(t, *checker, "NOT TESTED: the HTML is not validated without -vnu; run make cockpit-test")
+	require.NotEmpty(t, *checker,
+		"NOT TESTED: the HTML is not validated without -vnu; run make cockpit-test")
 	wrong := filepath.Join(d.dir, "wrong.html")
-	require.NoError(t, os.WriteFile(wrong, []byte("<!doctype html><html lang=en><title>wrong</title><p><table><ul><b></ul>"), 0o600))
-	cmd := exec.Command("java", "-jar", *checker, "--stdout", "--exit-zero-always", "--format", "json", "--also-check-css", "--also-check-svg", d.dir)
+	require.NoError(t, os.WriteFile(wrong,
+		[]byte("<!doctype html><html lang=en><title>wrong</title><p><table><ul><b></ul>"), 0o600))
+	cmd := exec.Command("java", "-jar", *checker, "--stdout", "--exit-zero-always", "--format",
+		"json", "--also-check-css", "--also-check-svg", d.dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	raw, err := cmd.Output()
@@ -70,7 +74,8 @@ func (d documents) validate(t *testing.T) {
 			works = works || m.Type == "error"
 			continue
 		}
-		found = append(found, fmt.Sprintf("%s:%d: %s %s: %s: %s", filepath.Base(m.URL), m.LastLine, m.Type, m.SubType, m.Message, m.Extract))
+		found = append(found, fmt.Sprintf("%s:%d: %s %s: %s: %s", filepath.Base(m.URL), m.LastLine,
+			m.Type, m.SubType, m.Message, m.Extract))
 	}
 	require.True(t, works, "the checker accepts a wrong document: %s", raw)
 	require.Empty(t, found, "%s", strings.Join(found, "\n"))

@@ -27,7 +27,8 @@ var (
 func (p *page) press(keys ...key) {
 	p.t.Helper()
 	for _, k := range keys {
-		m := map[string]any{"type": "rawKeyDown", "key": k.name, "code": k.code, "windowsVirtualKeyCode": k.number}
+		m := map[string]any{"type": "rawKeyDown", "key": k.name, "code": k.code,
+			"windowsVirtualKeyCode": k.number}
 		if k.text != "" {
 			m["type"], m["text"] = "keyDown", k.text
 		}

@@ -26,13 +26,15 @@ func verdict(text string) string {
 
 // happened returns an expression that reports whether the page shows an event with the given text.
 func happened(text string) string {
-	return "[...document.querySelectorAll('.events .text')].some((e) => e.textContent.includes(" + strconv.Quote(text) + "))"
+	return "[...document.querySelectorAll('.events .text')].some((e) => e.textContent.includes(" +
+		strconv.Quote(text) + "))"
 }
 
 // helpful checks that the page shows problems, and what to do about each.
 func helpful(t *testing.T, p *page) {
 	t.Helper()
-	require.Equal(t, "true", p.eval("document.querySelectorAll('.problems li').length > 0 && [...document.querySelectorAll('.problems li')].every((e) => e.querySelector('.do').textContent.length > 10)"), "each problem says what to do")
+	require.Equal(t, "true", p.eval(
+		"document.querySelectorAll('.problems li').length > 0 && [...document.querySelectorAll('.problems li')].every((e) => e.querySelector('.do').textContent.length > 10)"), "each problem says what to do")
 }
 
 func TestPage(t *testing.T) {
@@ -49,18 +51,23 @@ func TestPage(t *testing.T) {
 		p := p.in(t)
 		require.Equal(t, "3", p.eval("document.querySelectorAll('.ring circle:not(.here)').length"))
 		require.Equal(t, "3", p.eval("document.querySelectorAll('.split tbody tr').length"))
-		require.Equal(t, "9", p.eval("document.querySelectorAll('td.seen').length"), "each member has all three in view")
-		require.Equal(t, "48", p.eval("[...document.querySelectorAll('#shards tbody td:last-child')].reduce((n, c) => n + Number(c.textContent), 0)"))
+		require.Equal(t, "9", p.eval("document.querySelectorAll('td.seen').length"),
+			"each member has all three in view")
+		require.Equal(t, "48",
+			p.eval("[...document.querySelectorAll('#shards tbody td:last-child')].reduce((n, c) => n + Number(c.textContent), 0)"))
 	})
 	t.Run("entries", func(t *testing.T) {
 		p := p.in(t)
 		p.eval("(() => { const i = document.querySelector('#prefix'); i.value = 'cart/c1'; document.querySelector('#search').requestSubmit(); })()")
-		p.until(5*time.Second, "[...document.querySelectorAll('#entries tbody th')].length > 1 && [...document.querySelectorAll('#entries tbody th')].every((e) => e.textContent.startsWith('cart/c1'))")
+		p.until(5*time.Second,
+			"[...document.querySelectorAll('#entries tbody th')].length > 1 && [...document.querySelectorAll('#entries tbody th')].every((e) => e.textContent.startsWith('cart/c1'))")
 		last := p.eval("[...document.querySelectorAll('#entries tbody th')].at(-1).textContent")
 		p.eval("document.querySelector('#next').click()")
-		p.until(5*time.Second, "document.querySelector('#entries tbody th').textContent > "+strconv.Quote(last))
+		p.until(5*time.Second, "document.querySelector('#entries tbody th').textContent > "+
+			strconv.Quote(last))
 		p.eval("document.querySelector('#entries tbody button').click()")
-		p.until(5*time.Second, "document.querySelector('#dialog').open && document.querySelector('#dialog-text').textContent.length > 0")
+		p.until(5*time.Second,
+			"document.querySelector('#dialog').open && document.querySelector('#dialog-text').textContent.length > 0")
 		docs.rendered(t, p, "value")
 		p.eval("document.querySelector('#dialog').close()")
 	})
@@ -113,7 +120,8 @@ func TestPage(t *testing.T) {
 		p.opened()
 		p.reach(tab, "#act-go")
 		p.press(enter)
-		p.said("The tenure with token " + strconv.FormatUint(before, 10) + " no longer holds lease singleton-clerk.")
+		p.said("The tenure with token " + strconv.FormatUint(before, 10) +
+			" no longer holds lease singleton-clerk.")
 		p.until(20*time.Second, clerkToken+" > "+strconv.FormatUint(before, 10))
 	})
 
@@ -122,7 +130,8 @@ func TestPage(t *testing.T) {
 		p.reach(tab, "#shard-toggle")
 		p.press(space)
 		const button = "#shard-list button[data-action=move]"
-		p.until(10*time.Second, "document.querySelectorAll("+strconv.Quote(button)+").length === 16")
+		p.until(10*time.Second, "document.querySelectorAll("+strconv.Quote(button)+
+			").length === 16")
 		p.reach(tab, button)
 		const cell = "document.querySelector('[data-key=c0]')"
 		was, colour := p.eval(cell+".title"), p.eval(cell+".className")
@@ -140,7 +149,10 @@ func TestPage(t *testing.T) {
 		p.said("Shard 0 of cart was requested to be on " + to)
 		p.until(60*time.Second, cell+".title === "+strconv.Quote("shard 0: "+to))
 		require.NotEqual(t, colour, p.eval(cell+".className"), "the map shows the move")
-		p.until(10*time.Second, "document.querySelector('#shard-list tbody tr').textContent.includes("+strconv.Quote(to)+") && document.querySelector('#shard-list tbody tr .tag').textContent === 'requested'")
+		p.until(10*time.Second,
+			"document.querySelector('#shard-list tbody tr').textContent.includes("+
+				strconv.Quote(to)+
+				") && document.querySelector('#shard-list tbody tr .tag').textContent === 'requested'")
 		shard := get[api.Page[api.Shard]](s, "shards?type=cart&limit=1").Items[0]
 		require.Equal(t, to, shard.Home)
 		accessible(t, p)
@@ -155,16 +167,20 @@ func TestPage(t *testing.T) {
 		other := b.open(url, media{width: desk, height: 900}).in(t)
 		other.until(10*time.Second, verdict("The cluster is whole"))
 		s.order("cut")
-		require.Eventually(t, func() bool { return strings.Contains(s.text(), "cut off from the others") }, 5*time.Second, 20*time.Millisecond, "%s", s.text())
+		require.Eventually(t, func() bool {
+			return strings.Contains(s.text(), "cut off from the others")
+		}, 5*time.Second, 20*time.Millisecond, "%s", s.text())
 		p.until(20*time.Second, verdict("A member is missing"))
 		other.until(20*time.Second, verdict("2 members are missing"))
 		// Each side's view is on both pages, since the cockpits still reach each other.
 		for _, side := range []*page{p, other} {
-			side.until(10*time.Second, "document.querySelectorAll('td.unseen').length === 4 && document.querySelectorAll('td.seen').length === 5")
+			side.until(10*time.Second,
+				"document.querySelectorAll('td.unseen').length === 4 && document.querySelectorAll('td.seen').length === 5")
 			require.Equal(t, "2", side.eval("document.querySelectorAll('.ring line.none').length"))
 			helpful(t, side)
 		}
-		p.until(10*time.Second, "document.querySelector('.problems').textContent.includes("+strconv.Quote(address+" has a different view of the cluster")+")")
+		p.until(10*time.Second, "document.querySelector('.problems').textContent.includes("+
+			strconv.Quote(address+" has a different view of the cluster")+")")
 		accessible(t, p)
 		docs.rendered(t, p, "cut")
 		docs.rendered(t, other, "cut-off")
@@ -174,9 +190,11 @@ func TestPage(t *testing.T) {
 		for _, side := range []*page{p, other} {
 			side.until(60*time.Second, verdict("The cluster is whole"))
 			side.until(10*time.Second, "document.querySelectorAll('td.seen').length === 9")
-			side.until(10*time.Second, "document.querySelector('#verdict-more').textContent.includes('healed after')")
+			side.until(10*time.Second,
+				"document.querySelector('#verdict-more').textContent.includes('healed after')")
 		}
-		other.until(10*time.Second, "document.querySelector('#cost').textContent.includes('life 2')")
+		other.until(10*time.Second,
+			"document.querySelector('#cost').textContent.includes('life 2')")
 		homely(t, other, url)
 		quiet(t, other)
 		other.do("Page.close", nil, nil)
@@ -191,7 +209,8 @@ func TestPage(t *testing.T) {
 		p.until(15*time.Second, verdict("A member is missing"))
 		shown := time.Since(killed)
 		at := <-noticed
-		t.Logf("page showed the loss %v after the kill; the node reported it after %v; load %.1f", shown.Round(10*time.Millisecond), at.Sub(killed).Round(10*time.Millisecond), load())
+		t.Logf("page showed the loss %v after the kill; the node reported it after %v; load %.1f",
+			shown.Round(10*time.Millisecond), at.Sub(killed).Round(10*time.Millisecond), load())
 		helpful(t, p)
 		require.Equal(t, "1", p.eval("document.querySelectorAll('.ring .lost').length"))
 		p.until(15*time.Second, happened(" is missing"))
@@ -204,19 +223,24 @@ func TestPage(t *testing.T) {
 		docs.rendered(t, p, "forget")
 		p.picture(filepath.Join(t.ArtifactDir(), "missing.png"))
 		p.until(60*time.Second, verdict("The cluster is whole"))
-		p.until(10*time.Second, "document.querySelector('#verdict-more').textContent.includes('healed after')")
-		require.Eventually(t, func() bool { return strings.Contains(s.text(), "is back") }, time.Minute, 50*time.Millisecond, "its replica is ready: %s", s.text())
+		p.until(10*time.Second,
+			"document.querySelector('#verdict-more').textContent.includes('healed after')")
+		require.Eventually(t, func() bool {
+			return strings.Contains(s.text(), "is back")
+		}, time.Minute, 50*time.Millisecond, "its replica is ready: %s", s.text())
 		p.reach(tab, "#act-go")
 		p.press(enter)
 		p.until(40*time.Second, "document.querySelector('#act-error').textContent.length > 0")
-		require.Contains(t, p.eval("document.querySelector('#act-error').textContent"), "it answers", "a living member is not forgotten")
+		require.Contains(t, p.eval("document.querySelector('#act-error').textContent"),
+			"it answers", "a living member is not forgotten")
 		require.True(t, p.focused("#act-cancel"))
 		p.press(enter)
 		p.until(5*time.Second, "!document.querySelector('#act').open")
 		require.Equal(t, 3, get[[]api.Replicator](s, "replicators")[0].Counted)
 	})
 
-	require.Equal(t, "true", p.eval("window.marked === document.querySelector('#verdict')"), "the page must not have been reloaded")
+	require.Equal(t, "true", p.eval("window.marked === document.querySelector('#verdict')"),
+		"the page must not have been reloaded")
 	t.Run("nothing leaves the node", func(t *testing.T) { homely(t, p, s.url) })
 	t.Run("the console is quiet", func(t *testing.T) { quiet(t, p, "/api/v1/actions/forget") })
 	t.Run("the HTML is valid", docs.validate)
@@ -233,8 +257,8 @@ func clerk(t *testing.T, s *shop) api.Singleton {
 // clerkToken is an expression for the token of the singleton on the page.
 const clerkToken = "Number(document.querySelector('#singletons tbody tr').cells[3].textContent)"
 
-// firstPaint logs how long the first paint of the page takes by the browser's own clock, beside that of
-// a document without files, and the load of the machine.
+// firstPaint logs how long the first paint of the page takes by the browser's own clock, beside
+// that of a document without files, and the load of the machine.
 func firstPaint(t *testing.T, b *browser, url string) {
 	t.Helper()
 	const first = "performance.getEntriesByType('paint').find((e) => e.name === 'first-contentful-paint').startTime"
@@ -247,7 +271,8 @@ func firstPaint(t *testing.T, b *browser, url string) {
 	}
 	for range 3 {
 		bare := paint("data:text/html,<title>bare</title><p>bare</p>", "document.title === 'bare'")
-		t.Logf("first contentful paint after %.0f ms, of a bare document after %.0f ms; load %.1f", paint(url, verdict("The cluster is whole")), bare, load())
+		t.Logf("first contentful paint after %.0f ms, of a bare document after %.0f ms; load %.1f",
+			paint(url, verdict("The cluster is whole")), bare, load())
 	}
 }
 

@@ -49,7 +49,8 @@ func (s *shop) text() string {
 func startShop(t *testing.T) *shop {
 	t.Helper()
 	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin, "../../examples/quickstart", "../../cmd/concordctl").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", bin, "../../examples/quickstart",
+		"../../cmd/concordctl").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	s := &shop{t: t, ctl: filepath.Join(bin, "concordctl")}
 	cmd := exec.Command(filepath.Join(bin, "quickstart"), "-ui", "-kill", "none")
@@ -63,7 +64,9 @@ func startShop(t *testing.T) *shop {
 		require.NoError(t, cmd.Wait(), "the exit status after Ctrl-C must be 0: %s", s.text())
 	})
 	found := regexp.MustCompile(`(http://\S+)\n(?s:.*)kill -9 (\d+)(?s:.*)Ctrl-C`)
-	require.Eventually(t, func() bool { return found.MatchString(s.text()) }, time.Minute, 100*time.Millisecond, "%s", s.text())
+	require.Eventually(t, func() bool {
+		return found.MatchString(s.text())
+	}, time.Minute, 100*time.Millisecond, "%s", s.text())
 	m := found.FindStringSubmatch(s.text())
 	s.url = m[1]
 	s.victim, err = strconv.Atoi(m[2])

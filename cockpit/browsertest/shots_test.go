@@ -11,7 +11,8 @@ import (
 
 var (
 	pictures = flag.String("pictures", "", "directory for the screenshots of the docs")
-	of       = flag.String("of", "", "URL of a cockpit for the screenshots; default: a quickstart that the test starts")
+	of       = flag.String("of", "",
+		"URL of a cockpit for the screenshots; default: a quickstart that the test starts")
 )
 
 // shots takes the screenshots for the docs.
@@ -26,7 +27,8 @@ func shots(t *testing.T, b *browser, url, dir string) {
 		{"cockpit-narrow-dark.png", media{390, 1500, true, true}},
 	} {
 		p := b.open(url, s.media)
-		p.until(10*time.Second, "document.querySelector('#verdict').textContent.includes('whole') && document.querySelectorAll('#entries tr').length > 2")
+		p.until(10*time.Second,
+			"document.querySelector('#verdict').textContent.includes('whole') && document.querySelectorAll('#entries tr').length > 2")
 		time.Sleep(6 * time.Second) // fills the line charts
 		fits(t, p, s.width)
 		p.picture(filepath.Join(dir, s.name))

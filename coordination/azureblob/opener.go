@@ -52,7 +52,8 @@ func (s Settings) Validate() error {
 	switch {
 	case s.URL == "":
 		bad("URL must be set")
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") == "":
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
+		strings.Trim(u.Path, "/") == "":
 		bad("URL must be that of a container, as https://shop.blob.core.windows.net/leases")
 	case s.signed() && s.Account+s.AccountKey != "":
 		bad("URL has a shared access signature, so Account and AccountKey must not be set")

@@ -30,7 +30,9 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 	if _, err := s.blob(name); err != nil {
 		return err
 	}
-	if err := queue.Change(ctx, cell{s.container.NewBlockBlobClient(s.prefix + queued + pathOf(name))}, change); err != nil {
+	if err := queue.Change(ctx,
+		cell{s.container.NewBlockBlobClient(s.prefix + queued + pathOf(name))},
+		change); err != nil {
 		return fmt.Errorf("azureblob: queue of lease %.80q: %w", name, err)
 	}
 	return nil

@@ -119,7 +119,8 @@ func (s *Store) Load(ctx context.Context,
 	}
 	rec, err := record.Decode(name, data)
 	if err != nil {
-		return leasestore.Record{}, "", fmt.Errorf("azureblob: blob %.200q: %w", s.BlobName(name), err)
+		return leasestore.Record{}, "", fmt.Errorf("azureblob: blob %.200q: %w", s.BlobName(name),
+			err)
 	}
 	return rec, leasestore.Version(etag), nil
 }
@@ -155,10 +156,12 @@ func absent(name string, notFound error) (leasestore.Record, leasestore.Version,
 	}
 	date, err := http.ParseTime(answer.RawResponse.Header.Get("Date"))
 	if err != nil {
-		return leasestore.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without date: %w",
-			name, err)
+		return leasestore.Record{}, "",
+			fmt.Errorf("azureblob: lease %.80q: an answer without date: %w",
+				name, err)
 	}
-	return leasestore.Record{Token: coordination.Token(max(date.Add(time.Second).UnixMilli(), 0))}, "", nil
+	return leasestore.Record{Token: coordination.Token(max(date.Add(time.Second).UnixMilli(), 0))},
+		"", nil
 }
 
 // Swap implements leasestore.Store.
@@ -202,7 +205,8 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 	if err != nil {
 		return err
 	}
-	_, err = b.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(string(old))}})
+	_, err = b.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
+		ModifiedAccessConditions: unchanged(string(old))}})
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ConditionNotMet):
 		return leasestore.ErrConflict
@@ -220,7 +224,8 @@ func outcome(err error) error {
 		return leasestore.ErrConflict
 	}
 	var answer *azcore.ResponseError
-	if errors.As(err, &answer) && answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusRequestTimeout {
+	if errors.As(err, &answer) && answer.StatusCode >= 400 && answer.StatusCode < 500 &&
+		answer.StatusCode != http.StatusRequestTimeout {
 		return fmt.Errorf("%w: azureblob: %w", leasestore.ErrRefused, err)
 	}
 	return fmt.Errorf("azureblob: %w", err)

@@ -45,7 +45,8 @@ func connect(t testing.TB, name string) *container.Client {
 	// The default transport of the SDK is never closed, so the test uses its own.
 	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50}}
 	t.Cleanup(h.CloseIdleConnections)
-	c, err := container.NewClientFromConnectionString(connection, name, &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: h}})
+	c, err := container.NewClientFromConnectionString(connection, name, &container.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: h}})
 	must(t, err)
 	return c
 }
@@ -74,7 +75,9 @@ func TestConformance(t *testing.T) {
 	the := func(s leasestore.Store, name string) *blob.Client {
 		return connect(t, s.(named).container).NewBlobClient(s.(named).BlobName(name))
 	}
-	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, fresh()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
+		return begin(t, fresh())
+	}, leasetest.Options{
 		Outside: true, TokensJump: true,
 		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			return begin(t, s.(named).container), nil
@@ -109,7 +112,8 @@ func TestRefusals(t *testing.T) {
 	if _, _, err := absent.Load(t.Context(), "x"); err == nil {
 		t.Error("no container, but a record")
 	}
-	if _, err := absent.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := absent.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("no container: %v", err)
 	}
 	name := fresh()
@@ -120,13 +124,15 @@ func TestRefusals(t *testing.T) {
 	must(t, err)
 	_, err = l.AcquireLease(t.Context(), 15, nil)
 	must(t, err)
-	if _, err := s.Swap(t.Context(), "x", ver, leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.Swap(t.Context(), "x", ver, leasestore.Record{Token: 1}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("under a blob lease: %v", err)
 	}
 	if _, err := azureblob.New(nil, azureblob.Config{}); !errors.Is(err, coordination.ErrInvalid) {
 		t.Errorf("nil: %v", err)
 	}
-	if _, err := azureblob.New(connect(t, name), azureblob.Config{Prefix: strings.Repeat("x", 300)}); !errors.Is(err, coordination.ErrInvalid) {
+	if _, err := azureblob.New(connect(t, name), azureblob.Config{
+		Prefix: strings.Repeat("x", 300)}); !errors.Is(err, coordination.ErrInvalid) {
 		t.Errorf("prefix: %v", err)
 	}
 }

@@ -26,15 +26,17 @@ import (
 func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	var cut atomic.Bool
 	var prolonged atomic.Int32
-	client := intercepted(t, grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
-		if strings.HasSuffix(method, "/LeaseKeepAlive") {
-			prolonged.Add(1)
-			if cut.Load() {
-				return nil, status.Error(codes.PermissionDenied, "cut by the test")
+	client := intercepted(t, grpc.WithChainStreamInterceptor(
+		func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string,
+			stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			if strings.HasSuffix(method, "/LeaseKeepAlive") {
+				prolonged.Add(1)
+				if cut.Load() {
+					return nil, status.Error(codes.PermissionDenied, "cut by the test")
+				}
 			}
-		}
-		return stream(ctx, d, c, method, o...)
-	}))
+			return stream(ctx, d, c, method, o...)
+		}))
 	s := open(t, client, prefix(t))
 	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: 2 * time.Second}
 	ver, err := s.Swap(t.Context(), name, "", rec)
@@ -77,22 +79,27 @@ func TestRequests_OfAnAcquire(t *testing.T) {
 		must(t, err)
 		must(t, g.Release(t.Context()))
 		if got := requests.Load() - before; got != want || streams.Load() != 0 {
-			t.Errorf("acquire and release %d: %d requests, want %d; %d streams", i, got, want, streams.Load())
+			t.Errorf("acquire and release %d: %d requests, want %d; %d streams", i, got, want,
+				streams.Load())
 		}
 	}
 }
 
 // patient gives each operation more time than a busy machine needs.
-var patient = coordination.Config{TTL: 10 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
+var patient = coordination.Config{TTL: 10 * time.Minute, OperationTimeout: 30 * time.Second,
+	Drain: time.Second}
 
 // counted counts requests and new streams.
 func counted(requests, streams *atomic.Int32) []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any,
+			c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
 			requests.Add(1)
 			return invoke(ctx, method, req, reply, c, o...)
 		}),
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc,
+			c *grpc.ClientConn, method string, stream grpc.Streamer,
+			o ...grpc.CallOption) (grpc.ClientStream, error) {
 			streams.Add(1)
 			return stream(ctx, d, c, method, o...)
 		}),
@@ -101,7 +108,8 @@ func counted(requests, streams *atomic.Int32) []grpc.DialOption {
 
 func intercepted(t *testing.T, o ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet, DialOptions: o})
+	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet,
+		DialOptions: o})
 	must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
@@ -142,24 +150,31 @@ func TestReadOnly(t *testing.T) {
 		func() error { _, err := admin.UserAdd(t.Context(), "root", "r"); return err },
 		func() error { _, err := admin.RoleAdd(t.Context(), "root"); return err },
 		func() error { _, err := admin.UserGrantRole(t.Context(), "root", "root"); return err },
-		func() error { return account(t, admin, "writer", clientv3.PermissionType(clientv3.PermReadWrite)) },
-		func() error { return account(t, admin, "viewer", clientv3.PermissionType(clientv3.PermRead)) },
+		func() error {
+			return account(t, admin, "writer", clientv3.PermissionType(clientv3.PermReadWrite))
+		},
+		func() error {
+			return account(t, admin, "viewer", clientv3.PermissionType(clientv3.PermRead))
+		},
 		func() error { _, err := admin.AuthEnable(t.Context()); return err },
 	} {
 		must(t, step())
 	}
 	as := func(user string) *coordination.Lease {
-		client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Username: user, Password: user, DialTimeout: 10 * time.Second, Logger: quiet})
+		client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Username: user,
+			Password: user, DialTimeout: 10 * time.Second, Logger: quiet})
 		must(t, err)
 		t.Cleanup(func() { _ = client.Close() })
-		session, err := coordination.Open(open(t, client, "concord/"), coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second})
+		session, err := coordination.Open(open(t, client, "concord/"), coordination.Config{
+			TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second})
 		must(t, err)
 		t.Cleanup(func() { _ = session.Close(context.Background()) })
 		return session.Lease(name)
 	}
 	writer, viewer := as("writer"), as("viewer")
 	_, err := viewer.TryAcquire(t.Context())
-	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !strings.Contains(err.Error(), "permission denied") {
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
+		!strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("without permission: %v", err)
 	}
 	g, err := try(t, writer)
@@ -182,7 +197,8 @@ func account(t *testing.T, admin *clientv3.Client, name string, p clientv3.Permi
 		_, err = admin.RoleAdd(t.Context(), name)
 	}
 	if err == nil {
-		_, err = admin.RoleGrantPermission(t.Context(), name, "concord/", clientv3.GetPrefixRangeEnd("concord/"), p)
+		_, err = admin.RoleGrantPermission(t.Context(), name, "concord/",
+			clientv3.GetPrefixRangeEnd("concord/"), p)
 	}
 	if err == nil {
 		_, err = admin.UserGrantRole(t.Context(), name, name)

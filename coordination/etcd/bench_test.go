@@ -38,13 +38,17 @@ func benchAcquire(b *testing.B, endpoints []string) {
 		took []time.Duration
 	}{
 		{name: "transaction", do: func() error {
-			r, err := client.Txn(b.Context()).If(clientv3.Compare(clientv3.ModRevision(keys+"raw"), "=", rev)).Then(clientv3.OpPut(keys+"raw", "value")).Commit()
+			r, err := client.Txn(b.Context()).If(clientv3.Compare(clientv3.ModRevision(keys+"raw"),
+				"=", rev)).Then(clientv3.OpPut(keys+"raw", "value")).Commit()
 			if err == nil {
 				rev = r.Header.Revision
 			}
 			return err
 		}},
-		{name: "acquire", do: func() error { _, err := session.Lease("bench").TryAcquire(b.Context()); return err }},
+		{name: "acquire", do: func() error {
+			_, err := session.Lease("bench").TryAcquire(b.Context())
+			return err
+		}},
 		{name: "release", do: func() error {
 			g, err := session.Lease("bench").TryAcquire(b.Context()) // already held: no request
 			if err != nil {
@@ -52,7 +56,10 @@ func benchAcquire(b *testing.B, endpoints []string) {
 			}
 			return g.Release(b.Context())
 		}},
-		{name: "load", do: func() error { _, _, err := store.Load(b.Context(), "bench"); return err }},
+		{name: "load", do: func() error {
+			_, _, err := store.Load(b.Context(), "bench")
+			return err
+		}},
 		{name: "swap", do: func() error { // between two holders
 			rec.Token++
 			var err error

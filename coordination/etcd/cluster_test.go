@@ -65,7 +65,8 @@ func (c *cluster) start(m *member, state string) error {
 	if bin == "" {
 		return errors.New("CONCORD_ETCD_BIN names no program: run make stores")
 	}
-	log, err := os.OpenFile(filepath.Join(c.dir, m.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(c.dir, m.name+".log"),
+		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,8 @@ func TestLive_LeaderIsKilled(t *testing.T) {
 // the election.
 func TestLeaderKilled_HolderAndTokenSurvive(t *testing.T) {
 	c := startCluster(t)
-	cfg := coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second, OperationTimeout: time.Second, RetryInterval: 500 * time.Millisecond}
+	cfg := coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second,
+		OperationTimeout: time.Second, RetryInterval: 500 * time.Millisecond}
 	open := func() *coordination.Session {
 		s, err := coordination.Open(open(t, connect(t, c.endpoints()), "survive/"), cfg)
 		if err != nil {
@@ -189,7 +191,8 @@ func TestLeaderKilled_HolderAndTokenSurvive(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		t.Logf("renewed %v after the leader was killed", time.Since(killed).Round(10*time.Millisecond))
+		t.Logf("renewed %v after the leader was killed", time.Since(killed).Round(
+			10*time.Millisecond))
 		if _, err := b.Lease("x").TryAcquire(t.Context()); errors.Is(err, nil) {
 			t.Fatal("two holders")
 		}

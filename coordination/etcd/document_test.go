@@ -22,9 +22,10 @@ func TestDocuments(t *testing.T) {
 
 func TestDocuments_Interrupted(t *testing.T) {
 	at := prefix(t)
-	documenttest.Interrupted(t, server(t)[0], func(t *testing.T, address string) leasestore.Documents {
-		return open(t, connect(t, []string{address}), at+t.Name()+"/")
-	})
+	documenttest.Interrupted(t, server(t)[0],
+		func(t *testing.T, address string) leasestore.Documents {
+			return open(t, connect(t, []string{address}), at+t.Name()+"/")
+		})
 }
 
 // A document of another program is rejected if it is too large; otherwise it cannot be recognized.
@@ -35,7 +36,8 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	key := at + ",document/a%2Fb"
 	_, err := client.Put(t.Context(), key, strings.Repeat("x", leasestore.MaxDocument+1))
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, leasestore.ErrDamaged) || !strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
+	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, leasestore.ErrDamaged) ||
+		!strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = client.Put(t.Context(), key, "hello")
@@ -46,7 +48,8 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	}
 	_, err = client.Delete(t.Context(), key)
 	must(t, err)
-	if _, err := s.SwapDocument(t.Context(), "a/b", v, []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.SwapDocument(t.Context(), "a/b", v, []byte("next")); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("swap of what was deleted: %v", err)
 	}
 	w, err := s.SwapDocument(t.Context(), "a/b", "", []byte("next"))
@@ -62,7 +65,8 @@ func TestDocuments_NamesTooLong(t *testing.T) {
 	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 }

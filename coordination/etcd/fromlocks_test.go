@@ -13,7 +13,8 @@ import (
 // The functions of this file are shown in docs/from-etcd-locks.md, and compiled here.
 var _, _, _ = underMutex, underLease, besideLease
 
-func underMutex(ctx context.Context, client *clientv3.Client, report func(context.Context) error) error {
+func underMutex(ctx context.Context, client *clientv3.Client,
+	report func(context.Context) error) error {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(30))
 	if err != nil {
 		return err
@@ -27,7 +28,8 @@ func underMutex(ctx context.Context, client *clientv3.Client, report func(contex
 	return report(ctx)
 }
 
-func underLease(ctx context.Context, client *clientv3.Client, report func(context.Context, *coordination.Grant) error) error {
+func underLease(ctx context.Context, client *clientv3.Client, report func(context.Context,
+	*coordination.Grant) error) error {
 	store, err := etcd.New(client, etcd.Config{})
 	if err != nil {
 		return err

@@ -32,7 +32,8 @@ type side struct {
 func beside(t *testing.T) side {
 	client := connect(t, server(t))
 	store := open(t, client, prefix(t))
-	session, err := coordination.Open(store, coordination.Config{TTL: time.Minute, RetryInterval: 10 * time.Second, Drain: time.Second})
+	session, err := coordination.Open(store, coordination.Config{TTL: time.Minute,
+		RetryInterval: 10 * time.Second, Drain: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +76,10 @@ func TestInterop_MutexExcludesUs(t *testing.T) {
 		if !ok || !strings.Contains(held.Holder.Owner, m.Key()) {
 			t.Fatalf("got %v, want the mutex %s as holder", err, m.Key())
 		}
-		if created := m.Header().Revision; held.Holder.Token <= before.Token() || int64(held.Holder.Token) > created {
-			t.Errorf("token %d, want above %d and up to %d", held.Holder.Token, before.Token(), created)
+		if created := m.Header().Revision; held.Holder.Token <= before.Token() ||
+			int64(held.Holder.Token) > created {
+			t.Errorf("token %d, want above %d and up to %d", held.Holder.Token, before.Token(),
+				created)
 		}
 	}
 	acquired := make(chan error, 1)
@@ -107,7 +110,8 @@ func TestInterop_WeExcludeMutex(t *testing.T) {
 	s.waitFor(t, 2) // it queues behind our key, which must not affect it
 	_, ver, err := s.store.Load(t.Context(), name)
 	must(t, err)
-	if _, err := s.store.Swap(t.Context(), name, ver, leasestore.Record{Owner: "o", Nonce: "other", Token: g.Token() + 1, TTL: time.Minute}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.store.Swap(t.Context(), name, ver, leasestore.Record{Owner: "o", Nonce: "other",
+		Token: g.Token() + 1, TTL: time.Minute}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("took the lease past a lock that waits: %v", err)
 	}
 	must(t, g.Check())
@@ -124,7 +128,8 @@ func TestInterop_WeExcludeMutex(t *testing.T) {
 func (s side) waitFor(t *testing.T, n int64) {
 	t.Helper()
 	for {
-		r, err := s.client.Get(t.Context(), s.store.LockName(name)+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		r, err := s.client.Get(t.Context(), s.store.LockName(name)+"/", clientv3.WithPrefix(),
+			clientv3.WithCountOnly())
 		must(t, err)
 		if r.Count == n {
 			return
@@ -161,7 +166,8 @@ func TestInterop_Etcdctl(t *testing.T) {
 	g, err := try(t, s.lease)
 	must(t, err)
 	out := t.TempDir() + "/token"
-	cmd := exec.Command(ctl, "--endpoints", strings.Join(server(t), ","), "lock", s.store.LockName(name), "--", "sh", "-c", "echo locked > "+out+"; sleep 1")
+	cmd := exec.Command(ctl, "--endpoints", strings.Join(server(t), ","), "lock",
+		s.store.LockName(name), "--", "sh", "-c", "echo locked > "+out+"; sleep 1")
 	cmd.Stderr = os.Stderr
 	must(t, cmd.Start())
 	s.waitFor(t, 2)
@@ -214,7 +220,8 @@ func TestTokens_GrowOverALockBetweenLookAndClaim(t *testing.T) {
 	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
 	must(t, m.Lock(t.Context()))
 	must(t, m.Unlock(t.Context()))
-	ver, err = s.store.Swap(t.Context(), name, ver, leasestore.Record{Nonce: "n", Token: rec.Token + 1, Attempt: 1, TTL: time.Minute})
+	ver, err = s.store.Swap(t.Context(), name, ver, leasestore.Record{
+		Nonce: "n", Token: rec.Token + 1, Attempt: 1, TTL: time.Minute})
 	must(t, err)
 	if got := s.store.TokenOf(ver); int64(got) <= m.Header().Revision {
 		t.Errorf("token %v after a lock with %d", got, m.Header().Revision)
@@ -234,7 +241,8 @@ func TestStaleVersions_StayDead(t *testing.T) {
 	must(t, err)
 	must(t, m.Unlock(t.Context()))
 	for _, old := range []leasestore.Version{free, during} {
-		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, leasestore.ErrConflict) {
+		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err,
+			leasestore.ErrConflict) {
 			t.Errorf("version %q: %v", old, err)
 		}
 	}
@@ -260,7 +268,8 @@ func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 	if g.Token() <= rec.Token {
 		t.Errorf("token %d after %d", g.Token(), rec.Token)
 	}
-	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("renewed after expiry: %v", err)
 	}
 	must(t, g.Release(t.Context()))

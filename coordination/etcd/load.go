@@ -58,7 +58,8 @@ func (s *Store) Load(ctx context.Context,
 			return leasestore.Record{}, "", fmt.Errorf("etcd: lease %.80q: %w", name, err)
 		}
 	}
-	return leasestore.Record{}, "", fmt.Errorf("etcd: lease %.80q changes too fast to be read", name)
+	return leasestore.Record{}, "", fmt.Errorf("etcd: lease %.80q changes too fast to be read",
+		name)
 }
 
 func (s *Store) look(ctx context.Context, k keys) (view, error) {
@@ -111,7 +112,8 @@ func (s *Store) update(ctx context.Context, v view) error {
 // there is still no lock.
 func (v view) sameFirst() clientv3.Cmp {
 	if v.foreign() {
-		return clientv3.Compare(clientv3.CreateRevision(string(v.first.Key)), "=", v.first.CreateRevision)
+		return clientv3.Compare(clientv3.CreateRevision(string(v.first.Key)), "=",
+			v.first.CreateRevision)
 	}
 	return nothing(v.locks, clientv3.GetPrefixRangeEnd(v.locks))
 }
@@ -131,8 +133,9 @@ func (v view) show() (leasestore.Record, leasestore.Version) {
 	case v.foreign():
 		key := string(v.first.Key)
 		return leasestore.Record{Owner: "etcd lock " + key,
-			Nonce: fmt.Sprintf("%s@%d", key, v.first.CreateRevision),
-			Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL}, version{mod: v.mod}.mark() + locked + leasestore.Version(rand.Text())
+				Nonce: fmt.Sprintf("%s@%d", key, v.first.CreateRevision),
+				Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL},
+			version{mod: v.mod}.mark() + locked + leasestore.Version(rand.Text())
 	case v.record.Nonce == "":
 		return leasestore.Record{Token: v.token()}, version{mod: v.mod}.mark()
 	}

@@ -24,7 +24,9 @@ const atOnce = 64
 
 // queueOf returns the prefix of the places in the queue of a name. Commas are escaped in names, so
 // none of these keys is that of a lease, or below one.
-func (s *Store) queueOf(name string) string { return s.prefix + ",queue/" + url.PathEscape(name) + "/" }
+func (s *Store) queueOf(name string) string {
+	return s.prefix + ",queue/" + url.PathEscape(name) + "/"
+}
 
 func placeKey(at, nonce string) string { return at + url.PathEscape(nonce) }
 
@@ -64,7 +66,8 @@ func (s *Store) takePlace(ctx context.Context, at string, p leasestore.Waiter,
 	r, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(key), "<", value)).
 		Then(put, all).
-		Else(clientv3.OpTxn([]clientv3.Cmp{nothing(key, key+"\x00")}, []clientv3.Op{put}, nil), all).
+		Else(clientv3.OpTxn([]clientv3.Cmp{nothing(key, key+"\x00")}, []clientv3.Op{put}, nil),
+			all).
 		Commit()
 	if err != nil {
 		return nil, err
@@ -97,17 +100,23 @@ func (s *Store) shorten(ctx context.Context,
 	if len(places) <= queue.Most {
 		return places, nil
 	}
-	oldest := slices.SortedFunc(slices.Values(places), func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.ModRevision, b.ModRevision) })
+	oldest := slices.SortedFunc(slices.Values(places), func(a, b *mvccpb.KeyValue) int {
+		return cmp.Compare(a.ModRevision, b.ModRevision)
+	})
 	oldest = oldest[:min(len(places)-queue.Most, atOnce)]
 	var drop []clientv3.Op
 	for _, kv := range oldest {
 		key := string(kv.Key)
-		drop = append(drop, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", kv.ModRevision)}, []clientv3.Op{clientv3.OpDelete(key)}, nil))
+		drop = append(drop, clientv3.OpTxn(
+			[]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", kv.ModRevision)},
+			[]clientv3.Op{clientv3.OpDelete(key)}, nil))
 	}
 	if _, err := s.client.Txn(ctx).Then(drop...).Commit(); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(places, func(kv *mvccpb.KeyValue) bool { return slices.Contains(oldest, kv) }), nil
+	return slices.DeleteFunc(places, func(kv *mvccpb.KeyValue) bool {
+		return slices.Contains(oldest, kv)
+	}), nil
 }
 
 // Leave implements leasestore.Queuer.
@@ -117,7 +126,10 @@ func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter
 		var leave []clientv3.Op
 		for _, p := range some {
 			key := placeKey(at, p.Nonce)
-			leave = append(leave, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "<", written(p))}, []clientv3.Op{clientv3.OpDelete(key)}, nil))
+			leave = append(leave,
+				clientv3.OpTxn(
+					[]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "<", written(p))},
+					[]clientv3.Op{clientv3.OpDelete(key)}, nil))
 		}
 		if _, err := s.client.Txn(ctx).Then(leave...).Commit(); err != nil {
 			return fmt.Errorf("etcd: queue of %.80q: %w", name, err)

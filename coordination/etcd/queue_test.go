@@ -27,18 +27,21 @@ func TestQueue_IsBounded(t *testing.T) {
 	for i := range uint64(many) {
 		_, err := s.Enqueue(t.Context(), name, place(fmt.Sprint("dead ", i), 1))
 		must(t, err)
-		if ahead, err := s.Enqueue(t.Context(), name, place("alive", i+1)); err != nil || len(ahead) > 1 {
+		if ahead, err := s.Enqueue(t.Context(), name, place("alive", i+1)); err != nil ||
+			len(ahead) > 1 {
 			t.Fatalf("after %d: behind %v, %v", i, ahead, err)
 		}
 	}
-	r, err := client.Get(t.Context(), keys+",queue/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	r, err := client.Get(t.Context(), keys+",queue/", clientv3.WithPrefix(),
+		clientv3.WithCountOnly())
 	must(t, err)
 	if r.Count != most {
 		t.Errorf("%d places", r.Count)
 	}
 	ahead, err := s.Enqueue(t.Context(), name, place("late", 1))
 	must(t, err)
-	if len(ahead) != most-1 || !slices.Contains(ahead, place("alive", many)) || slices.Contains(ahead, place("dead 0", 1)) {
+	if len(ahead) != most-1 || !slices.Contains(ahead, place("alive", many)) ||
+		slices.Contains(ahead, place("dead 0", 1)) {
 		t.Errorf("behind %d: %v", len(ahead), ahead)
 	}
 	must(t, s.Leave(t.Context(), name, ahead))
@@ -120,7 +123,8 @@ func TestQueue_OfManyNames(t *testing.T) {
 func TestQueue_WhatOthersWriteIsPassedOver(t *testing.T) {
 	client, keys := connect(t, server(t)), prefix(t)
 	s := open(t, client, keys)
-	for key, value := range map[string]string{"x": "", "y": "hello", "%zz": "00000000000000000001 5", "z": "1 b"} {
+	for key, value := range map[string]string{"x": "", "y": "hello",
+		"%zz": "00000000000000000001 5", "z": "1 b"} {
 		_, err := client.Put(t.Context(), keys+",queue/"+"q/"+key, value)
 		must(t, err)
 	}

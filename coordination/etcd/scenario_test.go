@@ -84,7 +84,9 @@ func eachStore(t *testing.T, play func(s *scene)) {
 func newScene(t *testing.T, store string) *scene {
 	var guard fence.Guard
 	done := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	target := httptest.NewServer(guard.Handler(func(*http.Request) string { return "account" }, done))
+	target := httptest.NewServer(guard.Handler(func(*http.Request) string {
+		return "account"
+	}, done))
 	t.Cleanup(target.Close)
 	return &scene{t: t, store: store, prefix: prefix(t), target: target.URL}
 }
@@ -94,7 +96,8 @@ func (s *scene) start() *process { return s.startOn(s.store) }
 func (s *scene) startOn(store string) *process {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "CONCORD_WORKER="+store, "CONCORD_PREFIX="+s.prefix, "CONCORD_TARGET="+s.target, "CONCORD_TTL="+s.ttl)
+	cmd.Env = append(os.Environ(), "CONCORD_WORKER="+store, "CONCORD_PREFIX="+s.prefix,
+		"CONCORD_TARGET="+s.target, "CONCORD_TTL="+s.ttl)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	must(s.t, err)

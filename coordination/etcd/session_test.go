@@ -29,9 +29,11 @@ type session struct {
 	store  *etcd.Store
 }
 
-func newSession(t *testing.T, prefix string, cfg coordination.Config, o ...grpc.DialOption) *session {
+func newSession(t *testing.T, prefix string, cfg coordination.Config,
+	o ...grpc.DialOption) *session {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet, DialOptions: o})
+	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet,
+		DialOptions: o})
 	must(t, err)
 	store := open(t, client, prefix)
 	opened, err := coordination.Open(store, cfg)
@@ -101,8 +103,9 @@ func etcdLeases(t *testing.T, client *clientv3.Client, prefix string) map[int64]
 
 // steady renews often, and loses its leases only after a long time without an answer.
 func steady() coordination.Config {
-	return coordination.Config{TTL: 30 * time.Second, RenewInterval: 500 * time.Millisecond, OperationTimeout: 10 * time.Second,
-		RetryInterval: 500 * time.Millisecond, Drain: time.Second}
+	return coordination.Config{TTL: 30 * time.Second, RenewInterval: 500 * time.Millisecond,
+		OperationTimeout: 10 * time.Second,
+		RetryInterval:    500 * time.Millisecond, Drain: time.Second}
 }
 
 // TestSession_ThousandLeasesCostOneRenewal counts the requests of the client during several
@@ -112,7 +115,8 @@ func TestSession_ThousandLeasesCostOneRenewal(t *testing.T) {
 	var writes, prolonged atomic.Int32
 	keys := prefix(t)
 	cfg := steady()
-	cfg.TTL, cfg.RenewInterval, cfg.OperationTimeout = 15*time.Second, 2500*time.Millisecond, 5*time.Second
+	cfg.TTL, cfg.RenewInterval, cfg.OperationTimeout = 15*time.Second,
+		2500*time.Millisecond, 5*time.Second
 	s := newSession(t, keys, cfg, counted(&writes, &prolonged)...)
 	grants := s.holdMany(many)
 	observer := newSession(t, keys, cfg)
@@ -139,7 +143,8 @@ func TestSession_ThousandLeasesCostOneRenewal(t *testing.T) {
 	if len(on) != 2 || on[0] != many { // the records are on no etcd lease
 		t.Errorf("keys on etcd leases: %v", on)
 	}
-	t.Logf("%d leases: %d requests in %d intervals, %d of them for the etcd lease", many, sent, last-first, prolonged.Load()-streams)
+	t.Logf("%d leases: %d requests in %d intervals, %d of them for the etcd lease", many, sent,
+		last-first, prolonged.Load()-streams)
 }
 
 // TestSession_MutexWaitsForTheRenewalOfTheSession waits longer than an etcd lease lasts without
@@ -206,7 +211,8 @@ func TestSession_RevokedLeaseEndsAll(t *testing.T) {
 	must(t, err)
 	for _, g := range grants {
 		<-g.Context().Done()
-		if lost, ok := errors.AsType[*coordination.LostError](context.Cause(g.Context())); !ok || lost.Why != coordination.RecordDeleted {
+		if lost, ok := errors.AsType[*coordination.LostError](context.Cause(g.Context())); !ok ||
+			lost.Why != coordination.RecordDeleted {
 			t.Errorf("%v: %v", g, context.Cause(g.Context()))
 		}
 	}
@@ -238,7 +244,8 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	client := connect(t, server(t))
 	s := open(t, client, prefix(t))
 	const own = leasestore.SessionRecords + "n"
-	swap := func(name string, old leasestore.Version, r leasestore.Record) (leasestore.Version, error) {
+	swap := func(name string, old leasestore.Version,
+		r leasestore.Record) (leasestore.Version, error) {
 		r.Nonce, r.TTL = "n", time.Minute
 		return s.Swap(t.Context(), name, old, r)
 	}
@@ -257,10 +264,12 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	}
 	_, err = client.Revoke(t.Context(), id)
 	must(t, err)
-	if _, err := swap("b", "", leasestore.Record{Token: 1, Attempt: 1, Session: 7}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := swap("b", "", leasestore.Record{Token: 1, Attempt: 1, Session: 7}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("a claim: %v", err)
 	}
-	if _, err := swap(own, ver, leasestore.Record{Token: 7, Attempt: 2}); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := swap(own, ver, leasestore.Record{Token: 7, Attempt: 2}); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("a renewal: %v", err)
 	}
 	rec, now, err := s.Load(t.Context(), "a")
@@ -279,7 +288,8 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	if etcdLease(own) == id {
 		t.Error("an etcd lease came back")
 	}
-	if _, err := swap("b", "", leasestore.Record{Token: 1, Attempt: 2, Session: 7}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := swap("b", "", leasestore.Record{Token: 1, Attempt: 2, Session: 7}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("a late claim: %v", err)
 	}
 }
@@ -295,7 +305,8 @@ func TestSwap_ASessionIsNotRenewedOnAnotherEtcdLease(t *testing.T) {
 	ver, err := s.Swap(t.Context(), own, "", rec)
 	must(t, err)
 	rec.Attempt++
-	if _, err := open(t, client, keys).Swap(t.Context(), own, ver, rec); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := open(t, client, keys).Swap(t.Context(), own, ver, rec); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("by another process: %v", err)
 	}
 	_, err = client.Put(t.Context(), s.LockName(own)+"/holder", "n")
@@ -345,7 +356,8 @@ func TestRemove_LeavesNoKey(t *testing.T) {
 	r, err := other.Get(t.Context(), keys, clientv3.WithPrefix())
 	must(t, err)
 	for _, kv := range r.Kvs {
-		if !strings.HasPrefix(string(kv.Key), keys+"shard-") || strings.HasSuffix(string(kv.Key), "/holder") {
+		if !strings.HasPrefix(string(kv.Key), keys+"shard-") || strings.HasSuffix(string(kv.Key),
+			"/holder") {
 			t.Errorf("left: %s", kv.Key)
 		}
 	}

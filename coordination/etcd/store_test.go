@@ -15,7 +15,8 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	if _, err := etcd.New(nil, etcd.Config{}); !errors.Is(err, coordination.ErrInvalid) {
 		t.Errorf("nil: %v", err)
 	}
-	if _, err := etcd.New(&clientv3.Client{}, etcd.Config{Prefix: strings.Repeat("x", 1025)}); !errors.Is(err, coordination.ErrInvalid) {
+	if _, err := etcd.New(&clientv3.Client{},
+		etcd.Config{Prefix: strings.Repeat("x", 1025)}); !errors.Is(err, coordination.ErrInvalid) {
 		t.Errorf("prefix: %v", err)
 	}
 }

@@ -47,7 +47,8 @@ var quiet = zap.NewNop()
 
 func connect(t testing.TB, endpoints []string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: quiet})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second,
+		Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +80,17 @@ func TestConformance(t *testing.T) {
 		p, _ := prefixes.Load(s)
 		return p.(string)
 	}
-	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, prefix(t)) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
+		return begin(t, prefix(t))
+	}, leasetest.Options{
 		Outside: true, TokensJump: true,
 		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			return begin(t, prefixOf(s)), nil
 		},
 		Delete: func(s leasestore.Store, name string) error {
 			base := s.(*etcd.Store).LockName(name)
-			_, err := client.Txn(t.Context()).Then(clientv3.OpDelete(base), clientv3.OpDelete(base+"/", clientv3.WithPrefix())).Commit()
+			_, err := client.Txn(t.Context()).Then(clientv3.OpDelete(base),
+				clientv3.OpDelete(base+"/", clientv3.WithPrefix())).Commit()
 			return err
 		},
 		Damage: func(s leasestore.Store, name string) error {

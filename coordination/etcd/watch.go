@@ -67,7 +67,8 @@ func problem(r clientv3.WatchResponse) error {
 func (s *Store) after(ctx context.Context, k keys,
 	r clientv3.WatchResponse) (leasestore.Record, error) {
 	if n := len(r.Events); n > 0 {
-		if last := r.Events[n-1]; string(last.Kv.Key) == k.record && last.Type == clientv3.EventTypePut {
+		if last := r.Events[n-1]; string(last.Kv.Key) == k.record &&
+			last.Type == clientv3.EventTypePut {
 			if rec, err := record.Decode(k.name, last.Kv.Value); err != nil || rec.Nonce == "" {
 				return rec, err
 			}

@@ -111,7 +111,8 @@ type writing struct {
 
 func writingOf(k keys, from version, next leasestore.Record, value string) writing {
 	w := writing{keys: k, from: from, nonce: next.Nonce, token: next.Token, value: value,
-		renews: from.token != 0 && from.token == next.Token, session: strings.HasPrefix(k.name, leasestore.SessionRecords),
+		renews: from.token != 0 && from.token == next.Token, session: strings.HasPrefix(k.name,
+			leasestore.SessionRecords),
 		tenure: next.Session, forever: next.Forever}
 	if w.session {
 		w.tenure = next.Token
@@ -213,7 +214,8 @@ func (s *Store) put(ctx context.Context, w writing) (version, error) {
 // saw.
 func (w writing) refused(seen []*etcdserverpb.ResponseOp) error {
 	present, first := seen[0].GetResponseRange(), seen[1].GetResponseRange()
-	if modOf(present.Kvs) == w.from.mod && len(first.Kvs) == 1 && string(first.Kvs[0].Key) == w.holder {
+	if modOf(present.Kvs) == w.from.mod && len(first.Kvs) == 1 &&
+		string(first.Kvs[0].Key) == w.holder {
 		// Load would show the same record again, so reading does not resolve this conflict.
 		return fmt.Errorf("%w: etcd: key %q has not expired, or locks of other programs wait for it",
 			leasestore.ErrRefused, w.holder)
@@ -237,7 +239,8 @@ func outcome(err error) error {
 	}
 	if e, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		switch e.Code() {
-		case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument, codes.ResourceExhausted:
+		case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument,
+			codes.ResourceExhausted:
 			return fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)
 		}
 	}

@@ -53,7 +53,8 @@ const MaxResource = 255
 
 func checkResource(name string) error {
 	if len(name) > MaxResource {
-		return fmt.Errorf("%w: %.40q of %d bytes, at most %d", ErrResource, name, len(name), MaxResource)
+		return fmt.Errorf("%w: %.40q of %d bytes, at most %d", ErrResource, name, len(name),
+			MaxResource)
 	}
 	return nil
 }

@@ -38,9 +38,13 @@ func ExampleGuard() {
 // An HTTP server rejects requests of former holders. Its client takes the token from the context
 // of the lease's work.
 func ExampleGuard_Handler() {
-	ledger := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "written") })
+	ledger := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "written")
+	})
 	var guard fence.Guard
-	server := httptest.NewServer(guard.Handler(func(*http.Request) string { return "ledger" }, ledger))
+	server := httptest.NewServer(guard.Handler(func(*http.Request) string {
+		return "ledger"
+	}, ledger))
 	defer server.Close()
 
 	session, err := coordination.Open(memory.New(), coordination.Config{})
@@ -53,7 +57,8 @@ func ExampleGuard_Handler() {
 	defer base.CloseIdleConnections()
 	client := &http.Client{Transport: fence.Transport{Base: base}}
 	post := func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("5 EUR"))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL,
+			strings.NewReader("5 EUR"))
 		if err != nil {
 			return err
 		}

@@ -91,8 +91,8 @@ func (g *Guard) enter(ctx context.Context, name string, token coordination.Token
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("resource %q: waiting for an effect with a lower token: %w", name,
-				context.Cause(ctx))
+			return nil, fmt.Errorf("resource %q: waiting for an effect with a lower token: %w",
+				name, context.Cause(ctx))
 		}
 	}
 }

@@ -29,7 +29,10 @@ func TestGuard_RefusesLowerTokens(t *testing.T) {
 	require.NoError(t, g.Do(ctx, "ledger", 5, nothing), "the same tenure")
 	require.NoError(t, g.Do(ctx, "other", 1, nothing), "another resource")
 
-	err := g.Do(ctx, "ledger", 4, func(context.Context) error { t.Error("a stale effect ran"); return nil })
+	err := g.Do(ctx, "ledger", 4, func(context.Context) error {
+		t.Error("a stale effect ran")
+		return nil
+	})
 	require.ErrorIs(t, err, fence.ErrStale)
 	stale, ok := errors.AsType[*fence.StaleError](fmt.Errorf("wrapped: %w", err))
 	require.True(t, ok)
@@ -48,8 +51,12 @@ func TestGuard_RefusesWhatIsNoToken(t *testing.T) {
 func TestGuard_ReturnsTheErrorOfTheEffect_AndTheTokenWasSeen(t *testing.T) {
 	var g fence.Guard
 	broken := errors.New("disk full")
-	require.ErrorIs(t, g.Do(t.Context(), "ledger", 2, func(context.Context) error { return broken }), broken)
-	require.Panics(t, func() { _ = g.Do(t.Context(), "ledger", 3, func(context.Context) error { panic("bug") }) })
+	require.ErrorIs(t, g.Do(t.Context(), "ledger", 2, func(context.Context) error {
+		return broken
+	}), broken)
+	require.Panics(t, func() {
+		_ = g.Do(t.Context(), "ledger", 3, func(context.Context) error { panic("bug") })
+	})
 	require.ErrorIs(t, g.Do(t.Context(), "ledger", 2, nothing), fence.ErrStale)
 	require.NoError(t, g.Do(t.Context(), "ledger", 4, nothing), "a panic leaves nothing under way")
 }
@@ -100,7 +107,8 @@ func TestGuard_HigherTokenEndsLowerEffectsAndWaitsForThem(t *testing.T) {
 			})
 		})
 		synctest.Wait() // the new holder waits for the old effect
-		require.ErrorIs(t, g.Do(t.Context(), "ledger", 1, nothing), fence.ErrStale, "while the new one waits")
+		require.ErrorIs(t, g.Do(t.Context(), "ledger", 1, nothing), fence.ErrStale,
+			"while the new one waits")
 		impatient, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("shutting down"))
 		require.ErrorContains(t, g.Do(impatient, "ledger", 2, nothing), "shutting down")
@@ -119,7 +127,10 @@ func TestGuard_WhoWaitsIsOvertakenToo(t *testing.T) {
 		var work sync.WaitGroup
 		for token := coordination.Token(1); token <= 3; token++ {
 			work.Go(func() {
-				errs[token] = g.Do(t.Context(), "ledger", token, func(context.Context) error { <-finish; return nil })
+				errs[token] = g.Do(t.Context(), "ledger", token, func(context.Context) error {
+					<-finish
+					return nil
+				})
 			})
 			synctest.Wait()
 		}

@@ -23,8 +23,8 @@ func TokenOf(h http.Header) (coordination.Token, error) {
 	}
 	n, err := strconv.ParseUint(values[0], 10, 63)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != values[0] {
-		return 0, fmt.Errorf("%w: %s %.40q, must be a number from 1 to %d", ErrToken, Header, values[0],
-			maxToken)
+		return 0, fmt.Errorf("%w: %s %.40q, must be a number from 1 to %d", ErrToken, Header,
+			values[0], maxToken)
 	}
 	return coordination.Token(n), nil
 }

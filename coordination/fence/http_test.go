@@ -32,9 +32,12 @@ func answer(h http.Handler, tokens ...string) *httptest.ResponseRecorder {
 
 func TestHandler_AnswersEachMistakeInItsOwnWay(t *testing.T) {
 	g := fence.Guard{Limit: 1}
-	h := g.Handler(ledger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	h := g.Handler(ledger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	require.Equal(t, http.StatusNoContent, answer(h, "7").Code)
-	for _, bad := range [][]string{nil, {""}, {"7", "7"}, {"7", "8"}, {"0"}, {"07"}, {"+7"}, {"-1"}, {" 7"}, {"7.0"}, {"0x7"}, {"9223372036854775808"}, {strings.Repeat("9", 5000)}} {
+	for _, bad := range [][]string{nil, {""}, {"7", "7"}, {"7", "8"}, {"0"}, {"07"}, {"+7"}, {"-1"},
+		{" 7"}, {"7.0"}, {"0x7"}, {"9223372036854775808"}, {strings.Repeat("9", 5000)}} {
 		w := answer(h, bad...)
 		require.Equal(t, http.StatusBadRequest, w.Code, "%q", bad)
 		require.Contains(t, w.Body.String(), "fence: not a token")
@@ -83,12 +86,14 @@ func (n *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func TestTransport_CarriesTheTokenOfTheTenure(t *testing.T) {
 	var g fence.Guard
-	network := &wire{handler: g.Handler(ledger, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		_, _ = io.WriteString(w, "written under "+req.Header.Get(fence.Header))
-	}))}
+	network := &wire{handler: g.Handler(ledger,
+		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, _ = io.WriteString(w, "written under "+req.Header.Get(fence.Header))
+		}))}
 	client := &http.Client{Transport: fence.Transport{Base: network}}
 	post := func(ctx context.Context) (int, string, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ledger/", strings.NewReader("entry"))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ledger/",
+			strings.NewReader("entry"))
 		require.NoError(t, err)
 		req.Header.Set(fence.Header, "99") // replaced
 		resp, err := client.Do(req)
@@ -145,7 +150,8 @@ func TestTransport_ClosesTheBodyItDoesNotSend(t *testing.T) {
 }
 
 func FuzzTokenOf(f *testing.F) {
-	for _, s := range []string{"", "0", "1", "01", "+1", "9223372036854775807", "9223372036854775808", " 1", "1\n", "１"} {
+	for _, s := range []string{"", "0", "1", "01", "+1", "9223372036854775807",
+		"9223372036854775808", " 1", "1\n", "１"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

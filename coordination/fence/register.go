@@ -70,7 +70,8 @@ func (r Register[E]) with(token coordination.Token, e E) (Register[E], error) {
 	case token > r.token:
 		r.token, r.turn = token, 0
 	case r.turn == math.MaxUint64: // no writer gets there, but a forged state may claim it
-		return r, fmt.Errorf("%w: register written 2^64-1 times under token %d", crdt.ErrTooLarge, token)
+		return r, fmt.Errorf("%w: register written 2^64-1 times under token %d", crdt.ErrTooLarge,
+			token)
 	}
 	b, err := r.elements().Append(nil, e)
 	r.turn, r.bytes = r.turn+1, string(b)
@@ -91,7 +92,8 @@ func (r Register[E]) Token() coordination.Token { return r.token }
 
 // Merge returns the write that wins.
 func (r Register[E]) Merge(o Register[E]) Register[E] {
-	if cmp.Or(cmp.Compare(o.token, r.token), cmp.Compare(o.turn, r.turn), cmp.Compare(o.bytes, r.bytes)) > 0 {
+	if cmp.Or(cmp.Compare(o.token, r.token), cmp.Compare(o.turn, r.turn),
+		cmp.Compare(o.bytes, r.bytes)) > 0 {
 		r.token, r.turn, r.bytes = o.token, o.turn, o.bytes
 	}
 	return r

@@ -41,7 +41,8 @@ func write[E any](d *crdttest.Draw, w *crdt.Writer, r *fence.Register[E], e E) [
 func TestRegister_Laws(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[fence.Register[string]]{
 		Show: show[string],
-		Change: func(d *crdttest.Draw, w *crdt.Writer, r *fence.Register[string]) []crdttest.Effect {
+		Change: func(d *crdttest.Draw, w *crdt.Writer,
+			r *fence.Register[string]) []crdttest.Effect {
 			return write(d, w, r, d.Letter("element"))
 		},
 		MaxBytes: func(int) int { return 64 },
@@ -52,7 +53,8 @@ func TestRegister_LawsWithACodec(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[fence.Register[string]]{
 		Empty: fence.NewRegister(raw{}),
 		Show:  show[string],
-		Change: func(d *crdttest.Draw, w *crdt.Writer, r *fence.Register[string]) []crdttest.Effect {
+		Change: func(d *crdttest.Draw, w *crdt.Writer,
+			r *fence.Register[string]) []crdttest.Effect {
 			return write(d, w, r, d.Letter("element"))
 		},
 	})
@@ -149,7 +151,8 @@ func TestRegister_Encoding(t *testing.T) {
 	r.Set(crdt.NewReplica(1).Writer(), 258, "x")
 	b, err := r.AppendBinary(nil)
 	require.NoError(t, err)
-	require.Equal(t, "\x01\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x00\x00\x00\x01\"x\"", string(b))
+	require.Equal(t, "\x01\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x00\x00\x00\x01\"x\"",
+		string(b))
 }
 
 func FuzzRegister_Decode(f *testing.F) {

@@ -98,7 +98,9 @@ func (t Table) explain(ctx context.Context, tx *sql.Tx, resource string,
 		resource).Scan(&highest)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		_, err = tx.ExecContext(ctx, t.text("INSERT INTO concord_fence (resource, token, writes) VALUES (?, ?, 1)"), resource, int64(token))
+		_, err = tx.ExecContext(ctx,
+			t.text("INSERT INTO concord_fence (resource, token, writes) VALUES (?, ?, 1)"),
+			resource, int64(token))
 	case err == nil && coordination.Token(highest) > token:
 		return &StaleError{resource, token, coordination.Token(highest)}
 	case err == nil:

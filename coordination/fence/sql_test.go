@@ -18,7 +18,8 @@ import (
 var dollars = fence.Table{Placeholder: fence.Dollar}
 
 // admit runs a transaction with the fence and one effect.
-func admit(ctx context.Context, db *sql.DB, table fence.Table, resource string, token coordination.Token, effect func(*sql.Tx) error) error {
+func admit(ctx context.Context, db *sql.DB, table fence.Table, resource string,
+	token coordination.Token, effect func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -50,7 +51,10 @@ func TestTable_RefusesLowerTokens(t *testing.T) {
 	require.NoError(t, admit(ctx, db, dollars, "ledger", 9, none))
 	require.NoError(t, admit(ctx, db, dollars, "other", 1, none))
 
-	err := admit(ctx, db, dollars, "ledger", 5, func(*sql.Tx) error { t.Error("a stale effect ran"); return nil })
+	err := admit(ctx, db, dollars, "ledger", 5, func(*sql.Tx) error {
+		t.Error("a stale effect ran")
+		return nil
+	})
 	stale, ok := errors.AsType[*fence.StaleError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, fence.StaleError{Resource: "ledger", Token: 5, Highest: 9}, *stale)
@@ -61,7 +65,9 @@ func TestTable_RollbackTakesTheTokenBack(t *testing.T) {
 	d, db := openFake(t)
 	require.NoError(t, admit(t.Context(), db, dollars, "ledger", 5, none))
 	broken := errors.New("no money")
-	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 9, func(*sql.Tx) error { return broken }), broken)
+	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 9, func(*sql.Tx) error {
+		return broken
+	}), broken)
 	require.Equal(t, map[string]int64{"ledger": 5}, d.rows)
 }
 
@@ -69,9 +75,11 @@ func TestTable_RollbackTakesTheTokenBack(t *testing.T) {
 func TestTable_OldSnapshotIsNoReasonToAdmit(t *testing.T) {
 	d, db := openFake(t)
 	require.NoError(t, admit(t.Context(), db, dollars, "ledger", 9, none))
-	for old, want := range map[int64]error{4: fence.ErrContended, 5: fence.ErrContended, 6: fence.ErrStale, -1: errDuplicate} {
+	for old, want := range map[int64]error{4: fence.ErrContended, 5: fence.ErrContended,
+		6: fence.ErrStale, -1: errDuplicate} {
 		d.stale = map[string]int64{"ledger": old}
-		require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 5, none), want, "snapshot with %d", old)
+		require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 5, none), want,
+			"snapshot with %d", old)
 	}
 	require.Equal(t, map[string]int64{"ledger": 9}, d.rows)
 }
@@ -80,14 +88,17 @@ func TestTable_RefusesWhatCannotBeKept(t *testing.T) {
 	d, db := openFake(t)
 	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 0, none), fence.ErrToken)
 	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 1<<63, none), fence.ErrToken)
-	require.ErrorContains(t, admit(t.Context(), db, dollars, strings.Repeat("x", 256), 1, none), "256 bytes, at most 255")
-	require.ErrorContains(t, admit(t.Context(), db, fence.Table{}, "ledger", 1, none), "token = ?, writes", "question marks, not understood here")
+	require.ErrorContains(t, admit(t.Context(), db, dollars, strings.Repeat("x", 256), 1, none),
+		"256 bytes, at most 255")
+	require.ErrorContains(t, admit(t.Context(), db, fence.Table{}, "ledger", 1, none),
+		"token = ?, writes", "question marks, not understood here")
 	require.Zero(t, d.writes)
 }
 
 // contend lets many tenures write concurrently and returns the tokens in the order of their
 // effects.
-func contend(t *testing.T, once func(token coordination.Token, effect func()) error) (order []coordination.Token) {
+func contend(t *testing.T, once func(token coordination.Token,
+	effect func()) error) (order []coordination.Token) {
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	for seed := range uint64(6) {
@@ -113,7 +124,10 @@ func contend(t *testing.T, once func(token coordination.Token, effect func()) er
 func TestTable_EffectsNeverFallInToken(t *testing.T) {
 	_, db := openFake(t)
 	order := contend(t, func(token coordination.Token, effect func()) error {
-		return admit(t.Context(), db, dollars, "ledger", token, func(*sql.Tx) error { effect(); return nil })
+		return admit(t.Context(), db, dollars, "ledger", token, func(*sql.Tx) error {
+			effect()
+			return nil
+		})
 	})
 	require.NotEmpty(t, order)
 	require.IsNonDecreasing(t, order)

@@ -14,7 +14,8 @@ import (
 
 const (
 	documentSuffix = ".document"
-	documentFormat = "concord document 1 " // begins a line with version, checksum and name; the bytes follow
+	// begins a line with version, checksum and name; the bytes follow
+	documentFormat = "concord document 1 "
 	maxHead        = 4 * leasestore.MaxName
 )
 
@@ -55,7 +56,8 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 		return "", leasestore.ErrConflict
 	}
 	version := rand.Text()
-	if err := s.replace(base(name)+documentSuffix, base(name)+documentSuffix+".new", append(documentHead(name, version, next), next...)); err != nil {
+	if err := s.replace(base(name)+documentSuffix, base(name)+documentSuffix+".new",
+		append(documentHead(name, version, next), next...)); err != nil {
 		return "", refused(err)
 	}
 	if err := s.syncDir(); err != nil {

@@ -37,9 +37,11 @@ func TestDocuments_DamagedOnesAreRefused(t *testing.T) {
 	good, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for name, bad := range map[string]string{
-		"empty": "", "cut off": string(good[:20]), "changed": strings.Replace(string(good), "hello", "hullo", 1),
-		"of another name": strings.Replace(string(good), `"x"`, `"y"`, 1), "of another format": strings.Replace(string(good), "document 1", "document 2", 1),
-		"too large": string(good) + strings.Repeat("x", leasestore.MaxDocument),
+		"empty": "", "cut off": string(good[:20]), "changed": strings.Replace(string(good), "hello",
+			"hullo", 1),
+		"of another name":   strings.Replace(string(good), `"x"`, `"y"`, 1),
+		"of another format": strings.Replace(string(good), "document 1", "document 2", 1),
+		"too large":         string(good) + strings.Repeat("x", leasestore.MaxDocument),
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(bad), 0o600))
 		_, _, err = s.LoadDocument(t.Context(), "x")

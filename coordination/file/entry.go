@@ -51,7 +51,8 @@ func (e entry) version() leasestore.Version {
 }
 
 func (e entry) record() leasestore.Record {
-	return leasestore.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token, Attempt: e.Attempt, TTL: e.TTL,
+	return leasestore.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token,
+		Attempt: e.Attempt, TTL: e.TTL,
 		Session: e.Session, Forever: e.Forever}
 }
 
@@ -94,7 +95,8 @@ func decode(data []byte) (entry, error) {
 	header, body, ok := bytes.Cut(data, []byte("\n"))
 	body, ended := bytes.CutSuffix(body, []byte("\n"))
 	var version, sum uint32
-	if _, err := fmt.Sscanf(string(header), magic+" %d %08x", &version, &sum); err != nil || !ok || !ended {
+	if _, err := fmt.Sscanf(string(header), magic+" %d %08x", &version, &sum); err != nil ||
+		!ok || !ended {
 		return entry{}, errors.New("not a lease record")
 	}
 	if version == 0 || version > format {

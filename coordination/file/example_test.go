@@ -29,10 +29,11 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		err = session.Lease("report").Do(context.Background(), func(_ context.Context, g *coordination.Grant) error {
-			fmt.Println(process, "holds", g)
-			return nil
-		})
+		err = session.Lease("report").Do(context.Background(),
+			func(_ context.Context, g *coordination.Grant) error {
+				fmt.Println(process, "holds", g)
+				return nil
+			})
 		fmt.Println(err, session.Close(context.Background()), store.Close())
 	}
 	// Output:

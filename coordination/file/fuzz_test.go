@@ -10,7 +10,8 @@ import (
 
 // FuzzDecode checks that no input panics, and that a decoded entry encodes to the same entry.
 func FuzzDecode(f *testing.F) {
-	e := entry{}.next("x", leasestore.Record{Owner: "o", Nonce: "n", Token: 3, Attempt: 2, TTL: time.Second})
+	e := entry{}.next("x", leasestore.Record{Owner: "o", Nonce: "n", Token: 3, Attempt: 2,
+		TTL: time.Second})
 	good, err := e.encode()
 	if err != nil {
 		f.Fatal(err)

@@ -51,7 +51,9 @@ func TestKill_LeavesTheOldRecordOrTheNew(t *testing.T) {
 		}
 		lines := bufio.NewScanner(out)
 		lines.Scan() // the writer runs
-		time.AfterFunc(time.Duration(rand.IntN(20_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+		time.AfterFunc(time.Duration(rand.IntN(20_000))*time.Microsecond, func() {
+			_ = cmd.Process.Kill()
+		})
 		var told uint64
 		for more := true; more; more = lines.Scan() {
 			_, _ = fmt.Sscan(lines.Text(), &told)

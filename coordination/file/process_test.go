@@ -76,7 +76,8 @@ func work(ctx context.Context, dir string, g *coordination.Grant) error {
 
 // note appends one line in one write, so that lines are in the order of true time.
 func note(dir, format string, args ...any) error {
-	f, err := os.OpenFile(filepath.Join(dir, "..", "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, "..", "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+		0o600)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ func fight(t *testing.T, dir string) {
 	var running []*exec.Cmd
 	start := func() {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "CONCORD_CONTEND="+dir, "CONCORD_UNTIL="+strconv.FormatInt(until.UnixNano(), 10))
+		cmd.Env = append(os.Environ(), "CONCORD_CONTEND="+dir, "CONCORD_UNTIL="+
+			strconv.FormatInt(until.UnixNano(), 10))
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -162,11 +164,13 @@ func checkLog(t *testing.T, path string) int {
 		case token > high:
 			high, began = token, at
 		case token < high && at >= began:
-			t.Errorf("work under token %d at %d, after token %d began at %d", token, at, high, began)
+			t.Errorf("work under token %d at %d, after token %d began at %d", token, at,
+				high, began)
 		case token < high:
 			late++ // stopped between check and effect
 		}
 	}
-	t.Logf("%d effects in %d tenures, %d late writes for a fence to refuse", lines, len(owners), late)
+	t.Logf("%d effects in %d tenures, %d late writes for a fence to refuse", lines, len(owners),
+		late)
 	return len(owners)
 }

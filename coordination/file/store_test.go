@@ -21,9 +21,11 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-func write(t *testing.T, s *file.Store, old leasestore.Version, token coordination.Token) leasestore.Version {
+func write(t *testing.T, s *file.Store, old leasestore.Version,
+	token coordination.Token) leasestore.Version {
 	t.Helper()
-	ver, err := s.Swap(t.Context(), "x", old, leasestore.Record{Owner: "o", Nonce: "n", Token: token, TTL: time.Second})
+	ver, err := s.Swap(t.Context(), "x", old, leasestore.Record{Owner: "o", Nonce: "n",
+		Token: token, TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,8 @@ func TestOpen_DirectoryOfOthersIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := file.Open(dir)
-		if !errors.Is(err, coordination.ErrInvalid) || !strings.Contains(err.Error(), "chmod go-w") {
+		if !errors.Is(err, coordination.ErrInvalid) || !strings.Contains(err.Error(),
+			"chmod go-w") {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 		if err := os.Chmod(dir, 0o750); err != nil {
@@ -100,7 +103,8 @@ func TestStore_DamageIsUnknownNotTaken(t *testing.T) {
 				t.Errorf("swap: %v", err)
 			}
 			_, err = session.Lease("x").TryAcquire(t.Context())
-			if !errors.Is(err, coordination.ErrUnknown) || !errors.Is(err, leasestore.ErrDamaged) || errors.Is(err, coordination.ErrHeld) {
+			if !errors.Is(err, coordination.ErrUnknown) || !errors.Is(err, leasestore.ErrDamaged) ||
+				errors.Is(err, coordination.ErrHeld) {
 				t.Errorf("acquire: %v", err)
 			}
 			if left, _ := os.ReadFile(path); string(left) != content {
@@ -138,7 +142,9 @@ func TestStore_ForeignFiles(t *testing.T) {
 		for name, put := range map[string]func() error{
 			"directory": func() error { return os.Mkdir(path, 0o700) },
 			"pipe":      func() error { return unix.Mkfifo(path, 0o600) },
-			"link":      func() error { return os.Symlink(filepath.Join(filepath.Dir(outside), "n-x.lease"), path) },
+			"link": func() error {
+				return os.Symlink(filepath.Join(filepath.Dir(outside), "n-x.lease"), path)
+			},
 		} {
 			t.Run(name+suffix, func(t *testing.T) {
 				if err := put(); err != nil {
@@ -175,7 +181,8 @@ func TestStore_DeletedRecord(t *testing.T) {
 	if err != nil || g.Token() != 42 {
 		t.Fatalf("got %v %v", g, err)
 	}
-	if _, err := s.Swap(t.Context(), "x", v1, leasestore.Record{}); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.Swap(t.Context(), "x", v1, leasestore.Record{}); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("a version came back: %v", err)
 	}
 	if err := g.Release(t.Context()); err != nil {
@@ -283,13 +290,16 @@ func TestStore_RemovedLockIsNotHeld(t *testing.T) {
 func TestOpen_RemovesRecordsOfSessionsLongDead(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	dead, alive, lease := leasestore.SessionRecords+"dead", leasestore.SessionRecords+"alive", "billing"
+	dead, alive, lease := leasestore.SessionRecords+"dead", leasestore.SessionRecords+
+		"alive", "billing"
 	for _, name := range []string{dead, alive, lease} {
-		if _, err := s.Swap(t.Context(), name, "", leasestore.Record{Nonce: "n", Token: 1, TTL: time.Second}); err != nil {
+		if _, err := s.Swap(t.Context(), name, "", leasestore.Record{Nonce: "n", Token: 1,
+			TTL: time.Second}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, age := range map[string]time.Duration{dead: 49 * time.Hour, alive: 47 * time.Hour, lease: 10_000 * time.Hour} {
+	for name, age := range map[string]time.Duration{dead: 49 * time.Hour, alive: 47 * time.Hour,
+		lease: 10_000 * time.Hour} {
 		then := time.Now().Add(-age)
 		if err := os.Chtimes(recordFile(t, dir, name), then, then); err != nil {
 			t.Fatal(err)

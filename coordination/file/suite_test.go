@@ -50,10 +50,16 @@ func TestConformance(t *testing.T) {
 		return d.(string)
 	}
 	path := func(s leasestore.Store, name string) string { return recordFile(t, dir(s), name) }
-	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, ramDir(t)) }, leasetest.Options{
-		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) { return begin(t, dir(s)), nil },
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
+		return begin(t, ramDir(t))
+	}, leasetest.Options{
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
+			return begin(t, dir(s)), nil
+		},
 		Delete: func(s leasestore.Store, name string) error { return os.Remove(path(s, name)) },
-		Damage: func(s leasestore.Store, name string) error { return os.Truncate(path(s, name), 20) },
+		Damage: func(s leasestore.Store, name string) error {
+			return os.Truncate(path(s, name), 20)
+		},
 	})
 }
 
@@ -75,7 +81,8 @@ func recordFile(t *testing.T, dir, name string) string {
 		t.Fatal(err)
 	}
 	for _, path := range files {
-		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), strconv.Quote(name)) {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data),
+			strconv.Quote(name)) {
 			return path
 		}
 	}

@@ -30,7 +30,8 @@ func (s *Store) sweep(now time.Time) {
 			continue
 		}
 		e, err := decode(data)
-		if err != nil || !strings.HasPrefix(e.Name, leasestore.SessionRecords) || base(e.Name)+recordSuffix != path {
+		if err != nil || !strings.HasPrefix(e.Name, leasestore.SessionRecords) ||
+			base(e.Name)+recordSuffix != path {
 			continue
 		}
 		_ = s.Remove(ctx, e.Name, e.version())
@@ -45,7 +46,8 @@ func (s *Store) abandonedRecords(now time.Time) (paths []string) {
 	defer dir.Close()
 	entries, _ := dir.ReadDir(sweepMost) // as many as it could read before an error
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), base(leasestore.SessionRecords)) || !strings.HasSuffix(e.Name(), recordSuffix) {
+		if !strings.HasPrefix(e.Name(), base(leasestore.SessionRecords)) ||
+			!strings.HasSuffix(e.Name(), recordSuffix) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > abandoned {

@@ -70,9 +70,11 @@ func (c Config) LeaseName(id *cluster.ClusterIdentity) string {
 // the worker for one tenure; coordination.Gated describes how it is called. The session must
 // outlive the cluster.
 func NewKind(kind string, session *coordination.Session, cfg Config,
-	produce func(*cluster.ClusterIdentity, coordination.Tenure) actor.Actor) (*cluster.Kind, error) {
+	produce func(*cluster.ClusterIdentity, coordination.Tenure) actor.Actor) (*cluster.Kind,
+	error) {
 	if session == nil || produce == nil {
-		return nil, fmt.Errorf("%w: grain: kind %q needs a session and a function that produces workers",
+		return nil, fmt.Errorf(
+			"%w: grain: kind %q needs a session and a function that produces workers",
 			coordination.ErrInvalid, kind)
 	}
 	if err := cfg.Validate(); err != nil {

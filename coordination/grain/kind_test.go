@@ -49,10 +49,12 @@ func newSide(t require.TestingT, store leasestore.Store) side {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}))
-	cluster.New(system, cluster.Configure("bank", nil, disthash.New(), remote.Configure("127.0.0.1", 0)))
+	cluster.New(system, cluster.Configure("bank", nil, disthash.New(),
+		remote.Configure("127.0.0.1", 0)))
 	session, err := coordination.Open(store, coordination.Config{TTL: 2 * time.Second})
 	require.NoError(t, err)
-	kind, err := grain.NewKind("account", session, grain.Config{}, func(id *cluster.ClusterIdentity, t coordination.Tenure) actor.Actor {
+	kind, err := grain.NewKind("account", session, grain.Config{}, func(id *cluster.ClusterIdentity,
+		t coordination.Tenure) actor.Actor {
 		return &account{name: id.Identity, tenure: t}
 	})
 	require.NoError(t, err)
@@ -60,7 +62,8 @@ func newSide(t require.TestingT, store leasestore.Store) side {
 }
 
 func (s side) activate(identity string) *actor.PID {
-	return s.system.Root.Spawn(cluster.WithClusterIdentity(s.kind.Props, cluster.NewClusterIdentity(identity, s.kind.Kind)))
+	return s.system.Root.Spawn(cluster.WithClusterIdentity(s.kind.Props, cluster.NewClusterIdentity(
+		identity, s.kind.Kind)))
 }
 
 func (s side) ask(pid *actor.PID, within time.Duration) (string, error) {
@@ -90,7 +93,8 @@ func TestKind_OfTwoActivationsOneWorks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bob has 10 under token 1", said, "another grain")
 
-	require.NoError(t, a.system.Root.PoisonFuture(first).Wait()) // the partition heals, and Proto.Actor ends one
+	// the partition heals, and Proto.Actor ends one
+	require.NoError(t, a.system.Root.PoisonFuture(first).Wait())
 	said, err = b.ask(second, 10*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "ann has 20 under token 2", said, "the message that was kept, and this one")
@@ -123,7 +127,8 @@ func TestConfig_NamesOfLeases(t *testing.T) {
 	require.Len(t, name(long), len("grain/#")+64)
 	require.NotEqual(t, name(long), name(long+"x"))
 	require.NotEqual(t, name("\xff"), name("\xfe"))
-	for _, bad := range []grain.Config{{Buffer: -1}, {Buffer: 2_000_000}, {Prefix: "\xff"}, {Prefix: long}} {
+	for _, bad := range []grain.Config{{Buffer: -1}, {Buffer: 2_000_000}, {Prefix: "\xff"},
+		{Prefix: long}} {
 		require.ErrorIs(t, bad.Validate(), coordination.ErrInvalid)
 	}
 	_, err := grain.NewKind("account", nil, grain.Config{}, nil)

@@ -98,7 +98,10 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 func (s *Store) writeDocument(ctx context.Context, object, old string,
 	annotations map[string]string) (*v1.Lease, error) {
 	if old == "" {
-		return s.leases.Create(ctx, &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: annotations}}, metav1.CreateOptions{})
+		return s.leases.Create(ctx,
+			&v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: annotations}},
+			metav1.CreateOptions{})
 	}
-	return s.change(ctx, object, map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}})
+	return s.change(ctx, object, map[string]any{"metadata": map[string]any{"resourceVersion": old,
+		"annotations": annotations}})
 }

@@ -40,8 +40,10 @@ func TestDocuments_Interrupted(t *testing.T) {
 
 func TestDocumentName_IsThatOfNoLease(t *testing.T) {
 	seen := map[string]string{}
-	for _, name := range []string{"a", "document.a", "concord-document.a", "A", "queue-a", strings.Repeat("n", 236), strings.Repeat("n", 237), ""} {
-		for _, object := range []string{kubernetes.DocumentName(name), kubernetes.ObjectName(name)} {
+	for _, name := range []string{"a", "document.a", "concord-document.a", "A", "queue-a",
+		strings.Repeat("n", 236), strings.Repeat("n", 237), ""} {
+		for _, object := range []string{kubernetes.DocumentName(name),
+			kubernetes.ObjectName(name)} {
 			if seen[object] != "" || len(object) > 253 {
 				t.Errorf("%q for %.20q and %.20q", object, seen[object], name)
 			}
@@ -58,22 +60,27 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	leases, s := operator(t), open(t, client(t, config(t)), fresh())
 	object := kubernetes.DocumentName(s.prefix + "x")
 	of := "concord-go.github.io/document-of"
-	_, err := leases.Create(t.Context(), &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object}}, metav1.CreateOptions{})
+	_, err := leases.Create(t.Context(), &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object}},
+		metav1.CreateOptions{})
 	must(t, err)
 	damaged := func(what, want string) {
 		t.Helper()
-		if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: load: %v", what, err)
 		}
-		if _, err := s.SwapDocument(t.Context(), "x", "", []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
+		if _, err := s.SwapDocument(t.Context(), "x", "", []byte("next")); !errors.Is(err,
+			leasestore.ErrConflict) {
 			t.Errorf("%s: swap: %v", what, err)
 		}
 	}
 	annotate := func(annotations map[string]any) {
 		t.Helper()
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+		body, err := json.Marshal(
+			map[string]any{"metadata": map[string]any{"annotations": annotations}})
 		must(t, err)
-		_, err = leases.Patch(t.Context(), object, types.MergePatchType, body, metav1.PatchOptions{})
+		_, err = leases.Patch(t.Context(), object, types.MergePatchType, body,
+			metav1.PatchOptions{})
 		must(t, err)
 	}
 	const document = "concord-go.github.io/document"
@@ -84,7 +91,8 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	damaged("without content", "no annotation "+document)
 	annotate(map[string]any{document: "?"})
 	damaged("not in base64", "illegal base64")
-	annotate(map[string]any{document: base64.StdEncoding.EncodeToString(make([]byte, leasestore.MaxDocument+1))})
+	annotate(map[string]any{document: base64.StdEncoding.EncodeToString(
+		make([]byte, leasestore.MaxDocument+1))})
 	damaged("too large", "131073 bytes, over the limit of 131072")
 
 	annotate(map[string]any{document: base64.StdEncoding.EncodeToString([]byte("hello"))})
@@ -93,7 +101,8 @@ func TestDocuments_ForeignContent(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	must(t, leases.Delete(t.Context(), object, metav1.DeleteOptions{}))
-	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("swap of what was deleted: %v", err)
 	}
 	w, err := s.SwapDocument(t.Context(), "x", "", []byte("next"))
@@ -108,7 +117,8 @@ func TestDocuments_NamesTooLong(t *testing.T) {
 		if _, _, err := s.LoadDocument(t.Context(), name); !errors.Is(err, leasestore.ErrRefused) {
 			t.Errorf("load of %.10q: %v", name, err)
 		}
-		if _, err := s.SwapDocument(t.Context(), name, "", nil); !errors.Is(err, leasestore.ErrRefused) {
+		if _, err := s.SwapDocument(t.Context(), name, "", nil); !errors.Is(err,
+			leasestore.ErrRefused) {
 			t.Errorf("swap of %.10q: %v", name, err)
 		}
 	}

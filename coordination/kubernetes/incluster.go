@@ -71,7 +71,8 @@ func namespaceOr(set, file string) (string, error) {
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("kubernetes: %w: Namespace (namespace) is not set, nor POD_NAMESPACE: %w",
+		return "", fmt.Errorf(
+			"kubernetes: %w: Namespace (namespace) is not set, nor POD_NAMESPACE: %w",
 			coordination.ErrInvalid, err)
 	}
 	return strings.TrimSpace(string(data)), nil

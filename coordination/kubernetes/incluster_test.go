@@ -19,7 +19,8 @@ func TestInCluster_OutsideOfAPodSaysAllThatIsMissing(t *testing.T) {
 	if !errors.Is(err, coordination.ErrInvalid) {
 		t.Fatalf("got %v", err)
 	}
-	for _, said := range []string{"does this run in a pod", "Namespace (namespace) is not set, nor POD_NAMESPACE"} {
+	for _, said := range []string{"does this run in a pod",
+		"Namespace (namespace) is not set, nor POD_NAMESPACE"} {
 		if !strings.Contains(err.Error(), said) {
 			t.Errorf("%q is not in:\n%v", said, err)
 		}

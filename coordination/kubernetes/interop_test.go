@@ -55,7 +55,8 @@ func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 const shortTTL = 15 * time.Second
 
 func short(owner string) coordination.Config {
-	return coordination.Config{Owner: owner, TTL: shortTTL, RenewInterval: time.Second, RetryInterval: 300 * time.Millisecond, Drain: time.Second}
+	return coordination.Config{Owner: owner, TTL: shortTTL, RenewInterval: time.Second,
+		RetryInterval: 300 * time.Millisecond, Drain: time.Second}
 }
 
 // candidate is a leader election of client-go for a lease.
@@ -64,13 +65,16 @@ type candidate struct {
 	stop  func()
 }
 
-func campaign(t *testing.T, c clientv1.CoordinationV1Interface, object, identity string, release bool) candidate {
+func campaign(t *testing.T, c clientv1.CoordinationV1Interface, object, identity string,
+	release bool) candidate {
 	t.Helper()
 	out := candidate{leads: make(chan bool, 10)}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: object}, Client: c,
+		Lock: &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: namespace,
+			Name: object}, Client: c,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity}},
-		LeaseDuration: shortTTL, RenewDeadline: shortTTL * 2 / 3, RetryPeriod: 300 * time.Millisecond, ReleaseOnCancel: release,
+		LeaseDuration: shortTTL, RenewDeadline: shortTTL * 2 / 3,
+		RetryPeriod: 300 * time.Millisecond, ReleaseOnCancel: release,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { out.leads <- true },
 			OnStoppedLeading: func() { out.leads <- false },
@@ -146,7 +150,8 @@ func TestInterop_ClientGoTakesOverFromTheDead(t *testing.T) {
 	cfg := config(t)
 	cfg.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
 	s, name := open(t, client(t, config(t)), ""), fresh()+"dead"
-	_, err := s.Swap(t.Context(), name, "", leasestore.Record{Owner: "dead", Nonce: "n", Token: 7, TTL: 2 * time.Second})
+	_, err := s.Swap(t.Context(), name, "", leasestore.Record{Owner: "dead", Nonce: "n", Token: 7,
+		TTL: 2 * time.Second})
 	must(t, err)
 	begun := time.Now()
 	theirs := campaign(t, client(t, cfg), name, "theirs", true)
@@ -198,11 +203,14 @@ func TestObject_ReadsRightForEverybody(t *testing.T) {
 	object, err := operator(t).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
 	spec := object.Spec
-	if !strings.HasPrefix(*spec.HolderIdentity, "pod-7_") || *spec.LeaseDurationSeconds != 30 || *spec.LeaseTransitions != 0 ||
-		time.Since(spec.AcquireTime.Time) > time.Minute || time.Since(spec.RenewTime.Time) > time.Minute {
+	if !strings.HasPrefix(*spec.HolderIdentity, "pod-7_") || *spec.LeaseDurationSeconds != 30 ||
+		*spec.LeaseTransitions != 0 ||
+		time.Since(spec.AcquireTime.Time) > time.Minute ||
+		time.Since(spec.RenewTime.Time) > time.Minute {
 		t.Errorf("got %+v", spec)
 	}
-	if row := table(t, name); row["Name"] != name || row["Holder"] != *spec.HolderIdentity || row["Age"] == "" {
+	if row := table(t, name); row["Name"] != name || row["Holder"] != *spec.HolderIdentity ||
+		row["Age"] == "" {
 		t.Errorf("kubectl get lease shows %v", row)
 	}
 	must(t, g.Release(t.Context()))
@@ -225,7 +233,8 @@ func table(t *testing.T, name string) map[string]string {
 	h, err := rest.HTTPClientFor(config(t))
 	must(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		fmt.Sprintf("%s/apis/coordination.k8s.io/v1/namespaces/%s/leases/%s", env(t, "CONCORD_KUBERNETES"), namespace, name), http.NoBody)
+		fmt.Sprintf("%s/apis/coordination.k8s.io/v1/namespaces/%s/leases/%s",
+			env(t, "CONCORD_KUBERNETES"), namespace, name), http.NoBody)
 	must(t, err)
 	r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	answer, err := h.Do(r)
@@ -247,7 +256,8 @@ func table(t *testing.T, name string) map[string]string {
 
 // patient gives each operation more time than a busy machine needs, so that errors must come from
 // the store.
-var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, RetryInterval: time.Second, Drain: time.Second}
+var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second,
+	RetryInterval: time.Second, Drain: time.Second}
 
 // TestRotatedToken: the client reads the token again from its file, also in the middle of a tenure.
 func TestRotatedToken(t *testing.T) {
@@ -259,10 +269,12 @@ func TestRotatedToken(t *testing.T) {
 	s, name := open(t, client(t, cfg), ""), fresh()+"rotated"
 	l := session(t, s, patient).Lease(name)
 	_, err := l.TryAcquire(t.Context())
-	if !apierrors.IsUnauthorized(err) || !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) {
+	if !apierrors.IsUnauthorized(err) || !errors.Is(err, coordination.ErrUnknown) ||
+		errors.Is(err, coordination.ErrHeld) {
 		t.Fatalf("with an expired token: %v", err)
 	}
-	if _, err := s.Swap(t.Context(), name, "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.Swap(t.Context(), name, "", leasestore.Record{Token: 1}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("swap with an expired token: %v", err)
 	}
 	must(t, os.WriteFile(path, []byte(env(t, "CONCORD_KUBERNETES_TOKEN")), 0o600))
@@ -277,17 +289,20 @@ func TestRights(t *testing.T) {
 	s, name := open(t, client(t, config(t)), ""), fresh()+"rights"
 	_, err := s.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
-	if err := leases.Delete(t.Context(), name, metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+	if err := leases.Delete(t.Context(), name, metav1.DeleteOptions{}); !apierrors.IsForbidden(
+		err) {
 		t.Errorf("delete: %v", err)
 	}
 	elsewhere, err := kubernetes.New(client(t, config(t)), kubernetes.Config{Namespace: "default"})
 	must(t, err)
-	if _, err := elsewhere.Swap(t.Context(), name, "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := elsewhere.Swap(t.Context(), name, "", leasestore.Record{Token: 1}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("in another namespace: %v", err)
 	}
 	_, err = session(t, elsewhere, patient).Lease(name).TryAcquire(t.Context())
 	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
-		!strings.Contains(err.Error(), `cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"`) {
+		!strings.Contains(err.Error(),
+			`cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"`) {
 		t.Errorf("acquire in another namespace: %v", err)
 	}
 }
@@ -295,7 +310,9 @@ func TestRights(t *testing.T) {
 // TestForeignObject: an object made by another program is read correctly, and its additions stay.
 func TestForeignObject(t *testing.T) {
 	s, name := open(t, client(t, config(t)), ""), fresh()+"foreign"
-	_, err := operator(t).Create(t.Context(), &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "a"}}}, metav1.CreateOptions{})
+	_, err := operator(t).Create(t.Context(),
+		&v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			"team": "a"}}}, metav1.CreateOptions{})
 	must(t, err)
 	g, err := try(t, session(t, s, coordination.Config{}).Lease(name))
 	must(t, err)
@@ -310,11 +327,13 @@ func TestForeignObject(t *testing.T) {
 func TestNew_SaysWhatIsWrong(t *testing.T) {
 	c := client(t, config(t))
 	for _, bad := range []string{"", "Shop", "a/b", strings.Repeat("x", 64)} {
-		if _, err := kubernetes.New(c, kubernetes.Config{Namespace: bad}); !errors.Is(err, coordination.ErrInvalid) {
+		if _, err := kubernetes.New(c, kubernetes.Config{Namespace: bad}); !errors.Is(err,
+			coordination.ErrInvalid) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if _, err := kubernetes.New(nil, kubernetes.Config{Namespace: "a"}); !errors.Is(err, coordination.ErrInvalid) {
+	if _, err := kubernetes.New(nil, kubernetes.Config{Namespace: "a"}); !errors.Is(err,
+		coordination.ErrInvalid) {
 		t.Errorf("nil: %v", err)
 	}
 }

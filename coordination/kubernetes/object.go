@@ -54,7 +54,8 @@ func objectName(name string) (string, error) {
 			len(name), maxName)
 	}
 	if !utf8.ValidString(name) {
-		return "", fmt.Errorf("%w: kubernetes: name %.80q is not UTF-8", leasestore.ErrRefused, name)
+		return "", fmt.Errorf("%w: kubernetes: name %.80q is not UTF-8", leasestore.ErrRefused,
+			name)
 	}
 	return ObjectName(name), nil
 }
@@ -129,7 +130,8 @@ func record(name string, l *v1.Lease) (rec leasestore.Record, err error) {
 	}
 	rec.Attempt = attempt
 	if rec.TTL, err = time.ParseDuration(l.Annotations[atTTL]); err != nil || rec.TTL < 0 {
-		return rec, fmt.Errorf("annotation %s: %.40q is not a duration", atTTL, l.Annotations[atTTL])
+		return rec, fmt.Errorf("annotation %s: %.40q is not a duration", atTTL,
+			l.Annotations[atTTL])
 	}
 	return rec, readKeeping(l, &rec)
 }
@@ -168,8 +170,9 @@ func token(l *v1.Lease) (coordination.Token, error) {
 // annotations returns the annotations of a record; nil stands for an annotation to remove.
 func annotations(name string, r leasestore.Record) map[string]*string {
 	a := map[string]*string{
-		atName: &name, atNonce: &r.Nonce, atToken: new(r.Token.String()), atAttempt: new(strconv.FormatUint(r.Attempt, 10)),
-		atTTL: new(r.TTL.String()), atWrite: new(rand.Text()), atSession: nil, atForever: nil,
+		atName: &name, atNonce: &r.Nonce, atToken: new(r.Token.String()),
+		atAttempt: new(strconv.FormatUint(r.Attempt, 10)),
+		atTTL:     new(r.TTL.String()), atWrite: new(rand.Text()), atSession: nil, atForever: nil,
 	}
 	if r.Session != 0 {
 		a[atSession] = new(r.Session.String())
@@ -205,7 +208,8 @@ func duration(r leasestore.Record) int32 {
 func spec(next leasestore.Record, before seen, now time.Time) v1.LeaseSpec {
 	at := metav1.NewMicroTime(now)
 	if next.Nonce == "" {
-		return v1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), RenewTime: &at}
+		return v1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)),
+			RenewTime: &at}
 	}
 	s := v1.LeaseSpec{HolderIdentity: new(next.Owner + "_" + next.Nonce),
 		LeaseDurationSeconds: new(duration(next)), RenewTime: &at}
@@ -221,8 +225,9 @@ func spec(next leasestore.Record, before seen, now time.Time) v1.LeaseSpec {
 // patch contains only the changes.
 func patch(name string, before seen, next leasestore.Record, now time.Time) any {
 	return map[string]any{
-		"metadata": map[string]any{"resourceVersion": before.resourceVersion, "annotations": annotations(name, next)},
-		"spec":     spec(next, before, now),
+		"metadata": map[string]any{"resourceVersion": before.resourceVersion,
+			"annotations": annotations(name, next)},
+		"spec": spec(next, before, now),
 	}
 }
 

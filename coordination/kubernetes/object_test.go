@@ -25,12 +25,14 @@ func TestObjectName_NamesNeverMeet(t *testing.T) {
 
 // object returns the object that a write of rec produces.
 func object(name string, rec leasestore.Record) *v1.Lease {
-	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41", Annotations: newAnnotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
+	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41",
+		Annotations: newAnnotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
 }
 
 // TestRead_Objects reads objects of this module, of other programs, and damaged ones.
 func TestRead_Objects(t *testing.T) {
-	ours := leasestore.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3, TTL: 1500 * time.Millisecond}
+	ours := leasestore.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3,
+		TTL: 1500 * time.Millisecond}
 	if got, ver, err := read("x", object("x", ours)); got != ours || ver != "41.0.7" || err != nil {
 		t.Errorf("ours: %+v %q %v", got, ver, err)
 	}
@@ -48,7 +50,9 @@ func TestRead_Objects(t *testing.T) {
 	}
 	taken := object("x", ours)
 	taken.Spec.HolderIdentity, taken.Spec.LeaseDurationSeconds = new("them"), new(int32(20))
-	if got, _, err := read("x", taken); err != nil || got != (leasestore.Record{Owner: "them", Nonce: "holder:them", Token: 7, TTL: 20 * time.Second}) {
+	if got, _, err := read("x", taken); err != nil ||
+		got != (leasestore.Record{Owner: "them", Nonce: "holder:them", Token: 7,
+			TTL: 20 * time.Second}) {
 		t.Errorf("taken over: %+v %v", got, err)
 	}
 	bare := &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41"}}
@@ -56,14 +60,17 @@ func TestRead_Objects(t *testing.T) {
 		t.Errorf("bare: %+v %v", got, err)
 	}
 	for what, damage := range map[string]func(*v1.Lease){
-		"another name":     func(l *v1.Lease) { l.Annotations[atName] = "y" },
-		"token":            func(l *v1.Lease) { l.Annotations[atToken] = "-1" },
-		"attempt":          func(l *v1.Lease) { delete(l.Annotations, atAttempt) },
-		"ttl":              func(l *v1.Lease) { l.Annotations[atTTL] = "soon" },
-		"session":          func(l *v1.Lease) { l.Annotations[atSession] = "0" },
-		"forever":          func(l *v1.Lease) { l.Annotations[atForever] = "perhaps" },
-		"negative ttl":     func(l *v1.Lease) { l.Annotations[atTTL] = "-1s" },
-		"resource version": func(l *v1.Lease) { delete(l.Annotations, atToken); l.ResourceVersion = "abc" },
+		"another name": func(l *v1.Lease) { l.Annotations[atName] = "y" },
+		"token":        func(l *v1.Lease) { l.Annotations[atToken] = "-1" },
+		"attempt":      func(l *v1.Lease) { delete(l.Annotations, atAttempt) },
+		"ttl":          func(l *v1.Lease) { l.Annotations[atTTL] = "soon" },
+		"session":      func(l *v1.Lease) { l.Annotations[atSession] = "0" },
+		"forever":      func(l *v1.Lease) { l.Annotations[atForever] = "perhaps" },
+		"negative ttl": func(l *v1.Lease) { l.Annotations[atTTL] = "-1s" },
+		"resource version": func(l *v1.Lease) {
+			delete(l.Annotations, atToken)
+			l.ResourceVersion = "abc"
+		},
 	} {
 		l := object("x", ours)
 		damage(l)

@@ -70,11 +70,13 @@ func (c cell) Write(ctx context.Context, old string, text []byte) error {
 	annotations := map[string]string{atQueue: string(text), queueOf: c.name}
 	var err error
 	if old == "" {
-		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: c.object(), Annotations: annotations}}
+		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: c.object(),
+			Annotations: annotations}}
 		_, err = c.leases.Create(ctx, lease, metav1.CreateOptions{})
 	} else {
 		_, err = c.change(ctx, c.object(),
-			map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}})
+			map[string]any{"metadata": map[string]any{"resourceVersion": old,
+				"annotations": annotations}})
 	}
 	return outcome(err)
 }

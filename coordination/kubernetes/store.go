@@ -36,8 +36,8 @@ type Config struct {
 // Validate checks a configuration for New. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
-		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace,
-			strings.Join(problems, ", "))
+		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid,
+			c.Namespace, strings.Join(problems, ", "))
 	}
 	return nil
 }
@@ -167,7 +167,8 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 		return leasestore.ErrConflict
 	}
 	err = s.leases.Delete(ctx, object,
-		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &before.resourceVersion}})
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+			ResourceVersion: &before.resourceVersion}})
 	if apierrors.IsNotFound(err) {
 		return leasestore.ErrConflict
 	}
@@ -181,14 +182,17 @@ func outcome(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, leasestore.ErrConflict) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if errors.Is(err, leasestore.ErrConflict) || apierrors.IsConflict(err) ||
+		apierrors.IsAlreadyExists(err) {
 		return leasestore.ErrConflict
 	}
 	var status apierrors.APIStatus // does not implement error, so AsType cannot find it
 	if errors.As(err, &status) {
 		switch status.Status().Code {
-		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-			http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+			http.StatusNotFound, http.StatusMethodNotAllowed,
+			http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+			http.StatusTooManyRequests:
 			return fmt.Errorf("%w: kubernetes: %w", leasestore.ErrRefused, err)
 		}
 	}

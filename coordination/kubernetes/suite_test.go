@@ -46,7 +46,8 @@ func env(t testing.TB, name string) string {
 // manifest.
 func config(t testing.TB) *rest.Config {
 	t.Helper()
-	return &rest.Config{Host: env(t, "CONCORD_KUBERNETES"), BearerToken: env(t, "CONCORD_KUBERNETES_TOKEN"), QPS: -1,
+	return &rest.Config{Host: env(t, "CONCORD_KUBERNETES"),
+		BearerToken: env(t, "CONCORD_KUBERNETES_TOKEN"), QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
@@ -82,11 +83,13 @@ type store struct {
 	prefix string
 }
 
-func (s store) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (s store) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	return s.Store.Load(ctx, s.prefix+name)
 }
 
-func (s store) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (s store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	return s.Store.Swap(ctx, s.prefix+name, old, next)
 }
 
@@ -100,7 +103,8 @@ func (s store) Remove(ctx context.Context, name string, old leasestore.Version) 
 	return s.Store.Remove(ctx, s.prefix+name, old)
 }
 
-func (s store) Enqueue(ctx context.Context, name string, p leasestore.Waiter) ([]leasestore.Waiter, error) {
+func (s store) Enqueue(ctx context.Context, name string,
+	p leasestore.Waiter) ([]leasestore.Waiter, error) {
 	return s.Store.Enqueue(ctx, s.prefix+name, p)
 }
 
@@ -112,7 +116,8 @@ func (s store) LoadDocument(ctx context.Context, name string) ([]byte, leasestor
 	return s.Store.LoadDocument(ctx, s.prefix+name)
 }
 
-func (s store) SwapDocument(ctx context.Context, name string, old leasestore.Version, next []byte) (leasestore.Version, error) {
+func (s store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
 	return s.Store.SwapDocument(ctx, s.prefix+name, old, next)
 }
 
@@ -138,7 +143,9 @@ func TestConformance(t *testing.T) {
 	object := func(s leasestore.Store, name string) string {
 		return kubernetes.ObjectName(s.(store).prefix + name)
 	}
-	leasetest.Run(t, func(t *testing.T) leasestore.Store { return openWith(t, c, fresh(), cfg) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
+		return openWith(t, c, fresh(), cfg)
+	}, leasetest.Options{
 		Outside: true, TokensJump: true,
 		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			return openWith(t, client(t, account), s.(store).prefix, cfg), nil
@@ -147,9 +154,12 @@ func TestConformance(t *testing.T) {
 			return leases.Delete(t.Context(), object(s, name), metav1.DeleteOptions{})
 		},
 		Damage: func(s leasestore.Store, name string) error {
-			body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"concord-go.github.io/token": "many"}}})
+			body, err := json.Marshal(
+				map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+					"concord-go.github.io/token": "many"}}})
 			must(t, err)
-			_, err = leases.Patch(t.Context(), object(s, name), types.MergePatchType, body, metav1.PatchOptions{})
+			_, err = leases.Patch(t.Context(), object(s, name), types.MergePatchType, body,
+				metav1.PatchOptions{})
 			return err
 		},
 	})

@@ -73,7 +73,8 @@ func told(name string, e watch.Event, open bool) (leasestore.Record, error) {
 	case !open:
 		return leasestore.Record{}, errors.New("kubernetes: the watch has ended")
 	case e.Type == watch.Error || !ok:
-		return leasestore.Record{}, fmt.Errorf("kubernetes: watch: %w", apierrors.FromObject(e.Object))
+		return leasestore.Record{}, fmt.Errorf("kubernetes: watch: %w",
+			apierrors.FromObject(e.Object))
 	case e.Type == watch.Deleted:
 		return leasestore.Record{}, nil
 	default:

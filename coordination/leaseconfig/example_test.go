@@ -30,10 +30,11 @@ func ExampleProvider() {
 		return
 	}
 	defer func() { _ = drop(context.Background()) }()
-	fmt.Println(lease.Do(context.Background(), func(_ context.Context, g *coordination.Grant) error {
-		fmt.Println(g)
-		return nil
-	}))
+	fmt.Println(lease.Do(context.Background(),
+		func(_ context.Context, g *coordination.Grant) error {
+			fmt.Println(g)
+			return nil
+		}))
 	// Output:
 	// lease "invoices", token 1
 	// <nil>

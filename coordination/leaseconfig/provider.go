@@ -58,7 +58,8 @@ type provided struct {
 // nothing. The caller must not change the map of sections afterwards.
 func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provider, error) {
 	var errs []error
-	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (leasestore.Store, error){}}
+	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (leasestore.Store,
+		error){}}
 	for _, location := range slices.Sorted(maps.Keys(sections)) {
 		s := DefaultSection(sections[location])
 		p.sections[location] = s
@@ -74,7 +75,8 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p.mu.stores, p.mu.sessions, p.mu.leases = map[string]leasestore.Store{}, map[sessionKey]*provided{}, map[leaseKey]coordination.Config{}
+	p.mu.stores, p.mu.sessions, p.mu.leases = map[string]leasestore.Store{},
+		map[sessionKey]*provided{}, map[leaseKey]coordination.Config{}
 	return p, nil
 }
 
@@ -82,19 +84,20 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 func (s Section) opener(openers map[string]Opener) (func() (leasestore.Store, error), error) {
 	opener, decode := openers[s.LeaseClass], s.Store
 	if opener == nil {
-		return nil, fmt.Errorf("%w: lease-class %q is none of %q", coordination.ErrInvalid, s.LeaseClass,
-			slices.Sorted(maps.Keys(openers)))
+		return nil, fmt.Errorf("%w: lease-class %q is none of %q", coordination.ErrInvalid,
+			s.LeaseClass, slices.Sorted(maps.Keys(openers)))
 	}
 	if decode == nil {
 		decode = func(any) error { return nil }
 	}
 	open, err := opener(decode)
 	if err != nil {
-		return nil, fmt.Errorf("%w: store of lease-class %q: %w", coordination.ErrInvalid, s.LeaseClass, err)
+		return nil, fmt.Errorf("%w: store of lease-class %q: %w", coordination.ErrInvalid,
+			s.LeaseClass, err)
 	}
 	if open == nil {
-		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function", coordination.ErrInvalid,
-			s.LeaseClass)
+		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function",
+			coordination.ErrInvalid, s.LeaseClass)
 	}
 	return open, nil
 }
@@ -109,7 +112,8 @@ func (s Section) opener(openers map[string]Opener) (func() (leasestore.Store, er
 // session closes the session: drop then waits as Session.Close does and returns its result.
 // Dropping a lease does not release it while another caller has it.
 func (p *Provider) Lease(location, name, owner string,
-	options ...func(*coordination.Config)) (l *coordination.Lease, drop func(context.Context) error, err error) {
+	options ...func(*coordination.Config)) (l *coordination.Lease, drop func(context.Context) error,
+	err error) {
 	section, ok := p.sections[location]
 	if !ok {
 		return nil, nil, p.unknown(location)
@@ -132,8 +136,8 @@ func (p *Provider) Lease(location, name, owner string,
 	}
 	triple, key := leaseKey{location, name, owner}, sessionKey{location, plain(cfg)}
 	if first, known := p.mu.leases[triple]; known && first != key.config {
-		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options", coordination.ErrInvalid,
-			name, location, owner)
+		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options",
+			coordination.ErrInvalid, name, location, owner)
 	}
 	s, err := p.sessionLocked(key, store, cfg)
 	if err != nil {
@@ -168,7 +172,8 @@ func plain(c coordination.Config) coordination.Config {
 	return c
 }
 
-func (p *Provider) sessionLocked(key sessionKey, store leasestore.Store, cfg coordination.Config) (*provided, error) {
+func (p *Provider) sessionLocked(key sessionKey, store leasestore.Store,
+	cfg coordination.Config) (*provided, error) {
 	if s, ok := p.mu.sessions[key]; ok {
 		return s, nil
 	}

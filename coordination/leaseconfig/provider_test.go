@@ -59,7 +59,8 @@ func at(classes ...string) map[string]leaseconfig.Section {
 	return sections
 }
 
-func provide(t *testing.T, sections map[string]leaseconfig.Section) (*leaseconfig.Provider, *shelf) {
+func provide(t *testing.T, sections map[string]leaseconfig.Section) (*leaseconfig.Provider,
+	*shelf) {
 	t.Helper()
 	s := &shelf{}
 	p, err := leaseconfig.NewProvider(sections, s.openers())
@@ -107,7 +108,8 @@ func TestProvider_TheLastDropEndsTheSession(t *testing.T) {
 		require.NoError(t, err)
 		g, err := l.TryAcquire(t.Context())
 		require.NoError(t, err)
-		go func() { <-g.Context().Done(); _ = g.Release(context.Background()) }() // its work has ended
+		// its work has ended
+		go func() { <-g.Context().Done(); _ = g.Release(context.Background()) }()
 		require.NoError(t, drop(t.Context()))
 		require.Error(t, g.Check())
 		_, err = l.TryAcquire(t.Context())
@@ -134,12 +136,17 @@ func TestProvider_AllProblemsAtOnce(t *testing.T) {
 	openers := (&shelf{}).openers()
 	openers["nothing"] = opens(nil)
 	_, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{
-		"a": {LeaseClass: "akka.Lease"}, "b": {}, "d": {LeaseClass: "memory", Store: func(any) error { return errors.New("size is odd") }},
+		"a": {LeaseClass: "akka.Lease"}, "b": {},
+		"d": {LeaseClass: "memory", Store: func(any) error {
+			return errors.New("size is odd")
+		}},
 		"e": {LeaseClass: "nothing"},
-		"c": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 31 * time.Second}},
+		"c": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute,
+			RenewInterval: 31 * time.Second}},
 	}, openers)
 	require.ErrorIs(t, err, coordination.ErrInvalid)
-	for _, problem := range []string{`section "a": coordination: invalid argument: lease-class "akka.Lease" is none of ["memory" "none" "nothing"]`, `section "b"`,
+	for _, problem := range []string{
+		`section "a": coordination: invalid argument: lease-class "akka.Lease" is none of ["memory" "none" "nothing"]`, `section "b"`,
 		`section "d": coordination: invalid argument: store of lease-class "memory": size is odd`,
 		`section "e": coordination: invalid argument: the opener of lease-class "nothing" returned no function`,
 		`section "c": coordination: invalid argument: RenewInterval (31s) must be below half of TTL (1m0s)`} {
@@ -150,15 +157,16 @@ func TestProvider_AllProblemsAtOnce(t *testing.T) {
 // A failed opening is tried again.
 func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 	broken := errors.New("no disk")
-	p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {LeaseClass: "x"}}, map[string]leaseconfig.Opener{
-		"x": opens(func() (leasestore.Store, error) {
-			if err := broken; err != nil {
-				broken = nil
-				return nil, err
-			}
-			return memory.New(), nil
-		}),
-	})
+	p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {LeaseClass: "x"}},
+		map[string]leaseconfig.Opener{
+			"x": opens(func() (leasestore.Store, error) {
+				if err := broken; err != nil {
+					broken = nil
+					return nil, err
+				}
+				return memory.New(), nil
+			}),
+		})
 	require.NoError(t, err)
 	_, _, err = p.Lease("a", "x", "me")
 	require.ErrorContains(t, err, "no disk")
@@ -172,7 +180,8 @@ func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 func TestProvider_SettingsOfTheStoreReachItsOpener(t *testing.T) {
 	var size int
 	decode := func(into any) error { into.(*shelfSettings).Size = 3; size++; return nil }
-	p, shelf := provide(t, map[string]leaseconfig.Section{"a": {LeaseClass: "memory", Store: decode}, "c": {LeaseClass: "none"}})
+	p, shelf := provide(t, map[string]leaseconfig.Section{
+		"a": {LeaseClass: "memory", Store: decode}, "c": {LeaseClass: "none"}})
 	require.Equal(t, 1, size, "settings are read at once")
 	require.Zero(t, shelf.opened, "stores are not")
 	_, _, err := p.Lease("a", "x", "me")
@@ -252,13 +261,14 @@ func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
 func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
-		p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {LeaseClass: "slow"}}, map[string]leaseconfig.Opener{
-			"slow": opens(func() (leasestore.Store, error) {
-				<-answer
-				s.opened++
-				return closingStore{memory.New(), s}, nil
-			}),
-		})
+		p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {LeaseClass: "slow"}},
+			map[string]leaseconfig.Opener{
+				"slow": opens(func() (leasestore.Store, error) {
+					<-answer
+					s.opened++
+					return closingStore{memory.New(), s}, nil
+				}),
+			})
 		require.NoError(t, err)
 		leases := make(chan *coordination.Lease)
 		for range 3 {

@@ -16,12 +16,16 @@ func TestSection_Defaults(t *testing.T) {
 		ttl, renew, o time.Duration
 	}{
 		{coordination.Config{}, 120 * time.Second, 12 * time.Second, 5 * time.Second},
-		{coordination.Config{TTL: 40 * time.Second}, 40 * time.Second, 5 * time.Second, 4 * time.Second},
-		{coordination.Config{TTL: 6 * time.Second}, 6 * time.Second, 2 * time.Second, 600 * time.Millisecond},
-		{coordination.Config{TTL: time.Minute, RenewInterval: time.Second, OperationTimeout: time.Second}, time.Minute, time.Second, time.Second},
+		{coordination.Config{TTL: 40 * time.Second}, 40 * time.Second, 5 * time.Second,
+			4 * time.Second},
+		{coordination.Config{TTL: 6 * time.Second}, 6 * time.Second, 2 * time.Second,
+			600 * time.Millisecond},
+		{coordination.Config{TTL: time.Minute, RenewInterval: time.Second,
+			OperationTimeout: time.Second}, time.Minute, time.Second, time.Second},
 	} {
 		got := leaseconfig.DefaultSection(leaseconfig.Section{Config: c.in}).Config
-		require.Equal(t, []time.Duration{c.ttl, c.renew, c.o}, []time.Duration{got.TTL, got.RenewInterval, got.OperationTimeout})
+		require.Equal(t, []time.Duration{c.ttl, c.renew, c.o}, []time.Duration{
+			got.TTL, got.RenewInterval, got.OperationTimeout})
 		require.NoError(t, got.Validate())
 	}
 }

@@ -11,8 +11,8 @@ var (
 	// other than a conflict: no permission, a read-only disk, a name the store cannot keep.
 	ErrRefused = errors.New("leasestore: store refused")
 	// ErrDamaged is wrapped by the errors of all stores about a record, a document or a queue that
-	// the store did not write: damaged, of another name, or of a later format. A caller can conclude
-	// nothing about the holder, so an acquisition returns ErrUnknown, which wraps it too. No store
-	// overwrites damaged records and documents: repair or delete them by hand.
+	// the store did not write: damaged, of another name, or of a later format. A caller can
+	// conclude nothing about the holder, so an acquisition returns ErrUnknown, which wraps it too.
+	// No store overwrites damaged records and documents: repair or delete them by hand.
 	ErrDamaged = errors.New("leasestore: damaged content")
 )

@@ -14,7 +14,8 @@ import (
 func (s *Store) documentStatements() {
 	s.loadDocument = fmt.Sprintf(`SELECT CASE WHEN length(content) > %d THEN NULL ELSE content END, length(content), %s
 FROM %s_documents WHERE name = $1`, leasestore.MaxDocument, mark, s.table)
-	s.insertDocument = fmt.Sprintf("INSERT INTO %s_documents (name, content) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING %s", s.table, mark)
+	s.insertDocument = fmt.Sprintf(
+		"INSERT INTO %s_documents (name, content) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING %s", s.table, mark)
 	s.updateDocument = fmt.Sprintf(`UPDATE %[1]s_documents SET content = $2, version = nextval('%[1]s_version'), written = clock_timestamp()
 WHERE name = $1 AND %[2]s = $3 RETURNING %[2]s`, s.table, mark)
 }
@@ -35,7 +36,8 @@ func (s *Store) LoadDocument(ctx context.Context,
 	case err != nil:
 		return nil, "", fmt.Errorf("postgres: document %.80q: %w", name, err)
 	case size > leasestore.MaxDocument:
-		return nil, "", fmt.Errorf("%w: postgres: document %.80q has %d bytes, over the limit of %d",
+		return nil, "", fmt.Errorf(
+			"%w: postgres: document %.80q has %d bytes, over the limit of %d",
 			leasestore.ErrDamaged, name, size, leasestore.MaxDocument)
 	}
 	return content, leasestore.Version(version), nil

@@ -32,26 +32,30 @@ func TestDocuments_Interrupted(t *testing.T) {
 	cfg, err := pgx.ParseConfig(dsn)
 	must(t, err)
 	tables := map[string]string{} // by test
-	documenttest.Interrupted(t, net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), func(t *testing.T, address string) leasestore.Documents {
-		host, port, err := net.SplitHostPort(address)
-		must(t, err)
-		db, err := sql.Open("pgx", dsn+" host="+host+" port="+port)
-		must(t, err)
-		t.Cleanup(func() { _ = db.Close() })
-		if tables[t.Name()] == "" {
-			tables[t.Name()] = table()
-		}
-		return open(t, db, tables[t.Name()])
-	})
+	documenttest.Interrupted(t, net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))),
+		func(t *testing.T, address string) leasestore.Documents {
+			host, port, err := net.SplitHostPort(address)
+			must(t, err)
+			db, err := sql.Open("pgx", dsn+" host="+host+" port="+port)
+			must(t, err)
+			t.Cleanup(func() { _ = db.Close() })
+			if tables[t.Name()] == "" {
+				tables[t.Name()] = table()
+			}
+			return open(t, db, tables[t.Name()])
+		})
 }
 
 // A document of another program is rejected if it is too large. Versions continue after a deletion.
 func TestDocuments_ForeignContent(t *testing.T) {
 	db, at := connect(t), table()
 	s := open(t, db, at)
-	_, err := db.ExecContext(t.Context(), "INSERT INTO "+at+"_documents (name, content) VALUES ('x', convert_to(repeat('x', $1), 'UTF8'))", leasestore.MaxDocument+1)
+	_, err := db.ExecContext(t.Context(), "INSERT INTO "+at+
+		"_documents (name, content) VALUES ('x', convert_to(repeat('x', $1), 'UTF8'))",
+		leasestore.MaxDocument+1)
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) || !strings.Contains(err.Error(), `"x" has 131073 bytes`) {
+	if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) ||
+		!strings.Contains(err.Error(), `"x" has 131073 bytes`) {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = db.ExecContext(t.Context(), "UPDATE "+at+"_documents SET content = 'hello'")
@@ -62,7 +66,8 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	}
 	_, err = db.ExecContext(t.Context(), "UPDATE "+at+"_documents SET content = 'by hand'")
 	must(t, err)
-	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("swap of what was changed by hand: %v", err)
 	}
 	_, err = db.ExecContext(t.Context(), "DELETE FROM "+at+"_documents")
@@ -80,7 +85,8 @@ func TestDocuments_WithoutTheTable(t *testing.T) {
 	s := open(t, db, at)
 	_, err := db.ExecContext(t.Context(), "DROP TABLE "+at+"_documents")
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), at+"_documents") {
+	if _, _, err := s.LoadDocument(t.Context(), "x"); err == nil || !strings.Contains(err.Error(),
+		at+"_documents") {
 		t.Errorf("load: %v", err)
 	}
 	if _, err := s.SwapDocument(t.Context(), "x", "", nil); !errors.Is(err, leasestore.ErrRefused) {
@@ -99,7 +105,8 @@ func TestDocuments_NamesTooLong(t *testing.T) {
 	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func admitEffect(ctx context.Context, db *sql.DB, token coordination.Token) erro
 	if err := (fence.Table{Placeholder: fence.Dollar}).Admit(ctx, tx, "ledger", token); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO effects (token) VALUES ($1)", int64(token)); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO effects (token) VALUES ($1)",
+		int64(token)); err != nil {
 		return err
 	}
 	return tx.Commit()

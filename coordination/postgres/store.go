@@ -90,7 +90,8 @@ func (s *Store) Close() error {
 func (s *Store) Install(ctx context.Context) error {
 	if err := s.inTransaction(ctx, func(tx *sql.Tx) error {
 		// "if not exists" is not safe against a concurrent Install.
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.table); err != nil {
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))",
+			s.table); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, s.Schema())
@@ -146,7 +147,8 @@ written AS (
 		version = nextval('%[1]s_version'), renewed = clock_timestamp()
 	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
 SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
-	s.lockQueue = fmt.Sprintf("INSERT INTO %[1]s_queue AS q VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET name = q.name RETURNING queue", s.table)
+	s.lockQueue = fmt.Sprintf(
+		"INSERT INTO %[1]s_queue AS q VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET name = q.name RETURNING queue", s.table)
 	s.writeQueue = fmt.Sprintf("UPDATE %s_queue SET queue = $2 WHERE name = $1", s.table)
 	s.dropQueue = fmt.Sprintf("DELETE FROM %s_queue WHERE name = $1", s.table)
 	s.documentStatements()

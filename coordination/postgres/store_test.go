@@ -51,8 +51,10 @@ func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordin
 
 func TestNew_SaysWhatIsWrong(t *testing.T) {
 	db := connect(t)
-	for _, bad := range []string{"Leases", "a.b.c", "x; drop table y", `"x"`, ".x", strings.Repeat("x", 51)} {
-		if _, err := postgres.New(db, postgres.Config{Table: bad}); !errors.Is(err, coordination.ErrInvalid) {
+	for _, bad := range []string{"Leases", "a.b.c", "x; drop table y", `"x"`, ".x",
+		strings.Repeat("x", 51)} {
+		if _, err := postgres.New(db, postgres.Config{Table: bad}); !errors.Is(err,
+			coordination.ErrInvalid) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -89,7 +91,8 @@ func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 
 // patient gives each operation more time than a busy machine needs, so that errors must come from
 // the store.
-var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
+var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second,
+	Drain: time.Second}
 
 // TestInstall_Schema puts the table into a schema.
 func TestInstall_Schema(t *testing.T) {
@@ -107,11 +110,13 @@ func TestInstall_Schema(t *testing.T) {
 func TestNoTable(t *testing.T) {
 	s, err := postgres.New(connect(t), postgres.Config{Table: table()})
 	must(t, err)
-	if _, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 	_, err = session(t, s, patient).Lease("x").TryAcquire(t.Context())
-	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !strings.Contains(err.Error(), "does not exist") {
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
+		!strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("acquire: %v", err)
 	}
 }
@@ -137,7 +142,9 @@ func TestLeastPrivileges(t *testing.T) {
 	s, err := postgres.New(least, postgres.Config{Table: name})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	a, b := session(t, s, coordination.Config{}).Lease("x"), session(t, s, coordination.Config{RetryInterval: 5 * time.Second, RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
+	a, b := session(t, s, coordination.Config{}).Lease("x"),
+		session(t, s, coordination.Config{RetryInterval: 5 * time.Second,
+			RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
 	g, err := try(t, a)
 	must(t, err)
 	got := make(chan error, 1)
@@ -166,7 +173,8 @@ func TestOnlyConnection(t *testing.T) {
 			t.Fatal("listens on the only connection")
 		}
 	}
-	a, b := session(t, s, coordination.Config{}).Lease("x"), session(t, s, coordination.Config{RetryInterval: 50 * time.Millisecond}).Lease("x")
+	a, b := session(t, s, coordination.Config{}).Lease("x"),
+		session(t, s, coordination.Config{RetryInterval: 50 * time.Millisecond}).Lease("x")
 	g, err := try(t, a)
 	must(t, err)
 	got := make(chan error, 1)
@@ -224,7 +232,8 @@ func listeners(t *testing.T, db *sql.DB, s *postgres.Store) (n int) {
 	t.Helper()
 	channel := strings.Fields(s.Schema())[5] // CREATE SEQUENCE IF NOT EXISTS x_version
 	channel = strings.TrimSuffix(channel, "_version;")
-	must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN ' || quote_ident($1) OR query = 'LISTEN \"' || $1 || '\"'", channel).Scan(&n))
+	must(t, db.QueryRowContext(t.Context(),
+		"SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN ' || quote_ident($1) OR query = 'LISTEN \"' || $1 || '\"'", channel).Scan(&n))
 	return n
 }
 

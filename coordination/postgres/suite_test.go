@@ -70,15 +70,21 @@ func TestConformance(t *testing.T) {
 		name, _ := tables.Load(s)
 		return name.(string)
 	}
-	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, table()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
+		return begin(t, table())
+	}, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) { return begin(t, tableOf(s)), nil },
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
+			return begin(t, tableOf(s)), nil
+		},
 		Delete: func(s leasestore.Store, name string) error {
-			_, err := db.ExecContext(t.Context(), "DELETE FROM "+tableOf(s)+" WHERE name = $1", name)
+			_, err := db.ExecContext(t.Context(), "DELETE FROM "+tableOf(s)+" WHERE name = $1",
+				name)
 			return err
 		},
 		Damage: func(s leasestore.Store, name string) error {
-			_, err := db.ExecContext(t.Context(), "UPDATE "+tableOf(s)+` SET owner = '\' WHERE name = $1`, name)
+			_, err := db.ExecContext(t.Context(), "UPDATE "+tableOf(s)+
+				` SET owner = '\' WHERE name = $1`, name)
 			return err
 		},
 	})

@@ -25,7 +25,8 @@ func FuzzEscape(f *testing.F) {
 
 // FuzzHolder reads any text of the holder's column. What is accepted has one meaning.
 func FuzzHolder(f *testing.F) {
-	for _, s := range []string{"", "n", `n\session 7`, `n\forever`, `n\session 7\forever`, `n\session 0`, `\\`} {
+	for _, s := range []string{"", "n", `n\session 7`, `n\forever`, `n\session 7\forever`,
+		`n\session 0`, `\\`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -40,14 +41,16 @@ func FuzzHolder(f *testing.F) {
 }
 
 func TestHolder_IsRead(t *testing.T) {
-	for _, want := range []leasestore.Record{{}, {Nonce: "n"}, {Nonce: `\session 7\forever`}, {Nonce: "n", Session: 1<<63 - 1},
+	for _, want := range []leasestore.Record{{}, {Nonce: "n"}, {Nonce: `\session 7\forever`},
+		{Nonce: "n", Session: 1<<63 - 1},
 		{Nonce: "n", Forever: true}, {Nonce: "n", Session: 7, Forever: true}} {
 		var got leasestore.Record
 		if err := readHolder(holder(want), &got); got != want || err != nil {
 			t.Errorf("%+v is %q and that %+v, %v", want, holder(want), got, err)
 		}
 	}
-	for _, s := range []string{`n\session `, `n\session 0`, `n\session -1`, `n\session 99999999999999999999`, `n\forever\session 7`, `n\sibling 7`} {
+	for _, s := range []string{`n\session `, `n\session 0`, `n\session -1`,
+		`n\session 99999999999999999999`, `n\forever\session 7`, `n\sibling 7`} {
 		var got leasestore.Record
 		if err := readHolder(s, &got); err == nil {
 			t.Errorf("%q became %+v", s, got)

@@ -48,7 +48,8 @@ func Example() {
 
 	var answers []func() (any, error)
 	for _, cents := range []int{1, 2, 3} {
-		answers = append(answers, system.Root.RequestFuture(pid, &deposit{cents}, time.Minute).Result)
+		answers = append(answers, system.Root.RequestFuture(pid, &deposit{cents},
+			time.Minute).Result)
 	}
 	system.Root.Send(pid, &balance{100}) // the state has been loaded
 	for _, result := range answers {

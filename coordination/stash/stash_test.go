@@ -133,7 +133,8 @@ func TestEntry_KeepsSenderAndHeader(t *testing.T) {
 }
 
 // loader keeps numbers until it is told that it is ready, and answers them with the number of
-// messages that it has handled. A number in again is pushed once more; -1 makes the actor panic, and
+// messages that it has handled. A number in again is pushed once more; -1 makes the actor panic,
+// and
 // -2 discard what it keeps.
 type loader struct {
 	kept    *stash.Stash
@@ -185,7 +186,8 @@ func (l *loader) Receive(ctx actor.Context) {
 }
 
 // loading calls test with an actor that keeps at most three messages.
-func loading(t *testing.T, again map[int]bool, test func(t *testing.T, root *actor.RootContext, pid *actor.PID, out <-chan []int)) {
+func loading(t *testing.T, again map[int]bool, test func(t *testing.T, root *actor.RootContext,
+	pid *actor.PID, out <-chan []int)) {
 	simnet.Bubble(t, func(t *testing.T) {
 		system, out := simnet.NewSystem(""), make(chan []int, 1)
 		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
@@ -221,7 +223,8 @@ func TestReplay_BeforeTheMailboxInOrderWithSenders(t *testing.T) {
 }
 
 func TestReplay_PushedAgainWaitsForTheNext(t *testing.T) {
-	loading(t, map[int]bool{1: true}, func(t *testing.T, root *actor.RootContext, pid *actor.PID, out <-chan []int) {
+	loading(t, map[int]bool{1: true}, func(t *testing.T, root *actor.RootContext, pid *actor.PID,
+		out <-chan []int) {
 		for i := range 3 {
 			root.Send(pid, i)
 		}
@@ -272,7 +275,8 @@ func TestDiscard_StoppedActorAnswersAtOnce(t *testing.T) {
 func TestDiscard_RestartedActorKeepsNothing(t *testing.T) {
 	loading(t, nil, func(t *testing.T, root *actor.RootContext, pid *actor.PID, out <-chan []int) {
 		asked := ask(root, pid, 1, -1, 2)
-		root.Send(pid, &ready{}) // 1 is answered, -1 is lost in the panic, 2 goes to the dead letters
+		// 1 is answered, -1 is lost in the panic, 2 goes to the dead letters
+		root.Send(pid, &ready{})
 		require.Equal(t, []any{1, actor.ErrTimeout, actor.ErrDeadLetter}, answers(asked))
 		root.Send(pid, &ready{})
 		root.Send(pid, &tell{})

@@ -78,7 +78,8 @@ func (c Config) Validate() error {
 		wrong("Path %.80q is not the absolute path of a node", c.Path)
 	}
 	if c.SessionTimeout < time.Second || c.SessionTimeout > maxTimeout {
-		wrong("SessionTimeout (%v) must be from %v to %v", c.SessionTimeout, time.Second, maxTimeout)
+		wrong("SessionTimeout (%v) must be from %v to %v", c.SessionTimeout, time.Second,
+			maxTimeout)
 	}
 	if (c.AuthScheme == "") != (c.Auth == "") {
 		wrong("AuthScheme and Auth belong together")
@@ -92,7 +93,10 @@ func validPath(path string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(rest, "/") {
-		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+		if part == "" || part == "." || part == ".." ||
+			strings.ContainsFunc(part, func(r rune) bool {
+				return r < ' ' || r >= 0x7f
+			}) {
 			return false
 		}
 	}

@@ -16,20 +16,27 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		t.Errorf("the least configuration: %v", err)
 	}
 	for want, change := range map[string]func(*zookeeper.Config){
-		"Servers is empty":         func(c *zookeeper.Config) { c.Servers = nil },
-		`"zk1" is not host:port`:   func(c *zookeeper.Config) { c.Servers = []string{"zk1"} },
-		"Path of 1025 bytes":       func(c *zookeeper.Config) { c.Path = "/" + strings.Repeat("x", 1024) },
-		`Path "leases"`:            func(c *zookeeper.Config) { c.Path = "leases" },
-		`Path "/a/"`:               func(c *zookeeper.Config) { c.Path = "/a/" },
-		`Path "/a/../b"`:           func(c *zookeeper.Config) { c.Path = "/a/../b" },
-		"SessionTimeout (1ms)":     func(c *zookeeper.Config) { c.SessionTimeout = time.Millisecond },
-		"SessionTimeout (1000h0m":  func(c *zookeeper.Config) { c.SessionTimeout = 1000 * time.Hour },
+		"Servers is empty":       func(c *zookeeper.Config) { c.Servers = nil },
+		`"zk1" is not host:port`: func(c *zookeeper.Config) { c.Servers = []string{"zk1"} },
+		"Path of 1025 bytes": func(c *zookeeper.Config) {
+			c.Path = "/" + strings.Repeat("x", 1024)
+		},
+		`Path "leases"`:  func(c *zookeeper.Config) { c.Path = "leases" },
+		`Path "/a/"`:     func(c *zookeeper.Config) { c.Path = "/a/" },
+		`Path "/a/../b"`: func(c *zookeeper.Config) { c.Path = "/a/../b" },
+		"SessionTimeout (1ms)": func(c *zookeeper.Config) {
+			c.SessionTimeout = time.Millisecond
+		},
+		"SessionTimeout (1000h0m": func(c *zookeeper.Config) {
+			c.SessionTimeout = 1000 * time.Hour
+		},
 		"Auth belong together":     func(c *zookeeper.Config) { c.AuthScheme = "digest" },
 		"AuthScheme and Auth belo": func(c *zookeeper.Config) { c.Auth = "user:password" },
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, coordination.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(); !errors.Is(err, coordination.ErrInvalid) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if _, err := zookeeper.Open(t.Context(), c); !errors.Is(err, coordination.ErrInvalid) {
@@ -37,7 +44,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	two := zookeeper.Config{Path: "x"}
-	if err := two.Validate(); err == nil || !strings.Contains(err.Error(), "Servers") || !strings.Contains(err.Error(), "Path") {
+	if err := two.Validate(); err == nil || !strings.Contains(err.Error(), "Servers") ||
+		!strings.Contains(err.Error(), "Path") {
 		t.Errorf("not all problems at once: %v", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 // A program opens a store and a session, and closes them in the opposite order.
 func Example() {
 	ctx := context.Background()
-	store, err := zookeeper.Open(ctx, zookeeper.Config{Servers: []string{"10.0.0.5:2181", "10.0.0.6:2181"}})
+	store, err := zookeeper.Open(ctx, zookeeper.Config{
+		Servers: []string{"10.0.0.5:2181", "10.0.0.6:2181"}})
 	if err != nil {
 		fmt.Println(err)
 		return

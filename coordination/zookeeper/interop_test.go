@@ -31,7 +31,8 @@ type side struct {
 
 func beside(t *testing.T) side {
 	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute})
-	session := session(t, store, coordination.Config{TTL: time.Minute, RetryInterval: 10 * time.Second, Drain: time.Second})
+	session := session(t, store, coordination.Config{TTL: time.Minute,
+		RetryInterval: 10 * time.Second, Drain: time.Second})
 	return side{store, session.Lease(name), client(t), store.LockPath(name)}
 }
 
@@ -160,14 +161,16 @@ func TestInterop_WeExcludeLock(t *testing.T) {
 	must(t, err)
 	must(t, <-locked)
 	rec.Token++
-	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("wrote on what was before the lock: %v", err)
 	}
 	if _, err = try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside the lock: %v", err)
 	}
 	must(t, l.Unlock())
-	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("wrote on what was before the lock, after it: %v", err)
 	}
 }
@@ -184,11 +187,13 @@ func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
 	locked := locking(l)
 	s.waitFor(t, 2)
 	next := leasestore.Record{Owner: "o", Nonce: "next", Token: 6, TTL: time.Second}
-	if _, err := s.store.Swap(t.Context(), name, ver, next); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, next); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("past a lock that waits: %v", err)
 	}
 	must(t, <-locked)
-	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("the overdue holder renews: %v", err)
 	}
 	s.waitFor(t, 1) // ours has left the line
@@ -214,7 +219,8 @@ func TestStaleVersions_StayDead(t *testing.T) {
 	must(t, err)
 	must(t, l.Unlock())
 	for _, old := range []leasestore.Version{"", free, also, during} {
-		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, leasestore.ErrConflict) {
+		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err,
+			leasestore.ErrConflict) {
 			t.Errorf("version %q: %v", old, err)
 		}
 	}
@@ -232,7 +238,8 @@ func TestStaleVersions_StayDead(t *testing.T) {
 // even for a contender that has not seen it before, and later writes of the holder are refused.
 func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	s := beside(t)
-	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
+	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")],
+		SessionTimeout: time.Hour})
 	rec := leasestore.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Minute}
 	ver, err := other.Swap(t.Context(), name, "", rec)
 	must(t, err)
@@ -245,7 +252,8 @@ func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	if g.Token() <= rec.Token {
 		t.Errorf("token %d after %d", g.Token(), rec.Token)
 	}
-	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Errorf("renewed after its end: %v", err)
 	}
 	must(t, g.Release(t.Context()))
@@ -261,7 +269,8 @@ func TestLosers_LeaveTheLine(t *testing.T) {
 	var won atomic.Int32
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := s.store.Swap(t.Context(), name, free, leasestore.Record{Owner: "o", Nonce: fmt.Sprint(i), Token: 2, TTL: time.Minute})
+			_, err := s.store.Swap(t.Context(), name, free, leasestore.Record{
+				Owner: "o", Nonce: fmt.Sprint(i), Token: 2, TTL: time.Minute})
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -280,7 +289,8 @@ func TestLosers_LeaveTheLine(t *testing.T) {
 // TestLeftBehind_ByAnOperator: the next read removes a place that no record names, and the lock
 // that waited behind it gets its turn.
 func TestLeftBehind_ByAnOperator(t *testing.T) {
-	for what, flags := range map[string]int32{"ephemeral": zk.FlagEphemeral | zk.FlagSequence, "persistent": zk.FlagSequence} {
+	for what, flags := range map[string]int32{"ephemeral": zk.FlagEphemeral | zk.FlagSequence,
+		"persistent": zk.FlagSequence} {
 		t.Run(what, func(t *testing.T) {
 			s := beside(t)
 			_, err := s.store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
@@ -310,7 +320,8 @@ func TestLeftBehind_ByAnOperator(t *testing.T) {
 func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	path := fresh()
-	store := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: 10 * time.Minute})
+	store := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path,
+		SessionTimeout: 10 * time.Minute})
 	s := side{store: store, conn: client(t), path: store.LockPath(name)}
 	ver, err := store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
@@ -318,12 +329,14 @@ func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	lost := make(chan error, 1)
 	go func() {
-		_, err := store.Swap(ctx, name, ver, leasestore.Record{Owner: "o", Nonce: "n", Token: 2, TTL: time.Minute})
+		_, err := store.Swap(ctx, name, ver, leasestore.Record{Owner: "o", Nonce: "n", Token: 2,
+			TTL: time.Minute})
 		lost <- err
 	}()
 	s.waitFor(t, 1)
 	cancel()
-	if err := <-lost; err == nil || errors.Is(err, leasestore.ErrRefused) || errors.Is(err, leasestore.ErrConflict) {
+	if err := <-lost; err == nil || errors.Is(err, leasestore.ErrRefused) ||
+		errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("without an answer: %v", err)
 	}
 	p.cut()
@@ -362,7 +375,8 @@ func TestDeletedNodes(t *testing.T) {
 		t.Errorf("token %d after %d", again.Token(), g.Token())
 	}
 	must(t, again.Release(t.Context()))
-	if _, err := s.store.Swap(t.Context(), name, blank, leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Second}); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, blank, leasestore.Record{Owner: "o", Nonce: "n",
+		Token: 1, TTL: time.Second}); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("on a version of the deleted node: %v", err)
 	}
 }

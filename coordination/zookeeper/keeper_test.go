@@ -95,8 +95,10 @@ func (o *operator) kill(t *testing.T) {
 // renews often.
 func through(t *testing.T) (*operator, *zookeeper.Store, *coordination.Session) {
 	o := &operator{}
-	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute, Dial: o.dial})
-	return o, store, session(t, store, coordination.Config{TTL: 5 * time.Minute, RenewInterval: 100 * time.Millisecond, Drain: time.Second})
+	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute,
+		Dial: o.dial})
+	return o, store, session(t, store, coordination.Config{TTL: 5 * time.Minute,
+		RenewInterval: 100 * time.Millisecond, Drain: time.Second})
 }
 
 // nonce returns the nonce of the session that holds a lease, from its record.
@@ -192,7 +194,10 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 		t.Helper()
 		claim.Attempt++
 		for lease, old := range map[string]leasestore.Version{"a": held, "b": ""} {
-			if err := connected(t, func() error { _, err := store.Swap(t.Context(), lease, old, claim); return err }); !errors.Is(err, leasestore.ErrRefused) {
+			if err := connected(t, func() error {
+				_, err := store.Swap(t.Context(), lease, old, claim)
+				return err
+			}); !errors.Is(err, leasestore.ErrRefused) {
 				t.Errorf("%s, %s: %v", what, lease, err)
 			}
 		}
@@ -241,7 +246,8 @@ func connected(t *testing.T, ask func() error) error {
 	t.Helper()
 	for {
 		err := ask()
-		if err == nil || t.Context().Err() != nil || !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrNoServer) {
+		if err == nil || t.Context().Err() != nil || !errors.Is(err, zk.ErrConnectionClosed) &&
+			!errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrNoServer) {
 			return err
 		}
 	}
@@ -261,7 +267,8 @@ func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	path, c := fresh(), client(t)
 	record := func(nonce string) *zookeeper.Store {
 		s := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
-		_, err := s.Swap(t.Context(), leasestore.SessionRecords+nonce, "", leasestore.Record{Owner: "o", Nonce: nonce, Token: 1, TTL: time.Minute})
+		_, err := s.Swap(t.Context(), leasestore.SessionRecords+nonce, "", leasestore.Record{
+			Owner: "o", Nonce: nonce, Token: 1, TTL: time.Minute})
 		must(t, err)
 		return s
 	}
@@ -330,7 +337,8 @@ func alone(t *testing.T, ahead func(beat uint64) int) {
 // is removed.
 func TestQueue_EndsWithItsWaiters(t *testing.T) {
 	s := beside(t)
-	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
+	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")],
+		SessionTimeout: time.Hour})
 	place := func(nonce string, beat uint64) leasestore.Waiter {
 		return leasestore.Waiter{Nonce: nonce, Beat: beat, TTL: time.Minute}
 	}

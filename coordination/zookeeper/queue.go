@@ -57,7 +57,8 @@ func waiterOf(name string) (w waiter, ok bool) {
 	beat, err3 := strconv.ParseUint(part[1], 10, 64)
 	ttl, err4 := strconv.ParseInt(part[2], 10, 64)
 	nonce, err5 := base64.RawURLEncoding.DecodeString(part[3])
-	return waiter{leasestore.Waiter{Nonce: string(nonce), Beat: beat, TTL: time.Duration(ttl)}, name, came, written},
+	return waiter{leasestore.Waiter{Nonce: string(nonce), Beat: beat, TTL: time.Duration(ttl)},
+			name, came, written},
 		errors.Join(err, err2, err3, err4, err5) == nil
 }
 
@@ -83,15 +84,19 @@ func (s *Store) waiters(at string) (line []waiter, err error) {
 func (s *Store) Enqueue(ctx context.Context, name string,
 	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
 	if len(p.Nonce) > maxNonce {
-		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", leasestore.ErrRefused,
-			len(p.Nonce), maxNonce)
+		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d",
+			leasestore.ErrRefused, len(p.Nonce), maxNonce)
 	}
-	return s.atQueue(ctx, name, func(at string) ([]leasestore.Waiter, error) { return s.enqueue(at, p) })
+	return s.atQueue(ctx, name, func(at string) ([]leasestore.Waiter, error) {
+		return s.enqueue(at, p)
+	})
 }
 
 // Leave implements leasestore.Queuer.
 func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
-	_, err := s.atQueue(ctx, name, func(at string) ([]leasestore.Waiter, error) { return nil, s.leave(at, gone) })
+	_, err := s.atQueue(ctx, name, func(at string) ([]leasestore.Waiter, error) {
+		return nil, s.leave(at, gone)
+	})
 	return err
 }
 
@@ -108,7 +113,8 @@ func (s *Store) atQueue(ctx context.Context, name string,
 	ahead, err := link.Call(ctx, s.link, func(ctx context.Context) ([]leasestore.Waiter, error) {
 		for range 8 {
 			ahead, err := try(at)
-			if !errors.Is(err, errMoving) && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists) {
+			if !errors.Is(err, errMoving) && !errors.Is(err, zk.ErrNoNode) &&
+				!errors.Is(err, zk.ErrNodeExists) {
 				return ahead, err
 			}
 			if ctx.Err() != nil {
@@ -137,7 +143,8 @@ func (s *Store) enqueue(at string, p leasestore.Waiter) ([]leasestore.Waiter, er
 		return nil, cmp.Or(s.arrive(at, line, p), errMoving)
 	}
 	if line[i].Beat < p.Beat {
-		_, err = s.link.ZK().Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
+		_, err = s.link.ZK().Multi(remove(at+"/"+line[i].name),
+			s.waiter(at, fmt.Sprint(line[i].came), p))
 	}
 	ahead := make([]leasestore.Waiter, i)
 	for j, w := range line[:i] {
@@ -153,7 +160,9 @@ func (s *Store) leave(at string, gone []leasestore.Waiter) error {
 	}
 	var ops []any
 	for _, w := range line {
-		if slices.ContainsFunc(gone, func(g leasestore.Waiter) bool { return g.Nonce == w.Nonce && g.Beat >= w.Beat }) {
+		if slices.ContainsFunc(gone, func(g leasestore.Waiter) bool {
+			return g.Nonce == w.Nonce && g.Beat >= w.Beat
+		}) {
 			ops = append(ops, remove(at+"/"+w.name))
 		}
 	}
@@ -176,7 +185,9 @@ func (s *Store) makeQueue(at string) error {
 func (s *Store) arrive(at string, line []waiter, p leasestore.Waiter) error {
 	var ops []any
 	if len(line) >= queue.Most {
-		oldest := slices.MinFunc(line, func(a, b waiter) int { return cmp.Compare(a.written, b.written) })
+		oldest := slices.MinFunc(line, func(a, b waiter) int {
+			return cmp.Compare(a.written, b.written)
+		})
 		ops = append(ops, remove(at+"/"+oldest.name))
 	}
 	_, err := s.link.ZK().Multi(append(ops, s.waiter(at, "", p))...)

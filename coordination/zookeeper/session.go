@@ -69,7 +69,9 @@ func (k *sessions) learn(name string, r leasestore.Record, path string) {
 
 // errSessionOver is not a conflict: the version may be the present one, and an immediate retry
 // would not help.
-var errSessionOver = fmt.Errorf("%w: zookeeper: the session record that holds the lease has lost its place", leasestore.ErrRefused)
+var errSessionOver = fmt.Errorf(
+	"%w: zookeeper: the session record that holds the lease has lost its place",
+	leasestore.ErrRefused)
 
 // bind returns the place that must exist when next is written: that of the session record that next
 // names. If there is no such record, it requires no place.
@@ -153,7 +155,8 @@ func (s *Store) tidy(now time.Time) {
 	for i := range min(tidied, len(names)) {
 		at := parent + "/" + names[(first+i)%len(names)]
 		exists, stat, err := s.link.ZK().Exists(at)
-		if err == nil && exists && stat.NumChildren == 0 && now.Sub(time.UnixMilli(stat.Mtime)) > abandonedAfter {
+		if err == nil && exists && stat.NumChildren == 0 &&
+			now.Sub(time.UnixMilli(stat.Mtime)) > abandonedAfter {
 			_ = s.link.ZK().Delete(at, stat.Version)
 		}
 	}

@@ -23,7 +23,8 @@ func TestTTL_IsBoundByTheSession(t *testing.T) {
 	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 40 * time.Second})
 	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 30*time.Second + 1}
 	_, err := s.Swap(t.Context(), "x", "", rec)
-	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(), "must be at most 30s") {
+	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(),
+		"must be at most 30s") {
 		t.Errorf("got %v", err)
 	}
 	rec.TTL = 30 * time.Second
@@ -34,33 +35,39 @@ func TestTTL_IsBoundByTheSession(t *testing.T) {
 // TestTTL_IsBoundByWhatTheServerGrants tests a granted timeout that differs from the requested one.
 func TestTTL_IsBoundByWhatTheServerGrants(t *testing.T) {
 	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 500 * time.Hour})
-	_, err := s.Swap(t.Context(), "x", "", leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 100 * time.Hour})
-	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(), "(48h0m0s, of 500h0m0s requested)") {
+	_, err := s.Swap(t.Context(), "x", "", leasestore.Record{Owner: "o", Nonce: "n", Token: 1,
+		TTL: 100 * time.Hour})
+	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(),
+		"(48h0m0s, of 500h0m0s requested)") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // patient gives each operation more time than a busy machine needs, so that errors must come from
 // the store.
-var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
+var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second,
+	Drain: time.Second}
 
 func TestRights(t *testing.T) {
 	path := fresh()
-	mine := zookeeper.Config{Path: path, AuthScheme: "digest", Auth: "shop:secret", ACL: zk.DigestACL(zk.PermAll&^zk.PermAdmin, "shop", "secret")}
+	mine := zookeeper.Config{Path: path, AuthScheme: "digest", Auth: "shop:secret",
+		ACL: zk.DigestACL(zk.PermAll&^zk.PermAdmin, "shop", "secret")}
 	must(t, makeAll(client(t), path[:strings.LastIndex(path, "/")]))
 	s := open(t, mine)
 	g, err := try(t, session(t, s, coordination.Config{}).Lease("x"))
 	must(t, err)
 	stranger := open(t, zookeeper.Config{Path: path})
 	_, err = session(t, stranger, patient).Lease("x").TryAcquire(t.Context())
-	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !errors.Is(err, zk.ErrNoAuth) {
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
+		!errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("without rights: %v", err)
 	}
 	_, ver, err := s.Load(t.Context(), "x")
 	must(t, err)
 	for _, old := range []leasestore.Version{ver, ""} {
 		name := map[bool]string{true: "x", false: "new"}[old != ""]
-		if _, err := stranger.Swap(t.Context(), name, old, leasestore.Record{Token: 9}); !errors.Is(err, leasestore.ErrRefused) {
+		if _, err := stranger.Swap(t.Context(), name, old, leasestore.Record{Token: 9}); !errors.Is(
+			err, leasestore.ErrRefused) {
 			t.Errorf("swap of %s without rights: %v", name, err)
 		}
 	}
@@ -70,7 +77,8 @@ func TestRights(t *testing.T) {
 func makeAll(c *zk.Conn, path string) error {
 	for i := range path {
 		if rest := path[i:]; i > 0 && rest[0] == '/' {
-			if _, err := c.Create(path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			if _, err := c.Create(path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil &&
+				!errors.Is(err, zk.ErrNodeExists) {
 				return err
 			}
 		}
@@ -89,7 +97,8 @@ func TestClose_LaterCallsAreRefused(t *testing.T) {
 	if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, coordination.ErrClosed) {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
+	if _, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err,
+		leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 }
@@ -100,7 +109,8 @@ func TestOpen_WithoutServer(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := zookeeper.Open(ctx, zookeeper.Config{Servers: []string{l.Addr().String()}}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := zookeeper.Open(ctx, zookeeper.Config{
+		Servers: []string{l.Addr().String()}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -109,7 +119,8 @@ func TestOpen_WithoutServer(t *testing.T) {
 func TestSilentServer_IsLeft(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh()})
-	g, err := session(t, s, coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second, OperationTimeout: time.Second}).Lease("x").Acquire(t.Context())
+	g, err := session(t, s, coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second,
+		OperationTimeout: time.Second}).Lease("x").Acquire(t.Context())
 	must(t, err)
 	p.swallow()
 	for g.Remaining() > 28*time.Second { // until renewals fail
@@ -127,7 +138,8 @@ func TestSilentServer_IsLeft(t *testing.T) {
 // be none here, because the next ping is hours away.
 func TestServerThatMissesItsWork_IsNudged(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
-	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: long})
+	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(),
+		SessionTimeout: long})
 	p.dawdle()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -139,19 +151,21 @@ func TestServerThatMissesItsWork_IsNudged(t *testing.T) {
 	}
 }
 
-// TestClose_NudgesTheServer: a place is there as long as the ZooKeeper session. A server that missed
-// the end of a session would keep it, and a lease with it, until the session timeout.
+// TestClose_NudgesTheServer: a place is there as long as the ZooKeeper session. A server that
+// missed the end of a session would keep it, and a lease with it, until the session timeout.
 func TestClose_NudgesTheServer(t *testing.T) {
 	path := fresh()
 	p := newProxy(t, servers(t)[0])
-	gone := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: long})
+	gone := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path,
+		SessionTimeout: long})
 	place := leasestore.Waiter{Nonce: "a", Beat: 1, TTL: time.Hour}
 	_, err := gone.Enqueue(t.Context(), "x", place)
 	must(t, err)
 	s := open(t, zookeeper.Config{Path: path})
 	ahead := func() int {
 		t.Helper()
-		got, err := s.Enqueue(t.Context(), "x", leasestore.Waiter{Nonce: "b", Beat: 1, TTL: time.Hour})
+		got, err := s.Enqueue(t.Context(), "x", leasestore.Waiter{Nonce: "b", Beat: 1,
+			TTL: time.Hour})
 		must(t, err)
 		return len(got)
 	}
@@ -168,7 +182,8 @@ func TestClose_NudgesTheServer(t *testing.T) {
 // release that it waited for.
 func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
-	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: 10 * time.Minute})
+	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(),
+		SessionTimeout: 10 * time.Minute})
 	_, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1})
 	must(t, err)
 	load := func() error { _, _, err := s.Load(t.Context(), "x"); return err }
@@ -184,7 +199,8 @@ func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
 			p.swallow()
 			swallowed := p.swallowed.Load()
 			go func() { answered <- ask() }()
-			for asking = true; asking && p.swallowed.Load() == swallowed; time.Sleep(time.Millisecond) {
+			for asking = true; asking && p.swallowed.Load() == swallowed; time.Sleep(
+				time.Millisecond) {
 				select {
 				case err := <-answered: // on a new connection
 					must(t, err)

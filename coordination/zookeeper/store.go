@@ -46,7 +46,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	l, err := link.Connect(link.Config{Servers: c.Servers, SessionTimeout: c.SessionTimeout, Dial: c.Dial})
+	l, err := link.Connect(link.Config{Servers: c.Servers, SessionTimeout: c.SessionTimeout,
+		Dial: c.Dial})
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper: %w", err)
 	}
@@ -156,7 +157,9 @@ func (s *Store) sweep(v view) {
 	holder, _ := v.holder()
 	for _, p := range v.line {
 		if !p.foreign() && p.name != holder.name {
-			_, _ = s.link.ZK().Multi(&zk.CheckVersionRequest{Path: v.path, Version: v.stat.Version}, remove(v.path+"/"+p.name)) // or next time
+			// or next time
+			_, _ = s.link.ZK().Multi(&zk.CheckVersionRequest{Path: v.path, Version: v.stat.Version},
+				remove(v.path+"/"+p.name))
 		}
 	}
 }
@@ -217,9 +220,11 @@ func outcome(err error) error {
 	switch {
 	case err == nil, errors.Is(err, leasestore.ErrConflict), errors.Is(err, leasestore.ErrRefused):
 		return err
-	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNotEmpty):
+	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode),
+		errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNotEmpty):
 		return leasestore.ErrConflict
-	case errors.Is(err, link.ErrNotSent), errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrNoServer):
+	case errors.Is(err, link.ErrNotSent), errors.Is(err, zk.ErrNoAuth),
+		errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrNoServer):
 		return fmt.Errorf("%w: zookeeper: %w", leasestore.ErrRefused, err)
 	}
 	return fmt.Errorf("zookeeper: %w", err)

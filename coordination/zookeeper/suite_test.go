@@ -114,7 +114,9 @@ func TestConformance(t *testing.T) {
 		paths.Store(s, path)
 		return s
 	}
-	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, fresh()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
+		return begin(t, fresh())
+	}, leasetest.Options{
 		Outside: true, TokensJump: true,
 		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			p, _ := paths.Load(s)
@@ -135,7 +137,8 @@ func TestConformance(t *testing.T) {
 func TestLive(t *testing.T) {
 	path := fresh()
 	leasetest.Live(t, func(t *testing.T) leasestore.Store {
-		cfg := zookeeper.Config{Path: path + "/" + strings.ReplaceAll(t.Name(), "/", "_"), SessionTimeout: long}
+		cfg := zookeeper.Config{Path: path + "/" + strings.ReplaceAll(t.Name(), "/", "_"),
+			SessionTimeout: long}
 		if strings.Contains(t.Name(), "H1_") {
 			cfg.SessionTimeout = 4 * time.Second
 		}

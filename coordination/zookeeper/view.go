@@ -141,6 +141,7 @@ func (s *Store) showLock(v view, p place) (leasestore.Record, leasestore.Version
 	if !exists {
 		return leasestore.Record{}, "", errMoving
 	}
-	return leasestore.Record{Owner: "ZooKeeper lock " + at, Nonce: at + "@" + fmt.Sprint(stat.Czxid),
+	return leasestore.Record{Owner: "ZooKeeper lock " + at, Nonce: at + "@" +
+		fmt.Sprint(stat.Czxid),
 		Token: coordination.Token(max(stat.Czxid, 0)), TTL: lockTTL}, locked(v.stat), nil
 }

@@ -27,14 +27,17 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 		defer again.Stop()
 		var last *leasestore.Record
 		for {
-			seen, err := link.Ask(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
+			seen, err := link.Ask(ctx, s.link, func(ctx context.Context) (sight, error) {
+				return s.sight(ctx, name, at)
+			})
 			if ctx.Err() != nil {
 				return
 			}
 			if err != nil {
 				err = fmt.Errorf("zookeeper: watch: %w", err)
 			}
-			if (err != nil || last == nil || *last != seen.record) && !yield(seen.record, err) || err != nil {
+			if (err != nil || last == nil || *last != seen.record) &&
+				!yield(seen.record, err) || err != nil {
 				return
 			}
 			last = &seen.record

@@ -78,7 +78,8 @@ func (s *Store) makeAbove(at string) error {
 		if c != '/' || i == 0 {
 			continue
 		}
-		if _, err := s.link.ZK().Create(at[:i], nil, 0, s.cfg.ACL); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		if _, err := s.link.ZK().Create(at[:i], nil, 0, s.cfg.ACL); err != nil &&
+			!errors.Is(err, zk.ErrNodeExists) {
 			return fmt.Errorf("%w: zookeeper: node %.200q: %w", leasestore.ErrRefused, at[:i], err)
 		}
 	}
@@ -124,7 +125,8 @@ func (w *write) replace() (leasestore.Version, error) {
 		return w.enter()
 	case w.next.Nonce == "":
 		return w.leave()
-	case w.was.token == w.next.Token && strings.HasPrefix(w.was.holder, "concord-"+tagOf(w.next.Nonce)+"-"):
+	case w.was.token == w.next.Token && strings.HasPrefix(w.was.holder, "concord-"+
+		tagOf(w.next.Nonce)+"-"):
 		return w.renew()
 	}
 	return w.takeOver()

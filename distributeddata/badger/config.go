@@ -52,7 +52,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: Key has %d bytes, not 16, 24 or 32", store.ErrInvalid, n)
 	}
 	if c.Reserve < minReserve || c.Reserve > math.MaxInt64/2 {
-		return fmt.Errorf("%w: Reserve (%d) must be from %d to %d", store.ErrInvalid, c.Reserve, minReserve, int64(math.MaxInt64/2))
+		return fmt.Errorf("%w: Reserve (%d) must be from %d to %d", store.ErrInvalid, c.Reserve,
+			minReserve, int64(math.MaxInt64/2))
 	}
 	return nil
 }
@@ -75,7 +76,8 @@ func badgerOptions(dir string, key []byte, log badger.Logger) badger.Options {
 		WithMetricsEnabled(false).
 		WithLogger(log)
 	if len(key) > 0 {
-		o = o.WithEncryptionKey(bytes.Clone(key)).WithBlockCacheSize(cache).WithIndexCacheSize(cache)
+		o = o.WithEncryptionKey(bytes.Clone(key)).WithBlockCacheSize(cache).WithIndexCacheSize(
+			cache)
 	}
 	return o
 }

@@ -25,8 +25,10 @@ type engine struct {
 
 // ours reports whether a file of this name may have been made by Badger.
 func ours(name string) bool {
-	return slices.Contains([]string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY", "REWRITE-KEYREGISTRY", "DISCARD", "LOCK"}, name) ||
-		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".vlog") || strings.HasSuffix(name, ".mem")
+	return slices.Contains([]string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY",
+		"REWRITE-KEYREGISTRY", "DISCARD", "LOCK"}, name) ||
+		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".vlog") ||
+		strings.HasSuffix(name, ".mem")
 }
 
 // tidy deletes empty logs. If a process is killed while Badger creates a log, before the log has

@@ -33,5 +33,6 @@ func (l *logger) say(level slog.Level, format string, args []any) {
 }
 
 func (l *logger) log(level slog.Level, text string) {
-	l.s.Log().Log(context.Background(), level, "badger", slog.String("directory", l.s.Dir()), slog.String("says", text))
+	l.s.Log().Log(context.Background(), level, "badger", slog.String("directory", l.s.Dir()),
+		slog.String("says", text))
 }

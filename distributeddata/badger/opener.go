@@ -53,8 +53,10 @@ func (s Settings) open() (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("badger: KeyFile: %w", err)
 		}
-		if c.Key, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(text))); err != nil || len(c.Key) == 0 {
-			return nil, fmt.Errorf("%w: KeyFile (%s) is not a key in base64", store.ErrInvalid, s.KeyFile)
+		if c.Key, err = base64.StdEncoding.DecodeString(
+			strings.TrimSpace(string(text))); err != nil || len(c.Key) == 0 {
+			return nil, fmt.Errorf("%w: KeyFile (%s) is not a key in base64", store.ErrInvalid,
+				s.KeyFile)
 		}
 	}
 	return Open(s.Directory, c)

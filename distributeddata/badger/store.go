@@ -38,20 +38,21 @@ func Open(dir string, cfg Config) (*Store, error) {
 	}
 	cfg = cfg.withDefaults()
 	e := &engine{reserve: disk.Reserve{Dir: dir, Free: disk.FreeSpace}, least: cfg.Reserve}
-	s, err := disk.Open(disk.Kind{Name: "badger", Ours: ours}, dir, cfg.Logger, func(s *disk.Store) (disk.Engine, error) {
-		o := badgerOptions(dir, cfg.Key, &logger{s})
-		if err := tidy(dir); err != nil {
-			return nil, err
-		}
-		if err := verify(o); err != nil {
-			return nil, err
-		}
-		var err error
-		if e.db, err = badger.Open(o); err != nil {
-			return nil, openError(err)
-		}
-		return e, nil
-	})
+	s, err := disk.Open(disk.Kind{Name: "badger", Ours: ours}, dir, cfg.Logger,
+		func(s *disk.Store) (disk.Engine, error) {
+			o := badgerOptions(dir, cfg.Key, &logger{s})
+			if err := tidy(dir); err != nil {
+				return nil, err
+			}
+			if err := verify(o); err != nil {
+				return nil, err
+			}
+			var err error
+			if e.db, err = badger.Open(o); err != nil {
+				return nil, openError(err)
+			}
+			return e, nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,8 @@ func list(t *testing.T, dir string) []string {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	slices.SortStableFunc(files, func(a, b string) int {
-		return strings.Compare(strings.TrimSuffix(a, disk.AnchorName), strings.TrimSuffix(b, disk.AnchorName))
+		return strings.Compare(strings.TrimSuffix(a, disk.AnchorName),
+			strings.TrimSuffix(b, disk.AnchorName))
 	})
 	return files
 }
@@ -168,8 +169,10 @@ func TestStore_Conforms(t *testing.T) {
 			},
 			Crash: func() { dir = copyDir(t, dir) },
 			// Only the disk can make Badger fail; its failures arrive like this.
-			FailSync: func() { (&logger{last.disk}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite) },
-			Flip:     func(key string) { flip(t, dir, key) },
+			FailSync: func() {
+				(&logger{last.disk}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite)
+			},
+			Flip: func(key string) { flip(t, dir, key) },
 		}
 	})
 }
@@ -281,7 +284,8 @@ func TestLoad_TellsOfALostTail(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
 	for i := range 100 {
-		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprintf("%03d", i), strings.Repeat("x", 100))))
+		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprintf("%03d", i),
+			strings.Repeat("x", 100))))
 	}
 	anchored(t, dir, 100)
 	left := copyDir(t, dir)
@@ -312,7 +316,8 @@ func TestLoad_TellsOfADamagedAnchor(t *testing.T) {
 	s := mustOpen(t, dir)
 	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
 	require.NoError(t, s.Close())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, disk.AnchorName), []byte("what is this"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, disk.AnchorName), []byte("what is this"),
+		0o600))
 	s = mustOpen(t, dir)
 	rows, err := load(s)
 	require.ErrorIs(t, err, store.ErrCorrupt)
@@ -337,7 +342,9 @@ func TestLoad_TellsOfARowThatHasVanished(t *testing.T) {
 	require.NoError(t, s.Commit(t.Context(), b))
 	_, err := load(s)
 	require.NoError(t, err)
-	require.NoError(t, s.engine.db.Update(func(txn *badger.Txn) error { return txn.Delete([]byte("r5")) }))
+	require.NoError(t, s.engine.db.Update(func(txn *badger.Txn) error {
+		return txn.Delete([]byte("r5"))
+	}))
 	rows, err := load(s)
 	require.Len(t, rows, 8)
 	require.ErrorIs(t, err, store.ErrCorrupt)
@@ -377,10 +384,12 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 		free int64
 		ok   bool
 	}{
-		{minReserve, true}, {minReserve - 128<<10, false}, {minReserve, false}, // until a quarter more is free
+		// until a quarter more is free
+		{minReserve, true}, {minReserve - 128<<10, false}, {minReserve, false},
 		{minReserve * 5 / 4, true}, {minReserve, true},
 	} {
-		s.engine.reserve.Free = func(string) (int64, error) { return step.free + 64<<10, nil } // the rest is for the tables
+		// the rest is for the tables
+		s.engine.reserve.Free = func(string) (int64, error) { return step.free + 64<<10, nil }
 		err := s.Commit(t.Context(), puts("a", "1"))
 		if step.ok {
 			require.NoError(t, err)
@@ -433,7 +442,8 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 	t.Run("manifest", func(t *testing.T) {
 		dir := newDir(t)
 		require.NoError(t, mustOpen(t, dir).Close())
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("what is this"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("what is this"),
+			0o600))
 		_, err := Open(dir, config)
 		require.ErrorIs(t, err, store.ErrCorrupt)
 	})
@@ -446,7 +456,8 @@ func TestKey_EncryptsWhatIsWritten(t *testing.T) {
 	s, err := Open(dir, encrypted)
 	require.NoError(t, err)
 	for i := range 50 {
-		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprint("very secret key ", i), "very secret value")))
+		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprint("very secret key ", i),
+			"very secret value")))
 	}
 	readable := func() (found bool) {
 		for _, f := range list(t, dir) {
@@ -519,7 +530,8 @@ func BenchmarkCommit(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for n := 0; pb.Next(); n++ {
-					if err := s.Commit(context.Background(), puts(fmt.Sprint(n%1000), value)); err != nil {
+					if err := s.Commit(context.Background(),
+						puts(fmt.Sprint(n%1000), value)); err != nil {
 						b.Error(err)
 					}
 				}

@@ -26,7 +26,8 @@ import (
 // process: all keys of all tables. It writes nothing. Damaged values are left to their checksums.
 // It must be called under disk.Guarded.
 func verify(o badger.Options) error {
-	keys, err := badger.OpenKeyRegistry(badger.KeyRegistryOptions{Dir: o.Dir, ReadOnly: true, EncryptionKey: o.EncryptionKey})
+	keys, err := badger.OpenKeyRegistry(badger.KeyRegistryOptions{Dir: o.Dir, ReadOnly: true,
+		EncryptionKey: o.EncryptionKey})
 	if errors.Is(err, badger.ErrEncryptionKeyMismatch) {
 		return wrongKey(o.Dir)
 	}
@@ -47,7 +48,8 @@ func verify(o badger.Options) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return corrupt(badger.ManifestFilename, err)
 	}
-	indices, err := ristretto.NewCache(&ristretto.Config[uint64, *fb.TableIndex]{NumCounters: 64, MaxCost: cache, BufferItems: 64})
+	indices, err := ristretto.NewCache(&ristretto.Config[uint64, *fb.TableIndex]{NumCounters: 64,
+		MaxCost: cache, BufferItems: 64})
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,8 @@ func verify(o badger.Options) error {
 		name := table.IDToFilename(id)
 		key, err := keys.DataKey(t.KeyID)
 		if err == nil {
-			err = verifyTable(filepath.Join(o.Dir, name), table.Options{DataKey: key, IndexCache: indices, BlockSize: o.BlockSize})
+			err = verifyTable(filepath.Join(o.Dir, name),
+				table.Options{DataKey: key, IndexCache: indices, BlockSize: o.BlockSize})
 		}
 		if err != nil {
 			return corrupt(name, err)
@@ -103,7 +106,8 @@ func corrupt(name string, err error) error {
 }
 
 func wrongKey(dir string) error {
-	if raw, _ := os.ReadFile(filepath.Join(dir, "KEYREGISTRY")); len(raw) >= 28 && string(raw[16:28]) == "Hello Badger" {
+	if raw, _ := os.ReadFile(filepath.Join(dir, "KEYREGISTRY")); len(raw) >= 28 &&
+		string(raw[16:28]) == "Hello Badger" {
 		return fmt.Errorf("%w: it is not encrypted: open it without Config.Key", store.ErrWrongKey)
 	}
 	return fmt.Errorf("%w: it is encrypted, and not with this Config.Key, or its file KEYREGISTRY is damaged: "+

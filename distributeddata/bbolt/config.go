@@ -52,10 +52,12 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	if c.Reserve < leastReserve || c.Reserve > math.MaxInt64/2 {
-		errs = append(errs, fmt.Errorf("%w: Reserve (%d) must be from %d to %d", store.ErrInvalid, c.Reserve, leastReserve, int64(math.MaxInt64/2)))
+		errs = append(errs, fmt.Errorf("%w: Reserve (%d) must be from %d to %d", store.ErrInvalid,
+			c.Reserve, leastReserve, int64(math.MaxInt64/2)))
 	}
 	if c.MaxSize < leastSize || c.MaxSize > mostSize {
-		errs = append(errs, fmt.Errorf("%w: MaxSize (%d) must be from %d to %d", store.ErrInvalid, c.MaxSize, leastSize, int64(mostSize)))
+		errs = append(errs, fmt.Errorf("%w: MaxSize (%d) must be from %d to %d", store.ErrInvalid,
+			c.MaxSize, leastSize, int64(mostSize)))
 	}
 	return errors.Join(errs...)
 }

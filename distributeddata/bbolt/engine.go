@@ -68,7 +68,8 @@ func verify(path string) (otherDamaged bool, err error) {
 		return false, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, fileName, err)
 	}
 	if pages := info.Size() / pageSize; m.high > uint64(pages) { //nolint:gosec // a size is not negative
-		return false, fmt.Errorf("%w: %s has %d pages, and should have %d", store.ErrCorrupt, fileName, pages, m.high)
+		return false, fmt.Errorf("%w: %s has %d pages, and should have %d", store.ErrCorrupt,
+			fileName, pages, m.high)
 	}
 	for w := newWalk(f, m.root, m.high); ; {
 		switch _, _, err := w.next(); {
@@ -184,7 +185,8 @@ func full(err error) bool {
 	var writing *fs.PathError
 	resizing := strings.HasPrefix(err.Error(), "file resize error") // bbolt keeps only the text
 	for _, c := range causes {
-		if errors.As(err, &writing) && errors.Is(err, c) || resizing && strings.Contains(err.Error(), c.Error()) {
+		if errors.As(err, &writing) && errors.Is(err, c) || resizing &&
+			strings.Contains(err.Error(), c.Error()) {
 			return true
 		}
 	}

@@ -48,13 +48,15 @@ func readMeta(f io.ReaderAt) (newest meta, otherDamaged bool, err error) {
 		raw = raw[pageHeader:]
 		sum := fnv.New64a()
 		_, _ = sum.Write(raw[:56])
-		if native.Uint32(raw) != metaMagic || native.Uint32(raw[4:]) != metaVersion || native.Uint64(raw[56:]) != sum.Sum64() {
+		if native.Uint32(raw) != metaMagic || native.Uint32(raw[4:]) != metaVersion ||
+			native.Uint64(raw[56:]) != sum.Sum64() {
 			continue
 		}
 		if size := native.Uint32(raw[8:]); size != pageSize {
 			return meta{}, false, fmt.Errorf("pages of %d bytes, want %d", size, pageSize)
 		}
-		if m := (meta{native.Uint64(raw[16:]), native.Uint64(raw[40:]), native.Uint64(raw[48:])}); found == 0 || m.tx > newest.tx {
+		if m := (meta{native.Uint64(raw[16:]), native.Uint64(raw[40:]),
+			native.Uint64(raw[48:])}); found == 0 || m.tx > newest.tx {
 			newest = m
 		}
 		found++
@@ -131,7 +133,8 @@ func (p page) check(i int) error {
 	e := p.element(i)
 	at, key, value := uint64(native.Uint32(e)), uint64(native.Uint32(e[4:])), uint64(0)
 	if p.leaf {
-		at, key, value = uint64(native.Uint32(e[4:])), uint64(native.Uint32(e[8:])), uint64(native.Uint32(e[12:]))
+		at, key, value = uint64(native.Uint32(e[4:])), uint64(native.Uint32(e[8:])),
+			uint64(native.Uint32(e[12:]))
 	}
 	at += uint64(pageHeader + i*element)
 	switch {
@@ -158,7 +161,8 @@ func (p page) key(i int) []byte {
 // value returns the value of an element of a leaf.
 func (p page) value(i int) []byte {
 	e := p.element(i)
-	return p.raw[pageHeader+i*element+int(native.Uint32(e[4:]))+int(native.Uint32(e[8:])):][:native.Uint32(e[12:])]
+	return p.raw[pageHeader+i*element+int(native.Uint32(e[4:]))+int(
+		native.Uint32(e[8:])):][:native.Uint32(e[12:])]
 }
 
 // bucket reports whether an element of a leaf holds a bucket.

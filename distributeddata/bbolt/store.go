@@ -30,17 +30,19 @@ func Open(dir string, cfg Config) (*Store, error) {
 	}
 	cfg = cfg.withDefaults()
 	var e *engine
-	s, err := disk.Open(disk.Kind{Name: "bbolt", Ours: ours}, dir, cfg.Logger, func(s *disk.Store) (disk.Engine, error) {
-		var newestDamaged bool
-		var err error
-		if e, newestDamaged, err = openEngine(dir, cfg); err != nil {
-			return nil, err
-		}
-		if newestDamaged {
-			s.Lost("one of the two heads of " + fileName + " is damaged, so that the last commit may be missing")
-		}
-		return e, nil
-	})
+	s, err := disk.Open(disk.Kind{Name: "bbolt", Ours: ours}, dir, cfg.Logger,
+		func(s *disk.Store) (disk.Engine, error) {
+			var newestDamaged bool
+			var err error
+			if e, newestDamaged, err = openEngine(dir, cfg); err != nil {
+				return nil, err
+			}
+			if newestDamaged {
+				s.Lost("one of the two heads of " + fileName +
+					" is damaged, so that the last commit may be missing")
+			}
+			return e, nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,8 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 		free int64
 		ok   bool
 	}{
-		{least, true}, {least - 1, false}, {least, false}, {least * 5 / 4, true}, {least, true}, // after a refusal a quarter more
+		// after a refusal a quarter more
+		{least, true}, {least - 1, false}, {least, false}, {least * 5 / 4, true}, {least, true},
 	} {
 		s.engine.reserve.Free = func(string) (int64, error) { return step.free, nil }
 		if err := s.Commit(t.Context(), puts("a", "1")); step.ok {
@@ -253,7 +254,8 @@ func TestOpen_RefusesWhatIsNotATree(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
 	for i := range 400 {
-		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprintf("%04d", i), strings.Repeat("v", 100))))
+		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprintf("%04d", i),
+			strings.Repeat("v", 100))))
 	}
 	require.NoError(t, s.Close())
 	whole, err := os.ReadFile(filepath.Join(dir, fileName))
@@ -268,16 +270,43 @@ func TestOpen_RefusesWhatIsNotATree(t *testing.T) {
 		edit func(raw []byte) []byte
 		says string
 	}{
-		"both heads":      {func(raw []byte) []byte { raw[pageHeader+20] ^= 1; raw[pageSize+pageHeader+20] ^= 1; return raw }, "both heads"},
-		"truncated":       {func(raw []byte) []byte { return raw[:(m.high-1)*pageSize] }, "should have"},
-		"empty":           {func([]byte) []byte { return nil }, "both heads"},
-		"leads to itself": {func(raw []byte) []byte { binary.NativeEndian.PutUint64(raw[at+pageHeader+8:], branch); return raw }, "keys of another"},
-		"leads nowhere":   {func(raw []byte) []byte { raw[at+pageHeader+8+5] = 1; return raw }, "is not one of"},
-		"of another kind": {func(raw []byte) []byte { raw[at+8] = 4; return raw }, "neither leaf nor branch"},
-		"too many":        {func(raw []byte) []byte { raw[at+11] = 0xff; return raw }, "elements in"},
-		"beyond the page": {func(raw []byte) []byte { raw[at+pageHeader+2] = 1; return raw }, "in a page of"},
-		"a huge key":      {func(raw []byte) []byte { raw[at+pageHeader+7] = 0x7f; return raw }, "a key of"},
-		"a long page":     {func(raw []byte) []byte { raw[at+14] = 0xff; return raw }, "further pages"},
+		"both heads": {func(raw []byte) []byte {
+			raw[pageHeader+20] ^= 1
+			raw[pageSize+pageHeader+20] ^= 1
+			return raw
+		}, "both heads"},
+		"truncated": {func(raw []byte) []byte {
+			return raw[:(m.high-1)*pageSize]
+		}, "should have"},
+		"empty": {func([]byte) []byte { return nil }, "both heads"},
+		"leads to itself": {func(raw []byte) []byte {
+			binary.NativeEndian.PutUint64(raw[at+pageHeader+8:], branch)
+			return raw
+		}, "keys of another"},
+		"leads nowhere": {func(raw []byte) []byte {
+			raw[at+pageHeader+8+5] = 1
+			return raw
+		}, "is not one of"},
+		"of another kind": {func(raw []byte) []byte {
+			raw[at+8] = 4
+			return raw
+		}, "neither leaf nor branch"},
+		"too many": {func(raw []byte) []byte {
+			raw[at+11] = 0xff
+			return raw
+		}, "elements in"},
+		"beyond the page": {func(raw []byte) []byte {
+			raw[at+pageHeader+2] = 1
+			return raw
+		}, "in a page of"},
+		"a huge key": {func(raw []byte) []byte {
+			raw[at+pageHeader+7] = 0x7f
+			return raw
+		}, "a key of"},
+		"a long page": {func(raw []byte) []byte {
+			raw[at+14] = 0xff
+			return raw
+		}, "further pages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := newDir(t)

@@ -36,7 +36,8 @@ func (w *walk) begin(root uint64) error {
 	if err != nil {
 		return err
 	}
-	if !p.leaf || p.count != 1 || !p.bucket(0) || !bytes.Equal(p.key(0), bucketName) || len(p.value(0)) < bucketSize {
+	if !p.leaf || p.count != 1 || !p.bucket(0) || !bytes.Equal(p.key(0), bucketName) ||
+		len(p.value(0)) < bucketSize {
 		return fmt.Errorf("page %d does not hold exactly one bucket, %q", root, bucketName)
 	}
 	value := p.value(0)
@@ -64,7 +65,8 @@ func (w *walk) push(id uint64, low, end []byte) error {
 	if err != nil {
 		return err
 	}
-	if p.count > 0 && (low != nil && bytes.Compare(p.key(0), low) < 0 || end != nil && bytes.Compare(p.key(p.count-1), end) >= 0) {
+	if p.count > 0 && (low != nil && bytes.Compare(p.key(0), low) < 0 || end != nil &&
+		bytes.Compare(p.key(p.count-1), end) >= 0) {
 		return fmt.Errorf("page %d holds keys of another page", id)
 	}
 	w.stack = append(w.stack, frame{page: p, low: low, end: end})

@@ -82,15 +82,16 @@ func survive(t *testing.T, k kind, dir string, want map[string]string, what stri
 	t.Helper()
 	s, err := k.open(dir)
 	if err != nil {
-		require.True(t, errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrForeign) || errors.Is(err, store.ErrWrongKey),
-			"%s: the error is of no kind: %v", what, err)
+		require.True(t, errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrForeign) ||
+			errors.Is(err, store.ErrWrongKey), "%s: the error is of no kind: %v", what, err)
 		return "refused"
 	}
 	defer func() { require.NoError(t, s.Close(), what) }()
 	got := read(t, s)
 	for key, value := range got.rows {
 		if value != want[key] || want[key] == "" && !has(want, key) {
-			require.NotEmpty(t, got.missing, "%s: row %q is not what was written last, and nobody says so", what, key)
+			require.NotEmpty(t, got.missing,
+				"%s: row %q is not what was written last, and nobody says so", what, key)
 		}
 	}
 	told := len(got.corrupt) + len(got.missing)

@@ -26,21 +26,25 @@ func (c later) Now() time.Time { return c.Clock.Now().Add(c.by) }
 
 // lives runs a member with a directory, at a time after the present one, until work returns. It
 // returns the names of the rows that the member leaves.
-func lives(t *testing.T, k kind, dir string, after time.Duration, work func(context.Context, *distributeddata.Replicator)) []string {
+func lives(t *testing.T, k kind, dir string, after time.Duration,
+	work func(context.Context, *distributeddata.Replicator)) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s := mustOpen(t, k, dir)
 	var dd *distributeddata.Replicator
-	c := simnet.NewCluster(simnet.Config{Options: simnet.Options{Seed: 1}, Members: 1, Setup: func(m *simnet.Member) {
-		timer.Attach(m.System, timer.Host{Clock: later{timer.ClockOf(m.System), after}})
-		var err error
-		dd, err = distributeddata.New(m.System, distributeddata.Config{
-			Member: "one", MinMembers: 1, Durable: []string{"*"}, Store: s, HeartbeatInterval: 50 * time.Millisecond,
-			Expiry: map[string]time.Duration{"session-*": time.Hour}, ClockSkew: 10 * time.Millisecond,
-		})
-		require.NoError(t, err)
-	}})
+	c := simnet.NewCluster(simnet.Config{Options: simnet.Options{Seed: 1}, Members: 1,
+		Setup: func(m *simnet.Member) {
+			timer.Attach(m.System, timer.Host{Clock: later{timer.ClockOf(m.System), after}})
+			var err error
+			dd, err = distributeddata.New(m.System, distributeddata.Config{
+				Member: "one", MinMembers: 1, Durable: []string{"*"}, Store: s,
+				HeartbeatInterval: 50 * time.Millisecond,
+				Expiry:            map[string]time.Duration{"session-*": time.Hour},
+				ClockSkew:         10 * time.Millisecond,
+			})
+			require.NoError(t, err)
+		}})
 	defer c.Close()
 	require.NoError(t, dd.Ready(ctx))
 	work(ctx, dd)
@@ -65,27 +69,37 @@ func TestExpiry_TheRemainingTimeSurvivesRestarts(t *testing.T) {
 			return distributeddata.NewKey(name, crdt.ORSet[string]{})
 		}
 		write := func(ctx context.Context, dd *distributeddata.Replicator, name string) {
-			_, err := entry(name).Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Add(w, "x"); return nil })
+			_, err := entry(name).Update(ctx, dd,
+				func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+					v.Add(w, "x")
+					return nil
+				})
 			require.NoError(t, err)
 		}
 		has := func(rows []string, name string) bool {
-			return slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, name) })
+			return slices.ContainsFunc(rows, func(row string) bool {
+				return strings.Contains(row, name)
+			})
 		}
-		rows := lives(t, k, dir, 0, func(ctx context.Context, dd *distributeddata.Replicator) { write(ctx, dd, "session-old") })
+		rows := lives(t, k, dir, 0, func(ctx context.Context, dd *distributeddata.Replicator) {
+			write(ctx, dd, "session-old")
+		})
 		require.True(t, has(rows, "session-old"))
 
-		rows = lives(t, k, dir, 45*time.Minute, func(ctx context.Context, dd *distributeddata.Replicator) {
-			require.Equal(t, []string{"session-old"}, slices.Collect(dd.Keys()))
-			write(ctx, dd, "session-new")
-		})
+		rows = lives(t, k, dir, 45*time.Minute,
+			func(ctx context.Context, dd *distributeddata.Replicator) {
+				require.Equal(t, []string{"session-old"}, slices.Collect(dd.Keys()))
+				write(ctx, dd, "session-new")
+			})
 		require.True(t, has(rows, "session-old"))
 		require.True(t, has(rows, "session-new"))
 
-		rows = lives(t, k, dir, 76*time.Minute, func(_ context.Context, dd *distributeddata.Replicator) {
-			require.Eventually(t, func() bool {
-				return slices.Equal([]string{"session-new"}, slices.Collect(dd.Keys()))
-			}, time.Minute, 10*time.Millisecond, "it is deleted when the member is ready")
-		})
+		rows = lives(t, k, dir, 76*time.Minute,
+			func(_ context.Context, dd *distributeddata.Replicator) {
+				require.Eventually(t, func() bool {
+					return slices.Equal([]string{"session-new"}, slices.Collect(dd.Keys()))
+				}, time.Minute, 10*time.Millisecond, "it is deleted when the member is ready")
+			})
 		require.False(t, has(rows, "session-old"), "it has left the disk")
 		require.True(t, has(rows, "session-new"))
 	})

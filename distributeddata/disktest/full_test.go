@@ -31,7 +31,8 @@ func TestFull_GoesOnWhenThereIsRoom(t *testing.T) {
 			b := &store.Batch{}
 			for range 1 + random.IntN(3) {
 				n++
-				key, value := fmt.Sprintf("row %05d", n), strings.Repeat("v", 1+random.IntN(300_000))
+				key, value := fmt.Sprintf("row %05d", n),
+					strings.Repeat("v", 1+random.IntN(300_000))
 				b.Put(key, []byte(value))
 			}
 			err := s.Commit(context.Background(), b)
@@ -104,7 +105,8 @@ func TestOpen_RefusesTheDirectoryOfAnotherStore(t *testing.T) {
 				continue
 			}
 			_, err := other.open(dir)
-			require.True(t, errors.Is(err, store.ErrForeign) || errors.Is(err, store.ErrWrongKey), err)
+			require.True(t, errors.Is(err, store.ErrForeign) || errors.Is(err, store.ErrWrongKey),
+				err)
 			require.Equal(t, before, names(t, dir))
 		}
 		require.Equal(t, map[string]string{"a": "1"}, read(t, mustOpen(t, k, dir)).whole(t))

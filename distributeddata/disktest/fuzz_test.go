@@ -43,6 +43,7 @@ func FuzzDirectory(f *testing.F) {
 			raw = raw[:place]
 		}
 		require.NoError(t, os.WriteFile(path, raw, 0o600))
-		survive(t, k, dir, want[k.name], fmt.Sprintf("%s, byte %d, flip %d, cut %v", filepath.Base(path), place, flip, cut))
+		survive(t, k, dir, want[k.name], fmt.Sprintf("%s, byte %d, flip %d, cut %v",
+			filepath.Base(path), place, flip, cut))
 	})
 }

@@ -23,7 +23,8 @@ var writeGolden = flag.Bool("golden", false, "write the golden directories that 
 
 // golden returns the content of all directories of format 1.
 func golden() map[string]string {
-	rows := map[string]string{"empty": "", "\x00": "zero", "\xff\xfe": "high", "é": "text", "large": strings.Repeat("0123456789", 500)}
+	rows := map[string]string{"empty": "", "\x00": "zero", "\xff\xfe": "high", "é": "text",
+		"large": strings.Repeat("0123456789", 500)}
 	for i := range 100 {
 		rows[fmt.Sprintf("row %03d", i)] = fmt.Sprintf("value %d of the second time", i)
 	}
@@ -91,7 +92,8 @@ func pack(t *testing.T, dir, name string) {
 		raw, err := os.ReadFile(filepath.Join(dir, file))
 		require.NoError(t, err)
 		used := bytes.TrimRight(raw, "\x00") // logs are mostly zeros
-		h := &tar.Header{Name: file, Mode: 0o600, Size: int64(len(used)), PAXRecords: map[string]string{wholeSize: fmt.Sprint(len(raw))}}
+		h := &tar.Header{Name: file, Mode: 0o600, Size: int64(len(used)),
+			PAXRecords: map[string]string{wholeSize: fmt.Sprint(len(raw))}}
 		require.NoError(t, packed.WriteHeader(h))
 		_, err = packed.Write(used)
 		require.NoError(t, err)
@@ -113,7 +115,8 @@ func unpack(t *testing.T, name, dir string) {
 			return
 		}
 		require.NoError(t, err)
-		out, err := os.OpenFile(filepath.Join(dir, filepath.Base(h.Name)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		out, err := os.OpenFile(filepath.Join(dir, filepath.Base(h.Name)),
+			os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		require.NoError(t, err)
 		size := int64(0)
 		_, err = fmt.Sscan(h.PAXRecords[wholeSize], &size)

@@ -62,11 +62,19 @@ var harms = []harm{
 	}},
 	{"half of the largest file", func(t *testing.T, dir string, _ *rand.Rand) {
 		t.Helper()
-		path := filepath.Join(dir, slices.MaxFunc(names(t, dir), func(a, b string) int { return int(used(t, dir, a) - used(t, dir, b)) }))
+		path := filepath.Join(dir, slices.MaxFunc(names(t, dir), func(a, b string) int {
+			return int(used(t, dir, a) - used(t, dir, b))
+		}))
 		require.NoError(t, os.Truncate(path, used(t, dir, filepath.Base(path))/2))
 	}},
-	{"one damage", func(t *testing.T, dir string, random *rand.Rand) { t.Helper(); t.Log(damage(t, dir, random)) }},
-	{"all files lost", func(t *testing.T, dir string, _ *rand.Rand) { t.Helper(); require.NoError(t, os.RemoveAll(dir)) }},
+	{"one damage", func(t *testing.T, dir string, random *rand.Rand) {
+		t.Helper()
+		t.Log(damage(t, dir, random))
+	}},
+	{"all files lost", func(t *testing.T, dir string, _ *rand.Rand) {
+		t.Helper()
+		require.NoError(t, os.RemoveAll(dir))
+	}},
 }
 
 // used returns the size of a file without the zeros at its end.
@@ -110,7 +118,8 @@ func newHealing(t *testing.T, k kind) *healing {
 				of[m.Address] = i
 			}
 			dd, err := distributeddata.New(m.System, distributeddata.Config{
-				Member: fmt.Sprint("member-", i), MinMembers: replicas, Durable: []string{"*"}, Store: h.stores[i],
+				Member: fmt.Sprint("member-", i), MinMembers: replicas, Durable: []string{"*"},
+				Store:             h.stores[i],
 				HeartbeatInterval: 200 * time.Millisecond,
 			})
 			require.NoError(t, err)
@@ -175,7 +184,8 @@ func (h *healing) restart(i int) (result string, took time.Duration) {
 	begin := time.Now()
 	s, err := h.kind.open(h.dirs[i])
 	if err != nil { // the operator moves it away
-		require.True(h.t, errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrForeign) || errors.Is(err, store.ErrWrongKey), err)
+		require.True(h.t, errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrForeign) ||
+			errors.Is(err, store.ErrWrongKey), err)
 		result = "refused"
 		h.dirs[i] = newDir(h.t)
 		s = mustOpen(h.t, h.kind, h.dirs[i])

@@ -17,7 +17,8 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 			w.Kill()
 			require.Empty(t, w.Stderr())
 			found := w.found.Load()
-			require.True(t, found == told || found == told+1, "%d were told, %d are there", told, found)
+			require.True(t, found == told || found == told+1, "%d were told, %d are there",
+				told, found)
 			told = w.told.Load()
 		}
 		holds(t, k, dir, told)

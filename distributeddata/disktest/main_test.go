@@ -28,7 +28,8 @@ var (
 	cuts    = flag.Int("cuts", 1, "power cuts of each store")
 	damages = flag.Int("damages", 10, "bit flips and truncations of each store")
 	kills   = flag.Int("kills", 2, "processes of each store that are killed")
-	mounts  = flag.Bool("mounts", false, "fail where no file system can be mounted, which takes root on Linux")
+	mounts  = flag.Bool("mounts", false,
+		"fail where no file system can be mounted, which takes root on Linux")
 )
 
 func TestMain(m *testing.M) {
@@ -38,9 +39,12 @@ func TestMain(m *testing.M) {
 	}
 	// Badger leaves these behind when it rejects a directory, and Proto.Actor the last one for a
 	// second.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/dgraph-io/badger/v4.(*DB).monitorCache"),
-		goleak.IgnoreTopFunction("github.com/dgraph-io/ristretto/v2/z.(*AllocatorPool).freeupAllocators"),
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(
+		"github.com/dgraph-io/badger/v4.(*DB).monitorCache"),
+		goleak.IgnoreTopFunction(
+			"github.com/dgraph-io/ristretto/v2/z.(*AllocatorPool).freeupAllocators"),
+		goleak.IgnoreAnyFunction(
+			"github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
 }
 
 var silent = slog.New(slog.DiscardHandler)
@@ -57,11 +61,15 @@ type kind struct {
 
 func kinds() []kind {
 	return []kind{
-		{"badger", func(dir string) (store.Store, error) { return result(badger.Open(dir, badger.Config{Logger: silent})) }, 400},
+		{"badger", func(dir string) (store.Store, error) {
+			return result(badger.Open(dir, badger.Config{Logger: silent}))
+		}, 400},
 		{"badger-encrypted", func(dir string) (store.Store, error) {
 			return result(badger.Open(dir, badger.Config{Key: key, Logger: silent}))
 		}, 400},
-		{"bbolt", func(dir string) (store.Store, error) { return result(bbolt.Open(dir, bbolt.Config{Logger: silent})) }, 32},
+		{"bbolt", func(dir string) (store.Store, error) {
+			return result(bbolt.Open(dir, bbolt.Config{Logger: silent}))
+		}, 32},
 	}
 }
 
@@ -123,7 +131,8 @@ func copyDir(t *testing.T, from string) string {
 	require.NoError(t, os.MkdirAll(to, 0o700))
 	names := names(t, from)
 	slices.SortStableFunc(names, func(a, b string) int {
-		return strings.Compare(strings.TrimPrefix(a, disk.AnchorName), strings.TrimPrefix(b, disk.AnchorName))
+		return strings.Compare(strings.TrimPrefix(a, disk.AnchorName),
+			strings.TrimPrefix(b, disk.AnchorName))
 	})
 	for _, name := range names {
 		require.NoError(t, copyFile(filepath.Join(from, name), filepath.Join(to, name)))

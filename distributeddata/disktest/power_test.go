@@ -60,7 +60,8 @@ func mayMount(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		at := t.TempDir()
-		if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m", "none", at).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m",
+			"none", at).CombinedOutput(); err != nil {
 			t.Logf("mount: %s", out)
 		} else {
 			unmount(t, at)

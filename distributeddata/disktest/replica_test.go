@@ -47,7 +47,8 @@ type cluster struct {
 }
 
 // runReplicas runs a cluster of members with a directory each, in real time, until work returns.
-func runReplicas(t *testing.T, k kind, dirs [replicas]string, work func(ctx context.Context, c cluster)) {
+func runReplicas(t *testing.T, k kind, dirs [replicas]string, work func(ctx context.Context,
+	c cluster)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -92,7 +93,8 @@ func runReplicas(t *testing.T, k kind, dirs [replicas]string, work func(ctx cont
 }
 
 // writeGoldenReplica writes the content of the golden replicas; each process writes another part.
-func writeGoldenReplica(ctx context.Context, t *testing.T, all [replicas]*distributeddata.Replicator, process int) {
+func writeGoldenReplica(ctx context.Context, t *testing.T,
+	all [replicas]*distributeddata.Replicator, process int) {
 	t.Helper()
 	must := func(_ any, err error) {
 		t.Helper()
@@ -120,21 +122,32 @@ func writeGoldenReplica(ctx context.Context, t *testing.T, all [replicas]*distri
 			v.Set(w, fmt.Sprint("item ", i), int64(i))
 			return nil
 		}, distributeddata.All))
-		must(gone.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, process); return nil }, distributeddata.All))
+		must(gone.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error {
+			v.Add(w, process)
+			return nil
+		}, distributeddata.All))
 		if process == 0 {
-			must(buried.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, i); return nil }, distributeddata.All))
+			must(buried.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error {
+				v.Add(w, i)
+				return nil
+			}, distributeddata.All))
 		}
 	}
 	require.NoError(t, gone.Delete(ctx, all[0], distributeddata.All))
 	if process == 0 {
-		must(novel.Update(ctx, all[1], func(w *crdt.Writer, v *crdt.LWWRegister[string]) error { v.Set(w, text); return nil }, distributeddata.All))
-		require.NoError(t, buried.Delete(ctx, all[2], distributeddata.All, distributeddata.Permanently))
+		must(novel.Update(ctx, all[1], func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
+			v.Set(w, text)
+			return nil
+		}, distributeddata.All))
+		require.NoError(t, buried.Delete(ctx, all[2], distributeddata.All,
+			distributeddata.Permanently))
 	}
 }
 
 // requireGoldenReplica requires that a member holds what two processes of each of the three have
 // written.
-func requireGoldenReplica(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, level distributeddata.Consistency) {
+func requireGoldenReplica(ctx context.Context, t *testing.T, dd *distributeddata.Replicator,
+	level distributeddata.Consistency) {
 	t.Helper()
 	set, err := people.Get(ctx, dd, level)
 	require.NoError(t, err)
@@ -145,7 +158,8 @@ func requireGoldenReplica(ctx context.Context, t *testing.T, dd *distributeddata
 				if n == process {
 					want = append(want, title+fmt.Sprint(i, process))
 				} else {
-					want = append(want, fmt.Sprintf("person %d of member %d, process %d", n, i, process))
+					want = append(want, fmt.Sprintf("person %d of member %d, process %d", n, i,
+						process))
 				}
 			}
 		}
@@ -156,7 +170,8 @@ func requireGoldenReplica(ctx context.Context, t *testing.T, dd *distributeddata
 	require.EqualValues(t, 11+12+13-3, count.Value(), "the first process's were reset")
 	table, err := prices.Get(ctx, dd, level)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int64{"milk": 102, "item 0": 0, "item 1": 1, "item 2": 2}, maps.Collect(table.All()))
+	require.Equal(t, map[string]int64{"milk": 102, "item 0": 0, "item 1": 1, "item 2": 2},
+		maps.Collect(table.All()))
 	book, err := novel.Get(ctx, dd, level)
 	require.NoError(t, err)
 	read, _ := book.Value()
@@ -177,7 +192,8 @@ func TestGolden_ReplicasOfEveryFormatStartAgain(t *testing.T) {
 		}
 		t.Run(k.name, func(t *testing.T) {
 			name := func(i int) string {
-				return filepath.Join("testdata", fmt.Sprintf("replica-1-%s-member-%d.tar.gz", k.name, i))
+				return filepath.Join("testdata", fmt.Sprintf("replica-1-%s-member-%d.tar.gz",
+					k.name, i))
 			}
 			if _, err := os.Stat(name(0)); errors.Is(err, fs.ErrNotExist) && *writeGolden {
 				makeGoldenReplicas(t, k, name)
@@ -196,7 +212,11 @@ func TestGolden_ReplicasOfEveryFormatStartAgain(t *testing.T) {
 					requireGoldenReplica(ctx, t, dd, distributeddata.Local)
 					requireGoldenReplica(ctx, t, dd, distributeddata.Majority)
 				}
-				_, err := people.Update(ctx, c.dd[0], func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Add(w, "new"); return nil }, distributeddata.All)
+				_, err := people.Update(ctx, c.dd[0],
+					func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+						v.Add(w, "new")
+						return nil
+					}, distributeddata.All)
 				require.NoError(t, err)
 			})
 			runReplicas(t, k, dirs, func(ctx context.Context, c cluster) {

@@ -29,7 +29,9 @@ func TestSpace_IsThatOfWhatLives(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		living := max(10_000, *cycles/10) // of 1 kB
 		fresh, used := newDir(t), newDir(t)
-		runAlone(t, k, fresh, func(ctx context.Context, dd *distributeddata.Replicator) { fillStock(ctx, t, dd, living, random) })
+		runAlone(t, k, fresh, func(ctx context.Context, dd *distributeddata.Replicator) {
+			fillStock(ctx, t, dd, living, random)
+		})
 		runAlone(t, k, used, func(ctx context.Context, dd *distributeddata.Replicator) {
 			fillStock(ctx, t, dd, living, random)
 			peak := int64(0)
@@ -40,16 +42,19 @@ func TestSpace_IsThatOfWhatLives(t *testing.T) {
 				}
 			}
 			turnStock(ctx, t, dd, -1, random)
-			t.Logf("while it was open at most %d MB, and %d MB at the end", peak>>20, taken(t, used)>>20)
+			t.Logf("while it was open at most %d MB, and %d MB at the end", peak>>20,
+				taken(t, used)>>20)
 		})
 		least, most := taken(t, fresh), taken(t, used)
-		t.Logf("%d cycles over %d elements: %d MB, freshly written %d MB", *cycles, living, most>>20, least>>20)
+		t.Logf("%d cycles over %d elements: %d MB, freshly written %d MB", *cycles, living,
+			most>>20, least>>20)
 		require.LessOrEqual(t, most, 2*least)
 	})
 }
 
 // fillStock sets the elements that stay.
-func fillStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, living int, random *rand.Rand) {
+func fillStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, living int,
+	random *rand.Rand) {
 	t.Helper()
 	for n := 0; n < living; n += turn {
 		_, err := stock.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWMap[string, string]) error {
@@ -64,7 +69,8 @@ func fillStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator
 
 // turnStock removes the elements that come before the n-th, and adds as many from there; there are
 // none for n < 0.
-func turnStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, n int, random *rand.Rand) {
+func turnStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, n int,
+	random *rand.Rand) {
 	t.Helper()
 	_, err := stock.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWMap[string, string]) error {
 		for i := range turn {
@@ -90,14 +96,16 @@ func noise(random *rand.Rand) string {
 }
 
 // runAlone runs a cluster of one member until work returns, and closes the member and its store.
-func runAlone(t *testing.T, k kind, dir string, work func(ctx context.Context, dd *distributeddata.Replicator)) {
+func runAlone(t *testing.T, k kind, dir string, work func(ctx context.Context,
+	dd *distributeddata.Replicator)) {
 	t.Helper()
 	s := mustOpen(t, k, dir)
 	var dd *distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		var err error
 		dd, err = distributeddata.New(m.System, distributeddata.Config{
-			Member: "alone", MinMembers: 1, Durable: []string{"*"}, Store: s, MaxBytes: 1_000_000_000,
+			Member: "alone", MinMembers: 1, Durable: []string{"*"}, Store: s,
+			MaxBytes: 1_000_000_000,
 		})
 		require.NoError(t, err)
 	}})

@@ -62,7 +62,8 @@ func (h *history) until(rows map[string]string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.rows)) {
 		if h.rows[key] != rows[key] {
-			return fmt.Errorf("after batch %d row %q is %q, want %q", n, key, rows[key], h.rows[key])
+			return fmt.Errorf("after batch %d row %q is %q, want %q", n, key, rows[key],
+				h.rows[key])
 		}
 	}
 	if len(rows) != len(h.rows) {
@@ -141,19 +142,20 @@ func startWriter(t *testing.T, k kind, dir string, times int) *writer {
 	t.Helper()
 	w := &writer{heard: make(chan struct{}, 1)}
 	w.found.Store(-1)
-	w.Process = child.Start(t, []string{childVariable + "=" + k.name, dirVariable + "=" + dir}, func(line []byte) {
-		var n int64
-		if _, err := fmt.Sscanf(string(line), "has %d", &n); err == nil {
-			w.told.Store(n)
-			w.found.Store(n)
-		} else if _, err := fmt.Sscanf(string(line), "ack %d", &n); err == nil {
-			w.told.Store(n)
-		}
-		select {
-		case w.heard <- struct{}{}:
-		default:
-		}
-	})
+	w.Process = child.Start(t, []string{childVariable + "=" + k.name, dirVariable + "=" + dir},
+		func(line []byte) {
+			var n int64
+			if _, err := fmt.Sscanf(string(line), "has %d", &n); err == nil {
+				w.told.Store(n)
+				w.found.Store(n)
+			} else if _, err := fmt.Sscanf(string(line), "ack %d", &n); err == nil {
+				w.told.Store(n)
+			}
+			select {
+			case w.heard <- struct{}{}:
+			default:
+			}
+		})
 	for w.found.Load() < 0 {
 		w.listen(t)
 	}
@@ -187,5 +189,6 @@ func holds(t *testing.T, k kind, dir string, told int64) {
 	h := newHistory()
 	require.NoError(t, h.until(read(t, s).whole(t)))
 	require.NoError(t, s.Close())
-	require.GreaterOrEqual(t, h.number, int(told), "batch %d was acknowledged, and is not there", told)
+	require.GreaterOrEqual(t, h.number, int(told), "batch %d was acknowledged, and is not there",
+		told)
 }

@@ -45,8 +45,10 @@ func fill(t *testing.T, s store.Store, err error) {
 func TestVerify_TellsWhatThereIs(t *testing.T) {
 	key := []byte("sixteen bytes ok")
 	for name, open := range map[string]func(dir string) (store.Store, error){
-		"badger": func(dir string) (store.Store, error) { return badger.Open(dir, badger.Config{Key: key}) },
-		"bbolt":  func(dir string) (store.Store, error) { return bbolt.Open(dir, bbolt.Config{}) },
+		"badger": func(dir string) (store.Store, error) {
+			return badger.Open(dir, badger.Config{Key: key})
+		},
+		"bbolt": func(dir string) (store.Store, error) { return bbolt.Open(dir, bbolt.Config{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "rows")
@@ -76,7 +78,8 @@ func TestVerify_TellsWhatIsWrong(t *testing.T) {
 	file := filepath.Join(dir, "rows.db")
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(raw, []byte("milk"), []byte("silk")), 0o600))
+	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(raw, []byte("milk"), []byte("silk")),
+		0o600))
 	opened, err := inspect.Open(dir, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, opened.Close()) }()
@@ -107,7 +110,8 @@ func TestOpen_RefusesWhatIsOfNoStore(t *testing.T) {
 	dir := t.TempDir()
 	_, err := inspect.Open(dir, nil)
 	require.ErrorIs(t, err, store.ErrForeign)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ANCHOR"), []byte("concord rows, stone, format 1\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ANCHOR"),
+		[]byte("concord rows, stone, format 1\n"), 0o600))
 	_, err = inspect.Open(dir, nil)
 	require.ErrorIs(t, err, store.ErrForeign)
 	require.ErrorContains(t, err, `belongs to the store "stone"`)

@@ -69,7 +69,9 @@ func (r *Report) blame(row Row) {
 	if row.Entry == "" {
 		return
 	}
-	i, found := slices.BinarySearchFunc(r.Entries, row.Entry, func(e Entry, key string) int { return strings.Compare(e.Key, key) })
+	i, found := slices.BinarySearchFunc(r.Entries, row.Entry, func(e Entry, key string) int {
+		return strings.Compare(e.Key, key)
+	})
 	if !found {
 		r.Entries = slices.Insert(r.Entries, i, Entry{Key: row.Entry})
 	}
@@ -120,7 +122,8 @@ type exported struct {
 func Export(ctx context.Context, s store.Store, w io.Writer) error {
 	out := json.NewEncoder(w)
 	for r, err := range walk(ctx, s) {
-		line := exported{Kind: r.Kind, Entry: r.Entry, Generation: r.Generation, Key: []byte(r.Key), Value: r.Value}
+		line := exported{Kind: r.Kind, Entry: r.Entry, Generation: r.Generation, Key: []byte(r.Key),
+			Value: r.Value}
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}

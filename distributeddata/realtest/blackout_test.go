@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-var blackouts = flag.Int("blackouts", 0, "how often all members of each cluster are killed at once while clients write; 0: a few times, of two clusters")
+var blackouts = flag.Int("blackouts", 0,
+	"how often all members of each cluster are killed at once while clients write; 0: a few times, of two clusters")
 
 // blackout is a cluster whose members have disks, and are killed all at once.
 type blackout struct {
@@ -166,7 +167,8 @@ func (c *darkening) alone(i int) {
 		if acked == 0 {
 			continue
 		}
-		a, err := c.live[i].call(command{Do: "read", Key: set(k, 0), Level: distributeddata.Local, Within: patience})
+		a, err := c.live[i].call(command{Do: "read", Key: set(k, 0), Level: distributeddata.Local,
+			Within: patience})
 		if err != nil || a.Err != "" {
 			c.t.Fatalf("member %d, alone: %v %s", i, err, a.Err)
 		}

@@ -248,8 +248,10 @@ func (c *members) alike() *dump {
 				first = d
 			}
 			if d.Hash != first.Hash || d.Seen != first.Seen {
-				return fmt.Sprintf("member %d has %d numbers, %d hits, %d of %s; another %d, %d, %d of %s",
-					i, len(d.Numbers), d.Hits, d.Balance, d.Seen, len(first.Numbers), first.Hits, first.Balance, first.Seen)
+				return fmt.Sprintf(
+					"member %d has %d numbers, %d hits, %d of %s; another %d, %d, %d of %s", i,
+					len(d.Numbers), d.Hits, d.Balance, d.Seen, len(first.Numbers), first.Hits,
+					first.Balance, first.Seen)
 			}
 		}
 		return ""
@@ -294,7 +296,8 @@ func (c *members) end() {
 		if a, err := p.call(command{Do: "dump", Within: patience}); err == nil && a.Dump != nil {
 			s := a.Dump.Status
 			if s.Diverged+s.Rotten+s.Mended+s.Malformed != 0 {
-				c.t.Errorf("member %d: diverged %d, rotten %d, mended %d, malformed %d", i, s.Diverged, s.Rotten, s.Mended, s.Malformed)
+				c.t.Errorf("member %d: diverged %d, rotten %d, mended %d, malformed %d", i,
+					s.Diverged, s.Rotten, s.Mended, s.Malformed)
 			}
 		}
 		p.kill()

@@ -101,7 +101,8 @@ func set(k, n int) string { return fmt.Sprintf("client %d, part %d", k, n/partSi
 
 // write reports whether a majority has acknowledged the number.
 func (l *load) write(k, n int, r *rand.Rand) bool {
-	a, err := l.any(r).call(command{Do: "write", Key: set(k, n), Value: n, Level: distributeddata.Majority, Within: attempt})
+	a, err := l.any(r).call(command{Do: "write", Key: set(k, n), Value: n,
+		Level: distributeddata.Majority, Within: attempt})
 	if err == nil && a.Err == "" {
 		return true
 	}
@@ -128,7 +129,8 @@ func (l *load) read(k int, r *rand.Rand) {
 		return
 	}
 	from := (acked - 1) / partSize * partSize
-	a, err := l.any(r).call(command{Do: "read", Key: set(k, from), Level: distributeddata.Majority, Within: attempt})
+	a, err := l.any(r).call(command{Do: "read", Key: set(k, from), Level: distributeddata.Majority,
+		Within: attempt})
 	if err != nil || a.Err != "" {
 		l.failed(a.Quorum)
 		return
@@ -150,7 +152,8 @@ func missing(a answer, k, from, to int) string {
 		}
 	}
 	if len(lost) > 0 {
-		return fmt.Sprintf("%d numbers of client %d that were acknowledged are missing: %v", len(lost), k, lost)
+		return fmt.Sprintf("%d numbers of client %d that were acknowledged are missing: %v",
+			len(lost), k, lost)
 	}
 	return ""
 }
@@ -161,7 +164,8 @@ func (l *load) whole(members []*process) {
 	for i, p := range members {
 		for k, acked := range l.written() {
 			for from := 0; from < acked; from += partSize {
-				a, err := p.call(command{Do: "read", Key: set(k, from), Level: distributeddata.Majority, Within: patience})
+				a, err := p.call(command{Do: "read", Key: set(k, from),
+					Level: distributeddata.Majority, Within: patience})
 				if err != nil || a.Err != "" {
 					l.t.Fatalf("in the end, member %d: %v %s", i, err, a.Err)
 				}

@@ -161,10 +161,11 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 		}
 	}()
 	err := node.Run(ctx, node.RunConfig{
-		Cluster:      "real",
-		Remote:       node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
-		Provider:     func() (cluster.ClusterProvider, error) { return m.provider, nil },
-		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit, // the driver lists each process once
+		Cluster:  "real",
+		Remote:   node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
+		Provider: func() (cluster.ClusterProvider, error) { return m.provider, nil },
+		// the driver lists each process once
+		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit,
 		Logger: logger,
 	}, m.register)
 	if m.rows != nil {
@@ -199,7 +200,8 @@ func (m *member) say(a answer) {
 // register creates the replicator, and notifies the driver when it counts.
 func (m *member) register(n *node.Node) error {
 	cfg := distributeddata.Config{
-		Member: m.Member, MinMembers: m.MinMembers, ForgetAfter: cmp.Or(m.ForgetAfter, -1), HeartbeatInterval: 200 * time.Millisecond,
+		Member: m.Member, MinMembers: m.MinMembers, ForgetAfter: cmp.Or(m.ForgetAfter, -1),
+		HeartbeatInterval: 200 * time.Millisecond,
 	}
 	if m.rows != nil {
 		cfg.Store, cfg.Durable, cfg.WriteBehind = m.rows, []string{"*"}, m.WriteBehind
@@ -247,19 +249,34 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 	var err error
 	switch do.Do {
 	case "add":
-		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error { v.Add(w, do.Value); return nil }, do.Level)
+		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error {
+			v.Add(w, do.Value)
+			return nil
+		}, do.Level)
 	case "remove":
-		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error { v.Remove(w, do.Value); return nil }, do.Level)
+		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error {
+			v.Remove(w, do.Value)
+			return nil
+		}, do.Level)
 	case "hit":
 		_, err = hits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, uint64(do.Value)); return nil }, do.Level) //nolint:gosec // not negative
 	case "book":
-		_, err = balance.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, int64(do.Value)); return nil }, do.Level)
+		_, err = balance.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error {
+			v.Add(w, int64(do.Value))
+			return nil
+		}, do.Level)
 	case "mark":
-		_, err = gone.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, do.Value); return nil }, do.Level)
+		_, err = gone.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error {
+			v.Add(w, do.Value)
+			return nil
+		}, do.Level)
 	case "delete":
 		err = gone.Delete(ctx, dd, do.Level)
 	case "write":
-		_, err = written(do.Key).Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, do.Value); return nil }, do.Level)
+		_, err = written(do.Key).Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error {
+			v.Add(w, do.Value)
+			return nil
+		}, do.Level)
 	case "read":
 		a.Values, err = values(ctx, dd, do)
 	case "flush":
@@ -292,7 +309,8 @@ func written(key string) distributeddata.Key[crdt.GSet[int]] {
 }
 
 // values reads such a set, which may not exist yet.
-func values(ctx context.Context, dd *distributeddata.Replicator, do command) (out []int, err error) {
+func values(ctx context.Context, dd *distributeddata.Replicator, do command) (out []int,
+	err error) {
 	v, err := written(do.Key).Get(ctx, dd, do.Level)
 	if errors.Is(err, distributeddata.ErrNotFound) {
 		return nil, nil

@@ -46,7 +46,8 @@ func launch(s spec, start func(*exec.Cmd) error) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(exe), here: make(chan listed, 1), ready: make(chan error, 1), gone: make(chan struct{})}
+	p := &process{cmd: exec.Command(exe), here: make(chan listed, 1), ready: make(chan error, 1),
+		gone: make(chan struct{})}
 	// Proto.Actor has data races of its own, so a report is not a failure yet: see races.
 	p.cmd.Env = append(os.Environ(), memberEnv+"="+string(text), "GORACE=exitcode=0")
 	p.cmd.Stderr = &p.stderr

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-var replacements = flag.Int("replacements", 0, "how many members each cluster replaces while clients write; 0: a few, of two clusters")
+var replacements = flag.Int("replacements", 0,
+	"how many members each cluster replaces while clients write; 0: a few, of two clusters")
 
 // rolling is a cluster whose members are replaced one after the other.
 type rolling struct {
@@ -33,7 +34,8 @@ func (r rolling) String() string {
 // at a majority. No read misses what was acknowledged before it began, nothing acknowledged is lost
 // in the end, and after each replacement every client writes again.
 func TestReal_RollingReplacement(t *testing.T) {
-	for _, r := range []rolling{{3, 3, false, true}, {5, 4, true, true}, {5, 4, false, false}, {3, 3, true, false}} {
+	for _, r := range []rolling{{3, 3, false, true}, {5, 4, true, true}, {5, 4, false, false},
+		{3, 3, true, false}} {
 		if r.sample || *replacements > 0 {
 			t.Run(r.String(), r.play)
 		}
@@ -183,7 +185,9 @@ func (c *replacing) torn() string {
 			return fmt.Sprintf("member %d: %v", i, err)
 		}
 		if s := a.Status; !s.Ready || s.Members != c.n || s.Counted != c.n || len(s.Missing) > 0 {
-			return fmt.Sprintf("member %d: ready %t (%s), sees %d, counts %d, of which are missing: %v", i, s.Ready, s.NotReady, s.Members, s.Counted, s.Missing)
+			return fmt.Sprintf(
+				"member %d: ready %t (%s), sees %d, counts %d, of which are missing: %v", i,
+				s.Ready, s.NotReady, s.Members, s.Counted, s.Missing)
 		}
 	}
 	return ""

@@ -49,7 +49,8 @@ func TestReal_Insert(t *testing.T) {
 		insert(left, 50, 150, majority)
 		for _, i := range right {
 			for { // until the write is made here, which may take a busy machine longer
-				err := c.try(i, command{Do: "add", Value: 50 + i, Level: majority, Within: 300 * time.Millisecond})
+				err := c.try(i, command{Do: "add", Value: 50 + i, Level: majority,
+					Within: 300 * time.Millisecond})
 				if err == nil && c.parted() {
 					t.Fatalf("a majority write of member %d, which is cut off from three of five, was acknowledged", i)
 				}
@@ -85,7 +86,8 @@ func TestReal_Chaos(t *testing.T) {
 	play(t, 5, func(t *testing.T, c *members, _ uint64) {
 		for i := range 5 {
 			for _, level := range []distributeddata.Consistency{
-				distributeddata.Local, distributeddata.Nodes(2), distributeddata.All, distributeddata.Local, distributeddata.Majority,
+				distributeddata.Local, distributeddata.Nodes(2), distributeddata.All,
+				distributeddata.Local, distributeddata.Majority,
 			} {
 				c.do(i, command{Do: "hit", Value: 1, Level: level})
 				c.do(i, command{Do: "book", Value: i - 2, Level: level})
@@ -126,7 +128,8 @@ func TestReal_Chaos(t *testing.T) {
 					return "1, which was added again without knowing of its removal, is not there"
 				}
 				if d.Hits != hits || d.Gone != 0 {
-					return fmt.Sprintf("%d hits, want %d; %d of what was deleted", d.Hits, hits, d.Gone)
+					return fmt.Sprintf("%d hits, want %d; %d of what was deleted", d.Hits,
+						hits, d.Gone)
 				}
 				return ""
 			})
@@ -145,7 +148,8 @@ func TestReal_Delta(t *testing.T) {
 	play(t, 4, func(t *testing.T, c *members, seed uint64) {
 		if c.net != nil {
 			c.net.SetAll(netem.Link{
-				Delay: time.Millisecond, Jitter: 10 * time.Millisecond, Loss: 0.02, Duplicate: 0.05, Corrupt: 0.02,
+				Delay: time.Millisecond, Jitter: 10 * time.Millisecond, Loss: 0.02, Duplicate: 0.05,
+				Corrupt: 0.02,
 			})
 		}
 		all := []int{0, 1, 2, 3}
@@ -156,7 +160,8 @@ func TestReal_Delta(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, part<<8|uint64(i))) //nolint:gosec // not negative
 				for range 16 + random.IntN(5) {
 					do := someChange(random)
-					if err := c.try(i, do); err != nil && !errors.Is(err, distributeddata.ErrQuorum) {
+					if err := c.try(i, do); err != nil &&
+						!errors.Is(err, distributeddata.ErrQuorum) {
 						return err
 					}
 					// A write that a majority did not confirm in time is applied here, and spreads.
@@ -187,7 +192,8 @@ func TestReal_Delta(t *testing.T) {
 			wantHits, wantBooked = wantHits+hits[i], wantBooked+booked[i]
 		}
 		if d.Hits != uint64(wantHits) || d.Balance != int64(wantBooked) { //nolint:gosec // not negative
-			t.Errorf("%d hits and %d booked, want %d and %d", d.Hits, d.Balance, wantHits, wantBooked)
+			t.Errorf("%d hits and %d booked, want %d and %d", d.Hits, d.Balance, wantHits,
+				wantBooked)
 		}
 		t.Logf("%d hits, %d booked, numbers %v", d.Hits, d.Balance, d.Numbers)
 	})

@@ -100,9 +100,11 @@ func (b *Batch) Validate() error {
 		case o.Key == "":
 			return fmt.Errorf("%w: row %d has no key", ErrInvalid, i)
 		case len(o.Key) > MaxKey:
-			return fmt.Errorf("%w: row %d has a key of %d bytes, at most %d", ErrInvalid, i, len(o.Key), MaxKey)
+			return fmt.Errorf("%w: row %d has a key of %d bytes, at most %d", ErrInvalid, i,
+				len(o.Key), MaxKey)
 		case len(o.Value) > MaxValue:
-			return fmt.Errorf("%w: row %d has a value of %d bytes, at most %d", ErrInvalid, i, len(o.Value), MaxValue)
+			return fmt.Errorf("%w: row %d has a value of %d bytes, at most %d", ErrInvalid, i,
+				len(o.Value), MaxValue)
 		}
 	}
 	return nil

@@ -13,8 +13,12 @@ import (
 func TestBatch_ValidateNamesTheBound(t *testing.T) {
 	for want, fill := range map[string]func(b *store.Batch){
 		"row 1 has no key": func(b *store.Batch) { b.Put("", nil) },
-		"row 1 has a key of 1025 bytes, at most 1024": func(b *store.Batch) { b.Delete(strings.Repeat("k", 1025)) },
-		"value of 1000001 bytes, at most 1000000":     func(b *store.Batch) { b.Put("v", make([]byte, 1_000_001)) },
+		"row 1 has a key of 1025 bytes, at most 1024": func(b *store.Batch) {
+			b.Delete(strings.Repeat("k", 1025))
+		},
+		"value of 1000001 bytes, at most 1000000": func(b *store.Batch) {
+			b.Put("v", make([]byte, 1_000_001))
+		},
 		"4000005 bytes, at most 4000000": func(b *store.Batch) {
 			for i := range 4 {
 				b.Put(fmt.Sprint(i), make([]byte, 1_000_000))
@@ -29,7 +33,8 @@ func TestBatch_ValidateNamesTheBound(t *testing.T) {
 		b := &store.Batch{}
 		b.Put("a", nil)
 		fill(b)
-		if err := b.Validate(); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := b.Validate(); !errors.Is(err, store.ErrInvalid) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -37,7 +42,8 @@ func TestBatch_ValidateNamesTheBound(t *testing.T) {
 
 func TestCorrupt_IsErrCorrupt(t *testing.T) {
 	for _, err := range []error{store.Corrupt("a", "why"), store.Corrupt("", "why")} {
-		if !errors.Is(fmt.Errorf("load: %w", err), store.ErrCorrupt) || !strings.Contains(err.Error(), "why") {
+		if !errors.Is(fmt.Errorf("load: %w", err), store.ErrCorrupt) ||
+			!strings.Contains(err.Error(), "why") {
 			t.Error(err)
 		}
 	}

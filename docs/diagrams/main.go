@@ -85,9 +85,12 @@ func draw(text string) (string, error) {
 	w, h := columns*width, len(rows)*height
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d"`+
-		` font-family="ui-monospace,Menlo,Consolas,monospace" font-size="13">`+"\n", w+20, h+20, w+20, h+20)
-	fmt.Fprintf(&b, "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n<g transform=\"translate(10 10)\">\n", w+20, h+20)
-	fmt.Fprintf(&b, "<path d=\"%s\" fill=\"none\" stroke=\"#456\" stroke-width=\"1.3\"/>\n", strokes(rows, columns))
+		` font-family="ui-monospace,Menlo,Consolas,monospace" font-size="13">`+"\n", w+20, h+20,
+		w+20, h+20)
+	fmt.Fprintf(&b, "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n"+
+		"<g transform=\"translate(10 10)\">\n", w+20, h+20)
+	fmt.Fprintf(&b, "<path d=\"%s\" fill=\"none\" stroke=\"#456\" stroke-width=\"1.3\"/>\n",
+		strokes(rows, columns))
 	for y, row := range rows {
 		for x, c := range row {
 			if corners, ok := heads[c]; ok {
@@ -99,8 +102,8 @@ func draw(text string) (string, error) {
 	for y, row := range rows {
 		for _, s := range words(row) {
 			// The length keeps words at their columns, whatever font the reader has.
-			fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" textLength=\"%d\">%s</text>\n", s.at*width, y*height+13,
-				utf8.RuneCountInString(s.text)*width, html.EscapeString(s.text))
+			fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" textLength=\"%d\">%s</text>\n", s.at*width,
+				y*height+13, utf8.RuneCountInString(s.text)*width, html.EscapeString(s.text))
 		}
 	}
 	b.WriteString("</g>\n</svg>\n")
@@ -162,12 +165,16 @@ func strokes(rows [][]rune, columns int) string {
 		}
 	}
 	for y := range rows {
-		along(columns, width, left, right, func(x int) int { return sides(x, y) }, func(from, to int) {
+		along(columns, width, left, right, func(x int) int {
+			return sides(x, y)
+		}, func(from, to int) {
 			fmt.Fprintf(&b, "M%d %dH%d", from, y*height+height/2, to)
 		})
 	}
 	for x := range columns {
-		along(len(rows), height, up, down, func(y int) int { return sides(x, y) }, func(from, to int) {
+		along(len(rows), height, up, down, func(y int) int {
+			return sides(x, y)
+		}, func(from, to int) {
 			fmt.Fprintf(&b, "M%d %dV%d", x*width+width/2, from, to)
 		})
 	}

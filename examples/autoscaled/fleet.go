@@ -151,18 +151,19 @@ func (f *fleet) replace(ctx context.Context, n int) error {
 
 // agree waits until every member counts n members and has written twice since.
 func (f *fleet) agree(ctx context.Context, n int) error {
-	return f.await(ctx, fmt.Sprintf("%d members are counted, and write", n), func() func(i int, r report) bool {
-		since := make([]uint64, len(f.running))
-		return func(i int, r report) bool {
-			if r.Counted != n {
-				return false
+	return f.await(ctx, fmt.Sprintf("%d members are counted, and write", n),
+		func() func(i int, r report) bool {
+			since := make([]uint64, len(f.running))
+			return func(i int, r report) bool {
+				if r.Counted != n {
+					return false
+				}
+				if since[i] == 0 {
+					since[i] = r.Acknowledged + 2
+				}
+				return r.Acknowledged >= since[i]
 			}
-			if since[i] == 0 {
-				since[i] = r.Acknowledged + 2
-			}
-			return r.Acknowledged >= since[i]
-		}
-	}())
+		}())
 }
 
 // complete waits until every member reads as many writes as have been acknowledged so far.
@@ -171,7 +172,9 @@ func (f *fleet) complete(ctx context.Context) error {
 	for _, p := range append(append([]*process{}, f.ended...), f.running...) {
 		sum += p.report().Acknowledged
 	}
-	return f.await(ctx, fmt.Sprintf("%d writes are read", sum), func(_ int, r report) bool { return r.Sum >= sum })
+	return f.await(ctx, fmt.Sprintf("%d writes are read", sum), func(_ int, r report) bool {
+		return r.Sum >= sum
+	})
 }
 
 // await waits until done returns true for the last report of each running member.

@@ -52,11 +52,19 @@ func show(ctx context.Context, out, stderr io.Writer, dir string) error {
 		do    func() error
 		count int
 	}{
-		{"1 member began the cluster alone: 1 is counted, and it writes", func() error { return f.grow(ctx, 1) }, 1},
+		{"1 member began the cluster alone: 1 is counted, and it writes", func() error {
+			return f.grow(ctx, 1)
+		}, 1},
 		{"2 came: 3 are counted, and all of them write", func() error { return f.grow(ctx, 2) }, 3},
 		{"2 came: 5 are counted, and all of them write", func() error { return f.grow(ctx, 2) }, 5},
-		{"1 was killed: 4 are counted when it is forgotten, and all of them write", func() error { f.kill(1); return nil }, 4},
-		{"2 came, and all the others stopped in order: 2 are counted, and all of them write", func() error { return f.replace(ctx, 2) }, 2},
+		{"1 was killed: 4 are counted when it is forgotten, and all of them write", func() error {
+			f.kill(1)
+			return nil
+		}, 4},
+		{"2 came, and all the others stopped in order: 2 are counted, and all of them write",
+			func() error {
+				return f.replace(ctx, 2)
+			}, 2},
 	} {
 		if err := step.do(); err != nil {
 			return err

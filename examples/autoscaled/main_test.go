@@ -29,7 +29,8 @@ func TestShow(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	require.NoError(t, err)
 	var doc string
-	for _, line := range regexp.MustCompile(`(?m)^//\t(\d.*\n|of .*\n)`).FindAllStringSubmatch(string(source), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^//\t(\d.*\n|of .*\n)`).FindAllStringSubmatch(
+		string(source), -1) {
 		doc += line[1]
 	}
 	require.Equal(t, doc, out.String(), "what the doc comment shows")

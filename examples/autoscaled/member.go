@@ -50,10 +50,12 @@ func runMember() {
 		stop()
 	}()
 	err := node.Run(ctx, node.RunConfig{
-		Cluster:  "autoscaled",
-		Provider: automanaged.New(automanaged.Config{Port: cfg.Port, Hosts: cfg.Hosts, Refresh: 200 * time.Millisecond}),
-		Store:    func() (coordination.Store, error) { return file.Open(cfg.Leases) },
-		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Cluster: "autoscaled",
+		Provider: automanaged.New(automanaged.Config{Port: cfg.Port, Hosts: cfg.Hosts,
+			Refresh: 200 * time.Millisecond}),
+		Store: func() (coordination.Store, error) { return file.Open(cfg.Leases) },
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelError})),
 	}, register)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -85,7 +87,10 @@ func work(ctx context.Context, dd *distributeddata.Replicator) error {
 	}
 	var r report
 	for out := json.NewEncoder(os.Stdout); ctx.Err() == nil; {
-		_, err := writes.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error { c.Add(w, 1); return nil }, distributeddata.Majority)
+		_, err := writes.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error {
+			c.Add(w, 1)
+			return nil
+		}, distributeddata.Majority)
 		if err == nil {
 			r.Acknowledged++
 		}

@@ -119,7 +119,8 @@ func (l *ledger) check() error {
 		for sender, numbers := range r.notes {
 			for i := 1; i < len(numbers); i++ {
 				if numbers[i] <= numbers[i-1] {
-					return fmt.Errorf("%s: note %d of %s after %d", name, numbers[i], sender, numbers[i-1])
+					return fmt.Errorf("%s: note %d of %s after %d", name, numbers[i], sender,
+						numbers[i-1])
 				}
 			}
 		}

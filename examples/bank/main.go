@@ -55,7 +55,8 @@ func (b *bank) attach(m three.Member) (err error) {
 	region, err = sharding.New[Message](m.System, m.Session, m.DD,
 		sharding.Config{Type: "account", Shards: 32, MinMembers: three.Members},
 		func(e sharding.Entity) actor.Actor {
-			return &account{Entity: e, bank: region, ledger: b.ledger, waiting: map[string]*actor.PID{}}
+			return &account{Entity: e, bank: region, ledger: b.ledger,
+				waiting: map[string]*actor.PID{}}
 		})
 	b.regions[m.Index] = region
 	return err
@@ -77,7 +78,8 @@ const transfers = 300
 
 // planned returns the n-th transfer of a teller.
 func planned(teller, n int) (from, to string, amount int) {
-	return accounts[(n+teller)%len(accounts)], accounts[(n*n/4+teller+1)%len(accounts)], 5 * (1 + n%7)
+	return accounts[(n+teller)%len(accounts)], accounts[(n*n/4+teller+1)%len(accounts)],
+		5 * (1 + n%7)
 }
 
 // teller makes transfers at a member, one after the other, and sends notes to all accounts in
@@ -85,12 +87,14 @@ func planned(teller, n int) (from, to string, amount int) {
 func (b *bank) teller(ctx context.Context, at, teller int, done chan<- int) error {
 	for n := range transfers {
 		for _, name := range accounts {
-			if err := b.regions[at].Ref(name).Tell(say("note teller-%d %d", teller, n)); err != nil {
+			if err := b.regions[at].Ref(name).Tell(say("note teller-%d %d", teller,
+				n)); err != nil {
 				return err
 			}
 		}
 		from, to, amount := planned(teller, n)
-		if err := b.transfer(ctx, at, fmt.Sprintf("%d/%d", teller, n), from, to, amount); err != nil {
+		if err := b.transfer(ctx, at, fmt.Sprintf("%d/%d", teller, n), from, to,
+			amount); err != nil {
 			return err
 		}
 		select {
@@ -199,7 +203,9 @@ func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int,
 	fmt.Fprintln(out, "sum", sum)
 
 	// The last notes may still be in flight.
-	if err := three.Until(ctx, func() bool { return b.ledger.read("teller-0", transfers-1) && b.ledger.read("teller-1", transfers-1) }); err != nil {
+	if err := three.Until(ctx, func() bool {
+		return b.ledger.read("teller-0", transfers-1) && b.ledger.read("teller-1", transfers-1)
+	}); err != nil {
 		return err
 	}
 	if err := b.ledger.check(); err != nil {
@@ -208,8 +214,8 @@ func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int,
 	fmt.Fprintln(out, "notes of each teller were read in order, and tokens never fell")
 
 	if now, token := b.host("ann"); now == victim || token <= before {
-		return fmt.Errorf("ann is at member %d under token %v, after member %d and token %v", now, token,
-			victim, before)
+		return fmt.Errorf("ann is at member %d under token %v, after member %d and token %v",
+			now, token, victim, before)
 	}
 	fmt.Fprintln(out, "another member hosts ann, under a later token")
 	return nil

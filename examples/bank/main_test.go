@@ -26,7 +26,8 @@ func TestOutput_OnFiles(t *testing.T) {
 }
 
 func TestStore_ThatDoesNotExist(t *testing.T) {
-	for _, at := range []string{"", "file", "file:", "etcd:", "kubernetes", "redis:127.0.0.1:6379", "file:/no/such/parent/directory"} {
+	for _, at := range []string{"", "file", "file:", "etcd:", "kubernetes", "redis:127.0.0.1:6379",
+		"file:/no/such/parent/directory"} {
 		if err := open(t.Context(), io.Discard, at); err == nil {
 			t.Errorf("-store %q was opened", at)
 		}

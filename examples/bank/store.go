@@ -24,7 +24,8 @@ const namespace = "concord"
 func openStore(at string) (leases three.Leases, shut func() error, err error) {
 	kind, where, _ := strings.Cut(at, ":")
 	if where == "" && kind != "memory" {
-		return nil, nil, fmt.Errorf("-store is %q, it must be memory, file:DIRECTORY, etcd:ENDPOINTS or kubernetes:URL", at)
+		return nil, nil, fmt.Errorf(
+			"-store is %q, it must be memory, file:DIRECTORY, etcd:ENDPOINTS or kubernetes:URL", at)
 	}
 	shut = func() error { return nil }
 	switch kind {
@@ -43,7 +44,8 @@ func openStore(at string) (leases three.Leases, shut func() error, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		leases, err = kubernetes.New(client, kubernetes.Config{Namespace: namespace, Exclusive: true})
+		leases, err = kubernetes.New(client, kubernetes.Config{Namespace: namespace,
+			Exclusive: true})
 		return leases, shut, err
 	}
 	return nil, nil, fmt.Errorf("-store is %q, and there is no store %q", at, kind)

@@ -52,8 +52,10 @@ func proxy(t *testing.T) string {
 			r.SetURL(to)
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // made at start
-		FlushInterval: -1,                                                                      // for watches
+		// made at start
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		// for watches
+		FlushInterval: -1,
 	}
 	s := httptest.NewServer(p)
 	t.Cleanup(s.Close)

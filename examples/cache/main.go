@@ -59,7 +59,10 @@ func page(ctx context.Context, dd *distributeddata.Replicator, site,
 		return text, false, nil
 	}
 	text = "<h1>" + site + " " + path + "</h1>"
-	_, err = Sites.Key(site).Update(ctx, dd, func(w *crdt.Writer, v *pages) error { v.Set(w, path, text); return nil })
+	_, err = Sites.Key(site).Update(ctx, dd, func(w *crdt.Writer, v *pages) error {
+		v.Set(w, path, text)
+		return nil
+	})
 	return text, true, err
 }
 
@@ -95,7 +98,8 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 		}
 	}()
 
-	if err := errors.Join(ask(1, "docs", "start"), ask(2, "blog", "first"), ask(3, "docs", "start")); err != nil {
+	if err := errors.Join(ask(1, "docs", "start"), ask(2, "blog", "first"),
+		ask(3, "docs", "start")); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "docs is read now and then, blog is not")

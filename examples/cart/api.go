@@ -40,12 +40,18 @@ func API(dd *distributeddata.Replicator) http.Handler {
 		items, at, err := show(r.Context(), dd, r.PathValue("customer"))
 		answer(w, http.StatusOK, items, at, err)
 	})
-	mux.HandleFunc("PUT /carts/{customer}/items/{item}", func(w http.ResponseWriter, r *http.Request) {
-		change(w, r, dd, func(w *crdt.Writer, items *crdt.ORSet[string]) { items.Add(w, r.PathValue("item")) })
-	})
-	mux.HandleFunc("DELETE /carts/{customer}/items/{item}", func(w http.ResponseWriter, r *http.Request) {
-		change(w, r, dd, func(w *crdt.Writer, items *crdt.ORSet[string]) { items.Remove(w, r.PathValue("item")) })
-	})
+	mux.HandleFunc("PUT /carts/{customer}/items/{item}",
+		func(w http.ResponseWriter, r *http.Request) {
+			change(w, r, dd, func(w *crdt.Writer, items *crdt.ORSet[string]) {
+				items.Add(w, r.PathValue("item"))
+			})
+		})
+	mux.HandleFunc("DELETE /carts/{customer}/items/{item}",
+		func(w http.ResponseWriter, r *http.Request) {
+			change(w, r, dd, func(w *crdt.Writer, items *crdt.ORSet[string]) {
+				items.Remove(w, r.PathValue("item"))
+			})
+		})
 	return mux
 }
 
@@ -61,7 +67,8 @@ func change(w http.ResponseWriter, r *http.Request, dd *distributeddata.Replicat
 		return nil
 	}, distributeddata.Majority)
 	if q, ok := errors.AsType[*distributeddata.QuorumError](err); ok {
-		status, at, err = http.StatusAccepted, fmt.Sprintf("%d of %d replicas", q.Answered, q.Needed), nil
+		status, at, err = http.StatusAccepted, fmt.Sprintf("%d of %d replicas", q.Answered,
+			q.Needed), nil
 	}
 	items := crdt.ORSet[string]{}
 	if err == nil {

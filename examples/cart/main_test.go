@@ -38,7 +38,8 @@ func TestAnswer_Errors(t *testing.T) {
 func TestAPI_RejectsABadName(t *testing.T) {
 	var codes []int
 	three.CheckRun(t, func(ctx context.Context, _ io.Writer, c *three.Cluster) error {
-		for _, method := range []string{"GET /carts/%", "PUT /carts/%/items/milk", "DELETE /carts/%/items/milk"} {
+		for _, method := range []string{"GET /carts/%", "PUT /carts/%/items/milk",
+			"DELETE /carts/%/items/milk"} {
 			verb, path, _ := strings.Cut(method, " ")
 			path = strings.Replace(path, "%", strings.Repeat("x", 5000), 1)
 			w := httptest.NewRecorder()

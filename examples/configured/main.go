@@ -89,9 +89,10 @@ func run(ctx context.Context, out io.Writer, name string) (err error) {
 			return err
 		}
 		greeted := make(chan struct{})
-		s, err := singleton.New(n.System, n.Session, greeter, func(tenure coordination.Tenure) actor.Actor {
-			return greet(out, tenure, greeted)
-		})
+		s, err := singleton.New(n.System, n.Session, greeter,
+			func(tenure coordination.Tenure) actor.Actor {
+				return greet(out, tenure, greeted)
+			})
 		if err != nil {
 			return err
 		}
@@ -123,7 +124,10 @@ var key = distributeddata.NewKey("visits", crdt.GCounter{})
 
 // count counts a visit, on the disks of a majority, which is this member alone.
 func count(ctx context.Context, out io.Writer, dd *distributeddata.Replicator) error {
-	v, err := key.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error { c.Add(w, 1); return nil }, distributeddata.Majority)
+	v, err := key.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error {
+		c.Add(w, 1)
+		return nil
+	}, distributeddata.Majority)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ func TestOutput_OfAFileThatIsNotRight(t *testing.T) {
 	t.Setenv("PORT", "70000")
 	want := promised(t, "DATA=/tmp/shop PORT=70000 go run ./examples/configured examples/configured/concord.yaml")
 	want = strings.ReplaceAll(strings.TrimSpace(want), "examples/configured/", "")
-	if err := run(t.Context(), &strings.Builder{}, "concord.yaml"); err == nil || err.Error() != want || node.ExitCode(err) != node.ExitInvalid {
+	if err := run(t.Context(), &strings.Builder{}, "concord.yaml"); err == nil ||
+		err.Error() != want || node.ExitCode(err) != node.ExitInvalid {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

@@ -60,7 +60,9 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	fmt.Fprintln(out, "member 1 counts 100 views, member 2 200, member 3 300")
 	var counters [three.Members]*actor.PID
 	for i, system := range c.System {
-		counters[i] = system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &counter{dd: c.DD[i]} }))
+		counters[i] = system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &counter{dd: c.DD[i]}
+		}))
 		defer system.Root.Stop(counters[i])
 		for range 100 * (i + 1) {
 			system.Root.Send(counters[i], &viewed{})

@@ -92,7 +92,9 @@ func TestQuestion_Laws(t *testing.T) {
 func TestSurvey_RemovedQuestionComesBackWhole(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b survey
-	vote := func(s *survey, w *crdt.Writer) { s.Update(w, "q", func(q *question) { q.Vote(w, "yes") }) }
+	vote := func(s *survey, w *crdt.Writer) {
+		s.Update(w, "q", func(q *question) { q.Vote(w, "yes") })
+	}
 	vote(&a, alice.Writer())
 	b = b.Merge(a)
 	b.Remove(bob.Writer(), "q")

@@ -52,7 +52,8 @@ func (g *group) close() {
 	}
 }
 
-func change[T crdt.Value[T]](t *testing.T, r *distributeddata.Replicator, k distributeddata.Key[T], f func(w *crdt.Writer, v *T)) {
+func change[T crdt.Value[T]](t *testing.T, r *distributeddata.Replicator, k distributeddata.Key[T],
+	f func(w *crdt.Writer, v *T)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -125,13 +126,17 @@ func TestRecordOfPIDs_Replicated(t *testing.T) {
 	replicated(t, func(t *testing.T, g *group) {
 		key := distributeddata.NewKey("room", empty)
 		ann, ben := actor.NewPID("host1:1", "ann"), actor.NewPID("host2:1", "ben")
-		change(t, g.at[0], key, func(w *crdt.Writer, r *crdt.Record[room]) { r.V.Members.Add(w, ann, ben) })
+		change(t, g.at[0], key, func(w *crdt.Writer, r *crdt.Record[room]) {
+			r.V.Members.Add(w, ann, ben)
+		})
 		shows(t, g, key, fmt.Sprintf("{Title:empty Members:{%v %v}}", ann, ben))
 		g.c.Partition([]int{0}, []int{1, 2})
 		change(t, g.at[0], key, func(w *crdt.Writer, r *crdt.Record[room]) {
 			r.V.Members.Remove(w, actor.NewPID("host1:1", "ann"))
 		})
-		change(t, g.at[1], key, func(w *crdt.Writer, r *crdt.Record[room]) { r.V.Title.Set(w, "lobby") })
+		change(t, g.at[1], key, func(w *crdt.Writer, r *crdt.Record[room]) {
+			r.V.Title.Set(w, "lobby")
+		})
 		g.c.Heal()
 		shows(t, g, key, fmt.Sprintf("{Title:lobby Members:{%v}}", ben))
 	})
@@ -140,7 +145,8 @@ func TestRecordOfPIDs_Replicated(t *testing.T) {
 func TestPIDs_AreElements(t *testing.T) {
 	pids := crdt.NewORSet(crdt.Proto[*actor.PID]())
 	w := crdt.NewReplica(1).Writer()
-	pids.Add(w, actor.NewPID("host:1", "a"), actor.NewPID("host:1", "a"), actor.NewPID("host:1", "b"))
+	pids.Add(w, actor.NewPID("host:1", "a"), actor.NewPID("host:1", "a"),
+		actor.NewPID("host:1", "b"))
 	require.NoError(t, w.Err())
 	require.Equal(t, 2, pids.Len())
 	require.True(t, pids.Contains(actor.NewPID("host:1", "b")))

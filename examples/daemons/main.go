@@ -56,8 +56,8 @@ func (p *plant) work(worker int, token coordination.Token) {
 
 // attach prepares a member for hosting workers.
 func (p *plant) attach(m three.Member) (err error) {
-	p.regions[m.Index], err = sharding.NewDaemons[*wrapperspb.StringValue](m.System, m.Session, m.DD,
-		sharding.Config{Type: "worker", Shards: workers, MinMembers: three.Members,
+	p.regions[m.Index], err = sharding.NewDaemons[*wrapperspb.StringValue](m.System,
+		m.Session, m.DD, sharding.Config{Type: "worker", Shards: workers, MinMembers: three.Members,
 			StableAfter: time.Second},
 		func(e sharding.Entity) actor.Actor { return &worker{Entity: e, plant: p} })
 	return err
@@ -108,7 +108,9 @@ func (p *plant) at(killed int) (n []int) {
 func (p *plant) run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := three.Until(ctx, func() bool { return slices.Equal(p.at(-1), []int{2, 2, 2}) }); err != nil {
+	if err := three.Until(ctx, func() bool {
+		return slices.Equal(p.at(-1), []int{2, 2, 2})
+	}); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "workers at each member: 2 2 2")
@@ -118,12 +120,15 @@ func (p *plant) run(ctx context.Context, out io.Writer, c *three.Cluster) error 
 	}
 	fmt.Fprintln(out, res.(*wrapperspb.StringValue).Value)
 
-	victim := slices.IndexFunc(p.regions[:], func(r *sharding.Region[*wrapperspb.StringValue]) bool {
-		return r.Status().Shards[3].State == sharding.Active
-	})
+	victim := slices.IndexFunc(p.regions[:],
+		func(r *sharding.Region[*wrapperspb.StringValue]) bool {
+			return r.Status().Shards[3].State == sharding.Active
+		})
 	fmt.Fprintln(out, "the member of worker 3 is killed")
 	c.Kill(victim)
-	if err := three.Until(ctx, func() bool { return slices.Equal(p.at(victim), []int{3, 3}) }); err != nil {
+	if err := three.Until(ctx, func() bool {
+		return slices.Equal(p.at(victim), []int{3, 3})
+	}); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "workers at each of the others: 3 3")
@@ -142,7 +147,8 @@ func newPlant() *plant { return &plant{tokens: map[int]coordination.Token{}} }
 
 func main() {
 	p := newPlant()
-	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), p.attach, p.run); err != nil {
+	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), p.attach,
+		p.run); err != nil {
 		log.Fatal(err)
 	}
 }

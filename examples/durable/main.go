@@ -73,7 +73,9 @@ func session(ctx context.Context, out io.Writer, dir string) (err error) {
 		defer func() { err = errors.Join(err, s.Close()) }()
 		stores[i] = s
 	}
-	return three.Run(ctx, out, func(i int) distributeddata.Config { return config(i, stores[i]) }, count)
+	return three.Run(ctx, out, func(i int) distributeddata.Config {
+		return config(i, stores[i])
+	}, count)
 }
 
 // count counts one order and one view at each member.

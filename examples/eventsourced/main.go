@@ -136,7 +136,8 @@ func (b *bank) run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 
 func main() {
 	b := newBank()
-	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), b.attach, b.run); err != nil {
+	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), b.attach,
+		b.run); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -30,7 +30,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: first 1|2|3")
 		os.Exit(node.ExitInvalid)
 	}
-	node.Main(member(4020+number, 5020+number, "127.0.0.1:5021", "127.0.0.1:5022", "127.0.0.1:5023"),
+	node.Main(member(4020+number, 5020+number, "127.0.0.1:5021", "127.0.0.1:5022",
+		"127.0.0.1:5023"),
 		register)
 }
 
@@ -42,7 +43,8 @@ func member(port, health int, hosts ...string) node.RunConfig {
 			Port:  health, // health requests between members
 			Hosts: hosts,  // the health addresses of all members
 		}),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelWarn})),
 	}
 }
 

@@ -41,7 +41,10 @@ func TestMembers_CountOnAMajority(t *testing.T) {
 	free := strings.Trim(fmt.Sprint(ports.Free(t, 6)), "[]")
 	start := func(index int) (*child.Process, <-chan string) {
 		lines := make(chan string, 1000)
-		return child.Start(t, []string{fmt.Sprintf("%s=%d %s", memberEnv, index, free)}, func(line []byte) { lines <- string(line) }), lines
+		return child.Start(t, []string{fmt.Sprintf("%s=%d %s", memberEnv, index, free)},
+			func(line []byte) {
+				lines <- string(line)
+			}), lines
 	}
 	expect := func(lines <-chan string, text string) {
 		t.Helper()

@@ -77,7 +77,8 @@ func (a *account) Receive(ctx actor.Context) {
 		ctx.Respond(wrapperspb.String(err.Error()))
 		return
 	}
-	ctx.Respond(wrapperspb.String(fmt.Sprintf("%d paid in, balance %d, token %v", amount.Value, balance, a.tenure.Token())))
+	ctx.Respond(wrapperspb.String(fmt.Sprintf("%d paid in, balance %d, token %v", amount.Value,
+		balance, a.tenure.Token())))
 }
 
 // alone is a cluster provider that finds no other members.
@@ -112,13 +113,16 @@ func start(store coordination.Store, b *bank) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := grain.NewKind("account", session, grain.Config{}, func(id *cluster.ClusterIdentity, t coordination.Tenure) actor.Actor {
-		return &account{name: id.Identity, tenure: t, bank: b}
-	})
+	accounts, err := grain.NewKind("account", session, grain.Config{},
+		func(id *cluster.ClusterIdentity, t coordination.Tenure) actor.Actor {
+			return &account{name: id.Identity, tenure: t, bank: b}
+		})
 	if err != nil {
 		return nil, err
 	}
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.DiscardHandler)
+	}))
 	c := cluster.New(system, node.Cluster("bank", alone{}, remote.Configure("127.0.0.1", 0),
 		cluster.WithKinds(accounts)))
 	c.StartMember()

@@ -40,7 +40,9 @@ func main() {
 		if err != nil {
 			return err
 		}
-		n.Go(func(ctx context.Context) error { return arrive(ctx, dd, fmt.Sprint("guest ", *port)) })
+		n.Go(func(ctx context.Context) error {
+			return arrive(ctx, dd, fmt.Sprint("guest ", *port))
+		})
 		return nil
 	})
 }

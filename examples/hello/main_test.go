@@ -40,12 +40,13 @@ func TestMembers_PrintAllGuests(t *testing.T) {
 	full := make(chan bool, 3)
 	for _, p := range all {
 		told := false
-		child.Start(t, []string{fmt.Sprintf("%s=%d %s", hostsEnv, p, strings.Join(where, " "))}, func(line []byte) {
-			if !told && strings.Count(string(line), "guest ") == 3 {
-				told = true
-				full <- true
-			}
-		})
+		child.Start(t, []string{fmt.Sprintf("%s=%d %s", hostsEnv, p, strings.Join(where, " "))},
+			func(line []byte) {
+				if !told && strings.Count(string(line), "guest ") == 3 {
+					told = true
+					full <- true
+				}
+			})
 	}
 	for range all {
 		select {

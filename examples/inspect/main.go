@@ -28,7 +28,8 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout, os.Args[1:], os.Getenv("CONCORD_KEY")); err != nil {
+	if err := run(context.Background(), os.Stdout, os.Args[1:],
+		os.Getenv("CONCORD_KEY")); err != nil {
 		fmt.Fprintln(os.Stderr, "inspect:", err)
 		os.Exit(1)
 	}
@@ -40,7 +41,9 @@ func run(ctx context.Context, out io.Writer, args []string, hexKey string) error
 	}
 	does, known := map[string]func(context.Context, io.Writer, store.Store) error{
 		"list": list, "verify": verify,
-		"export": func(ctx context.Context, out io.Writer, s store.Store) error { return inspect.Export(ctx, s, out) },
+		"export": func(ctx context.Context, out io.Writer, s store.Store) error {
+			return inspect.Export(ctx, s, out)
+		},
 	}[args[0]]
 	if !known {
 		return fmt.Errorf("%q is none of list, verify, export", args[0])

@@ -21,7 +21,8 @@ func directory(t *testing.T) string {
 	b := &store.Batch{}
 	for key, value := range map[string]string{
 		"H": "header", "M": "members", "v\x01replica1": "12",
-		"d\x01cart\xffapath1": "fresh milk", "d\x01cart\xffapath2": "brown bread", "d\x01views\xffapath": "seven 7",
+		"d\x01cart\xffapath1": "fresh milk", "d\x01cart\xffapath2": "brown bread",
+		"d\x01views\xffapath": "seven 7",
 	} {
 		b.Put(key, []byte(value))
 	}
@@ -43,12 +44,14 @@ func TestOutput_IsAsPromised(t *testing.T) {
 		{"verify", "6 rows are as they were written\n"},
 	} {
 		var out strings.Builder
-		if err := run(t.Context(), &out, []string{c.what, dir}, ""); err != nil || out.String() != c.want {
+		if err := run(t.Context(), &out, []string{c.what, dir}, ""); err != nil ||
+			out.String() != c.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", c.what, err, &out, c.want)
 		}
 	}
 	var out strings.Builder
-	if err := run(t.Context(), &out, []string{"export", dir}, ""); err != nil || strings.Count(out.String(), "\n") != 6 ||
+	if err := run(t.Context(), &out, []string{"export", dir}, ""); err != nil ||
+		strings.Count(out.String(), "\n") != 6 ||
 		!strings.Contains(out.String(), `{"kind":"atom","entry":"cart","generation":1,`) {
 		t.Errorf("export: %v\n%s", err, &out)
 	}
@@ -61,7 +64,8 @@ func TestVerify_FindsDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(raw), "fresh milk", "fresh silk")), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte(strings.ReplaceAll(string(raw), "fresh milk", "fresh silk")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder

@@ -185,7 +185,8 @@ func next[T any](ctx context.Context, c <-chan T) (v T, err error) {
 
 func main() {
 	j := &job{}
-	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), j.attach, j.run); err != nil {
+	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), j.attach,
+		j.run); err != nil {
 		log.Fatal(err)
 	}
 }

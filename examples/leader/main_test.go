@@ -76,8 +76,11 @@ func TestRun_BadArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"a", "b"}, {"-x"}} {
 		require.Error(t, run(t.Context(), &screen{}, args))
 	}
-	require.ErrorIs(t, run(t.Context(), &screen{}, []string{"-store", "redis", "A"}), coordination.ErrInvalid)
-	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "file", "-at", "", "A"}), "Directory must be set")
+	require.ErrorIs(t, run(t.Context(), &screen{}, []string{"-store", "redis", "A"}),
+		coordination.ErrInvalid)
+	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "file", "-at", "",
+		"A"}), "Directory must be set")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "kubernetes", "A"}), "does this run in a pod")
+	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "kubernetes", "A"}),
+		"does this run in a pod")
 }

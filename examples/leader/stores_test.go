@@ -33,7 +33,9 @@ func TestOutput_OnEtcd(t *testing.T) {
 	}
 	until := func(out *screen, text string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(out.String(), text) }, time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool {
+			return strings.Contains(out.String(), text)
+		}, time.Minute, 10*time.Millisecond)
 	}
 	a, stopA := start("A")
 	until(a, "A leads")

@@ -51,7 +51,8 @@ func run(ctx context.Context, out io.Writer, dir, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	session, err := coordination.Open(store, coordination.Config{Owner: name, TTL: 10 * time.Second})
+	session, err := coordination.Open(store, coordination.Config{
+		Owner: name, TTL: 10 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -59,10 +60,11 @@ func run(ctx context.Context, out io.Writer, dir, name string) (err error) {
 
 	for ctx.Err() == nil {
 		fmt.Fprintln(out, name, "waits for its turn")
-		err := session.Lease("report").Do(ctx, func(ctx context.Context, g *coordination.Grant) error {
-			fmt.Fprintln(out, name, "has", g)
-			return work(ctx, g, func() { fmt.Fprintln(out, name, "works") })
-		})
+		err := session.Lease("report").Do(ctx,
+			func(ctx context.Context, g *coordination.Grant) error {
+				fmt.Fprintln(out, name, "has", g)
+				return work(ctx, g, func() { fmt.Fprintln(out, name, "works") })
+			})
 		fmt.Fprintf(out, "%s ends: %v\n", name, err)
 	}
 	return nil

@@ -17,8 +17,8 @@ func (l *lobby) audit(ctx context.Context, out io.Writer, all []*person, left in
 	before coordination.Token) error {
 	now, token := l.host("lobby")
 	if now == left || token <= before {
-		return fmt.Errorf("the lobby is at member %d under token %v, after member %d and token %v", now,
-			token, left, before)
+		return fmt.Errorf("the lobby is at member %d under token %v, after member %d and token %v",
+			now, token, left, before)
 	}
 	fmt.Fprintln(out, "another member hosts the lobby, under a later token")
 	in, err := Present.Key("lobby").Get(ctx, l.dd[now], distributeddata.Majority)
@@ -34,22 +34,25 @@ func (l *lobby) audit(ctx context.Context, out io.Writer, all []*person, left in
 	lines := 1 + len(all)*each/len(rooms) // the first one is the usher's
 	for _, room := range rooms {
 		for _, p := range all {
-			if err := three.Until(ctx, func() bool { return len(p.in(room)) >= lines }); err != nil {
+			if err := three.Until(ctx, func() bool {
+				return len(p.in(room)) >= lines
+			}); err != nil {
 				return fmt.Errorf("%s heard %d lines in %s: %w", p.name, len(p.in(room)), room, err)
 			}
 			if err := check(p.in(room), lines); err != nil {
 				return fmt.Errorf("%s in %s: %w", p.name, room, err)
 			}
 			if !slices.Equal(p.in(room), all[0].in(room)) {
-				return fmt.Errorf("%s and %s heard different lines in %s", p.name, all[0].name, room)
+				return fmt.Errorf("%s and %s heard different lines in %s", p.name, all[0].name,
+					room)
 			}
 		}
-		fmt.Fprintf(out, "all heard %d lines in %s, numbered 1 to %d, in the same order\n", lines, room,
-			lines)
+		fmt.Fprintf(out, "all heard %d lines in %s, numbered 1 to %d, in the same order\n",
+			lines, room, lines)
 	}
 	if h := all[0].in("lobby"); h[0].token != before || h[lines-1].token != token {
-		return fmt.Errorf("the lobby numbered lines under tokens %v to %v, and not %v to %v", h[0].token,
-			h[lines-1].token, before, token)
+		return fmt.Errorf("the lobby numbered lines under tokens %v to %v, and not %v to %v",
+			h[0].token, h[lines-1].token, before, token)
 	}
 	fmt.Fprintln(out, "the lobby numbered lines at both members, and its tokens never fell")
 

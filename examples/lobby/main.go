@@ -78,7 +78,8 @@ func (l *lobby) talk(ctx context.Context, p *person, left <-chan struct{}) error
 				return context.Cause(ctx)
 			}
 		}
-		if err := p.say(ctx, rooms[nr%len(rooms)], line{p.name, nr + 1, fmt.Sprint("hello ", nr+1)}); err != nil {
+		if err := p.say(ctx, rooms[nr%len(rooms)],
+			line{p.name, nr + 1, fmt.Sprint("hello ", nr+1)}); err != nil {
 			return err
 		}
 		l.said.Add(1)
@@ -97,7 +98,8 @@ func (l *lobby) run(ctx context.Context, out io.Writer, c *three.Cluster) error 
 	}
 	leaving, before := l.host("lobby")
 
-	ann, ben, cid := l.person("ann", leaving+1), l.person("ben", leaving+2), l.person("cid", leaving)
+	ann, ben, cid := l.person("ann", leaving+1), l.person("ben", leaving+2),
+		l.person("cid", leaving)
 	all := []*person{ann, ben, cid}
 	left, ended := make(chan struct{}), make(chan error, len(all))
 	for _, p := range all {
@@ -137,7 +139,8 @@ func list(names []string) string { return strings.Join(names, ", ") }
 
 func main() {
 	l := &lobby{}
-	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), l.attach, l.run); err != nil {
+	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), l.attach,
+		l.run); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -50,7 +50,9 @@ func (p *person) enter(ctx context.Context) error {
 
 // exit removes the person from all rooms.
 func (p *person) exit(ctx context.Context) error {
-	return p.present(ctx, func(tx *distributeddata.Tx, list *persons) { list.Remove(tx.Writer, p.name) })
+	return p.present(ctx, func(tx *distributeddata.Tx, list *persons) {
+		list.Remove(tx.Writer, p.name)
+	})
 }
 
 // present changes the lists of all rooms in one atomic update.
@@ -98,7 +100,8 @@ func (p *person) listen(ctx context.Context) (stop func()) {
 	at, ended := p.at, make(chan struct{})
 	go func() {
 		defer close(ended)
-		for ; ctx.Err() == nil; at = (at + 1) % three.Members { // Changes ends when the member has left
+		for ; ctx.Err() == nil; at = (at + 1) % three.Members {
+			// Changes ends when the member has left
 			for change := range Said.Changes(ctx, p.lobby.dd[at]) {
 				room, _ := Said.Rest(change.Key)
 				p.hear(room, change)

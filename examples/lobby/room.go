@@ -92,8 +92,8 @@ func (r *room) Receive(ctx actor.Context) {
 		return
 	}
 	if err := r.write(number, l); err != nil {
-		// The line may or may not be stored. The next incarnation reads what is stored, and the person
-		// repeats the line.
+		// The line may or may not be stored. The next incarnation reads what is stored, and the
+		// person repeats the line.
 		ctx.Stop(ctx.Self())
 		return
 	}

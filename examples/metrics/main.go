@@ -65,7 +65,8 @@ func show(load Percentages) string {
 }
 
 func main() {
-	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), setup, run); err != nil {
+	if err := three.RunWithLeases(context.Background(), os.Stdout, memory.New(), setup,
+		run); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -111,7 +112,9 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	if err := known(42, 35); err != nil {
 		return err
 	}
-	if err := three.Until(ctx, func() bool { return len(c.DD[0].Status().Missing) > 0 }); err != nil {
+	if err := three.Until(ctx, func() bool {
+		return len(c.DD[0].Status().Missing) > 0
+	}); err != nil {
 		return err
 	}
 	if err := tell(); err != nil {

@@ -87,11 +87,13 @@ func show(ctx context.Context, out io.Writer, dir string) error {
 
 	// The order matters: first all members trust both authorities, then all get new certificates,
 	// then the old authority is removed.
-	if err := errors.Join(c.trust(before, after), wait(ctx), c.issue(after), wait(ctx)); err != nil {
+	if err := errors.Join(c.trust(before, after), wait(ctx), c.issue(after),
+		wait(ctx)); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "both authorities are trusted, the members have certificates of the new one")
-	if err := errors.Join(c.trust(after), wait(ctx), c.restart(ctx, 0), c.agree(ctx, size+1)); err != nil {
+	if err := errors.Join(c.trust(after), wait(ctx), c.restart(ctx, 0),
+		c.agree(ctx, size+1)); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "member 1 was started again: %d starts, counted together\n", size+1)
@@ -154,16 +156,19 @@ func refused(ctx context.Context, out io.Writer, c *members, who string, cert *t
 		}
 		return cert, nil
 	}
-	conn, err := grpc.NewClient(c.addresses[0], grpc.WithTransportCredentials(credentials.NewTLS(cfg)))
+	conn, err := grpc.NewClient(c.addresses[0], grpc.WithTransportCredentials(
+		credentials.NewTLS(cfg)))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	stream, err := remote.NewRemotingClient(conn).Receive(ctx)
 	if err == nil {
-		_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
-			ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
-		}}}) // the answer contains the error
+		_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{
+			ConnectRequest: &remote.ConnectRequest{
+				ConnectionType: &remote.ConnectRequest_ServerConnection{
+					ServerConnection: &remote.ServerConnection{Address: address}},
+			}}}) // the answer contains the error
 		_, err = stream.Recv()
 	}
 	if err == nil {

@@ -28,5 +28,6 @@ func TestShow(t *testing.T) {
 	for _, line := range want[1:] { // after the command
 		doc += line[1]
 	}
-	require.Equal(t, regexp.MustCompile(` in /.*\n`).ReplaceAllString(doc, " in ...\n"), said, "what the doc comment shows")
+	require.Equal(t, regexp.MustCompile(` in /.*\n`).ReplaceAllString(doc, " in ...\n"), said,
+		"what the doc comment shows")
 }

@@ -50,12 +50,14 @@ func runMember() {
 	}()
 	err := node.Run(ctx, node.RunConfig{
 		Cluster: "mtls",
-		Remote:  node.Config{Port: cfg.Port, TLS: node.TLSFiles(cfg.Cert, cfg.Key, cfg.Authorities)},
+		Remote: node.Config{Port: cfg.Port, TLS: node.TLSFiles(cfg.Cert, cfg.Key,
+			cfg.Authorities)},
 		Provider: automanaged.New(automanaged.Config{
 			Port: cfg.Health, Hosts: cfg.Healths, Refresh: 200 * time.Millisecond,
 			DropAfter: 20 * time.Second,
 		}),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelError})),
 	}, func(n *node.Node) error {
 		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 2})
 		if err != nil {
@@ -75,7 +77,10 @@ func count(ctx context.Context, dd *distributeddata.Replicator) error {
 	if err := dd.Ready(ctx); err != nil {
 		return err
 	}
-	_, err := starts.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error { c.Add(w, 1); return nil })
+	_, err := starts.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error {
+		c.Add(w, 1)
+		return nil
+	})
 	if err != nil {
 		return err
 	}

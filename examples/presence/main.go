@@ -79,13 +79,24 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 		line string
 		do   func() error
 	}{
-		{"ann connects her phone to member 1", func() error { return connect(ctx, one, "ann", "member-1/phone") }},
-		{"ann connects her laptop to member 2", func() error { return connect(ctx, two, "ann", "member-2/laptop") }},
-		{"ben connects his phone to member 2", func() error { return connect(ctx, two, "ben", "member-2/phone") }},
+		{"ann connects her phone to member 1", func() error {
+			return connect(ctx, one, "ann", "member-1/phone")
+		}},
+		{"ann connects her laptop to member 2", func() error {
+			return connect(ctx, two, "ann", "member-2/laptop")
+		}},
+		{"ben connects his phone to member 2", func() error {
+			return connect(ctx, two, "ben", "member-2/phone")
+		}},
 		{"", nil},
-		{"ann disconnects her phone from member 1", func() error { return disconnect(ctx, one, "ann", "member-1/phone") }},
+		{"ann disconnects her phone from member 1", func() error {
+			return disconnect(ctx, one, "ann", "member-1/phone")
+		}},
 		{"", nil},
-		{"member 2 is gone for good", func() error { c.Cut(1); return clean(ctx, one, "member-2") }},
+		{"member 2 is gone for good", func() error {
+			c.Cut(1)
+			return clean(ctx, one, "member-2")
+		}},
 		{"", nil},
 	} {
 		if step.do == nil {

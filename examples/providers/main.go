@@ -58,7 +58,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("providers", flag.ContinueOnError)
 	remote := node.Config{}
 	name := flags.String("provider", "automanaged", "automanaged, etcd, kubernetes or zookeeper")
-	at := flags.String("at", "", "comma-separated addresses of the provider's servers, or of all members")
+	at := flags.String("at", "",
+		"comma-separated addresses of the provider's servers, or of all members")
 	flags.StringVar(&remote.Host, "host", "127.0.0.1", "to listen on")
 	flags.IntVar(&remote.Port, "port", 4020, "to listen on")
 	flags.StringVar(&remote.Advertised, "advertise", "",
@@ -83,7 +84,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	}
 	return node.Run(ctx, node.RunConfig{
 		Cluster: "providers", Remote: remote, Provider: provider, Health: health,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelWarn})),
 	}, func(n *node.Node) error {
 		n.System.EventStream.Subscribe(func(event any) {
 			if list, ok := event.(*cluster.ClusterTopology); ok {

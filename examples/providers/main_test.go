@@ -17,7 +17,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewThrottle.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
+		"github.com/asynkron/protoactor-go/actor.NewThrottle.func1"))
 }
 
 func TestRun_PrintsTheMembers(t *testing.T) {
@@ -28,10 +29,12 @@ func TestRun_PrintsTheMembers(t *testing.T) {
 	var out child.Screen
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, &out, []string{"-port", fmt.Sprint(port), "-at", fmt.Sprintf("127.0.0.1:%d", port+healthAbove),
+		done <- run(ctx, &out, []string{"-port", fmt.Sprint(port), "-at",
+			fmt.Sprintf("127.0.0.1:%d", port+healthAbove),
 			"-probes", probes})
 	}()
-	for deadline := time.Now().Add(time.Minute); out.String() != self; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); out.String() != self; time.Sleep(
+		10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("printed %q, want %q", out.String(), self)
 		}
@@ -68,7 +71,8 @@ func TestNewProvider(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := run(t.Context(), &child.Screen{}, []string{"-provider", "consul"}); !errors.Is(err, node.ErrInvalid) || !strings.Contains(err.Error(), "consul") {
+	if err := run(t.Context(), &child.Screen{}, []string{"-provider", "consul"}); !errors.Is(err,
+		node.ErrInvalid) || !strings.Contains(err.Error(), "consul") {
 		t.Errorf("an unknown provider: %v", err)
 	}
 }

@@ -48,11 +48,13 @@ func TestManifests_FitTheProgram(t *testing.T) {
 	pod := deployment.Spec.Template.Spec
 	account := object[corev1.ServiceAccount](t, "../kubernetes/rbac.yaml", "ServiceAccount")
 	if pod.ServiceAccountName != account.Name || deployment.Namespace != account.Namespace {
-		t.Errorf("account %q in %q, want %q in %q", pod.ServiceAccountName, deployment.Namespace, account.Name, account.Namespace)
+		t.Errorf("account %q in %q, want %q in %q", pod.ServiceAccountName, deployment.Namespace,
+			account.Name, account.Namespace)
 	}
 	binding := object[rbacv1.RoleBinding](t, "../kubernetes/provider.yaml", "RoleBinding")
 	role := object[rbacv1.Role](t, "../kubernetes/provider.yaml", "Role")
-	if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 || binding.Subjects[0].Name != account.Name {
+	if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 ||
+		binding.Subjects[0].Name != account.Name {
 		t.Errorf("the account has not the rights of %s: %+v", role.Name, binding)
 	}
 
@@ -80,19 +82,23 @@ func TestManifests_FitTheProgram(t *testing.T) {
 		!slices.Contains(container.Args, "-advertise=$(POD_IP):4020") || ports["remoting"] != 4020 {
 		t.Errorf("ports %v, arguments %q", ports, container.Args)
 	}
-	for path, probe := range map[string]*corev1.Probe{"/readyz": container.ReadinessProbe, "/livez": container.LivenessProbe} {
+	for path, probe := range map[string]*corev1.Probe{"/readyz": container.ReadinessProbe,
+		"/livez": container.LivenessProbe} {
 		if probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "probes" {
 			t.Errorf("probe %+v, want %s at port probes", probe.HTTPGet, path)
 		}
 	}
-	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace < 2*10*time.Second { // StopTimeout
+	grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
+	if stop := 10 * time.Second; grace < 2*stop { // StopTimeout
 		t.Errorf("%v to stop", grace)
 	}
-	if r := deployment.Spec.Strategy.RollingUpdate; r.MaxSurge.IntValue() != 1 || r.MaxUnavailable.IntValue() != 0 {
+	if r := deployment.Spec.Strategy.RollingUpdate; r.MaxSurge.IntValue() != 1 ||
+		r.MaxUnavailable.IntValue() != 0 {
 		t.Errorf("rolling update %+v", r)
 	}
 	budget := object[policyv1.PodDisruptionBudget](t, "kubernetes.yaml", "PodDisruptionBudget").Spec
-	if budget.MaxUnavailable.IntValue() != 1 || budget.Selector.MatchLabels["app"] != deployment.Spec.Template.Labels["app"] {
+	if budget.MaxUnavailable.IntValue() != 1 ||
+		budget.Selector.MatchLabels["app"] != deployment.Spec.Template.Labels["app"] {
 		t.Errorf("disruption budget %+v", budget)
 	}
 }

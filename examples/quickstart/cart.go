@@ -83,8 +83,8 @@ func (c *cart) Receive(ctx actor.Context) {
 	}
 	if e.Nr > c.last {
 		if err := c.apply(e); err != nil {
-			// The event may or may not be stored. The driver repeats it, and the next incarnation of the
-			// cart reads what is stored.
+			// The event may or may not be stored. The driver repeats it, and the next incarnation
+			// of the cart reads what is stored.
 			ctx.Stop(ctx.Self())
 			return
 		}

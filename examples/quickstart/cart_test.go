@@ -67,7 +67,8 @@ func TestCart_AFormerHostHasNoEffect(t *testing.T) {
 // An input may have any names of carts.
 func TestCart_AnyNameHasAnID(t *testing.T) {
 	ids := map[string]bool{}
-	for _, name := range []string{"c1", "茶", "a b/c%", "tab\t", "nul\x00", "*", "cart*", "a*b", "100%", "100%25", "\u0085"} {
+	for _, name := range []string{"c1", "茶", "a b/c%", "tab\t", "nul\x00", "*", "cart*", "a*b",
+		"100%", "100%25", "\u0085"} {
 		id := cartID(name)
 		require.False(t, ids[id], fmt.Sprintf("%q", name))
 		ids[id] = true
@@ -82,7 +83,8 @@ func TestCart_AnyNameHasAnID(t *testing.T) {
 func TestDeal_NumbersTheEventsOfEachCart(t *testing.T) {
 	got := map[string][]uint64{}
 	for _, queue := range new(shopkeeper).deal([]event{
-		{Op: "set", Cart: "a"}, {Op: "set", Cart: "b"}, {Op: "checkout", Cart: "a"}, {Op: "clear", Cart: "a"},
+		{Op: "set", Cart: "a"}, {Op: "set", Cart: "b"}, {Op: "checkout", Cart: "a"},
+		{Op: "clear", Cart: "a"},
 	}) {
 		for _, c := range queue {
 			for _, e := range c {

@@ -162,8 +162,8 @@ func (c *clerk) put(ctx actor.Context) {
 		Modify: func(w *crdt.Writer, book *crdt.LWWMap[int64, order]) error {
 			for number, id := range batch {
 				if o, ok := book.Get(number); ok && o.Token > token {
-					return fmt.Errorf("number %d was given out under token %v, this clerk has %v", number, o.Token,
-						token)
+					return fmt.Errorf("number %d was given out under token %v, this clerk has %v",
+						number, o.Token, token)
 				} else if !ok || o.Token < token {
 					book.SetAt(w, number, order{id, token}, uint64(token))
 				}

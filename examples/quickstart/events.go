@@ -104,7 +104,8 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 }
 
 func trimEnd(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' ||
+		line[len(line)-1] == ' ') {
 		line = line[:len(line)-1]
 	}
 	return line
@@ -155,7 +156,8 @@ func (r result) compare(want carts, ids map[string]bool, acknowledged map[string
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if !maps.Equal(r.Carts[name], want[name]) {
-			errs = append(errs, fmt.Errorf("cart %q is %v, want %v", name, r.Carts[name], want[name]))
+			errs = append(errs, fmt.Errorf("cart %q is %v, want %v", name, r.Carts[name],
+				want[name]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Carts)) {

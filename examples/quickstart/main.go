@@ -236,7 +236,8 @@ func (k *shopkeeper) report(ctx context.Context, out string, events []event,
 	all, err := k.dumps(ctx, func(all []result) error {
 		for i, r := range all {
 			if err := r.compare(want, ids, k.numbers); err != nil {
-				return fmt.Errorf("%s differs from the fold of the events: %w", k.nodes[i].name, err)
+				return fmt.Errorf("%s differs from the fold of the events: %w", k.nodes[i].name,
+					err)
 			}
 			if !reflect.DeepEqual(r, all[0]) {
 				return fmt.Errorf("%s and %s differ", k.nodes[0].name, k.nodes[i].name)
@@ -262,7 +263,8 @@ func (k *shopkeeper) report(ctx context.Context, out string, events []event,
 		{"orders", fmt.Sprint(len(ids))},
 		{"keys", fmt.Sprint(keys)},
 		{"bytes on the wire", fmt.Sprint(bytes)},
-		{"repeated", fmt.Sprintf("%d events, whose outcome a killed node left open", k.retries.Load())},
+		{"repeated", fmt.Sprintf("%d events, whose outcome a killed node left open",
+			k.retries.Load())},
 	})
 	k.say.line("✓ the three nodes are equal to each other and to a plain fold of the %d events",
 		len(events))

@@ -75,8 +75,9 @@ type status struct {
 // A short lease makes the clerk return soon after its node was killed. Use the defaults on a real
 // network, and for work that takes long to stop.
 var leases = coordination.Config{
-	TTL: 3 * time.Second, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
-	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
+	TTL: 3 * time.Second, RenewInterval: 900 * time.Millisecond,
+	OperationTimeout: 300 * time.Millisecond,
+	RetryInterval:    200 * time.Millisecond, Drain: 300 * time.Millisecond,
 }
 
 // member holds the components of this process. Its handles stay the same in every life of the node.
@@ -129,7 +130,8 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 		Session:    leases,
 		MinMembers: cfg.Nodes,
 		Logger:     logger,
-		Remoting:   []remote.ConfigOption{remote.WithDialOptions(grpc.WithContextDialer(dialer(cfg.Via)))},
+		Remoting: []remote.ConfigOption{
+			remote.WithDialOptions(grpc.WithContextDialer(dialer(cfg.Via)))},
 	}, m.register)
 }
 

@@ -58,7 +58,8 @@ func (s *screen) progress(done, total int64, since time.Time) {
 	if !s.terminal {
 		if tenth := int(done * 10 / total); tenth > s.tenth {
 			s.tenth = tenth
-			fmt.Fprintf(s.out, "  %3d %% %d of %d events, %.0f events/s\n", tenth*10, done, total, rate)
+			fmt.Fprintf(s.out, "  %3d %% %d of %d events, %.0f events/s\n", tenth*10, done,
+				total, rate)
 		}
 		return
 	}

@@ -94,7 +94,8 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 func (k *shopkeeper) start(ctx context.Context, i int) error {
 	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i],
 		LeaseDir: filepath.Join(k.dir,
-			"leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls, Cockpits: k.cockpits(i)}
+			"leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls,
+		Cockpits: k.cockpits(i)}
 	cfg.Providers, cfg.Via = k.links.via(i, k.ports)
 	if k.durable {
 		cfg.DataDir = filepath.Join(k.dir, fmt.Sprint("data-", i+1))

@@ -73,10 +73,12 @@ func (w walkIns) next() numbered {
 // killed node after ten seconds.
 func (k *shopkeeper) keepOpen(ctx context.Context) {
 	k.say.line("✓ the nodes keep running; open the cockpit: %s", k.address())
-	k.say.line("  kill a node and watch it restart after ten seconds: kill -9 %d", k.pid(nodeCount-1))
+	k.say.line("  kill a node and watch it restart after ten seconds: kill -9 %d",
+		k.pid(nodeCount-1))
 	if k.orders != nil {
 		readQuietly()
-		k.say.line("  cut %s off from the others: type cut and Enter, and later heal", k.nodes[nodeCount-1].name)
+		k.say.line("  cut %s off from the others: type cut and Enter, and later heal",
+			k.nodes[nodeCount-1].name)
 		go k.obey(k.orders)
 	}
 	k.say.line("  press Ctrl-C to stop")
@@ -101,7 +103,8 @@ func (k *shopkeeper) keepOpen(ctx context.Context) {
 		default:
 		}
 		one, cancel := context.WithTimeout(ctx, operationTimeout)
-		if _, err := p.call(one, command{Event: &e}); err == nil { // else another node gets the event
+		if _, err := p.call(one, command{Event: &e}); err == nil {
+			// else another node gets the event
 			e = customers.next()
 		}
 		cancel()

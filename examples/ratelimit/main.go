@@ -99,7 +99,8 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	}
 	fmt.Fprintln(out, "the network is whole again")
 	c.Heal()
-	if left, err = Mails.Get(ctx, c.DD[0], distributeddata.All); err != nil || left.Value() != int64(6-sent) {
+	if left, err = Mails.Get(ctx, c.DD[0], distributeddata.All); err != nil ||
+		left.Value() != int64(6-sent) {
 		return fmt.Errorf("%v left of 6 after %d: %w", left, sent, err)
 	}
 	fmt.Fprintf(out, "all have sent %d of 6\n", sent)

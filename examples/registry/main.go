@@ -26,19 +26,21 @@ import (
 var Services = distributeddata.NewPrefix("service-", crdt.ORSet[string]{})
 
 func register(ctx context.Context, dd *distributeddata.Replicator, service, address string) error {
-	_, err := Services.Key(service).Update(ctx, dd, func(w *crdt.Writer, at *crdt.ORSet[string]) error {
-		at.Add(w, address)
-		return nil
-	}, distributeddata.All)
+	_, err := Services.Key(service).Update(ctx, dd,
+		func(w *crdt.Writer, at *crdt.ORSet[string]) error {
+			at.Add(w, address)
+			return nil
+		}, distributeddata.All)
 	return err
 }
 
 func deregister(ctx context.Context, dd *distributeddata.Replicator, service,
 	address string) error {
-	_, err := Services.Key(service).Update(ctx, dd, func(w *crdt.Writer, at *crdt.ORSet[string]) error {
-		at.Remove(w, address)
-		return nil
-	}, distributeddata.All)
+	_, err := Services.Key(service).Update(ctx, dd,
+		func(w *crdt.Writer, at *crdt.ORSet[string]) error {
+			at.Remove(w, address)
+			return nil
+		}, distributeddata.All)
 	return err
 }
 
@@ -72,8 +74,9 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	defer func() { stop(); <-ended }()
 
 	for _, step := range []struct {
-		member  int
-		do      func(ctx context.Context, dd *distributeddata.Replicator, service, address string) error
+		member int
+		do     func(ctx context.Context, dd *distributeddata.Replicator, service,
+			address string) error
 		service string
 		address string
 	}{

@@ -19,14 +19,18 @@ import (
 var carts = distributeddata.NewPrefix("cart-", crdt.ORSet[string]{})
 
 // Cockpit is of docs/cockpit.md.
-func Cockpit(cfg node.RunConfig, metrics http.Handler, start func(*node.Node) (*distributeddata.Replicator, *singleton.Singleton, *sharding.Region[*wrapperspb.StringValue], error)) error {
+func Cockpit(cfg node.RunConfig, metrics http.Handler,
+	start func(*node.Node) (*distributeddata.Replicator, *singleton.Singleton,
+		*sharding.Region[*wrapperspb.StringValue], error)) error {
 	handler := slog.NewTextHandler(os.Stderr, nil)
 	var health node.Health
 	c, err := cockpit.New(cockpit.Config{
-		Health:  &health,
-		Metrics: metrics,                                                  // such as promhttp.Handler(); served as /metrics
-		Values:  []cockpit.Values{cockpit.ValuesOf(carts)},                // default: no values
-		Peers:   []string{"http://10.0.0.2:7070", "http://10.0.0.3:7070"}, // their views are shown too
+		Health: &health,
+		// such as promhttp.Handler(); served as /metrics
+		Metrics: metrics,
+		Values:  []cockpit.Values{cockpit.ValuesOf(carts)}, // default: no values
+		// their views are shown too
+		Peers: []string{"http://10.0.0.2:7070", "http://10.0.0.3:7070"},
 	})
 	if err != nil {
 		return err

@@ -54,7 +54,8 @@ func Outcome(err error) error {
 // Read is of docs/replicated-data.md.
 func Read(ctx context.Context, dd *distributeddata.Replicator, id string) (int, error) {
 	items, err := baskets.Key(id).Get(ctx, dd, distributeddata.Majority)
-	if err != nil && !errors.Is(err, distributeddata.ErrNotFound) { // a missing entry is an empty value
+	// A missing entry is an empty value.
+	if err != nil && !errors.Is(err, distributeddata.ErrNotFound) {
 		return 0, err
 	}
 	return items.Len(), nil

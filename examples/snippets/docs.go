@@ -17,7 +17,8 @@ import (
 
 // Durable is of docs/durability.md.
 func Durable(system *actor.ActorSystem, use func(*distributeddata.Replicator) error) (err error) {
-	rows, err := badger.Open("/var/lib/shop/ddata", badger.Config{}) // a directory for this member only
+	// a directory for this member only
+	rows, err := badger.Open("/var/lib/shop/ddata", badger.Config{})
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,8 @@ func Autoscaled(n *node.Node) (*distributeddata.Replicator, error) {
 }
 
 // Preferred is of docs/operations.md.
-func Preferred(n *node.Node, produce func(coordination.Tenure) actor.Actor) (*singleton.Singleton, error) {
+func Preferred(n *node.Node, produce func(coordination.Tenure) actor.Actor) (*singleton.Singleton,
+	error) {
 	jobs, err := singleton.New(n.System, n.Session, singleton.Config{
 		Name:         "jobs",
 		PreferNewest: true,  // it moves once, to the first member of a newer version
@@ -82,7 +84,8 @@ func (a *account) Receive(c actor.Context) {
 func (i *indexer) Receive(actor.Context) {}
 
 // Sharded is of docs/sharding.md.
-func Sharded(ctx context.Context, system *actor.ActorSystem, session *coordination.Session, data *distributeddata.Replicator) (any, error) {
+func Sharded(ctx context.Context, system *actor.ActorSystem, session *coordination.Session,
+	data *distributeddata.Replicator) (any, error) {
 	accounts, err := sharding.New[Command](system, session, data, sharding.Config{Type: "account"},
 		func(e sharding.Entity) actor.Actor { return &account{Entity: e} })
 	if err != nil {
@@ -95,16 +98,20 @@ func Sharded(ctx context.Context, system *actor.ActorSystem, session *coordinati
 }
 
 // Workers is of docs/sharding.md.
-func Workers(system *actor.ActorSystem, session *coordination.Session, data *distributeddata.Replicator) (any, error) {
-	return sharding.NewDaemons[Command](system, session, data, sharding.Config{Type: "indexer", Shards: 12},
+func Workers(system *actor.ActorSystem, session *coordination.Session,
+	data *distributeddata.Replicator) (any, error) {
+	return sharding.NewDaemons[Command](system, session, data,
+		sharding.Config{Type: "indexer", Shards: 12},
 		func(e sharding.Entity) actor.Actor { return &indexer{Entity: e} })
 }
 
 // Secured are the settings of docs/security.md.
 func Secured() []node.Config {
-	withTLS := node.Config{Host: "10.0.0.1", Port: 7000, TLS: node.TLSFiles("member.pem", "member-key.pem", "ca.pem")}
+	withTLS := node.Config{Host: "10.0.0.1", Port: 7000, TLS: node.TLSFiles("member.pem",
+		"member-key.pem", "ca.pem")}
 	withSecret := node.Config{Host: "10.0.0.1", Port: 7000, SecretFile: "/etc/shop/secret"}
 	withPublic := node.Config{Public: []string{"orders", "carts"}}
-	withRate := node.Config{MaxRate: 20_000} // messages a second from each peer; a KiB counts as one more
+	// messages a second from each peer; a KiB counts as one more
+	withRate := node.Config{MaxRate: 20_000}
 	return []node.Config{withTLS, withSecret, withPublic, withRate}
 }

@@ -34,7 +34,8 @@ func rollback(tx *sql.Tx) error {
 }
 
 // Batches is of docs/from-etcd-locks.md.
-func Batches(grant *coordination.Grant, customers []string, bill func(string, coordination.Token) error) error {
+func Batches(grant *coordination.Grant, customers []string,
+	bill func(string, coordination.Token) error) error {
 	for _, customer := range customers {
 		if err := grant.Check(); err != nil { // compares the clock: no I/O
 			return err

@@ -19,7 +19,8 @@ import (
 )
 
 // Report is of docs/leases.md.
-func Report(ctx context.Context, write func(context.Context, coordination.Token) error) (err error) {
+func Report(ctx context.Context,
+	write func(context.Context, coordination.Token) error) (err error) {
 	store, err := file.Open("/var/lib/shop/leases")
 	if err != nil {
 		return err
@@ -35,7 +36,8 @@ func Report(ctx context.Context, write func(context.Context, coordination.Token)
 }
 
 // Always is of docs/leases.md.
-func Always(ctx context.Context, lease *coordination.Lease, hold func(context.Context, *coordination.Grant) error) {
+func Always(ctx context.Context, lease *coordination.Lease,
+	hold func(context.Context, *coordination.Grant) error) {
 	for ctx.Err() == nil {
 		if err := lease.Do(ctx, hold); err != nil {
 			slog.Warn("the lease has ended", "error", err)
@@ -48,7 +50,8 @@ func Always(ctx context.Context, lease *coordination.Lease, hold func(context.Co
 }
 
 // Once is of docs/leases.md.
-func Once(ctx context.Context, lease *coordination.Lease, work func(*coordination.Grant) error) error {
+func Once(ctx context.Context, lease *coordination.Lease,
+	work func(*coordination.Grant) error) error {
 	grant, err := lease.TryAcquire(ctx)
 	switch {
 	case err == nil: // held, until grant.Context() ends
@@ -72,9 +75,10 @@ func (w *indexing) Receive(c actor.Context) {
 
 // Worker is of docs/leases.md.
 func Worker(system *actor.ActorSystem, session *coordination.Session) *actor.PID {
-	props := coordination.Gated(session.Lease("indexer"), 1000, func(t coordination.Tenure) actor.Actor {
-		return &indexing{tenure: t}
-	})
+	props := coordination.Gated(session.Lease("indexer"), 1000,
+		func(t coordination.Tenure) actor.Actor {
+			return &indexing{tenure: t}
+		})
 	return system.Root.Spawn(props)
 }
 
@@ -105,7 +109,8 @@ func Source(ctx context.Context, url string, entry io.Reader) error {
 var price = distributeddata.NewKey("price", fence.Register[int]{})
 
 // Priced is of docs/leases.md.
-func Priced(ctx context.Context, dd *distributeddata.Replicator, grant *coordination.Grant, cents int) error {
+func Priced(ctx context.Context, dd *distributeddata.Replicator, grant *coordination.Grant,
+	cents int) error {
 	_, err := price.Update(ctx, dd, func(w *crdt.Writer, r *fence.Register[int]) error {
 		r.Set(w, grant.Token(), cents)
 		return nil

@@ -42,7 +42,8 @@ func main() {
 		if err != nil {
 			return err
 		}
-		clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", MinMembers: 3},
+		clerk, err := singleton.New(n.System, n.Session,
+			singleton.Config{Name: "clerk", MinMembers: 3},
 			func(t coordination.Tenure) actor.Actor { return &Clerk{tenure: t} })
 		if err != nil {
 			return err
@@ -54,7 +55,8 @@ func main() {
 
 var _ = main
 
-func serve(ctx context.Context, n *node.Node, dd *distributeddata.Replicator, clerk *singleton.Singleton) error {
+func serve(ctx context.Context, n *node.Node, dd *distributeddata.Replicator,
+	clerk *singleton.Singleton) error {
 	_, err := Cart.Update(ctx, dd, func(w *crdt.Writer, items *crdt.ORSet[string]) error {
 		items.Add(w, "milk", "bread")
 		return nil
@@ -66,17 +68,19 @@ func serve(ctx context.Context, n *node.Node, dd *distributeddata.Replicator, cl
 	if err != nil {
 		return err
 	}
-	// Ask reaches the clerk on whichever member it runs, and waits while it runs on none: bound ctx.
-	// Messages are protobuf messages.
+	// Ask reaches the clerk on whichever member it runs, and waits while it runs on none: bound
+	// ctx. Messages are protobuf messages.
 	answer, err := clerk.Ask(ctx, wrapperspb.String("checkout cart-17"))
 	if err != nil {
 		return err
 	}
 	log.Println(items, answer)
 
-	return n.Session.Lease("billing").Do(ctx, func(ctx context.Context, g *coordination.Grant) error {
-		return bill(ctx, g.Token()) // every write carries the token; its target refuses lower tokens
-	})
+	return n.Session.Lease("billing").Do(ctx,
+		func(ctx context.Context, g *coordination.Grant) error {
+			// every write carries the token; its target refuses lower tokens
+			return bill(ctx, g.Token())
+		})
 }
 
 func bill(context.Context, coordination.Token) error { return nil }

@@ -38,8 +38,11 @@ func (n *numbers) Receive(c actor.Context) {
 }
 
 // Numbered is of docs/singleton.md.
-func Numbered(n *node.Node, store func(context.Context, coordination.Token, uint64) error) (*singleton.Singleton, error) {
-	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "numbers", MinMembers: 3},
+func Numbered(n *node.Node,
+	store func(context.Context, coordination.Token, uint64) error,
+) (*singleton.Singleton, error) {
+	clerk, err := singleton.New(n.System, n.Session,
+		singleton.Config{Name: "numbers", MinMembers: 3},
 		func(t coordination.Tenure) actor.Actor { return &numbers{tenure: t, store: store} })
 	return clerk, err
 }

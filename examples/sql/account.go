@@ -36,8 +36,8 @@ func (a *account) Receive(ctx actor.Context) {
 	if _, err := fmt.Sscanf(m.Value, "deposit %d %d", &number, &amount); err != nil {
 		return
 	}
-	// The context of the entity ends with its lease. A transaction that ignores it, as this one does,
-	// is stopped by its token.
+	// The context of the entity ends with its lease. A transaction that ignores it, as this one
+	// does, is stopped by its token.
 	balance, err := a.db.deposit(context.Background(), a.ID, a.Token(), number, amount)
 	if err != nil { // the client repeats the deposit
 		log.Printf("deposit %d to %s: %v", number, a.ID, err)

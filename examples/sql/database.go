@@ -86,7 +86,8 @@ type delay struct {
 func (d *database) delayNext() *delay {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.delayed = &delay{begun: make(chan struct{}), proceed: make(chan struct{}), ended: make(chan struct{})}
+	d.delayed = &delay{begun: make(chan struct{}), proceed: make(chan struct{}),
+		ended: make(chan struct{})}
 	return d.delayed
 }
 

@@ -21,107 +21,154 @@ const module = "github.com/concord-go/concord/"
 
 // shared lists the machinery below the components, which belongs to none of them.
 var shared = []string{
-	"internal/ask", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership", "internal/meters", "internal/shell", "internal/timer", "internal/wire", "proto",
+	"internal/ask", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership",
+	"internal/meters", "internal/shell", "internal/timer", "internal/wire", "proto",
 }
 
 // arrows lists the packages of this module that each package may import, outside tests. A package
 // that is not listed fails the test and must be added.
 var arrows = map[string][]string{
-	"proto":                           {},
-	"internal/pmap":                   {},
-	"internal/field":                  {},
-	"internal/causal":                 {"internal/field", "internal/pmap"},
-	"internal/ask":                    {},
-	"internal/timer":                  {},
-	"internal/shell":                  {"internal/timer"},
-	"internal/gate":                   {},
-	"internal/lifecycle":              {},
-	"internal/meters":                 {},
-	"internal/races":                  {},
-	"internal/ports":                  {},
-	"internal/clienttls":              {},
-	"internal/settings":               {},
-	"internal/child":                  {},
-	"internal/wire":                   {"proto"},
-	"internal/early":                  {},
-	"internal/membership":             {"internal/lifecycle", "internal/early", "internal/shell", "internal/timer", "internal/wire", "proto"},
-	"internal/simnet":                 {},
-	"internal/arrows":                 {},
-	"internal/mutants":                {},
-	"internal/sbom":                   {},
-	"bench/plot":                      {},
-	"bench/peers":                     {"coordination", "coordination/file", "crdt", "distributeddata", "node", "singleton"},
-	"bench/sharding":                  {"coordination", "coordination/leasestore", "coordination/memory", "distributeddata", "node", "sharding"},
-	"bench/strangers":                 {"node", "testkit/pki"},
-	"bench/durable":                   {"crdt", "distributeddata", "internal/simnet", "distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
+	"proto":              {},
+	"internal/pmap":      {},
+	"internal/field":     {},
+	"internal/causal":    {"internal/field", "internal/pmap"},
+	"internal/ask":       {},
+	"internal/timer":     {},
+	"internal/shell":     {"internal/timer"},
+	"internal/gate":      {},
+	"internal/lifecycle": {},
+	"internal/meters":    {},
+	"internal/races":     {},
+	"internal/ports":     {},
+	"internal/clienttls": {},
+	"internal/settings":  {},
+	"internal/child":     {},
+	"internal/wire":      {"proto"},
+	"internal/early":     {},
+	"internal/membership": {"internal/lifecycle", "internal/early", "internal/shell",
+		"internal/timer", "internal/wire", "proto"},
+	"internal/simnet":  {},
+	"internal/arrows":  {},
+	"internal/mutants": {},
+	"internal/sbom":    {},
+	"bench/plot":       {},
+	"bench/peers": {"coordination", "coordination/file", "crdt",
+		"distributeddata", "node", "singleton"},
+	"bench/sharding": {"coordination", "coordination/leasestore",
+		"coordination/memory", "distributeddata", "node", "sharding"},
+	"bench/strangers": {"node", "testkit/pki"},
+	"bench/durable": {"crdt", "distributeddata", "internal/simnet",
+		"distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
 	"crdt":                            {"internal/causal", "internal/pmap"},
 	"distributeddata/internal/sketch": {},
 	"distributeddata/internal/expiry": {},
-	"distributeddata/internal/core":   {"distributeddata/internal/sketch", "distributeddata/store", "internal/causal", "internal/field", "internal/pmap", "internal/wire", "proto"},
-	"distributeddata":                 append([]string{"crdt", "distributeddata/internal/core", "distributeddata/internal/expiry", "distributeddata/store", "internal/causal", "internal/pmap"}, shared...),
-	"distributeddata/store":           {},
-	"distributeddata/internal/disk":   {"distributeddata/store"},
-	"distributeddata/badger":          {"distributeddata/internal/disk", "distributeddata/store", "internal/settings"},
-	"distributeddata/bbolt":           {"distributeddata/internal/disk", "distributeddata/store", "internal/settings"},
-	"distributeddata/inspect":         {"distributeddata/badger", "distributeddata/bbolt", "distributeddata/internal/disk", "distributeddata/store"},
-	"distributeddata/disktest":        {},
-	"distributeddata/realtest":        {},
-	"coordination/internal/core":      {},
-	"coordination/stash":              {},
-	"coordination/leasestore":         {},
-	"coordination/leaseconfig":        {"coordination", "coordination/leasestore"},
-	"coordination":                    append([]string{"coordination/internal/core", "coordination/leasestore", "coordination/stash"}, shared...),
-	"testkit/netem":                   {},
-	"testkit/history":                 {},
-	"testkit/documenttest":            {"coordination", "coordination/leasestore"},
-	"testkit/leasetest":               {"coordination", "testkit/history", "coordination/leasestore"},
-	"coordination/internal/queue":     {"coordination", "coordination/leasestore"},
-	"coordination/internal/opened":    {"coordination", "coordination/leasestore"},
-	"coordination/memory":             {"coordination", "coordination/internal/queue", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/file":               {"coordination", "coordination/internal/opened", "coordination/internal/queue", "internal/settings", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/fence":              {"coordination", "crdt"},
-	"coordination/grain":              {"coordination", "coordination/leasestore"},
-	"coordination/internal/record":    {"coordination", "coordination/leasestore"},
-	"coordination/etcd":               {"coordination", "coordination/internal/opened", "internal/clienttls", "coordination/internal/queue", "coordination/internal/record", "internal/settings", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/postgres":           {"coordination", "coordination/internal/opened", "coordination/internal/queue", "internal/settings", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/kubernetes":         {"coordination", "coordination/internal/queue", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/azureblob":          {"coordination", "coordination/internal/opened", "coordination/internal/queue", "coordination/internal/record", "internal/settings", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/zookeeper":          {"coordination", "coordination/internal/opened", "internal/clienttls", "coordination/internal/queue", "coordination/internal/record", "coordination/zookeeper/internal/link", "internal/settings", "coordination/leaseconfig", "coordination/leasestore"},
-	"coordination/*/internal/*":       {"coordination"},
-	"internal/testenv":                {},
-	"singleton/internal/core":         {},
-	"sharding/internal/core":          {},
-	"sharding":                        append([]string{"coordination", "coordination/stash", "crdt", "distributeddata", "sharding/internal/core", "singleton", "coordination/leasestore"}, shared...),
-	"sharding/realtest":               {},
-	"singleton":                       append([]string{"coordination", "coordination/stash", "singleton/internal/core"}, shared...),
-	"node/internal/arbiter":           {},
-	"node/internal/guard":             {"internal/membership", "internal/wire"},
-	"node/healtest":                   {},
-	"node/internal/stranger":          {},
-	"node/hostile":                    {},
-	"node":                            {"coordination", "node/internal/arbiter", "node/internal/guard", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership", "internal/shell", "internal/timer", "internal/wire", "proto"},
-	"node/provider/internal/roster":   {},
-	"node/provider/*":                 {"internal/clienttls", "node/provider/internal/roster", "internal/settings"},
-	"node/config/kindstest":           {},
-	"node/config":                     {"coordination", "distributeddata", "distributeddata/store", "node", "sharding", "singleton", "coordination/leaseconfig"},
-	"testkit/clustertest":             {"internal/child", "internal/ports", "internal/races", "node"},
-	"testkit/crdttest":                {"crdt"},
-	"testkit/pki":                     {},
-	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer", "coordination/leasestore"},
-	"testkit/sim":                     {},
-	"testkit/storetest":               {"distributeddata/store"},
-	"cockpit/api":                     {},
-	"cockpit/browsertest":             {},
-	"cockpit/internal/view":           {"cockpit/api", "coordination", "distributeddata", "sharding", "singleton"},
-	"cockpit":                         {"cockpit/api", "cockpit/internal/view", "coordination", "crdt", "distributeddata", "internal/gate", "internal/membership", "node", "sharding", "singleton"},
-	"cmd/concordctl":                  {"cockpit/api", "distributeddata/inspect", "distributeddata/store"},
-	"docs/diagrams":                   {},
-	"examples/*":                      {"cockpit", "node/config", "distributeddata/bbolt", "coordination", "coordination/*", "crdt", "distributeddata", "distributeddata/badger", "distributeddata/inspect", "distributeddata/store", "node", "node/provider/*", "singleton", "sharding", "testkit/pki", "examples/internal/three"},
-	"examples/internal/three":         {"coordination", "coordination/memory", "distributeddata", "internal/lifecycle", "internal/simnet", "coordination/leasestore"},
+	"distributeddata/internal/core": {"distributeddata/internal/sketch", "distributeddata/store",
+		"internal/causal", "internal/field", "internal/pmap", "internal/wire", "proto"},
+	"distributeddata": append([]string{"crdt", "distributeddata/internal/core",
+		"distributeddata/internal/expiry", "distributeddata/store", "internal/causal",
+		"internal/pmap"}, shared...),
+	"distributeddata/store":         {},
+	"distributeddata/internal/disk": {"distributeddata/store"},
+	"distributeddata/badger": {"distributeddata/internal/disk", "distributeddata/store",
+		"internal/settings"},
+	"distributeddata/bbolt": {"distributeddata/internal/disk", "distributeddata/store",
+		"internal/settings"},
+	"distributeddata/inspect": {"distributeddata/badger", "distributeddata/bbolt",
+		"distributeddata/internal/disk", "distributeddata/store"},
+	"distributeddata/disktest":   {},
+	"distributeddata/realtest":   {},
+	"coordination/internal/core": {},
+	"coordination/stash":         {},
+	"coordination/leasestore":    {},
+	"coordination/leaseconfig":   {"coordination", "coordination/leasestore"},
+	"coordination": append([]string{"coordination/internal/core",
+		"coordination/leasestore", "coordination/stash"}, shared...),
+	"testkit/netem":        {},
+	"testkit/history":      {},
+	"testkit/documenttest": {"coordination", "coordination/leasestore"},
+	"testkit/leasetest": {"coordination", "testkit/history",
+		"coordination/leasestore"},
+	"coordination/internal/queue":  {"coordination", "coordination/leasestore"},
+	"coordination/internal/opened": {"coordination", "coordination/leasestore"},
+	"coordination/memory": {"coordination", "coordination/internal/queue",
+		"coordination/leaseconfig", "coordination/leasestore"},
+	"coordination/file": {"coordination", "coordination/internal/opened",
+		"coordination/internal/queue", "internal/settings", "coordination/leaseconfig",
+		"coordination/leasestore"},
+	"coordination/fence":           {"coordination", "crdt"},
+	"coordination/grain":           {"coordination", "coordination/leasestore"},
+	"coordination/internal/record": {"coordination", "coordination/leasestore"},
+	"coordination/etcd": {"coordination", "coordination/internal/opened",
+		"internal/clienttls", "coordination/internal/queue", "coordination/internal/record",
+		"internal/settings", "coordination/leaseconfig", "coordination/leasestore"},
+	"coordination/postgres": {"coordination", "coordination/internal/opened",
+		"coordination/internal/queue", "internal/settings", "coordination/leaseconfig",
+		"coordination/leasestore"},
+	"coordination/kubernetes": {"coordination", "coordination/internal/queue",
+		"coordination/leaseconfig", "coordination/leasestore"},
+	"coordination/azureblob": {"coordination", "coordination/internal/opened",
+		"coordination/internal/queue", "coordination/internal/record", "internal/settings",
+		"coordination/leaseconfig", "coordination/leasestore"},
+	"coordination/zookeeper": {"coordination", "coordination/internal/opened",
+		"internal/clienttls", "coordination/internal/queue", "coordination/internal/record",
+		"coordination/zookeeper/internal/link", "internal/settings", "coordination/leaseconfig",
+		"coordination/leasestore"},
+	"coordination/*/internal/*": {"coordination"},
+	"internal/testenv":          {},
+	"singleton/internal/core":   {},
+	"sharding/internal/core":    {},
+	"sharding": append([]string{"coordination", "coordination/stash", "crdt",
+		"distributeddata", "sharding/internal/core", "singleton", "coordination/leasestore"},
+		shared...),
+	"sharding/realtest": {},
+	"singleton": append([]string{"coordination", "coordination/stash",
+		"singleton/internal/core"}, shared...),
+	"node/internal/arbiter":  {},
+	"node/internal/guard":    {"internal/membership", "internal/wire"},
+	"node/healtest":          {},
+	"node/internal/stranger": {},
+	"node/hostile":           {},
+	"node": {"coordination", "node/internal/arbiter",
+		"node/internal/guard", "internal/gate", "internal/lifecycle", "internal/early",
+		"internal/membership", "internal/shell", "internal/timer", "internal/wire", "proto"},
+	"node/provider/internal/roster": {},
+	"node/provider/*": {"internal/clienttls", "node/provider/internal/roster",
+		"internal/settings"},
+	"node/config/kindstest": {},
+	"node/config": {"coordination", "distributeddata", "distributeddata/store",
+		"node", "sharding", "singleton", "coordination/leaseconfig"},
+	"testkit/clustertest": {"internal/child", "internal/ports",
+		"internal/races", "node"},
+	"testkit/crdttest": {"crdt"},
+	"testkit/pki":      {},
+	"testkit": {"coordination", "coordination/memory",
+		"distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet",
+		"internal/timer", "coordination/leasestore"},
+	"testkit/sim":         {},
+	"testkit/storetest":   {"distributeddata/store"},
+	"cockpit/api":         {},
+	"cockpit/browsertest": {},
+	"cockpit/internal/view": {"cockpit/api", "coordination", "distributeddata",
+		"sharding", "singleton"},
+	"cockpit": {"cockpit/api", "cockpit/internal/view", "coordination",
+		"crdt", "distributeddata", "internal/gate", "internal/membership", "node",
+		"sharding", "singleton"},
+	"cmd/concordctl": {"cockpit/api", "distributeddata/inspect",
+		"distributeddata/store"},
+	"docs/diagrams": {},
+	"examples/*": {"cockpit", "node/config", "distributeddata/bbolt",
+		"coordination", "coordination/*", "crdt", "distributeddata", "distributeddata/badger",
+		"distributeddata/inspect", "distributeddata/store", "node", "node/provider/*", "singleton",
+		"sharding", "testkit/pki", "examples/internal/three"},
+	"examples/internal/three": {"coordination", "coordination/memory", "distributeddata",
+		"internal/lifecycle", "internal/simnet", "coordination/leasestore"},
 }
 
 // pure lists the packages whose behaviour depends only on their inputs.
-var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/expiry", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "sharding/internal/core", "node/internal/arbiter"}
+var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt",
+	"distributeddata/internal/core", "distributeddata/internal/expiry",
+	"distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core",
+	"sharding/internal/core", "node/internal/arbiter"}
 
 type file struct {
 	pkg  string // path below the module
@@ -154,7 +201,8 @@ func TestCores_AreDeterministic(t *testing.T) {
 			continue
 		}
 		for _, imp := range imports(f.ast) {
-			if strings.HasPrefix(imp, "math/rand") || strings.HasPrefix(imp, "github.com/asynkron/") || imp == "os" || imp == "net" {
+			if strings.HasPrefix(imp, "math/rand") ||
+				strings.HasPrefix(imp, "github.com/asynkron/") || imp == "os" || imp == "net" {
 				t.Errorf("%s: a core must not import %s", name, imp)
 			}
 		}
@@ -163,7 +211,9 @@ func TestCores_AreDeterministic(t *testing.T) {
 			case *ast.GoStmt:
 				t.Errorf("%s: a core starts no goroutine", name)
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"}, n.Sel.Name) {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" &&
+					slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep",
+						"NewTimer", "NewTicker", "Tick"}, n.Sel.Name) {
 					t.Errorf("%s: a core has no clock: time.%s", name, n.Sel.Name)
 				}
 			}
@@ -175,7 +225,9 @@ func TestCores_AreDeterministic(t *testing.T) {
 // The test above must be able to detect a reversed arrow.
 func TestImports_ReversedArrowIsSeen(t *testing.T) {
 	allowed, ok := lookup("crdt")
-	if !ok || slices.ContainsFunc(allowed, func(a string) bool { return match(a, "distributeddata") }) {
+	if !ok || slices.ContainsFunc(allowed, func(a string) bool {
+		return match(a, "distributeddata")
+	}) {
 		t.Error("crdt may import distributeddata")
 	}
 	seen := map[string]bool{}
@@ -257,7 +309,8 @@ func files(t *testing.T) map[string]file {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		out[rel] = file{pkg: filepath.ToSlash(filepath.Dir(rel)), test: strings.HasSuffix(name, "_test.go"), ast: parsed}
+		out[rel] = file{pkg: filepath.ToSlash(filepath.Dir(rel)), test: strings.HasSuffix(name,
+			"_test.go"), ast: parsed}
 		return nil
 	})
 	return out

@@ -16,12 +16,13 @@ import (
 // heavy are clients of servers, which the root module must not require: a program that imports crdt
 // has no use for them. A store or provider with such a client is a nested module.
 var heavy = []string{
-	"github.com/Azure/", "github.com/AzureAD/", "github.com/go-zookeeper/", "github.com/hashicorp/consul",
+	"github.com/Azure/", "github.com/AzureAD/", "github.com/go-zookeeper/",
+	"github.com/hashicorp/consul",
 	"github.com/jackc/", "go.etcd.io/etcd/", "k8s.io/", "sigs.k8s.io/",
 }
 
-// apart are the modules outside the workspace. internal/testenv builds servers, which may need other
-// versions than their clients.
+// apart are the modules outside the workspace. internal/testenv builds servers, which may need
+// other versions than their clients.
 var apart = []string{"internal/testenv"}
 
 type requirement struct{ Path, Version string }
@@ -40,10 +41,13 @@ func TestModules_RootIsLight(t *testing.T) {
 	mods := goMods(t)
 	for _, r := range mods["."].Require {
 		if isHeavy(r.Path) {
-			t.Errorf("go.mod requires %s: move the package that needs it into a nested module", r.Path)
+			t.Errorf("go.mod requires %s: move the package that needs it into a nested module",
+				r.Path)
 		}
 	}
-	if !slices.ContainsFunc(mods["coordination/etcd"].Require, func(r requirement) bool { return isHeavy(r.Path) }) {
+	if !slices.ContainsFunc(mods["coordination/etcd"].Require, func(r requirement) bool {
+		return isHeavy(r.Path)
+	}) {
 		t.Error("coordination/etcd seems to need no heavy client: this test cannot see one")
 	}
 }
@@ -52,7 +56,8 @@ func isHeavy(mod string) bool {
 	return slices.ContainsFunc(heavy, func(h string) bool { return strings.HasPrefix(mod, h) })
 }
 
-// TestModules_WorkspaceHasAll: a module that go.work does not list would be neither tested nor linted.
+// TestModules_WorkspaceHasAll: a module that go.work does not list would be neither tested nor
+// linted.
 func TestModules_WorkspaceHasAll(t *testing.T) {
 	var listed []string
 	for _, use := range edited(t, "work", "../../go.work").Use {
@@ -86,8 +91,9 @@ func TestModules_BuildAlone(t *testing.T) {
 	}
 }
 
-// TestModules_AgreeOnVersions: the workspace builds with the highest version that any module requires.
-// Where a module requires a lower one, tests would run on another version than its users get.
+// TestModules_AgreeOnVersions: the workspace builds with the highest version that any module
+// requires. Where a module requires a lower one, tests would run on another version than its users
+// get.
 func TestModules_AgreeOnVersions(t *testing.T) {
 	mods := goMods(t)
 	first := map[string]string{} // module that required it first, by dependency
@@ -101,12 +107,14 @@ func TestModules_AgreeOnVersions(t *testing.T) {
 			first[r.Path] = cmp.Or(first[r.Path], dir)
 			versions[r.Path] = cmp.Or(versions[r.Path], r.Version)
 			if versions[r.Path] != r.Version {
-				t.Errorf("%s/go.mod requires %s %s, %s/go.mod requires %s: run go work sync", dir, r.Path, r.Version, first[r.Path], versions[r.Path])
+				t.Errorf("%s/go.mod requires %s %s, %s/go.mod requires %s: run go work sync", dir,
+					r.Path, r.Version, first[r.Path], versions[r.Path])
 			}
 		}
 	}
 	for _, shared := range []string{
-		"github.com/asynkron/protoactor-go", "github.com/concord-go/concord", "github.com/stretchr/testify",
+		"github.com/asynkron/protoactor-go", "github.com/concord-go/concord",
+		"github.com/stretchr/testify",
 		"go.opentelemetry.io/otel", "google.golang.org/grpc", "google.golang.org/protobuf",
 	} {
 		if versions[shared] == "" {

@@ -35,7 +35,8 @@ func (p *process) Stop(*actor.PID)                   {}
 // answer when ctx ends, the answer wins. Later answers are dropped.
 //
 // Request blocks, so it must not be called inside an actor. It is safe for concurrent use.
-func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID, msg any) (any, error) {
+func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID,
+	msg any) (any, error) {
 	if target == nil {
 		return nil, ErrDeadLetter
 	}

@@ -50,7 +50,8 @@ func (b *Builder) flush() {
 // Differing calls f, in order, for each path whose atoms are not certainly the same in a and b,
 // like pmap.Diff. The cost is proportional to the difference where structure is shared.
 func Differing(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool)) {
-	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
+	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry,
+		inB bool) bool {
 		f(path, ea, inA, eb, inB)
 		return true
 	})

@@ -38,11 +38,13 @@ func (c Change) Empty() bool {
 // change where structure is shared. Between returns an error if an added atom has a dot other than
 // d, since a value from elsewhere was then inserted.
 func Between(base, next Store, d Dot) (c Change, err error) {
-	pmap.DiffRuns(base.atoms, next.atoms, sameEntries, func(path string, eb Entry, inBase bool, en Entry, inNext bool) bool {
+	pmap.DiffRuns(base.atoms, next.atoms, sameEntries, func(path string, eb Entry, inBase bool,
+		en Entry, inNext bool) bool {
 		err = c.at(Clone(path), eb, inBase, en, inNext, d)
 		return err == nil
 	})
-	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark, ok bool) bool {
+	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark,
+		ok bool) bool {
 		if ok {
 			c.Marks = append(c.Marks, MarkAt{Clone(path), m})
 		}
@@ -110,7 +112,8 @@ func (s Store) Take(base, next Store, prefix string) Store {
 		}
 		return true
 	})
-	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark, in bool) bool {
+	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark,
+		in bool) bool {
 		if in && strings.HasPrefix(path, prefix) {
 			s = s.WithMark(path, m)
 		}

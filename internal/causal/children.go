@@ -77,7 +77,8 @@ func Diff(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool
 // between a and b. A mark alone can change a value: a reset whose counter had already advanced.
 func ChangedChildren(a, b Store, base string) (changed []string) {
 	add := func(path string) {
-		if !strings.HasPrefix(path, base) || len(changed) > 0 && strings.HasPrefix(path, changed[len(changed)-1]) {
+		if !strings.HasPrefix(path, base) || len(changed) > 0 &&
+			strings.HasPrefix(path, changed[len(changed)-1]) {
 			return
 		}
 		if end := keyEnd(path, len(base)); end >= 0 {

@@ -34,15 +34,18 @@ func drawPath(t *rapid.T) (path string) {
 	for range rapid.IntRange(0, 3).Draw(t, "depth") {
 		kind := rapid.SampledFrom([]Kind{ORMap, ORMap, Record}).Draw(t, "kind")
 		key := rapid.SampledFrom([]string{"", "a", "a\x00", "b"}).Draw(t, "key")
-		path = string(AppendKey([]byte(path+string([]byte{byte(MakeTag(kind, String))})), []byte(key)))
+		path = string(AppendKey([]byte(path+string([]byte{byte(MakeTag(kind, String))})),
+			[]byte(key)))
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "value") {
 	case 0:
 		return path + string([]byte{byte(MakeTag(EWFlag, Custom))})
 	case 1:
-		return path + string([]byte{byte(MakeTag(ORSet, String))}) + rapid.SampledFrom([]string{"x", "y"}).Draw(t, "element")
+		return path + string([]byte{byte(MakeTag(ORSet, String))}) + rapid.SampledFrom(
+			[]string{"x", "y"}).Draw(t, "element")
 	}
-	return SlotPath(path+string([]byte{byte(MakeTag(PNCounter, Custom))}), Replica(rapid.IntRange(1, 2).Draw(t, "replica")))
+	return SlotPath(path+string([]byte{byte(MakeTag(PNCounter, Custom))}),
+		Replica(rapid.IntRange(1, 2).Draw(t, "replica")))
 }
 
 // However a store was made, its index is that of its paths, and CountChildren equals the number of
@@ -53,7 +56,8 @@ func TestIndex_FollowsThePaths(t *testing.T) {
 		var seen, theirs Vector
 		// Few paths, so that they collide.
 		pool := rapid.SliceOfN(rapid.Custom(drawPath), 1, 4).Draw(t, "pool")
-		set := string(AppendKey([]byte{byte(MakeTag(ORMap, String))}, []byte("k"))) + string([]byte{byte(MakeTag(ORSet, String))})
+		set := string(AppendKey([]byte{byte(MakeTag(ORMap, String))}, []byte("k"))) + string(
+			[]byte{byte(MakeTag(ORSet, String))})
 		pool = append(pool, set+"x", set+"y", set+"z")
 		for n := uint64(1); n <= 20; n++ {
 			path, d := rapid.SampledFrom(pool).Draw(t, "path"), Dot{1, n}
@@ -62,7 +66,8 @@ func TestIndex_FollowsThePaths(t *testing.T) {
 				l.Replica = 2
 				l.Payload = Total{Since: 1, Plus: 1}.Payload()
 			}
-			switch cut := rapid.IntRange(0, len(path)).Draw(t, "cut"); rapid.IntRange(0, 7).Draw(t, "op") {
+			switch cut := rapid.IntRange(0, len(path)).Draw(t, "cut"); rapid.IntRange(0, 7).Draw(
+				t, "op") {
 			case 0:
 				s = s.Drop(path)
 			case 1:

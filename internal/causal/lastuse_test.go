@@ -5,7 +5,8 @@ import "testing"
 // The atoms of the last use sort after all paths of a value, and are separate from it.
 func TestLastUse(t *testing.T) {
 	d := Dot{Replica: 1, N: 1}
-	value := Store{}.Put(string([]byte{byte(MakeTag(Tombstone, Bytes))})+"x", Leaf{Dot: d}).Put(string([]byte{byte(MakeTag(ORSet, String))})+"\xff\xff", Leaf{Dot: d})
+	value := Store{}.Put(string([]byte{byte(MakeTag(Tombstone, Bytes))})+"x", Leaf{Dot: d}).Put(
+		string([]byte{byte(MakeTag(ORSet, String))})+"\xff\xff", Leaf{Dot: d})
 	if _, ok := value.LastUse(); ok {
 		t.Fatal("a value says when it was used")
 	}
@@ -19,7 +20,8 @@ func TestLastUse(t *testing.T) {
 	switch rest := used.Drop(UsePath); {
 	case rest.SameValue(value):
 		t.Fatal("the test is worth nothing: the stores share all")
-	case !rest.EqualValue(value), !value.EqualValue(rest), used.EqualValue(value), value.EqualValue(used):
+	case !rest.EqualValue(value), !value.EqualValue(rest), used.EqualValue(value),
+		value.EqualValue(used):
 		t.Fatal("EqualValue does not compare atoms")
 	}
 }
@@ -36,7 +38,8 @@ func TestLastUse_Check(t *testing.T) {
 		{UsePath + "x", "", false},
 		{string(AppendKey([]byte{byte(MakeTag(ORMap, String))}, []byte("k"))) + UsePath, "", false},
 	} {
-		if err := CheckAtom(c.path, Leaf{Dot: Dot{Replica: 1, N: 1}, Payload: c.payload}); (err == nil) != c.ok {
+		if err := CheckAtom(c.path, Leaf{Dot: Dot{Replica: 1, N: 1},
+			Payload: c.payload}); (err == nil) != c.ok {
 			t.Errorf("%q with %d bytes: %v", c.path, len(c.payload), err)
 		}
 	}

@@ -129,7 +129,8 @@ var kindNames = map[Kind]string{
 }
 
 var classNames = map[Class]string{
-	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes",
+	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool",
+	Bytes: "bytes",
 	Float: "float",
 }
 

@@ -56,7 +56,10 @@ func (s Store) SameValue(o Store) bool {
 func (s Store) EqualValue(o Store) bool {
 	same := s.Len() == o.Len()
 	if same {
-		pmap.DiffRuns(s.atoms, o.atoms, sameEntries, func(string, Entry, bool, Entry, bool) bool { same = false; return false })
+		pmap.DiffRuns(s.atoms, o.atoms, sameEntries, func(string, Entry, bool, Entry, bool) bool {
+			same = false
+			return false
+		})
 	}
 	return same && s.sameCounts(o)
 }
@@ -166,7 +169,9 @@ func (s Store) filter(path string, keep func(Dot) bool) Store {
 // Clear returns the store without the atoms that deps covers.
 func (s Store) Clear(deps Vector) Store {
 	for path, e := range s.atoms.All() {
-		if next, left := e.Filter(func(d Dot) bool { return !deps.Covers(d) }); !left || next.Len() != e.Len() {
+		if next, left := e.Filter(func(d Dot) bool {
+			return !deps.Covers(d)
+		}); !left || next.Len() != e.Len() {
 			s = s.filter(path, func(d Dot) bool { return !deps.Covers(d) })
 		}
 	}
@@ -202,7 +207,8 @@ func (s Store) WithoutMark(path string) Store {
 // returns a itself if b adds nothing.
 func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
 	out := a
-	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
+	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry,
+		inB bool) bool {
 		switch e, ok := joined(ea, inA, seenA, eb, inB, seenB); {
 		case ok && !(inA && e.Equal(ea)):
 			out = out.put(path, e)

@@ -126,7 +126,8 @@ func TestJoin_AgainstDefinition(t *testing.T) {
 				want := naiveJoin(flat(a.store), a.seen, flat(b.store), b.seen)
 				joined := Join(a.store, a.seen, b.store, b.seen)
 				require.Equal(t, want, flat(joined))
-				apart := Join(rebuilt(t, a.store, a.seen), a.seen, rebuilt(t, b.store, b.seen), b.seen)
+				apart := Join(rebuilt(t, a.store, a.seen), a.seen, rebuilt(t, b.store, b.seen),
+					b.seen)
 				require.Equal(t, want, flat(apart))
 				if b.seen.Leq(a.seen) && len(want) == len(flat(a.store)) {
 					require.True(t, joined.SameValue(a.store), "nothing new is a itself")
@@ -141,7 +142,8 @@ func TestJoin_AgainstDefinition(t *testing.T) {
 					before := flat(a.store)
 					a.store = a.store.Apply(e.Change, e.Deps, a.seen)
 					if a.seen.Covers(e.Dot) {
-						require.Equal(t, before, flat(a.store), "an event applied before does nothing")
+						require.Equal(t, before, flat(a.store),
+							"an event applied before does nothing")
 					}
 					a.seen = a.seen.With(e.Dot)
 				}
@@ -158,9 +160,11 @@ func TestBetween_RefusesAtomsOfOtherEvents(t *testing.T) {
 
 // A clear removes exactly what its origin had seen.
 func TestApply_Clear(t *testing.T) {
-	s := Store{}.Put("@a", Leaf{Dot: Dot{1, 1}}).Insert("@a", Leaf{Dot: Dot{2, 1}}).Put("@b", Leaf{Dot: Dot{1, 2}})
+	s := Store{}.Put("@a", Leaf{Dot: Dot{1, 1}}).Insert("@a", Leaf{Dot: Dot{2, 1}}).Put("@b",
+		Leaf{Dot: Dot{1, 2}})
 	got := s.Apply(Change{Clear: true}, MakeVector(Dot{1, 1}), MakeVector(Dot{1, 2}, Dot{2, 1}))
-	require.Equal(t, naive{{"@a", Leaf{Dot: Dot{2, 1}}}: true, {"@b", Leaf{Dot: Dot{1, 2}}}: true}, flat(got))
+	require.Equal(t, naive{{"@a", Leaf{Dot: Dot{2, 1}}}: true, {"@b", Leaf{Dot: Dot{1, 2}}}: true},
+		flat(got))
 }
 
 func TestChildren_CountsKeysNotAtoms(t *testing.T) {
@@ -168,7 +172,8 @@ func TestChildren_CountsKeysNotAtoms(t *testing.T) {
 		var s Store
 		want := map[string]bool{}
 		for range rapid.IntRange(0, 12).Draw(t, "keys") {
-			key := rapid.SampledFrom([]string{"", "a", "a\x00", "a\x00\x01", "\x00", "\xff", "b", "\x01"}).Draw(t, "key")
+			key := rapid.SampledFrom([]string{"", "a", "a\x00", "a\x00\x01", "\x00", "\xff", "b",
+				"\x01"}).Draw(t, "key")
 			p := string(AppendKey([]byte("\xa1"), []byte(key)))
 			for i := range rapid.IntRange(1, 30).Draw(t, "atoms") {
 				s = s.Put(p+"\x41"+string(rune('a'+i)), Leaf{Dot: Dot{1, 1}})
@@ -191,20 +196,23 @@ func TestChildren_CountsKeysNotAtoms(t *testing.T) {
 
 func TestPath_EscapingKeepsTheOrderOfKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := rapid.SliceOf(rapid.ByteRange(0, 2)).Draw(t, "a"), rapid.SliceOf(rapid.ByteRange(0, 2)).Draw(t, "b")
+		a, b := rapid.SliceOf(rapid.ByteRange(0, 2)).Draw(t, "a"),
+			rapid.SliceOf(rapid.ByteRange(0, 2)).Draw(t, "b")
 		require.Equal(t, slices.Compare(a, b), slices.Compare(AppendKey(nil, a), AppendKey(nil, b)))
 	})
 }
 
 func TestTotal_RoundTripAndStrictness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Total{rapid.Uint64().Draw(t, "since"), rapid.Uint64().Draw(t, "plus"), rapid.Uint64().Draw(t, "minus")}
+		want := Total{rapid.Uint64().Draw(t, "since"), rapid.Uint64().Draw(t, "plus"),
+			rapid.Uint64().Draw(t, "minus")}
 		got, err := ParseTotal(want.Payload())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
 	for _, bad := range []string{"", "\x01\x01", "\x01\x01\x01\x01", "\x81\x00\x01\x01",
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00"} {
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00\x00",
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00"} {
 		_, err := ParseTotal(bad)
 		require.Error(t, err, "%x", bad)
 	}

@@ -133,7 +133,8 @@ func build(dots []Dot) *node {
 func branch(bit int, pivot Replica, left, right *node) *node {
 	return &node{
 		left: left, right: right, pivot: pivot, bit: int8(bit),
-		count: left.count + right.count, events: left.events + right.events, hash: left.hash + right.hash,
+		count: left.count + right.count, events: left.events + right.events,
+		hash: left.hash + right.hash,
 	}
 }
 

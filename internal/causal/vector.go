@@ -307,14 +307,18 @@ func (v Vector) Meet(o Vector) Vector {
 // numbers of both.
 func (v Vector) Differing(o Vector) iter.Seq2[Replica, [2]uint64] {
 	return func(yield func(Replica, [2]uint64) bool) {
-		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool { return yield(r, [2]uint64{a, b}) })
+		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool {
+			return yield(r, [2]uint64{a, b})
+		})
 	}
 }
 
 // Beyond yields the last covered events of v that o does not cover, ascending by replica.
 func (v Vector) Beyond(o Vector) iter.Seq[Dot] {
 	return func(yield func(Dot) bool) {
-		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool { return a <= b || yield(Dot{r, a}) })
+		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool {
+			return a <= b || yield(Dot{r, a})
+		})
 	}
 }
 

@@ -91,7 +91,8 @@ func TestVector_AgainstMap(t *testing.T) {
 		require.Equal(t, leq, va.Leq(vb))
 		require.Equal(t, maps.Equal(a, b), va.Equal(vb))
 
-		d := Dot{Replica(rapid.Uint64Range(1, 130).Draw(t, "r")), rapid.Uint64Range(0, 5).Draw(t, "n")}
+		d := Dot{Replica(rapid.Uint64Range(1, 130).Draw(t, "r")), rapid.Uint64Range(0, 5).Draw(
+			t, "n")}
 		require.Equal(t, d.N <= a[d.Replica], va.Covers(d))
 		with := maps.Clone(a)
 		if d.N > a[d.Replica] {
@@ -121,7 +122,8 @@ func TestVector_Descendants(t *testing.T) {
 			if rapid.Bool().Draw(t, "second") {
 				m, v = b, &vb
 			}
-			d := Dot{Replica(rapid.Uint64Range(1, 130).Draw(t, "r")), rapid.Uint64Range(1, 5).Draw(t, "n")}
+			d := Dot{Replica(rapid.Uint64Range(1, 130).Draw(t, "r")), rapid.Uint64Range(1, 5).Draw(
+				t, "n")}
 			m[d.Replica], *v = max(m[d.Replica], d.N), v.With(d)
 		}
 		requireModel(t, a, va)
@@ -159,7 +161,8 @@ func requireDiffering(t *rapid.T, a, b model, va, vb Vector) {
 		got[r], last = n, r
 	}
 	require.Equal(t, want, got)
-	require.Equal(t, MakeVector(slices.Collect(beyond.vector().All())...), MakeVector(slices.Collect(va.Beyond(vb))...))
+	require.Equal(t, MakeVector(slices.Collect(beyond.vector().All())...),
+		MakeVector(slices.Collect(va.Beyond(vb))...))
 }
 
 // With many replicas, raising one entry copies one leaf and its path, and comparing derived vectors
@@ -216,7 +219,9 @@ func BenchmarkVector(b *testing.B) {
 		next := v.With(d)
 		v.Digest()
 		for name, f := range map[string]func(){
-			"Get": func() { v.Get(d.Replica) }, "With": func() { v.With(d) }, "Leq": func() { v.Leq(next) },
+			"Get": func() {
+				v.Get(d.Replica)
+			}, "With": func() { v.With(d) }, "Leq": func() { v.Leq(next) },
 			"Join": func() { v.Join(next) }, "Digest": func() { v.With(d).Digest() },
 		} {
 			b.Run(fmt.Sprintf("%s/replicas=%d", name, n), func(b *testing.B) {
@@ -234,7 +239,8 @@ func TestEntry_AgainstMap(t *testing.T) {
 		want := map[Replica]Leaf{}
 		var e Entry
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
-			l := Leaf{Dot{Replica(rapid.Uint64Range(1, 5).Draw(t, "r")), rapid.Uint64Range(1, 9).Draw(t, "n")},
+			l := Leaf{Dot{Replica(rapid.Uint64Range(1, 5).Draw(t, "r")),
+				rapid.Uint64Range(1, 9).Draw(t, "n")},
 				rapid.SampledFrom([]string{"", "x", "yy"}).Draw(t, "payload")}
 			if len(want) == 0 {
 				e = One(l)

@@ -45,7 +45,8 @@ func appendState(dst []byte, t *table, s Store, seen Vector) ([]byte, error) {
 	}
 	b = appendMarks(b, 5, t, s.Marks())
 	if len(b)-start > MaxState || size > MaxState {
-		return dst, fmt.Errorf("%w: state of %d bytes, %d in paths", ErrTooLarge, len(b)-start, size)
+		return dst, fmt.Errorf("%w: state of %d bytes, %d in paths", ErrTooLarge, len(b)-start,
+			size)
 	}
 	return b, nil
 }

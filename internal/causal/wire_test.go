@@ -16,21 +16,28 @@ import (
 // drawState draws atoms of all kinds, with marks, and a vector that covers them and more.
 func drawState(t *rapid.T) (s causal.Store, seen causal.Vector) {
 	for range rapid.IntRange(0, 12).Draw(t, "atoms") {
-		d := causal.Dot{Replica: causal.Replica(rapid.Uint64Range(1, 5).Draw(t, "r")), N: rapid.Uint64Range(1, 500).Draw(t, "n")}
-		key := rapid.SampledFrom([]string{"", "a", "ab", "abc", "b\x00c", "long key of a map"}).Draw(t, "key")
+		d := causal.Dot{Replica: causal.Replica(rapid.Uint64Range(1, 5).Draw(t, "r")),
+			N: rapid.Uint64Range(1, 500).Draw(t, "n")}
+		key := rapid.SampledFrom([]string{"", "a", "ab", "abc", "b\x00c",
+			"long key of a map"}).Draw(t, "key")
 		seen = seen.With(d)
 		base := ""
 		if rapid.Bool().Draw(t, "in map") {
-			base = string(causal.AppendKey([]byte{byte(causal.MakeTag(causal.ORMap, causal.String))}, []byte(key)))
+			base = string(causal.AppendKey(
+				[]byte{byte(causal.MakeTag(causal.ORMap, causal.String))}, []byte(key)))
 		}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			slot := causal.SlotPath(base+string([]byte{byte(causal.MakeTag(causal.PNCounter, 0))}), d.Replica)
-			s = s.Put(slot, causal.Leaf{Dot: d, Payload: causal.Total{Since: d.N, Plus: 7, Minus: 300}.Payload()})
+			slot := causal.SlotPath(base+string([]byte{byte(causal.MakeTag(causal.PNCounter, 0))}),
+				d.Replica)
+			s = s.Put(slot, causal.Leaf{Dot: d, Payload: causal.Total{Since: d.N, Plus: 7,
+				Minus: 300}.Payload()})
 		case 1:
-			slot := causal.SlotPath(base+string([]byte{byte(causal.MakeTag(causal.GCounter, 0))}), d.Replica)
+			slot := causal.SlotPath(base+string([]byte{byte(causal.MakeTag(causal.GCounter, 0))}),
+				d.Replica)
 			by := causal.Dot{Replica: 9, N: d.N}
-			s = s.WithMark(slot, causal.Mark{N: d.N, Plus: rapid.Uint64Range(0, 9).Draw(t, "plus"), By: by})
+			s = s.WithMark(slot, causal.Mark{N: d.N, Plus: rapid.Uint64Range(0, 9).Draw(t, "plus"),
+				By: by})
 			seen = seen.With(by)
 		case 2:
 			s = s.Insert(base+"\x61", causal.Leaf{Dot: d, Payload: "12345678" + key})
@@ -78,7 +85,8 @@ func requireContent(t *rapid.T, s causal.Store, seen causal.Vector, m *proto.Val
 		path = path[:x.Shared] + string(x.Rest)
 		require.Equal(t, want, path)
 		leaves := slices.Collect(e.All())
-		atoms := append([]*proto.ValueAtom{{Replica: x.Replica, N: x.N, Payload: x.Payload}}, x.More...)
+		atoms := append([]*proto.ValueAtom{{Replica: x.Replica, N: x.N, Payload: x.Payload}},
+			x.More...)
 		require.Len(t, atoms, len(leaves))
 		for j, a := range atoms {
 			require.EqualValues(t, leaves[j].Replica, m.Replicas[a.Replica])
@@ -100,10 +108,11 @@ func requireContent(t *rapid.T, s causal.Store, seen causal.Vector, m *proto.Val
 // Every other encoding of the same content is rejected: order, duplicates, padding, unused entries.
 func TestState_RefusesEveryOtherForm(t *testing.T) {
 	good := func() *proto.ValueState {
-		return &proto.ValueState{Version: 1, Replicas: []uint64{3, 5}, Seen: []uint64{4, 2}, Entries: []*proto.ValueEntry{
-			{Rest: []byte("\x41a"), N: 4, More: []*proto.ValueAtom{{Replica: 1, N: 2}}},
-			{Shared: 1, Rest: []byte("b"), N: 1},
-		}}
+		return &proto.ValueState{Version: 1, Replicas: []uint64{3, 5}, Seen: []uint64{4, 2},
+			Entries: []*proto.ValueEntry{
+				{Rest: []byte("\x41a"), N: 4, More: []*proto.ValueAtom{{Replica: 1, N: 2}}},
+				{Shared: 1, Rest: []byte("b"), N: 1},
+			}}
 	}
 	parse := func(m *proto.ValueState) error {
 		b, err := gproto.MarshalOptions{Deterministic: true}.Marshal(m)
@@ -113,10 +122,13 @@ func TestState_RefusesEveryOtherForm(t *testing.T) {
 	}
 	require.NoError(t, parse(good()))
 	for name, spoil := range map[string]func(*proto.ValueState){
-		"replicas descend":     func(m *proto.ValueState) { slices.Reverse(m.Replicas) },
-		"replica twice":        func(m *proto.ValueState) { m.Replicas[1] = 3 },
-		"replica zero":         func(m *proto.ValueState) { m.Replicas[0] = 0 },
-		"unused replica":       func(m *proto.ValueState) { m.Replicas = append(m.Replicas, 7); m.Seen = append(m.Seen, 0) },
+		"replicas descend": func(m *proto.ValueState) { slices.Reverse(m.Replicas) },
+		"replica twice":    func(m *proto.ValueState) { m.Replicas[1] = 3 },
+		"replica zero":     func(m *proto.ValueState) { m.Replicas[0] = 0 },
+		"unused replica": func(m *proto.ValueState) {
+			m.Replicas = append(m.Replicas, 7)
+			m.Seen = append(m.Seen, 0)
+		},
 		"short vector":         func(m *proto.ValueState) { m.Seen = m.Seen[:1] },
 		"long vector":          func(m *proto.ValueState) { m.Seen = append(m.Seen, 1) },
 		"empty vector spelled": func(m *proto.ValueState) { m.Seen = []uint64{0, 0} },
@@ -124,18 +136,26 @@ func TestState_RefusesEveryOtherForm(t *testing.T) {
 		"dot zero":             func(m *proto.ValueState) { m.Entries[1].N = 0 },
 		"paths descend":        func(m *proto.ValueState) { slices.Reverse(m.Entries) },
 		"path twice":           func(m *proto.ValueState) { m.Entries[1].Rest = []byte("a") },
-		"path not shared":      func(m *proto.ValueState) { m.Entries[1].Shared, m.Entries[1].Rest = 0, []byte("\x41b") },
-		"shared too long":      func(m *proto.ValueState) { m.Entries[1].Shared = 3 },
-		"empty path":           func(m *proto.ValueState) { m.Entries[0].Rest = nil },
-		"atoms descend":        func(m *proto.ValueState) { m.Entries[0].Replica, m.Entries[0].More[0].Replica = 1, 0 },
-		"payload in a set":     func(m *proto.ValueState) { m.Entries[0].Payload = []byte("x") },
-		"mark off a counter":   func(m *proto.ValueState) { m.Marks = []*proto.ValueMark{{Path: []byte("\x41a"), N: 1, ByN: 1}} },
+		"path not shared": func(m *proto.ValueState) {
+			m.Entries[1].Shared, m.Entries[1].Rest = 0, []byte("\x41b")
+		},
+		"shared too long": func(m *proto.ValueState) { m.Entries[1].Shared = 3 },
+		"empty path":      func(m *proto.ValueState) { m.Entries[0].Rest = nil },
+		"atoms descend": func(m *proto.ValueState) {
+			m.Entries[0].Replica, m.Entries[0].More[0].Replica = 1, 0
+		},
+		"payload in a set": func(m *proto.ValueState) { m.Entries[0].Payload = []byte("x") },
+		"mark off a counter": func(m *proto.ValueState) {
+			m.Marks = []*proto.ValueMark{{Path: []byte("\x41a"), N: 1, ByN: 1}}
+		},
 		"slot of another": func(m *proto.ValueState) {
 			p := causal.SlotPath("\x20", 5)
-			m.Entries = []*proto.ValueEntry{{Rest: []byte(p), N: 1, Payload: []byte("\x01\x01\x00")}}
+			m.Entries = []*proto.ValueEntry{
+				{Rest: []byte(p), N: 1, Payload: []byte("\x01\x01\x00")}}
 		},
 		"unknown field": func(m *proto.ValueState) {
-			m.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
+			m.ProtoReflect().SetUnknown(
+				protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 		},
 	} {
 		m := good()
@@ -159,7 +179,8 @@ func TestState_RefusesEveryOtherForm(t *testing.T) {
 		_, _, err := causal.ParseState([]byte(raw))
 		require.ErrorIs(t, err, causal.ErrMalformed, name)
 	}
-	_, _, err = causal.ParseState([]byte("\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x06\x12\x02\x41x\x20\x01"))
+	_, _, err = causal.ParseState(
+		[]byte("\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x06\x12\x02\x41x\x20\x01"))
 	require.NoError(t, err, "as the three above, in the one form")
 	for i := range b {
 		_, _, err := causal.ParseState(b[:i])
@@ -200,12 +221,15 @@ func TestState_LimitsAreEnforced(t *testing.T) {
 
 	// Prefix compression must be bounded: a few bytes per entry that expand to long paths.
 	long := append([]byte{0x41}, make([]byte, causal.MaxPath-10)...)
-	bomb := &proto.ValueState{Version: 1, Replicas: []uint64{1}, Entries: []*proto.ValueEntry{{Rest: long, N: 1}}}
+	bomb := &proto.ValueState{Version: 1, Replicas: []uint64{1}, Entries: []*proto.ValueEntry{
+		{Rest: long, N: 1}}}
 	for i := range 255 {
-		bomb.Entries = append(bomb.Entries, &proto.ValueEntry{Shared: uint32(len(long)), Rest: []byte{byte(i + 1)}, N: 1})
+		bomb.Entries = append(bomb.Entries, &proto.ValueEntry{Shared: uint32(len(long)),
+			Rest: []byte{byte(i + 1)}, N: 1})
 	}
 	for i := range 10 {
-		bomb.Entries = append(bomb.Entries, &proto.ValueEntry{Shared: uint32(len(long) + 1), Rest: []byte{byte(i)}, N: 1})
+		bomb.Entries = append(bomb.Entries, &proto.ValueEntry{Shared: uint32(len(long) + 1),
+			Rest: []byte{byte(i)}, N: 1})
 	}
 	b, err = gproto.Marshal(bomb)
 	require.NoError(t, err)
@@ -218,9 +242,12 @@ func TestState_LimitsAreEnforced(t *testing.T) {
 func FuzzParseState(f *testing.F) {
 	s := causal.Store{}.Put("\x41a", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 2}}).
 		Insert("\x41a", causal.Leaf{Dot: causal.Dot{Replica: 3, N: 1}}).
-		Put(causal.SlotPath("\x20", 1), causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: causal.Total{Since: 1, Plus: 5}.Payload()}).
-		WithMark(causal.SlotPath("\x20", 1), causal.Mark{N: 1, Plus: 5, By: causal.Dot{Replica: 3, N: 1}})
-	b, _ := causal.AppendState(nil, s, causal.MakeVector(causal.Dot{Replica: 1, N: 2}, causal.Dot{Replica: 3, N: 1}))
+		Put(causal.SlotPath("\x20", 1), causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1},
+			Payload: causal.Total{Since: 1, Plus: 5}.Payload()}).
+		WithMark(causal.SlotPath("\x20", 1),
+			causal.Mark{N: 1, Plus: 5, By: causal.Dot{Replica: 3, N: 1}})
+	b, _ := causal.AppendState(nil, s, causal.MakeVector(causal.Dot{Replica: 1, N: 2},
+		causal.Dot{Replica: 3, N: 1}))
 	f.Add(b)
 	f.Add([]byte{8, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -236,10 +263,12 @@ func FuzzParseState(f *testing.F) {
 
 // FuzzParseEvent is like FuzzParseState, for events.
 func FuzzParseEvent(f *testing.F) {
-	e := causal.Event{Dot: causal.Dot{Replica: 1, N: 2}, Deps: causal.MakeVector(causal.Dot{Replica: 3, N: 1})}
+	e := causal.Event{Dot: causal.Dot{Replica: 1, N: 2},
+		Deps: causal.MakeVector(causal.Dot{Replica: 3, N: 1})}
 	e.Adds = []causal.Atom{{Path: "\x41a", Leaf: causal.Leaf{Dot: e.Dot}}}
 	e.Removes = []causal.Atom{{Path: "\x41b", Leaf: causal.Leaf{Dot: causal.Dot{Replica: 3, N: 1}}}}
-	e.Marks = []causal.MarkAt{{Path: causal.SlotPath("\x20", 3), Mark: causal.Mark{N: 1, Plus: 5, By: e.Dot}}}
+	e.Marks = []causal.MarkAt{
+		{Path: causal.SlotPath("\x20", 3), Mark: causal.Mark{N: 1, Plus: 5, By: e.Dot}}}
 	b, _ := causal.AppendEvent(nil, e)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {

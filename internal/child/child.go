@@ -59,7 +59,8 @@ func StartBy(t testing.TB, start func(*exec.Cmd) error, env []string,
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("process %d, %v, has written:\n%s", p.cmd.Process.Pid, p.cmd.ProcessState, p.Stderr())
+			t.Logf("process %d, %v, has written:\n%s", p.cmd.Process.Pid, p.cmd.ProcessState,
+				p.Stderr())
 		}
 	})
 	return p

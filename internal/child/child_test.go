@@ -27,7 +27,9 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T) (*child.Process, <-chan string) {
 	lines := make(chan string, 10)
-	return child.Start(t, []string{"CONCORD_CHILD=yes"}, func(line []byte) { lines <- strings.TrimSpace(string(line)) }), lines
+	return child.Start(t, []string{"CONCORD_CHILD=yes"}, func(line []byte) {
+		lines <- strings.TrimSpace(string(line))
+	}), lines
 }
 
 func TestStart_HearsAndIsHeard(t *testing.T) {

@@ -56,7 +56,8 @@ func (f Files) Config() (*tls.Config, error) {
 }
 
 // Dialer returns a function that connects with TLS, or nil without TLS.
-func (f Files) Dialer() (func(network, address string, timeout time.Duration) (net.Conn, error), error) {
+func (f Files) Dialer() (func(network, address string, timeout time.Duration) (net.Conn,
+	error), error) {
 	c, err := f.Config()
 	if c == nil {
 		return nil, err

@@ -27,7 +27,8 @@ const (
 	phases
 )
 
-var phaseNames = [phases]string{"ingress", "sharding", "singleton", "leases", "replicator", "session"}
+var phaseNames = [phases]string{"ingress", "sharding", "singleton", "leases",
+	"replicator", "session"}
 
 // String returns the name for logs.
 func (p Phase) String() string {
@@ -91,7 +92,8 @@ func OnStart(system *actor.ActorSystem, name string, ready func(context.Context)
 // that are closed earlier; it does not wait for a running stop. If the stop of the member has
 // already begun, OnStop returns ErrStopping and does not register the function; the component must
 // then not start.
-func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.Context) error) (cancel func(), err error) {
+func OnStop(system *actor.ActorSystem, p Phase, name string,
+	stop func(context.Context) error) (cancel func(), err error) {
 	if p < 0 || p >= phases {
 		return nil, fmt.Errorf("lifecycle: %s: no such phase: %d", name, int(p))
 	}
@@ -109,7 +111,8 @@ func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.C
 		for i, o := range h.mu.stop[p] {
 			if o == k {
 				// Allocate a new slice, since a running stop may read the old one.
-				h.mu.stop[p] = append(append([]*hook(nil), h.mu.stop[p][:i]...), h.mu.stop[p][i+1:]...)
+				h.mu.stop[p] = append(append([]*hook(nil), h.mu.stop[p][:i]...),
+					h.mu.stop[p][i+1:]...)
 				return
 			}
 		}
@@ -215,7 +218,8 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 			take(o)
 		case <-time.After(grace):
 			for i := range open {
-				errs[i] = fmt.Errorf("%s %q: did not stop in time: %w", phase, hooks[i].name, context.Cause(ctx))
+				errs[i] = fmt.Errorf("%s %q: did not stop in time: %w", phase, hooks[i].name,
+					context.Cause(ctx))
 				h.system.Logger().Error("component did not stop in time",
 					slog.String("phase", phase), slog.String("component", hooks[i].name))
 			}

@@ -44,15 +44,19 @@ func TestPhasesRunInOrderAndEveryErrorIsKept(t *testing.T) {
 		p    lifecycle.Phase
 		name string
 		err  error
-	}{{lifecycle.Replicator, "r", worse}, {lifecycle.Sharding, "s", bad}, {lifecycle.Leases, "l", nil}, {lifecycle.Singleton, "o", nil}} {
+	}{{lifecycle.Replicator, "r", worse}, {lifecycle.Sharding, "s", bad},
+		{lifecycle.Leases, "l", nil}, {lifecycle.Singleton, "o", nil}} {
 		_, err := lifecycle.OnStop(system, h.p, h.name, tr.hook(h.name, h.err))
 		require.NoError(t, err)
 	}
-	cancel, err := lifecycle.OnStop(system, lifecycle.Sharding, "closed before", tr.hook("closed before", nil))
+	cancel, err := lifecycle.OnStop(system, lifecycle.Sharding, "closed before",
+		tr.hook("closed before", nil))
 	require.NoError(t, err)
 	cancel()
 	cancel()
-	_, err = lifecycle.OnStop(system, lifecycle.Leases, "panics", func(context.Context) error { panic("boom") })
+	_, err = lifecycle.OnStop(system, lifecycle.Leases, "panics", func(context.Context) error {
+		panic("boom")
+	})
 	require.NoError(t, err)
 
 	err = lifecycle.Of(system).Stop(t.Context(), tr.hook("last", nil))
@@ -102,17 +106,19 @@ func TestAHookThatHangsLeavesTimeForTheOthers(t *testing.T) {
 		system := simnet.NewSystem("s")
 		var tr trace
 		release := make(chan struct{})
-		_, err := lifecycle.OnStop(system, lifecycle.Sharding, "hangs", func(context.Context) error {
-			<-release
-			return nil
-		})
+		_, err := lifecycle.OnStop(system, lifecycle.Sharding, "hangs",
+			func(context.Context) error {
+				<-release
+				return nil
+			})
 		require.NoError(t, err)
-		_, err = lifecycle.OnStop(system, lifecycle.Replicator, "flush", func(ctx context.Context) error {
-			if ctx.Err() == nil {
-				tr.add("in time")
-			}
-			return nil
-		})
+		_, err = lifecycle.OnStop(system, lifecycle.Replicator, "flush",
+			func(ctx context.Context) error {
+				if ctx.Err() == nil {
+					tr.add("in time")
+				}
+				return nil
+			})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 		defer cancel()

@@ -11,7 +11,8 @@ import (
 
 // ErrBetweenLives is returned by a call on a handle if the context of the call ends while the
 // member is between two lives.
-var ErrBetweenLives = errors.New("the member is between two lives: it was split off and is rejoining")
+var ErrBetweenLives = errors.New(
+	"the member is between two lives: it was split off and is rejoining")
 
 // Lives holds what a process keeps from one life of its member to the next: the handles of its
 // components, by name. A life is an actor system with its member id; a member that was split off
@@ -93,7 +94,8 @@ func LivesOf(system *actor.ActorSystem) *Lives {
 // keeps the handle created by fresh. Without Lives on the system it always calls fresh. Handle
 // returns the error of fresh, ErrStopping after End, or an error if the kept handle has another
 // type.
-func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, error)) (handle T, kept bool, err error) {
+func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, error)) (handle T,
+	kept bool, err error) {
 	l := LivesOf(system)
 	if l == nil {
 		handle, err = fresh()

@@ -84,7 +84,8 @@ func (p *Present[L]) After(ctx context.Context, l *L) (*L, error) {
 		select {
 		case <-turn:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%s: the message was not sent: %w: %w", p.handle, ErrBetweenLives, context.Cause(ctx))
+			return nil, fmt.Errorf("%s: the message was not sent: %w: %w", p.handle,
+				ErrBetweenLives, context.Cause(ctx))
 		}
 	}
 }

@@ -111,8 +111,9 @@ var notices = [numberOfNotices]struct {
 	level slog.Level
 	text  string
 }{
-	evidence:    {slog.LevelDebug, "a running member and this one do not list each other"},
-	split:       {slog.LevelWarn, "the cluster is split: a running member and this one do not list each other"},
+	evidence: {slog.LevelDebug, "a running member and this one do not list each other"},
+	split: {slog.LevelWarn,
+		"the cluster is split: a running member and this one do not list each other"},
 	agreement:   {slog.LevelInfo, "members list each other again"},
 	permitGiven: {slog.LevelInfo, "another member may give way to this one"},
 	permitTaken: {slog.LevelWarn, "this member gives way to another fragment of the cluster"},
@@ -131,7 +132,8 @@ func (s *memberActor) publish(ctx actor.Context, v *View) {
 	switch {
 	case v.Removed:
 		ctx.Logger().Warn("this life of the member has ended: it rejoins with a new id",
-			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID), slog.Any("cause", v.Cause))
+			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID),
+			slog.Any("cause", v.Cause))
 	default:
 		ctx.Logger().Debug("membership view", slog.String("member", v.Self.ID),
 			slog.Int("members", len(v.Members)), slog.Uint64("hash", v.Hash))

@@ -166,7 +166,9 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	}
 	c.compare(now, still)
 	c.peers = still
-	c.order = slices.SortedFunc(maps.Values(still), func(a, b *peer) int { return strings.Compare(a.ID, b.ID) })
+	c.order = slices.SortedFunc(maps.Values(still), func(a, b *peer) int {
+		return strings.Compare(a.ID, b.ID)
+	})
 	if len(still) > 0 && c.mayWithdraw(now) {
 		c.stamp, c.waitSince = 0, now
 	}

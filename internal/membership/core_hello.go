@@ -109,7 +109,8 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 // expelled, or in another fragment.
 func (c *core) onStranger(now time.Time, r received) {
 	h := r.hello
-	if o := c.others[r.member]; o != nil && o.incarnation == r.from && h.sequence <= o.hello.sequence {
+	if o := c.others[r.member]; o != nil && o.incarnation == r.from &&
+		h.sequence <= o.hello.sequence {
 		return // received before, or overtaken
 	}
 	if h.leaving {
@@ -155,7 +156,8 @@ func (c *core) mayAnswer(now time.Time, address string) bool {
 // incarnation, the answer requests another hello, so that each side has heard from the other.
 func (c *core) answerStranger(r received) {
 	c.sequence++
-	c.emit(send{r.hello.address, r.from, c.compose(r.member, false, r.to == 0 && r.hello.size != 0)})
+	c.emit(send{r.hello.address, r.from, c.compose(r.member, false, r.to == 0 &&
+		r.hello.size != 0)})
 }
 
 // hearVerdict counts the consecutive hellos in which p reports that it does not list us. A peer may

@@ -128,7 +128,8 @@ func (c *core) lostMembers() (out []string) {
 // its side of a split are found.
 func (c *core) onNamed(now time.Time, n named) {
 	o, known := c.others[n.member]
-	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation || !c.familiar(o.address) {
+	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation ||
+		!c.familiar(o.address) {
 		c.emit(dropped{whyStranger})
 		return
 	}

@@ -23,7 +23,9 @@ type request struct {
 
 // giveWay requests a permit from the first of the members in conflict with us, if it is before us.
 func (c *core) giveWay(now time.Time) {
-	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return now.Sub(r.at) > c.roundTrip })
+	c.requests = slices.DeleteFunc(c.requests, func(r request) bool {
+		return now.Sub(r.at) > c.roundTrip
+	})
 	first := c.first(now)
 	if first == nil || !first.rank().before(c.rank()) || now.Sub(c.askedAt) < c.retry {
 		return
@@ -104,7 +106,9 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 // message.
 func (c *core) consider(now time.Time, r received, listed bool) {
 	h := r.hello
-	i := slices.IndexFunc(c.permits, func(p permit) bool { return p.id == r.member && p.incarnation == r.from })
+	i := slices.IndexFunc(c.permits, func(p permit) bool {
+		return p.id == r.member && p.incarnation == r.from
+	})
 	most := (int(min(c.claim().size, 1<<20)) + 3) / 4
 	o := c.others[r.member]
 	switch {
@@ -158,7 +162,8 @@ func (c *core) permitted(now time.Time, r received) {
 			now.Sub(q.at) <= c.roundTrip
 	})
 	_, conflict := c.others[r.member]
-	if valid && conflict && !c.leaving && len(c.permits) == 0 && (rank{h.claim, h.stamp, r.member}).before(c.rank()) {
+	if valid && conflict && !c.leaving && len(c.permits) == 0 &&
+		(rank{h.claim, h.stamp, r.member}).before(c.rank()) {
 		cause := ErrGaveWay
 		if c.disowned {
 			cause = ErrExpelled
@@ -178,7 +183,9 @@ func (c *core) permitted(now time.Time, r received) {
 // same address.
 func (c *core) fulfil(now time.Time) {
 	c.permits = slices.DeleteFunc(c.permits, func(p permit) bool {
-		back := slices.ContainsFunc(c.order, func(o *peer) bool { return o.Address == p.address && o.ID != p.id })
+		back := slices.ContainsFunc(c.order, func(o *peer) bool {
+			return o.Address == p.address && o.ID != p.id
+		})
 		return back || !now.Before(p.until)
 	})
 }

@@ -208,7 +208,8 @@ func (c *core) contactOther(now time.Time, o *other) {
 // otherAt returns the member last heard from at an address.
 func (c *core) otherAt(address string) (at *other) {
 	for _, o := range c.others {
-		if o.address == address && (at == nil || o.heard.After(at.heard) || o.heard.Equal(at.heard) && o.id < at.id) {
+		if o.address == address && (at == nil || o.heard.After(at.heard) ||
+			o.heard.Equal(at.heard) && o.id < at.id) {
 			at = o
 		}
 	}
@@ -288,7 +289,9 @@ func (c *core) report(now time.Time) {
 			since = o.since
 		}
 	}
-	same := slices.EqualFunc(others, c.split, func(a, b Member) bool { return a.ID == b.ID && a.Incarnation == b.Incarnation })
+	same := slices.EqualFunc(others, c.split, func(a, b Member) bool {
+		return a.ID == b.ID && a.Incarnation == b.Incarnation
+	})
 	if same && !c.lostChanged {
 		return
 	}

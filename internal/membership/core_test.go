@@ -19,7 +19,8 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	return &fixture{t: t, c: newCore(defaultSettings(), "", "a:1", "sys", 100), now: time.UnixMilli(1_000_000)}
+	return &fixture{t: t, c: newCore(defaultSettings(), "", "a:1", "sys", 100),
+		now: time.UnixMilli(1_000_000)}
 }
 
 func at(ids ...string) topology {
@@ -78,22 +79,42 @@ func TestCore_WhatIsDropped(t *testing.T) {
 		hello  received
 		want   []reason
 	}{
-		"first":            {nil, from("b", 1, 1, 5), nil},
-		"own id":           {nil, from("a", 1, 1, 5), []reason{whyOwn}},
-		"own address":      {nil, func() received { r := from("b", 1, 1, 5); r.hello.address = "a:1"; return r }(), []reason{whyOwn}},
-		"not listed":       {nil, from("x", 1, 1, 5), []reason{whyStranger}},
-		"twice":            {[]event{from("b", 1, 1, 5)}, from("b", 1, 1, 5), []reason{whyDuplicate}},
-		"overtaken":        {[]event{from("b", 1, 3, 5)}, from("b", 1, 2, 5), []reason{whyDuplicate}},
-		"for another":      {nil, func() received { r := from("b", 1, 1, 5); r.to = 99; return r }(), []reason{whyStale}},
-		"for us":           {nil, func() received { r := from("b", 1, 1, 5); r.to = 100; return r }(), nil},
-		"other address":    {nil, func() received { r := from("b", 1, 1, 5); r.hello.address = "z:1"; return r }(), []reason{whyStale}},
-		"no sequence":      {nil, from("b", 1, 0, 5), []reason{whyMalformed}},
-		"stamp far ahead":  {nil, from("b", 1, 1, ahead), []reason{whyMalformed}},
-		"stamp changed":    {[]event{from("b", 1, 1, 5)}, from("b", 1, 2, 6), []reason{whyMalformed}},
-		"older process":    {[]event{from("b", 1, 1, 5)}, from("b", 2, 1, 4), []reason{whyStale}},
-		"newer process":    {[]event{from("b", 1, 1, 5)}, from("b", 2, 1, 6), nil},
-		"newer, no stamp":  {[]event{from("b", 1, 9, 5)}, from("b", 2, 1, 0), nil},
-		"back from before": {[]event{from("b", 1, 1, 5), from("b", 2, 1, 0)}, from("b", 1, 2, 5), []reason{whyStale}},
+		"first":  {nil, from("b", 1, 1, 5), nil},
+		"own id": {nil, from("a", 1, 1, 5), []reason{whyOwn}},
+		"own address": {nil, func() received {
+			r := from("b", 1, 1, 5)
+			r.hello.address = "a:1"
+			return r
+		}(), []reason{whyOwn}},
+		"not listed": {nil, from("x", 1, 1, 5), []reason{whyStranger}},
+		"twice": {[]event{from("b", 1, 1, 5)}, from("b", 1, 1, 5),
+			[]reason{whyDuplicate}},
+		"overtaken": {[]event{from("b", 1, 3, 5)}, from("b", 1, 2, 5),
+			[]reason{whyDuplicate}},
+		"for another": {nil, func() received {
+			r := from("b", 1, 1, 5)
+			r.to = 99
+			return r
+		}(), []reason{whyStale}},
+		"for us": {nil, func() received {
+			r := from("b", 1, 1, 5)
+			r.to = 100
+			return r
+		}(), nil},
+		"other address": {nil, func() received {
+			r := from("b", 1, 1, 5)
+			r.hello.address = "z:1"
+			return r
+		}(), []reason{whyStale}},
+		"no sequence":     {nil, from("b", 1, 0, 5), []reason{whyMalformed}},
+		"stamp far ahead": {nil, from("b", 1, 1, ahead), []reason{whyMalformed}},
+		"stamp changed": {[]event{from("b", 1, 1, 5)}, from("b", 1, 2, 6),
+			[]reason{whyMalformed}},
+		"older process":   {[]event{from("b", 1, 1, 5)}, from("b", 2, 1, 4), []reason{whyStale}},
+		"newer process":   {[]event{from("b", 1, 1, 5)}, from("b", 2, 1, 6), nil},
+		"newer, no stamp": {[]event{from("b", 1, 9, 5)}, from("b", 2, 1, 0), nil},
+		"back from before": {[]event{from("b", 1, 1, 5), from("b", 2, 1, 0)}, from("b", 1, 2, 5),
+			[]reason{whyStale}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t).step(at("a", "b"))
@@ -189,11 +210,12 @@ func TestCore_OwnIDWhenSeveralAreListedAtOurAddress(t *testing.T) {
 		events []topology
 		want   string
 	}{
-		"alone":                       {[]topology{here("u1")}, "u1"},
-		"named after the system":      {[]topology{here("sys", "zz")}, "sys"},
-		"as etcd does":                {[]topology{here("shop@sys", "shop@zz")}, "shop@sys"},
-		"listed last":                 {[]topology{here("u9"), here("u9", "u1")}, "u1"},
-		"stays":                       {[]topology{here("u9"), here("u9", "u1"), here("u9", "u1"), here("u1", "u9")}, "u1"},
+		"alone":                  {[]topology{here("u1")}, "u1"},
+		"named after the system": {[]topology{here("sys", "zz")}, "sys"},
+		"as etcd does":           {[]topology{here("shop@sys", "shop@zz")}, "shop@sys"},
+		"listed last":            {[]topology{here("u9"), here("u9", "u1")}, "u1"},
+		"stays": {[]topology{here("u9"), here("u9", "u1"), here("u9", "u1"),
+			here("u1", "u9")}, "u1"},
 		"the former one disappears":   {[]topology{here("u9"), here("u9", "u1"), here("u1")}, "u1"},
 		"replaced in one event":       {[]topology{here("u9"), here("u1")}, "u1"},
 		"beginning of another's name": {[]topology{here("shop@sys", "shop@sys2")}, "shop@sys"},
@@ -210,7 +232,8 @@ func TestCore_OwnIDWhenSeveralAreListedAtOurAddress(t *testing.T) {
 
 func TestCore_TwoAtOneAddressTheNewerStampWins(t *testing.T) {
 	f := newFixture(t)
-	both := topology{members: []listed{{ID: "a", Address: "a:1"}, {ID: "b1", Address: "b:1"}, {ID: "b2", Address: "b:1"}}}
+	both := topology{members: []listed{{ID: "a", Address: "a:1"}, {ID: "b1", Address: "b:1"},
+		{ID: "b2", Address: "b:1"}}}
 	f.step(both)
 	hello := func(id string, incarnation, sequence, stamp uint64) received {
 		r := from(id, incarnation, sequence, stamp)
@@ -277,7 +300,8 @@ func TestCore_SamesEventsSameEffects(t *testing.T) {
 				}
 				e = at(ids...)
 			case 1, 2:
-				h := from(string(rune('b'+r.IntN(8))), 1+r.Uint64N(3), 1+r.Uint64N(100), r.Uint64N(3))
+				h := from(string(rune('b'+r.IntN(8))), 1+r.Uint64N(3), 1+r.Uint64N(100),
+					r.Uint64N(3))
 				h.hello.listsYou, h.hello.answer = r.IntN(5) > 0, r.IntN(2) > 0
 				e = h
 			}
@@ -332,7 +356,8 @@ func TestCore_AStampChosenAloneIsKeptFromStrangersUntilItIsFinal(t *testing.T) {
 // Seed 8703 of TestSimulation_SplitsHeal: two members permanently had different stamps for a third
 // one.
 func TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers(t *testing.T) {
-	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(1500 * time.Millisecond)
+	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(
+		1500 * time.Millisecond)
 	f.c.upAt = f.now // as after a start
 	f.c.lost[0].next = f.now
 	f.step(wake{})

@@ -36,7 +36,8 @@ func TestService_TellsOfLostMembersAndOfTheSplit(t *testing.T) {
 		pass(10 * time.Second)
 		require.ErrorIs(t, service(alone).Cause(), membership.ErrGaveWay)
 		require.EqualValues(t, 1, service(alone).Stats().PermitsTaken)
-		require.EqualValues(t, 1, service(a).Stats().PermitsGiven+service(c.Member(1)).Stats().PermitsGiven)
+		require.EqualValues(t, 1, service(a).Stats().PermitsGiven+service(
+			c.Member(1)).Stats().PermitsGiven)
 		require.EqualValues(t, 1, service(a).Stats().Splits)
 		others, since := service(alone).Split()
 		require.Len(t, others, 2)

@@ -11,7 +11,8 @@ import (
 // asks advances the time to end and returns when an address was asked.
 func (f *fixture) asks(address string, end time.Duration) (at []time.Duration) {
 	begin := f.now
-	for next := f.c.nextWake(f.now); !next.IsZero() && next.Sub(begin) <= end; next = f.c.nextWake(f.now) {
+	for next := f.c.nextWake(f.now); !next.IsZero() && next.Sub(begin) <= end; next = f.c.nextWake(
+		f.now) {
 		require.True(f.t, next.After(f.now), "a wake in the past would never end")
 		f.now = next
 		f.step(wake{})
@@ -35,7 +36,8 @@ func TestLost_IsAskedOftenThenSeldomAndForgotten(t *testing.T) {
 		gaps = append(gaps, (at[i] - at[i-1]).Round(time.Second))
 	}
 	s := time.Second
-	require.Equal(t, []time.Duration{4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s, 60 * s, 60 * s, 60 * s, 60 * s}, gaps)
+	require.Equal(t, []time.Duration{4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s, 60 * s, 60 * s,
+		60 * s, 60 * s}, gaps)
 	require.Less(t, at[len(at)-1], 24*time.Hour+time.Minute)
 	require.Greater(t, at[len(at)-1], 23*time.Hour)
 	require.Empty(t, f.c.lost)
@@ -70,7 +72,8 @@ func TestLost_AMemberThatLeavesSaysSo(t *testing.T) {
 
 	f = alone(t)
 	f.step(denying("b", 10, large)).step(leave{})
-	require.True(t, f.sent()[0].hello.leaving, "also to a member in conflict, which would ask for it")
+	require.True(t, f.sent()[0].hello.leaving,
+		"also to a member in conflict, which would ask for it")
 	require.Equal(t, "b:1", f.sent()[0].address)
 }
 

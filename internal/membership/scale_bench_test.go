@@ -16,7 +16,9 @@ import (
 func BenchmarkMembers(b *testing.B) {
 	for _, n := range []int{3, 10, 30, 100, 200} {
 		var all []found
-		sim.Run(b, sim.Seeds{First: 1, Count: 1, Whole: true}, func(s *sim.World) { all = said(s, n) })
+		sim.Run(b, sim.Seeds{First: 1, Count: 1, Whole: true}, func(s *sim.World) {
+			all = said(s, n)
+		})
 		for _, f := range all {
 			b.Run(fmt.Sprintf("members=%d/case=%s", n, f.name), func(b *testing.B) {
 				for b.Loop() {
@@ -63,7 +65,8 @@ func said(s *sim.World, n int) []found {
 	out := []found{{"rest", map[string]float64{"msgs/s": restMsgs, "B/s": restBytes}}}
 	beyond := func(name string, d time.Duration) {
 		m, n := during(d)
-		out = append(out, found{name, map[string]float64{"msgs/member": m - restMsgs*d.Seconds(), "B/member": n - restBytes*d.Seconds()}})
+		out = append(out, found{name, map[string]float64{"msgs/member": m - restMsgs*d.Seconds(),
+			"B/member": n - restBytes*d.Seconds()}})
 	}
 	w.places[n].start()
 	beyond("join", 30*time.Second)
@@ -75,6 +78,7 @@ func said(s *sim.World, n int) []found {
 	before, began := messages, w.Elapsed()
 	w.Eventually(2*time.Minute, "one view", w.oneView)
 	return append(out, found{"split", map[string]float64{
-		"msgs/s": apart / 20, "msgs/member": (messages - before) / all, "s-to-one-view": (w.Elapsed() - began).Seconds(),
+		"msgs/s": apart / 20, "msgs/member": (messages - before) / all,
+		"s-to-one-view": (w.Elapsed() - began).Seconds(),
 	}})
 }

@@ -72,7 +72,9 @@ func TestScale_AMemberExpelledFromALargeClusterSoonFindsOut(t *testing.T) {
 				p.life.blind[7] = w.Elapsed() + time.Second
 			}
 		}
-		w.Eventually(10*time.Second, "the end of the life of the expelled one", func() bool { return w.places[7].life != expelled })
+		w.Eventually(10*time.Second, "the end of the life of the expelled one", func() bool {
+			return w.places[7].life != expelled
+		})
 	})
 }
 

@@ -49,7 +49,8 @@ func agree(t *testing.T, members []*simnet.Member) {
 	for _, m := range members {
 		v := view(m)
 		require.NotNil(t, v)
-		require.Equal(t, first.Hash, v.Hash, "%s: %v\n%s: %v", members[0], first.Members, m, v.Members)
+		require.Equal(t, first.Hash, v.Hash, "%s: %v\n%s: %v", members[0], first.Members, m,
+			v.Members)
 		require.Equal(t, ids(first.ByAge("")), ids(v.ByAge("")))
 		self, ok := v.Find(m.ID)
 		require.True(t, ok)
@@ -70,66 +71,70 @@ func TestLoneMemberIsOldestAtOnce(t *testing.T) {
 }
 
 func TestMembersThatStartTogetherAgreeWithinARound(t *testing.T) {
-	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		pass(time.Second)
-		agree(t, c.Live())
-	})
+	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			pass(time.Second)
+			agree(t, c.Live())
+		})
 }
 
 func TestAgeIsTheOrderOfJoining(t *testing.T) {
-	simnet.Run(t, simnet.Config{Members: 1, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		var want []string
-		for range 6 {
-			pass(100 * time.Millisecond)
-			c.Join()
-		}
-		pass(time.Second)
-		agree(t, c.Live())
-		for _, m := range c.Live() {
-			want = append(want, m.ID)
-		}
-		require.Equal(t, want, ids(view(c.Member(3)).ByAge("")))
-	})
+	simnet.Run(t, simnet.Config{Members: 1, Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			var want []string
+			for range 6 {
+				pass(100 * time.Millisecond)
+				c.Join()
+			}
+			pass(time.Second)
+			agree(t, c.Live())
+			for _, m := range c.Live() {
+				want = append(want, m.ID)
+			}
+			require.Equal(t, want, ids(view(c.Member(3)).ByAge("")))
+		})
 }
 
 func TestAMemberThatReachesNobodyStampsItselfAfterTheWait(t *testing.T) {
-	simnet.Run(t, simnet.Config{Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		c.Join()
-		pass(time.Second)
-		c.Net.Cut("node-0:1", "node-1:1")
-		b := c.Join()
-		pass(1900 * time.Millisecond)
-		require.Zero(t, view(b).Self.Stamp)
-		_, ok := view(b).Oldest("")
-		require.False(t, ok, "nobody whose stamp is known")
-		pass(200 * time.Millisecond)
-		require.NotZero(t, view(b).Self.Stamp)
-		c.Net.Heal()
-		pass(20 * time.Second)
-		agree(t, c.Live())
-	})
+	simnet.Run(t, simnet.Config{Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			c.Join()
+			pass(time.Second)
+			c.Net.Cut("node-0:1", "node-1:1")
+			b := c.Join()
+			pass(1900 * time.Millisecond)
+			require.Zero(t, view(b).Self.Stamp)
+			_, ok := view(b).Oldest("")
+			require.False(t, ok, "nobody whose stamp is known")
+			pass(200 * time.Millisecond)
+			require.NotZero(t, view(b).Self.Stamp)
+			c.Net.Heal()
+			pass(20 * time.Second)
+			agree(t, c.Live())
+		})
 }
 
 // Some providers list a newcomer alone before they list the others. The newcomer's clock may lag.
 func TestListedAloneAtFirstIsNotOlderThanTheClusterItJoins(t *testing.T) {
-	simnet.Run(t, simnet.Config{Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		m := c.Start("new:1")
-		old := c.Start("old:1")
-		c.List([]*simnet.Member{m}, []*simnet.Member{m})
-		pass(time.Millisecond)
-		c.List([]*simnet.Member{old}, []*simnet.Member{old})
-		pass(1500 * time.Millisecond) // by now m has chosen the older stamp
-		o, _ := view(m).Oldest("")
-		require.Equal(t, m.ID, o.ID)
-		pass(400 * time.Millisecond)
-		// It is too late to change old's stamp, but not m's, which no other member knows.
-		membershipTold(t, c, old)
-		c.List(c.Live(), c.Live())
-		pass(5 * time.Second)
-		agree(t, []*simnet.Member{m, old})
-		o, _ = view(m).Oldest("")
-		require.Equal(t, old.ID, o.ID)
-	})
+	simnet.Run(t, simnet.Config{Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			m := c.Start("new:1")
+			old := c.Start("old:1")
+			c.List([]*simnet.Member{m}, []*simnet.Member{m})
+			pass(time.Millisecond)
+			c.List([]*simnet.Member{old}, []*simnet.Member{old})
+			pass(1500 * time.Millisecond) // by now m has chosen the older stamp
+			o, _ := view(m).Oldest("")
+			require.Equal(t, m.ID, o.ID)
+			pass(400 * time.Millisecond)
+			// It is too late to change old's stamp, but not m's, which no other member knows.
+			membershipTold(t, c, old)
+			c.List(c.Live(), c.Live())
+			pass(5 * time.Second)
+			agree(t, []*simnet.Member{m, old})
+			o, _ = view(m).Oldest("")
+			require.Equal(t, old.ID, o.ID)
+		})
 }
 
 // membershipTold makes m send its stamp to a third member, which then leaves.
@@ -144,31 +149,34 @@ func membershipTold(t *testing.T, c *simnet.Cluster, m *simnet.Member) {
 func TestRestartOnTheSameAddressIsYoungest(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		t.Run(fmt.Sprintf("beside=%v", beside), func(t *testing.T) {
-			simnet.Run(t, simnet.Config{Members: 3, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-				pass(time.Second)
-				old, _ := view(c.Member(0)).Oldest("")
-				victim := c.Live()[slices.IndexFunc(c.Live(), func(m *simnet.Member) bool { return m.ID == old.ID })]
-				restart := c.Restart
-				if beside {
-					restart = c.RestartBeside
-				}
-				next := restart(victim)
-				pass(3 * time.Second)
-				agree(t, c.Live()) // also while the old one is still listed
-				for _, m := range c.Live() {
-					age := view(m).ByAge("")
-					require.Equal(t, next.ID, age[len(age)-1].ID)
-					at, ok := view(m).FindAddress(next.Address)
-					require.True(t, ok)
-					require.Equal(t, next.ID, at.ID)
-				}
-				c.Unlist(c.Live(), []*simnet.Member{victim})
-				pass(time.Second)
-				agree(t, c.Live())
-				for _, m := range c.Live() {
-					require.False(t, removed(m))
-				}
-			})
+			simnet.Run(t, simnet.Config{Members: 3, Setup: attach, Options: network},
+				func(t *testing.T, c *simnet.Cluster) {
+					pass(time.Second)
+					old, _ := view(c.Member(0)).Oldest("")
+					victim := c.Live()[slices.IndexFunc(c.Live(), func(m *simnet.Member) bool {
+						return m.ID == old.ID
+					})]
+					restart := c.Restart
+					if beside {
+						restart = c.RestartBeside
+					}
+					next := restart(victim)
+					pass(3 * time.Second)
+					agree(t, c.Live()) // also while the old one is still listed
+					for _, m := range c.Live() {
+						age := view(m).ByAge("")
+						require.Equal(t, next.ID, age[len(age)-1].ID)
+						at, ok := view(m).FindAddress(next.Address)
+						require.True(t, ok)
+						require.Equal(t, next.ID, at.ID)
+					}
+					c.Unlist(c.Live(), []*simnet.Member{victim})
+					pass(time.Second)
+					agree(t, c.Live())
+					for _, m := range c.Live() {
+						require.False(t, removed(m))
+					}
+				})
 		})
 	}
 }
@@ -188,17 +196,18 @@ func TestRolesComeFromKinds(t *testing.T) {
 }
 
 func TestDroppedByItsOwnProvider(t *testing.T) {
-	simnet.Run(t, simnet.Config{Members: 3, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		pass(time.Second)
-		c.Unlist([]*simnet.Member{c.Member(1)}, []*simnet.Member{c.Member(1)})
-		synctest.Wait()
-		require.True(t, removed(c.Member(1)))
-		require.True(t, view(c.Member(1)).Removed)
-		c.List([]*simnet.Member{c.Member(1)}, []*simnet.Member{c.Member(1)})
-		pass(time.Minute)
-		require.True(t, view(c.Member(1)).Removed, "final")
-		require.False(t, removed(c.Member(0)))
-	})
+	simnet.Run(t, simnet.Config{Members: 3, Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			pass(time.Second)
+			c.Unlist([]*simnet.Member{c.Member(1)}, []*simnet.Member{c.Member(1)})
+			synctest.Wait()
+			require.True(t, removed(c.Member(1)))
+			require.True(t, view(c.Member(1)).Removed)
+			c.List([]*simnet.Member{c.Member(1)}, []*simnet.Member{c.Member(1)})
+			pass(time.Minute)
+			require.True(t, view(c.Member(1)).Removed, "final")
+			require.False(t, removed(c.Member(0)))
+		})
 }
 
 // Of two members that do not both list each other exactly one has to give way: the one on the
@@ -228,7 +237,8 @@ func TestOneThatIsDroppedByOthers(t *testing.T) {
 					for i, m := range c.Live() {
 						require.Equal(t, i == test.gone, removed(m), "member %d", i)
 					}
-					require.ErrorIs(t, membership.Attach(c.Member(test.gone).System).Cause(), test.cause)
+					require.ErrorIs(t, membership.Attach(c.Member(test.gone).System).Cause(),
+						test.cause)
 					pass(10 * time.Minute)
 				}
 			})
@@ -237,26 +247,29 @@ func TestOneThatIsDroppedByOthers(t *testing.T) {
 }
 
 func TestAPeerThatListsUsLaterIsNoVerdict(t *testing.T) {
-	simnet.Run(t, simnet.Config{Members: 2, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		pass(time.Second)
-		m := c.Start("late:1")
-		c.List([]*simnet.Member{m}, c.Live())
-		pass(15 * time.Second)
-		require.False(t, removed(m))
-		require.Len(t, view(m).ByAge(""), 3, "who is not listed hears the others' stamps all the same")
-		c.List(c.Live(), []*simnet.Member{m})
-		pass(10 * time.Second)
-		agree(t, c.Live())
-	})
+	simnet.Run(t, simnet.Config{Members: 2, Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			pass(time.Second)
+			m := c.Start("late:1")
+			c.List([]*simnet.Member{m}, c.Live())
+			pass(15 * time.Second)
+			require.False(t, removed(m))
+			require.Len(t, view(m).ByAge(""), 3,
+				"who is not listed hears the others' stamps all the same")
+			c.List(c.Live(), []*simnet.Member{m})
+			pass(10 * time.Second)
+			agree(t, c.Live())
+		})
 }
 
 func TestAMemberThatIsNeverListedIsRemovedAfterTheGracePeriod(t *testing.T) {
-	simnet.Run(t, simnet.Config{Members: 2, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		m := c.Start("banned:1")
-		c.List([]*simnet.Member{m}, c.Live())
-		pass(time.Minute)
-		require.True(t, removed(m))
-	})
+	simnet.Run(t, simnet.Config{Members: 2, Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			m := c.Start("banned:1")
+			c.List([]*simnet.Member{m}, c.Live())
+			pass(time.Minute)
+			require.True(t, removed(m))
+		})
 }
 
 // TestSeededHistories runs random faults, then lets the lists agree and the network heal. At all
@@ -271,9 +284,10 @@ func TestSeededHistories(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			opts := network
 			opts.Seed = seed
-			simnet.Run(t, simnet.Config{Members: 3, Setup: attach, Options: opts}, func(t *testing.T, c *simnet.Cluster) {
-				history(t, c, rand.New(rand.NewPCG(seed, 1)))
-			})
+			simnet.Run(t, simnet.Config{Members: 3, Setup: attach, Options: opts},
+				func(t *testing.T, c *simnet.Cluster) {
+					history(t, c, rand.New(rand.NewPCG(seed, 1)))
+				})
 		})
 	}
 }
@@ -336,7 +350,8 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 				c.List([]*simnet.Member{a}, []*simnet.Member{b})
 			}
 		case op == 6:
-			c.Net.SetAll(simnet.Faults{Loss: r.Float64() / 2, Duplicate: r.Float64() / 2, Jitter: time.Second, Reorder: r.IntN(2) == 0})
+			c.Net.SetAll(simnet.Faults{Loss: r.Float64() / 2, Duplicate: r.Float64() / 2,
+				Jitter: time.Second, Reorder: r.IntN(2) == 0})
 		case op == 7:
 			c.Net.Cut(pick().Address, pick().Address)
 		}
@@ -366,12 +381,13 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 // In each pair one asks and the other answers, once per interval, which is seven seconds among
 // five.
 func TestMembersThatAreWellExchangeTwoHellosPerPairAndInterval(t *testing.T) {
-	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
-		pass(time.Minute)
-		before := c.Net.Stats().Sent
-		pass(10 * time.Minute)
-		const pairs, rounds = 10, 600 / 7.
-		sent := c.Net.Stats().Sent - before
-		require.InEpsilon(t, 2*pairs*rounds, sent, 0.05)
-	})
+	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network},
+		func(t *testing.T, c *simnet.Cluster) {
+			pass(time.Minute)
+			before := c.Net.Stats().Sent
+			pass(10 * time.Minute)
+			const pairs, rounds = 10, 600 / 7.
+			sent := c.Net.Stats().Sent - before
+			require.InEpsilon(t, 2*pairs*rounds, sent, 0.05)
+		})
 }

@@ -37,7 +37,8 @@ func (p *place) start() {
 	p.was++
 	p.w.lives++
 	l := &life{
-		p: p, w: p.w, id: fmt.Sprintf("m%03d", p.w.lives), told: map[string]int{}, banned: map[string]bool{},
+		p: p, w: p.w, id: fmt.Sprintf("m%03d", p.w.lives), told: map[string]int{},
+		banned: map[string]bool{},
 		missed: map[int]int{}, blind: map[int]time.Duration{},
 	}
 	t := p.w.tuning
@@ -110,7 +111,8 @@ func (l *life) String() string {
 			view += fmt.Sprintf(" %s/%d/%d", m.ID, m.Incarnation, m.Stamp)
 		}
 	}
-	return fmt.Sprintf("%s at %d lists %v, sees%s", s, l.p.i, slices.Sorted(maps.Keys(l.told)), view)
+	return fmt.Sprintf("%s at %d lists %v, sees%s", s, l.p.i, slices.Sorted(maps.Keys(l.told)),
+		view)
 }
 
 // look is one round of the provider.
@@ -186,10 +188,13 @@ func (l *life) step(e event) {
 				l.w.judgePermit(l)
 			}
 			if eff.what == permitGiven && l.w.Elapsed() < l.w.hunted {
-				l.w.After(l.w.Span("hunter", 0, time.Second), func() { l.do(func() { l.p.crash(); l.p.startIn(3 * time.Second) }) })
+				l.w.After(l.w.Span("hunter", 0, time.Second), func() {
+					l.do(func() { l.p.crash(); l.p.startIn(3 * time.Second) })
+				})
 			}
 		case send:
-			l.carry(eff.address, received{member: l.id, from: l.core.incarnation, to: eff.to, hello: eff.hello})
+			l.carry(eff.address, received{member: l.id, from: l.core.incarnation, to: eff.to,
+				hello: eff.hello})
 		case name:
 			l.carry(eff.address, named{l.id, l.core.incarnation, eff.to, eff.addresses})
 		case publish:

@@ -20,19 +20,22 @@ func TestSplit_Heals(t *testing.T) {
 		acts    [][]any // verb and words
 		within  time.Duration
 	}{
-		"one of three":        {3, [][]any{{"split", "aabz", "6s"}}, 8 * time.Second},
-		"one of three, 30s":   {3, [][]any{{"split", "aabz", "30s"}}, 8 * time.Second},
-		"halves of two":       {2, [][]any{{"split", "abz", "6s"}}, 8 * time.Second},
-		"halves of four":      {4, [][]any{{"split", "aabbz", "6s"}}, 20 * time.Second},
-		"two, two and one":    {5, [][]any{{"split", "aabbcz", "6s"}}, 20 * time.Second},
-		"each alone":          {3, [][]any{{"split", "abcz", "6s"}}, 20 * time.Second},
-		"one link":            {3, [][]any{{"link", 0, 1, "both", "6s"}}, 8 * time.Second},
-		"one way":             {3, [][]any{{"link", 0, 1, "one", "6s"}}, 8 * time.Second},
-		"one frozen":          {3, [][]any{{"freeze", 0, "6s"}}, 8 * time.Second},
-		"two of three frozen": {3, [][]any{{"freeze", 0, "6s"}, {"freeze", 1, "6s"}}, 20 * time.Second},
-		"all frozen in turn":  {3, [][]any{{"freeze", 0, "6s"}, {"freeze", 1, "7s"}, {"freeze", 2, "8s"}}, 20 * time.Second},
-		"one drops another":   {3, [][]any{{"drop", 0, 1, "600ms"}}, 8 * time.Second},
-		"a ring of drops":     {3, [][]any{{"drop", 0, 1, "600ms"}, {"drop", 1, 2, "600ms"}, {"drop", 2, 0, "600ms"}}, 20 * time.Second},
+		"one of three":      {3, [][]any{{"split", "aabz", "6s"}}, 8 * time.Second},
+		"one of three, 30s": {3, [][]any{{"split", "aabz", "30s"}}, 8 * time.Second},
+		"halves of two":     {2, [][]any{{"split", "abz", "6s"}}, 8 * time.Second},
+		"halves of four":    {4, [][]any{{"split", "aabbz", "6s"}}, 20 * time.Second},
+		"two, two and one":  {5, [][]any{{"split", "aabbcz", "6s"}}, 20 * time.Second},
+		"each alone":        {3, [][]any{{"split", "abcz", "6s"}}, 20 * time.Second},
+		"one link":          {3, [][]any{{"link", 0, 1, "both", "6s"}}, 8 * time.Second},
+		"one way":           {3, [][]any{{"link", 0, 1, "one", "6s"}}, 8 * time.Second},
+		"one frozen":        {3, [][]any{{"freeze", 0, "6s"}}, 8 * time.Second},
+		"two of three frozen": {3, [][]any{{"freeze", 0, "6s"}, {"freeze", 1, "6s"}},
+			20 * time.Second},
+		"all frozen in turn": {3, [][]any{{"freeze", 0, "6s"}, {"freeze", 1, "7s"},
+			{"freeze", 2, "8s"}}, 20 * time.Second},
+		"one drops another": {3, [][]any{{"drop", 0, 1, "600ms"}}, 8 * time.Second},
+		"a ring of drops": {3, [][]any{{"drop", 0, 1, "600ms"}, {"drop", 1, 2, "600ms"},
+			{"drop", 2, 0, "600ms"}}, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim.Run(t, sim.Seeds{First: 1, Count: 5}, func(s *sim.World) {
@@ -154,7 +157,9 @@ func splits(s *sim.World) *world {
 }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 50), Twice: true}, func(s *sim.World) { splits(s) })
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 50), Twice: true}, func(s *sim.World) {
+		splits(s)
+	})
 }
 
 // These histories have failed before.
@@ -203,7 +208,8 @@ func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 		w.Until(w.whole - w.Elapsed())
 		w.heals(w.tuning.Patience * time.Duration(3+2*min(n-largest, 8)))
 		if len(w.ends) > n-largest {
-			w.Fail("%d lives end, %d members are outside the largest of the fragments %s", len(w.ends), n-largest, w.sides)
+			w.Fail("%d lives end, %d members are outside the largest of the fragments %s",
+				len(w.ends), n-largest, w.sides)
 		}
 	})
 }

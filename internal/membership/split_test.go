@@ -69,7 +69,8 @@ func TestRank_IsAStrictTotalOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var all []rank
 	for i := range 200 {
-		all = append(all, rank{claim{size: r.Uint64N(3), oldest: r.Uint64N(3), arbiter: r.IntN(2) == 0, disowned: r.IntN(2) == 0},
+		all = append(all, rank{claim{size: r.Uint64N(3), oldest: r.Uint64N(3),
+			arbiter: r.IntN(2) == 0, disowned: r.IntN(2) == 0},
 			r.Uint64N(3), fmt.Sprint(i)})
 	}
 	for _, a := range all {
@@ -92,7 +93,8 @@ func TestRank_WhatDecides(t *testing.T) {
 		{claim{size: 4, oldest: 3}, 7, "c"},
 		{claim{size: 4, oldest: 3}, 8, "b"},
 		{claim{size: 4, oldest: 3}, 0, "a"},
-		{claim{size: 4, oldest: 3, mark: 1}, 0, "a"}, // the whole fragment has another oldest member
+		// the whole fragment has another oldest member
+		{claim{size: 4, oldest: 3, mark: 1}, 0, "a"},
 		{claim{size: 4, oldest: 4}, 5, "b"},
 		{claim{size: 4, oldest: 0}, 5, "b"},
 		{claim{size: 4, oldest: 0}, 5, "c"},
@@ -123,14 +125,21 @@ func TestSplit_TheSmallerSideAsksAndGoesWithAPermit(t *testing.T) {
 
 func TestSplit_APermitMustAnswerARequestOfThisMoment(t *testing.T) {
 	for name, change := range map[string]func(f *fixture, grant *received){
-		"another request":      func(_ *fixture, g *received) { g.hello.permit-- },
-		"of another member":    func(_ *fixture, g *received) { g.member, g.hello.address = "c", "c:1" },
-		"of a former process":  func(_ *fixture, g *received) { g.from++ },
-		"too late":             func(f *fixture, _ *received) { f.pass(5100 * time.Millisecond) },
-		"giver is behind us":   func(_ *fixture, g *received) { g.hello.claim = small },
-		"we promised to stay":  func(f *fixture, _ *received) { f.c.permits = []permit{{id: "x", until: f.now.Add(time.Minute)}} },
-		"we are leaving":       func(f *fixture, _ *received) { f.step(leave{}) },
-		"we list each other":   func(f *fixture, g *received) { f.step(at("a", "b")); g.hello.listsYou = true },
+		"another request": func(_ *fixture, g *received) { g.hello.permit-- },
+		"of another member": func(_ *fixture, g *received) {
+			g.member, g.hello.address = "c", "c:1"
+		},
+		"of a former process": func(_ *fixture, g *received) { g.from++ },
+		"too late":            func(f *fixture, _ *received) { f.pass(5100 * time.Millisecond) },
+		"giver is behind us":  func(_ *fixture, g *received) { g.hello.claim = small },
+		"we promised to stay": func(f *fixture, _ *received) {
+			f.c.permits = []permit{{id: "x", until: f.now.Add(time.Minute)}}
+		},
+		"we are leaving": func(f *fixture, _ *received) { f.step(leave{}) },
+		"we list each other": func(f *fixture, g *received) {
+			f.step(at("a", "b"))
+			g.hello.listsYou = true
+		},
 		"nobody has asked yet": func(f *fixture, _ *received) { f.c.requests = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -349,7 +358,8 @@ func TestTuning(t *testing.T) {
 		{Tuning{Patience: time.Hour}, 10 * time.Minute, 100 * time.Minute},
 	} {
 		s := c.t.apply(defaultSettings())
-		require.Equal(t, []time.Duration{c.patience, c.joined}, []time.Duration{s.patience, s.joinPatience}, "%+v", c.t)
+		require.Equal(t, []time.Duration{c.patience, c.joined}, []time.Duration{
+			s.patience, s.joinPatience}, "%+v", c.t)
 	}
 }
 

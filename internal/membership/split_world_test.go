@@ -53,7 +53,8 @@ type ending struct {
 const storePlace = 1000
 
 func newWorld(s *sim.World, members int) *world {
-	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{}, byAddress: map[string]*place{}}
+	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{},
+		byAddress: map[string]*place{}}
 	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 5 * time.Millisecond}
 	for i := range members {
 		p := &place{w: w, i: i, down: true}
@@ -155,7 +156,8 @@ func (w *world) oneView() bool {
 	}
 	for _, l := range all {
 		v := l.core.view
-		if v == nil || v.Removed || len(v.Members) != len(all) || v.Hash != all[0].core.view.Hash || len(v.ByAge("")) != len(all) {
+		if v == nil || v.Removed || len(v.Members) != len(all) || v.Hash != all[0].core.view.Hash ||
+			len(v.ByAge("")) != len(all) {
 			return false
 		}
 		for _, o := range all {

@@ -22,11 +22,17 @@ func together(t *testing.T) *fixture {
 // life after the patience.
 func TestStranger_NobodyGivesWayToIt(t *testing.T) {
 	for name, lie := range map[string]func(*received){
-		"dropped us":             func(r *received) { r.hello.droppedYou = true },
-		"lists us":               func(r *received) { r.hello.listsYou = true },
-		"lists us, dropped us":   func(r *received) { r.hello.listsYou, r.hello.droppedYou = true, true },
-		"holds the arbiter":      func(r *received) { r.hello.droppedYou, r.hello.arbiter = true, true },
-		"listed and dropped it?": func(r *received) { r.hello.droppedYou, r.hello.disowned = true, true },
+		"dropped us": func(r *received) { r.hello.droppedYou = true },
+		"lists us":   func(r *received) { r.hello.listsYou = true },
+		"lists us, dropped us": func(r *received) {
+			r.hello.listsYou, r.hello.droppedYou = true, true
+		},
+		"holds the arbiter": func(r *received) {
+			r.hello.droppedYou, r.hello.arbiter = true, true
+		},
+		"listed and dropped it?": func(r *received) {
+			r.hello.droppedYou, r.hello.disowned = true, true
+		},
 	} {
 		f := together(t)
 		for i := range uint64(400) {

@@ -90,7 +90,8 @@ func clusterName(system *actor.ActorSystem) (name string) {
 // incarnation returns a different number for every process: system ids are random.
 func incarnation(systemID, address string) uint64 {
 	h := fnv.New64a()
-	for _, s := range []string{systemID, "\x00", address, "\x00", strconv.FormatInt(time.Now().UnixNano(), 10)} {
+	for _, s := range []string{systemID, "\x00", address, "\x00",
+		strconv.FormatInt(time.Now().UnixNano(), 10)} {
 		_, _ = h.Write([]byte(s))
 	}
 	return max(h.Sum64(), 1)

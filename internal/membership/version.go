@@ -17,18 +17,22 @@ const maxVersion = 32
 // optional "v" before and an optional pre-release after a "-", as in "v1.12.0-rc.2".
 func CheckVersion(v string) error {
 	if v == "" || len(v) > maxVersion {
-		return fmt.Errorf("application version %q has %d bytes, it must have from 1 to %d", v, len(v), maxVersion)
+		return fmt.Errorf("application version %q has %d bytes, it must have from 1 to %d", v,
+			len(v), maxVersion)
 	}
 	numbers, pre, hasPre := strings.Cut(strings.TrimPrefix(v, "v"), "-")
 	for n := range strings.SplitSeq(numbers, ".") {
 		if _, err := strconv.ParseUint(n, 10, 64); err != nil || n[0] == '+' {
-			return fmt.Errorf("application version %q must begin with numbers separated by dots, each below 2^64", v)
+			return fmt.Errorf(
+				"application version %q must begin with numbers separated by dots, each below 2^64",
+				v)
 		}
 	}
 	if hasPre {
 		for id := range strings.SplitSeq(pre, ".") {
 			if id == "" || strings.ContainsFunc(id, unfit) || strings.HasSuffix(pre, "-") {
-				return fmt.Errorf("application version %q must have letters, digits and inner \"-\" after the first \"-\", separated by dots", v)
+				return fmt.Errorf(
+					"application version %q must have letters, digits and inner \"-\" after the first \"-\", separated by dots", v)
 			}
 		}
 	}

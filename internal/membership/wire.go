@@ -57,7 +57,8 @@ func decode(env *pb.Envelope, cluster string) (event, error) {
 
 func decodeNames(hdr wire.Header, payload []byte) (event, error) {
 	var m pb.Others
-	if len(payload) > maxNames*(wire.MaxName+4) || proto.Unmarshal(payload, &m) != nil || len(m.Addresses) > maxNames {
+	if len(payload) > maxNames*(wire.MaxName+4) || proto.Unmarshal(payload, &m) != nil ||
+		len(m.Addresses) > maxNames {
 		return nil, errPayload
 	}
 	for _, a := range m.Addresses {
@@ -71,13 +72,15 @@ func decodeNames(hdr wire.Header, payload []byte) (event, error) {
 // decodeHello rejects payloads much larger than an address and some numbers.
 func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 	var m pb.Hello
-	if len(payload) > 4*wire.MaxName || proto.Unmarshal(payload, &m) != nil || len(m.Address) > wire.MaxName {
+	if len(payload) > 4*wire.MaxName || proto.Unmarshal(payload, &m) != nil ||
+		len(m.Address) > wire.MaxName {
 		return nil, errPayload
 	}
 	return received{member: hdr.Member, from: hdr.From, to: hdr.To, hello: hello{
 		address: m.Address, sequence: m.Sequence, stamp: m.Stamp, maxStamp: m.MaxStamp,
 		viewHash: m.ViewHash, listsYou: m.ListsYou, answer: m.Answer,
-		claim:      claim{size: uint64(m.Size), oldest: m.Oldest, mark: m.OldestMark, arbiter: m.Arbiter, disowned: m.Disowned},
+		claim: claim{size: uint64(m.Size), oldest: m.Oldest, mark: m.OldestMark,
+			arbiter: m.Arbiter, disowned: m.Disowned},
 		droppedYou: m.DroppedYou, yield: m.Yield, permit: m.Permit, declined: m.Declined,
 		leaving: m.Leaving,
 	}}, nil

@@ -14,7 +14,8 @@ import (
 
 var (
 	hdr   = wire.Header{Cluster: "shop", Member: "m1", From: 7, To: 9}
-	greet = hello{address: "a:1", sequence: 1, stamp: 2, maxStamp: 3, viewHash: 4, listsYou: true, answer: true}
+	greet = hello{address: "a:1", sequence: 1, stamp: 2, maxStamp: 3, viewHash: 4,
+		listsYou: true, answer: true}
 )
 
 func TestHelloSurvivesTheWire(t *testing.T) {
@@ -35,7 +36,8 @@ func TestHelloOfASplitSurvivesTheWire(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, received{member: "m1", from: 7, to: 9, hello: h}, r)
 	require.Equal(t, "0a03613a3110011902000000000000002103000000000000002904000000000000003001380140054906000000000000"+
-		"0050015801600168017007780880"+"01018901"+"0900000000000000", fmt.Sprintf("%x", env.Payload))
+		"0050015801600168017007780880"+"01018901"+"0900000000000000",
+		fmt.Sprintf("%x", env.Payload))
 }
 
 func TestNamesSurviveTheWire(t *testing.T) {
@@ -62,7 +64,8 @@ func TestNamesSurviveTheWire(t *testing.T) {
 func TestHelloFixture(t *testing.T) {
 	env, err := encode(hdr, greet)
 	require.NoError(t, err)
-	require.Equal(t, "0a03613a311001190200000000000000210300000000000000290400000000000000300138"+"01", fmt.Sprintf("%x", env.Payload))
+	require.Equal(t, "0a03613a311001190200000000000000210300000000000000290400000000000000300138"+
+		"01", fmt.Sprintf("%x", env.Payload))
 }
 
 func FuzzDecode(f *testing.F) {
@@ -106,11 +109,13 @@ func FuzzDecodeNames(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n2, err := decode(again, "shop"); err != nil || !slices.Equal(n2.(named).addresses, n.addresses) {
+		if n2, err := decode(again, "shop"); err != nil || !slices.Equal(n2.(named).addresses,
+			n.addresses) {
 			t.Fatalf("%+v is not %+v: %v", n2, n, err)
 		}
 		c := newCore(defaultSettings(), "shop", "b:1", "", 9)
-		for _, e := range []event{at("b"), received{member: "m1", from: 7, to: 9, hello: hello{sequence: 1, claim: claim{size: 1}}}, n, wake{}} {
+		for _, e := range []event{at("b"), received{member: "m1", from: 7, to: 9,
+			hello: hello{sequence: 1, claim: claim{size: 1}}}, n, wake{}} {
 			c.Step(time.UnixMilli(1_000_000), e)
 		}
 	})

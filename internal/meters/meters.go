@@ -36,12 +36,16 @@ func New[S any](provider metric.MeterProvider, name string) *Set[S] {
 // Gauge adds a value that rises and falls.
 func (m *Set[S]) Gauge(name, what string, value func(S) int,
 	opts ...metric.Int64ObservableGaugeOption) {
-	m.plain = append(m.plain, plain[S]{m.GaugeBy(name, what, opts...), func(s S) int64 { return int64(value(s)) }})
+	m.plain = append(m.plain, plain[S]{m.GaugeBy(name, what, opts...), func(s S) int64 {
+		return int64(value(s))
+	}})
 }
 
 // Count adds a value that only rises.
 func (m *Set[S]) Count(name, what string, value func(S) uint64) {
-	m.plain = append(m.plain, plain[S]{m.CountBy(name, what), func(s S) int64 { return int64(value(s)) }})
+	m.plain = append(m.plain, plain[S]{m.CountBy(name, what), func(s S) int64 {
+		return int64(value(s))
+	}})
 }
 
 // GaugeBy returns a gauge with attributes, which the more function of Observe must observe.
@@ -64,11 +68,13 @@ func (m *Set[S]) CountBy(name, what string,
 
 // durations are bounds in seconds. The default ones of OpenTelemetry are meant for milliseconds.
 var durations = metric.WithExplicitBucketBoundaries(
-	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
+	1800, 3600)
 
 // Durations returns a histogram of durations in seconds, which the caller records.
 func (m *Set[S]) Durations(name, what string) metric.Float64Histogram {
-	h, err := m.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"), durations)
+	h, err := m.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"),
+		durations)
 	m.Note(err)
 	return h
 }

@@ -44,7 +44,7 @@ func cockpits() []mutant {
 		{
 			name:   "viewers that may not act are shown buttons",
 			rule:   "the page has buttons only for clients with the permission to act",
-			edits:  in(dir+"actions.go", "h.cfg.Actions && h.authorized(r, Act) == nil", "h.cfg.Actions"),
+			edits:  in(dir+"actions.go", "h.cfg.Actions &&\n\t\th.authorized(r, Act) == nil", "h.cfg.Actions"),
 			killer: killer{pkg: pkg, run: "^TestActions_ThePageKnowsWhetherItMayAct$"},
 		},
 		{

@@ -97,7 +97,7 @@ func levels() []mutant {
 		{
 			name:   "wait until leaving members have received the hand-over",
 			rule:   "members that leave together do not wait for each other [R53]",
-			edits:  in(replDir+"leave.go", "r.name != c.cfg.Member && !c.roll.parted[r.inc.replica]", "r.name != c.cfg.Member"),
+			edits:  in(replDir+"leave.go", "r.name != c.cfg.Member &&\n\t\t\t!c.roll.parted[r.inc.replica]", "r.name != c.cfg.Member"),
 			killer: scenario("TestDrain_AllAtOnceEnds"),
 		},
 		{

@@ -148,7 +148,7 @@ func quorums() []mutant {
 		{
 			name:   "a late heartbeat brings a former process back",
 			rule:   "a recorded process is not replaced by a process from before it [R56]",
-			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent && ", "announced && r == 0 && "),
+			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent &&\n\t\t", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
 		},
 		{

@@ -73,7 +73,7 @@ func restores() []mutant {
 		{
 			name:   "do not restore atoms that revoked events removed before a join",
 			rule:   "a restored replica undoes the removals of revoked events before it joins a state [R57]",
-			edits:  in(replDir+"redo.go", "a.Path == path && a.Dot == at.Dot })", "a.Path == path && a.Dot == at.Dot && path == \"\" })"),
+			edits:  in(replDir+"redo.go", "a.Path == path && a.Dot == at.Dot\n\t})", "a.Path == path && a.Dot == at.Dot && path == \"\" })"),
 			killer: scenario("TestRestored_WhatOnlyItHas"),
 		},
 		{
@@ -127,7 +127,7 @@ func restores() []mutant {
 		{
 			name:   "answer a member that may have retracted events",
 			rule:   "a member that may have retracted events gets no answer [R66]",
-			edits:  in(replDir+"retract.go", " || x == 0 && n > r.after && !whole && !slices.Contains(p.cleared, r.replica) {", " {"),
+			edits:  in(replDir+"retract.go", " || x == 0 && n > r.after && !whole &&\n\t\t\t!slices.Contains(p.cleared, r.replica) {", " {"),
 			killer: saved(replCore, "asks_with_events_that_have_been_retracted"),
 		},
 		{

@@ -115,13 +115,13 @@ func shards() []mutant {
 		{
 			name:   "a region that does not hear the coordinator remains a host",
 			rule:   "a member is fit if it hears the coordinator [S8]",
-			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) && ", ""),
+			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) &&\n\t\t", ""),
 			killer: shardChaos,
 		},
 		{
 			name:   "a coordinator takes shards from a home that it has heard within Fit",
 			rule:   "a member is fit for Fit after a report that names the epoch [S8]",
-			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) && ", "!c.now.After(r.heard.Add(c.cfg.Fit/2)) && "),
+			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) &&\n\t\t", "!c.now.After(r.heard.Add(c.cfg.Fit/2)) && "),
 			killer: killer{pkg: shardCore, run: "^TestSimulation_OfFiveMembers$", args: "-whole"},
 		},
 		{
@@ -243,7 +243,7 @@ func shards() []mutant {
 			rule: "an assignment names every region that may still have the shard [S19]",
 			edits: []edit{
 				{shardDir + "allocation.go", "\t\tif !c.has(was.Home, s) {", "\t\tif false {"},
-				{shardDir + "allocation.go", " || !c.has(c.table.entries[ev.Shard].Home, ev.Shard) {", " {"},
+				{shardDir + "allocation.go", " ||\n\t\t!c.has(c.table.entries[ev.Shard].Home, ev.Shard) {", " {"},
 			},
 			killer: killer{pkg: shardCore, run: "^TestAllocation_NamesAllThatMayHaveAShard$"},
 		},
@@ -376,7 +376,7 @@ func shards() []mutant {
 		{
 			name:   "a shard with a wish is moved for balance",
 			rule:   "a shard with a wish is not moved for balance [S35b]",
-			edits:  in(shardDir+"balance.go", "\t\tarrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool { _, ok := c.wished(s, fit); return ok })", "\t\tarrived[m] = slices.DeleteFunc(arrived[m], func(int) bool { return false })"),
+			edits:  in(shardDir+"balance.go", "\t\t\t_, ok := c.wished(s, fit)\n\t\t\treturn ok\n", "\t\t\treturn false\n"),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_FollowsWishesForMembersThatAreFit$"},
 		},
 		{

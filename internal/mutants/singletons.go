@@ -63,7 +63,7 @@ func singletons() []mutant {
 		{
 			name:   "a route accepts a host of an older tenure",
 			rule:   "a tenure with a smaller token is over, even if its host has not noticed",
-			edits:  in(dir+"route.go", "|| r.host.known() && ev.Token < r.token {", "{"),
+			edits:  in(dir+"route.go", "|| r.host.known() &&\n\t\tev.Token < r.token {", "{"),
 			killer: golden(pkg, "route_.*"),
 		},
 		{

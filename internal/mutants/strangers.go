@@ -81,7 +81,7 @@ func strangers() []mutant {
 		{
 			name:   "a stranger vouches for itself",
 			rule:   "only familiar members name addresses",
-			edits:  in(members+"core_lost.go", " || !c.familiar(o.address) {", " {"),
+			edits:  in(members+"core_lost.go", " ||\n\t\t!c.familiar(o.address) {", " {"),
 			killer: killer{pkg: membersPkg, run: "^TestStranger_NamesNobody$"},
 		},
 		{

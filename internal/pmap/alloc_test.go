@@ -34,7 +34,10 @@ func TestReadingAllocatesNothing(t *testing.T) {
 			}
 		},
 		"Diff": func() {
-			Diff(m, changed, same, func(_ string, v int, _ bool, _ int, _ bool) bool { sum += v; return true })
+			Diff(m, changed, same, func(_ string, v int, _ bool, _ int, _ bool) bool {
+				sum += v
+				return true
+			})
 		},
 		"Delete absent": func() { sum += m.Delete("nothing").Len() },
 	}

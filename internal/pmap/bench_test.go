@@ -110,7 +110,9 @@ func BenchmarkDiffOneChange(b *testing.B) {
 		o := m.Put(keys[len(keys)/2], dot{2, 1})
 		found := 0
 		for b.Loop() {
-			Diff(m, o, func(x, y dot) bool { return x == y }, func(string, dot, bool, dot, bool) bool {
+			Diff(m, o, func(x, y dot) bool {
+				return x == y
+			}, func(string, dot, bool, dot, bool) bool {
 				found++
 				return true
 			})

@@ -14,7 +14,8 @@ import (
 func TestDeletingMostElements(t *testing.T) {
 	const n = 6000
 	r := rand.New(rand.NewPCG(1, 1))
-	orders := map[string][]int{"random": r.Perm(n), "ascending": {}, "descending": {}, "every other": {}}
+	orders := map[string][]int{"random": r.Perm(n), "ascending": {}, "descending": {},
+		"every other": {}}
 	for i := range n {
 		orders["ascending"] = append(orders["ascending"], i)
 		orders["descending"] = append(orders["descending"], n-1-i)

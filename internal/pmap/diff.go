@@ -8,7 +8,8 @@ import "strings"
 // value and itself. Diff stops when f returns false. The keys alias the maps.
 //
 // With c elements changed between two versions of one map, Diff takes O(c log n).
-func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V,
+	bok bool) bool) {
 	DiffRuns(a, b, runs(same), f)
 }
 
@@ -28,7 +29,8 @@ func runs[V any](same func(x, y V) bool) func(a, b []V) int {
 // DiffRuns is like Diff, but compares the values of a leaf at once: alike returns how many leading
 // values are the same in two slices of equal length. For maps built separately it takes half the
 // time.
-func DiffRuns[V any](a, b Map[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+func DiffRuns[V any](a, b Map[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V,
+	bok bool) bool) {
 	if a.Same(b) {
 		return
 	}
@@ -39,7 +41,8 @@ func DiffRuns[V any](a, b Map[V], alike func(a, b []V) int, f func(k string, av 
 }
 
 // DiffPrefix is like Diff for the keys that begin with p. Changes elsewhere cost nothing.
-func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool,
+	f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	if a.Same(b) {
 		return
 	}
@@ -52,7 +55,8 @@ func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool, f func(k s
 }
 
 // diffFrom is DiffRuns from the positions of x and y to the end.
-func diffFrom[V any](x, y *cursor[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+func diffFrom[V any](x, y *cursor[V], alike func(a, b []V) int, f func(k string, av V, aok bool,
+	bv V, bok bool) bool) {
 	for x.ok && y.ok {
 		if x.leaf() == y.leaf() {
 			skipShared(x, y)
@@ -131,7 +135,8 @@ func skipShared[V any](x, y *cursor[V]) {
 	}
 	if i > 0 && j > 0 { // skip the shared siblings after it without descending into each
 		p, q := &x.stack[i-1], &y.stack[j-1]
-		for p.i+1 < len(p.node.kids) && q.i+1 < len(q.node.kids) && p.node.kids[p.i+1] == q.node.kids[q.i+1] {
+		for p.i+1 < len(p.node.kids) && q.i+1 < len(q.node.kids) &&
+			p.node.kids[p.i+1] == q.node.kids[q.i+1] {
 			p.i++
 			q.i++
 		}

@@ -80,7 +80,9 @@ func TestBuilderRefusesKeysThatDoNotAscend(t *testing.T) {
 			for i := range at + 1 {
 				b.Add([]byte(numberKey(i)), i)
 			}
-			requirePanics(t, func() { b.Add([]byte(k), 0) }, fmt.Sprintf("pmap: key %q added behind %q", k, numberKey(at)))
+			requirePanics(t, func() {
+				b.Add([]byte(k), 0)
+			}, fmt.Sprintf("pmap: key %q added behind %q", k, numberKey(at)))
 		}
 	}
 }
@@ -94,9 +96,12 @@ func TestKeysBeyondTheLimitAreRefused(t *testing.T) {
 
 func TestDiffStops(t *testing.T) {
 	a, b := numbers(100), Map[int]{}
-	for _, maps := range [][2]Map[int]{{a, b}, {b, a}, {a, a.Put("key-00050x", 1).Put("key-00060x", 1)}} {
+	for _, maps := range [][2]Map[int]{{a, b}, {b, a},
+		{a, a.Put("key-00050x", 1).Put("key-00060x", 1)}} {
 		calls := 0
-		Diff(maps[0], maps[1], func(x, y int) bool { return x == y }, func(string, int, bool, int, bool) bool {
+		Diff(maps[0], maps[1], func(x, y int) bool {
+			return x == y
+		}, func(string, int, bool, int, bool) bool {
 			calls++
 			return false
 		})
@@ -109,7 +114,10 @@ func TestDiffPassesOverSharedNodes(t *testing.T) {
 	b := a.Put(numberKey(5000), -1)
 	compared := 0
 	var found []string
-	Diff(a, b, func(x, y int) bool { compared++; return x == y }, func(k string, _ int, _ bool, _ int, _ bool) bool {
+	Diff(a, b, func(x, y int) bool {
+		compared++
+		return x == y
+	}, func(k string, _ int, _ bool, _ int, _ bool) bool {
 		found = append(found, k)
 		return true
 	})
@@ -127,7 +135,10 @@ func TestDiffPrefixPassesOverTheRest(t *testing.T) {
 	b = b.Put(numberKey(7777), -1)
 	compared := 0
 	var found []string
-	DiffPrefix(a, b, "key-07", func(x, y int) bool { compared++; return x == y }, func(k string, _ int, _ bool, _ int, _ bool) bool {
+	DiffPrefix(a, b, "key-07", func(x, y int) bool {
+		compared++
+		return x == y
+	}, func(k string, _ int, _ bool, _ int, _ bool) bool {
 		found = append(found, k)
 		return true
 	})

@@ -68,7 +68,8 @@ func spaces(r *rand.Rand) map[string]func() string {
 			return string(b)
 		},
 		"shared": func() string {
-			return strings.Repeat("p", 30) + string(rune('a'+r.IntN(4))) + strings.Repeat("q", longKey-34) + fmt.Sprint(r.IntN(200))
+			return strings.Repeat("p", 30) + string(rune('a'+r.IntN(4))) + strings.Repeat("q",
+				longKey-34) + fmt.Sprint(r.IntN(200))
 		},
 		"long": func() string {
 			k := fmt.Sprint(r.IntN(500))

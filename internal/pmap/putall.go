@@ -60,12 +60,13 @@ func until[V any](pairs []Pair[V], k string) int {
 		hi *= 2
 	}
 	lo := hi / 2
-	i, _ := slices.BinarySearchFunc(pairs[lo:min(hi, len(pairs))], k, func(p Pair[V], k string) int {
-		if p.Key < k {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(pairs[lo:min(hi, len(pairs))], k,
+		func(p Pair[V], k string) int {
+			if p.Key < k {
+				return -1
+			}
+			return 1
+		})
 	return lo + i
 }
 

@@ -11,7 +11,8 @@ import (
 // for closing connections, each start sets the global logger of gRPC, and the list of banned
 // members is read without its lock.
 var upstream = []string{
-	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop", "grpclog.SetLoggerV2", "grpclog.NewLoggerV2()",
+	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop", "grpclog.SetLoggerV2",
+	"grpclog.NewLoggerV2()",
 	"remote.(*BlockList).IsBlocked()",
 }
 
@@ -21,7 +22,9 @@ var upstream = []string{
 func Reported(stderr string) (out []string) {
 	parts := strings.Split(stderr, "==================")
 	for _, r := range parts[:len(parts)-1] {
-		known := slices.ContainsFunc(upstream, func(f string) bool { return strings.Contains(r, f) })
+		known := slices.ContainsFunc(upstream, func(f string) bool {
+			return strings.Contains(r, f)
+		})
 		if strings.Contains(r, "DATA RACE") && !known {
 			out = append(out, r)
 		}

@@ -110,7 +110,8 @@ type (
 func bill(modules []module) document {
 	doc := document{Format: "CycloneDX", SpecVersion: "1.5", Version: 1, Components: []component{}}
 	for _, m := range modules {
-		c := component{Type: "library", Name: m.Path, Version: m.Version, PURL: "pkg:golang/" + m.Path}
+		c := component{Type: "library", Name: m.Path, Version: m.Version,
+			PURL: "pkg:golang/" + m.Path}
 		if m.Version != "" {
 			c.PURL += "@" + m.Version
 		}
@@ -125,6 +126,8 @@ func bill(modules []module) document {
 		}
 		doc.Components = append(doc.Components, c)
 	}
-	slices.SortFunc(doc.Components, func(a, b component) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(doc.Components, func(a, b component) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return doc
 }

@@ -13,7 +13,8 @@ func TestBill(t *testing.T) {
 {"Path": "example.org/z", "Version": "v1.0.0", "Sum": "h1:AAEC"}
 {"Path": "example.org/unused", "Version": "v1.0.0"}
 {"Path": "example.org/a", "Version": "v1.0.0", "Sum": "h1:AAEC", "Replace": {"Path": "x", "Version": "v2.0.0", "Sum": "h1:/w=="}}`
-	modules, err := modulesOf([]byte(text), []string{"example.org/us", "example.org/a", "example.org/z"})
+	modules, err := modulesOf([]byte(text), []string{"example.org/us", "example.org/a",
+		"example.org/z"})
 	require.NoError(t, err)
 	got, err := json.Marshal(bill(modules))
 	require.NoError(t, err)
@@ -29,7 +30,8 @@ func TestBill(t *testing.T) {
 // TestRun_HasWhatEachModuleIsBuiltOf compares the output with that of the go command.
 func TestRun_HasWhatEachModuleIsBuiltOf(t *testing.T) {
 	const ours = "github.com/concord-go/concord"
-	for dir, want := range map[string]string{"": "go.etcd.io/bbolt", "/coordination/zookeeper": "github.com/go-zookeeper/zk"} {
+	for dir, want := range map[string]string{"": "go.etcd.io/bbolt",
+		"/coordination/zookeeper": "github.com/go-zookeeper/zk"} {
 		var out strings.Builder
 		require.NoError(t, run(&out, "../.."+dir))
 		var doc document

@@ -83,7 +83,9 @@ func run(t *testing.T, test func(t *testing.T, h *host, do func(func(actor.Conte
 		system := simnet.NewSystem("")
 		h := &host{core: &echo{start: time.Now()}}
 		h.shell = shell.New(shell.Config[any, string]{
-			Core: h.core, Wake: wake{}, CarryOut: h.carryOut, Stepped: func() { h.done = append(h.done, "stepped") },
+			Core: h.core, Wake: wake{}, CarryOut: h.carryOut, Stepped: func() {
+				h.done = append(h.done, "stepped")
+			},
 			Settled: func(ctx actor.Context) {
 				if f := h.settle; f != nil {
 					h.settle = nil
@@ -105,13 +107,16 @@ func TestStep_AnEventFromAnEffectComesAfterIt(t *testing.T) {
 	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
 		h.settle = func(ctx actor.Context) { h.shell.Step(ctx, say{"last"}) }
 		do(func(ctx actor.Context) { h.shell.Step(ctx, say{"event", "b"}) })
-		require.Equal(t, []string{"stepped", "event", "b", "stepped", "brought about", "stepped", "last"}, h.done)
+		require.Equal(t, []string{"stepped", "event", "b", "stepped", "brought about", "stepped",
+			"last"}, h.done)
 	})
 }
 
 func TestWake_ComesInTimeAndAtMostOnceTooSoon(t *testing.T) {
 	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
-		in := func(d time.Duration) { do(func(ctx actor.Context) { h.shell.Step(ctx, at(h.core.start.Add(d))) }) }
+		in := func(d time.Duration) {
+			do(func(ctx actor.Context) { h.shell.Step(ctx, at(h.core.start.Add(d))) })
+		}
 		in(10 * time.Second)
 		in(5 * time.Second) // earlier: set again
 		in(8 * time.Second) // later: fires once too early

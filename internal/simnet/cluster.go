@@ -74,7 +74,8 @@ type Cluster struct {
 
 // NewCluster returns a running cluster. The caller must close it.
 func NewCluster(cfg Config) *Cluster {
-	c := &Cluster{Net: New(cfg.Options), cfg: cfg, closed: make(chan struct{}), looked: make(chan struct{})}
+	c := &Cluster{Net: New(cfg.Options), cfg: cfg, closed: make(chan struct{}),
+		looked: make(chan struct{})}
 	c.close = sync.OnceFunc(func() { close(c.closed) })
 	for i := range cfg.Members {
 		c.Start(fmt.Sprintf("node-%d:1", i))
@@ -106,7 +107,8 @@ func (c *Cluster) Live() []*Member {
 // the address has crashed.
 func (c *Cluster) Start(address string) *Member {
 	c.mu.Lock()
-	m := &Member{Index: len(c.members), Address: address, lists: map[string]*Member{}, heard: map[string]time.Time{}, banned: map[string]bool{}}
+	m := &Member{Index: len(c.members), Address: address, lists: map[string]*Member{},
+		heard: map[string]time.Time{}, banned: map[string]bool{}}
 	m.ID = fmt.Sprintf("m%03d", m.Index)
 	if c.cfg.Roles != nil {
 		m.Roles = c.cfg.Roles(m.Index)

@@ -37,7 +37,8 @@ func request(t *testing.T, from, to *simnet.Member) error {
 }
 
 func TestLatencyIsVirtualAndExact(t *testing.T) {
-	cfg := simnet.Config{Members: 2, Setup: echo, Options: simnet.Options{Latency: 20 * time.Millisecond}}
+	cfg := simnet.Config{Members: 2, Setup: echo, Options: simnet.Options{
+		Latency: 20 * time.Millisecond}}
 	simnet.Run(t, cfg, func(t *testing.T, c *simnet.Cluster) {
 		start := time.Now()
 		require.NoError(t, request(t, c.Member(0), c.Member(1)))
@@ -51,7 +52,8 @@ func TestCutIsOneWayUnlessBoth(t *testing.T) {
 		a, b := c.Member(0), c.Member(1)
 		c.Net.Link(b.Address, a.Address).Set(simnet.Faults{Cut: true})
 		require.ErrorIs(t, request(t, a, b), context.DeadlineExceeded)
-		require.Equal(t, 1, c.Net.Link(a.Address, b.Address).Stats().Delivered, "the request arrives, the answer does not")
+		require.Equal(t, 1, c.Net.Link(a.Address, b.Address).Stats().Delivered,
+			"the request arrives, the answer does not")
 		c.Net.Heal()
 		require.NoError(t, request(t, a, b))
 		c.Net.Partition([]string{a.Address}, []string{b.Address})
@@ -119,7 +121,8 @@ func sequence(c *simnet.Cluster, n int64) []int64 {
 }
 
 func TestOrderIsKeptUnderJitterUnlessTold(t *testing.T) {
-	cfg := simnet.Config{Members: 2, Options: simnet.Options{Latency: time.Millisecond, Jitter: time.Second, Seed: 7}}
+	cfg := simnet.Config{Members: 2, Options: simnet.Options{Latency: time.Millisecond,
+		Jitter: time.Second, Seed: 7}}
 	for _, reorder := range []bool{false, true} {
 		simnet.Run(t, cfg, func(t *testing.T, c *simnet.Cluster) {
 			c.Net.SetAll(simnet.Faults{Jitter: time.Second, Reorder: reorder})
@@ -143,7 +146,8 @@ func TestLossAndDuplicationFollowTheSeed(t *testing.T) {
 	run := func(seed uint64) (got []int64) {
 		cfg := simnet.Config{Members: 2, Options: simnet.Options{Seed: seed}}
 		simnet.Run(t, cfg, func(t *testing.T, c *simnet.Cluster) {
-			c.Net.SetAll(simnet.Faults{Loss: 0.3, Duplicate: 0.3, Jitter: time.Second, Reorder: true})
+			c.Net.SetAll(simnet.Faults{Loss: 0.3, Duplicate: 0.3, Jitter: time.Second,
+				Reorder: true})
 			got = sequence(c, 100)
 			s := c.Net.Stats()
 			require.Equal(t, 100, s.Sent)
@@ -192,7 +196,8 @@ func TestEventsFollowTheLists(t *testing.T) {
 	cfg := simnet.Config{Members: 2, Setup: func(m *simnet.Member) {
 		m.System.EventStream.Subscribe(func(e any) {
 			if t, ok := e.(*cluster.ClusterTopology); ok {
-				events[m.ID] = append(events[m.ID], seen{len(t.Members), len(t.Joined), len(t.Left)})
+				events[m.ID] = append(events[m.ID],
+					seen{len(t.Members), len(t.Joined), len(t.Left)})
 			}
 		})
 	}}
@@ -225,14 +230,16 @@ func TestFrozenHostSendsAndReceivesWhenItThaws(t *testing.T) {
 		require.Zero(t, c.Net.Stats().Delivered)
 		c.Thaw(b)
 		time.Sleep(time.Second)
-		require.Equal(t, 4, c.Net.Stats().Delivered, "two requests, two answers that nobody waits for")
+		require.Equal(t, 4, c.Net.Stats().Delivered,
+			"two requests, two answers that nobody waits for")
 		require.NoError(t, request(t, a, b))
 	})
 }
 
 func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {
-		c := simnet.NewCluster(simnet.Config{Members: 2, Options: simnet.Options{Latency: time.Hour}})
+		c := simnet.NewCluster(simnet.Config{Members: 2, Options: simnet.Options{
+			Latency: time.Hour}})
 		c.Member(0).System.Root.Send(actor.NewPID(c.Member(1).Address, "x"), wrapperspb.Int64(1))
 		due, flying := c.Net.Flying()
 		require.Equal(t, 1, flying)

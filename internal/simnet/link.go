@@ -168,13 +168,15 @@ func (l *Link) faultsFor(p Packet) Faults {
 func (l *Link) enqueue(f Faults, size int, deliver func(*actor.ActorSystem)) {
 	now := time.Now()
 	// The last addend makes arrival times distinct, also across links.
-	d := l.net.opts.Latency + f.Delay + l.below(l.net.opts.Jitter) + l.below(f.Jitter) + 1 + l.below(time.Microsecond)
+	d := l.net.opts.Latency + f.Delay + l.below(l.net.opts.Jitter) + l.below(
+		f.Jitter) + 1 + l.below(time.Microsecond)
 	due := now.Add(d)
 	if f.Bandwidth > 0 {
 		if l.mu.free.Before(now) {
 			l.mu.free = now
 		}
-		l.mu.free = l.mu.free.Add(time.Duration(float64(size) / float64(f.Bandwidth) * float64(time.Second)))
+		l.mu.free = l.mu.free.Add(time.Duration(float64(size) / float64(f.Bandwidth) * float64(
+			time.Second)))
 		due = l.mu.free.Add(d)
 	}
 	if !f.Reorder {

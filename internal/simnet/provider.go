@@ -59,7 +59,9 @@ func (c *Cluster) lookAt(o *Member, live []*Member, now time.Time) {
 	}
 	var silent []*Member
 	for id, m := range o.lists {
-		replaced := slices.ContainsFunc(seen, func(s *Member) bool { return s.ID != id && s.Address == m.Address })
+		replaced := slices.ContainsFunc(seen, func(s *Member) bool {
+			return s.ID != id && s.Address == m.Address
+		})
 		if replaced || now.Sub(o.heard[id]) >= c.cfg.Provider.Silence {
 			silent = append(silent, m)
 		}
@@ -73,5 +75,6 @@ func (c *Cluster) reach(a, b *Member) bool {
 	c.mu.Lock()
 	still := a.frozen || b.frozen || b.gone
 	c.mu.Unlock()
-	return !still && !c.Net.Link(a.Address, b.Address).Faults().Cut && !c.Net.Link(b.Address, a.Address).Faults().Cut
+	return !still && !c.Net.Link(a.Address, b.Address).Faults().Cut &&
+		!c.Net.Link(b.Address, a.Address).Faults().Cut
 }

@@ -41,8 +41,11 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 		}
 		to.Root.Send(copyPID(target), e)
 	}
-	p := Packet{From: r.link.dir.from, To: r.link.dir.to, Target: pid.Id, Message: m, Size: len(raw)}
-	if r.net.hold(r.from, func() { r.send(p, deliver, func() proto.Message { return again(m, raw) }) }) {
+	p := Packet{From: r.link.dir.from, To: r.link.dir.to, Target: pid.Id, Message: m,
+		Size: len(raw)}
+	if r.net.hold(r.from, func() {
+		r.send(p, deliver, func() proto.Message { return again(m, raw) })
+	}) {
 		p.Verdict = Held
 		r.net.observe(p)
 		return

@@ -68,7 +68,8 @@ func (w *workers) close() {
 func (w *workers) employ(system *actor.ActorSystem) {
 	plain := system.Root.Copy() // also because its middleware would drop the guardian of props
 	system.Root.WithSpawnMiddleware(func(actor.SpawnFunc) actor.SpawnFunc {
-		return func(_ *actor.ActorSystem, name string, props *actor.Props, _ actor.SpawnerContext) (*actor.PID, error) {
+		return func(_ *actor.ActorSystem, name string, props *actor.Props,
+			_ actor.SpawnerContext) (*actor.PID, error) {
 			if !dispatched(props) {
 				props = props.Clone(actor.WithDispatcher(w))
 			}

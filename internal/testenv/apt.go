@@ -12,12 +12,14 @@ import (
 func (e *environment) install(ctx context.Context, packages ...string) error {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {
-		return fmt.Errorf("not root on a Debian: install what Debian calls %s", strings.Join(packages, ", "))
+		return fmt.Errorf("not root on a Debian: install what Debian calls %s",
+			strings.Join(packages, ", "))
 	}
 	e.installing.Lock() // apt does not wait for another apt
 	defer e.installing.Unlock()
 	e.say("testenv: installing %s (a minute, once)\n", strings.Join(packages, ", "))
-	for _, args := range [][]string{{"update", "-qq"}, append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {
+	for _, args := range [][]string{{"update", "-qq"},
+		append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {
 		err := again(ctx, func() error {
 			cmd := exec.CommandContext(ctx, apt, args...)
 			cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")

@@ -27,19 +27,22 @@ func startAzure(ctx context.Context, e *environment) error {
 	_, _ = rand.Read(secret) // never fails
 	key := base64.StdEncoding.EncodeToString(secret)
 	// Use env, since spawn sets no environment for servers.
-	log, _, err := e.spawn("azurite", "env", "AZURITE_ACCOUNTS=concord:"+key, program, "--blobPort", port,
-		"--location", filepath.Join(e.temp, "azurite"), "--skipApiVersionCheck", "--silent")
+	log, _, err := e.spawn("azurite", "env", "AZURITE_ACCOUNTS=concord:"+key, program, "--blobPort",
+		port, "--location", filepath.Join(e.temp, "azurite"), "--skipApiVersionCheck", "--silent")
 	if err != nil {
 		return err
 	}
 	address := "http://127.0.0.1:" + port + "/concord"
-	if err := ready(ctx, http.DefaultClient, log, http.StatusBadRequest, func(ctx context.Context) (*http.Request, error) {
-		// The server rejects the request, which shows that it is running.
-		return http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	}); err != nil {
+	if err := ready(ctx, http.DefaultClient, log, http.StatusBadRequest,
+		func(ctx context.Context) (*http.Request, error) {
+			// The server rejects the request, which shows that it is running.
+			return http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+		}); err != nil {
 		return err
 	}
-	e.set("CONCORD_AZURE", fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=concord;AccountKey=%s;BlobEndpoint=%s;", key, address))
+	e.set("CONCORD_AZURE", fmt.Sprintf(
+		"DefaultEndpointsProtocol=http;AccountName=concord;AccountKey=%s;BlobEndpoint=%s;", key,
+		address))
 	return nil
 }
 
@@ -55,7 +58,8 @@ func (e *environment) installAzurite(ctx context.Context) (string, error) {
 	}
 	e.say("testenv: installing azurite (a minute, once)\n")
 	return program, again(ctx, func() error {
-		out, err := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix", dir, "azurite@"+azuriteVersion).CombinedOutput()
+		out, err := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix",
+			dir, "azurite@"+azuriteVersion).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("npm install azurite: %w\n%s", err, out)
 		}

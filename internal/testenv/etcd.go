@@ -38,13 +38,16 @@ func (e *environment) startMember(ctx context.Context, program string) (address 
 	}
 	address = "127.0.0.1:" + port
 	client, peers := "http://"+address, "http://127.0.0.1:"+peer
-	log, _, err := e.spawn("etcd-"+port, program, "--name", "m0", "--data-dir", filepath.Join(e.temp, "etcd-"+port),
-		"--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "m0="+peers, "--log-level", "warn")
+	log, _, err := e.spawn("etcd-"+port, program, "--name", "m0", "--data-dir",
+		filepath.Join(e.temp, "etcd-"+port), "--listen-client-urls", client,
+		"--advertise-client-urls", client, "--listen-peer-urls", peers,
+		"--initial-advertise-peer-urls", peers, "--initial-cluster", "m0="+peers, "--log-level",
+		"warn")
 	if err != nil {
 		return "", err
 	}
-	return address, ready(ctx, http.DefaultClient, log, http.StatusOK, func(ctx context.Context) (*http.Request, error) {
-		return http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", http.NoBody)
-	})
+	return address, ready(ctx, http.DefaultClient, log, http.StatusOK,
+		func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", http.NoBody)
+		})
 }

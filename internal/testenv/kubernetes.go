@@ -23,7 +23,8 @@ const (
 	kubernetesVersion = "v1.36.3"
 	administrator     = "administrator-of-the-tests"
 	contender         = "contender-of-the-tests"
-	accounts          = administrator + ",admin,admin,system:masters\n" + contender + ",system:serviceaccount:concord:concord,concord\n"
+	accounts          = administrator + ",admin,admin,system:masters\n" + contender +
+		",system:serviceaccount:concord:concord,concord\n"
 )
 
 func startKubernetes(ctx context.Context, e *environment) error {
@@ -51,10 +52,12 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	if err := os.WriteFile(tokens, []byte(accounts), 0o600); err != nil {
 		return err
 	}
-	log, restart, err := e.spawn("kube-apiserver", program, "--etcd-servers=http://"+backend, "--bind-address=127.0.0.1", "--secure-port="+port,
-		"--cert-dir="+filepath.Join(e.temp, "certificates"), "--service-account-issuer=https://localhost",
+	log, restart, err := e.spawn("kube-apiserver", program, "--etcd-servers=http://"+backend,
+		"--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+
+			filepath.Join(e.temp, "certificates"), "--service-account-issuer=https://localhost",
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
-		"--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC", "--token-auth-file="+tokens)
+		"--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC", "--token-auth-file="+
+			tokens)
 	if err != nil {
 		return err
 	}
@@ -62,18 +65,22 @@ func startKubernetes(ctx context.Context, e *environment) error {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // created at start
 	}}}
 	isReady := func(ctx context.Context) error {
-		return ready(ctx, api.client, log, http.StatusOK, func(ctx context.Context) (*http.Request, error) {
-			return api.request(ctx, http.MethodGet, "/readyz", nil)
-		})
+		return ready(ctx, api.client, log, http.StatusOK,
+			func(ctx context.Context) (*http.Request, error) {
+				return api.request(ctx, http.MethodGet, "/readyz", nil)
+			})
 	}
 	if err := isReady(ctx); err != nil {
 		return err
 	}
 	if err := api.apply(ctx, filepath.Join(e.root, "examples"),
-		"kubernetes/rbac.yaml", "kubernetes/provider.yaml", "providers/kubernetes.yaml"); err != nil {
+		"kubernetes/rbac.yaml", "kubernetes/provider.yaml",
+		"providers/kubernetes.yaml"); err != nil {
 		return err
 	}
-	at, err := e.serve(func(ctx context.Context) error { return errors.Join(restart(), isReady(ctx)) })
+	at, err := e.serve(func(ctx context.Context) error {
+		return errors.Join(restart(), isReady(ctx))
+	})
 	if err != nil {
 		return err
 	}
@@ -111,7 +118,8 @@ func (a api) request(ctx context.Context, method, path string, body []byte) (*ht
 // apply creates the namespace and the objects in the manifests. The server refuses a field that a
 // kind does not have. No controller runs, so that a deployment starts no pods.
 func (a api) apply(ctx context.Context, dir string, manifests ...string) error {
-	if err := a.create(ctx, "/api/v1/namespaces", []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"concord"}}`)); err != nil {
+	if err := a.create(ctx, "/api/v1/namespaces",
+		[]byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"concord"}}`)); err != nil {
 		return err
 	}
 	for _, manifest := range manifests {

@@ -62,7 +62,9 @@ func main() {
 	only := flag.String("only", "", "comma-separated servers to start; default all")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := run(ctx, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' }), flag.Args())
+	code, err := run(ctx, strings.FieldsFunc(*only, func(r rune) bool {
+		return r == ','
+	}), flag.Args())
 	cancel()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
@@ -103,7 +105,8 @@ func run(ctx context.Context, only, command []string) (code int, err error) {
 }
 
 // start starts servers concurrently. The first failure ends everything.
-func (e *environment) start(ctx context.Context, cancel context.CancelCauseFunc, only []string) (*sync.WaitGroup, error) {
+func (e *environment) start(ctx context.Context, cancel context.CancelCauseFunc,
+	only []string) (*sync.WaitGroup, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(servers, func(s server) bool { return s.name == name }) {
 			return nil, fmt.Errorf("-only %s: there is no such server", name)
@@ -144,7 +147,8 @@ func newEnvironment() (*environment, error) {
 	if err := os.Chmod(temp, 0o755); err != nil { // PostgreSQL runs as another user
 		return nil, err
 	}
-	e := &environment{root: root, bin: filepath.Join(root, "bin", "testenv"), temp: temp, ready: map[string]chan struct{}{}}
+	e := &environment{root: root, bin: filepath.Join(root, "bin", "testenv"), temp: temp,
+		ready: map[string]chan struct{}{}}
 	e.mu.building = map[string]*sync.Mutex{}
 	return e, nil
 }

@@ -34,7 +34,8 @@ func startPostgres(ctx context.Context, e *environment) error {
 	}
 	data, log := filepath.Join(dir, "data"), filepath.Join(dir, "log")
 	control := func(verb string) string {
-		return shell(as, fmt.Sprintf("'%s/pg_ctl' -D '%s' -w -t 60 -m immediate -l '%s' -o '-p %s -k %s -c listen_addresses=127.0.0.1' %s", bin, data, log, port, dir, verb))
+		return shell(as, fmt.Sprintf(
+			"'%s/pg_ctl' -D '%s' -w -t 60 -m immediate -l '%s' -o '-p %s -k %s -c listen_addresses=127.0.0.1' %s", bin, data, log, port, dir, verb))
 	}
 	initdb := shell(as, fmt.Sprintf("'%s/initdb' -D '%s' -A trust -U concord", bin, data))
 	for _, command := range []string{initdb, control("start")} {

@@ -21,7 +21,8 @@ import (
 
 // build builds a program of one of this module's packages, unless it was built from the same
 // versions before. It runs with low priority, so that running tests are not slowed down.
-func (e *environment) build(ctx context.Context, name, pkg string, flags ...string) (string, error) {
+func (e *environment) build(ctx context.Context, name, pkg string,
+	flags ...string) (string, error) {
 	program := filepath.Join(e.bin, name)
 	stamp, err := versions(pkg, flags)
 	if err != nil {
@@ -39,7 +40,8 @@ func (e *environment) build(ctx context.Context, name, pkg string, flags ...stri
 	args := slices.Concat([]string{"-n", "10", "go", "build", "-o", program}, flags, []string{pkg})
 	err = again(ctx, func() error { // it may have to download modules
 		cmd := exec.CommandContext(ctx, "nice", args...)
-		cmd.Env = append(os.Environ(), "GOWORK=off") // a workspace finds packages of etcd's in two modules
+		// a workspace finds packages of etcd's in two modules
+		cmd.Env = append(os.Environ(), "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("building %s: %w\n%s", name, err, out)
@@ -91,7 +93,8 @@ func versions(pkg string, flags []string) (string, error) {
 
 // spawn starts a server, which writes to its own log and is killed at the end. restart kills it and
 // starts it again.
-func (e *environment) spawn(name, program string, args ...string) (log string, restart func() error, err error) {
+func (e *environment) spawn(name, program string, args ...string) (log string, restart func() error,
+	err error) {
 	log = filepath.Join(e.temp, name+".log")
 	start := func() (*exec.Cmd, error) {
 		f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -144,7 +147,8 @@ func (e *environment) free() (port string, err error) {
 
 // ready waits until a request is answered with the given status. If that does not happen, the error
 // contains the end of the log.
-func ready(ctx context.Context, client *http.Client, log string, status int, request func(context.Context) (*http.Request, error)) error {
+func ready(ctx context.Context, client *http.Client, log string, status int,
+	request func(context.Context) (*http.Request, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for last := errors.New("not asked"); ; {

@@ -15,18 +15,19 @@ func (e *environment) serve(do func(context.Context) error) (address string, err
 		return "", err
 	}
 	var one sync.Mutex
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		one.Lock()
-		defer one.Unlock()
-		if r.Method != http.MethodPost {
-			http.Error(w, "POST", http.StatusMethodNotAllowed)
-			return
-		}
-		// Do not use the request's context: an action that has begun is completed.
-		if err := do(context.WithoutCancel(r.Context())); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			one.Lock()
+			defer one.Unlock()
+			if r.Method != http.MethodPost {
+				http.Error(w, "POST", http.StatusMethodNotAllowed)
+				return
+			}
+			// Do not use the request's context: an action that has begun is completed.
+			if err := do(context.WithoutCancel(r.Context())); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
+		})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -80,13 +80,15 @@ func (e *environment) testOne(ctx context.Context, s suite) bool {
 		return false
 	}
 	begun := time.Now()
-	args := slices.Concat([]string{"test", "-count=1", "-p", "1", "-timeout", "15m", "-tags", "stores"}, s.flags, strings.Fields(s.pkgs))
+	args := slices.Concat([]string{"test", "-count=1", "-p", "1", "-timeout", "15m", "-tags",
+		"stores"}, s.flags, strings.Fields(s.pkgs))
 	cmd := e.command(ctx, "go", args...)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return false
 	}
-	e.say("%s\ntestenv: go %s: %v\n", strings.TrimSpace(string(out)), strings.Join(args, " "), time.Since(begun).Round(time.Second))
+	e.say("%s\ntestenv: go %s: %v\n", strings.TrimSpace(string(out)), strings.Join(args, " "),
+		time.Since(begun).Round(time.Second))
 	return err == nil
 }
 

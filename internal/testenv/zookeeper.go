@@ -83,11 +83,13 @@ func (k *keeper) start(e *environment, java string, id int, ensemble string) (er
 		return err
 	}
 	_, port, _ := net.SplitHostPort(k.address)
-	if err := os.WriteFile(config, fmt.Appendf(nil, zookeeperConfig+ensemble, data, port), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, zookeeperConfig+ensemble, data, port),
+		0o600); err != nil {
 		return err
 	}
-	k.log, k.restart, err = e.spawn(fmt.Sprint("zookeeper-", id), java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dzookeeper.jmx.log4j.disable=true", "-cp", zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+	k.log, k.restart, err = e.spawn(fmt.Sprint("zookeeper-", id), java, "-Xmx128m",
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.jmx.log4j.disable=true", "-cp",
+		zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
 	return err
 }
 

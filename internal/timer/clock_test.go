@@ -17,7 +17,9 @@ type half struct{ start time.Time }
 
 func (h half) Now() time.Time { return h.start.Add(time.Since(h.start) / 2) }
 
-func (h half) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(2*d, f).Stop }
+func (h half) AfterFunc(d time.Duration, f func()) func() bool {
+	return time.AfterFunc(2*d, f).Stop
+}
 
 func TestTimersGoByTheClockOfTheirSystem(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {
@@ -25,7 +27,8 @@ func TestTimersGoByTheClockOfTheirSystem(t *testing.T) {
 		require.WithinDuration(t, time.Now(), timer.ClockOf(system).Now(), 0)
 		clock := half{time.Now()}
 		var armed []time.Duration
-		timer.Attach(system, timer.Host{Clock: clock, Armed: func(_ *actor.PID, d time.Duration, tag any) {
+		timer.Attach(system, timer.Host{Clock: clock, Armed: func(_ *actor.PID, d time.Duration,
+			tag any) {
 			if tag == "x" {
 				armed = append(armed, d)
 			}

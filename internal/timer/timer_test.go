@@ -26,7 +26,8 @@ type host struct {
 func (h *host) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		h.a, h.b = timer.New(ctx.ActorSystem(), ctx.Self()), timer.New(ctx.ActorSystem(), ctx.Self())
+		h.a, h.b = timer.New(ctx.ActorSystem(), ctx.Self()), timer.New(ctx.ActorSystem(),
+			ctx.Self())
 	case func():
 		m()
 	case *timer.Fired:

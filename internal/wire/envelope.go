@@ -53,7 +53,8 @@ func Open(env *pb.Envelope, cluster string) (Header, Manifest, []byte, error) {
 	if env == nil {
 		return Header{}, 0, nil, ErrMalformed
 	}
-	h := Header{Cluster: env.Cluster, Member: env.Member, From: env.From, To: env.To, Keys: env.Keys}
+	h := Header{Cluster: env.Cluster, Member: env.Member, From: env.From, To: env.To,
+		Keys: env.Keys}
 	m := Manifest(env.Manifest)
 	return h, m, env.Payload, check(env, cluster)
 }

@@ -28,9 +28,11 @@ func TestSealedIsOpened(t *testing.T) {
 
 // Nodes of other versions must be able to read this forever.
 func TestWireFixture(t *testing.T) {
-	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(wire.Seal(header, wire.MembershipHello, []byte("abc")))
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(
+		wire.Seal(header, wire.MembershipHello, []byte("abc")))
 	require.NoError(t, err)
-	require.Equal(t, "080110011a0473686f7022026d312907000000000000003109000000000000003a03616263", fmt.Sprintf("%x", raw))
+	require.Equal(t, "080110011a0473686f7022026d312907000000000000003109000000000000003a03616263",
+		fmt.Sprintf("%x", raw))
 }
 
 func TestRefused(t *testing.T) {
@@ -40,15 +42,27 @@ func TestRefused(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"future version":  {func(e *pb.Envelope) { e.Version = 2 }, wire.ErrVersion, "unknown version 2, this node speaks 1"},
-		"no version":      {func(e *pb.Envelope) { e.Version = 0 }, wire.ErrVersion, "version 0"},
-		"other cluster":   {func(e *pb.Envelope) { e.Cluster = "shop2" }, wire.ErrCluster, `"shop2", this is "shop"`},
-		"long cluster":    {func(e *pb.Envelope) { e.Cluster = long }, wire.ErrSize, "cluster has 256 bytes, limit 255"},
-		"long member":     {func(e *pb.Envelope) { e.Member = long }, wire.ErrSize, "member has 256"},
-		"large payload":   {func(e *pb.Envelope) { e.Payload = make([]byte, wire.MaxPayload+1) }, wire.ErrSize, "payload has 262145 bytes, limit 262144"},
-		"nobody":          {func(e *pb.Envelope) { e.Member = "" }, wire.ErrMalformed, "malformed"},
-		"no incarnation":  {func(e *pb.Envelope) { e.From = 0 }, wire.ErrMalformed, "malformed"},
-		"no manifest":     {func(e *pb.Envelope) { e.Manifest = 0 }, wire.ErrMalformed, "malformed"},
+		"future version": {func(e *pb.Envelope) {
+			e.Version = 2
+		}, wire.ErrVersion, "unknown version 2, this node speaks 1"},
+		"no version": {func(e *pb.Envelope) { e.Version = 0 }, wire.ErrVersion, "version 0"},
+		"other cluster": {func(e *pb.Envelope) {
+			e.Cluster = "shop2"
+		}, wire.ErrCluster, `"shop2", this is "shop"`},
+		"long cluster": {func(e *pb.Envelope) {
+			e.Cluster = long
+		}, wire.ErrSize, "cluster has 256 bytes, limit 255"},
+		"long member": {func(e *pb.Envelope) {
+			e.Member = long
+		}, wire.ErrSize, "member has 256"},
+		"large payload": {func(e *pb.Envelope) {
+			e.Payload = make([]byte, wire.MaxPayload+1)
+		}, wire.ErrSize, "payload has 262145 bytes, limit 262144"},
+		"nobody":         {func(e *pb.Envelope) { e.Member = "" }, wire.ErrMalformed, "malformed"},
+		"no incarnation": {func(e *pb.Envelope) { e.From = 0 }, wire.ErrMalformed, "malformed"},
+		"no manifest": {func(e *pb.Envelope) {
+			e.Manifest = 0
+		}, wire.ErrMalformed, "malformed"},
 		"not an envelope": {func(e *pb.Envelope) { e.Reset() }, wire.ErrVersion, "version 0"},
 	} {
 		e := wire.Seal(header, wire.MembershipHello, nil)
@@ -57,7 +71,8 @@ func TestRefused(t *testing.T) {
 		require.ErrorIs(t, err, test.want, name)
 		require.ErrorContains(t, err, test.text, name)
 		require.ErrorIs(t, fmt.Errorf("wrapped: %w", err), test.want, name)
-		for _, other := range []error{wire.ErrVersion, wire.ErrCluster, wire.ErrSize, wire.ErrMalformed} {
+		for _, other := range []error{wire.ErrVersion, wire.ErrCluster, wire.ErrSize,
+			wire.ErrMalformed} {
 			require.Equal(t, errors.Is(other, test.want), errors.Is(err, other), name)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // classed reads a section that has a class, and returns the result of the opener of that class.
-func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *reader, s section, kinds map[string]O) func() (T, error) {
+func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *reader, s section,
+	kinds map[string]O) func() (T, error) {
 	if !r.is(s.node, s.key, yaml.MappingNode) {
 		return nil
 	}
@@ -37,7 +38,9 @@ func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *read
 
 // opened calls the opener of a class and records the problems it reports. The returned decode
 // decodes the section again.
-func opened[T any, O ~func(func(any) error) (func() (T, error), error)](r *reader, s section, class string, at *yaml.Node, key string, kinds map[string]O) (open func() (T, error), decode func(any) error) {
+func opened[T any, O ~func(func(any) error) (func() (T, error), error)](r *reader, s section,
+	class string, at *yaml.Node, key string, kinds map[string]O) (open func() (T, error),
+	decode func(any) error) {
 	opener := kinds[class]
 	if opener == nil {
 		r.noClass(class, at, key, slices.Sorted(maps.Keys(kinds)))
@@ -85,8 +88,8 @@ func (r *reader) decoder(s section) func(into any) error {
 	return func(into any) error {
 		v := reflect.ValueOf(into)
 		if v.Kind() != reflect.Pointer || v.IsNil() {
-			return fmt.Errorf("%w: settings of %s are decoded into a pointer, not %T", ErrInvalid, s.key,
-				into)
+			return fmt.Errorf("%w: settings of %s are decoded into a pointer, not %T",
+				ErrInvalid, s.key, into)
 		}
 		own := &reader{name: r.name, told: maps.Clone(told)}
 		if s.node != nil {

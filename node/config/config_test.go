@@ -29,7 +29,9 @@ func kinds() config.Kinds {
 	return config.Kinds{
 		Providers: map[string]config.Provider{
 			"automanaged": automanaged.Configured,
-			"none":        func(func(any) error) (func() (cluster.ClusterProvider, error), error) { return nil, nil },
+			"none": func(func(any) error) (func() (cluster.ClusterProvider, error), error) {
+				return nil, nil
+			},
 		},
 		Leases: map[string]leaseconfig.Opener{"memory": memory.Opener, "file": file.Opener},
 		Disks:  map[string]config.Disk{"bbolt": bbolt.Opener},
@@ -104,12 +106,14 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 	require.NotNil(t, n.Provider)
 	require.NotNil(t, n.Store)
 	require.Equal(t, "10.0.0.1:7000", n.Session.Owner)
-	require.Equal(t, []time.Duration{time.Minute, 6 * time.Second}, []time.Duration{n.Session.TTL, n.Session.RenewInterval})
+	require.Equal(t, []time.Duration{time.Minute, 6 * time.Second}, []time.Duration{n.Session.TTL,
+		n.Session.RenewInterval})
 	n.Provider, n.Store, n.Session = nil, nil, coordination.Config{}
 	require.Equal(t, node.RunConfig{
 		Cluster: "shop",
 		Remote: node.Config{
-			Host: "10.0.0.1", Port: 7001, Advertised: "shop-1:7001", Roles: []string{"web", "worker"},
+			Host: "10.0.0.1", Port: 7001, Advertised: "shop-1:7001", Roles: []string{
+				"web", "worker"},
 			SecretFile: "/etc/shop/secret", Public: []string{"orders"}, MaxMessage: 1 << 20,
 		},
 		Guard: "shop-1", Arbiter: &node.ArbiterConfig{Lease: "side", Members: 3, Hold: time.Second},
@@ -118,20 +122,23 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 
 	ever, err := f.Lease("ever")
 	require.NoError(t, err)
-	require.Equal(t, coordination.Config{RenewInterval: 10 * time.Second, Forever: true, LockDelay: time.Minute}, ever.Config)
+	require.Equal(t, coordination.Config{RenewInterval: 10 * time.Second, Forever: true,
+		LockDelay: time.Minute}, ever.Config)
 	plain, err := f.Lease("plain")
 	require.NoError(t, err)
 	require.Equal(t, "file", plain.LeaseClass)
 	carts, err := f.Replicator("carts")
 	require.NoError(t, err)
 	require.NotNil(t, carts.OpenStore)
-	require.Equal(t, distributeddata.Config{Name: "carts", MinMembers: 3, Durable: []string{"*"}}, carts.Config)
+	require.Equal(t, distributeddata.Config{Name: "carts", MinMembers: 3, Durable: []string{"*"}},
+		carts.Config)
 	flags, err := f.Replicator("flags")
 	require.NoError(t, err)
 	require.Nil(t, flags.OpenStore)
 	billing, err := f.Singleton("billing")
 	require.NoError(t, err)
-	require.Equal(t, singleton.Config{Name: "billing", HandOver: 5 * time.Second, Tries: 3}, billing)
+	require.Equal(t, singleton.Config{Name: "billing", HandOver: 5 * time.Second, Tries: 3},
+		billing)
 	account, err := f.Sharding("account")
 	require.NoError(t, err)
 	require.Equal(t, sharding.Config{Type: "account", Shards: 512, Idle: 10 * time.Minute}, account)
@@ -193,9 +200,11 @@ func TestLoad_NamesItsFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "shop.yaml")
 	_, err := config.Load(name, kinds())
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NoError(t, os.WriteFile(name, []byte(`leases: {a: {lease-class: "${CONCORD_TEST_CLASS}"}}`), 0o600))
+	require.NoError(t, os.WriteFile(name,
+		[]byte(`leases: {a: {lease-class: "${CONCORD_TEST_CLASS}"}}`), 0o600))
 	_, err = config.Load(name, kinds())
-	require.EqualError(t, err, "config: invalid: "+name+": line 1: leases.a.lease-class: variable CONCORD_TEST_CLASS is not set; "+
+	require.EqualError(t, err, "config: invalid: "+name+
+		": line 1: leases.a.lease-class: variable CONCORD_TEST_CLASS is not set; "+
 		"${CONCORD_TEST_CLASS:-…} would have a default")
 	t.Setenv("CONCORD_TEST_CLASS", "memory")
 	_, err = config.Load(name, kinds())

@@ -43,7 +43,8 @@ func (r *reader) prepare(n *yaml.Node, key string, depth int) {
 func (r *reader) prepareKeys(n *yaml.Node, key string, depth int) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
-		if k.Kind != yaml.ScalarNode || k.Anchor != "" || k.Style&yaml.TaggedStyle != 0 || k.Value == "" || k.Tag == "!!merge" {
+		if k.Kind != yaml.ScalarNode || k.Anchor != "" || k.Style&yaml.TaggedStyle != 0 ||
+			k.Value == "" || k.Tag == "!!merge" {
 			r.wrong(k, key, "has a key that is not text")
 			k.Kind, k.Value, k.Anchor, k.Alias, k.Content = yaml.ScalarNode, "", "", nil, nil
 			r.told[n] = true

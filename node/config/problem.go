@@ -41,7 +41,9 @@ func (p *KeyError) Error() string {
 }
 
 // Is reports whether target is ErrInvalid or node.ErrInvalid, which node.ExitCode recognizes.
-func (p *KeyError) Is(target error) bool { return target == ErrInvalid || target == node.ErrInvalid }
+func (p *KeyError) Is(target error) bool {
+	return target == ErrInvalid || target == node.ErrInvalid
+}
 
 // problems are all problems of a file, ordered by line.
 type problems struct {

@@ -147,9 +147,11 @@ func TestProblems_OfTheText(t *testing.T) {
 // misspellings.
 func TestProblems_NearestKey(t *testing.T) {
 	for key, want := range map[string]string{
-		"heartbeat_timeout": "did you mean heartbeat-timeout?", "Heartbeat-Timeout": "did you mean heartbeat-timeout?",
+		"heartbeat_timeout": "did you mean heartbeat-timeout?",
+		"Heartbeat-Timeout": "did you mean heartbeat-timeout?",
 		"hearbteat-timeout": "did you mean heartbeat-timeout?", "fiar": "did you mean fair?",
-		"ttl": "must be one of clock-rate-error, drain,", strings.Repeat("k", 65): "must be one of clock-rate-error",
+		"ttl":                   "must be one of clock-rate-error, drain,",
+		strings.Repeat("k", 65): "must be one of clock-rate-error",
 	} {
 		require.Contains(t, problems(t, "leases: {a: {lease-class: memory, "+key+": 1}}")[0], want)
 	}
@@ -157,17 +159,21 @@ func TestProblems_NearestKey(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	for text, want := range map[string]string{
-		"${A}": "one", "x-${A}-${A}": "x-one-one", "${B:-two}": "two", "${A:-two}": "one", "${EMPTY:-three}": "three", "$${A}": "${A}",
-		"$$": "$", "${NUMBER}": "7", `"${NUMBER}"`: "7", `'${A}'`: "one", "${B:-}": "", "${YAML}": "{a: [b]} # c", "${B:-a:b/c}": "a:b/c",
+		"${A}": "one", "x-${A}-${A}": "x-one-one", "${B:-two}": "two", "${A:-two}": "one",
+		"${EMPTY:-three}": "three", "$${A}": "${A}",
+		"$$": "$", "${NUMBER}": "7", `"${NUMBER}"`: "7", `'${A}'`: "one", "${B:-}": "",
+		"${YAML}": "{a: [b]} # c", "${B:-a:b/c}": "a:b/c",
 	} {
-		f, err := read("leases:\n  a:\n    lease-class: memory\n    owner: "+text, "A=one", "NUMBER=7", "EMPTY=", "YAML={a: [b]} # c")
+		f, err := read("leases:\n  a:\n    lease-class: memory\n    owner: "+text, "A=one",
+			"NUMBER=7", "EMPTY=", "YAML={a: [b]} # c")
 		require.NoError(t, err, text)
 		a, err := f.Lease("a")
 		require.NoError(t, err)
 		require.Equal(t, want, a.Config.Owner, text)
 	}
 	f, err := read("singletons: {a: {tries: '${N}', settle: \"${D}\"}}", "N=7", "D=7s")
-	require.ErrorContains(t, err, `singletons.a.tries: "7" is not a whole number in range`, "quotes make a text")
+	require.ErrorContains(t, err, `singletons.a.tries: "7" is not a whole number in range`,
+		"quotes make a text")
 	require.Nil(t, f)
 	f, err = read("singletons:\n  a:\n    tries: ${N}\n    settle: ${D}", "N=7", "D=7s")
 	require.NoError(t, err)
@@ -178,13 +184,17 @@ func TestVariables(t *testing.T) {
 
 func TestVariables_Problems(t *testing.T) {
 	for text, want := range map[string]string{
-		"${A}": "leases.a.owner: variable A is not set; ${A:-…} would have a default", "a$b": "has a $ that begins no ${NAME}",
-		"${a b}": "has a $ that begins no ${NAME}", "${}": "has a $ that begins no ${NAME}", "${EMPTY}": "variable EMPTY is not set",
-		"${LONG}": "has 65537 bytes with its variables, at most 65536",
+		"${A}":   "leases.a.owner: variable A is not set; ${A:-…} would have a default",
+		"a$b":    "has a $ that begins no ${NAME}",
+		"${a b}": "has a $ that begins no ${NAME}", "${}": "has a $ that begins no ${NAME}",
+		"${EMPTY}": "variable EMPTY is not set",
+		"${LONG}":  "has 65537 bytes with its variables, at most 65536",
 	} {
-		require.Contains(t, problems(t, "leases:\n  a:\n    lease-class: memory\n    owner: "+text, "EMPTY=", "LONG="+strings.Repeat("x", 65537))[0], want, text)
+		require.Contains(t, problems(t, "leases:\n  a:\n    lease-class: memory\n    owner: "+text,
+			"EMPTY=", "LONG="+strings.Repeat("x", 65537))[0], want, text)
 	}
-	require.Len(t, problems(t, "leases: {a: {lease-class: memory, '${A}': 1}}"), 1, "keys have no variables")
+	require.Len(t, problems(t, "leases: {a: {lease-class: memory, '${A}': 1}}"), 1,
+		"keys have no variables")
 }
 
 // Openers are foreign code and may misbehave.
@@ -192,40 +202,51 @@ func TestOpeners_MayDoWhatTheyLike(t *testing.T) {
 	odd := func(opener leaseconfig.Opener) error {
 		k := kinds()
 		k.Leases["odd"] = opener
-		_, err := config.Read(strings.NewReader("leases: {a: {lease-class: odd, store: {size: 1}}}"), nil, k)
+		_, err := config.Read(
+			strings.NewReader("leases: {a: {lease-class: odd, store: {size: 1}}}"), nil, k)
 		return err
 	}
 	open := func() (coordination.Store, error) { return memory.New(), nil }
 	type settings struct {
 		Size int `yaml:"size"`
 	}
-	require.NoError(t, odd(func(func(any) error) (func() (coordination.Store, error), error) { return open, nil }), "settings that nobody reads")
-	require.NoError(t, odd(func(decode func(any) error) (func() (coordination.Store, error), error) {
-		return open, errors.Join(decode(&settings{}), decode(&settings{}), decode(&map[string]int{}))
+	require.NoError(t, odd(func(func(any) error) (func() (coordination.Store, error), error) {
+		return open, nil
+	}), "settings that nobody reads")
+	require.NoError(t, odd(func(decode func(any) error) (func() (coordination.Store,
+		error), error) {
+		return open, errors.Join(decode(&settings{}), decode(&settings{}),
+			decode(&map[string]int{}))
 	}))
-	require.ErrorContains(t, odd(func(decode func(any) error) (func() (coordination.Store, error), error) {
-		return open, errors.Join(decode(settings{}), decode(nil), decode((*settings)(nil)))
-	}), "decoded into a pointer, not config_test.settings")
+	require.ErrorContains(t, odd(
+		func(decode func(any) error) (func() (coordination.Store, error), error) {
+			return open, errors.Join(decode(settings{}), decode(nil), decode((*settings)(nil)))
+		}), "decoded into a pointer, not config_test.settings")
 	require.ErrorContains(t, odd(func(func(any) error) (func() (coordination.Store, error), error) {
 		return open, errors.New("Size is odd")
 	}), "leases.a.store: Size is odd")
-	require.ErrorContains(t, odd(func(decode func(any) error) (func() (coordination.Store, error), error) {
-		_ = decode(&settings{})
-		return nil, errors.New("Size is odd")
-	}), "line 1: leases.a.store.size: size is odd")
-	require.ErrorContains(t, odd(func(decode func(any) error) (func() (coordination.Store, error), error) {
-		_ = decode(&struct{}{}) // the unwanted settings are reported all the same
-		return open, nil
-	}), "leases.a.store.size: unknown key")
+	require.ErrorContains(t, odd(
+		func(decode func(any) error) (func() (coordination.Store, error), error) {
+			_ = decode(&settings{})
+			return nil, errors.New("Size is odd")
+		}), "line 1: leases.a.store.size: size is odd")
+	require.ErrorContains(t, odd(
+		func(decode func(any) error) (func() (coordination.Store, error), error) {
+			_ = decode(&struct{}{}) // the unwanted settings are reported all the same
+			return open, nil
+		}), "leases.a.store.size: unknown key")
 }
 
 func FuzzRead(f *testing.F) {
 	f.Add(whole, "7000")
 	f.Add("leases: {a: {lease-class: '${X}'}, defaults: {heartbeat-timeout: infinite}}", "memory")
 	f.Add("node: {[a, b]: &x {c: *x}, <<: *x}\n--- !!binary\n", "")
-	f.Add("replicators: {a: {store: {class: bbolt, class: badger}}}\nsingletons: {a: , b: }", "a: [b")
+	f.Add("replicators: {a: {store: {class: bbolt, class: badger}}}\nsingletons: {a: , b: }",
+		"a: [b")
 	f.Fuzz(func(t *testing.T, text, value string) {
-		file, err := config.Read(strings.NewReader(text), func(string) (string, bool) { return value, true }, kinds())
+		file, err := config.Read(strings.NewReader(text), func(string) (string, bool) {
+			return value, true
+		}, kinds())
 		if (file == nil) == (err == nil) {
 			t.Errorf("file %v, error %v", file, err)
 		}

@@ -154,7 +154,8 @@ func (r *reader) scalar(n *yaml.Node, key string, v reflect.Value) {
 		return
 	}
 	err := n.Decode(v.Addr().Interface())
-	whole := !v.CanInt() || v.Type() == durationType || n.ShortTag() == "!!int" // else 1.5 becomes 1
+	// else 1.5 becomes 1
+	whole := !v.CanInt() || v.Type() == durationType || n.ShortTag() == "!!int"
 	if err == nil && whole {
 		return
 	}

@@ -58,12 +58,16 @@ func (r *reader) file(s shape, kinds Kinds) *File {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Singletons)) {
 		var c singleton.Config
-		named(r, "singletons", name, s.Singletons[name], &c, &c.Name, func() error { return c.Validate() })
+		named(r, "singletons", name, s.Singletons[name], &c, &c.Name, func() error {
+			return c.Validate()
+		})
 		f.singletons[name] = c
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sharding)) {
 		var c sharding.Config
-		named(r, "sharding", name, s.Sharding[name], &c, &c.Type, func() error { return c.Validate() })
+		named(r, "sharding", name, s.Sharding[name], &c, &c.Type, func() error {
+			return c.Validate()
+		})
 		f.sharding[name] = c
 	}
 	if s.Node.node != nil {

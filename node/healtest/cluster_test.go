@@ -59,7 +59,8 @@ func start(t *testing.T, p played) *members {
 	if p.provider == withEtcd {
 		nodes++ // its server has its own node
 	}
-	c := &members{t: t, played: p, net: netem.New(t, nodes), starts: make([]int, n), live: make([]*process, n), frozen: map[string]bool{}}
+	c := &members{t: t, played: p, net: netem.New(t, nodes), starts: make([]int, n),
+		live: make([]*process, n), frozen: map[string]bool{}}
 	dir, err := os.MkdirTemp("", "concord-heal-") //nolint:usetesting // the logs of failures are kept
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +84,10 @@ func (c *members) launch(i int) {
 	c.t.Helper()
 	c.starts[i]++
 	s := spec{
-		Name: fmt.Sprintf("m%d.%d", i, c.starts[i]), Host: c.hosts[i], Hosts: c.hosts, Provider: c.provider,
-		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(), Leases: c.leases, Silent: c.silent(i),
+		Name: fmt.Sprintf("m%d.%d", i, c.starts[i]), Host: c.hosts[i], Hosts: c.hosts,
+		Provider: c.provider,
+		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(), Leases: c.leases,
+		Silent: c.silent(i),
 	}
 	if *runs == 0 {
 		s.StopTimeout = patience() * 2 / 3 // times are not measured
@@ -92,7 +95,9 @@ func (c *members) launch(i int) {
 	if c.server != nil {
 		s.Etcd = c.server.address
 	}
-	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error { return c.net.Start(i, cmd) })
+	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
+		return c.net.Start(i, cmd)
+	})
 	if err != nil {
 		c.t.Fatalf("%s: %v", s.Name, err)
 	}
@@ -165,7 +170,8 @@ func (c *members) end() {
 }
 
 // noise matches messages that Proto.Actor logs repeatedly.
-var noise = regexp.MustCompile(`node health status|Failure reaching nodes|msg="?((Started )?Endpoint|Got member|onClusterTopology|Update cluster)`)
+var noise = regexp.MustCompile(
+	`node health status|Failure reaching nodes|msg="?((Started )?Endpoint|Got member|onClusterTopology|Update cluster)`)
 
 // tail returns the last lines of a log, without noise.
 func tail(text string, lines int) string {

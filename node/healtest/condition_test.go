@@ -123,7 +123,8 @@ func (c *members) listsAll(s *status) string {
 
 // heal waits until all conditions have held for settled, and returns how long after since each was
 // last seen not to hold. It returns what is missing if that takes longer than within.
-func (c *members) heal(conditions []condition, since time.Time, within time.Duration) (took map[string]time.Duration, missing string) {
+func (c *members) heal(conditions []condition, since time.Time,
+	within time.Duration) (took map[string]time.Duration, missing string) {
 	took = map[string]time.Duration{}
 	for held := since; ; time.Sleep(poll) {
 		missing = ""

@@ -38,9 +38,10 @@ func startEtcd(t *testing.T, n *netem.Network, node int, dir string) *etcdServer
 func (e *etcdServer) start() {
 	e.t.Helper()
 	client, peers := "http://"+e.address, "http://"+e.net.Addr(e.node)+":2380"
-	e.cmd = exec.Command(os.Getenv(etcdEnv), "--name", "m0", "--data-dir", filepath.Join(e.dir, "etcd"),
-		"--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "m0="+peers, "--log-level", "warn")
+	e.cmd = exec.Command(os.Getenv(etcdEnv), "--name", "m0", "--data-dir",
+		filepath.Join(e.dir, "etcd"), "--listen-client-urls", client, "--advertise-client-urls",
+		client, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+		"--initial-cluster", "m0="+peers, "--log-level", "warn")
 	if err := e.net.Start(e.node, e.cmd); err != nil {
 		e.t.Fatalf("etcd: %v", err)
 	}

@@ -21,7 +21,8 @@ func apart(groups func(order []int) [][]int) fault {
 		g := groups(r.Perm(len(c.live)))
 		if c.server != nil {
 			x := largest(g)
-			if len(g) > 0 && len(g[x]) <= len(c.live)/2 { // no group has a majority: any may keep it
+			if len(g) > 0 && len(g[x]) <= len(c.live)/2 {
+				// no group has a majority: any may keep it
 				x = r.IntN(len(g))
 			}
 			g[x] = append(g[x], c.server.node)
@@ -140,7 +141,8 @@ func cutAndStop(c *members, r *rand.Rand, d time.Duration) {
 	p := c.live[x]
 	took, err := p.terminate()
 	c.t.Logf("%d cut off for %v, and stopped in %v: %v", x, d, took, err)
-	if status := p.cmd.ProcessState; !p.ended() || status.ExitCode() != node.ExitOK && status.ExitCode() != node.ExitStop {
+	if status := p.cmd.ProcessState; !p.ended() || status.ExitCode() != node.ExitOK &&
+		status.ExitCode() != node.ExitStop {
 		c.t.Fatal(err)
 	}
 	if took > exitCutOff {

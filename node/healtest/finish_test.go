@@ -62,7 +62,9 @@ func (c *members) finish(r *rand.Rand) time.Duration {
 			p.command("quiet")
 		}
 	}
-	c.await("at rest", []condition{{"load ended", func() string { return c.each(0, func(*status) string { return "" }) + c.noisy() }}})
+	c.await("at rest", []condition{{"load ended", func() string {
+		return c.each(0, func(*status) string { return "" }) + c.noisy()
+	}}})
 	c.await("at rest", []condition{{oneView, func() string { return c.each(0, c.listsAll) }},
 		{equalData, func() string { return c.unequal(floor) }}})
 	c.checkSet()
@@ -97,11 +99,13 @@ func (c *members) unequal(floor map[string]uint64) string {
 		case s.Faulty > 0:
 			return fmt.Sprintf("the replicator of %s has raised %d alarms", p.Name, s.Faulty)
 		case all != s.Sum:
-			return fmt.Sprintf("%s has a counter of %d, which is %d by process: half of an update", p.Name, s.Sum, all)
+			return fmt.Sprintf("%s has a counter of %d, which is %d by process: half of an update",
+				p.Name, s.Sum, all)
 		case first == nil:
 			first = s
 		case !maps.Equal(s.By, first.By) || s.Set != first.Set:
-			return fmt.Sprintf("%s has %v and %d, another %v and %d", p.Name, s.By, s.Set, first.By, first.Set)
+			return fmt.Sprintf("%s has %v and %d, another %v and %d", p.Name, s.By, s.Set, first.By,
+				first.Set)
 		}
 	}
 	for _, p := range append(slices.Clone(c.live), c.left) {
@@ -110,7 +114,8 @@ func (c *members) unequal(floor map[string]uint64) string {
 		}
 		s := p.now().last
 		if n := first.By[p.Name]; n < s.Added || n > s.Added+s.Maybe {
-			return fmt.Sprintf("%d adds of %s, which has made %d, and perhaps %d more", n, p.Name, s.Added, s.Maybe)
+			return fmt.Sprintf("%d adds of %s, which has made %d, and perhaps %d more", n, p.Name,
+				s.Added, s.Maybe)
 		}
 	}
 	for name, n := range floor {
@@ -151,7 +156,8 @@ func (c *members) checkSet() {
 			}
 		}
 		if len(missing) > 0 {
-			c.t.Errorf("%s lacks %d elements that were acknowledged at Majority: %s", p.Name, len(missing), strings.Join(missing, " "))
+			c.t.Errorf("%s lacks %d elements that were acknowledged at Majority: %s", p.Name,
+				len(missing), strings.Join(missing, " "))
 		}
 	}
 }

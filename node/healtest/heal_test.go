@@ -19,12 +19,16 @@ import (
 )
 
 var (
-	runs     = flag.Int("runs", 0, "runs of each case; 0: one run of a few cases")
-	only     = flag.String("case", "", "only cases that match, of which the names are fault/members/provider")
-	seed     = flag.Uint64("seed", 0, "of the first run; 0: by chance. It decides who is hit, and for how long")
-	provider = flag.String("provider", "", "only cases with this provider: automanaged, etcd or protoactor")
-	length   = flag.Duration("for", 0, "how long the fault lasts; 0: by chance from 1s to 60s, 6s in the sample")
-	size     = flag.Int("members", 0, "only cases with so many members")
+	runs = flag.Int("runs", 0, "runs of each case; 0: one run of a few cases")
+	only = flag.String("case", "",
+		"only cases that match, of which the names are fault/members/provider")
+	seed = flag.Uint64("seed", 0,
+		"of the first run; 0: by chance. It decides who is hit, and for how long")
+	provider = flag.String("provider", "",
+		"only cases with this provider: automanaged, etcd or protoactor")
+	length = flag.Duration("for", 0,
+		"how long the fault lasts; 0: by chance from 1s to 60s, 6s in the sample")
+	size = flag.Int("members", 0, "only cases with so many members")
 )
 
 // TestMain runs a member instead of the tests if the driver started this process.
@@ -65,7 +69,8 @@ var faults = []heals{
 	{name: "cut-link", members: []int{3, 5}, goal: goalOne, fault: cutLink},
 	{name: "cut-one-way", members: []int{3, 5}, goal: goalOne, fault: cutOneWay},
 	{name: "cut-provider", members: []int{3, 5}, goal: goalOne, fault: cutProvider, etcd: true},
-	{name: "fragments-1+1+1", members: []int{3}, goal: goalFragment, fault: apart(sizes(1, 1)), quick: true},
+	{name: "fragments-1+1+1", members: []int{3}, goal: goalFragment,
+		fault: apart(sizes(1, 1)), quick: true},
 	{name: "fragments-2+2", members: []int{4}, goal: goalFragment, fault: apart(sizes(2))},
 	{name: "fragments-2+2+1", members: []int{5}, goal: goalFragment, fault: apart(sizes(2, 2))},
 	{name: "freeze-one", members: []int{3, 5}, goal: goalFrozen, fault: freeze(one), quick: true},
@@ -79,8 +84,10 @@ var faults = []heals{
 	{name: "cut-and-stop", members: []int{3, 5}, goal: goalFragment, fault: cutAndStop},
 	{name: "provider-down", members: []int{3, 5}, goal: goalOne, fault: providerDown, etcd: true},
 	{name: "nothing", members: []int{3, 5}, goal: goalOne, fault: nothing, check: noErrors},
-	{name: "guard-store-silent", members: []int{3, 5}, goal: goalGuarded, fault: silentStore, check: stoppedInTime, leases: withGuard},
-	{name: "arbiter-cut", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost, check: majorityHosts, leases: withArbiter},
+	{name: "guard-store-silent", members: []int{3, 5}, goal: goalGuarded, fault: silentStore,
+		check: stoppedInTime, leases: withGuard},
+	{name: "arbiter-cut", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost,
+		check: majorityHosts, leases: withArbiter},
 }
 
 // played is one case: a fault on a cluster of one size with one provider.
@@ -155,7 +162,9 @@ func (tb *table) play(t *testing.T, p played, seed uint64) {
 		tb.add(p, res)
 	})
 	random := newRandom(p, seed)
-	d := time.Duration(float64(time.Second) * math.Pow(60, random.Float64())).Round(100 * time.Millisecond) // 1s to 60s
+	// 1s to 60s
+	d := time.Duration(float64(time.Second) * math.Pow(60, random.Float64())).Round(
+		100 * time.Millisecond)
 	switch {
 	case *length > 0:
 		d = *length
@@ -169,7 +178,8 @@ func (tb *table) play(t *testing.T, p played, seed uint64) {
 	conditions := whole(c, after, c.floor())
 	took, missing := c.heal(conditions, since, patience())
 	res.took = took
-	t.Logf("after the end of the fault: %v; goroutines, before and now: %v, %v", res, before, c.routines())
+	t.Logf("after the end of the fault: %v; goroutines, before and now: %v, %v", res, before,
+		c.routines())
 	for _, d := range took {
 		c.late = c.late || d > p.goal
 	}

@@ -41,7 +41,8 @@ type instance struct {
 type aliveTick struct{}
 
 func (m *member) produce(t coordination.Tenure) actor.Actor {
-	return &instance{tenure: t, name: m.Name + "#" + strconv.FormatInt(instances.Add(1), 10), out: m.records()}
+	return &instance{tenure: t, name: m.Name + "#" + strconv.FormatInt(instances.Add(1), 10),
+		out: m.records()}
 }
 
 // records opens the file to which all instances append.

@@ -37,7 +37,8 @@ const (
 
 var longLeases = coordination.Config{
 	TTL: longTTL, RenewInterval: 2 * time.Second, OperationTimeout: time.Second,
-	RetryInterval: 200 * time.Millisecond, Drain: 2500 * time.Millisecond, Margin: 500 * time.Millisecond,
+	RetryInterval: 200 * time.Millisecond, Drain: 2500 * time.Millisecond,
+	Margin: 500 * time.Millisecond,
 }
 
 // store returns the file store, which does not answer while the file Silent exists.
@@ -68,7 +69,8 @@ func (s silenced) wait(ctx context.Context) error {
 }
 
 // Load implements coordination.Store.
-func (s silenced) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (s silenced) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
 		return leasestore.Record{}, "", err
 	}
@@ -76,7 +78,8 @@ func (s silenced) Load(ctx context.Context, name string) (leasestore.Record, lea
 }
 
 // Swap implements coordination.Store.
-func (s silenced) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (s silenced) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
 		return "", err
 	}
@@ -149,7 +152,8 @@ func silentStore(c *members, _ *rand.Rand, d time.Duration) {
 // at the earliest one interval and one operation before the store fell silent. Another member hosts
 // once the lease of the singleton has expired.
 func stoppedInTime(c *members) {
-	bound := c.broken.from + longTTL - longLeases.RenewInterval - longLeases.OperationTimeout - longLeases.Margin
+	bound := c.broken.from + longTTL - longLeases.RenewInterval -
+		longLeases.OperationTimeout - longLeases.Margin
 	elsewhere := false
 	for _, l := range c.recorded() {
 		switch here := slices.Contains(c.broken.where, l.at); {
@@ -212,9 +216,10 @@ func (c *members) recorded() (all []placed) {
 	}
 	for _, l := range instances {
 		at := slices.IndexFunc(c.hosts, func(host string) bool {
-			return slices.ContainsFunc(slices.Concat(c.gone, c.killed, []*process{c.left}), func(p *process) bool {
-				return p.Host == host && p.Name == processOf(l.name)
-			})
+			return slices.ContainsFunc(slices.Concat(c.gone, c.killed, []*process{c.left}),
+				func(p *process) bool {
+					return p.Host == host && p.Name == processOf(l.name)
+				})
 		})
 		all = append(all, placed{l, at})
 	}

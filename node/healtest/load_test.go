@@ -129,7 +129,10 @@ func (m *member) insert(element string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), opTimeout)
 	defer cancel()
-	_, err := set.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Add(w, element); return nil },
+	_, err := set.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+		v.Add(w, element)
+		return nil
+	},
 		distributeddata.Majority)
 	if err == nil {
 		m.say(report{Acked: &acked{bootTime(), element}})

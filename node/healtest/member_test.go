@@ -41,7 +41,8 @@ const (
 const (
 	withAutomanaged = "automanaged"
 	withEtcd        = "etcd"
-	withProtoActor  = "protoactor" // Proto.Actor's automanaged, which drops a member after two seconds
+	// Proto.Actor's automanaged, which drops a member after two seconds
+	withProtoActor = "protoactor"
 )
 
 // spec configures a member process; the driver passes it in the environment.
@@ -88,7 +89,8 @@ type status struct {
 	Faulty   uint64            // alarms of the replicator
 	Routines int               // goroutines of the process
 	Asked    time.Duration     // when the latest answered request to the singleton was sent
-	AskErr   string            `json:",omitempty"` // of the latest failed request, if that was later
+	// of the latest failed request, if that was later
+	AskErr string `json:",omitempty"`
 }
 
 // member is a member process.
@@ -135,7 +137,8 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	case withGuard:
 		cfg.Session, cfg.Guard = longLeases, "guard/"+m.Host
 	case withArbiter:
-		cfg.Session, cfg.Arbiter = longLeases, &node.ArbiterConfig{Lease: "arbiter", Members: len(m.Hosts), Lapse: arbiterLapse}
+		cfg.Session, cfg.Arbiter = longLeases, &node.ArbiterConfig{Lease: "arbiter",
+			Members: len(m.Hosts), Lapse: arbiterLapse}
 	}
 	err := node.Run(context.Background(), cfg, m.register)
 	m.stopLoad()
@@ -161,7 +164,8 @@ func (m *member) provider() (cluster.ClusterProvider, error) {
 	}
 	switch m.Provider {
 	case withEtcd:
-		return etcd.New(etcd.Config{Client: clientv3.Config{Endpoints: []string{m.Etcd}}, TTL: leaseTTL})()
+		return etcd.New(etcd.Config{Client: clientv3.Config{Endpoints: []string{m.Etcd}},
+			TTL: leaseTTL})()
 	case withProtoActor:
 		return upstream.NewWithConfig(round, providerPort, hosts...), nil
 	}
@@ -210,7 +214,8 @@ func (m *member) say(r report) {
 }
 
 func (m *member) status() *status {
-	s := &status{At: bootTime(), Routines: runtime.NumGoroutine(), Life: int(m.life.Load()), By: map[string]uint64{}}
+	s := &status{At: bootTime(), Routines: runtime.NumGoroutine(), Life: int(m.life.Load()),
+		By: map[string]uint64{}}
 	if err := m.health.Ready(); err != nil {
 		s.NotReady = err.Error()
 	}

@@ -63,11 +63,14 @@ func twice(all []lived, frozen func(name string) bool) (problems []string) {
 				end = a.acted
 			}
 			if end > b.from {
-				problems = append(problems, fmt.Sprintf("%s (token %d) lived from %v to %v, and was allowed to act until %v; %s (token %d) was started at %v",
-					a.name, a.token, a.from, a.until, a.acted, b.name, b.token, b.from))
+				problems = append(problems,
+					fmt.Sprintf(
+						"%s (token %d) lived from %v to %v, and was allowed to act until %v; %s (token %d) was started at %v", a.name, a.token, a.from, a.until, a.acted, b.name, b.token, b.from))
 			}
 			if b.token < a.token {
-				problems = append(problems, fmt.Sprintf("%s has token %d, and %s, started later, %d", a.name, a.token, b.name, b.token))
+				problems = append(problems,
+					fmt.Sprintf("%s has token %d, and %s, started later, %d", a.name, a.token,
+						b.name, b.token))
 			}
 		}
 	}
@@ -85,9 +88,14 @@ func backwards(answers []answered) (problems []string) {
 		if _, err := fmt.Sscan(a.By, &token); err != nil {
 			problems = append(problems, fmt.Sprintf("answer %q: %v", a.By, err))
 		}
-		before, _ := slices.BinarySearchFunc(answers, a.Sent, func(x answered, at time.Duration) int { return int(x.At - at) })
+		before, _ := slices.BinarySearchFunc(answers, a.Sent,
+			func(x answered, at time.Duration) int {
+				return int(x.At - at)
+			})
 		if before = min(before, len(tokens)); before > 0 && tokens[before-1] > token {
-			problems = append(problems, fmt.Sprintf("sent at %v and answered by %q, after an answer under token %d", a.Sent, a.By, tokens[before-1]))
+			problems = append(problems,
+				fmt.Sprintf("sent at %v and answered by %q, after an answer under token %d", a.Sent,
+					a.By, tokens[before-1]))
 		}
 		if n := len(tokens); n > 0 {
 			token = max(token, tokens[n-1])

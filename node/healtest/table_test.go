@@ -66,13 +66,15 @@ func (tb *table) String() string {
 		fmt.Fprintf(&b, "%-32s %5d %6d %5.0f", p, len(rs), missed, p.goal.Seconds())
 		for _, c := range columns {
 			p50, p99, most := quantiles(rs, c)
-			fmt.Fprintf(&b, " %20s", fmt.Sprintf("%.1f/%.1f/%.1f", p50.Seconds(), p99.Seconds(), most.Seconds()))
+			fmt.Fprintf(&b, " %20s", fmt.Sprintf("%.1f/%.1f/%.1f", p50.Seconds(), p99.Seconds(),
+				most.Seconds()))
 			goal := p.goal
 			if c == "exit" {
 				goal = goalExit
 			}
 			if p99 > goal {
-				fmt.Fprintf(&late, "LATE: %s: %s takes %.1f s at p99, the goal is %v\n", p, c, p99.Seconds(), goal)
+				fmt.Fprintf(&late, "LATE: %s: %s takes %.1f s at p99, the goal is %v\n", p, c,
+					p99.Seconds(), goal)
 			}
 		}
 		b.WriteString("\n")

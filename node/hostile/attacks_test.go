@@ -67,7 +67,9 @@ func crashers() (all []attack) {
 	}
 	with("target out of range", func(b *remote.MessageBatch) { b.Envelopes[0].Target = 7 })
 	with("target below zero", func(b *remote.MessageBatch) { b.Envelopes[0].Target = -1 })
-	with("type out of range", func(b *remote.MessageBatch) { b.Envelopes[0].TypeId = math.MaxInt32 })
+	with("type out of range", func(b *remote.MessageBatch) {
+		b.Envelopes[0].TypeId = math.MaxInt32
+	})
 	with("sender out of range", func(b *remote.MessageBatch) { b.Envelopes[0].Sender = 7 })
 	with("serializer 77", func(b *remote.MessageBatch) { b.Envelopes[0].SerializerId = 77 })
 	with("unknown type", func(b *remote.MessageBatch) { b.TypeNames[0] = "no.such.Type" })
@@ -76,7 +78,9 @@ func crashers() (all []attack) {
 		"stop": &actor.Stop{}, "poison": &actor.PoisonPill{}, "watch by nobody": &actor.Watch{},
 		"unwatch by nobody": &actor.Unwatch{}, "termination of nobody": &actor.Terminated{},
 	} {
-		one(name, func(to *process) *remote.MessageBatch { return stranger.Batch(to.address, "door", m) })
+		one(name, func(to *process) *remote.MessageBatch {
+			return stranger.Batch(to.address, "door", m)
+		})
 	}
 	all = append(all, attack{"unary calls", true, func(s *intruder) {
 		cc := s.connect(s.w.victim())
@@ -108,7 +112,8 @@ type pair struct {
 // streams that are introduced as the stranger's own, as that member's, and as the receiver's. The
 // stranger knows everything except the traffic.
 func forgeries() (all []attack) {
-	rounds := func(name string, sample bool, n uint64, target string, m func(p pair) proto.Message) {
+	rounds := func(name string, sample bool, n uint64, target string,
+		m func(p pair) proto.Message) {
 		all = append(all, attack{name, sample, func(s *intruder) {
 			for round := range n {
 				if round > 0 {
@@ -128,14 +133,17 @@ func forgeries() (all []attack) {
 	}
 	// of returns a message of Concord in the name of another member.
 	of := func(m wire.Manifest, payload proto.Message) func(p pair) proto.Message {
-		return func(p pair) proto.Message { return sealed(p.was.Self, p.was.Incarnation, 0, m, payload) }
+		return func(p pair) proto.Message {
+			return sealed(p.was.Self, p.was.Incarnation, 0, m, payload)
+		}
 	}
 	forge("termination of the instance", true, managerActor, func(p pair) proto.Message {
 		return &actor.Terminated{Who: actor.NewPID(p.to.address, managerActor+"/1-1")}
 	})
-	forge("termination of the instance, without address", false, managerActor, func(pair) proto.Message {
-		return &actor.Terminated{Who: actor.NewPID("nonhost", managerActor+"/1-1")}
-	})
+	forge("termination of the instance, without address", false, managerActor,
+		func(pair) proto.Message {
+			return &actor.Terminated{Who: actor.NewPID("nonhost", managerActor+"/1-1")}
+		})
 	forge("watch in the name of the receiver", false, "door", func(p pair) proto.Message {
 		return &actor.Watch{Watcher: actor.NewPID(p.to.address, managerActor)}
 	})
@@ -147,33 +155,45 @@ func forgeries() (all []attack) {
 		return sealed(p.was.Self, p.was.Incarnation, 0, wire.MembershipHello,
 			&pb.Hello{Address: p.of.address, Sequence: 1 << 41, Stamp: p.was.Stamp, Leaving: true})
 	})
-	rounds("hello of a new process, the oldest of all", true, 2, membershipActor, func(p pair) proto.Message {
-		return sealed(p.was.Self, 7, 0, wire.MembershipHello,
-			&pb.Hello{Address: p.of.address, Sequence: 1 + p.round, Stamp: p.round, ListsYou: true, Size: 3})
-	})
-	forge("addresses named by another", false, membershipActor, of(wire.MembershipOthers, &pb.Others{Addresses: []string{"10.255.255.1:1"}}))
+	rounds("hello of a new process, the oldest of all", true, 2, membershipActor,
+		func(p pair) proto.Message {
+			return sealed(p.was.Self, 7, 0, wire.MembershipHello,
+				&pb.Hello{Address: p.of.address, Sequence: 1 + p.round, Stamp: p.round,
+					ListsYou: true, Size: 3})
+		})
+	forge("addresses named by another", false, membershipActor,
+		of(wire.MembershipOthers, &pb.Others{Addresses: []string{"10.255.255.1:1"}}))
 	forge("heartbeat of another process", true, replicatorActor, func(p pair) proto.Message {
-		return sealed(p.was.Self, 7, 0, wire.ReplicatorBeat, &pb.Beat{Ready: true, Announced: true, Leaving: true})
+		return sealed(p.was.Self, 7, 0, wire.ReplicatorBeat, &pb.Beat{Ready: true, Announced: true,
+			Leaving: true})
 	})
 	forge("members that are gone", true, replicatorActor, func(p pair) proto.Message {
 		gone := &pb.Members{Name: p.of.address, Least: 1}
-		for _, name := range slices.Sorted(slices.Values([]string{p.to.address, p.of.address, p.was.Self})) {
+		for _, name := range slices.Sorted(
+			slices.Values([]string{p.to.address, p.of.address, p.was.Self})) {
 			gone.Members = append(gone.Members, &pb.RememberedMember{
-				Name: name, Version: math.MaxUint64, Number: math.MaxUint64, Replica: 7, Stage: 4, Order: math.MaxUint64,
+				Name: name, Version: math.MaxUint64, Number: math.MaxUint64, Replica: 7, Stage: 4,
+				Order: math.MaxUint64,
 			})
 		}
 		return sealed(p.was.Self, 7, 0, wire.ReplicatorMembers, gone)
 	})
-	forge("a member leaves the singleton", true, managerActor, of(wire.SingletonLeaving, &pb.SingletonLeaving{}))
-	forge("a member leaves the singleton, to the proxy", true, proxyActor, of(wire.SingletonLeaving, &pb.SingletonLeaving{}))
+	forge("a member leaves the singleton", true, managerActor,
+		of(wire.SingletonLeaving, &pb.SingletonLeaving{}))
+	forge("a member leaves the singleton, to the proxy", true, proxyActor,
+		of(wire.SingletonLeaving, &pb.SingletonLeaving{}))
 	rounds("the instance is elsewhere", true, 3, proxyActor, func(p pair) proto.Message {
-		return sealed(p.was.Self, p.was.Incarnation, 0, wire.SingletonHost, &pb.SingletonHost{Round: 1 + p.round, Token: math.MaxUint64})
+		return sealed(p.was.Self, p.was.Incarnation, 0, wire.SingletonHost, &pb.SingletonHost{
+			Round: 1 + p.round, Token: math.MaxUint64})
 	})
 	forge("a member abstains", false, managerActor,
-		of(wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: math.MaxUint64, Millis: math.MaxUint32}))
-	forge("a question from the end of numbers", false, managerActor, of(wire.SingletonIdentify, &pb.SingletonIdentify{Round: math.MaxUint64}))
+		of(wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: math.MaxUint64,
+			Millis: math.MaxUint32}))
+	forge("a question from the end of numbers", false, managerActor,
+		of(wire.SingletonIdentify, &pb.SingletonIdentify{Round: math.MaxUint64}))
 	forge("a topology without members", true, "eventstream", func(pair) proto.Message {
-		return &cluster.ClusterTopology{Members: []*cluster.Member{{Host: "127.0.0.1", Port: 1, Id: "z"}}}
+		return &cluster.ClusterTopology{
+			Members: []*cluster.Member{{Host: "127.0.0.1", Port: 1, Id: "z"}}}
 	})
 	forge("an actor of any kind", false, "activator", func(pair) proto.Message {
 		return &remote.ActorPidRequest{Kind: "no such kind", Name: "x"}
@@ -202,14 +222,16 @@ func largeFragment(s *intruder) {
 	l := s.open(s.w.victim(), s.address)
 	for i := range uint64(40) { // longer than such claims must last
 		h := &pb.Hello{
-			Address: s.address, Sequence: 100 + i, Stamp: 1, Size: 1 << 30, Oldest: 1, Arbiter: true, DroppedYou: true, Answer: true, Permit: i,
+			Address: s.address, Sequence: 100 + i, Stamp: 1, Size: 1 << 30, Oldest: 1,
+			Arbiter: true, DroppedYou: true, Answer: true, Permit: i,
 		}
 		l.batch(stranger.Batch(s.w.victim().address, membershipActor,
 			sealed(s.name(), 7, s.incarnation(wire.MembershipHello), wire.MembershipHello, h)))
 		time.Sleep(100 * time.Millisecond)
 	}
 	if s.w.mode == plainMode {
-		require.NotZero(s.t, s.incarnation(wire.MembershipHello), "it was answered, so this was an attack")
+		require.NotZero(s.t, s.incarnation(wire.MembershipHello),
+			"it was answered, so this was an attack")
 	}
 	l.settle()
 }
@@ -229,7 +251,8 @@ func relayed(s *intruder) {
 	}()
 	l := s.open(s.w.victim(), s.address)
 	l.batch(stranger.Batch(third.Addr().String(), "door", wrapperspb.Bool(true)))
-	l.batch(stranger.Batch(fmt.Sprint("localhost:", s.w.victim().address[len("127.0.0.1:"):]), "door", wrapperspb.Bool(true)))
+	l.batch(stranger.Batch(fmt.Sprint("localhost:", s.w.victim().address[len("127.0.0.1:"):]),
+		"door", wrapperspb.Bool(true)))
 	l.settle()
 	time.Sleep(500 * time.Millisecond)
 	_ = third.Close()
@@ -253,20 +276,28 @@ func floods() []attack {
 	}
 	const much = 16 << 20
 	return []attack{
-		{"empty envelopes", true, push(4, func() []byte { return field(1, bytes.Repeat(field(3, nil), much/2)) })},
-		{"empty senders", false, push(4, func() []byte { return field(1, bytes.Repeat(field(4, nil), much/2)) })},
+		{"empty envelopes", true, push(4, func() []byte {
+			return field(1, bytes.Repeat(field(3, nil), much/2))
+		})},
+		{"empty senders", false, push(4, func() []byte {
+			return field(1, bytes.Repeat(field(4, nil), much/2))
+		})},
 		{"headers", false, push(4, func() []byte {
 			return field(1, field(3, field(6, bytes.Repeat(field(1, nil), much/2))))
 		})},
 		{"groups in groups", false, push(4, func() []byte {
 			return bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), much/4)
 		})},
-		{"a message beyond the largest", false, push(2, func() []byte { return make([]byte, 65<<20) })},
+		{"a message beyond the largest", false, push(2, func() []byte {
+			return make([]byte, 65<<20)
+		})},
 		{"forged senders", true, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for i := range 2000 {
-				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
-					b.Senders = []*actor.PID{actor.NewPID(fmt.Sprintf("127.0.0.1:%d", 30_000+i), "x")}
+				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody",
+					wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
+					b.Senders = []*actor.PID{
+						actor.NewPID(fmt.Sprintf("127.0.0.1:%d", 30_000+i), "x")}
 					b.Envelopes[0].Sender = 1
 				}))
 			}
@@ -278,8 +309,10 @@ func floods() []attack {
 				full := stranger.Batch(s.w.victim().address, "door", &actor.Watch{})
 				full.Envelopes = nil
 				for j := range 1000 {
-					data, _ := proto.Marshal(&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(1000*i+j))})
-					full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{MessageData: data})
+					data, _ := proto.Marshal(
+						&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(1000*i+j))})
+					full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{
+						MessageData: data})
 				}
 				l.batch(full)
 			}
@@ -325,8 +358,12 @@ func connections() []attack {
 			_, _ = rand.Read(garbage)
 			s.sockets(100, garbage)
 		}},
-		{"HTTP/1", false, func(s *intruder) { s.sockets(100, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) }},
-		{"half a preface", false, func(s *intruder) { s.sockets(300, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n")) }},
+		{"HTTP/1", false, func(s *intruder) {
+			s.sockets(100, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+		}},
+		{"half a preface", false, func(s *intruder) {
+			s.sockets(300, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n"))
+		}},
 		{"introduced twice", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for range 1000 {
@@ -347,7 +384,8 @@ func connections() []attack {
 		{"questions for streams", false, func(s *intruder) {
 			cc := s.connect(s.w.victim())
 			for i := range 300 {
-				stream, err := cc.NewStream(s.t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/concord.v1.Guard/Vouch")
+				stream, err := cc.NewStream(s.t.Context(), &grpc.StreamDesc{ServerStreams: true,
+					ClientStreams: true}, "/concord.v1.Guard/Vouch")
 				if err != nil {
 					return
 				}
@@ -362,7 +400,8 @@ func connections() []attack {
 		{"a peer that does not read", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for range 3000 { // each is answered to a listener that never reads
-				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
+				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody",
+					wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
 					b.Senders = []*actor.PID{actor.NewPID(s.address, "x")}
 					b.Envelopes[0].Sender = 1
 				}))
@@ -406,19 +445,23 @@ func certificates(s *intruder) {
 		by *pki.Authority
 		m  pki.Member
 	}{
-		"wrong authority":   {wrong, pki.Member{Hosts: hosts}},
-		"expired":           {right, pki.Member{Hosts: hosts, From: past.Add(-time.Hour), To: past}},
+		"wrong authority": {wrong, pki.Member{Hosts: hosts}},
+		"expired": {
+			right, pki.Member{Hosts: hosts, From: past.Add(-time.Hour), To: past}},
 		"another's address": {right, pki.Member{Hosts: hosts, Addresses: []string{"127.0.0.1:1"}}},
 		"another's name":    {right, pki.Member{Hosts: []string{"localhost"}}},
-		"a server's":        {right, pki.Member{Hosts: hosts, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}},
-		"nobody's":          {right, pki.Member{}},
+		"a server's": {right, pki.Member{Hosts: hosts, Usages: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth}}},
+		"nobody's": {right, pki.Member{}},
 	} {
 		cert, key, err := c.by.Issue(c.m)
 		require.NoError(s.t, err)
 		pair, err := tls.X509KeyPair(cert, key)
 		require.NoError(s.t, err)
 		cfg := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
-		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &pair, nil
+		}
 		other, _ := s.w.bystander()
 		l := s.bare(s.connect(s.w.victim(), grpc.WithTransportCredentials(credentials.NewTLS(cfg))))
 		l.push(stranger.Introduce(other.address))

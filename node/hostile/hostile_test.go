@@ -12,8 +12,9 @@ import (
 
 var (
 	whole = flag.Bool("whole", false, "all attacks, in all modes")
-	fresh = flag.Bool("fresh", false, "new members for each attack, and go on after one that does harm")
-	only  = flag.String("attack", "", "those whose names match this regular expression")
+	fresh = flag.Bool("fresh", false,
+		"new members for each attack, and go on after one that does harm")
+	only = flag.String("attack", "", "those whose names match this regular expression")
 )
 
 func TestMain(m *testing.M) {

@@ -46,7 +46,9 @@ func (l listener) Receive(stream remote.Remoting_ReceiveServer) error {
 			return err
 		}
 		if m.GetConnectRequest() != nil {
-			_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectResponse{ConnectResponse: &remote.ConnectResponse{}}})
+			_ = stream.Send(&remote.RemoteMessage{
+				MessageType: &remote.RemoteMessage_ConnectResponse{
+					ConnectResponse: &remote.ConnectResponse{}}})
 		}
 		for _, e := range m.GetMessageBatch().GetEnvelopes() {
 			var env pb.Envelope
@@ -77,7 +79,8 @@ func (s *intruder) credentials() credentials.TransportCredentials {
 func (s *intruder) connect(to *process, options ...grpc.DialOption) *grpc.ClientConn {
 	return stranger.Dial(s.t, to.address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(s.credentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(stranger.Bytes{}), grpc.MaxCallSendMsgSize(1<<30)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(stranger.Bytes{}),
+			grpc.MaxCallSendMsgSize(1<<30)),
 	}, options...)...)
 }
 
@@ -148,8 +151,9 @@ func (s *intruder) learn() {
 	l := s.open(s.w.victim(), s.address)
 	deadline := time.Now().Add(patience)
 	for n := uint64(0); time.Now().Before(deadline); n++ {
-		l.batch(stranger.Batch(s.w.victim().address, membershipActor, sealed(s.name(), 7, 0, wire.MembershipHello,
-			&pb.Hello{Address: s.address, Sequence: 1 + n, Size: 1, Answer: true})))
+		l.batch(stranger.Batch(s.w.victim().address, membershipActor,
+			sealed(s.name(), 7, 0, wire.MembershipHello,
+				&pb.Hello{Address: s.address, Sequence: 1 + n, Size: 1, Answer: true})))
 		time.Sleep(5 * time.Millisecond)
 		if s.w.mode != plainMode || s.incarnation(wire.MembershipHello) != 0 {
 			l.settle()

@@ -100,7 +100,8 @@ func runMember(raw string) int {
 		Store:      func() (coordination.Store, error) { return file.Open(s.LeaseDir) },
 		Session:    leases,
 		MinMembers: 3,
-		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelWarn})),
 	}, func(n *node.Node) error { return m.register(n, s) })
 	return node.ExitCode(err)
 }
@@ -119,12 +120,15 @@ func (l *life) register(n *node.Node, s spec) error {
 	if err != nil {
 		return err
 	}
-	single, err := singleton.New(n.System, n.Session, singleton.Config{Name: "jobs", MinMembers: 3}, instances(s))
+	single, err := singleton.New(n.System, n.Session, singleton.Config{Name: "jobs", MinMembers: 3},
+		instances(s))
 	if err != nil {
 		return err
 	}
 	d := &door{}
-	pid, err := n.System.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return d }), "door")
+	pid, err := n.System.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor {
+		return d
+	}), "door")
 	if err != nil {
 		return err
 	}
@@ -175,7 +179,10 @@ func (l *life) status(ctx context.Context, n int) (s status) {
 	}
 	try, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	v, err := counter.Update(try, l.dd, func(w *crdt.Writer, c *crdt.GCounter) error { c.Add(w, 1); return nil },
+	v, err := counter.Update(try, l.dd, func(w *crdt.Writer, c *crdt.GCounter) error {
+		c.Add(w, 1)
+		return nil
+	},
 		distributeddata.Majority)
 	if err != nil {
 		s.Added = err.Error()

@@ -66,7 +66,8 @@ func newWorld(t *testing.T, mode string) *world {
 		w.members[i] = w.launch(s, address)
 	}
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(
+		50 * time.Millisecond) {
 		if err = w.well(); err == nil {
 			break
 		}
@@ -105,12 +106,13 @@ func (w *world) launch(s spec, address string) *process {
 	raw, err := json.Marshal(s)
 	require.NoError(w.t, err)
 	p := &process{address: address, answers: make(chan status, 16)}
-	p.Process = child.Start(w.t, []string{memberEnv + "=" + string(raw), "GOMAXPROCS=2"}, func(line []byte) {
-		var s status
-		if json.Unmarshal(line, &s) == nil {
-			p.answers <- s
-		}
-	})
+	p.Process = child.Start(w.t, []string{memberEnv + "=" + string(raw), "GOMAXPROCS=2"},
+		func(line []byte) {
+			var s status
+			if json.Unmarshal(line, &s) == nil {
+				p.answers <- s
+			}
+		})
 	w.t.Cleanup(func() {
 		p.Hangup() // the member stops
 		select {
@@ -157,7 +159,8 @@ func (w *world) well() error {
 		case s.Added != "":
 			return fmt.Errorf("an update at %s: %s", p.address, s.Added)
 		case s.Host == "" || host != "" && s.Host != host:
-			return fmt.Errorf("member at %s finds the singleton at %q, another at %q", p.address, s.Host, host)
+			return fmt.Errorf("member at %s finds the singleton at %q, another at %q", p.address,
+				s.Host, host)
 		case s.DoorStarted != 1:
 			return fmt.Errorf("the actor at %s was started %d times", p.address, s.DoorStarted)
 		}
@@ -209,7 +212,8 @@ func (w *world) unharmed(t *testing.T) {
 	t.Helper()
 	starts := w.starts()
 	var err error
-	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(
+		100 * time.Millisecond) {
 		if err = w.well(); err == nil {
 			err = w.asBefore()
 		}
@@ -225,7 +229,8 @@ func (w *world) unharmed(t *testing.T) {
 // longer than an expulsion takes.
 func (w *world) staysUnharmed(t *testing.T) {
 	t.Helper()
-	for until := time.Now().Add(leases.TTL); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+	for until := time.Now().Add(leases.TTL); time.Now().Before(until); time.Sleep(
+		200 * time.Millisecond) {
 		w.unharmed(t)
 	}
 }
@@ -250,9 +255,11 @@ func (w *world) asBefore() error {
 		case s.Host != was.Host:
 			return fmt.Errorf("the singleton was at %s and is at %s", was.Host, s.Host)
 		case s.Goroutines > was.Goroutines+goroutinesLeft:
-			return fmt.Errorf("member at %s had %d goroutines and has %d", p.address, was.Goroutines, s.Goroutines)
+			return fmt.Errorf("member at %s had %d goroutines and has %d", p.address,
+				was.Goroutines, s.Goroutines)
 		case s.Heap > was.Heap+heapLeft:
-			return fmt.Errorf("member at %s had %d MB and has %d", p.address, was.Heap>>20, s.Heap>>20)
+			return fmt.Errorf("member at %s had %d MB and has %d", p.address, was.Heap>>20,
+				s.Heap>>20)
 		}
 	}
 	return nil

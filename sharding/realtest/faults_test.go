@@ -79,7 +79,8 @@ func TestReal_ACutOffMemberGivesItsShardsUp(t *testing.T) {
 	c.group(far)
 	c.group(near...)
 	c.serve(near...)
-	t.Logf("the others serve all shards %v after the cut", time.Since(begun).Round(time.Millisecond))
+	t.Logf("the others serve all shards %v after the cut",
+		time.Since(begun).Round(time.Millisecond))
 	for _, p := range near {
 		c.sent(p)
 		c.tell(p, command{Send: perEntity, Entities: entities})
@@ -103,8 +104,8 @@ func (c *members) coordinator() string {
 	return held.Owner
 }
 
-// The lease store answers nobody for longer than the TTL: entities stop before their leases end, and
-// messages wait. Then every shard is served again.
+// The lease store answers nobody for longer than the TTL: entities stop before their leases end,
+// and messages wait. Then every shard is served again.
 func TestReal_AnOutageOfTheStore(t *testing.T) {
 	c := start(t, 3, 24)
 	c.settled()
@@ -121,7 +122,8 @@ func TestReal_AnOutageOfTheStore(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	t.Logf("no shard is active %v after the store fell silent, with a TTL of %v", time.Since(begun).Round(time.Millisecond), ttl)
+	t.Logf("no shard is active %v after the store fell silent, with a TTL of %v",
+		time.Since(begun).Round(time.Millisecond), ttl)
 	dark := c.handled(entities)
 	for _, p := range c.live {
 		c.tell(p, command{Send: perEntity, Entities: entities})

@@ -125,11 +125,13 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 	}()
 	return node.Run(ctx, node.RunConfig{
 		Cluster: "real", Remote: node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
-		Provider:     func() (cluster.ClusterProvider, error) { return m.provider, nil },
-		Store:        m.store,
-		Session:      coordination.Config{Owner: m.Name, TTL: ttl},
-		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit, // the driver lists each process once
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Provider: func() (cluster.ClusterProvider, error) { return m.provider, nil },
+		Store:    m.store,
+		Session:  coordination.Config{Owner: m.Name, TTL: ttl},
+		// the driver lists each process once
+		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelWarn})),
 	}, m.register)
 }
 
@@ -158,7 +160,8 @@ func (s outage) wait(ctx context.Context) error {
 }
 
 // Load implements leasestore.Store.
-func (s outage) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (s outage) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
 		return leasestore.Record{}, "", err
 	}
@@ -166,7 +169,8 @@ func (s outage) Load(ctx context.Context, name string) (leasestore.Record, lease
 }
 
 // Swap implements leasestore.Store.
-func (s outage) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (s outage) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
 		return "", err
 	}
@@ -180,7 +184,8 @@ func (m *member) say(a answer) {
 }
 
 func (m *member) register(n *node.Node) error {
-	data, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3, HeartbeatInterval: 200 * time.Millisecond})
+	data, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3,
+		HeartbeatInterval: 200 * time.Millisecond})
 	if err != nil {
 		return err
 	}
@@ -232,7 +237,8 @@ func (m *member) serve(in io.Reader) error {
 func (m *member) send(from int, do command) answer {
 	for k := range do.Send {
 		for e := range do.Entities {
-			err := m.region.Load().Ref(fmt.Sprint("e", e)).Tell(wrapperspb.String(fmt.Sprintf("%s %d", m.Name, from+k)))
+			err := m.region.Load().Ref(fmt.Sprint("e", e)).Tell(
+				wrapperspb.String(fmt.Sprintf("%s %d", m.Name, from+k)))
 			if err != nil {
 				return answer{Sent: true, Err: err.Error()}
 			}
@@ -250,7 +256,8 @@ func (m *member) deliver(from int, do command) answer {
 	for e := range do.Entities {
 		go func() {
 			for k := range do.Send {
-				if err := m.region.Load().Ref(fmt.Sprint("e", e)).Deliver(ctx, wrapperspb.String(fmt.Sprintf("%s %d", m.Name, from+k))); err != nil {
+				if err := m.region.Load().Ref(fmt.Sprint("e", e)).Deliver(ctx,
+					wrapperspb.String(fmt.Sprintf("%s %d", m.Name, from+k))); err != nil {
 					errs <- err
 					return
 				}
@@ -279,7 +286,8 @@ func (l *log) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		var err error
-		if l.file, err = os.OpenFile(filepath.Join(l.dir, l.ID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		if l.file, err = os.OpenFile(filepath.Join(l.dir, l.ID),
+			os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 			panic(err)
 		}
 	case *actor.Stopped:

@@ -53,19 +53,22 @@ func startOn(t *testing.T, net *netem.Network, n, shards int) *members {
 		if net != nil {
 			host, starts = net.Addr(i), func(cmd *exec.Cmd) error { return net.Start(i, cmd) }
 		}
-		p := &process{name: fmt.Sprint("m", i), says: make(chan answer, 100), sent: make(chan answer, 10)}
-		text, err := json.Marshal(spec{Name: p.name, Host: host, Port: port, Dir: c.dir, Shards: shards, Away: c.away()})
+		p := &process{name: fmt.Sprint("m", i), says: make(chan answer, 100),
+			sent: make(chan answer, 10)}
+		text, err := json.Marshal(spec{Name: p.name, Host: host, Port: port, Dir: c.dir,
+			Shards: shards, Away: c.away()})
 		require.NoError(t, err)
-		p.Process = child.StartBy(t, starts, []string{memberEnv + "=" + string(text)}, func(line []byte) {
-			var a answer
-			switch err := json.Unmarshal(line, &a); {
-			case err != nil:
-			case a.Sent:
-				p.sent <- a
-			default:
-				p.says <- a
-			}
-		})
+		p.Process = child.StartBy(t, starts, []string{memberEnv + "=" + string(text)},
+			func(line []byte) {
+				var a answer
+				switch err := json.Unmarshal(line, &a); {
+				case err != nil:
+				case a.Sent:
+					p.sent <- a
+				default:
+					p.says <- a
+				}
+			})
 		c.live = append(c.live, p)
 	}
 	for _, p := range c.live {
@@ -197,7 +200,8 @@ func (c *members) handled(entities int) (out [][]line) {
 			last, l := lines[i-1], lines[i]
 			require.GreaterOrEqual(c.t, l.token, last.token, "entity %d: the token falls", e)
 			if l.token == last.token {
-				require.Equal(c.t, last.at, l.at, "entity %d: two members have token %d", e, l.token)
+				require.Equal(c.t, last.at, l.at, "entity %d: two members have token %d", e,
+					l.token)
 			}
 		}
 	}
@@ -291,7 +295,8 @@ func TestReal_LeaveLosesNothing(t *testing.T) {
 
 // many sets the number of shards in the tests with many shards to the promised one, and enforces
 // the promised time.
-var many = flag.Int("shards", 0, "shards that a member leaves with or is killed with; 0: 20, whatever time that takes")
+var many = flag.Int("shards", 0,
+	"shards that a member leaves with or is killed with; 0: 20, whatever time that takes")
 
 func manyShards() int {
 	if *many > 0 {
@@ -306,7 +311,8 @@ func (c *members) serveAgain(killed time.Time) {
 	c.t.Helper()
 	c.settled()
 	took, bound := time.Since(killed), ttl*101/100+3*time.Second
-	c.t.Logf("all %d shards are active again %v after the kill; TTL %v, bound %v", c.shards, took.Round(time.Millisecond), ttl, bound)
+	c.t.Logf("all %d shards are active again %v after the kill; TTL %v, bound %v", c.shards,
+		took.Round(time.Millisecond), ttl, bound)
 	if *many > 0 && took > bound {
 		c.t.Errorf("all shards are active again %v after the kill, the bound is %v", took, bound)
 	}
@@ -321,7 +327,8 @@ func TestReal_LeaveWithManyShards(t *testing.T) {
 	begun := time.Now()
 	left.Hangup()
 	c.gone(1)
-	t.Logf("a member with about %d shards has left after %v", manyShards(), time.Since(begun).Round(time.Millisecond))
+	t.Logf("a member with about %d shards has left after %v", manyShards(),
+		time.Since(begun).Round(time.Millisecond))
 	c.list()
 	c.settled()
 	t.Log("all shards are active again after", time.Since(begun).Round(time.Millisecond))
@@ -382,13 +389,14 @@ func (c *members) until(last int, senders ...string) {
 		for _, sender := range []string{"m0", "m1", "m2"} {
 			of := numbers(lines, sender)
 			require.True(c.t, slices.IsSorted(of), "entity %d, %s: %v", e, sender, of)
-			require.Equal(c.t, len(of), len(slices.Compact(slices.Clone(of))), "entity %d, %s: handled twice", e, sender)
+			require.Equal(c.t, len(of), len(slices.Compact(slices.Clone(of))),
+				"entity %d, %s: handled twice", e, sender)
 		}
 	}
 }
 
-// Two members deliver messages while shards move away from a third, which leaves, and while a fourth
-// is killed: every message is handled, and those of one sender to one entity in order.
+// Two members deliver messages while shards move away from a third, which leaves, and while a
+// fourth is killed: every message is handled, and those of one sender to one entity in order.
 func TestReal_DeliversInSpiteOfALeaveAndAKill(t *testing.T) {
 	c := start(t, 4, 24)
 	c.settled()

@@ -56,7 +56,9 @@ func newIDs(e *env) {
 
 func (e *env) ownID(p *process) string {
 	e.Helper()
-	e.eventually(e.config.ListedWithin, func() bool { return p.id() != "" }, "member does not list itself")
+	e.eventually(e.config.ListedWithin, func() bool {
+		return p.id() != ""
+	}, "member does not list itself")
 	return p.id()
 }
 

@@ -190,7 +190,8 @@ const (
 func remains() (stacks []string, files int) {
 	stacks, files = goroutines(), openFiles()
 	began := time.Now()
-	for since := began; time.Since(since) < steady && time.Since(began) < settling; time.Sleep(steady / 20) {
+	for since := began; time.Since(since) < steady && time.Since(began) < settling; time.Sleep(
+		steady / 20) {
 		nowStacks, nowFiles := goroutines(), openFiles()
 		if len(nowStacks) != len(stacks) || nowFiles != files {
 			since = time.Now()
@@ -207,7 +208,9 @@ func goroutines() (out []string) {
 	buf := make([]byte, 1<<20)
 	all := string(buf[:runtime.Stack(buf, true)])
 	for i, stack := range strings.Split(all, "\n\n") {
-		ends := slices.ContainsFunc(passing, func(f string) bool { return strings.Contains(stack, f) })
+		ends := slices.ContainsFunc(passing, func(f string) bool {
+			return strings.Contains(stack, f)
+		})
 		if i > 0 && !ends {
 			out = append(out, stack)
 		}
@@ -233,7 +236,8 @@ type logs struct {
 
 func (l *logs) Handle(ctx context.Context, r slog.Record) error {
 	source := runtime.FuncForPC(r.PC)
-	if r.Level >= slog.LevelError && (source == nil || !strings.Contains(source.Name(), "protoactor-go/remote.")) {
+	if r.Level >= slog.LevelError &&
+		(source == nil || !strings.Contains(source.Name(), "protoactor-go/remote.")) {
 		var text strings.Builder
 		text.WriteString(r.Message)
 		r.Attrs(func(a slog.Attr) bool {

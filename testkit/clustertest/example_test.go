@@ -12,8 +12,9 @@ import (
 // The test of a cluster provider starts members as processes of the test's own program: TestMain
 // calls Main, which does not return in such a process.
 func Example() {
-	var provide func(clustertest.Member) (cluster.ClusterProvider, error) // of the provider under test
-	_ = func(m *testing.M) {                                              // func TestMain(m *testing.M)
+	// of the provider under test
+	var provide func(clustertest.Member) (cluster.ClusterProvider, error)
+	_ = func(m *testing.M) { // func TestMain(m *testing.M)
 		clustertest.Main(provide)
 		m.Run()
 	}

@@ -49,7 +49,8 @@ func (f *files) StartMember(c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	self := &cluster.Member{Id: c.ActorSystem.ID, Host: host, Port: int32(port), Kinds: c.GetClusterKinds()}
+	self := &cluster.Member{Id: c.ActorSystem.ID, Host: host, Port: int32(port),
+		Kinds: c.GetClusterKinds()}
 	switch f.fault {
 	case "id of the address":
 		self.Id = fmt.Sprintf("%s-%d", c.Config.Name, port)
@@ -161,7 +162,8 @@ func (f *files) list(name string, self *cluster.Member) (all []*cluster.Member, 
 		if err != nil {
 			return nil, err
 		}
-		if m == nil || m.Id == self.Id && f.fault == "not itself" || m.Id != self.Id && f.fault == "not others" {
+		if m == nil || m.Id == self.Id && f.fault == "not itself" || m.Id != self.Id &&
+			f.fault == "not others" {
 			continue
 		}
 		all = append(all, m)

@@ -99,7 +99,8 @@ func TestPlanted(t *testing.T) {
 	for p, result := range results {
 		out := <-result
 		if !strings.Contains(out, "--- FAIL") || !strings.Contains(out, ": "+p.rule+": ") {
-			t.Errorf("fault %q does not break %s, or the failure does not name it:\n%s", p.fault, p.rule, out)
+			t.Errorf("fault %q does not break %s, or the failure does not name it:\n%s", p.fault,
+				p.rule, out)
 		}
 	}
 }

@@ -110,8 +110,8 @@ func (p *process) start() *process {
 func (p *process) isStarted(r report) {
 	p.e.Helper()
 	if r.Event != evStarted {
-		p.e.Fatalf("%s: member %d at %s does not start: %s", p.e.rule, p.member.Index, p.member.Address(),
-			r.Text)
+		p.e.Fatalf("%s: member %d at %s does not start: %s", p.e.rule, p.member.Index,
+			p.member.Address(), r.Text)
 	}
 }
 

@@ -30,7 +30,10 @@ func Run(t *testing.T, c Config) {
 	}
 	c = c.withDefaults()
 	for rule := range c.Except {
-		if rule != raceRule && !slices.ContainsFunc(slices.Concat(checks, serverChecks), func(k check) bool { return k.rule == rule }) {
+		if rule != raceRule && !slices.ContainsFunc(slices.Concat(checks, serverChecks),
+			func(k check) bool {
+				return k.rule == rule
+			}) {
 			t.Fatalf("Config.Except: there is no rule %q", rule)
 		}
 	}
@@ -64,7 +67,9 @@ func (c Config) omits(k check) string {
 	if why := c.Except[k.rule]; why != "" {
 		return why
 	}
-	if c.Server == nil && slices.ContainsFunc(serverChecks, func(s check) bool { return s.rule == k.rule }) {
+	if c.Server == nil && slices.ContainsFunc(serverChecks, func(s check) bool {
+		return s.rule == k.rule
+	}) {
 		return "there is no Config.Server"
 	}
 	return ""
@@ -124,7 +129,9 @@ func (e *env) startAll(all []*process) {
 // agree waits until the members list exactly themselves and each other, under the same ids.
 func (e *env) agree(within time.Duration, all ...*process) {
 	e.Helper()
-	e.eventually(within, func() bool { return disagreement(all) == "" }, "%s", lazily(func() string { return disagreement(all) }))
+	e.eventually(within, func() bool {
+		return disagreement(all) == ""
+	}, "%s", lazily(func() string { return disagreement(all) }))
 }
 
 // disagreement describes what is missing, or returns "".
@@ -138,16 +145,17 @@ func disagreement(all []*process) string {
 		for _, q := range all {
 			m, ok := p.at(q.member.Address())
 			if !ok {
-				return fmt.Sprintf("member %d does not list member %d at %s", p.member.Index, q.member.Index,
-					q.member.Address())
+				return fmt.Sprintf("member %d does not list member %d at %s", p.member.Index,
+					q.member.Index, q.member.Address())
 			}
 			if m.ID != q.id() {
-				return fmt.Sprintf("member %d lists %s as %q, which lists itself as %q", p.member.Index,
-					m.Address, m.ID, q.id())
+				return fmt.Sprintf("member %d lists %s as %q, which lists itself as %q",
+					p.member.Index, m.Address, m.ID, q.id())
 			}
 		}
 		if n := len(p.list()); n != len(all) {
-			return fmt.Sprintf("member %d lists %d members instead of %d", p.member.Index, n, len(all))
+			return fmt.Sprintf("member %d lists %d members instead of %d", p.member.Index, n,
+				len(all))
 		}
 	}
 	return ""

@@ -43,7 +43,8 @@ func (h *history[T]) ok(law int, holds bool, format string, args ...any) {
 // same checks that a value has the given encoding.
 func (h *history[T]) same(law int, want []byte, v T, what string) {
 	if got := h.encode(v); !bytes.Equal(want, got) {
-		h.ok(law, false, "%s differ\nfirst  %x\nsecond %x, which shows as %s", what, want, got, h.text(v))
+		h.ok(law, false, "%s differ\nfirst  %x\nsecond %x, which shows as %s", what, want, got,
+			h.text(v))
 	}
 }
 
@@ -55,11 +56,13 @@ func (h *history[T]) check(a *actor[T]) {
 	got := h.typ.Show(a.value)
 	if h.typ.Spec != nil {
 		want := h.oracle.value(a.seen)
-		h.ok(12, maps.Equal(want, got), "replica %d shows %v, the specification %v", a.id, got, want)
+		h.ok(12, maps.Equal(want, got), "replica %d shows %v, the specification %v", a.id,
+			got, want)
 	}
 	if h.typ.MaxBytes != nil {
 		n, most := len(h.encode(a.value)), h.typ.MaxBytes(len(got))
-		h.ok(16, n <= most, "replica %d has %d bytes for %d cells, at most %d", a.id, n, len(got), most)
+		h.ok(16, n <= most, "replica %d has %d bytes for %d cells, at most %d", a.id, n,
+			len(got), most)
 	}
 }
 
@@ -91,8 +94,8 @@ func (h *history[T]) missing(a, b *actor[T]) {
 		was := crdt.Seen(at)
 		err := h.typ.apply(&at, h.resent(d))
 		h.ok(9, err == nil, "delta %d of those replica %d lacks: %v", i, b.id, err)
-		h.ok(10, crdt.Seen(at).Compare(was) == crdt.After, "replica %d had delta %d of those it lacks",
-			b.id, i)
+		h.ok(10, crdt.Seen(at).Compare(was) == crdt.After,
+			"replica %d had delta %d of those it lacks", b.id, i)
 	}
 	h.same(9, h.encode(b.value.Merge(a.value)), at,
 		fmt.Sprintf("replica %d⊔%d, and %d with the deltas it lacks", b.id, a.id, b.id))
@@ -122,7 +125,8 @@ func (h *history[T]) remove(a *actor[T]) {
 	h.ok(13, !key.there(a.value), "a removed key is still there")
 	for _, k := range h.kept {
 		if crdt.Seen(a.value).Covers(crdt.Seen(k.value)) {
-			h.ok(13, !key.there(a.value.Merge(k.value)), "a removed key comes back with an older state")
+			h.ok(13, !key.there(a.value.Merge(k.value)),
+				"a removed key comes back with an older state")
 		}
 	}
 }
@@ -152,9 +156,15 @@ func (h *history[T]) strange() {
 	var set crdt.ORSet[string]
 	var flag crdt.DWFlag
 	replica := crdt.NewReplica(replicas + 1)
-	add, err := crdt.Update(replica, &set, func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Add(w, "x"); return nil })
+	add, err := crdt.Update(replica, &set, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Add(w, "x")
+		return nil
+	})
 	h.ok(18, err == nil, "delta: %v", err)
-	off, err := crdt.Update(replica, &flag, func(w *crdt.Writer, f *crdt.DWFlag) error { f.Disable(w); return nil })
+	off, err := crdt.Update(replica, &flag, func(w *crdt.Writer, f *crdt.DWFlag) error {
+		f.Disable(w)
+		return nil
+	})
 	h.ok(18, err == nil, "delta: %v", err)
 	if _, same := any(set).(T); !same {
 		refused(h, set, add)
@@ -224,12 +234,13 @@ func (h *history[T]) converge() {
 			}
 		}
 		h.check(a)
-		h.same(11, want, a.value, fmt.Sprintf("all states merged, and replica %d with all it lacked",
-			a.id))
+		h.same(11, want, a.value,
+			fmt.Sprintf("all states merged, and replica %d with all it lacked",
+				a.id))
 		if h.typ.Show != nil {
 			got, all := h.typ.Show(a.value), h.typ.Show(all)
-			h.ok(11, maps.Equal(got, all), "replica %d shows %v and not %v, though the bytes are equal",
-				a.id, got, all)
+			h.ok(11, maps.Equal(got, all),
+				"replica %d shows %v and not %v, though the bytes are equal", a.id, got, all)
 		}
 	}
 }

@@ -57,7 +57,8 @@ func caught[T crdt.Value[T]](t *testing.T, typ Type[T], broken ...int) {
 	<-done
 	require.True(t, r.failed, "the bug was not caught")
 	require.True(t, slices.ContainsFunc(broken, func(law int) bool {
-		return strings.Contains(r.out.String(), fmt.Sprintf("law %d is broken: %s\n", law, laws[law]))
+		return strings.Contains(r.out.String(), fmt.Sprintf("law %d is broken: %s\n", law,
+			laws[law]))
 	}), "wanted one of the laws %v in\n%s", broken, r.out.String())
 	require.Contains(t, r.out.String(), "history:")
 }
@@ -281,7 +282,9 @@ func TestRun_BrokenRemovalAndTypesAreCaught(t *testing.T) {
 	caught(t, typ, 13)
 
 	typ = removed(inMap(quiet(letters(nil))))
-	typ.key.there = func(m crdt.ORMap[string, crdt.ORSet[string]]) bool { return crdt.Seen(m).Len() == replicas }
+	typ.key.there = func(m crdt.ORMap[string, crdt.ORSet[string]]) bool {
+		return crdt.Seen(m).Len() == replicas
+	}
 	caught(t, typ, 13) // as if the value reappeared
 
 	set := quiet(letters(nil))

@@ -86,8 +86,12 @@ var (
 		return strings.Join(slices.Compact(texts), " "), true
 	}
 	// Largest and Smallest select the largest and the smallest amount.
-	Largest  Spec = func(puts []Visible) (string, bool) { return amount(slices.MaxFunc(puts, byAmount)) }
-	Smallest Spec = func(puts []Visible) (string, bool) { return amount(slices.MinFunc(puts, byAmount)) }
+	Largest Spec = func(puts []Visible) (string, bool) {
+		return amount(slices.MaxFunc(puts, byAmount))
+	}
+	Smallest Spec = func(puts []Visible) (string, bool) {
+		return amount(slices.MinFunc(puts, byAmount))
+	}
 )
 
 // No is the text of a put that marks its element as removed.

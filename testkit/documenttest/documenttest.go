@@ -68,7 +68,8 @@ func swap(t *testing.T, d leasestore.Documents, name string, old leasestore.Vers
 func shows(t *testing.T, d leasestore.Documents, name, text string, v leasestore.Version) {
 	t.Helper()
 	if got, version := load(t, d, name); got != text || version != v {
-		t.Fatalf("load of %q shows %.80q under %q, want %.80q under %q", name, got, version, text, v)
+		t.Fatalf("load of %q shows %.80q under %q, want %.80q under %q", name, got, version,
+			text, v)
 	}
 }
 
@@ -84,12 +85,15 @@ func written(t *testing.T, a, b leasestore.Documents) {
 func conflicts(t *testing.T, a, b leasestore.Documents) {
 	v := swap(t, a, "x", "", "one")
 	w := swap(t, b, "x", v, "two")
-	for _, old := range []leasestore.Version{"", v, "no version", "0", "-1", "1:1", "99999999999999999999"} {
-		if _, err := a.SwapDocument(t.Context(), "x", old, []byte("three")); !errors.Is(err, leasestore.ErrConflict) {
+	for _, old := range []leasestore.Version{"", v, "no version", "0", "-1", "1:1",
+		"99999999999999999999"} {
+		if _, err := a.SwapDocument(t.Context(), "x", old, []byte("three")); !errors.Is(err,
+			leasestore.ErrConflict) {
 			t.Fatalf("swap under %q, which is not the version: error %v", old, err)
 		}
 	}
-	if _, err := a.SwapDocument(t.Context(), "y", v, []byte("three")); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := a.SwapDocument(t.Context(), "y", v, []byte("three")); !errors.Is(err,
+		leasestore.ErrConflict) {
 		t.Fatalf("swap of what is not there: error %v", err)
 	}
 	shows(t, a, "x", "two", w)
@@ -125,7 +129,8 @@ func apart(t *testing.T, a, _ leasestore.Documents) {
 	if rec, v, err := leases.Load(t.Context(), "x"); err != nil || v != "" || rec.Nonce != "" {
 		t.Fatalf("the lease of a document's name shows %+v under %q, error %v", rec, v, err)
 	}
-	if _, err := leases.Swap(t.Context(), "x", "", leasestore.Record{Owner: "me", Nonce: "n", Token: 1, Attempt: 1, TTL: 1e9}); err != nil {
+	if _, err := leases.Swap(t.Context(), "x", "", leasestore.Record{Owner: "me", Nonce: "n",
+		Token: 1, Attempt: 1, TTL: 1e9}); err != nil {
 		t.Fatalf("the lease of a document's name: %v", err)
 	}
 	shows(t, a, "x", "of x", marks["x"])
@@ -150,7 +155,8 @@ func bounds(t *testing.T, a, _ leasestore.Documents) {
 		return
 	}
 	for _, name := range []string{"", "\xff", strings.Repeat("n", leasestore.MaxName+1)} {
-		if _, err := coordination.NewDocument(store, name); !errors.Is(err, coordination.ErrInvalid) {
+		if _, err := coordination.NewDocument(store, name); !errors.Is(err,
+			coordination.ErrInvalid) {
 			t.Errorf("a document %.20q: error %v", name, err)
 		}
 	}
@@ -163,7 +169,8 @@ func bounds(t *testing.T, a, _ leasestore.Documents) {
 	if err != nil || !swapped {
 		t.Fatalf("swapped %v, error %v", swapped, err)
 	}
-	if _, swapped, err := d.Swap(t.Context(), v, make([]byte, leasestore.MaxDocument+1)); swapped || !errors.Is(err, leasestore.ErrRefused) {
+	if _, swapped, err := d.Swap(t.Context(), v, make([]byte, leasestore.MaxDocument+1)); swapped ||
+		!errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap of a byte too many: swapped %v, error %v", swapped, err)
 	}
 	if _, swapped, err := d.Swap(t.Context(), "", []byte("other")); swapped || err != nil {

@@ -19,8 +19,14 @@ func Interrupted(t *testing.T, to string,
 		rule string
 		end  func(r *relay, cancel func())
 	}{
-		{"after a connection that broke before the answer the outcome is unknown", func(r *relay, _ func()) { r.cut() }},
-		{"after a context that ended before the answer the outcome is unknown", func(_ *relay, cancel func()) { cancel() }},
+		{"after a connection that broke before the answer the outcome is unknown",
+			func(r *relay, _ func()) {
+				r.cut()
+			}},
+		{"after a context that ended before the answer the outcome is unknown",
+			func(_ *relay, cancel func()) {
+				cancel()
+			}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			r := newRelay(t, to)
@@ -61,7 +67,8 @@ func (i interrupted) carriedOut(end func(*relay, func())) {
 	}
 	end(i.relay, cancel)
 	i.unknown(<-failed)
-	if _, err := i.near.SwapDocument(i.t.Context(), "interrupted", first, []byte("three")); !errors.Is(err, leasestore.ErrConflict) {
+	if _, err := i.near.SwapDocument(i.t.Context(), "interrupted", first,
+		[]byte("three")); !errors.Is(err, leasestore.ErrConflict) {
 		i.t.Errorf("after it was carried out, a swap under the same version: error %v", err)
 	}
 	i.relay.cut()
@@ -85,7 +92,8 @@ func (i interrupted) neverArrived() {
 
 func (i interrupted) unknown(err error) {
 	i.t.Helper()
-	if err == nil || errors.Is(err, leasestore.ErrConflict) || errors.Is(err, leasestore.ErrRefused) {
+	if err == nil || errors.Is(err, leasestore.ErrConflict) ||
+		errors.Is(err, leasestore.ErrRefused) {
 		i.t.Errorf("a swap that was carried out, and whose answer was lost: error %v", err)
 	}
 }

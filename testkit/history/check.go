@@ -46,7 +46,9 @@ func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O],
 	result, info := porcupine.CheckOperationsVerbose(model, entries(ops), patience)
 	f := finding[S, I, O]{m, ops, model, info}
 	if result == porcupine.Unknown {
-		return false, f, fmt.Errorf("no verdict on %d operations within %v: use more keys or fewer clients", len(ops), patience)
+		return false, f, fmt.Errorf(
+			"no verdict on %d operations within %v: use more keys or fewer clients", len(ops),
+			patience)
 	}
 	return result == porcupine.Ok, f, nil
 }
@@ -68,7 +70,9 @@ func (f finding[S, I, O]) draw(path string) error {
 func (f finding[S, I, O]) story() string {
 	reached := map[int64]bool{} // by the longest explanation of each part, by Call
 	for _, part := range f.info.PartialLinearizationsOperations() {
-		longest := slices.MaxFunc(append(part, nil), func(a, b []porcupine.Operation) int { return len(a) - len(b) })
+		longest := slices.MaxFunc(append(part, nil), func(a, b []porcupine.Operation) int {
+			return len(a) - len(b)
+		})
 		for _, o := range longest {
 			reached[o.Call] = true
 		}

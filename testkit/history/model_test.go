@@ -63,24 +63,33 @@ func TestRegister_Histories(t *testing.T) {
 		steps []rstep
 	}{
 		"read of the last write": {true, []rstep{writes(0, "1"), done(0), reads(1), shows(1, "1")}},
-		"stale read":             {false, []rstep{writes(0, "1"), done(0), writes(0, "2"), done(0), reads(1), shows(1, "1")}},
-		"either of two at once":  {true, []rstep{writes(0, "1"), writes(1, "2"), done(0), done(1), reads(2), shows(2, "1")}},
-		"not both in turn": {false, []rstep{writes(0, "1"), writes(1, "2"), done(0), done(1), reads(2), shows(2, "1"),
+		"stale read": {false, []rstep{writes(0, "1"), done(0), writes(0, "2"), done(0),
+			reads(1), shows(1, "1")}},
+		"either of two at once": {true, []rstep{writes(0, "1"), writes(1, "2"), done(0), done(1),
+			reads(2), shows(2, "1")}},
+		"not both in turn": {false, []rstep{writes(0, "1"), writes(1, "2"), done(0), done(1),
+			reads(2), shows(2, "1"),
 			reads(2), shows(2, "2")}},
-		"an unknown write may show late": {true, []rstep{writes(0, "1"), reads(1), shows(1, ""), reads(1), shows(1, "1")}},
-		"and may never show":             {true, []rstep{writes(0, "1"), reads(1), shows(1, "")}},
-		"but does not come and go":       {false, []rstep{writes(0, "1"), reads(1), shows(1, "1"), reads(1), shows(1, "")}},
-		"read of what nobody wrote":      {false, []rstep{reads(1), shows(1, "1")}},
-		"two swaps of one value":         {false, []rstep{swaps(0, "", "1"), swaps(1, "", "2"), swapped(0, true), swapped(1, true)}},
-		"one of two swaps":               {true, []rstep{swaps(0, "", "1"), swaps(1, "", "2"), swapped(0, true), swapped(1, false)}},
-		"refused for no reason":          {false, []rstep{swaps(0, "", "1"), swapped(0, false)}},
-		"refused by an unknown one":      {true, []rstep{swaps(1, "", "2"), swaps(0, "", "1"), swapped(0, false)}},
+		"an unknown write may show late": {true, []rstep{writes(0, "1"), reads(1), shows(1, ""),
+			reads(1), shows(1, "1")}},
+		"and may never show": {true, []rstep{writes(0, "1"), reads(1), shows(1, "")}},
+		"but does not come and go": {false, []rstep{writes(0, "1"), reads(1), shows(1, "1"),
+			reads(1), shows(1, "")}},
+		"read of what nobody wrote": {false, []rstep{reads(1), shows(1, "1")}},
+		"two swaps of one value": {false, []rstep{swaps(0, "", "1"), swaps(1, "", "2"),
+			swapped(0, true), swapped(1, true)}},
+		"one of two swaps": {true, []rstep{swaps(0, "", "1"), swaps(1, "", "2"),
+			swapped(0, true), swapped(1, false)}},
+		"refused for no reason": {false, []rstep{swaps(0, "", "1"), swapped(0, false)}},
+		"refused by an unknown one": {true, []rstep{swaps(1, "", "2"), swaps(0, "", "1"),
+			swapped(0, false)}},
 	} {
 		judge(t, name, history.Register(), record(c.steps...), c.ok)
 	}
 }
 
-func judge[S comparable, I, O any](t *testing.T, name string, m history.Model[S, I, O], ops []history.Operation[I, O], want bool) {
+func judge[S comparable, I, O any](t *testing.T, name string, m history.Model[S, I, O],
+	ops []history.Operation[I, O], want bool) {
 	t.Run(name, func(t *testing.T) {
 		got, err := history.Linearizable(m, ops, time.Minute)
 		if err != nil || got != want {
@@ -103,7 +112,9 @@ func expires(token uint64) lstep {
 func guarded(c int, token uint64, v string) lstep {
 	return begin[lres](c, lop{Lease: "l", Kind: history.GuardedWrite, Token: token, Value: v})
 }
-func looks(c int) lstep          { return begin[lres](c, lop{Lease: "l", Kind: history.GuardedRead}) }
+func looks(c int) lstep {
+	return begin[lres](c, lop{Lease: "l", Kind: history.GuardedRead})
+}
 func sees(c int, v string) lstep { return end[lop](c, lres{Value: v}) }
 func ok(c int) lstep             { return end[lop](c, lres{Granted: true}) }
 
@@ -113,30 +124,46 @@ func TestLease_Histories(t *testing.T) {
 		ok    bool
 		steps []lstep
 	}{
-		"held, refused to others":         {true, []lstep{acquires(1, "b"), refused(1)}},
-		"two holders":                     {false, []lstep{acquires(1, "b"), granted(1, 2)}},
-		"reentrant":                       {true, []lstep{acquires(0, "a"), granted(0, 1)}},
-		"reentrant with another token":    {false, []lstep{acquires(0, "a"), granted(0, 2)}},
-		"refused to the holder":           {false, []lstep{acquires(0, "a"), refused(0)}},
-		"released, then another":          {true, []lstep{releases(0, 1), ok(0), acquires(1, "b"), granted(1, 2)}},
-		"the token comes again":           {false, []lstep{releases(0, 1), ok(0), acquires(1, "b"), granted(1, 1)}},
-		"refused although released":       {false, []lstep{releases(0, 1), ok(0), acquires(1, "b"), refused(1)}},
-		"granted before the release ends": {true, []lstep{releases(0, 1), acquires(1, "b"), granted(1, 2), ok(0)}},
-		"release unknown, then another":   {true, []lstep{releases(0, 1), acquires(1, "b"), granted(1, 2)}},
-		"release unknown, still held":     {true, []lstep{releases(0, 1), acquires(1, "b"), refused(1)}},
-		"expired, then another":           {true, []lstep{expires(1), acquires(1, "b"), granted(1, 2)}},
-		"expired, not taken yet":          {true, []lstep{expires(1), acquires(1, "b"), refused(1), acquires(1, "b"), granted(1, 2)}},
-		"another before the expiry":       {false, []lstep{acquires(1, "b"), granted(1, 2), expires(1)}},
-		"release of a tenure that is over": {true, []lstep{expires(1), acquires(1, "b"), granted(1, 2), releases(0, 1), ok(0),
+		"held, refused to others":      {true, []lstep{acquires(1, "b"), refused(1)}},
+		"two holders":                  {false, []lstep{acquires(1, "b"), granted(1, 2)}},
+		"reentrant":                    {true, []lstep{acquires(0, "a"), granted(0, 1)}},
+		"reentrant with another token": {false, []lstep{acquires(0, "a"), granted(0, 2)}},
+		"refused to the holder":        {false, []lstep{acquires(0, "a"), refused(0)}},
+		"released, then another": {true, []lstep{releases(0, 1), ok(0), acquires(1, "b"),
+			granted(1, 2)}},
+		"the token comes again": {false, []lstep{releases(0, 1), ok(0), acquires(1, "b"),
+			granted(1, 1)}},
+		"refused although released": {
+			false, []lstep{releases(0, 1), ok(0), acquires(1, "b"), refused(1)}},
+		"granted before the release ends": {true, []lstep{releases(0, 1), acquires(1, "b"),
+			granted(1, 2), ok(0)}},
+		"release unknown, then another": {true, []lstep{releases(0, 1), acquires(1, "b"),
+			granted(1, 2)}},
+		"release unknown, still held": {
+			true, []lstep{releases(0, 1), acquires(1, "b"), refused(1)}},
+		"expired, then another": {true, []lstep{expires(1), acquires(1, "b"),
+			granted(1, 2)}},
+		"expired, not taken yet": {true, []lstep{expires(1), acquires(1, "b"), refused(1),
+			acquires(1, "b"), granted(1, 2)}},
+		"another before the expiry": {
+			false, []lstep{acquires(1, "b"), granted(1, 2), expires(1)}},
+		"release of a tenure that is over": {true, []lstep{expires(1), acquires(1, "b"),
+			granted(1, 2), releases(0, 1), ok(0),
 			acquires(0, "a"), refused(0)}},
-		"release of another's tenure":   {false, []lstep{expires(1), acquires(1, "b"), granted(1, 2), releases(0, 1), ok(0), acquires(0, "a"), granted(0, 3)}},
-		"refused release holds":         {true, []lstep{releases(0, 1), refused(0), acquires(1, "b"), refused(1)}},
-		"guarded write":                 {true, []lstep{guarded(0, 1, "x"), ok(0), looks(1), sees(1, "x")}},
-		"guarded write is lost":         {false, []lstep{guarded(0, 1, "x"), ok(0), looks(1), sees(1, "")}},
+		"release of another's tenure": {false, []lstep{expires(1), acquires(1, "b"),
+			granted(1, 2), releases(0, 1), ok(0), acquires(0, "a"), granted(0, 3)}},
+		"refused release holds": {
+			true, []lstep{releases(0, 1), refused(0), acquires(1, "b"), refused(1)}},
+		"guarded write": {true, []lstep{guarded(0, 1, "x"), ok(0), looks(1),
+			sees(1, "x")}},
+		"guarded write is lost": {false, []lstep{guarded(0, 1, "x"), ok(0), looks(1),
+			sees(1, "")}},
 		"write refused without a newer": {false, []lstep{guarded(0, 1, "x"), refused(0)}},
-		"paused holder is refused": {true, []lstep{expires(1), acquires(1, "b"), granted(1, 2), guarded(1, 2, "y"), ok(1),
+		"paused holder is refused": {true, []lstep{expires(1), acquires(1, "b"), granted(1, 2),
+			guarded(1, 2, "y"), ok(1),
 			guarded(0, 1, "x"), refused(0)}},
-		"paused holder gets through": {false, []lstep{expires(1), acquires(1, "b"), granted(1, 2), guarded(1, 2, "y"), ok(1),
+		"paused holder gets through": {false, []lstep{expires(1), acquires(1, "b"), granted(1, 2),
+			guarded(1, 2, "y"), ok(1),
 			guarded(0, 1, "x"), ok(0)}},
 		"write under a token never given": {false, []lstep{guarded(0, 7, "x"), ok(0)}},
 	} {
@@ -149,9 +176,10 @@ func TestLease_UnknownAcquire(t *testing.T) {
 		ok    bool
 		steps []lstep
 	}{
-		"may hold it":           {true, []lstep{acquires(0, "a"), acquires(1, "b"), refused(1)}},
-		"may not":               {true, []lstep{acquires(0, "a"), acquires(1, "b"), granted(1, 1)}},
-		"may take it back":      {true, []lstep{acquires(0, "a"), acquires(1, "b"), refused(1), acquires(1, "b"), granted(1, 2)}},
+		"may hold it": {true, []lstep{acquires(0, "a"), acquires(1, "b"), refused(1)}},
+		"may not":     {true, []lstep{acquires(0, "a"), acquires(1, "b"), granted(1, 1)}},
+		"may take it back": {true, []lstep{acquires(0, "a"), acquires(1, "b"), refused(1),
+			acquires(1, "b"), granted(1, 2)}},
 		"nobody holds, refused": {false, []lstep{acquires(1, "b"), refused(1)}},
 	} {
 		judge(t, name, history.Lease(), record(c.steps...), c.ok)
@@ -168,7 +196,8 @@ func TestRecorder_DiscardCrashAndLateAnswers(t *testing.T) {
 	lost.Unknown()
 	lost.End(rres{Value: "2"})
 	ops := r.Operations()
-	if len(ops) != 2 || ops[0].Output.Known || ops[0].Return != history.Never || ops[1].Output.Known {
+	if len(ops) != 2 || ops[0].Output.Known || ops[0].Return != history.Never ||
+		ops[1].Output.Known {
 		t.Errorf("got %+v", ops)
 	}
 }

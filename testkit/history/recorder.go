@@ -138,7 +138,8 @@ func Story[I, O any](ops []Operation[I, O]) string {
 			fmt.Sprintf("%v client %d: %v …", o.Called, o.Client, o.Input)})
 		if o.Output.Known {
 			lines = append(lines, line{o.Return,
-				fmt.Sprintf("%v client %d: %v → %v", o.Returned, o.Client, o.Input, o.Output.Value)})
+				fmt.Sprintf("%v client %d: %v → %v", o.Returned, o.Client, o.Input,
+					o.Output.Value)})
 		} else {
 			lines[len(lines)-1].text += " never answered"
 		}

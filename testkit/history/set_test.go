@@ -28,19 +28,42 @@ func TestSet_Reports(t *testing.T) {
 		steps []sstep
 	}{
 		"all there": {func(r history.SetReport[int]) bool {
-			return r.Acknowledged == 2 && len(r.Lost)+len(r.Stale)+len(r.Phantoms)+len(r.Doubled) == 0
+			return r.Acknowledged == 2 && len(r.Lost)+len(r.Stale)+len(r.Phantoms)+len(
+				r.Doubled) == 0
 		}, []sstep{asks(1), gets(1, 1, 2)}},
-		"lost":                      {func(r history.SetReport[int]) bool { return list(r.Lost, 2) }, []sstep{asks(1), gets(1, 1)}},
-		"lost after it was seen":    {func(r history.SetReport[int]) bool { return list(r.Lost, 2) }, []sstep{asks(1), gets(1, 1, 2), asks(1), gets(1, 1)}},
-		"stale":                     {func(r history.SetReport[int]) bool { return list(r.Stale, 2) && len(r.Lost) == 0 }, []sstep{asks(1), gets(1, 1), asks(1), gets(1, 2, 1)}},
-		"phantom":                   {func(r history.SetReport[int]) bool { return list(r.Phantoms, 3) }, []sstep{asks(1), gets(1, 1, 2, 3)}},
-		"read before it was added":  {func(r history.SetReport[int]) bool { return list(r.Phantoms, 3) }, []sstep{asks(1), gets(1, 1, 2, 3), adds(0, 3), added(0)}},
-		"doubled":                   {func(r history.SetReport[int]) bool { return list(r.Doubled, 1) }, []sstep{asks(1), gets(1, 1, 2, 1)}},
-		"under way, seen or not":    {func(r history.SetReport[int]) bool { return len(r.Lost)+len(r.Stale)+len(r.Phantoms) == 0 }, []sstep{adds(0, 3), asks(1), gets(1, 1, 2), asks(1), gets(1, 1, 2, 3)}},
-		"unknown, seen, then gone":  {func(r history.SetReport[int]) bool { return list(r.Lost, 3) }, []sstep{adds(0, 3), asks(1), gets(1, 1, 2, 3), asks(1), gets(1, 1, 2)}},
-		"unknown and never seen":    {func(r history.SetReport[int]) bool { return r.Attempted == 3 && len(r.Lost) == 0 }, []sstep{adds(0, 3), asks(1), gets(1, 1, 2)}},
-		"acknowledged in the read":  {func(r history.SetReport[int]) bool { return len(r.Lost) == 0 }, []sstep{adds(0, 3), asks(1), added(0), gets(1, 1, 2)}},
-		"order of elements is free": {func(r history.SetReport[int]) bool { return len(r.Lost) == 0 }, []sstep{asks(1), gets(1, 2, 1)}},
+		"lost": {func(r history.SetReport[int]) bool {
+			return list(r.Lost, 2)
+		}, []sstep{asks(1), gets(1, 1)}},
+		"lost after it was seen": {func(r history.SetReport[int]) bool {
+			return list(r.Lost, 2)
+		}, []sstep{asks(1), gets(1, 1, 2), asks(1), gets(1, 1)}},
+		"stale": {func(r history.SetReport[int]) bool {
+			return list(r.Stale, 2) && len(r.Lost) == 0
+		}, []sstep{asks(1), gets(1, 1), asks(1), gets(1, 2, 1)}},
+		"phantom": {func(r history.SetReport[int]) bool {
+			return list(r.Phantoms, 3)
+		}, []sstep{asks(1), gets(1, 1, 2, 3)}},
+		"read before it was added": {func(r history.SetReport[int]) bool {
+			return list(r.Phantoms, 3)
+		}, []sstep{asks(1), gets(1, 1, 2, 3), adds(0, 3), added(0)}},
+		"doubled": {func(r history.SetReport[int]) bool {
+			return list(r.Doubled, 1)
+		}, []sstep{asks(1), gets(1, 1, 2, 1)}},
+		"under way, seen or not": {func(r history.SetReport[int]) bool {
+			return len(r.Lost)+len(r.Stale)+len(r.Phantoms) == 0
+		}, []sstep{adds(0, 3), asks(1), gets(1, 1, 2), asks(1), gets(1, 1, 2, 3)}},
+		"unknown, seen, then gone": {func(r history.SetReport[int]) bool {
+			return list(r.Lost, 3)
+		}, []sstep{adds(0, 3), asks(1), gets(1, 1, 2, 3), asks(1), gets(1, 1, 2)}},
+		"unknown and never seen": {func(r history.SetReport[int]) bool {
+			return r.Attempted == 3 && len(r.Lost) == 0
+		}, []sstep{adds(0, 3), asks(1), gets(1, 1, 2)}},
+		"acknowledged in the read": {func(r history.SetReport[int]) bool {
+			return len(r.Lost) == 0
+		}, []sstep{adds(0, 3), asks(1), added(0), gets(1, 1, 2)}},
+		"order of elements is free": {func(r history.SetReport[int]) bool {
+			return len(r.Lost) == 0
+		}, []sstep{asks(1), gets(1, 2, 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := history.Set(record(append(both[:4:4], c.steps...)...)); !c.right(r) {
@@ -58,7 +81,8 @@ func TestSet_LagIsTheTimeUntilSeen(t *testing.T) {
 			time.Sleep(time.Second)
 			r.Begin(1, sop{}).End(sres{Elements: seen})
 		}
-		if got := history.CheckSet(t, r.Operations(), false); got.Lag != 2*time.Second || !list(got.Stale, 1) {
+		if got := history.CheckSet(t, r.Operations(), false); got.Lag != 2*time.Second ||
+			!list(got.Stale, 1) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -71,7 +95,8 @@ func TestCheckSet_Fails(t *testing.T) {
 		ops   []history.Operation[sop, sres]
 		fresh bool
 		fails bool
-	}{"lost": {lost, false, true}, "stale allowed": {stale, false, false}, "stale": {stale, true, true}} {
+	}{"lost": {lost, false, true}, "stale allowed": {stale, false, false},
+		"stale": {stale, true, true}} {
 		w := &witness{TB: t}
 		history.CheckSet(w, c.ops, c.fresh)
 		if (w.failed != "") != c.fails {

@@ -16,10 +16,12 @@ var acquireChecks = []check{
 		g := e.node().hold()
 		_, err := e.node().try()
 		held, ok := errors.AsType[*coordination.HeldError](err)
-		e.that(ok && errors.Is(err, coordination.ErrHeld) && !errors.Is(err, coordination.ErrUnknown),
-			"got %v", err)
-		e.that(ok && held.Holder.Owner == "node0" && held.Holder.Token == g.Token(), "holder %+v", held)
-		e.that(ok && held.Holder.Remaining > 0 && held.Holder.Remaining <= stale, "holder %+v", held)
+		e.that(ok && errors.Is(err, coordination.ErrHeld) &&
+			!errors.Is(err, coordination.ErrUnknown), "got %v", err)
+		e.that(ok && held.Holder.Owner == "node0" && held.Holder.Token == g.Token(), "holder %+v",
+			held)
+		e.that(ok && held.Holder.Remaining > 0 && held.Holder.Remaining <= stale, "holder %+v",
+			held)
 	}},
 	{"A3_SameNameSameLease", func(e *env) {
 		n := e.node()
@@ -55,7 +57,10 @@ var acquireChecks = []check{
 			checkContention(e, 2)
 		}
 	}},
-	{"B6_ManyContendersOneWinner", func(e *env) { checkContention(e, 30); checkContention(e, 200) }},
+	{"B6_ManyContendersOneWinner", func(e *env) {
+		checkContention(e, 30)
+		checkContention(e, 200)
+	}},
 	{"B7_F2_ReentrantKeepsTheToken", func(e *env) {
 		n := e.node()
 		g := n.hold()
@@ -143,7 +148,8 @@ var acquireChecks = []check{
 		}
 		b := e.nodeWith(own)
 		t := time.Now()
-		g, err := b.Lease(name).TryAcquire(e.Context()) // the crashed session believes that it holds it
+		// the crashed session believes that it holds it
+		g, err := b.Lease(name).TryAcquire(e.Context())
 		e.must(err)
 		e.that(since(t) < op && g.Token() > before.Token(), "token %v after %v and %v", g.Token(),
 			before.Token(), since(t))
@@ -163,7 +169,8 @@ var acquireChecks = []check{
 		e.must(err)
 		e.that(g.Token() > old.Token(), "token %v after %v", g.Token(), old.Token())
 		e.sleep(ttl)
-		e.that(old.Check() != nil && len(told.all()) == 1, "told %v, check %v", told.all(), old.Check())
+		e.that(old.Check() != nil && len(told.all()) == 1, "told %v, check %v", told.all(),
+			old.Check())
 		e.must(g.Check())
 		_ = old.Release(e.Context()) // must not release the lease of the successor
 		e.sleep(ttl)
@@ -173,7 +180,8 @@ var acquireChecks = []check{
 	}},
 	{"B17_E1_ReleaseIsNoticedAtOnce", func(e *env) {
 		g := e.node().hold()
-		released := make(chan error, 1) // the waiter may hold the lease before Release has its answer
+		// the waiter may hold the lease before Release has its answer
+		released := make(chan error, 1)
 		time.AfterFunc(time.Minute, func() { released <- g.Release(e.Context()) })
 		_, err := e.node().acquire(time.Hour)
 		e.must(err)
@@ -247,7 +255,8 @@ func checkContention(e *env, n int) {
 // lease soon, without waiting for a TTL.
 func checkGivingUp(e *env) {
 	for _, f := range []fault{{}, {delay: time.Second}, {loseWrites: true}, {loseAnswer: true}} {
-		for _, patience := range []time.Duration{0, 10 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond} {
+		for _, patience := range []time.Duration{0, 10 * time.Millisecond, 1500 * time.Millisecond,
+			2500 * time.Millisecond} {
 			n := e.node()
 			n.set(f, 4)
 			ctx, cancel := context.WithTimeout(e.Context(), patience)

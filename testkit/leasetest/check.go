@@ -32,7 +32,9 @@ var checkChecks = []check{
 		}
 		e.that(testing.AllocsPerRun(100, func() { _ = g.Check() }) == 0, "Check allocates")
 		e.sleep(20 * time.Second)
-		e.that(testing.AllocsPerRun(100, func() { _ = g.Check() }) == 0, "Check allocates when lost")
+		e.that(testing.AllocsPerRun(100, func() {
+			_ = g.Check()
+		}) == 0, "Check allocates when lost")
 	}},
 	{"K6_ValidityCountsFromTheRequest", func(e *env) {
 		n := e.node()

@@ -12,6 +12,8 @@ import (
 // not checked.
 func Example() {
 	_ = func(t *testing.T) { // func TestStore(t *testing.T)
-		leasetest.Run(t, func(*testing.T) coordination.Store { return memory.New() }, leasetest.Options{})
+		leasetest.Run(t, func(*testing.T) coordination.Store {
+			return memory.New()
+		}, leasetest.Options{})
 	}
 }

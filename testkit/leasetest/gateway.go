@@ -81,7 +81,9 @@ func (g *gateway) outside(ctx context.Context, f func(context.Context)) error {
 
 func (g *gateway) Load(ctx context.Context,
 	name string) (rec leasestore.Record, ver leasestore.Version, err error) {
-	if ended := g.outside(ctx, func(ctx context.Context) { rec, ver, err = g.store.Load(ctx, name) }); ended != nil {
+	if ended := g.outside(ctx, func(ctx context.Context) {
+		rec, ver, err = g.store.Load(ctx, name)
+	}); ended != nil {
 		return rec, ver, ended
 	}
 	return rec, ver, err
@@ -89,7 +91,9 @@ func (g *gateway) Load(ctx context.Context,
 
 func (g *gateway) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (ver leasestore.Version, err error) {
-	if ended := g.outside(ctx, func(ctx context.Context) { ver, err = g.store.Swap(ctx, name, old, next) }); ended != nil {
+	if ended := g.outside(ctx, func(ctx context.Context) {
+		ver, err = g.store.Swap(ctx, name, old, next)
+	}); ended != nil {
 		return ver, ended
 	}
 	return ver, err
@@ -107,7 +111,9 @@ func (g *gateway) Remove(ctx context.Context, name string, old leasestore.Versio
 	if !ok {
 		return errors.ErrUnsupported
 	}
-	if ended := g.outside(ctx, func(ctx context.Context) { err = r.Remove(ctx, name, old) }); ended != nil {
+	if ended := g.outside(ctx, func(ctx context.Context) {
+		err = r.Remove(ctx, name, old)
+	}); ended != nil {
 		return ended
 	}
 	return err

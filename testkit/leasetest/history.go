@@ -173,7 +173,8 @@ func (r *scribe) release(client int, g *coordination.Grant) {
 
 // pausedHolder is a history that no clock can prevent: a holder checks its lease, is stopped for
 // longer than the lease lasts, and then writes as it had decided before.
-func pausedHolder(e *env, target *fenced) []history.Operation[history.LeaseOp, history.LeaseResult] {
+func pausedHolder(e *env, target *fenced) []history.Operation[history.LeaseOp,
+	history.LeaseResult] {
 	r := newScribe(e, name, target)
 	a, b := e.node(), e.node()
 	g := r.acquire(0, a)

@@ -20,7 +20,8 @@ func inBubble(t *testing.T, run func(e *env)) {
 // it, and the model detects it.
 func TestPausedHolder_HurtsAnOpenTarget(t *testing.T) {
 	inBubble(t, func(e *env) {
-		ok, err := history.Linearizable(history.Lease(), pausedHolder(e, &fenced{open: true}), time.Minute)
+		ok, err := history.Linearizable(history.Lease(), pausedHolder(e, &fenced{open: true}),
+			time.Minute)
 		if ok || err != nil {
 			t.Errorf("linearizable: %v, %v", ok, err)
 		}
@@ -44,7 +45,8 @@ func TestHistories_HaveEverythingInThem(t *testing.T) {
 			}
 		}
 		t.Log(seen)
-		for what, least := range map[string]int{"acquire granted": 15, "acquire": 10, "acquire unknown": 5, "release granted": 10,
+		for what, least := range map[string]int{"acquire granted": 15, "acquire": 10,
+			"acquire unknown": 5, "release granted": 10,
 			"release unknown": 1, "write granted": 15, "read": 10, "expire": 10} {
 			if seen[what] < least {
 				t.Errorf("%d of %q, want %d", seen[what], what, least)

@@ -42,8 +42,8 @@ func Run(t *testing.T, open func(t *testing.T) leasestore.Store, o Options) {
 	for _, c := range storeChecks {
 		t.Run(c.id, func(t *testing.T) { runStore(t, open, o, c) })
 	}
-	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks,
-		tokenChecks, recordChecks, queueChecks, historyChecks)
+	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks,
+		releaseChecks, tokenChecks, recordChecks, queueChecks, historyChecks)
 	for _, c := range sessionChecks {
 		t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, false) })
 	}
@@ -60,7 +60,9 @@ func Run(t *testing.T, open func(t *testing.T) leasestore.Store, o Options) {
 // runStore runs a claim about the store alone. It uses real time if the store is outside the
 // bubble.
 func runStore(t *testing.T, open func(t *testing.T) leasestore.Store, o Options, c check) {
-	run := func(t *testing.T) { c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()}) }
+	run := func(t *testing.T) {
+		c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()})
+	}
 	if o.Outside {
 		run(t)
 		return

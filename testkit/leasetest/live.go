@@ -133,7 +133,9 @@ type waited struct {
 // spread returns median and p99.
 func spread(d []time.Duration) string {
 	slices.Sort(d)
-	at := func(q float64) time.Duration { return d[int(q*float64(len(d)-1))].Round(10 * time.Microsecond) }
+	at := func(q float64) time.Duration {
+		return d[int(q*float64(len(d)-1))].Round(10 * time.Microsecond)
+	}
 	return fmt.Sprintf("p50 %v p99 %v of %d", at(0.5), at(0.99), len(d))
 }
 
@@ -179,7 +181,8 @@ func checkWinner(t *testing.T, open func(t *testing.T) leasestore.Store, contend
 
 // liveConfig has the shortest times that a busy machine and real servers allow.
 func liveConfig(owner string) coordination.Config {
-	return coordination.Config{Owner: owner, TTL: 2 * time.Second, RenewInterval: 400 * time.Millisecond,
+	return coordination.Config{Owner: owner, TTL: 2 * time.Second,
+		RenewInterval:    400 * time.Millisecond,
 		OperationTimeout: 400 * time.Millisecond, RetryInterval: 200 * time.Millisecond,
 		Drain: 200 * time.Millisecond, Margin: 250 * time.Millisecond}
 }
@@ -205,7 +208,8 @@ func checkLiveHistory(t *testing.T, open func(t *testing.T) leasestore.Store, o 
 		c := &liveClient{liveScribe: r, number: i, store: open(t),
 			rnd: rand.New(rand.NewPCG(uint64(i), 3))}
 		wg.Go(func() {
-			for time.Now().Before(end) || r.tenures.Load() < enough && time.Now().Before(end.Add(9*o.For)) {
+			for time.Now().Before(end) || r.tenures.Load() < enough &&
+				time.Now().Before(end.Add(9*o.For)) {
 				c.turn()
 			}
 		})
@@ -287,7 +291,9 @@ func (c *liveClient) turn() {
 	}
 }
 
-func (c *liveClient) pause(most int) { time.Sleep(time.Duration(c.rnd.IntN(most)) * time.Millisecond) }
+func (c *liveClient) pause(most int) {
+	time.Sleep(time.Duration(c.rnd.IntN(most)) * time.Millisecond)
+}
 
 func (c *liveClient) acquire() *coordination.Grant {
 	op := c.Begin(c.number, history.LeaseOp{Lease: name, Kind: history.Acquire, Holder: c.holder()})

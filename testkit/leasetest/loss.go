@@ -123,12 +123,14 @@ var lossChecks = []check{
 		err = n.Close(context.Background())
 		e.that(errors.Is(err, coordination.ErrUnknown) &&
 			strings.Contains(err.Error(), strconv.Quote(name)), "got %v", err)
-		e.that(err != nil && !strings.Contains(err.Error(), "shard-"), "names what was released: %v", err)
+		e.that(err != nil && !strings.Contains(err.Error(), "shard-"),
+			"names what was released: %v", err)
 		e.that(since(t) <= drain+6*op, "closed after %v", since(t))
 		e.that(g.Check() != nil && fine[0].Check() != nil, "a grant outlives its session")
 		if e.shared {
 			left, _, err := e.store.Load(e.Context(), leasestore.SessionRecords+rec.Nonce)
-			e.that(left.Nonce == "" && err == nil, "the session still counts as a holder: %v %v", left, err)
+			e.that(left.Nonce == "" && err == nil, "the session still counts as a holder: %v %v",
+				left, err)
 		}
 		e.holdMany(e.node(), 2)
 	}},
@@ -145,11 +147,12 @@ var lossChecks = []check{
 		n := e.node()
 		begun, ended := make(chan struct{}), make(chan error, 1)
 		go func() {
-			ended <- n.Lease(name).Do(e.Context(), func(ctx context.Context, _ *coordination.Grant) error {
-				close(begun)
-				<-ctx.Done()
-				return nil
-			})
+			ended <- n.Lease(name).Do(e.Context(),
+				func(ctx context.Context, _ *coordination.Grant) error {
+					close(begun)
+					<-ctx.Done()
+					return nil
+				})
 		}()
 		<-begun
 		t := time.Now()

@@ -17,7 +17,8 @@ import (
 // database with a compare-and-set.
 type ownStore struct{ kv *kv }
 
-func (s ownStore) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (s ownStore) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	data, version, err := s.kv.get(ctx, name)
 	if errors.Is(err, errNoKey) {
 		return leasestore.Record{}, "", nil
@@ -27,12 +28,14 @@ func (s ownStore) Load(ctx context.Context, name string) (leasestore.Record, lea
 	}
 	var rec leasestore.Record
 	if err := json.Unmarshal(data, &rec); err != nil {
-		return leasestore.Record{}, "", fmt.Errorf("lease %q: %w", name, err) // never an empty record
+		// never an empty record
+		return leasestore.Record{}, "", fmt.Errorf("lease %q: %w", name, err)
 	}
 	return rec, leasestore.Version(version), nil
 }
 
-func (s ownStore) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (s ownStore) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	data, err := json.Marshal(next)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", leasestore.ErrRefused, err)
@@ -110,13 +113,17 @@ func newKV() *kv {
 }
 
 func TestOwnStore(t *testing.T) {
-	leasetest.Run(t, func(*testing.T) leasestore.Store { return ownStore{newKV()} }, leasetest.Options{
+	leasetest.Run(t, func(*testing.T) leasestore.Store {
+		return ownStore{newKV()}
+	}, leasetest.Options{
 		Reopen: func(_ *testing.T, s leasestore.Store) (leasestore.Store, error) { return s, nil },
 		Delete: func(s leasestore.Store, name string) error {
 			return s.(ownStore).kv.change(name, func(entry) entry { return entry{} })
 		},
 		Damage: func(s leasestore.Store, name string) error {
-			return s.(ownStore).kv.change(name, func(entry) entry { return entry{data: []byte("hello")} })
+			return s.(ownStore).kv.change(name, func(entry) entry {
+				return entry{data: []byte("hello")}
+			})
 		},
 	})
 }

@@ -32,18 +32,22 @@ type planted struct {
 		leasestore.Watcher
 		leasestore.Queuer
 	}
-	load  func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error)
-	swap  func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error)
+	load func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error)
+	swap func(ctx context.Context, name string, old leasestore.Version,
+		next leasestore.Record) (leasestore.Version, error)
 	watch func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error]
-	queue func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error)
+	queue func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter,
+		error)
 	leave func(ctx context.Context, name string, gone []leasestore.Waiter) error
 }
 
-func (p *planted) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (p *planted) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	return p.load(ctx, name)
 }
 
-func (p *planted) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (p *planted) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	return p.swap(ctx, name, old, next)
 }
 
@@ -51,7 +55,8 @@ func (p *planted) Watch(ctx context.Context, name string) iter.Seq2[leasestore.R
 	return p.watch(ctx, name)
 }
 
-func (p *planted) Enqueue(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error) {
+func (p *planted) Enqueue(ctx context.Context, name string,
+	place leasestore.Waiter) ([]leasestore.Waiter, error) {
 	return p.queue(ctx, name, place)
 }
 
@@ -74,13 +79,15 @@ func bugs() map[string]bug {
 	return map[string]bug{
 		"nothing": {"", func(*planted) {}},
 		"swap does not compare": {"S2", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, _ leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, _ leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				_, ver, _ := p.good.Load(ctx, name)
 				return p.good.Swap(ctx, name, ver, next)
 			}
 		}},
 		"compare and write are two steps": {"S4", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				_, ver, err := p.good.Load(ctx, name)
 				if err != nil || ver != old {
 					return "", errors.Join(err, leasestore.ErrConflict)
@@ -104,7 +111,8 @@ func bugs() map[string]bug {
 				rec leasestore.Record
 				ver leasestore.Version
 			}
-			p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+			p.load = func(ctx context.Context, name string) (leasestore.Record,
+				leasestore.Version, error) {
 				rec, ver, err := p.good.Load(ctx, name)
 				before, ok := last.Swap(name, shown{rec, ver})
 				if ok && err == nil && calls.Add(1)%5 == 0 {
@@ -114,7 +122,8 @@ func bugs() map[string]bug {
 			}
 		}},
 		"the version returned is the old one": {"S2", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				_, err := p.good.Swap(ctx, name, old, next)
 				return old, err
 			}
@@ -122,7 +131,8 @@ func bugs() map[string]bug {
 		"equal records have equal versions": {"S3", plantEqualVersions},
 		"a blank record is deleted":         {"S8", plantDeletion},
 		"an ended context is a conflict": {"S5", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				if ctx.Err() != nil {
 					return "", leasestore.ErrConflict
 				}
@@ -130,12 +140,14 @@ func bugs() map[string]bug {
 			}
 		}},
 		"an ended context is not heeded": {"S5", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				return p.good.Swap(context.WithoutCancel(ctx), name, old, next)
 			}
 		}},
 		"a conflict is an unknown error": {"S2", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				v, err := p.good.Swap(ctx, name, old, next)
 				if errors.Is(err, leasestore.ErrConflict) {
 					err = errors.New("409")
@@ -144,7 +156,8 @@ func bugs() map[string]bug {
 			}
 		}},
 		"a conflict counts as refused too": {"S11", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				v, err := p.good.Swap(ctx, name, old, next)
 				if errors.Is(err, leasestore.ErrConflict) {
 					err = errors.Join(err, leasestore.ErrRefused)
@@ -154,7 +167,8 @@ func bugs() map[string]bug {
 		}},
 		"a write that was done is told as a conflict": {"S10", func(p *planted) {
 			var calls atomic.Int64
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				v, err := p.good.Swap(ctx, name, old, next)
 				if err == nil && strings.HasPrefix(name, "r") && calls.Add(1)%20 == 0 {
 					return "", leasestore.ErrConflict
@@ -162,12 +176,22 @@ func bugs() map[string]bug {
 				return v, err
 			}
 		}},
-		"tokens are 53 bits wide":           {"S6", changed(func(r *leasestore.Record) { r.Token = coordination.Token(float64(r.Token)) })},
-		"the TTL is in seconds, of 16 bits": {"S6", changed(func(r *leasestore.Record) { r.TTL &= 1<<36 - 1 })},
-		"owners are cut":                    {"S6", changed(func(r *leasestore.Record) { r.Nonce = r.Nonce[:min(len(r.Nonce), 63)] })},
-		"names ignore case":                 {"A2", named(strings.ToLower)},
-		"names are cut after 63 bytes":      {"A2", named(func(n string) string { return n[:min(len(n), 63)] })},
-		"names are made safe":               {"A2", named(func(n string) string { return regexp.MustCompile(`[^a-zA-Z0-9]`).ReplaceAllString(n, "-") })},
+		"tokens are 53 bits wide": {"S6", changed(func(r *leasestore.Record) {
+			r.Token = coordination.Token(float64(r.Token))
+		})},
+		"the TTL is in seconds, of 16 bits": {"S6", changed(func(r *leasestore.Record) {
+			r.TTL &= 1<<36 - 1
+		})},
+		"owners are cut": {"S6", changed(func(r *leasestore.Record) {
+			r.Nonce = r.Nonce[:min(len(r.Nonce), 63)]
+		})},
+		"names ignore case": {"A2", named(strings.ToLower)},
+		"names are cut after 63 bytes": {"A2", named(func(n string) string {
+			return n[:min(len(n), 63)]
+		})},
+		"names are made safe": {"A2", named(func(n string) string {
+			return regexp.MustCompile(`[^a-zA-Z0-9]`).ReplaceAllString(n, "-")
+		})},
 		"watch tells of the first change only": {"S7", func(p *planted) {
 			p.watch = func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 				return func(yield func(leasestore.Record, error) bool) {
@@ -194,7 +218,8 @@ func bugs() map[string]bug {
 			}
 		}},
 		"leases are not compared": {"H1", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version,
+				next leasestore.Record) (leasestore.Version, error) {
 				if strings.HasPrefix(name, "h") {
 					_, old, _ = p.good.Load(ctx, name)
 				}
@@ -202,7 +227,8 @@ func bugs() map[string]bug {
 			}
 		}},
 		"who writes a place again goes to the end": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error) {
+			p.queue = func(ctx context.Context, name string,
+				place leasestore.Waiter) ([]leasestore.Waiter, error) {
 				if err := p.good.Leave(ctx, name, []leasestore.Waiter{place}); err != nil {
 					return nil, err
 				}
@@ -210,7 +236,8 @@ func bugs() map[string]bug {
 			}
 		}},
 		"who has come before is not told": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter, error) {
+			p.queue = func(ctx context.Context, name string,
+				place leasestore.Waiter) ([]leasestore.Waiter, error) {
 				ahead, err := p.good.Enqueue(ctx, name, place)
 				return ahead[:min(len(ahead), 1)], err
 			}
@@ -232,7 +259,8 @@ func bugs() map[string]bug {
 // changed alters records as they are written.
 func changed(spoil func(*leasestore.Record)) func(*planted) {
 	return func(p *planted) {
-		p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+		p.swap = func(ctx context.Context, name string, old leasestore.Version,
+			next leasestore.Record) (leasestore.Version, error) {
 			spoil(&next)
 			return p.good.Swap(ctx, name, old, next)
 		}
@@ -242,10 +270,12 @@ func changed(spoil func(*leasestore.Record)) func(*planted) {
 // named alters names.
 func named(as func(string) string) func(*planted) {
 	return func(p *planted) {
-		p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+		p.load = func(ctx context.Context, name string) (leasestore.Record,
+			leasestore.Version, error) {
 			return p.good.Load(ctx, as(name))
 		}
-		p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+		p.swap = func(ctx context.Context, name string, old leasestore.Version,
+			next leasestore.Record) (leasestore.Version, error) {
 			return p.good.Swap(ctx, as(name), old, next)
 		}
 	}
@@ -267,14 +297,17 @@ func TestPlanted(t *testing.T) {
 			t.Parallel()
 			claim := bugs()[name].claim
 			only := cmp.Or(claim, "(S|A2|G6|D6|B1|H1).*")
-			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestBuggy$/^"+only+"_", "-test.timeout=10m", "-test.v")
+			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestBuggy$/^"+only+"_",
+				"-test.timeout=10m", "-test.v")
 			cmd.Env = append(os.Environ(), bugVariable+"="+name)
 			out, err := cmd.CombinedOutput()
 			failed := regexp.MustCompile(`--- FAIL: TestBuggy/(\S+)`).FindAllString(string(out), -1)
 			switch {
 			case claim == "" && err != nil:
 				t.Errorf("the correct store fails:\n%s", out)
-			case claim != "" && !slices.ContainsFunc(failed, func(f string) bool { return regexp.MustCompile(`/` + claim + `_`).MatchString(f) }):
+			case claim != "" && !slices.ContainsFunc(failed, func(f string) bool {
+				return regexp.MustCompile(`/` + claim + `_`).MatchString(f)
+			}):
 				t.Errorf("%s was not noticed: %v %v\n%s", claim, err, failed, out)
 			case claim != "" && !regexp.MustCompile(`: `+claim+`_\w+: `).Match(out):
 				t.Errorf("no failure names the claim %s:\n%s", claim, out)
@@ -305,7 +338,9 @@ func TestBuggy(t *testing.T) {
 		open = func(*testing.T) leasestore.Store { return &renewable{planted: correct()} }
 		options.Damage = func(s leasestore.Store, _ string) error { return s.(*renewable).forget() }
 	case "another handle is another store":
-		options.Reopen = func(*testing.T, leasestore.Store) (leasestore.Store, error) { return correct(), nil }
+		options.Reopen = func(*testing.T, leasestore.Store) (leasestore.Store, error) {
+			return correct(), nil
+		}
 	}
 	leasetest.Run(t, open, options)
 }

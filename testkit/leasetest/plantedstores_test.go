@@ -11,7 +11,9 @@ import (
 // plantEqualVersions makes the version a hash of the record, like an ETag.
 func plantEqualVersions(p *planted) {
 	var mu sync.Mutex
-	etag := func(r leasestore.Record) leasestore.Version { return leasestore.Version(fmt.Sprint(r)) }
+	etag := func(r leasestore.Record) leasestore.Version {
+		return leasestore.Version(fmt.Sprint(r))
+	}
 	p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 		rec, ver, err := p.good.Load(ctx, name)
 		if ver != "" {
@@ -19,7 +21,8 @@ func plantEqualVersions(p *planted) {
 		}
 		return rec, ver, err
 	}
-	p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+	p.swap = func(ctx context.Context, name string, old leasestore.Version,
+		next leasestore.Record) (leasestore.Version, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		rec, ver, err := p.good.Load(ctx, name)
@@ -43,7 +46,8 @@ func plantDeletion(p *planted) {
 		}
 		return rec, ver, err
 	}
-	p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+	p.swap = func(ctx context.Context, name string, old leasestore.Version,
+		next leasestore.Record) (leasestore.Version, error) {
 		if rec, ver, err := p.good.Load(ctx, name); err == nil && rec.Nonce == "" && old == "" {
 			old = ver
 		}
@@ -70,10 +74,12 @@ func (r *renewable) now() *planted {
 	return r.planted
 }
 
-func (r *renewable) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (r *renewable) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	return r.now().Load(ctx, name)
 }
 
-func (r *renewable) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (r *renewable) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	return r.now().Swap(ctx, name, old, next)
 }

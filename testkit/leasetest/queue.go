@@ -65,8 +65,8 @@ var queueChecks = []check{
 		t := time.Now()
 		e.must(g.Release(e.Context()))
 		<-next
-		e.that(since(t) <= stale+2*retry, "granted after %v, behind a dead waiter with a TTL of a day",
-			since(t))
+		e.that(since(t) <= stale+2*retry,
+			"granted after %v, behind a dead waiter with a TTL of a day", since(t))
 	}},
 	{"B16_WhoGivesUpHoldsNobodyUp", func(e *env) {
 		e.needsAbility(e.queues(), "Queuer")
@@ -147,8 +147,8 @@ func checkQueue(e *env) {
 	finds := func(p leasestore.Waiter, want ...leasestore.Waiter) {
 		e.Helper()
 		ahead, err := q.Enqueue(e.Context(), name, p)
-		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p, ahead, want,
-			err)
+		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p,
+			ahead, want, err)
 	}
 	finds(place("a", 1))
 	finds(place("b", 1), place("a", 1))
@@ -230,7 +230,9 @@ func (g *gateway) Enqueue(ctx context.Context, name string,
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	if ended := g.outside(ctx, func(ctx context.Context) { ahead, err = q.Enqueue(ctx, name, p) }); ended != nil {
+	if ended := g.outside(ctx, func(ctx context.Context) {
+		ahead, err = q.Enqueue(ctx, name, p)
+	}); ended != nil {
 		return nil, ended
 	}
 	return ahead, err
@@ -242,7 +244,9 @@ func (g *gateway) Leave(ctx context.Context, name string, gone []leasestore.Wait
 	if !ok {
 		return errors.ErrUnsupported
 	}
-	if ended := g.outside(ctx, func(ctx context.Context) { err = q.Leave(ctx, name, gone) }); ended != nil {
+	if ended := g.outside(ctx, func(ctx context.Context) {
+		err = q.Leave(ctx, name, gone)
+	}); ended != nil {
 		return ended
 	}
 	return err

@@ -42,8 +42,8 @@ var recordChecks = []check{
 		g := a.hold()
 		e.must(e.options.Damage(e.store, name))
 		_, err := b.try()
-		e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld), "got %v",
-			err)
+		e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld),
+			"got %v", err)
 		_, _, err = e.store.Load(e.Context(), name)
 		e.that(err != nil, "loaded a damaged record")
 		e.that(g.Check() == nil, "lost at once: %v", g.Check())

@@ -61,8 +61,8 @@ var releaseChecks = []check{
 		g := n.hold()
 		n.set(fault{refuse: true})
 		err := g.Release(e.Context())
-		e.that(errors.Is(err, coordination.ErrStillHeld) && !errors.Is(err, coordination.ErrUnknown),
-			"got %v", err)
+		e.that(errors.Is(err, coordination.ErrStillHeld) &&
+			!errors.Is(err, coordination.ErrUnknown), "got %v", err)
 		n.set(fault{})
 		e.sleep(2 * op)
 		e.node().hold()
@@ -120,24 +120,28 @@ var releaseChecks = []check{
 		n := e.node()
 		func() {
 			defer func() { _ = recover() }()
-			_ = n.Lease(name).Do(e.Context(), func(context.Context, *coordination.Grant) error { panic("work") })
+			_ = n.Lease(name).Do(e.Context(), func(context.Context, *coordination.Grant) error {
+				panic("work")
+			})
 		}()
 		boom := errors.New("boom")
-		err := e.node().Lease(name).Do(e.Context(), func(ctx context.Context, g *coordination.Grant) error {
-			t, ok := coordination.FromContext(ctx)
-			e.that(ok && t.Token() == g.Token() && e.nth(g.Token(), 2), "tenure %v", t)
-			return boom
-		})
+		err := e.node().Lease(name).Do(e.Context(),
+			func(ctx context.Context, g *coordination.Grant) error {
+				t, ok := coordination.FromContext(ctx)
+				e.that(ok && t.Token() == g.Token() && e.nth(g.Token(), 2), "tenure %v", t)
+				return boom
+			})
 		e.that(errors.Is(err, boom), "got %v", err)
 		e.node().hold()
 	}},
 	{"Do_EndsWithTheGrant", func(e *env) {
 		n := e.node()
-		err := n.Lease(name).Do(e.Context(), func(ctx context.Context, g *coordination.Grant) error {
-			n.set(fault{cut: true})
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
+		err := n.Lease(name).Do(e.Context(),
+			func(ctx context.Context, g *coordination.Grant) error {
+				n.set(fault{cut: true})
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
 		e.that(errors.Is(err, coordination.ErrLost), "got %v", err)
 	}},
 }

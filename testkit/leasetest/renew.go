@@ -40,7 +40,8 @@ var renewChecks = []check{
 	{"D2_FailedRenewalsAreRepeated", func(e *env) {
 		n := e.node()
 		g := n.hold()
-		for _, f := range []fault{{down: true}, {cut: true}, {loseAnswer: true}, {panics: true}, {refuse: true}} {
+		for _, f := range []fault{{down: true}, {cut: true}, {loseAnswer: true}, {panics: true},
+			{refuse: true}} {
 			e.sleep(ttl)
 			n.set(f, 2)
 			e.sleep(ttl)
@@ -74,7 +75,8 @@ var renewChecks = []check{
 		e.must(err)
 		e.write(ver, sample(7))
 		e.sleep(e.learns())
-		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v", log.all())
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v",
+			log.all())
 		held, ok := errors.AsType[*coordination.HeldError](g.Check())
 		e.that(ok && e.nth(held.Holder.Token, 7), "got %v", g.Check())
 		e.that(g.Remaining() == 0, "remaining %v", g.Remaining())

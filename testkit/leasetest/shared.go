@@ -55,8 +55,8 @@ var sharedChecks = []check{
 		e.sleep(ttl)
 		for _, log := range logs {
 			told := log.all()
-			e.that(len(told) == 1 && told[0].Why == coordination.Expired && errors.Is(told[0], errDown),
-				"told %v", told)
+			e.that(len(told) == 1 && told[0].Why == coordination.Expired &&
+				errors.Is(told[0], errDown), "told %v", told)
 		}
 		n.set(fault{})
 		_, err := n.acquire(time.Hour)
@@ -192,7 +192,8 @@ var sharedChecks = []check{
 		log := losses(g)
 		e.must(e.node().Lease(name).ForceRelease(e.Context(), g.Token()))
 		e.sleep(e.learns())
-		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v", log.all())
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v",
+			log.all())
 		n.hold()
 		e.must(n.Close(e.Context()))
 		e.node().hold()

@@ -14,8 +14,8 @@ import (
 var storeChecks = []check{
 	{"S1_EmptyStoreHasNoRecord", func(e *env) {
 		rec, ver, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, leasestore.Record{}) && ver == "" && err == nil, "got %v %q %v", rec, ver,
-			err)
+		e.that(e.kept(rec, leasestore.Record{}) && ver == "" && err == nil, "got %v %q %v",
+			rec, ver, err)
 	}},
 	{"S2_SwapComparesVersions", func(e *env) {
 		v1 := e.write("", sample(1))
@@ -54,8 +54,9 @@ var storeChecks = []check{
 	{"S6_RecordsKeepEveryValue", func(e *env) {
 		ver := leasestore.Version("")
 		for _, rec := range []leasestore.Record{
-			{Owner: "ü/\n\x00\"", Nonce: strings.Repeat("n", 100), Token: 1<<63 - 1, Attempt: 1<<64 - 1,
-				TTL: 24 * time.Hour},
+			{Owner: "ü/\n\x00\"", Nonce: strings.Repeat("n", 100), Token: 1<<63 - 1,
+				Attempt: 1<<64 - 1,
+				TTL:     24 * time.Hour},
 			{Token: 7},
 		} {
 			ver = e.write(ver, rec)
@@ -82,11 +83,11 @@ var storeChecks = []check{
 		ctx, cancel := context.WithCancel(e.Context())
 		cancel()
 		_, _, err = e.store.Load(ctx, name)
-		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict), "load with an ended context: %v",
-			err)
+		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict),
+			"load with an ended context: %v", err)
 		_, err = e.store.Swap(ctx, name, ver, sample(3))
-		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict), "swap with an ended context: %v",
-			err)
+		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict),
+			"swap with an ended context: %v", err)
 	}},
 	{"S12_AnotherHandleSeesTheSame", func(e *env) {
 		e.needs(e.options.Reopen != nil, "Reopen")
@@ -141,7 +142,8 @@ var storeChecks = []check{
 		e.must(r.Remove(e.Context(), name, second))
 		_, ver, err = e.store.Load(e.Context(), name)
 		e.that(ver == "" && err == nil, "still there: %q %v", ver, err)
-		e.that(errors.Is(r.Remove(e.Context(), name, second), leasestore.ErrConflict), "removed twice")
+		e.that(errors.Is(r.Remove(e.Context(), name, second), leasestore.ErrConflict),
+			"removed twice")
 		again := e.write("", sample(1))
 		e.that(again != first && again != second, "version %q twice", again)
 	}},

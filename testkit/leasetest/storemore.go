@@ -19,7 +19,8 @@ import (
 // names returns names that differ in ways that stores have confused.
 func names() []string {
 	long := strings.Repeat("x", 63)
-	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61",
+	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/",
+		"a%2fb", "%61",
 		"日本", "\x00", "a\n",
 		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300),
 		strings.Repeat("l", leasestore.MaxName),
@@ -66,8 +67,8 @@ func checkBadNames(e *env) {
 		return
 	}
 	rec, _, err := e.store.Load(e.Context(), bad)
-	e.that(e.kept(rec, sample(1)) && err == nil, "%q was granted and is read back as %v, %v", bad, rec,
-		err)
+	e.that(e.kept(rec, sample(1)) && err == nil, "%q was granted and is read back as %v, %v",
+		bad, rec, err)
 }
 
 // soon is the time a watcher may take to report a change. It leaves room for a busy machine, since
@@ -137,8 +138,8 @@ func checkFresh(e *env) {
 				}
 				least := written.Load()
 				rec, _, err := e.store.Load(e.Context(), name)
-				e.that(err == nil && uint64(rec.Token) >= least, "loaded token %d after %d was written, %v",
-					rec.Token, least, err)
+				e.that(err == nil && uint64(rec.Token) >= least,
+					"loaded token %d after %d was written, %v", rec.Token, least, err)
 			}
 		})
 	}
@@ -148,8 +149,8 @@ func checkFresh(e *env) {
 		ver = e.write(ver, sample(i+1))
 		written.Store(uint64(i + 1))
 		rec, got, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, sample(i+1)) && got == ver && err == nil, "after writing %d: %v %q %v", i+1,
-			rec, got, err)
+		e.that(e.kept(rec, sample(i+1)) && got == ver && err == nil, "after writing %d: %v %q %v",
+			i+1, rec, got, err)
 		runtime.Gosched()
 	}
 }

@@ -71,12 +71,14 @@ func (c client) call(ctx context.Context, method string, in Call) (r Reply, err 
 	}
 }
 
-func (c client) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
+func (c client) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
 	r, err := c.call(ctx, "Load", Call{Name: name})
 	return r.Record, r.Version, err
 }
 
-func (c client) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
+func (c client) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	r, err := c.call(ctx, "Swap", Call{name, old, next})
 	if r.Outcome == "conflict" {
 		return "", leasestore.ErrConflict

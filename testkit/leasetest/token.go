@@ -43,15 +43,17 @@ var tokenChecks = []check{
 	{"Holder_TellsPeople", func(e *env) {
 		l := e.node().Lease(name)
 		h, err := l.Holder(e.Context())
-		e.that(h.Owner == "" && h.Remaining == 0 && e.nth(h.Token, 0) && err == nil, "got %+v %v", h, err)
+		e.that(h.Owner == "" && h.Remaining == 0 && e.nth(h.Token, 0) && err == nil, "got %+v %v",
+			h, err)
 		g := e.node().hold()
 		h, err = l.Holder(e.Context())
-		e.that(h.Owner == "node1" && h.Token == g.Token() && h.Remaining > 0 && err == nil, "got %+v %v",
-			h, err)
+		e.that(h.Owner == "node1" && h.Token == g.Token() && h.Remaining > 0 && err == nil,
+			"got %+v %v", h, err)
 		e.must(g.Release(e.Context()))
 		h, err = l.Holder(e.Context())
 		e.that(h.Owner == "" && h.Remaining == 0 &&
-			(h.Token == g.Token() || e.options.TokensJump && h.Token > g.Token()) && err == nil, "got %+v %v", h, err)
+			(h.Token == g.Token() || e.options.TokensJump && h.Token > g.Token()) && err == nil,
+			"got %+v %v", h, err)
 	}},
 	{"F3_F4_FencedStoreRefusesTheOld", func(e *env) {
 		fence := &fenced{}

@@ -145,9 +145,12 @@ func TestLink_Faults(t *testing.T) {
 	}{
 		{"perfect", netem.Link{}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{0, 0}},
 		{"loss", netem.Link{Loss: 0.5}, [2]int{50, 150}, [2]int{50, 150}, [2]int{0, 0}},
-		{"duplicates", netem.Link{Duplicate: 0.5}, [2]int{250, 350}, [2]int{sent, sent}, [2]int{0, 0}},
-		{"jitter reorders", netem.Link{Jitter: 200 * time.Millisecond}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{20, sent}},
-		{"corruption fails the checksum", netem.Link{Corrupt: 0.5}, [2]int{50, 150}, [2]int{50, 150}, [2]int{0, 0}},
+		{"duplicates", netem.Link{Duplicate: 0.5}, [2]int{250, 350}, [2]int{sent, sent},
+			[2]int{0, 0}},
+		{"jitter reorders", netem.Link{Jitter: 200 * time.Millisecond}, [2]int{sent, sent},
+			[2]int{sent, sent}, [2]int{20, sent}},
+		{"corruption fails the checksum", netem.Link{Corrupt: 0.5}, [2]int{50, 150},
+			[2]int{50, 150}, [2]int{0, 0}},
 		{"cut", netem.Link{Cut: true}, [2]int{0, 0}, [2]int{0, 0}, [2]int{0, 0}},
 		{"healed", netem.Link{}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{0, 0}},
 	} {
@@ -203,7 +206,10 @@ func TestProcess_TalksThroughTheRelay(t *testing.T) {
 	}
 	var c net.Conn
 	for deadline := time.Now().Add(time.Minute); c == nil; time.Sleep(20 * time.Millisecond) {
-		if err := n.Do(0, func() (err error) { c, err = net.Dial("tcp4", addr); return err }); err != nil && time.Now().After(deadline) {
+		if err := n.Do(0, func() (err error) {
+			c, err = net.Dial("tcp4", addr)
+			return err
+		}); err != nil && time.Now().After(deadline) {
 			t.Fatal(err)
 		}
 	}

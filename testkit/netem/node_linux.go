@@ -100,11 +100,19 @@ func (n *node) configure(fd int) error {
 		fill         func(*unix.Ifreq) error
 	}{
 		{"make the device", device, fd, unix.TUNSETIFF, flags(unix.IFF_TUN | unix.IFF_NO_PI)},
-		{"set its address", device, control, unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(addr[:]) }},
-		{"set its mask", device, control, unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error { return r.SetInet4Addr([]byte{255, 255, 255, 0}) }},
-		{"set its MTU", device, control, unix.SIOCSIFMTU, func(r *unix.Ifreq) error { r.SetUint32(mtu); return nil }},
+		{"set its address", device, control, unix.SIOCSIFADDR, func(r *unix.Ifreq) error {
+			return r.SetInet4Addr(addr[:])
+		}},
+		{"set its mask", device, control, unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error {
+			return r.SetInet4Addr([]byte{255, 255, 255, 0})
+		}},
+		{"set its MTU", device, control, unix.SIOCSIFMTU, func(r *unix.Ifreq) error {
+			r.SetUint32(mtu)
+			return nil
+		}},
 		{"bring it up", device, control, unix.SIOCSIFFLAGS, flags(unix.IFF_UP | unix.IFF_RUNNING)},
-		{"bring up loopback", "lo", control, unix.SIOCSIFFLAGS, flags(unix.IFF_UP | unix.IFF_RUNNING)},
+		{"bring up loopback", "lo", control, unix.SIOCSIFFLAGS,
+			flags(unix.IFF_UP | unix.IFF_RUNNING)},
 	} {
 		r, err := unix.NewIfreq(step.device)
 		if err == nil {

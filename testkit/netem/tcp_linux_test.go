@@ -24,7 +24,10 @@ type stream struct {
 func newStream(t testing.TB) *stream {
 	s := &stream{TB: t, Network: netem.New(t, 2)}
 	var l net.Listener
-	err := s.Do(1, func() (err error) { l, err = net.Listen("tcp4", s.Addr(1)+":9002"); return err })
+	err := s.Do(1, func() (err error) {
+		l, err = net.Listen("tcp4", s.Addr(1)+":9002")
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,9 @@ func (s *stream) seen(c *net.TCPConn) (info *unix.TCPInfo) {
 	s.Helper()
 	raw, err := c.SyscallConn()
 	if err == nil {
-		err = raw.Control(func(fd uintptr) { info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+		err = raw.Control(func(fd uintptr) {
+			info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		})
 	}
 	if err != nil || info == nil {
 		s.Fatalf("TCP_INFO: %v", err)
@@ -103,8 +108,12 @@ func TestTCP_IsWholeThroughEveryFault(t *testing.T) {
 	}{
 		{"loss", netem.Link{Loss: 0.05}, retransmits},
 		{"corruption", netem.Link{Corrupt: 0.05}, retransmits},
-		{"duplicates", netem.Link{Duplicate: 0.5}, func(from, _ *unix.TCPInfo) uint32 { return from.Dsack_dups }},
-		{"reordering", netem.Link{Jitter: 5 * time.Millisecond}, func(_, to *unix.TCPInfo) uint32 { return to.Rcv_ooopack }},
+		{"duplicates", netem.Link{Duplicate: 0.5}, func(from, _ *unix.TCPInfo) uint32 {
+			return from.Dsack_dups
+		}},
+		{"reordering", netem.Link{Jitter: 5 * time.Millisecond}, func(_, to *unix.TCPInfo) uint32 {
+			return to.Rcv_ooopack
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStream(t)

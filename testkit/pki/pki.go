@@ -96,7 +96,8 @@ func (a *Authority) Issue(m Member) (cert, key []byte, err error) {
 func (m Member) template(name string) *x509.Certificate {
 	t := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: "member of " + name},
-		NotBefore: m.From, NotAfter: m.To, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: m.Usages,
+		NotBefore: m.From, NotAfter: m.To, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: m.Usages,
 	}
 	if t.NotBefore.IsZero() {
 		t.NotBefore = time.Now().Add(-time.Hour)

@@ -40,7 +40,9 @@ func TestCase_SaysAllThatHappens(t *testing.T) {
 		w.Act(0, "update", "made up, and left out")
 		note("members %d %d", w.Number("members", 3, 5), w.Number("members", 3, 5))
 		note("late %v %v", w.Chance("late", 0), w.Chance("late", 0))
-		w.After(8210*time.Millisecond, func() { note("push %v %v", w.Span("push", 0, time.Second), w.Span("push", 0, time.Second)) })
+		w.After(8210*time.Millisecond, func() {
+			note("push %v %v", w.Span("push", 0, time.Second), w.Span("push", 0, time.Second))
+		})
 		for n := range 15 {
 			w.Send(0, 1, n+1, func() {
 				if n >= 12 {
@@ -80,7 +82,9 @@ func TestCase_MistakesAreNamedWithTheirLine(t *testing.T) {
 }
 
 func TestCase_AChoiceOutOfBoundsIsNamed(t *testing.T) {
-	failure, _ := sim.PlayCase([]byte("pick members 9"), func(w *sim.World) { w.Number("members", 3, 5) })
+	failure, _ := sim.PlayCase([]byte("pick members 9"), func(w *sim.World) {
+		w.Number("members", 3, 5)
+	})
 	require.Equal(t, "pick members is 9, must be from 3 to 5", failure)
 }
 

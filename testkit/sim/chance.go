@@ -61,7 +61,8 @@ func (w *World) pick(name string, lo, hi int64, as pickKind) int64 {
 	default:
 		if p, ok := w.given.picks[id]; ok {
 			if v = p.value; v < lo || v > hi {
-				w.Fail("pick %v is %v, must be from %v to %v", id, pick{as, v}, pick{as, lo}, pick{as, hi})
+				w.Fail("pick %v is %v, must be from %v to %v", id, pick{as, v}, pick{as, lo},
+					pick{as, hi})
 				return lo
 			}
 		}

@@ -56,7 +56,8 @@ func TestExplore_PlaysEveryHistoryWithinTheDeviationsOnce(t *testing.T) {
 func TestExplore_EnumeratesWhatIsLeftToChance(t *testing.T) {
 	n := &notes{}
 	sim.Explore(t, sim.Bounds{Deviations: 1}, func(w *sim.World) {
-		n.add(time.Duration(w.Number("few", 1, 3)).String() + " " + time.Duration(w.Number("many", 0, 1000)).String() +
+		n.add(time.Duration(w.Number("few", 1, 3)).String() + " " +
+			time.Duration(w.Number("many", 0, 1000)).String() +
 			" " + w.Span("span", time.Second, time.Minute).String())
 		if w.Chance("never", 0) {
 			w.Fail("a chance of zero came true")
@@ -66,7 +67,8 @@ func TestExplore_EnumeratesWhatIsLeftToChance(t *testing.T) {
 			w.Fail("a deviation after Calm")
 		}
 	})
-	require.Equal(t, []string{"1ns 0s 1m0s", "1ns 0s 1s", "1ns 1µs 1s", "2ns 0s 1s", "3ns 0s 1s"}, n.sorted())
+	require.Equal(t, []string{"1ns 0s 1m0s", "1ns 0s 1s", "1ns 1µs 1s", "2ns 0s 1s", "3ns 0s 1s"},
+		n.sorted())
 }
 
 func TestExplore_EnumeratesWhatBecomesOfAMessage(t *testing.T) {
@@ -116,7 +118,8 @@ func TestExplore_FindsWhatNeedsTwoRareChoicesAndTellsItAsACase(t *testing.T) {
 	f, e = sim.FindWithin(sim.Bounds{Deviations: 2}, mishap)
 	require.NotNil(t, f)
 	require.False(t, e.Complete)
-	require.Equal(t, "message 7>100 lost\nmessage 21>100 lost\n", strings.ReplaceAll(f.Short.String(), "# 7 and 21 are lost\n", ""))
+	require.Equal(t, "message 7>100 lost\nmessage 21>100 lost\n",
+		strings.ReplaceAll(f.Short.String(), "# 7 and 21 are lost\n", ""))
 	failure, _ := sim.PlayCase([]byte(f.Short.String()), mishap)
 	require.Equal(t, "7 and 21 are lost", failure)
 
@@ -157,7 +160,9 @@ func TestExplore_LeavesOutWhatFollowsFromAStateItHasBeenIn(t *testing.T) {
 	require.LessOrEqual(t, e.Histories, 2*55+1)
 	require.True(t, e.Complete)
 	for x := range 11 { // each place is found
-		f, _ := sim.FindWithin(sim.Bounds{}, walk(true, func(a, b int) bool { return a == x && b == 10-x }))
+		f, _ := sim.FindWithin(sim.Bounds{}, walk(true, func(a, b int) bool {
+			return a == x && b == 10-x
+		}))
 		require.NotNil(t, f, x)
 		require.Equal(t, x, f.Short.Size())
 	}
@@ -165,10 +170,14 @@ func TestExplore_LeavesOutWhatFollowsFromAStateItHasBeenIn(t *testing.T) {
 
 func TestExplore_CountsDeviationsToAState(t *testing.T) {
 	for x := range 6 {
-		f, _ := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, b int) bool { return a == x && b == 10-x }))
+		f, _ := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, b int) bool {
+			return a == x && b == 10-x
+		}))
 		require.NotNil(t, f, x)
 	}
-	f, e := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, _ int) bool { return a == 6 }))
+	f, e := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, _ int) bool {
+		return a == 6
+	}))
 	require.Nil(t, f)
 	require.Equal(t, 5, e.Within)
 	require.True(t, e.Complete)

@@ -93,7 +93,8 @@ func (p *progress) told(r Report) {
 	}
 	p.next = time.Now().Add(often)
 	r.Real = time.Since(p.begin)
-	rest := time.Duration(float64(r.Real) / float64(max(r.Histories, 1)) * float64(p.total-r.Histories))
+	rest := time.Duration(float64(r.Real) / float64(max(r.Histories, 1)) * float64(
+		p.total-r.Histories))
 	p.tell(fmt.Sprintf("%d of %d histories, %.0f/s, %.0f steps/s, %.0f × real time, %v to go",
 		r.Histories, p.total,
 		perSecond(float64(r.Histories), r.Real), perSecond(float64(r.Steps), r.Real),

@@ -98,7 +98,8 @@ func (w *World) chanceFate(l letter) fate {
 			f.extra[i] = time.Duration(next()%us) * time.Microsecond
 		}
 		if !w.calm && w.Late > 0 && unit(next()) < w.Late {
-			f.extra[i] += time.Duration(unit(next())*float64(w.Lateness/time.Microsecond)) * time.Microsecond
+			f.extra[i] += time.Duration(
+				unit(next())*float64(w.Lateness/time.Microsecond)) * time.Microsecond
 		}
 	}
 	return f

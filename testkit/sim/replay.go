@@ -60,7 +60,8 @@ func (f *Failure) save(folder, test string) (path string, err error) {
 	}
 	f.Short.Comment = append(f.Short.Comment,
 		fmt.Sprintf("Found by %s %s at %s.", test, found, revision()))
-	path = filepath.Join(folder, fmt.Sprintf("%s_%d.txt", strings.ReplaceAll(test, "/", "_"), f.Seed))
+	path = filepath.Join(folder, fmt.Sprintf("%s_%d.txt", strings.ReplaceAll(test, "/", "_"),
+		f.Seed))
 	return path, os.WriteFile(path, []byte(f.Short.String()), 0o644)
 }
 

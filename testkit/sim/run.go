@@ -55,9 +55,10 @@ func Run(t testing.TB, seeds Seeds, history func(*World)) Report {
 	t.Helper()
 	var p *progress
 	if seeds.Progress {
-		p = &progress{total: seeds.Count, begin: time.Now(), next: time.Now().Add(often), tell: func(line string) {
-			fmt.Fprintf(os.Stderr, "%s: %s\n", t.Name(), line)
-		}}
+		p = &progress{total: seeds.Count, begin: time.Now(), next: time.Now().Add(often),
+			tell: func(line string) {
+				fmt.Fprintf(os.Stderr, "%s: %s\n", t.Name(), line)
+			}}
 	}
 	r, f, differ := run(seeds, history, p)
 	t.Log(r)

@@ -260,7 +260,8 @@ func TestChance_DependsOnTheNameAlone(t *testing.T) {
 				w.Number("other", 0, 9)
 				w.Send(0, 1, "", func() {})
 			}
-			got = append(got, w.Number("a", 0, 1<<30), w.Span("b", 0, time.Hour), w.Chance("c", 0.5), w.Number("a", 0, 1<<30))
+			got = append(got, w.Number("a", 0, 1<<30), w.Span("b", 0, time.Hour),
+				w.Chance("c", 0.5), w.Number("a", 0, 1<<30))
 		})
 		return got
 	}
@@ -331,7 +332,10 @@ func TestSend_LosesDoublesDelaysAndCuts(t *testing.T) {
 		w.After(500*time.Millisecond, func() { w.Mend(0, 1) })
 	})
 	require.Equal(t, 1000, n)
-	n, _ = count(sim.Faults{Loss: 1, Delay: time.Second}, func(w *sim.World) { w.Cut(0, 1); w.Calm() })
+	n, _ = count(sim.Faults{Loss: 1, Delay: time.Second}, func(w *sim.World) {
+		w.Cut(0, 1)
+		w.Calm()
+	})
 	require.Equal(t, 1000, n)
 }
 
@@ -372,7 +376,10 @@ func TestAct_MistakesAreNamed(t *testing.T) {
 			w.Act(0, "go")
 		},
 	} {
-		f := sim.Find(sim.Seeds{First: 1, Count: 1}, func(w *sim.World) { history(w); w.Until(time.Second) })
+		f := sim.Find(sim.Seeds{First: 1, Count: 1}, func(w *sim.World) {
+			history(w)
+			w.Until(time.Second)
+		})
 		require.NotNil(t, f, want)
 		require.Equal(t, want, f.Text)
 	}

@@ -68,7 +68,8 @@ func concurrentCommits(p *place) {
 		work.Go(func() {
 			for n := range each {
 				mine, v := fmt.Sprintf("writer %02d", w), fmt.Sprint(n)
-				if err := s.Commit(p.ctx, puts(mine, v, "shared a", mine+v, fmt.Sprint(mine, " ", n), v, "shared b", mine+v)); err != nil {
+				if err := s.Commit(p.ctx, puts(mine, v, "shared a", mine+v,
+					fmt.Sprint(mine, " ", n), v, "shared b", mine+v)); err != nil {
 					errs[w] = err
 					return
 				}

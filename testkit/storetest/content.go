@@ -85,8 +85,8 @@ func atomicToLoads(p *place) {
 		rows := p.rows()
 		p.that(len(rows) == len(keys), "a Load sees %d of %d rows", len(rows), len(keys))
 		for _, k := range keys {
-			p.that(rows[k] == rows[keys[0]], "a Load sees %q of one batch and %q of another", rows[keys[0]],
-				rows[k])
+			p.that(rows[k] == rows[keys[0]], "a Load sees %q of one batch and %q of another",
+				rows[keys[0]], rows[k])
 		}
 	}
 	work.Wait()
@@ -109,7 +109,8 @@ func bounds(p *place) {
 		"too many bytes":      {"1", largest, "2", largest, "3", largest, "4", largest, "5", "!"},
 		"a large key, as one": {"fine", "1", strings.Repeat("k", 100_000), "2"},
 	} {
-		p.is(p.store().Commit(p.ctx, puts(pairs...)), store.ErrInvalid, "Commit of a batch with "+what)
+		p.is(p.store().Commit(p.ctx, puts(pairs...)), store.ErrInvalid, "Commit of a batch with "+
+			what)
 	}
 	many := &store.Batch{}
 	for i := range store.MaxRows + 1 {
@@ -125,7 +126,8 @@ func bounds(p *place) {
 	}
 	p.must(p.store().Commit(p.ctx, full), "Commit of as many rows as are allowed")
 	p.must(p.store().Commit(p.ctx,
-		puts("1", largest, "2", largest, "3", largest, "4", largest[:store.MaxBatch-3*store.MaxValue-4])),
+		puts("1", largest, "2", largest, "3", largest, "4",
+			largest[:store.MaxBatch-3*store.MaxValue-4])),
 		"Commit of as many bytes as are allowed")
 	want := len(sound)/2 + store.MaxRows
 	p.that(len(p.rows()) == want, "%d rows, want %d", len(p.rows()), want)

@@ -59,7 +59,8 @@ func noHalfBatch(p *place) {
 				defer first()
 				for n := acknowledged[w].Load() + 1; ; n++ {
 					v := fmt.Sprint(n)
-					if s.Commit(ctx, puts(fmt.Sprint(w, "a"), v, fmt.Sprint(w, "b"), v, fmt.Sprint(w, "c"), v)) != nil {
+					if s.Commit(ctx, puts(fmt.Sprint(w, "a"), v, fmt.Sprint(w, "b"), v,
+						fmt.Sprint(w, "c"), v)) != nil {
 						return
 					}
 					acknowledged[w].Store(n)
@@ -79,11 +80,13 @@ func noHalfBatch(p *place) {
 		rows := p.rows()
 		for w := range writers {
 			a, b, c := rows[fmt.Sprint(w, "a")], rows[fmt.Sprint(w, "b")], rows[fmt.Sprint(w, "c")]
-			p.that(a == b && b == c, "after crash %d half a batch is there: %q, %q, %q", round, a, b, c)
+			p.that(a == b && b == c, "after crash %d half a batch is there: %q, %q, %q", round,
+				a, b, c)
 			var n int64
 			_, _ = fmt.Sscan(a, &n)
-			p.that(n >= safe[w], "after crash %d number %d of writer %d is there, but %d was acknowledged",
-				round, n, w, safe[w])
+			p.that(n >= safe[w],
+				"after crash %d number %d of writer %d is there, but %d was acknowledged", round, n,
+				w, safe[w])
 			acknowledged[w].Store(n)
 		}
 	}
@@ -92,9 +95,11 @@ func noHalfBatch(p *place) {
 func failedSync(p *place) {
 	p.commit("before", "1")
 	p.disk.FailSync()
-	p.is(p.store().Commit(p.ctx, puts("a", "1", "b", "1")), store.ErrFailed, "Commit whose sync fails")
+	p.is(p.store().Commit(p.ctx, puts("a", "1", "b", "1")), store.ErrFailed,
+		"Commit whose sync fails")
 	for range 3 {
-		p.is(p.store().Commit(p.ctx, puts("after", "1")), store.ErrFailed, "Commit after a failed sync")
+		p.is(p.store().Commit(p.ctx, puts("after", "1")), store.ErrFailed,
+			"Commit after a failed sync")
 	}
 	_ = p.store().Close()
 	p.open = nil
@@ -128,8 +133,8 @@ func changedRow(p *place) {
 		"row b was changed on the disk, but ErrCorrupt is told of %q", bad)
 	_, there := seen["b"]
 	p.that(!there, "a row that was changed on the disk is yielded as %q", seen["b"])
-	p.that(seen["a"] == "first" && seen["c"] == "third", "rows beside a changed one are missing: %v",
-		seen)
+	p.that(seen["a"] == "first" && seen["c"] == "third",
+		"rows beside a changed one are missing: %v", seen)
 	p.commit("b", "healed")
 	p.holds("after the row was written again", "a", "first", "b", "healed", "c", "third")
 }

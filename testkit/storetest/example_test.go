@@ -13,7 +13,9 @@ func Example() {
 	_ = func(t *testing.T) { // func TestStore(t *testing.T)
 		storetest.Run(t, func(t *testing.T) storetest.Disk {
 			dir := t.TempDir()
-			return storetest.Disk{Open: func() (store.Store, error) { return bbolt.Open(dir, bbolt.Config{}) }}
+			return storetest.Disk{Open: func() (store.Store, error) {
+				return bbolt.Open(dir, bbolt.Config{})
+			}}
 		})
 	}
 }

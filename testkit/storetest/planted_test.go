@@ -146,11 +146,12 @@ var planted = map[string]struct {
 	"the first write of a batch wins": {with(func(_ *testkit.Disk, b *bug) {
 		b.commit = func(ctx context.Context, batch *store.Batch) error {
 			seen := map[string]bool{}
-			return b.Store.Commit(ctx, ops(slices.DeleteFunc(slices.Collect(batch.Ops()), func(o store.Op) bool {
-				was := seen[o.Key]
-				seen[o.Key] = true
-				return was
-			})))
+			return b.Store.Commit(ctx,
+				ops(slices.DeleteFunc(slices.Collect(batch.Ops()), func(o store.Op) bool {
+					was := seen[o.Key]
+					seen[o.Key] = true
+					return was
+				})))
 		}
 	}), "S2"},
 	"puts before deletes": {with(func(_ *testkit.Disk, b *bug) {
@@ -226,7 +227,8 @@ var planted = map[string]struct {
 			if len(steps) != 3 {
 				return b.Store.Commit(ctx, batch)
 			}
-			return errors.Join(b.Store.Commit(ctx, ops(steps[:1])), b.Store.Commit(ctx, ops(steps[1:])))
+			return errors.Join(b.Store.Commit(ctx, ops(steps[:1])),
+				b.Store.Commit(ctx, ops(steps[1:])))
 		}
 	}), "S8"},
 	"a second close is an error": {with(func(_ *testkit.Disk, b *bug) {
@@ -272,7 +274,9 @@ var planted = map[string]struct {
 		}
 	}), "S11"},
 	"does not look at the context": {with(func(_ *testkit.Disk, b *bug) {
-		b.commit = func(_ context.Context, batch *store.Batch) error { return b.Store.Commit(context.Background(), batch) }
+		b.commit = func(_ context.Context, batch *store.Batch) error {
+			return b.Store.Commit(context.Background(), batch)
+		}
 	}), "S12"},
 	"writes, then looks at the context": {with(func(_ *testkit.Disk, b *bug) {
 		b.commit = func(ctx context.Context, batch *store.Batch) error {
@@ -426,7 +430,8 @@ func lazy(n int) func() Disk {
 		b.commit = func(ctx context.Context, batch *store.Batch) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if err := errors.Join(b.Store.Commit(ctx, &store.Batch{}), batch.Validate()); err != nil {
+			if err := errors.Join(b.Store.Commit(ctx, &store.Batch{}),
+				batch.Validate()); err != nil {
 				return err
 			}
 			flush()
@@ -461,7 +466,9 @@ func TestSuite_CatchesPlantedBugs(t *testing.T) {
 	all := rules()
 	for name, p := range planted {
 		t.Run(name, func(t *testing.T) {
-			r := all[slices.IndexFunc(all, func(r rule) bool { return strings.HasPrefix(r.name, p.rule+"_") })]
+			r := all[slices.IndexFunc(all, func(r rule) bool {
+				return strings.HasPrefix(r.name, p.rule+"_")
+			})]
 			var err error
 			for range 50 { // two goroutines may need several attempts to collide
 				if err = r.broken(p.disk()); err != nil {

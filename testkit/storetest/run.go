@@ -158,7 +158,9 @@ func (p *place) leave() error {
 }
 
 // commit writes pairs of keys and values.
-func (p *place) commit(pairs ...string) { p.must(p.store().Commit(p.ctx, puts(pairs...)), "Commit") }
+func (p *place) commit(pairs ...string) {
+	p.must(p.store().Commit(p.ctx, puts(pairs...)), "Commit")
+}
 
 func puts(pairs ...string) *store.Batch {
 	b := &store.Batch{}

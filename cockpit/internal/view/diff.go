@@ -16,7 +16,8 @@ func Diff(old, now *api.Overview) (events []api.Event) {
 		return nil
 	}
 	say := func(level, format string, args ...any) {
-		events = append(events, api.Event{At: now.At, Level: level, From: "watch", Text: Cut(fmt.Sprintf(format, args...), maxText)})
+		events = append(events, api.Event{At: now.At, Level: level, From: "watch",
+			Text: Cut(fmt.Sprintf(format, args...), maxText)})
 	}
 	was, is := addresses(old.Cluster), addresses(now.Cluster)
 	for _, a := range is {
@@ -31,10 +32,14 @@ func Diff(old, now *api.Overview) (events []api.Event) {
 			say("info", "%s left the cluster", a)
 		}
 	}
-	if f := now.Cluster.Fault; f != nil && !f.Ongoing && old.Cluster.Fault != nil && old.Cluster.Fault.Ongoing {
-		say("info", "the cluster is whole again after %v: %s", time.Duration(f.TookMS)*time.Millisecond, f.What)
+	if f := now.Cluster.Fault; f != nil && !f.Ongoing && old.Cluster.Fault != nil &&
+		old.Cluster.Fault.Ongoing {
+		say("info", "the cluster is whole again after %v: %s",
+			time.Duration(f.TookMS)*time.Millisecond, f.What)
 	}
-	pairs(old.Replicators, now.Replicators, func(r api.Replicator) string { return r.Name }, func(a, b api.Replicator) {
+	pairs(old.Replicators, now.Replicators, func(r api.Replicator) string {
+		return r.Name
+	}, func(a, b api.Replicator) {
 		if a.Ready != b.Ready {
 			say(level(b.Ready), "replicator %s is %s", b.Name, ready(b.Ready))
 		}
@@ -42,7 +47,9 @@ func Diff(old, now *api.Overview) (events []api.Event) {
 			say("error", "replicator %s found a divergence", b.Name)
 		}
 	})
-	pairs(old.Sessions, now.Sessions, func(s api.Session) string { return s.Name }, func(a, b api.Session) {
+	pairs(old.Sessions, now.Sessions, func(s api.Session) string {
+		return s.Name
+	}, func(a, b api.Session) {
 		for why, n := range b.Lost {
 			if more := n - a.Lost[why]; more > 0 && n > a.Lost[why] {
 				say("error", "session %s lost %d leases: %s", b.Name, more, why)
@@ -52,15 +59,20 @@ func Diff(old, now *api.Overview) (events []api.Event) {
 			say(level(b.NearExpiry == 0), "session %s: %d leases near expiry", b.Name, b.NearExpiry)
 		}
 	})
-	pairs(old.Singletons, now.Singletons, func(s api.Singleton) string { return s.Name }, func(a, b api.Singleton) {
+	pairs(old.Singletons, now.Singletons, func(s api.Singleton) string {
+		return s.Name
+	}, func(a, b api.Singleton) {
 		switch {
 		case b.State == "unknown" && a.State != "unknown":
 			say("warn", "singleton %s has no known host", b.Name)
-		case b.State != "unknown" && (a.State == "unknown" || a.Host != b.Host || a.Token != b.Token):
+		case b.State != "unknown" && (a.State == "unknown" || a.Host != b.Host ||
+			a.Token != b.Token):
 			say("info", "singleton %s runs on %s with token %d", b.Name, b.Host, b.Token)
 		}
 	})
-	pairs(old.Shards, now.Shards, func(s api.Shards) string { return s.Type }, func(a, b api.Shards) {
+	pairs(old.Shards, now.Shards, func(s api.Shards) string {
+		return s.Type
+	}, func(a, b api.Shards) {
 		if n := moved(a, b); n > 0 {
 			say("info", "%d shards of %s moved to another home", n, b.Type)
 		}
@@ -89,7 +101,8 @@ func Fault(last *api.Fault, now *api.Overview) *api.Fault {
 	case broken && last.What != text:
 		return &api.Fault{What: text, Since: last.Since, Ongoing: true}
 	case !broken && last != nil && last.Ongoing:
-		return &api.Fault{What: last.What, Since: last.Since, Healed: new(now.At), TookMS: now.At.Sub(last.Since).Milliseconds()}
+		return &api.Fault{What: last.What, Since: last.Since, Healed: new(now.At),
+			TookMS: now.At.Sub(last.Since).Milliseconds()}
 	}
 	return last
 }

@@ -42,7 +42,8 @@ func Problems(o *api.Overview) []api.Problem {
 		p.shards(s)
 	}
 	if o.Health.Known && !o.Health.Live {
-		p.add(Bad, "the member is not live: "+strings.Join(o.Health.Why, "; "), "Restart the process.")
+		p.add(Bad, "the member is not live: "+strings.Join(o.Health.Why, "; "),
+			"Restart the process.")
 	}
 	out := []api.Problem{}
 	for _, severity := range []string{Bad, Warn} {
@@ -58,12 +59,15 @@ func Problems(o *api.Overview) []api.Problem {
 func (p *problems) cluster(c api.Cluster) {
 	switch {
 	case c.Removed != "":
-		p.add(Bad, "this life of the member has ended: "+c.Removed, "With node.Run the member rejoins automatically. Otherwise restart the process.")
+		p.add(Bad, "this life of the member has ended: "+c.Removed,
+			"With node.Run the member rejoins automatically. Otherwise restart the process.")
 	case c.Self == "":
-		p.add(Warn, "the member is currently in no cluster", "It is starting, or between two lives. If this lasts, check its log and its cluster provider.")
+		p.add(Warn, "the member is currently in no cluster",
+			"It is starting, or between two lives. If this lasts, check its log and its cluster provider.")
 	}
 	if len(c.Split) > 0 {
-		p.add(Bad, "the cluster is split: running members with a conflicting view: "+strings.Join(c.Split, ", "),
+		p.add(Bad, "the cluster is split: running members with a conflicting view: "+
+			strings.Join(c.Split, ", "),
 			"Repair the network. Once the members reach each other, some of them leave and rejoin automatically.")
 	}
 	if len(c.Lost) > 0 {
@@ -71,7 +75,8 @@ func (p *problems) cluster(c api.Cluster) {
 			"Restart the process, or repair the network. If the member will not return, forget it in each replicator.")
 	}
 	if !c.GateOpen && c.Self != "" {
-		p.add(Warn, "singletons and shards must not run on this member: "+strings.Join(c.GateWhy, "; "),
+		p.add(Warn, "singletons and shards must not run on this member: "+
+			strings.Join(c.GateWhy, "; "),
 			"Check the arbiter and guard leases, and the lease store.")
 	}
 }
@@ -91,7 +96,8 @@ func (p *problems) peers(o *api.Overview) {
 			same = same && own[m]
 		}
 		if !same && q.Self != "" {
-			p.add(Warn, fmt.Sprintf("%s has a different view of the cluster: %s", q.Self, strings.Join(q.Members, ", ")),
+			p.add(Warn, fmt.Sprintf("%s has a different view of the cluster: %s", q.Self,
+				strings.Join(q.Members, ", ")),
 				"Views differ briefly while members join and leave. If this lasts, repair the network between the two members.")
 		}
 	}
@@ -103,45 +109,57 @@ func (p *problems) replicator(r api.Replicator) {
 			"It is receiving data from other members. If this lasts, check the missing members.")
 	}
 	if len(r.Missing) > 0 {
-		p.add(Warn, fmt.Sprintf("members counted by replicator %s are not in view: %s", r.Name, strings.Join(r.Missing, ", ")),
+		p.add(Warn, fmt.Sprintf("members counted by replicator %s are not in view: %s", r.Name,
+			strings.Join(r.Missing, ", ")),
 			"Restart them. Forget members that will not return, so that majorities are counted without them.")
 	}
 	if n := r.Diverged + r.Rotten; n > 0 {
-		p.add(Bad, fmt.Sprintf("replicator %s found diverged replicas or corrupted entries, %d times", r.Name, n),
+		p.add(Bad, fmt.Sprintf(
+			"replicator %s found diverged replicas or corrupted entries, %d times", r.Name, n),
 			"Check the memory of the machines, and report the problem: see docs/operations.md.")
 	}
 	if r.Panics > 0 {
-		p.add(Bad, fmt.Sprintf("a bug in the library interrupted replicator %s, %d times", r.Name, r.Panics), "Report the problem with the log of the node.")
+		p.add(Bad, fmt.Sprintf("a bug in the library interrupted replicator %s, %d times", r.Name,
+			r.Panics), "Report the problem with the log of the node.")
 	}
 	if r.Faults > 0 {
-		p.add(Warn, fmt.Sprintf("functions of the application failed in replicator %s, %d times", r.Name, r.Faults), "The log of the node names the keys.")
+		p.add(Warn, fmt.Sprintf("functions of the application failed in replicator %s, %d times",
+			r.Name, r.Faults), "The log of the node names the keys.")
 	}
 	if len(r.NearLimits) > 0 {
-		p.add(Warn, fmt.Sprintf("replicator %s uses more than half of %s", r.Name, strings.Join(r.NearLimits, ", ")), "Raise the limit on all members, or write less.")
+		p.add(Warn, fmt.Sprintf("replicator %s uses more than half of %s", r.Name,
+			strings.Join(r.NearLimits, ", ")), "Raise the limit on all members, or write less.")
 	}
 	if r.Trouble != "" {
-		p.add(Bad, fmt.Sprintf("the membership record of replicator %s has a problem: %s", r.Name, r.Trouble), "Check the store that keeps the record.")
+		p.add(Bad, fmt.Sprintf("the membership record of replicator %s has a problem: %s", r.Name,
+			r.Trouble), "Check the store that keeps the record.")
 	}
 	if len(r.OtherDurable) > 0 {
-		p.add(Bad, fmt.Sprintf("members configure different durable keys in replicator %s: %s", r.Name, strings.Join(r.OtherDurable, ", ")), "Configure the same durable keys on all members.")
+		p.add(Bad, fmt.Sprintf("members configure different durable keys in replicator %s: %s",
+			r.Name, strings.Join(r.OtherDurable, ", ")),
+			"Configure the same durable keys on all members.")
 	}
 	if d := r.Durable; d != nil && d.Disk != "working" && d.Disk != "loading" {
-		p.add(Bad, fmt.Sprintf("the disk of replicator %s is %s: %s", r.Name, d.Disk, d.Error), "Free space or repair the disk. If the disk has failed, restart the member.")
+		p.add(Bad, fmt.Sprintf("the disk of replicator %s is %s: %s", r.Name, d.Disk, d.Error),
+			"Free space or repair the disk. If the disk has failed, restart the member.")
 	}
 }
 
 func (p *problems) session(s api.Session) {
 	if s.NearExpiry > 0 || s.Failing {
-		p.add(Bad, fmt.Sprintf("renewals fail: %d leases of session %s are near expiry", s.NearExpiry, s.Name),
+		p.add(Bad, fmt.Sprintf("renewals fail: %d leases of session %s are near expiry",
+			s.NearExpiry, s.Name),
 			"Check the lease store and the network to it. Work that the leases protect stops before they expire.")
 	}
 }
 
 func (p *problems) shards(s api.Shards) {
 	if n := s.States["stashing"]; n > 0 {
-		p.add(Warn, fmt.Sprintf("messages wait for %d shards of %s without a known host", n, s.Type), "After a crash this lasts up to the TTL of the leases. If it lasts longer, check the lease store.")
+		p.add(Warn, fmt.Sprintf("messages wait for %d shards of %s without a known host", n,
+			s.Type), "After a crash this lasts up to the TTL of the leases. If it lasts longer, check the lease store.")
 	}
 	if s.Failed > 0 {
-		p.add(Warn, fmt.Sprintf("%d entities of %s could not be created, or panicked too often", s.Failed, s.Type), "The log of the node names them.")
+		p.add(Warn, fmt.Sprintf("%d entities of %s could not be created, or panicked too often",
+			s.Failed, s.Type), "The log of the node names them.")
 	}
 }

@@ -40,7 +40,8 @@ type Times struct {
 // ended.
 func (t *Times) Note(o *api.Overview, shards []sharding.Status, most time.Duration) {
 	if t.series == nil {
-		t.behind, t.places, t.shards, t.series = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]*api.Times{}
+		t.behind, t.places, t.shards, t.series = map[string]time.Time{}, map[string]time.Time{},
+			map[string]time.Time{}, map[string]*api.Times{}
 		for _, kind := range kinds {
 			t.series[kind] = &api.Times{Kind: kind, Samples: []api.Sample{}}
 		}
@@ -58,7 +59,8 @@ func (t *Times) Note(o *api.Overview, shards []sharding.Status, most time.Durati
 		_, again := t.places[s.Name]
 		t.places[s.Name] = *s.Since
 		if again || s.TakeOverMS > 0 {
-			t.add(Singletons, *s.Since, s.TakeOverMS, fmt.Sprintf("%s on %s, token %d", s.Name, s.Host, s.Token))
+			t.add(Singletons, *s.Since, s.TakeOverMS, fmt.Sprintf("%s on %s, token %d", s.Name,
+				s.Host, s.Token))
 		}
 	}
 	for _, s := range shards {

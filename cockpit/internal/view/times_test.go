@@ -26,17 +26,20 @@ func samples(t *testing.T, times *view.Times, kind string) []api.Sample {
 
 // lag returns an overview taken the given time after now, in which member b:1 has a lag.
 func lag(after time.Duration, n uint64) *api.Overview {
-	return &api.Overview{At: now.Add(after), Replicators: []api.Replicator{{Name: "shop", Lag: []api.Lag{{Member: "b:1", Updates: n}}}}}
+	return &api.Overview{At: now.Add(after), Replicators: []api.Replicator{
+		{Name: "shop", Lag: []api.Lag{{Member: "b:1", Updates: n}}}}}
 }
 
 const most = 2 * time.Second
 
 func TestTimes_AMemberIsBehindUntilItsLagIsZero(t *testing.T) {
 	var times view.Times
-	for _, o := range []*api.Overview{lag(0, 0), lag(time.Second, 5), lag(2*time.Second, 9), lag(3*time.Second, 0), lag(4*time.Second, 0)} {
+	for _, o := range []*api.Overview{lag(0, 0), lag(time.Second, 5), lag(2*time.Second, 9),
+		lag(3*time.Second, 0), lag(4*time.Second, 0)} {
 		times.Note(o, nil, most)
 	}
-	require.Equal(t, []api.Sample{{At: now.Add(3 * time.Second), MS: 2000, What: "shop: b:1"}}, samples(t, &times, view.Behind))
+	require.Equal(t, []api.Sample{{At: now.Add(3 * time.Second), MS: 2000, What: "shop: b:1"}},
+		samples(t, &times, view.Behind))
 
 	times.Note(lag(5*time.Second, 1), nil, most)
 	times.Note(lag(time.Hour, 0), nil, most)
@@ -68,17 +71,22 @@ func TestTimes_TheLastSamplesAreKept(t *testing.T) {
 func TestTimes_ASingletonThatHasMoved(t *testing.T) {
 	var times view.Times
 	place := func(at time.Duration, state, host string, token uint64, took int64) *api.Overview {
-		return &api.Overview{At: now.Add(at), Singletons: []api.Singleton{{Name: "clerk", State: state, Host: host, Token: token, Since: new(now.Add(at)), TakeOverMS: took}}}
+		return &api.Overview{At: now.Add(at), Singletons: []api.Singleton{
+			{Name: "clerk", State: state, Host: host, Token: token, Since: new(now.Add(at)),
+				TakeOverMS: took}}}
 	}
 	times.Note(place(0, "here", "a:1", 1, 0), nil, most)
-	require.Empty(t, samples(t, &times, view.Singletons), "the first place was taken over from nobody")
+	require.Empty(t, samples(t, &times, view.Singletons),
+		"the first place was taken over from nobody")
 	unknown := place(0, "unknown", "a:1", 1, 0)
 	unknown.At = now.Add(time.Second)
 	times.Note(unknown, nil, most)
 	next := place(2*time.Second, "elsewhere", "b:1", 2, 1234)
 	times.Note(next, nil, most)
 	times.Note(next, nil, most)
-	require.Equal(t, []api.Sample{{At: now.Add(2 * time.Second), MS: 1234, What: "clerk on b:1, token 2"}}, samples(t, &times, view.Singletons))
+	require.Equal(t, []api.Sample{
+		{At: now.Add(2 * time.Second), MS: 1234, What: "clerk on b:1, token 2"}},
+		samples(t, &times, view.Singletons))
 }
 
 func TestTimes_ShardsThatWereTakenOver(t *testing.T) {
@@ -92,10 +100,14 @@ func TestTimes_ShardsThatWereTakenOver(t *testing.T) {
 	note := func() { times.Note(whole(), []sharding.Status{st}, most) }
 	note()
 	note()
-	require.Equal(t, []api.Sample{{At: now.Add(time.Second), MS: 3000, What: "the slowest of 2 shards of cart"}}, samples(t, &times, view.TakenOver))
-	st.Shards[2] = sharding.ShardStatus{State: sharding.Active, Since: now.Add(2 * time.Hour), TakeOver: time.Hour}
+	require.Equal(t, []api.Sample{
+		{At: now.Add(time.Second), MS: 3000, What: "the slowest of 2 shards of cart"}},
+		samples(t, &times, view.TakenOver))
+	st.Shards[2] = sharding.ShardStatus{State: sharding.Active, Since: now.Add(2 * time.Hour),
+		TakeOver: time.Hour}
 	note()
-	require.Equal(t, api.Sample{At: now.Add(2 * time.Hour), MS: 3_600_000, What: "1 shard of cart"}, samples(t, &times, view.TakenOver)[1])
+	require.Equal(t, api.Sample{At: now.Add(2 * time.Hour), MS: 3_600_000, What: "1 shard of cart"},
+		samples(t, &times, view.TakenOver)[1])
 }
 
 func TestTimes_FaultsThatHaveHealed(t *testing.T) {
@@ -104,8 +116,10 @@ func TestTimes_FaultsThatHaveHealed(t *testing.T) {
 	o.Cluster.Fault = &api.Fault{What: "missing c:1", Since: now, Ongoing: true}
 	times.Note(o, nil, most)
 	require.Empty(t, samples(t, &times, view.Faults))
-	o.Cluster.Fault = &api.Fault{What: "missing c:1", Since: now, Healed: new(now.Add(time.Second)), TookMS: 1000}
+	o.Cluster.Fault = &api.Fault{What: "missing c:1", Since: now, Healed: new(now.Add(time.Second)),
+		TookMS: 1000}
 	times.Note(o, nil, most)
 	times.Note(o, nil, most)
-	require.Equal(t, []api.Sample{{At: now.Add(time.Second), MS: 1000, What: "missing c:1"}}, samples(t, &times, view.Faults))
+	require.Equal(t, []api.Sample{{At: now.Add(time.Second), MS: 1000, What: "missing c:1"}},
+		samples(t, &times, view.Faults))
 }

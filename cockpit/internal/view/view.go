@@ -48,12 +48,19 @@ func list(s []string) []string {
 // address or its id: replicas refer to members that have left by id.
 func Replicator(name string, address func(string) string, s distributeddata.Status) api.Replicator {
 	r := api.Replicator{
-		Name: name, Replica: fmt.Sprint(s.Replica), Address: s.Address, Ready: s.Ready, NotReady: s.NotReady,
-		Members: s.Members, Counted: s.Counted, Missing: list(s.Missing), Trouble: s.Trouble, OtherDurable: list(s.OtherDurable),
-		Keys: s.Keys, Vector: Cut(s.Seen, maxText), LogBytes: s.LogBytes, Updates: s.Updates, Applied: s.Applied,
-		Repairs: s.Repairs, Bulks: s.Bulks, Expired: s.Expired, Filled: s.Filled, ToFill: s.ToFill, Diverged: s.Diverged,
-		Rotten: s.Rotten, Mended: s.Mended, Malformed: s.Malformed, Strangers: s.Strangers, Waiting: s.Waiting,
-		Faults: s.Faults, Panics: s.Panics, NearLimits: list(s.NearLimits), Lag: []api.Lag{}, Sent: []api.Traffic{},
+		Name: name, Replica: fmt.Sprint(s.Replica), Address: s.Address, Ready: s.Ready,
+		NotReady: s.NotReady,
+		Members:  s.Members, Counted: s.Counted, Missing: list(s.Missing), Trouble: s.Trouble,
+		OtherDurable: list(s.OtherDurable),
+		Keys:         s.Keys, Vector: Cut(s.Seen, maxText), LogBytes: s.LogBytes,
+		Updates: s.Updates,
+		Applied: s.Applied,
+		Repairs: s.Repairs, Bulks: s.Bulks, Expired: s.Expired, Filled: s.Filled, ToFill: s.ToFill,
+		Diverged: s.Diverged,
+		Rotten:   s.Rotten, Mended: s.Mended, Malformed: s.Malformed, Strangers: s.Strangers,
+		Waiting: s.Waiting,
+		Faults:  s.Faults, Panics: s.Panics, NearLimits: list(s.NearLimits), Lag: []api.Lag{},
+		Sent: []api.Traffic{},
 	}
 	for member, n := range s.Lag {
 		r.Lag = append(r.Lag, api.Lag{Member: address(member), Updates: n})
@@ -70,7 +77,8 @@ func Replicator(name string, address func(string) string, s distributeddata.Stat
 	}
 	if d := s.Durable; d != nil {
 		r.Durable = &api.Durable{
-			Ready: d.Ready, Keys: d.Keys, Disk: d.Disk, Error: Cut(d.DiskError, maxText), Unsaved: d.Unsaved, Batches: d.Batches, Holes: d.Holes,
+			Ready: d.Ready, Keys: d.Keys, Disk: d.Disk, Error: Cut(d.DiskError, maxText),
+			Unsaved: d.Unsaved, Batches: d.Batches, Holes: d.Holes,
 		}
 	}
 	return r
@@ -79,9 +87,11 @@ func Replicator(name string, address func(string) string, s distributeddata.Stat
 // Session describes a session with the given status and leases.
 func Session(name string, s coordination.Status, failing bool, leases []api.Lease) api.Session {
 	out := api.Session{
-		Name: name, Owner: s.Owner, Held: s.Held, NearExpiry: s.NearExpiry, Waiting: s.Waiting, Known: len(leases),
-		Granted: s.Granted, Taken: s.Taken, Unknown: s.Unknown, Released: s.Released, Failing: failing,
-		Lost: map[string]uint64{}, Leases: first(leases),
+		Name: name, Owner: s.Owner, Held: s.Held, NearExpiry: s.NearExpiry, Waiting: s.Waiting,
+		Known:   len(leases),
+		Granted: s.Granted, Taken: s.Taken, Unknown: s.Unknown, Released: s.Released,
+		Failing: failing,
+		Lost:    map[string]uint64{}, Leases: first(leases),
 	}
 	for why, n := range s.Lost {
 		out.Lost[why.String()] += n
@@ -106,7 +116,8 @@ var urgency = map[string]int{NearExpiry: 0, Waiting: 1, Held: 2, Known: 3}
 // Lease describes a lease at time now. It rounds the expiry, so that the expiry stays equal between
 // calls.
 func Lease(session string, s coordination.LeaseStatus, now time.Time) api.Lease {
-	l := api.Lease{Session: session, Name: s.Name, State: Known, Owner: s.Owner, Token: uint64(s.Token), Forever: s.Forever, Waiting: s.Waiting}
+	l := api.Lease{Session: session, Name: s.Name, State: Known, Owner: s.Owner,
+		Token: uint64(s.Token), Forever: s.Forever, Waiting: s.Waiting}
 	switch {
 	case s.NearExpiry:
 		l.State = NearExpiry
@@ -128,7 +139,8 @@ func Lease(session string, s coordination.LeaseStatus, now time.Time) api.Lease 
 func first(leases []api.Lease) []api.Lease {
 	out := slices.Clone(leases)
 	slices.SortStableFunc(out, func(a, b api.Lease) int {
-		return cmp.Or(cmp.Compare(urgency[a.State], urgency[b.State]), sooner(a.Expires, b.Expires), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(urgency[a.State], urgency[b.State]), sooner(a.Expires, b.Expires),
+			cmp.Compare(a.Name, b.Name))
 	})
 	out = slices.Clip(out[:min(len(out), maxLeases)])
 	if out == nil {
@@ -148,7 +160,9 @@ func sooner(a, b *time.Time) int {
 
 // Singleton describes the place of an instance, for the member with address self.
 func Singleton(name, self string, p singleton.Place, known bool, s singleton.Stats) api.Singleton {
-	out := api.Singleton{Name: name, State: "unknown", Host: p.Address, Token: uint64(p.Token), Refused: s.Refused, PassedOn: s.PassedOn, StateLost: s.StateLost, TakeOverMS: p.TakeOver.Milliseconds()}
+	out := api.Singleton{Name: name, State: "unknown", Host: p.Address, Token: uint64(p.Token),
+		Refused: s.Refused, PassedOn: s.PassedOn, StateLost: s.StateLost,
+		TakeOverMS: p.TakeOver.Milliseconds()}
 	if known && p.Address == self {
 		out.State = "here"
 	} else if known {
@@ -177,19 +191,24 @@ func Hosts(c api.Cluster, role string) []string {
 
 // Shards describes the shards of a type, for a member with the given view of the cluster. Function
 // address returns the address of a member, given its id.
-func Shards(s sharding.Status, st sharding.Stats, c api.Cluster, address func(id string) string) api.Shards {
+func Shards(s sharding.Status, st sharding.Stats, c api.Cluster,
+	address func(id string) string) api.Shards {
 	out := api.Shards{
-		Type: s.Type, Shards: len(s.Shards), States: map[string]int{}, Homes: []api.Home{}, Map: []int{},
+		Type: s.Type, Shards: len(s.Shards), States: map[string]int{},
+		Homes: []api.Home{}, Map: []int{},
 		Entities: s.Entities(), Refused: st.Refused, Failed: st.Failed,
 		Movable: s.Movable, Hosts: Hosts(c, s.Role),
 	}
 	for id, n := range s.Homes() {
 		if id != "" {
 			at := address(id)
-			out.Homes = append(out.Homes, api.Home{ID: id, Address: at, Shards: n, Here: at == c.Self})
+			out.Homes = append(out.Homes, api.Home{ID: id, Address: at, Shards: n,
+				Here: at == c.Self})
 		}
 	}
-	slices.SortFunc(out.Homes, func(a, b api.Home) int { return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out.Homes, func(a, b api.Home) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.ID, b.ID))
+	})
 	index := map[string]int{"": -1}
 	for i, h := range out.Homes {
 		index[h.ID] = i
@@ -210,7 +229,8 @@ func Shards(s sharding.Status, st sharding.Stats, c api.Cluster, address func(id
 // Shard describes one shard.
 func Shard(s sharding.ShardStatus, address func(id string) string) api.Shard {
 	out := api.Shard{
-		Shard: s.Shard, State: s.State.String(), Token: uint64(s.Token), Entities: s.Entities, Waiting: s.Waiting,
+		Shard: s.Shard, State: s.State.String(), Token: uint64(s.Token), Entities: s.Entities,
+		Waiting:    s.Waiting,
 		TakeOverMS: s.TakeOver.Milliseconds(), Requested: Cut(address(s.Requested), maxText),
 	}
 	if s.Home != "" {

@@ -33,15 +33,21 @@ func TestReplicator_TheLargestLagIsFirst(t *testing.T) {
 	for i := range 100 {
 		lag[strings.Repeat("x", i+1)] = 1
 	}
-	r := view.Replicator("shop", strings.ToLower, distributeddata.Status{Lag: lag, Sent: map[string]distributeddata.Traffic{"push": {Messages: 2, Bytes: 20}, "ack": {Messages: 1, Bytes: 5}}})
+	r := view.Replicator("shop", strings.ToLower, distributeddata.Status{
+		Lag: lag, Sent: map[string]distributeddata.Traffic{"push": {Messages: 2, Bytes: 20},
+			"ack": {Messages: 1, Bytes: 5}}})
 	require.Len(t, r.Lag, 64)
-	require.Equal(t, []api.Lag{{Member: "c", Updates: 9}, {Member: "a", Updates: 7}, {Member: "b", Updates: 7}}, r.Lag[:3])
+	require.Equal(t, []api.Lag{{Member: "c", Updates: 9}, {Member: "a", Updates: 7},
+		{Member: "b", Updates: 7}}, r.Lag[:3])
 	require.Equal(t, uint64(25), r.SentBytes)
 	require.Equal(t, "ack", r.Sent[0].Kind)
 }
 
 func TestSession_WhatIsUrgentIsFirst(t *testing.T) {
-	lease := func(name string, s coordination.LeaseStatus) api.Lease { s.Name = name; return view.Lease("s", s, now) }
+	lease := func(name string, s coordination.LeaseStatus) api.Lease {
+		s.Name = name
+		return view.Lease("s", s, now)
+	}
 	all := []api.Lease{
 		lease("known", coordination.LeaseStatus{}),
 		lease("late", coordination.LeaseStatus{Held: true, Remaining: time.Minute}),
@@ -50,13 +56,15 @@ func TestSession_WhatIsUrgentIsFirst(t *testing.T) {
 		lease("near", coordination.LeaseStatus{Held: true, NearExpiry: true, Remaining: time.Hour}),
 		lease("forever", coordination.LeaseStatus{Held: true, Forever: true}),
 	}
-	s := view.Session("s", coordination.Status{Lost: map[coordination.Loss]uint64{coordination.Expired: 3}}, false, all)
+	s := view.Session("s", coordination.Status{Lost: map[coordination.Loss]uint64{
+		coordination.Expired: 3}}, false, all)
 	var names []string
 	for _, l := range s.Leases {
 		names = append(names, l.Name)
 	}
 	require.Equal(t, []string{"near", "waits"}, names[:2])
-	require.Less(t, strings.Index(strings.Join(names, " "), "soon"), strings.Index(strings.Join(names, " "), "late"))
+	require.Less(t, strings.Index(strings.Join(names, " "), "soon"),
+		strings.Index(strings.Join(names, " "), "late"))
 	require.Equal(t, "known", names[5])
 	require.Equal(t, 6, s.Known)
 	require.Equal(t, uint64(3), s.Lost[coordination.Expired.String()])
@@ -79,15 +87,19 @@ func TestShards_TheMapIsBounded(t *testing.T) {
 		home := []string{"x", "y", ""}[i%3]
 		st.Shards = append(st.Shards, sharding.ShardStatus{Shard: i, Home: home})
 	}
-	s := view.Shards(st, sharding.Stats{}, api.Cluster{Self: "at-x"}, func(id string) string { return "at-" + id })
+	s := view.Shards(st, sharding.Stats{}, api.Cluster{Self: "at-x"}, func(id string) string {
+		return "at-" + id
+	})
 	require.Len(t, s.Map, 1024)
 	require.Equal(t, []int{0, 1, -1}, s.Map[:3])
-	require.Equal(t, []api.Home{{ID: "x", Address: "at-x", Shards: 1000, Here: true}, {ID: "y", Address: "at-y", Shards: 1000}}, s.Homes)
+	require.Equal(t, []api.Home{{ID: "x", Address: "at-x", Shards: 1000, Here: true},
+		{ID: "y", Address: "at-y", Shards: 1000}}, s.Homes)
 }
 
 // whole returns an overview without problems.
 func whole() *api.Overview {
-	return &api.Overview{At: now, Cluster: api.Cluster{Self: "a:1", GateOpen: true, Members: []api.Member{{Address: "a:1"}, {Address: "b:1"}}}}
+	return &api.Overview{At: now, Cluster: api.Cluster{Self: "a:1", GateOpen: true,
+		Members: []api.Member{{Address: "a:1"}, {Address: "b:1"}}}}
 }
 
 func TestProblems_EachSaysWhatToDo(t *testing.T) {
@@ -97,26 +109,56 @@ func TestProblems_EachSaysWhatToDo(t *testing.T) {
 		spoil    func(o *api.Overview)
 		severity string
 	}{
-		"removed":    {func(o *api.Overview) { o.Cluster.Removed = "dropped" }, view.Bad},
-		"split":      {func(o *api.Overview) { o.Cluster.Split = []string{"c:1"} }, view.Bad},
-		"lost":       {func(o *api.Overview) { o.Cluster.Lost = []string{"c:1"} }, view.Bad},
-		"gate":       {func(o *api.Overview) { o.Cluster.GateOpen = false }, view.Warn},
-		"no cluster": {func(o *api.Overview) { o.Cluster = api.Cluster{GateOpen: true} }, view.Warn},
-		"peer":       {func(o *api.Overview) { o.Peers = []api.Peer{{Self: "b:1", Members: []string{"b:1"}}} }, view.Warn},
-		"not ready":  {func(o *api.Overview) { o.Replicators = []api.Replicator{{NotReady: "why"}} }, view.Warn},
-		"missing":    {func(o *api.Overview) { o.Replicators = []api.Replicator{{Missing: []string{"c"}}} }, view.Warn},
-		"diverged":   {func(o *api.Overview) { o.Replicators = []api.Replicator{{Diverged: 1}} }, view.Bad},
-		"panics":     {func(o *api.Overview) { o.Replicators = []api.Replicator{{Panics: 1}} }, view.Bad},
-		"faults":     {func(o *api.Overview) { o.Replicators = []api.Replicator{{Faults: 1}} }, view.Warn},
-		"limit":      {func(o *api.Overview) { o.Replicators = []api.Replicator{{NearLimits: []string{"x"}}} }, view.Warn},
-		"trouble":    {func(o *api.Overview) { o.Replicators = []api.Replicator{{Trouble: "x"}} }, view.Bad},
-		"durable":    {func(o *api.Overview) { o.Replicators = []api.Replicator{{OtherDurable: []string{"x"}}} }, view.Bad},
-		"disk":       {func(o *api.Overview) { o.Replicators = []api.Replicator{{Durable: &api.Durable{Disk: "full"}}} }, view.Bad},
-		"lease":      {func(o *api.Overview) { o.Sessions = []api.Session{{NearExpiry: 1}} }, view.Bad},
-		"singleton":  {func(o *api.Overview) { o.Singletons = []api.Singleton{{State: "unknown"}} }, view.Warn},
-		"shards":     {func(o *api.Overview) { o.Shards = []api.Shards{{States: map[string]int{"stashing": 1}}} }, view.Warn},
-		"entities":   {func(o *api.Overview) { o.Shards = []api.Shards{{Failed: 1}} }, view.Warn},
-		"health":     {func(o *api.Overview) { o.Health = api.Health{Known: true, Why: []string{"stopped"}} }, view.Bad},
+		"removed": {func(o *api.Overview) { o.Cluster.Removed = "dropped" }, view.Bad},
+		"split":   {func(o *api.Overview) { o.Cluster.Split = []string{"c:1"} }, view.Bad},
+		"lost":    {func(o *api.Overview) { o.Cluster.Lost = []string{"c:1"} }, view.Bad},
+		"gate":    {func(o *api.Overview) { o.Cluster.GateOpen = false }, view.Warn},
+		"no cluster": {func(o *api.Overview) {
+			o.Cluster = api.Cluster{GateOpen: true}
+		}, view.Warn},
+		"peer": {func(o *api.Overview) {
+			o.Peers = []api.Peer{{Self: "b:1", Members: []string{"b:1"}}}
+		}, view.Warn},
+		"not ready": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{NotReady: "why"}}
+		}, view.Warn},
+		"missing": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{Missing: []string{"c"}}}
+		}, view.Warn},
+		"diverged": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{Diverged: 1}}
+		}, view.Bad},
+		"panics": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{Panics: 1}}
+		}, view.Bad},
+		"faults": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{Faults: 1}}
+		}, view.Warn},
+		"limit": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{NearLimits: []string{"x"}}}
+		}, view.Warn},
+		"trouble": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{Trouble: "x"}}
+		}, view.Bad},
+		"durable": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{OtherDurable: []string{"x"}}}
+		}, view.Bad},
+		"disk": {func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{Durable: &api.Durable{Disk: "full"}}}
+		}, view.Bad},
+		"lease": {func(o *api.Overview) {
+			o.Sessions = []api.Session{{NearExpiry: 1}}
+		}, view.Bad},
+		"singleton": {func(o *api.Overview) {
+			o.Singletons = []api.Singleton{{State: "unknown"}}
+		}, view.Warn},
+		"shards": {func(o *api.Overview) {
+			o.Shards = []api.Shards{{States: map[string]int{"stashing": 1}}}
+		}, view.Warn},
+		"entities": {func(o *api.Overview) { o.Shards = []api.Shards{{Failed: 1}} }, view.Warn},
+		"health": {func(o *api.Overview) {
+			o.Health = api.Health{Known: true, Why: []string{"stopped"}}
+		}, view.Bad},
 	} {
 		o := whole()
 		c.spoil(o)
@@ -155,13 +197,19 @@ func TestDiff_TellsWhatHasChanged(t *testing.T) {
 	require.Empty(t, view.Diff(nil, whole()))
 	require.Empty(t, view.Diff(whole(), whole()))
 	old, next := whole(), whole()
-	old.Replicators, next.Replicators = []api.Replicator{{Name: "shop", Ready: true}}, []api.Replicator{{Name: "shop", Diverged: 1}}
-	old.Sessions, next.Sessions = []api.Session{{Name: "s", Lost: map[string]uint64{}}}, []api.Session{{Name: "s", NearExpiry: 1, Lost: map[string]uint64{"expired": 2}}}
-	old.Singletons = []api.Singleton{{Name: "clerk", State: "here", Host: "a:1", Token: 1}, {Name: "other", State: "here", Host: "a:1", Token: 1}}
-	next.Singletons = []api.Singleton{{Name: "clerk", State: "elsewhere", Host: "b:1", Token: 2}, {Name: "other", State: "unknown", Host: "a:1", Token: 1}}
+	old.Replicators, next.Replicators = []api.Replicator{{Name: "shop", Ready: true}},
+		[]api.Replicator{{Name: "shop", Diverged: 1}}
+	old.Sessions, next.Sessions = []api.Session{{Name: "s", Lost: map[string]uint64{}}},
+		[]api.Session{{Name: "s", NearExpiry: 1, Lost: map[string]uint64{"expired": 2}}}
+	old.Singletons = []api.Singleton{{Name: "clerk", State: "here", Host: "a:1", Token: 1},
+		{Name: "other", State: "here", Host: "a:1", Token: 1}}
+	next.Singletons = []api.Singleton{{Name: "clerk", State: "elsewhere", Host: "b:1", Token: 2},
+		{Name: "other", State: "unknown", Host: "a:1", Token: 1}}
 	homes := []api.Home{{ID: "x"}, {ID: "y"}}
-	old.Shards, next.Shards = []api.Shards{{Type: "cart", Homes: homes, Map: []int{0, 1, -1}}}, []api.Shards{{Type: "cart", Homes: homes[1:], Map: []int{0, 0, -1}}}
-	old.Cluster.Fault, next.Cluster.Fault = &api.Fault{Ongoing: true}, &api.Fault{TookMS: 1500, What: "missing c:1"}
+	old.Shards, next.Shards = []api.Shards{{Type: "cart", Homes: homes, Map: []int{0, 1, -1}}},
+		[]api.Shards{{Type: "cart", Homes: homes[1:], Map: []int{0, 0, -1}}}
+	old.Cluster.Fault, next.Cluster.Fault = &api.Fault{Ongoing: true},
+		&api.Fault{TookMS: 1500, What: "missing c:1"}
 	next.Cluster.Members = append(next.Cluster.Members[:1], api.Member{Address: "d:1"})
 	next.Cluster.Lost = []string{"b:1"}
 	var all []string
@@ -171,10 +219,12 @@ func TestDiff_TellsWhatHasChanged(t *testing.T) {
 		all = append(all, e.Level+": "+e.Text)
 	}
 	require.Equal(t, []string{
-		"info: d:1 joined the cluster", "error: b:1 is missing", "info: the cluster is whole again after 1.5s: missing c:1",
+		"info: d:1 joined the cluster", "error: b:1 is missing",
+		"info: the cluster is whole again after 1.5s: missing c:1",
 		"warn: replicator shop is not ready", "error: replicator shop found a divergence",
 		"error: session s lost 2 leases: expired", "warn: session s: 1 leases near expiry",
-		"info: singleton clerk runs on b:1 with token 2", "warn: singleton other has no known host", "info: 1 shards of cart moved to another home",
+		"info: singleton clerk runs on b:1 with token 2", "warn: singleton other has no known host",
+		"info: 1 shards of cart moved to another home",
 	}, all)
 	next.Cluster.Lost = nil
 	require.Contains(t, view.Diff(old, next)[1].Text, "b:1 left the cluster")

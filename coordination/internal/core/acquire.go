@@ -41,7 +41,8 @@ func (m *Machine) onAcquire(ev Acquire) {
 // heedBlank accepts the last holder's account of the record. If the record has changed by now, the
 // claim fails like any late claim.
 func (m *Machine) heedBlank(b Blank) {
-	if b.Version == "" || b.Token < m.high || b.Token > MaxToken || m.op.id != 0 || m.phase != idle && m.phase != waiting {
+	if b.Version == "" || b.Token < m.high || b.Token > MaxToken || m.op.id != 0 ||
+		m.phase != idle && m.phase != waiting {
 		return
 	}
 	m.observe(Record{Token: b.Token}, b.Version)
@@ -182,7 +183,8 @@ func (m *Machine) claim() {
 		m.enter(reading)
 		return
 	}
-	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true, base: m.seen.version,
+	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true,
+		base:    m.seen.version,
 		version: m.seen.version, session: m.back.token}
 	m.phase = claiming
 	m.write()

@@ -18,9 +18,11 @@ var update = flag.Bool("update", false, "rewrite the golden scenarios")
 // goldenConfig has round numbers: validity lasts 11s from the send time, stop-by is at 9s, the
 // warning at 7s1/3, and a record may be taken 13s after it was first seen.
 var goldenConfig = core.Config{
-	Owner: "me", Nonce: "mine", TTL: 12 * time.Second, Renew: 4 * time.Second, Operation: time.Second,
-	Retry: 2 * time.Second, Drain: 2 * time.Second, Margin: 880 * time.Millisecond, RateError: 0.01,
-	Jitter: func() float64 { return 0.5 },
+	Owner: "me", Nonce: "mine", TTL: 12 * time.Second, Renew: 4 * time.Second,
+	Operation: time.Second,
+	Retry:     2 * time.Second, Drain: 2 * time.Second, Margin: 880 * time.Millisecond,
+	RateError: 0.01,
+	Jitter:    func() float64 { return 0.5 },
 }
 
 // TestGolden plays the scenarios in testdata. Each line is a time and an event, a comment, or
@@ -52,8 +54,10 @@ func TestGolden(t *testing.T) {
 
 func playScript(t *testing.T, script string) string {
 	cfg := goldenConfig
-	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"), strings.HasPrefix(script, "forever\n")
-	cfg.Fair, cfg.Keeper = strings.HasPrefix(script, "fair\n"), strings.HasPrefix(script, "keeper\n")
+	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"),
+		strings.HasPrefix(script, "forever\n")
+	cfg.Fair, cfg.Keeper = strings.HasPrefix(script, "fair\n"),
+		strings.HasPrefix(script, "keeper\n")
 	var m interface {
 		Step(core.Reading, core.Event) []core.Effect
 		Wake() (time.Duration, bool)
@@ -134,7 +138,8 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.SessionLoaded{Op: arg(1)}
 	case "backed": // token, send time
 		sent := duration(t, f[2])
-		return core.Backed{Token: arg(1), Validity: core.Validity{Sent: core.Reading{Mono: sent, Boot: sent, Wall: sent},
+		return core.Backed{Token: arg(1), Validity: core.Validity{
+			Sent:      core.Reading{Mono: sent, Boot: sent, Wall: sent},
 			StopAfter: 9 * time.Second, ValidFor: 11 * time.Second}}
 	case "unbacked":
 		why := map[string]core.Cause{"expired": core.Expired, "deleted": core.RecordDeleted}[f[2]]
@@ -160,7 +165,8 @@ func parse(t *testing.T, f []string) core.Event {
 	case "absent":
 		return core.Loaded{Op: arg(1)}
 	case "swapped":
-		status := map[string]core.Status{"unknown": core.Unknown, "conflicted": core.Conflicted, "refused": core.Refused}
+		status := map[string]core.Status{"unknown": core.Unknown, "conflicted": core.Conflicted,
+			"refused": core.Refused}
 		if s, ok := status[f[2]]; ok {
 			return core.Swapped{Op: arg(1), Status: s, Err: errTest}
 		}
@@ -220,7 +226,8 @@ func show(e core.Effect) string {
 		if e.Next.Nonce == "" {
 			return fmt.Sprintf("swap %d on %q: blank, token %d", e.Op, e.Old, e.Next.Token)
 		}
-		s := fmt.Sprintf("swap %d on %q: token %d, attempt %d", e.Op, e.Old, e.Next.Token, e.Next.Attempt)
+		s := fmt.Sprintf("swap %d on %q: token %d, attempt %d", e.Op, e.Old, e.Next.Token,
+			e.Next.Attempt)
 		if e.Next.Session != 0 {
 			s += fmt.Sprintf(", session %d", e.Next.Session)
 		}
@@ -241,9 +248,11 @@ func show(e core.Effect) string {
 		}
 		return s
 	case core.Begin:
-		return fmt.Sprintf("begin token %d, valid until %v", e.Token, e.Validity.Sent.Mono+e.Validity.ValidFor)
+		return fmt.Sprintf("begin token %d, valid until %v", e.Token,
+			e.Validity.Sent.Mono+e.Validity.ValidFor)
 	case core.Extend:
-		return fmt.Sprintf("extend token %d, valid until %v", e.Token, e.Validity.Sent.Mono+e.Validity.ValidFor)
+		return fmt.Sprintf("extend token %d, valid until %v", e.Token,
+			e.Validity.Sent.Mono+e.Validity.ValidFor)
 	case core.Warn:
 		return fmt.Sprintf("warn token %d, %v remain", e.Token, e.Remaining)
 	case core.End:

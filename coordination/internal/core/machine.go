@@ -361,7 +361,8 @@ func (m *Machine) observe(r Record, v Version) {
 	}
 	next := observation{record: r, version: v, since: m.now.Mono}
 	if v == "" && !m.seen.record.blank() {
-		next.record, next.vanished = m.seen.record, true // an absent record does not mean a free lease
+		// an absent record does not mean a free lease
+		next.record, next.vanished = m.seen.record, true
 	}
 	m.seen = next
 }

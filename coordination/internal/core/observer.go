@@ -41,7 +41,8 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 	case SessionLoaded:
 		o.onLoaded(ev)
 	case Changed:
-		if r := o.peer.seen.record; ev.Record.Token != r.Token || ev.Record.Attempt != r.Attempt || ev.Record.blank() != r.blank() {
+		if r := o.peer.seen.record; ev.Record.Token != r.Token || ev.Record.Attempt != r.Attempt ||
+			ev.Record.blank() != r.blank() {
 			o.due = o.now
 		}
 	case Close:

@@ -90,7 +90,8 @@ func (p *peer) freeAt(leaseTTL time.Duration, cfg Config) time.Duration {
 // lease's own record has been deleted, the life of the session says nothing about the lease.
 func (m *Machine) throughPeer() bool {
 	r := m.seen.record
-	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.vanished && !m.inherits(r)
+	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.vanished &&
+		!m.inherits(r)
 }
 
 // consult checks the session that the lease record just read names: if its tenure is known to be

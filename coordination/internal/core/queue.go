@@ -42,7 +42,9 @@ const leaveTries = 2
 // orderly reports whether the callers wait in the queue. A single attempt does not wait, and takes
 // a free lease at once.
 func (m *Machine) orderly() bool {
-	return m.cfg.Fair && m.patient() && !slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait })
+	return m.cfg.Fair && m.patient() && !slices.ContainsFunc(m.waiters, func(w waiter) bool {
+		return !w.wait
+	})
 }
 
 // enqueue takes a place at the end, or keeps the present place, after a read of the lease record.
@@ -77,7 +79,9 @@ func (q *queue) observe(ahead []Place, now time.Duration) {
 	q.ahead = make([]sighting, len(ahead))
 	for i, p := range ahead {
 		q.ahead[i] = sighting{p, now}
-		if known := slices.IndexFunc(before, func(s sighting) bool { return s.place == p }); known >= 0 {
+		if known := slices.IndexFunc(before, func(s sighting) bool {
+			return s.place == p
+		}); known >= 0 {
 			q.ahead[i] = before[known]
 		}
 	}

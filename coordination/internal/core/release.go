@@ -2,7 +2,8 @@ package core
 
 // onRelease gives a tenure up. A tenure that is already over needs nothing.
 func (m *Machine) onRelease(ev Release) {
-	mine := ev.Token == m.ten.token && (m.phase == held || m.phase == draining || m.phase == releasing)
+	mine := ev.Token == m.ten.token && (m.phase == held || m.phase == draining ||
+		m.phase == releasing)
 	if !mine {
 		m.emit(Answer{ID: ev.ID, Outcome: Done})
 		return
@@ -46,8 +47,9 @@ func (m *Machine) onBlanked(ev Swapped) {
 	switch ev.Status {
 	case Written:
 		m.high = max(m.high, m.ten.token)
-		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono,
-			open: true}
+		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version,
+			since: m.now.Mono,
+			open:  true}
 		m.finish(Done)
 	case Conflicted:
 		m.ten.reread = true

@@ -48,7 +48,9 @@ func (n *node) write(a sim.Args) {
 			return
 		}
 		token := n.token
-		n.later(think, func() { n.w.Send(n.i, n.w.store()+1, token, func() { n.w.put(n.i, token) }) })
+		n.later(think, func() {
+			n.w.Send(n.i, n.w.store()+1, token, func() { n.w.put(n.i, token) })
+		})
 	})
 }
 
@@ -59,7 +61,10 @@ func (w *world) put(who int, token uint64) {
 	t.writes++
 	err := error(nil)
 	if !t.unfenced {
-		err = t.guard.Do(context.Background(), "target", coordination.Token(token), func(context.Context) error { return nil })
+		err = t.guard.Do(context.Background(), "target", coordination.Token(token),
+			func(context.Context) error {
+				return nil
+			})
 	}
 	switch {
 	case errors.Is(err, fence.ErrStale):
@@ -83,7 +88,8 @@ func TestSimulation_FencedTargetSeesNoStaleWrite(t *testing.T) {
 	opt.fenced = true
 	var writes, refused, stale, twice, grants atomic.Int64
 	count := max(1, seeds.Count/5)
-	sim.Run(t, sim.Seeds{First: seeds.First, Count: count, Whole: seeds.Whole, Progress: seeds.Progress}, func(s *sim.World) {
+	sim.Run(t, sim.Seeds{First: seeds.First, Count: count, Whole: seeds.Whole,
+		Progress: seeds.Progress}, func(s *sim.World) {
 		w := newWorld(s, opt)
 		w.safety()
 		writes.Add(int64(w.target.writes))
@@ -103,7 +109,9 @@ func TestSimulation_FencedTargetSeesNoStaleWrite(t *testing.T) {
 func TestSimulation_FenceBites(t *testing.T) {
 	opt := honest
 	opt.fenced, opt.unfenced = true, true
-	f := sim.Find(sim.Seeds{First: 1, Count: 2000, Whole: true}, func(s *sim.World) { newWorld(s, opt).safety() })
+	f := sim.Find(sim.Seeds{First: 1, Count: 2000, Whole: true}, func(s *sim.World) {
+		newWorld(s, opt).safety()
+	})
 	if f == nil {
 		t.Fatal("no history shows the violation")
 	}

@@ -91,7 +91,8 @@ func (n *node) reading() core.Reading {
 	now := n.w.Elapsed()
 	run := time.Duration(float64(now-n.born-n.missed()) * n.rate)
 	still := n.thawed + max(0, min(now, n.frozen[1])-n.frozen[0])
-	return core.Reading{Mono: run - time.Duration(float64(still)*n.rate), Boot: run, Wall: run + n.jumped}
+	return core.Reading{Mono: run - time.Duration(float64(still)*n.rate), Boot: run,
+		Wall: run + n.jumped}
 }
 
 // cut carries out "cut NODE for TIME": the node and the store do not reach each other.
@@ -193,11 +194,14 @@ func (n *node) carryOutKeeper(e core.Effect) {
 	switch e := e.(type) {
 	case core.Load:
 		w.call(n, e, func() core.Event {
-			return core.Loaded{Op: e.Op, Record: w.cells[nonce].record, Version: w.cells[nonce].version}
+			return core.Loaded{Op: e.Op, Record: w.cells[nonce].record,
+				Version: w.cells[nonce].version}
 		}, core.Loaded{Op: e.Op, Err: errTest}, n.stepKeeper)
 		return
 	case core.Swap:
-		w.call(n, e, func() core.Event { return w.swap(nonce, e) }, core.Swapped{Op: e.Op, Err: errTest}, n.stepKeeper)
+		w.call(n, e, func() core.Event {
+			return w.swap(nonce, e)
+		}, core.Swapped{Op: e.Op, Err: errTest}, n.stepKeeper)
 		return
 	}
 	w.Note("node %d, session: %T%+v", n.i, e, e)
@@ -258,15 +262,19 @@ func (n *node) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case core.Load:
 		w.call(n, e, func() core.Event {
-			return core.Loaded{Op: e.Op, Record: w.cells[lease].record, Version: w.cells[lease].version}
+			return core.Loaded{Op: e.Op, Record: w.cells[lease].record,
+				Version: w.cells[lease].version}
 		}, core.Loaded{Op: e.Op, Err: errTest}, n.step)
 		return // the message is in the story
 	case core.Swap:
-		w.call(n, e, func() core.Event { return w.swap(lease, e) }, core.Swapped{Op: e.Op, Err: errTest}, n.step)
+		w.call(n, e, func() core.Event {
+			return w.swap(lease, e)
+		}, core.Swapped{Op: e.Op, Err: errTest}, n.step)
 		return
 	case core.LoadSession:
 		w.call(n, e, func() core.Event {
-			return core.SessionLoaded{Op: e.Op, Record: w.cells[e.Nonce].record, Version: w.cells[e.Nonce].version}
+			return core.SessionLoaded{Op: e.Op, Record: w.cells[e.Nonce].record,
+				Version: w.cells[e.Nonce].version}
 		}, core.SessionLoaded{Op: e.Op, Err: errTest}, n.step)
 		return
 	case core.Bury:
@@ -275,7 +283,9 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Follow:
 		n.follow(e)
 	case core.Enqueue:
-		w.call(n, e, func() core.Event { return core.Enqueued{Op: e.Op, Ahead: w.enqueue(e.Place)} },
+		w.call(n, e, func() core.Event {
+			return core.Enqueued{Op: e.Op, Ahead: w.enqueue(e.Place)}
+		},
 			core.Enqueued{Op: e.Op, Err: errTest}, n.step)
 		return
 	case core.Leave:
@@ -304,7 +314,8 @@ func (n *node) carryOut(e core.Effect) {
 
 func (n *node) begin(e core.Begin) {
 	if before, ok := n.w.before[e.Token]; !ok || before != e.Previous {
-		n.w.Fail("node %d: tenure %d is said to follow %d, and follows %d", n.i, e.Token, e.Previous, before)
+		n.w.Fail("node %d: tenure %d is said to follow %d, and follows %d", n.i, e.Token,
+			e.Previous, before)
 	}
 	switch {
 	case n.token != 0 && !n.ended:
@@ -386,7 +397,8 @@ func (n *node) acquire(wait bool, patience time.Duration) {
 	n.pending[id] = map[bool]string{false: "once", true: "wait"}[wait]
 	ev := core.Acquire{ID: id, Wait: wait}
 	if len(n.w.blanks) > 0 && n.w.Chance("told-how-it-was-left", 0.5) { // by its last holder, once
-		ev.From = n.w.blanks[len(n.w.blanks)-1-n.w.Number("how-long-ago", 0, min(3, len(n.w.blanks)-1))]
+		ev.From = n.w.blanks[len(n.w.blanks)-1-n.w.Number("how-long-ago", 0,
+			min(3, len(n.w.blanks)-1))]
 	}
 	n.step(ev)
 	if patience > 0 {

@@ -48,8 +48,11 @@ func (n *node) stepObserver(o *observing, ev core.Event) {
 		switch e := e.(type) {
 		case core.LoadSession:
 			w.call(n, e, func() core.Event {
-				return core.SessionLoaded{Op: e.Op, Record: w.cells[e.Nonce].record, Version: w.cells[e.Nonce].version}
-			}, core.SessionLoaded{Op: e.Op, Err: errTest}, func(ev core.Event) { n.stepObserver(o, ev) })
+				return core.SessionLoaded{Op: e.Op, Record: w.cells[e.Nonce].record,
+					Version: w.cells[e.Nonce].version}
+			}, core.SessionLoaded{Op: e.Op, Err: errTest}, func(ev core.Event) {
+				n.stepObserver(o, ev)
+			})
 		case core.Bury:
 			w.Send(n.i, w.store(), e, func() { w.bury(e) })
 		case core.Watch:

@@ -26,7 +26,9 @@ func (w *world) enqueue(p core.Place) (ahead []core.Place) {
 // leave removes places from the queue.
 func (w *world) leave(gone []core.Place) {
 	w.queue = slices.DeleteFunc(w.queue, func(q core.Place) bool {
-		return slices.ContainsFunc(gone, func(g core.Place) bool { return q.Nonce == g.Nonce && q.Beat <= g.Beat })
+		return slices.ContainsFunc(gone, func(g core.Place) bool {
+			return q.Nonce == g.Nonce && q.Beat <= g.Beat
+		})
 	})
 }
 

@@ -30,7 +30,9 @@ func (w *world) makeUp(r *rand.Rand) {
 		faults = append(faults, "stop")
 	}
 	share := 1 + r.IntN(6)
-	ms := func(lo, hi int) time.Duration { return time.Duration(lo+r.IntN(hi-lo)) * time.Millisecond }
+	ms := func(lo, hi int) time.Duration {
+		return time.Duration(lo+r.IntN(hi-lo)) * time.Millisecond
+	}
 	for t := time.Duration(0); t < 150*time.Second; t += 700 * time.Millisecond {
 		n := r.IntN(len(w.nodes))
 		if w.opt.fenced {
@@ -92,17 +94,19 @@ func (w *world) liveness() {
 	}
 	stale := (mixedTTL+w.opt.cfg.LockDelay)*102/100 + w.opt.cfg.Margin
 	each := 4 * time.Second // hold, release, poll
-	w.Eventually(2*stale+time.Duration(len(w.nodes))*each, "every node granted the lease", func() bool {
-		return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.won == 0 })
-	})
+	w.Eventually(2*stale+time.Duration(len(w.nodes))*each, "every node granted the lease",
+		func() bool {
+			return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.won == 0 })
+		})
 	for _, n := range w.nodes {
 		n.step(core.Look{})
 	}
-	w.Eventually(30*time.Second, "every request answered, every machine quiet and the record blank", func() bool {
-		return w.free() && !slices.ContainsFunc(w.nodes, func(n *node) bool {
-			return len(n.pending) > 0 || !n.m.Quiet()
+	w.Eventually(30*time.Second, "every request answered, every machine quiet and the record blank",
+		func() bool {
+			return w.free() && !slices.ContainsFunc(w.nodes, func(n *node) bool {
+				return len(n.pending) > 0 || !n.m.Quiet()
+			})
 		})
-	})
 }
 
 // history plays safety and liveness, for leases that are correct, or that break a rule.

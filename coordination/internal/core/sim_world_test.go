@@ -49,7 +49,8 @@ type options struct {
 }
 
 var testConfig = core.Config{
-	TTL: 10 * time.Second, Renew: 10 * time.Second / 3, Operation: time.Second, Retry: 2 * time.Second,
+	TTL: 10 * time.Second, Renew: 10 * time.Second / 3, Operation: time.Second,
+	Retry: 2 * time.Second,
 	Drain: time.Second, Margin: 300 * time.Millisecond, RateError: 0.01,
 }
 
@@ -60,11 +61,13 @@ const (
 
 // newWorld picks sizes and faults. Each seed has some of them, and rarely all.
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[uint64]uint64{}, target: target{unfenced: opt.unfenced}}
+	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[uint64]uint64{},
+		target: target{unfenced: opt.unfenced}}
 	w.Faults = sim.Faults{
 		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
 		Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 50*time.Millisecond),
-		Late: w.Fraction("late", 0.1), Lateness: 4 * time.Second, // longer than an operation may take
+		// longer than an operation may take
+		Late: w.Fraction("late", 0.1), Lateness: 4 * time.Second,
 	}
 	w.errs = w.Fraction("errors", 0.1)
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
@@ -84,7 +87,8 @@ func newWorld(s *sim.World, opt options) *world {
 	}
 	w.Always("one valid holder in true time", w.oneHolder)
 	for verb, do := range map[string]func(*node, sim.Args){
-		"cut": (*node).cut, "mute": (*node).mute, "pause": (*node).pause, "suspend": (*node).suspend, "jump": (*node).jump,
+		"cut": (*node).cut, "mute": (*node).mute, "pause": (*node).pause,
+		"suspend": (*node).suspend, "jump": (*node).jump,
 		"restart": (*node).restart, "close": (*node).close, "acquire": (*node).wants,
 		"stop": (*node).stop, "write": (*node).write, "look": (*node).looks,
 	} {
@@ -109,7 +113,8 @@ func (w *world) oneHolder() error {
 			if w.opt.fenced {
 				return nil // the clocks of one node have stood still
 			}
-			return fmt.Errorf("node %d with token %d, node %d with token %d", holder.i, holder.token, n.i, n.token)
+			return fmt.Errorf("node %d with token %d, node %d with token %d", holder.i,
+				holder.token, n.i, n.token)
 		}
 		holder = n
 	}
@@ -121,7 +126,8 @@ func (w *world) store() int { return len(w.nodes) }
 
 // call carries one store operation. Either direction may lose a message, a late message may still
 // arrive, and an error does not tell whether the operation was performed.
-func (w *world) call(n *node, what any, do func() core.Event, failed core.Event, step func(core.Event)) {
+func (w *world) call(n *node, what any, do func() core.Event, failed core.Event,
+	step func(core.Event)) {
 	life := n.life
 	answer := func(ev core.Event) func() {
 		return func() {
@@ -162,7 +168,8 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if name == lease {
 		w.inOrder(e.Next)
 	}
-	if old := w.cells[name].record; name == lease && e.Next.Nonce != "" && e.Next.Token != old.Token {
+	if old := w.cells[name].record; name == lease && e.Next.Nonce != "" &&
+		e.Next.Token != old.Token {
 		w.before[e.Next.Token] = old.Token
 	}
 	w.version++

@@ -125,7 +125,8 @@ func (m *Machine) write() {
 
 // recordOf returns the record of an attempt of this tenure.
 func (m *Machine) recordOf(attempt uint64) Record {
-	return Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: m.ten.token, Attempt: attempt, TTL: m.cfg.TTL + m.cfg.LockDelay,
+	return Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: m.ten.token, Attempt: attempt,
+		TTL:     m.cfg.TTL + m.cfg.LockDelay,
 		Session: m.ten.session, Forever: m.cfg.Forever}
 }
 

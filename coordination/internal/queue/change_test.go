@@ -52,7 +52,9 @@ func TestChange_SideBySide(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				if err := queue.Change(t.Context(), &m, func(q *queue.Queue) { q.Enqueue(leasestore.Waiter{Nonce: fmt.Sprint(i), Beat: 1}) }); err != nil {
+				if err := queue.Change(t.Context(), &m, func(q *queue.Queue) {
+					q.Enqueue(leasestore.Waiter{Nonce: fmt.Sprint(i), Beat: 1})
+				}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -79,10 +81,13 @@ func TestChange_Ends(t *testing.T) {
 			t.Errorf("%d tries in a minute", always.writes)
 		}
 		away := &memory{broken: errors.New("away")}
-		if err := queue.Change(t.Context(), away, enqueue); !errors.Is(err, away.broken) || away.writes != 1 {
+		if err := queue.Change(t.Context(), away, enqueue); !errors.Is(err, away.broken) ||
+			away.writes != 1 {
 			t.Errorf("got %v after %d tries", err, away.writes)
 		}
-		if err := queue.Change(t.Context(), away, func(q *queue.Queue) { q.Leave(leasestore.Waiter{Nonce: "n"}) }); err != nil {
+		if err := queue.Change(t.Context(), away, func(q *queue.Queue) {
+			q.Leave(leasestore.Waiter{Nonce: "n"})
+		}); err != nil {
 			t.Errorf("nothing to leave: %v", err)
 		}
 	})

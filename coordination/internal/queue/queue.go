@@ -56,14 +56,20 @@ func (q *Queue) Enqueue(p leasestore.Waiter) (ahead []leasestore.Waiter) {
 // makeRoom makes room for one more place. A living waiter writes its place often.
 func (q *Queue) makeRoom() {
 	for len(q.Places) >= Most {
-		oldest := slices.MinFunc(q.Places, func(a, b Place) int { return cmp.Compare(a.Written, b.Written) })
-		q.Places = slices.DeleteFunc(q.Places, func(p Place) bool { return p.Nonce == oldest.Nonce })
+		oldest := slices.MinFunc(q.Places, func(a, b Place) int {
+			return cmp.Compare(a.Written, b.Written)
+		})
+		q.Places = slices.DeleteFunc(q.Places, func(p Place) bool {
+			return p.Nonce == oldest.Nonce
+		})
 	}
 }
 
 // Leave removes the given places, except those that have been written again with a larger beat.
 func (q *Queue) Leave(gone ...leasestore.Waiter) {
 	q.Places = slices.DeleteFunc(q.Places, func(p Place) bool {
-		return slices.ContainsFunc(gone, func(g leasestore.Waiter) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })
+		return slices.ContainsFunc(gone, func(g leasestore.Waiter) bool {
+			return g.Nonce == p.Nonce && g.Beat >= p.Beat
+		})
 	})
 }

@@ -52,16 +52,18 @@ func Encode(name string, r leasestore.Record) ([]byte, error) {
 	return data, err
 }
 
-// Decode rejects, with leasestore.ErrDamaged, data that Encode would not have written for this name.
+// Decode rejects, with leasestore.ErrDamaged, data that Encode would not have written for this
+// name.
 func Decode(name string, data []byte) (leasestore.Record, error) {
 	t, err := decode(data)
-	r := leasestore.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,
+	r := leasestore.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token,
+		Attempt: t.Attempt, TTL: t.TTL,
 		Session: t.Session, Forever: t.Forever}
 	switch {
 	case err != nil:
 	case t.Format != formatOf(r):
-		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here", t.Format, format,
-			formatOf(r))
+		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here",
+			t.Format, format, formatOf(r))
 	case t.Name != name:
 		err = fmt.Errorf("record of %q", t.Name)
 	default:

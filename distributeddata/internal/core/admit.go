@@ -66,7 +66,8 @@ func (c *Core) mayTake(own remembered) bool {
 		return c.roll.filled || c.roll.size == 0
 	}
 	if c.clustered() {
-		return c.roll.filled || gave && (n >= c.cfg.MinMembers || c.disk.keeps() && n >= majorityOf(c.size()))
+		return c.roll.filled || gave && (n >= c.cfg.MinMembers || c.disk.keeps() &&
+			n >= majorityOf(c.size()))
 	}
 	return spoke && n >= c.cfg.MinMembers
 }

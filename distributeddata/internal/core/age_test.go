@@ -81,7 +81,9 @@ func benchmarkAgedUpdate(b *testing.B, p *pump, received bool) {
 		}
 		receive := func() {
 			for _, s := range pushes {
-				p.take(number(s.Member), p.cores[number(s.Member)].Step(p.now, Receive{Member: "0", From: p.cores[0].Replica(), To: s.To, Manifest: s.Manifest, Payload: s.Payload}))
+				p.take(number(s.Member), p.cores[number(s.Member)].Step(p.now,
+					Receive{Member: "0", From: p.cores[0].Replica(), To: s.To, Manifest: s.Manifest,
+						Payload: s.Payload}))
 			}
 		}
 		if received {
@@ -187,7 +189,8 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 			for _, m := range box {
 				largest = max(largest, len(m.send.Payload))
 				to := number(m.to)
-				p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload}))
+				p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica,
+					To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload}))
 			}
 			for i, c := range p.cores {
 				if !p.now.Before(c.NextWake()) {

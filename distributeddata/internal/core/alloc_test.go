@@ -22,7 +22,9 @@ func TestCost_OneUpdate(t *testing.T) {
 	} {
 		p := newPump(3)
 		one := func() {
-			p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *Txn) error { return perform(t, []op{c.op}) }}))
+			p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *Txn) error {
+				return perform(t, []op{c.op})
+			}}))
 			p.take(0, p.cores[0].Step(p.now, Wake{}))
 			p.deliver()
 		}

@@ -69,8 +69,11 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil // the answer would spread revoked events
 	}
 	a := &answer{id: m.Id, number: number, last: -1, pin: c.state()}
-	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, prints: c.printsOut(have), members: c.roll.digest, entering: c.roll.entering, kept: c.disk.kept}}
-	if was := c.heardOf[causal.Replica(m.Was)]; len(was.last) > 0 && was.n == c.seen.Get(causal.Replica(m.Was)) {
+	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum,
+		prints: c.printsOut(have), members: c.roll.digest, entering: c.roll.entering,
+		kept: c.disk.kept}}
+	if was := c.heardOf[causal.Replica(m.Was)]; len(was.last) > 0 &&
+		was.n == c.seen.Get(causal.Replica(m.Was)) {
 		a.source.head.prints[causal.Replica(m.Was)] = was.last
 	}
 	if d, ok := c.makeDelta(have); ok && !m.Whole {
@@ -137,7 +140,8 @@ func (c *Core) onMore(p *peer, payload []byte) error {
 		return err
 	}
 	a := c.outgoing[p.ID]
-	if a == nil || a.id != m.Request || a.number != m.Answer || int64(m.Next) > int64(a.first+len(a.parts)) {
+	if a == nil || a.id != m.Request || a.number != m.Answer ||
+		int64(m.Next) > int64(a.first+len(a.parts)) {
 		return nil
 	}
 	switch n := int(m.Next) - a.first; {
@@ -167,7 +171,9 @@ func (c *Core) askCells(p *peer, a *answer) {
 		x.asked = firstCells
 	}
 	from := len(x.theirs)
-	c.send(p, wire.ReplicatorCompare, encode(&pb.Compare{Request: a.id, Answer: a.number, From: uint32(from), Count: uint32(x.asked - from)}))
+	c.send(p, wire.ReplicatorCompare,
+		encode(&pb.Compare{Request: a.id, Answer: a.number, From: uint32(from),
+			Count: uint32(x.asked - from)}))
 }
 
 // onCells continues a comparison. If the cells suffice, the differences are sent. If they are many
@@ -178,7 +184,8 @@ func (c *Core) onCells(p *peer, payload []byte) error {
 		return err
 	}
 	a := c.outgoing[p.ID]
-	if a == nil || a.id != m.Request || a.number != m.Answer || a.compare == nil || int(m.From) != len(a.compare.theirs) {
+	if a == nil || a.id != m.Request || a.number != m.Answer || a.compare == nil ||
+		int(m.From) != len(a.compare.theirs) {
 		return nil
 	}
 	x := a.compare
@@ -238,11 +245,13 @@ func (c *Core) differing(s State, symbols []uint64) (keys []string) {
 func cellsIn(m *pb.Cells, keys int) ([]sketch.Cell, error) {
 	n := len(m.Sums)
 	if n > cellsAtOnce || len(m.Checks) != n || len(m.Counts) != n {
-		return nil, malformed("cells: %d sums, %d checks, %d counts", n, len(m.Checks), len(m.Counts))
+		return nil, malformed("cells: %d sums, %d checks, %d counts", n, len(m.Checks),
+			len(m.Counts))
 	}
 	cells := make([]sketch.Cell, n)
 	for i := range cells {
-		cells[i] = sketch.Cell{Count: m.Counts[i] + sketch.Expected(keys, int(m.From)+i), Sum: m.Sums[i], Check: m.Checks[i]}
+		cells[i] = sketch.Cell{Count: m.Counts[i] + sketch.Expected(keys, int(m.From)+i),
+			Sum: m.Sums[i], Check: m.Checks[i]}
 	}
 	return cells, nil
 }

@@ -90,7 +90,8 @@ func (c *Core) learn(b base) {
 	if len(c.bases) == maxBases {
 		oldest := 0
 		for i, k := range c.bases {
-			if k.digest != c.base.digest && (k.used.Before(c.bases[oldest].used) || c.bases[oldest].digest == c.base.digest) {
+			if k.digest != c.base.digest && (k.used.Before(c.bases[oldest].used) ||
+				c.bases[oldest].digest == c.base.digest) {
 				oldest = i
 			}
 		}

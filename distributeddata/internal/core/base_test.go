@@ -44,7 +44,8 @@ func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) causal.Vector {
 		var dots []causal.Dot
 		for r := range rapid.IntRange(0, 60).Draw(t, "replicas") {
-			dots = append(dots, causal.Dot{Replica: causal.Replica(r + 1), N: rapid.SampledFrom([]uint64{0, 1, 1, 1, 2}).Draw(t, "n")})
+			dots = append(dots, causal.Dot{Replica: causal.Replica(r + 1),
+				N: rapid.SampledFrom([]uint64{0, 1, 1, 1, 2}).Draw(t, "n")})
 		}
 		return causal.MakeVector(dots...)
 	})
@@ -52,7 +53,9 @@ func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
 		b, v := baseOf(draw.Draw(t, "base")), draw.Draw(t, "vector")
 		name, ids, numbers := b.list(v)
 		require.LessOrEqual(t, len(ids), v.Len())
-		got, err := makeVector(name, ids, numbers, func(n []byte) (causal.Vector, bool) { return b.vector, string(n) == string(b.digest[:]) })
+		got, err := makeVector(name, ids, numbers, func(n []byte) (causal.Vector, bool) {
+			return b.vector, string(n) == string(b.digest[:])
+		})
 		require.NoError(t, err)
 		require.True(t, v.Equal(got), "%v with %v is read as %v", v, b.vector, got)
 	})
@@ -194,7 +197,8 @@ func TestBase_WhatWaitsIsBounded(t *testing.T) {
 	for i := range 100 {
 		name := baseOf(departed(40 + i)).name()
 		payload := encode(&pb.Probe{Id: uint64(i), Want: &pb.VersionVector{Base: name}})
-		l.step("b", Receive{Member: "a", From: a.Replica(), To: b.Replica(), Manifest: wire.ReplicatorProbe, Payload: payload})
+		l.step("b", Receive{Member: "a", From: a.Replica(), To: b.Replica(),
+			Manifest: wire.ReplicatorProbe, Payload: payload})
 	}
 	require.Len(t, b.awaiting, b.cfg.WindowCount)
 	for i := range 100 {

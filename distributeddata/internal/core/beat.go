@@ -180,7 +180,8 @@ func (c *Core) spread() {
 // and by one that they have recorded since. A former replica that still runs learns this from the
 // memory that it is sent. Two replicas that alternate are not greeted each time [R58].
 func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
-	if p.replica != 0 && announced && c.roll.at(r).rank == absent && c.roll.at(p.replica).rank != absent {
+	if p.replica != 0 && announced && c.roll.at(r).rank == absent &&
+		c.roll.at(p.replica).rank != absent {
 		c.stats.Strangers++
 		if c.turnsAway(p) {
 			c.sendMembers(p, r)

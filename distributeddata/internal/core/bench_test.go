@@ -41,9 +41,13 @@ func newPump(n int) *pump {
 
 func (p *pump) add() {
 	p.cores = append(p.cores, New(Config{
-		Member: fmt.Sprint(len(p.cores)), NewReplica: func() causal.Replica { p.next++; return p.next * 0x9e3779b97f4a7c15 },
+		Member: fmt.Sprint(len(p.cores)), NewReplica: func() causal.Replica {
+			p.next++
+			return p.next * 0x9e3779b97f4a7c15
+		},
 		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
-		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20,
+		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	}))
 }
 
@@ -64,8 +68,10 @@ func (p *pump) take(i int, effects []Effect) {
 	for _, e := range effects {
 		if s, ok := e.(Send); ok {
 			p.bytes[s.Manifest] += len(s.Payload)
-			if (p.loss == 0 || p.rand.Float64() >= p.loss) && (p.cut == nil || !p.cut(i, number(s.Member))) {
-				p.box = append(p.box, mail{from: fmt.Sprint(i), to: s.Member, replica: p.cores[i].Replica(), send: s})
+			if (p.loss == 0 || p.rand.Float64() >= p.loss) &&
+				(p.cut == nil || !p.cut(i, number(s.Member))) {
+				p.box = append(p.box, mail{from: fmt.Sprint(i), to: s.Member,
+					replica: p.cores[i].Replica(), send: s})
 			}
 		}
 	}
@@ -85,7 +91,8 @@ func (p *pump) deliver() {
 		m := p.box[0]
 		p.box = p.box[1:]
 		to := number(m.to)
-		p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload}))
+		p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To,
+			Manifest: m.send.Manifest, Payload: m.send.Payload}))
 	}
 }
 
@@ -116,7 +123,9 @@ func (p *pump) write(i int, key, value string) {
 func setRegister(t *Txn, key, value string) error {
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
-	return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) { v.Set(w, value) })
+	return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) {
+		v.Set(w, value)
+	})
 }
 
 func (p *pump) put(i int, key, e string) {
@@ -196,7 +205,8 @@ func BenchmarkLocate(b *testing.B) {
 					b.Fatal("not equal")
 				}
 			}
-			b.ReportMetric(float64(p.bytes[wire.ReplicatorCells]+p.bytes[wire.ReplicatorCompare]), "B")
+			b.ReportMetric(float64(p.bytes[wire.ReplicatorCells]+p.bytes[wire.ReplicatorCompare]),
+				"B")
 			b.ReportMetric(float64(p.bytes[wire.ReplicatorPart]), "B/answer")
 		})
 	}
@@ -242,7 +252,8 @@ func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 		b.Fatal("not equal")
 	}
 	sent := 0
-	for _, m := range []wire.Manifest{wire.ReplicatorPush, wire.ReplicatorPart, wire.ReplicatorRequest, wire.ReplicatorMore} {
+	for _, m := range []wire.Manifest{wire.ReplicatorPush, wire.ReplicatorPart,
+		wire.ReplicatorRequest, wire.ReplicatorMore} {
 		sent += p.bytes[m]
 	}
 	return float64(sent) / float64(best)
@@ -364,7 +375,9 @@ func BenchmarkChurn(b *testing.B) {
 			for i := range cycles {
 				e := fmt.Sprint("e", i%50)
 				for _, kind := range []opKind2{opAdd, opRemove} {
-					p.update(i%2, func(t *Txn) error { return perform(t, []op{{kind: kind, key: "s", sub: e}}) })
+					p.update(i%2, func(t *Txn) error {
+						return perform(t, []op{{kind: kind, key: "s", sub: e}})
+					})
 					p.cores[i%2].end() // each is an event
 				}
 				if i%100 == 0 {

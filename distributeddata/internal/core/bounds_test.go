@@ -18,7 +18,8 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 		full[i] = causal.Dot{Replica: causal.Replica(i+1) << 40, N: 1}
 	}
 	whole := causal.MakeVector(full...)
-	bases := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(full[MaxReplicas-1].Replica, 0)}
+	bases := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(
+		full[MaxReplicas-1].Replica, 0)}
 	for _, test := range []struct {
 		// base: entries of the base; more: entries added to it; others: entries that differ from
 		// it.
@@ -59,7 +60,8 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 		past := departed(n)
 		i := 0
 		for d := range past.All() {
-			s = s.Put(fmt.Sprintf("element %d", i), causal.Leaf{Dot: causal.Dot{Replica: d.Replica, N: 1}})
+			s = s.Put(fmt.Sprintf("element %d", i),
+				causal.Leaf{Dot: causal.Dot{Replica: d.Replica, N: 1}})
 			i++
 		}
 		h := held("key", s, Held{})
@@ -75,10 +77,11 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 		require.Equal(t, h.sum, b.sum)
 
 		l.id++
-		l.step("a", Update{ID: l.id, Level: Level{Kind: All}, Deadline: l.now.Add(a.cfg.Patience), Modify: func(t *Txn) error {
-			t.Clear("key")
-			return nil
-		}})
+		l.step("a", Update{ID: l.id, Level: Level{Kind: All}, Deadline: l.now.Add(a.cfg.Patience),
+			Modify: func(t *Txn) error {
+				t.Clear("key")
+				return nil
+			}})
 		for range 3 {
 			l.tick(a.cfg.BeatInterval)
 		}
@@ -93,7 +96,8 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 // receiver, and no member could be counted any more.
 func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 	member := func(kind string, i, size int, r rank) remembered {
-		m := remembered{name: fmt.Sprintf("%s%0*d", kind, size-1, i), version: maxOrdinal, inc: incarnation{maxOrdinal, causal.Replica(1<<63 + uint64(i))}, rank: r}
+		m := remembered{name: fmt.Sprintf("%s%0*d", kind, size-1, i), version: maxOrdinal,
+			inc: incarnation{maxOrdinal, causal.Replica(1<<63 + uint64(i))}, rank: r}
 		if r == gone {
 			m.order = uint64(maxOrdinal - i)
 		}
@@ -101,7 +105,8 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 	}
 	for _, size := range []int{6, 20, 40, MaxMember} {
 		entry := member("g", 0, size, gone).maxSize()
-		for _, n := range []int{maxGoneBytes/entry - 1, maxGoneBytes / entry, maxGoneBytes/entry + 1, maxGone, maxGone + 1} {
+		for _, n := range []int{maxGoneBytes/entry - 1, maxGoneBytes / entry,
+			maxGoneBytes/entry + 1, maxGone, maxGone + 1} {
 			var all []remembered
 			for i := range n {
 				all = append(all, member("g", i, size, gone))
@@ -110,8 +115,10 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 				all = append(all, member("r", i, 20, in))
 			}
 			m := remember(prune(all, maxGone))
-			require.Equal(t, min(n, maxGoneBytes/entry), m.count(gone), "of %d with names of %d bytes", n, size)
-			b := encode(&pb.Members{Members: m.out(), Name: member("r", 0, MaxMember, in).name, Least: 1000})
+			require.Equal(t, min(n, maxGoneBytes/entry), m.count(gone),
+				"of %d with names of %d bytes", n, size)
+			b := encode(&pb.Members{Members: m.out(), Name: member("r", 0, MaxMember, in).name,
+				Least: 1000})
 			require.LessOrEqual(t, len(b), wire.MaxPayload)
 			again, err := decodeMemory(b)
 			require.NoError(t, err)
@@ -157,7 +164,8 @@ func TestBounds_EventsThatCanBeDoneAgain(t *testing.T) {
 
 func TestBounds_PushesThatWait(t *testing.T) {
 	push := func(n uint64) *delta {
-		return &delta{base: causal.MakeVector(causal.Dot{Replica: 1, N: n}), head: causal.MakeVector(causal.Dot{Replica: 1, N: n + 1})}
+		return &delta{base: causal.MakeVector(causal.Dot{Replica: 1, N: n}),
+			head: causal.MakeVector(causal.Dot{Replica: 1, N: n + 1})}
 	}
 	w := window{count: 2, bytes: 100}
 	require.True(t, w.keep(push(1), 50, epoch))

@@ -84,7 +84,9 @@ func (c *Core) endCall(w *caller, d Done) {
 		o.callers = o.callers[1:]
 	}
 	if len(o.callers) > 2*o.live+16 {
-		o.callers = slices.DeleteFunc(slices.Clone(o.callers), func(w *caller) bool { return w.ended })
+		o.callers = slices.DeleteFunc(slices.Clone(o.callers), func(w *caller) bool {
+			return w.ended
+		})
 	}
 }
 

@@ -20,9 +20,10 @@ func BenchmarkCalls(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("writes/calls=%d", n), func(b *testing.B) {
 			benchCalls(b, n, func(p *pump, id uint64) Event {
-				return Update{ID: id, Level: majority, Deadline: until(p), Modify: func(t *Txn) error {
-					return perform(t, []op{add(fmt.Sprint("s", id%1000), "x")})
-				}}
+				return Update{ID: id, Level: majority, Deadline: until(p),
+					Modify: func(t *Txn) error {
+						return perform(t, []op{add(fmt.Sprint("s", id%1000), "x")})
+					}}
 			})
 		})
 		b.Run(fmt.Sprintf("transaction/keys=%d", n), func(b *testing.B) { benchTransaction(b, n) })
@@ -84,7 +85,8 @@ func benchCalls(b *testing.B, n int, call func(p *pump, id uint64) Event) {
 			m := p.box[0]
 			p.box = p.box[1:]
 			to := number(m.to)
-			effects := p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload})
+			effects := p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica,
+				To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload})
 			if to == 0 {
 				count(effects)
 			} else {

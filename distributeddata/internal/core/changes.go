@@ -7,7 +7,8 @@ import "github.com/concord-go/concord/internal/pmap"
 // alias the maps.
 func Changes(was, now Keys, prefix string, f func(key string, was, now Held) bool) {
 	same := func(a, b *Held) bool { return a == b }
-	pmap.DiffPrefix(was.m, now.m, prefix, same, func(key string, a *Held, inA bool, b *Held, inB bool) bool {
+	pmap.DiffPrefix(was.m, now.m, prefix, same, func(key string, a *Held, inA bool, b *Held,
+		inB bool) bool {
 		var x, y Held
 		if inA {
 			x = *a

@@ -134,7 +134,8 @@ func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Mar
 // that one of its events added and a later one removed, since no receiver has them [R7b]. It tells
 // the start of a key by that of the key before, and the removal of an atom that an add replaces by
 // a number in the add [R7c].
-func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit int) (_ int, some bool) {
+func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit int) (_ int,
+	some bool) {
 	var at, shared int
 	if w.own != 0 {
 		shared = sharedStart(w.key, k.key)
@@ -174,7 +175,8 @@ func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit in
 		kc = field.End(causal.AppendName(kc, a.Path, w.t.put(a.Replica), a.N), at)
 	}
 	kc = field.Flag(kc, 4, k.Clear)
-	for before := len(k.Adds) + len(k.Removes); from >= before && from < k.items() && more(); from++ {
+	for before := len(k.Adds) + len(k.Removes); from >= before && from < k.items() &&
+		more(); from++ {
 		a := k.Marks[from-before]
 		kc, at = field.Begin(kc, 5)
 		kc = field.End(causal.AppendMark(kc, a.Path, a.Mark, w.t.put(a.By.Replica)), at)
@@ -278,7 +280,8 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 	deps := d.head.Set(d.origin, 0)
 	w.table.head, w.table.index = deps, nil
 	w.table.others = append(w.table.others[:0], d.origin)
-	w.t, w.base, w.own, w.since, w.events = &w.table, relative, d.origin, d.base.Get(d.origin), w.events[:0]
+	w.t, w.base, w.own, w.since, w.events = &w.table, relative, d.origin,
+		d.base.Get(d.origin), w.events[:0]
 	w.key = ""
 	for i := range d.events {
 		ev, _ := w.event(d.events[i].event, keys, bookmark{}, wire.MaxPayload+1)
@@ -289,7 +292,8 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 	}
 	name, ids, numbers := relative.list(deps)
 	others := w.t.others[1:]
-	b := field.Number(make([]byte, 0, len(w.events)+32+16*len(numbers)+8*len(others)+4*len(d.prints)), 1, d.base.Get(d.origin))
+	b := field.Number(make([]byte, 0, len(w.events)+32+16*len(numbers)+8*len(others)+4*len(
+		d.prints)), 1, d.base.Get(d.origin))
 	b = field.Fixeds(b, 2, ids)
 	b = field.Numbers(b, 3, numbers)
 	b = field.Fixeds(b, 4, others)

@@ -29,7 +29,8 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"), add("s", "y"), count("c", "k", 3), count("c", "m", 1))
 	l.deliver(all)
-	l.update("b", Level{}, remove("s", "x"), drop("c", "k"), op{kind: opWrite, key: "r", sub: "q", value: 7})
+	l.update("b", Level{}, remove("s", "x"), drop("c", "k"),
+		op{kind: opWrite, key: "r", sub: "q", value: 7})
 	l.update("b", Level{}, op{kind: opDelete, key: "s"}, op{kind: opDelete, key: "c"})
 	b := l.cores["b"]
 	own, _ := b.log.from(b.me, 1)
@@ -42,8 +43,10 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	}
 
 	for name, src := range map[string]source{
-		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true, records: 3, partial: false, differing: []uint64{4, 5}}},
-		"delta": {keys: b.keys, head: head{head: b.seen, base: b.seen.Set(b.me, 0)}, events: everything(b).events},
+		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true,
+			records: 3, partial: false, differing: []uint64{4, 5}}},
+		"delta": {keys: b.keys, head: head{head: b.seen, base: b.seen.Set(b.me, 0)},
+			events: everything(b).events},
 	} {
 		stream, last := src.take(1 << 20)
 		require.True(t, last, name)
@@ -75,7 +78,8 @@ func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 func TestStream_CutAnywhere(t *testing.T) {
 	l := newLab(t, "a", "b")
 	for i := range 40 {
-		l.update("a", Level{}, add("s0", strings.Repeat("e", i)), add(fmt.Sprint("s", i%7), fmt.Sprint(i)), count("c", fmt.Sprint(i), 3))
+		l.update("a", Level{}, add("s0", strings.Repeat("e", i)),
+			add(fmt.Sprint("s", i%7), fmt.Sprint(i)), count("c", fmt.Sprint(i), 3))
 	}
 	l.update("b", Level{}, drop("c", "7"))
 	l.deliver(all)
@@ -108,7 +112,8 @@ func TestStream_EventsCutAnywhere(t *testing.T) {
 	l.deliver(all)
 	var ops []op
 	for i := range 40 {
-		ops = append(ops, add("s0", strings.Repeat("e", i)), add(fmt.Sprint("s", i%7), fmt.Sprint(i)))
+		ops = append(ops, add("s0", strings.Repeat("e", i)),
+			add(fmt.Sprint("s", i%7), fmt.Sprint(i)))
 	}
 	l.update("b", Level{}, append(ops, drop("c", "m"), drop("c", "n"))...)
 	l.update("b", Level{}, remove("s0", "eee"), remove("s3", "3"), op{kind: opDelete, key: "s4"})
@@ -118,7 +123,8 @@ func TestStream_EventsCutAnywhere(t *testing.T) {
 		want.events[i] = b.fill(e.event)
 	}
 	for _, size := range []int{1, 7, 50, 1000, 100_000} {
-		src := source{keys: b.keys, head: head{head: b.seen, base: want.base}, events: everything(b).events}
+		src := source{keys: b.keys, head: head{head: b.seen, base: want.base},
+			events: everything(b).events}
 		var st stage
 		for last := false; !last; {
 			var part []byte
@@ -138,9 +144,12 @@ func TestStream_BrokenOnesAreRefused(t *testing.T) {
 	for name, breakIt := range map[string]func(h *head, s *State){
 		"fingerprint": func(h *head, _ *State) { h.sum[1]++ },
 		"atom beyond head": func(h *head, _ *State) {
-			h.head = causal.MakeVector(causal.Dot{Replica: a.me, N: 0}, causal.Dot{Replica: 9, N: 1})
+			h.head = causal.MakeVector(causal.Dot{Replica: a.me, N: 0},
+				causal.Dot{Replica: 9, N: 1})
 		},
-		"base beyond head":  func(h *head, _ *State) { h.base = causal.MakeVector(causal.Dot{Replica: 99, N: 1}) },
+		"base beyond head": func(h *head, _ *State) {
+			h.base = causal.MakeVector(causal.Dot{Replica: 99, N: 1})
+		},
 		"events of no base": func(h *head, _ *State) { h.state = false },
 	} {
 		h, s := head{head: a.seen, state: true, sum: a.sum}, a.state()
@@ -170,7 +179,8 @@ func TestStream_BrokenOnesAreRefused(t *testing.T) {
 func TestCodec_PushesTellKeysAndRemovalsByOthers(t *testing.T) {
 	l := newLab(t, "a", "b")
 	long := strings.Repeat("k", 2*maxShared)
-	keys := []string{"cart-a", "cart-b", "cart-b", "é-cart", "è-cart", "c", long, long, long + "1", long + "2"}
+	keys := []string{"cart-a", "cart-b", "cart-b", "é-cart", "è-cart", "c", long, long, long +
+		"1", long + "2"}
 	l.update("b", Level{}, add("s", "y"), count("c", "m", 1))
 	l.deliver(all)
 	deltas := l.cores["b"].Stats().Deltas
@@ -197,7 +207,8 @@ func TestCodec_PushesTellKeysAndRemovalsByOthers(t *testing.T) {
 		l.answered("a", add("set-stays", fmt.Sprint(i))) // the second time as the first key
 		push()
 	}
-	l.answered("a", remove("s", "y"), remove("s", "1"), count("c", "k", 1), count("c", "m", 1), count("d", "k", 1), drop("cart-a", "k"))
+	l.answered("a", remove("s", "y"), remove("s", "1"), count("c", "k", 1), count("c", "m", 1),
+		count("d", "k", 1), drop("cart-a", "k"))
 	push()
 	a, b := l.cores["a"], l.cores["b"]
 	require.Zero(t, b.Stats().Malformed)
@@ -205,7 +216,8 @@ func TestCodec_PushesTellKeysAndRemovalsByOthers(t *testing.T) {
 	sent, _ := a.log.from(a.me, 1)
 	got, _ := b.log.from(a.me, 1)
 	require.Len(t, got, len(sent))
-	require.Equal(t, sent[len(sent)-1], got[len(got)-1], "it was pushed alone, so nothing of it was superseded")
+	require.Equal(t, sent[len(sent)-1], got[len(got)-1],
+		"it was pushed alone, so nothing of it was superseded")
 }
 
 func TestCodec_SharedStartsAndReplacedAtomsAreBounded(t *testing.T) {
@@ -221,20 +233,27 @@ func TestCodec_SharedStartsAndReplacedAtomsAreBounded(t *testing.T) {
 		return &pb.KeyChange{Key: "k", Adds: []*pb.Add{{Path: []byte("p"), Instead: instead}}}
 	}
 	for name, payload := range map[string][]byte{
-		"more than the key before":    push(&pb.KeyChange{Key: "abc"}, &pb.KeyChange{Key: "d", Shared: 4}),
-		"no key before":               push(&pb.KeyChange{Key: "d", Shared: 1}),
-		"more than may be shared":     push(long, &pb.KeyChange{Key: "d", Shared: maxShared + 1}),
-		"a key that is too long":      push(long, &pb.KeyChange{Key: strings.Repeat("k", MaxKey-maxShared+1), Shared: maxShared}),
-		"half a character":            push(&pb.KeyChange{Key: "é"}, &pb.KeyChange{Key: "d", Shared: 1}),
+		"more than the key before": push(&pb.KeyChange{Key: "abc"},
+			&pb.KeyChange{Key: "d", Shared: 4}),
+		"no key before":           push(&pb.KeyChange{Key: "d", Shared: 1}),
+		"more than may be shared": push(long, &pb.KeyChange{Key: "d", Shared: maxShared + 1}),
+		"a key that is too long": push(long,
+			&pb.KeyChange{Key: strings.Repeat("k", MaxKey-maxShared+1), Shared: maxShared}),
+		"half a character": push(&pb.KeyChange{Key: "é"},
+			&pb.KeyChange{Key: "d", Shared: 1}),
 		"an atom before all events":   push(adds(4)),
 		"an atom of no event at all":  push(adds(1 << 63)),
 		"a number beyond all numbers": push(long, &pb.KeyChange{Key: "d", Shared: 1<<32 - 1}),
 	} {
-		_, err := decodePush(payload, 7, func([]byte) (causal.Vector, bool) { return causal.Vector{}, false })
+		_, err := decodePush(payload, 7, func([]byte) (causal.Vector, bool) {
+			return causal.Vector{}, false
+		})
 		require.ErrorIs(t, err, errMalformed, name)
 	}
 	d, err := decodePush(push(&pb.KeyChange{Key: "abc"}, &pb.KeyChange{Shared: 3}, adds(4)), 7, nil)
 	require.NoError(t, err)
 	require.Equal(t, "abc", d.events[1].keys[0].key)
-	require.Equal(t, []causal.Atom{{Path: "p", Leaf: causal.Leaf{Dot: causal.Dot{Replica: 7, N: 2}}}}, d.events[2].keys[0].Removes)
+	require.Equal(t, []causal.Atom{
+		{Path: "p", Leaf: causal.Leaf{Dot: causal.Dot{Replica: 7, N: 2}}}},
+		d.events[2].keys[0].Removes)
 }

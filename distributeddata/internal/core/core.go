@@ -100,8 +100,9 @@ type peer struct {
 	toldOf   uint64           // digest of the last vector that was sent to it in full
 	opinion  opinion          // how its state differed from ours when the vectors were last equal
 	cleared  []causal.Replica // it holds no retracted events of these replicas
-	expiry   uint32           // digest of its times to live; this replica's until it has reported one
-	dated    bool             // it has reported that digest
+	// digest of its times to live; this replica's until it has reported one
+	expiry uint32
+	dated  bool // it has reported that digest
 }
 
 type sent struct {
@@ -346,7 +347,9 @@ func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
 
 // peer returns the peer for a member of the view, or nil.
 func (c *Core) peer(member string) *peer {
-	i, ok := slices.BinarySearchFunc(c.peers, member, func(p *peer, id string) int { return strings.Compare(p.ID, id) })
+	i, ok := slices.BinarySearchFunc(c.peers, member, func(p *peer, id string) int {
+		return strings.Compare(p.ID, id)
+	})
 	if !ok {
 		return nil
 	}

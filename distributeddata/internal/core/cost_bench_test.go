@@ -23,7 +23,9 @@ func BenchmarkOneUpdate(b *testing.B) {
 		"set": func(t *Txn, i int) error {
 			w, end := crdt.Host(t.Dot(), t.Stamp())
 			defer end()
-			return edit(t, w, setNames[i%100], set{}, func(v *set) { v.Add(w, setElements[i%1000]) })
+			return edit(t, w, setNames[i%100], set{}, func(v *set) {
+				v.Add(w, setElements[i%1000])
+			})
 		},
 	}
 	for _, kind := range []string{"counter", "set"} {
@@ -32,7 +34,9 @@ func BenchmarkOneUpdate(b *testing.B) {
 			if level != (Level{}) {
 				name = "majority"
 			}
-			b.Run(fmt.Sprintf("%s/%s", kind, name), func(b *testing.B) { benchOneUpdate(b, kinds[kind], level) })
+			b.Run(fmt.Sprintf("%s/%s", kind, name), func(b *testing.B) {
+				benchOneUpdate(b, kinds[kind], level)
+			})
 		}
 	}
 }
@@ -55,7 +59,10 @@ func benchOneUpdate(b *testing.B, modify func(*Txn, int) error, level Level) {
 	b.ResetTimer()
 	before := cpuTime()
 	for i := range b.N {
-		p.take(0, p.cores[0].Step(p.now, Update{ID: uint64(i + 1), Level: level, Deadline: p.now.Add(time.Hour), Modify: func(t *Txn) error { return modify(t, i) }}))
+		p.take(0, p.cores[0].Step(p.now, Update{ID: uint64(i + 1), Level: level,
+			Deadline: p.now.Add(time.Hour), Modify: func(t *Txn) error {
+				return modify(t, i)
+			}}))
 		p.take(0, p.cores[0].Step(p.now, Wake{}))
 		p.deliver()
 		if i%1000 == 999 {

@@ -31,7 +31,9 @@ func forgotten(t *testing.T) (s *script, news []mail) {
 	s.calm(20)
 	s.step("b", Forget{ID: 1 << 40, Member: "e", Force: true})
 	s.deliver(func(m mail) bool { return m.to != "a" && m.from != "a" })
-	news = s.take(func(m mail) bool { return m.to == "a" && m.send.Manifest == wire.ReplicatorMembers })
+	news = s.take(func(m mail) bool {
+		return m.to == "a" && m.send.Manifest == wire.ReplicatorMembers
+	})
 	s.take(all)
 	require.NotEmpty(t, news)
 	return s, news
@@ -42,9 +44,14 @@ func forgotten(t *testing.T) (s *script, news []mail) {
 func TestChange_CostsACallOneRoundTrip(t *testing.T) {
 	for name, begin := range map[string]func(s *script, id uint64){
 		"write": func(s *script, id uint64) {
-			s.step("a", Update{ID: id, Level: majority, Deadline: s.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, []op{add("s", "x")}) }})
+			s.step("a", Update{ID: id, Level: majority, Deadline: s.now.Add(time.Hour),
+				Modify: func(t *Txn) error {
+					return perform(t, []op{add("s", "x")})
+				}})
 		},
-		"read": func(s *script, id uint64) { s.step("a", Read{ID: id, Level: majority, Deadline: s.now.Add(time.Hour)}) },
+		"read": func(s *script, id uint64) {
+			s.step("a", Read{ID: id, Level: majority, Deadline: s.now.Add(time.Hour)})
+		},
 		"linearizable read": func(s *script, id uint64) {
 			s.step("a", Read{ID: id, Level: Level{Kind: Linear}, Deadline: s.now.Add(time.Hour)})
 		},
@@ -64,7 +71,8 @@ func TestChange_CostsACallOneRoundTrip(t *testing.T) {
 			s.hop()
 			require.Contains(t, s.done, uint64(99), "a round trip later")
 			require.Nil(t, s.done[99].Short)
-			require.LessOrEqual(t, asked, 2*3, "a question, and a heartbeat at most, to each of three")
+			require.LessOrEqual(t, asked, 2*3,
+				"a question, and a heartbeat at most, to each of three")
 		})
 	}
 }
@@ -192,8 +200,12 @@ func TestLimit_TwoLinearizableReadsAtOnceMayEachShowAnother(t *testing.T) {
 		l.now = l.now.Add(time.Second)
 		for _, n := range []string{"a", "b"} {
 			l.step(n, Wake{})
-			l.deliver(func(m mail) bool { return m.send.Manifest == wire.ReplicatorProbe && m.to == "c" })
-			l.deliver(func(m mail) bool { return m.send.Manifest == wire.ReplicatorProbeReply && m.from == "c" })
+			l.deliver(func(m mail) bool {
+				return m.send.Manifest == wire.ReplicatorProbe && m.to == "c"
+			})
+			l.deliver(func(m mail) bool {
+				return m.send.Manifest == wire.ReplicatorProbeReply && m.from == "c"
+			})
 		}
 		l.take(all)
 	}

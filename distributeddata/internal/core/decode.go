@@ -236,7 +236,8 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 		return nil, malformed("push of %d events from %d on", events, from)
 	}
 	d := &in.delta
-	*d = delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: in.only[:0], origin: origin, prints: prints}
+	*d = delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)),
+		events: in.only[:0], origin: origin, prints: prints}
 	r := &decoder{t: t, known: known, about: events}
 	if events == 1 {
 		r.room()
@@ -310,7 +311,8 @@ func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, e
 			var dead bool
 			a, dead, instead, c.err = r.add(d, c.chunk)
 			if instead > 0 {
-				old := causal.Atom{Path: a.Path, Leaf: causal.Leaf{Dot: causal.Dot{Replica: d.Replica, N: d.N - instead}}}
+				old := causal.Atom{Path: a.Path, Leaf: causal.Leaf{
+					Dot: causal.Dot{Replica: d.Replica, N: d.N - instead}}}
 				r.removes, k.Removes = piece(r.removes, k.Removes, old, r.about)
 			}
 			if r.adds, k.Adds = piece(r.adds, k.Adds, a, r.about); dead && gone == nil {
@@ -358,7 +360,8 @@ func (r *decoder) longer(shared uint64, rest []byte) string {
 }
 
 // add decodes an add, and how many events before it the atom was added that it replaces.
-func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, instead uint64, err error) {
+func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, instead uint64,
+	err error) {
 	a.Dot = d
 	c := cursor{rest: b}
 	for c.next() {

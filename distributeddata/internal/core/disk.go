@@ -77,14 +77,16 @@ func (d *disk) ailing() bool {
 func (c *Core) Disk() DiskState {
 	d := &c.disk
 	return DiskState{
-		Phase: d.phase, Err: d.err, Unsaved: d.gathered + d.unwritten, Batches: d.written, Refilling: d.aside != nil, Holes: d.holes,
+		Phase: d.phase, Err: d.err, Unsaved: d.gathered + d.unwritten, Batches: d.written,
+		Refilling: d.aside != nil, Holes: d.holes,
 	}
 }
 
 // unsaved reports whether the replica's state differs from the last moment.
 func (c *Core) unsaved() bool {
 	f := &c.disk.formed
-	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.digest != f.members || c.disk.kept != f.kept
+	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.digest != f.members ||
+		c.disk.kept != f.kept
 }
 
 // gather adds to the estimate of what the disk will have to write.
@@ -99,7 +101,8 @@ func (c *Core) gather(bytes int) {
 
 // crowded reports whether so much waits for a batch in flight that updates must be rejected [R63].
 func (d *disk) crowded() bool {
-	return d.phase == DiskWorking && len(d.batches) > 0 && (d.gathered >= d.cfg.Bytes || d.events >= d.cfg.Events)
+	return d.phase == DiskWorking && len(d.batches) > 0 && (d.gathered >= d.cfg.Bytes ||
+		d.events >= d.cfg.Events)
 }
 
 // write forms the next moment, if it is due, and issues the next batch.
@@ -141,7 +144,8 @@ func (c *Core) formDue() bool {
 	if d.dueAt.IsZero() { // due to neither an update nor a message
 		d.dueAt = c.now.Add(d.cfg.Behind)
 	}
-	return d.cfg.Behind == 0 || d.hurry || !c.now.Before(d.dueAt) || d.gathered >= d.cfg.Bytes || d.events >= d.cfg.Events
+	return d.cfg.Behind == 0 || d.hurry || !c.now.Before(d.dueAt) || d.gathered >= d.cfg.Bytes ||
+		d.events >= d.cfg.Events
 }
 
 // first returns the Commit of the first batch.

@@ -157,7 +157,8 @@ func damageRow(d *simDisk, damage string) {
 	d.rotten = map[string]bool{}
 	for key := range d.rows {
 		n, ok := parseRow(key)
-		x := ok && !n.vector && n.key == "s" && !strings.Contains(n.rest, "only") && !strings.Contains(n.rest, "removed")
+		x := ok && !n.vector && n.key == "s" && !strings.Contains(n.rest, "only") &&
+			!strings.Contains(n.rest, "removed")
 		switch {
 		case damage == "corrupt" && x, damage == "header" && key == rowHeader:
 			d.rotten[key] = true
@@ -259,7 +260,9 @@ func TestDisk_ASlowOneStopsCounting(t *testing.T) {
 func TestDisk_ACallEndsAtItsDeadline(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.disks["a"].held = true
-	l.step("a", Update{ID: 70, Deadline: l.now.Add(time.Second), Modify: func(x *Txn) error { return perform(x, []op{add("s", "x")}) }})
+	l.step("a", Update{ID: 70, Deadline: l.now.Add(time.Second), Modify: func(x *Txn) error {
+		return perform(x, []op{add("s", "x")})
+	}})
 	require.False(t, l.cores["a"].NextWake().After(l.now.Add(time.Second)))
 	l.tick(time.Second)
 	require.ErrorIs(t, l.done[70].Store, ErrDiskSlow)
@@ -434,7 +437,9 @@ func TestDisk_WhileItLoadsNothingIsDone(t *testing.T) {
 	l.start("a")
 	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
 	for _, ev := range []Event{
-		Update{ID: 70, Modify: func(*Txn) error { panic("not called") }}, Read{ID: 71}, Drain{ID: 72}, Forget{ID: 73}, Flush{ID: 74},
+		Update{ID: 70, Modify: func(*Txn) error {
+			panic("not called")
+		}}, Read{ID: 71}, Drain{ID: 72}, Forget{ID: 73}, Flush{ID: 74},
 	} {
 		l.step("a", ev)
 	}
@@ -490,7 +495,9 @@ func FuzzLoader(f *testing.F) {
 		require.NoError(t, l.Add(rowHeader, header{owner: "x", format: 1, redo: redo}.encode()))
 		_ = l.Add(key, value)
 		_ = l.Add(rowRedo+key, value)
-		c := New(Config{Member: "m", NewReplica: func() causal.Replica { return 7 }, MinMembers: 1, BeatInterval: time.Second,
+		c := New(Config{Member: "m", NewReplica: func() causal.Replica {
+			return 7
+		}, MinMembers: 1, BeatInterval: time.Second,
 			Disk: &DiskConfig{Owner: "x", Bytes: 1, Events: 1, Retry: 1}})
 		c.Step(epoch, Loaded{Image: l.Image()})
 	})

@@ -108,7 +108,8 @@ func (c *Core) adoptRows(i *Image) {
 		d.aside = &aside{keys: i.aside, rows: i.old}
 	}
 	d.kept, d.formed.kept = h.kept, h.kept
-	d.formed.keys, d.formed.seen, d.formed.sum, d.formed.marks = i.state.Keys, i.state.Seen, i.state.sum, i.marks
+	d.formed.keys, d.formed.seen, d.formed.sum, d.formed.marks = i.state.Keys, i.state.Seen,
+		i.state.sum, i.marks
 	d.formed.members = h.members
 	d.settleRedo(i.redo, d.formed)
 	if i.prints != nil {
@@ -197,7 +198,8 @@ func mine(e causal.Entry, me causal.Replica) bool {
 
 // addSlot adds the content of another replica's counter slot to this replica's slot, minus the part
 // that others have seen.
-func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.Replica, l causal.Leaf) causal.Store {
+func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.Replica,
+	l causal.Leaf) causal.Store {
 	total, err := causal.ParseTotal(l.Payload)
 	beside, ok := causal.SlotOf(path, c.me)
 	if err != nil || !ok {
@@ -219,7 +221,8 @@ func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.R
 		default:
 			return s // its chain was reset, by an unknown part of it
 		}
-		total.Plus, total.Minus = total.Plus-min(was.Plus, total.Plus), total.Minus-min(was.Minus, total.Minus)
+		total.Plus, total.Minus = total.Plus-min(was.Plus, total.Plus),
+			total.Minus-min(was.Minus, total.Minus)
 	}
 	if total.Plus|total.Minus == 0 {
 		return s
@@ -228,7 +231,8 @@ func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.R
 	if e, ok := s.Get(beside); ok {
 		had, _ := e.Of(c.me)
 		if was, err := causal.ParseTotal(had.Payload); err == nil {
-			total.Since, total.Plus, total.Minus = was.Since, total.Plus+was.Plus, total.Minus+was.Minus
+			total.Since, total.Plus, total.Minus = was.Since, total.Plus+was.Plus,
+				total.Minus+was.Minus
 		}
 	}
 	return s.Put(beside, causal.Leaf{Dot: t.Dot(), Payload: total.Payload()})

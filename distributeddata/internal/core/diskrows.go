@@ -17,7 +17,8 @@ func (c *Core) form() {
 	d := &c.disk
 	next := moment{
 		live: d.formed.live, aside: d.formed.aside, batches: d.formed.batches + 1,
-		keys: c.keys, seen: c.seen, sum: c.sum, marks: d.formed.marks, members: c.roll.digest, kept: d.kept,
+		keys: c.keys, seen: c.seen, sum: c.sum, marks: d.formed.marks,
+		members: c.roll.digest, kept: d.kept,
 	}
 	ops := c.difference(&next)
 	d.formed, d.moments = next, d.moments+1
@@ -36,7 +37,8 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 	from := &c.disk.formed
 	from.keys.diff(next.keys, func(key string, a, b Held) {
 		prefix := rowPrefix(next.live, key)
-		causal.Differing(a.Store, b.Store, func(path string, ea causal.Entry, inA bool, eb causal.Entry, inB bool) {
+		causal.Differing(a.Store, b.Store, func(path string, ea causal.Entry, inA bool,
+			eb causal.Entry, inB bool) {
 			ops = entryOps(ops, prefix, path, ea, inA, eb, inB)
 		})
 		if !a.SameMarks(b.Store) {
@@ -62,7 +64,8 @@ func (c *Core) printAt(r causal.Replica, n uint64) imprint {
 
 // entryOps appends the changes of the atoms of a path. Removals come first, because the parts of a
 // large atom have the same keys before and after.
-func entryOps(ops []store.Op, prefix []byte, path string, was causal.Entry, inWas bool, is causal.Entry, inIs bool) []store.Op {
+func entryOps(ops []store.Op, prefix []byte, path string, was causal.Entry, inWas bool,
+	is causal.Entry, inIs bool) []store.Op {
 	if inWas {
 		for l := range was.All() {
 			if now, ok := leafOf(is, inIs, l.Replica); !ok || now != l {
@@ -112,8 +115,10 @@ func markOps(ops []store.Op, prefix []byte, key string, a, b Held, sum *Sum) []s
 // header returns the header of a moment.
 func (d *disk) header(m moment, redo int) store.Op {
 	h := header{
-		owner: d.cfg.Owner, format: rowFormat, live: m.live, aside: m.aside, redo: uint64(redo), batches: m.batches,
-		kept: m.kept, sum: m.sum, marks: m.marks, vector: m.seen.Hash(), origins: uint64(m.seen.Len()), members: m.members,
+		owner: d.cfg.Owner, format: rowFormat, live: m.live, aside: m.aside, redo: uint64(redo),
+		batches: m.batches,
+		kept:    m.kept, sum: m.sum, marks: m.marks, vector: m.seen.Hash(),
+		origins: uint64(m.seen.Len()), members: m.members,
 	}
 	return store.Op{Row: store.Row{Key: rowHeader, Value: h.encode()}}
 }
@@ -155,7 +160,8 @@ func (d *disk) queue(ops []store.Op, saves bool) {
 func (d *disk) pieces(ops []store.Op, rowsOf int, factor int) (out [][]store.Op) {
 	for len(ops) > 0 {
 		n, size := 0, 0
-		for n < len(ops) && (n == 0 || (n+1)*rowsOf <= d.rows()) && (n == 0 || size+factor*opSize(ops[n]) <= batchBytes) {
+		for n < len(ops) && (n == 0 || (n+1)*rowsOf <= d.rows()) &&
+			(n == 0 || size+factor*opSize(ops[n]) <= batchBytes) {
 			size += factor * opSize(ops[n])
 			n++
 		}

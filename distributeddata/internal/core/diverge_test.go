@@ -51,13 +51,15 @@ func filled(t *testing.T, n int, names ...string) *lab {
 func (l *lab) equal(names ...string) {
 	l.t.Helper()
 	for _, n := range names[1:] {
-		require.Equal(l.t, stateBytes(l.cores[names[0]]), stateBytes(l.cores[n]), "%s and %s", names[0], n)
+		require.Equal(l.t, stateBytes(l.cores[names[0]]), stateBytes(l.cores[n]), "%s and %s",
+			names[0], n)
 		require.Equal(l.t, l.cores[names[0]].sum, l.cores[n].sum)
 	}
 }
 
 func TestDivergence_TheOutvotedReplicaMendsItself(t *testing.T) {
-	for name, change := range map[string]func(causal.Store) causal.Store{"lost": dropFirst, "zombie": zombie} {
+	for name, change := range map[string]func(causal.Store) causal.Store{"lost": dropFirst,
+		"zombie": zombie} {
 		t.Run(name, func(t *testing.T) {
 			l := filled(t, 300, "a", "b", "c")
 			want := stateBytes(l.cores["b"])

@@ -67,7 +67,8 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	l.rounds(4, without("d"))
 	require.NotContains(t, l.done, uint64(77), "two of four")
 	l.rounds(2, without("d"))
-	require.Equal(t, &Short{Needed: 3, Answered: 2, Counted: 5, Missing: []string{"d", "e"}}, l.done[77].Short)
+	require.Equal(t, &Short{Needed: 3, Answered: 2, Counted: 5, Missing: []string{"d", "e"}},
+		l.done[77].Short)
 
 	l.step("b", View{})
 	l.step("b", Drain{ID: 78, Deadline: l.now.Add(time.Hour)})

@@ -24,7 +24,8 @@ func TestExpiry_DifferentTimesAreNamedOnce(t *testing.T) {
 		l.dated("b", 7)
 		l.dated("c", 0)
 		l.meet()
-		if lost { // the vectors are equal, so nothing but the question of a and b brings another one
+		if lost {
+			// the vectors are equal, so nothing but the question of a and b brings another one
 			for _, c := range l.cores {
 				for _, p := range c.peers {
 					p.expiry, p.dated = c.cfg.Expiry, false
@@ -41,7 +42,8 @@ func TestExpiry_DifferentTimesAreNamedOnce(t *testing.T) {
 				named[a.at] = append(named[a.at], e)
 			}
 		}
-		want := map[string][]OtherExpiry{"a": {{"c", true}}, "b": {{"c", true}}, "c": {{"a", true}, {"b", true}}}
+		want := map[string][]OtherExpiry{"a": {{"c", true}}, "b": {{"c", true}},
+			"c": {{"a", true}, {"b", true}}}
 		if lost {
 			delete(want, "c") // it has no times, and does not ask for those of others
 			delete(named, "c")

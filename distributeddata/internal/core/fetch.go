@@ -126,7 +126,8 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 		return err
 	}
 	f := c.fetch
-	if f == nil || f.member != p.ID || string(m.Base) != string(f.digest[:]) || m.After != uint64(f.after()) {
+	if f == nil || f.member != p.ID || string(m.Base) != string(f.digest[:]) ||
+		m.After != uint64(f.after()) {
 		return nil
 	}
 	gone := len(m.Replicas) == 0 && !m.Last // one side has dropped a base since
@@ -220,7 +221,8 @@ func (c *Core) pursueFetch() {
 
 // differences validates entries that differ from a base; their replicas must come after the replica
 // after.
-func differences[T ~uint64](ids []T, numbers []uint64, base causal.Vector, after causal.Replica) ([]causal.Dot, error) {
+func differences[T ~uint64](ids []T, numbers []uint64, base causal.Vector,
+	after causal.Replica) ([]causal.Dot, error) {
 	if len(ids) != len(numbers) {
 		return nil, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
 	}
@@ -236,7 +238,8 @@ func differences[T ~uint64](ids []T, numbers []uint64, base causal.Vector, after
 }
 
 // makeVector returns the vector made of the named base and the entries that differ from it.
-func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup) (causal.Vector, error) {
+func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64,
+	known lookup) (causal.Vector, error) {
 	base := causal.Vector{}
 	switch len(name) {
 	case 0:

@@ -36,7 +36,8 @@ func (c *Core) ask(p *peer, whole bool) {
 	if c.incoming != nil || c.now.Before(c.askAfter) || c.revoked != nil && !whole {
 		return
 	}
-	c.incoming = &request{id: c.newID(), member: p.ID, have: c.seen, prints: c.printsOut(c.seen), copied: c.state(), whole: whole, last: -1}
+	c.incoming = &request{id: c.newID(), member: p.ID, have: c.seen, prints: c.printsOut(c.seen),
+		copied: c.state(), whole: whole, last: -1}
 	c.progress()
 	c.incoming.nudge = c.now.Add(c.cfg.Grace) // soon, the first time
 	c.sendRequest(p)
@@ -87,7 +88,9 @@ func (c *Core) nudgeAnswer() {
 }
 
 func (c *Core) more(p *peer) {
-	c.send(p, wire.ReplicatorMore, encode(&pb.More{Request: c.incoming.id, Answer: c.incoming.answer, Next: uint32(c.incoming.next)}))
+	c.send(p, wire.ReplicatorMore,
+		encode(&pb.More{Request: c.incoming.id, Answer: c.incoming.answer,
+			Next: uint32(c.incoming.next)}))
 }
 
 // of reports whether a message of p belongs to the accepted answer. A member that lost sight of
@@ -208,7 +211,8 @@ func (c *Core) adopt(p *peer, r *request) error {
 			return err
 		}
 		c.distrust = false
-		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints[c.me], s.head.ready && s.head.members == c.roll.digest) {
+		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints[c.me],
+			s.head.ready && s.head.members == c.roll.digest) {
 			return nil
 		}
 		if r.whole {
@@ -228,7 +232,8 @@ func (c *Core) adopt(p *peer, r *request) error {
 		if !d.base.Leq(c.seen) {
 			return malformed("answer starts at %v", d.base)
 		}
-		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints[c.me], s.head.ready && s.head.members == c.roll.digest) {
+		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints[c.me],
+			s.head.ready && s.head.members == c.roll.digest) {
 			return nil
 		}
 		c.note(c.apply(d))

@@ -30,7 +30,8 @@ func (h Held) Bytes() int { return h.bytes }
 // held returns a store with its fingerprint, computed from that of the store before the change.
 func held(key string, s causal.Store, before Held) Held {
 	sum, bytes := before.sum, before.bytes
-	causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool, now causal.Entry, inNow bool) {
+	causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool,
+		now causal.Entry, inNow bool) {
 		if inOld {
 			sum, bytes = sum.minus(entrySum(key, path, old)), bytes-entryBytes(path, old)
 		}

@@ -66,7 +66,8 @@ func benchUpdate(b *testing.B, f *fleet, idle pace) {
 		mine := f.sent[i]
 		f.update(i, fmt.Sprintf("key-%07d", f.rand.IntN(10_000)))
 		f.pass(20 * time.Millisecond)
-		own.messages, own.bytes = own.messages+f.sent[i].messages-mine.messages, own.bytes+f.sent[i].bytes-mine.bytes
+		own.messages, own.bytes = own.messages+f.sent[i].messages-mine.messages,
+			own.bytes+f.sent[i].bytes-mine.bytes
 		f.pass(980 * time.Millisecond)
 	}
 	f.rest()
@@ -83,14 +84,17 @@ func benchLoad(b *testing.B, f *fleet, idle pace) {
 	before, cpu := f.all(), cpuTime()
 	for i := range f.cores {
 		for range seconds {
-			f.after(f.upTo(seconds*time.Second), func() { f.update(i, fmt.Sprintf("key-%07d", f.rand.IntN(10_000))) })
+			f.after(f.upTo(seconds*time.Second), func() {
+				f.update(i, fmt.Sprintf("key-%07d", f.rand.IntN(10_000)))
+			})
 		}
 	}
 	f.pass(seconds * time.Second)
 	spent, events := f.since(before), f.members()*seconds
 	b.ReportMetric(spent.messages/events/(f.members()-1), "msgs/event/member")
 	b.ReportMetric(spent.bytes/events/(f.members()-1), "B/event/member")
-	b.ReportMetric((float64((cpuTime()-cpu).Microseconds())-idle.cpu*seconds)/events/f.members(), "cpu-µs/event")
+	b.ReportMetric((float64((cpuTime()-cpu).Microseconds())-idle.cpu*seconds)/events/f.members(),
+		"cpu-µs/event")
 	took := f.until(time.Minute, f.equal)
 	b.ReportMetric(float64(took.Milliseconds()), "ms-to-equal")
 	f.rest()
@@ -169,5 +173,6 @@ func (f *fleet) since(t tally) pace {
 }
 
 func (p pace) less(idle pace, d time.Duration) pace {
-	return pace{messages: p.messages - idle.messages*d.Seconds(), bytes: p.bytes - idle.bytes*d.Seconds()}
+	return pace{messages: p.messages - idle.messages*d.Seconds(),
+		bytes: p.bytes - idle.bytes*d.Seconds()}
 }

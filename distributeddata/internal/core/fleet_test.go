@@ -94,15 +94,20 @@ func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
 
 func (f *fleet) core() *Core {
 	return New(Config{
-		Member: fmt.Sprint(len(f.cores)), NewReplica: func() causal.Replica { f.next++; return f.next * 0x9e3779b97f4a7c15 },
+		Member: fmt.Sprint(len(f.cores)), NewReplica: func() causal.Replica {
+			f.next++
+			return f.next * 0x9e3779b97f4a7c15
+		},
 		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
-		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20,
+		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	})
 }
 
 func (f *fleet) start(c *Core) {
 	f.first = append(f.first, c.Replica())
-	f.cores, f.armed, f.sent = append(f.cores, c), append(f.armed, time.Time{}), append(f.sent, tally{})
+	f.cores, f.armed, f.sent = append(f.cores, c), append(f.armed, time.Time{}),
+		append(f.sent, tally{})
 }
 
 // view gives a member the view of all running members.
@@ -131,7 +136,9 @@ func (f *fleet) views() {
 	}
 }
 
-func (f *fleet) upTo(d time.Duration) time.Duration { return time.Duration(f.rand.Int64N(int64(d))) }
+func (f *fleet) upTo(d time.Duration) time.Duration {
+	return time.Duration(f.rand.Int64N(int64(d)))
+}
 
 func (f *fleet) after(d time.Duration, do func()) {
 	f.turn++
@@ -199,7 +206,8 @@ func (f *fleet) deliver(i, to int, from causal.Replica, s Send) {
 		return
 	}
 	f.after(time.Millisecond+f.upTo(time.Millisecond), func() {
-		f.step(to, Receive{Member: fmt.Sprint(f.id(i)), From: from, To: s.To, Manifest: s.Manifest, Payload: s.Payload})
+		f.step(to, Receive{Member: fmt.Sprint(f.id(i)), From: from, To: s.To, Manifest: s.Manifest,
+			Payload: s.Payload})
 	})
 }
 
@@ -219,7 +227,9 @@ func (f *fleet) arm(i int, at time.Time) {
 
 // update sets a register.
 func (f *fleet) update(i int, key string) {
-	f.step(i, Update{Modify: func(t *Txn) error { return setRegister(t, key, fmt.Sprint(f.now.UnixNano())) }})
+	f.step(i, Update{Modify: func(t *Txn) error {
+		return setRegister(t, key, fmt.Sprint(f.now.UnixNano()))
+	}})
 }
 
 func (f *fleet) equal() bool {

@@ -124,7 +124,8 @@ func (r *recount) judge(s *play) {
 	ops = slices.DeleteFunc(ops, func(o counted) bool { return !o.Output.Known })
 	s.flux.judged += len(ops)
 	if why := uncountable(ops); why != "" {
-		s.w.Fail("majority writes and linearizable reads are not linearizable: %s\n%s", why, clients.Story(ops))
+		s.w.Fail("majority writes and linearizable reads are not linearizable: %s\n%s", why,
+			clients.Story(ops))
 	}
 }
 
@@ -156,13 +157,17 @@ func uncountable(ops []counted) string {
 			delete(under, m.op)
 			made++
 		case read && !m.end && made > o.Output.Value:
-			return fmt.Sprintf("a read that begins at %d counts %d, of %d that were made", m.at, o.Output.Value, made)
+			return fmt.Sprintf("a read that begins at %d counts %d, of %d that were made", m.at,
+				o.Output.Value, made)
 		case read && m.end:
 			for ; made < o.Output.Value; made++ {
 				if len(under) == 0 {
-					return fmt.Sprintf("a read that ends at %d counts %d, %d were made", m.at, o.Output.Value, made)
+					return fmt.Sprintf("a read that ends at %d counts %d, %d were made", m.at,
+						o.Output.Value, made)
 				}
-				delete(under, slices.MinFunc(slices.Collect(maps.Keys(under)), func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) }))
+				delete(under, slices.MinFunc(slices.Collect(maps.Keys(under)), func(a, b int) int {
+					return cmp.Compare(ops[a].Return, ops[b].Return)
+				}))
 			}
 		}
 	}
@@ -177,14 +182,16 @@ func TestRecount_AgreesWithPorcupine(t *testing.T) {
 		moments := r.Perm(2 * len(ops))
 		for i := range ops {
 			a, b := moments[2*i], moments[2*i+1]
-			ops[i] = counted{Client: i, Call: int64(min(a, b)), Return: int64(max(a, b)), Output: clients.Outcome[int]{Known: true}}
+			ops[i] = counted{Client: i, Call: int64(min(a, b)), Return: int64(max(a, b)),
+				Output: clients.Outcome[int]{Known: true}}
 			if r.IntN(2) == 0 {
 				ops[i].Input.read, ops[i].Output.Value = true, r.IntN(4)
 			}
 		}
 		want, err := clients.Linearizable(counter, ops, time.Minute)
 		require.NoError(t, err)
-		require.Equal(t, want, uncountable(ops) == "", "%s\n%s", uncountable(ops), clients.Story(ops))
+		require.Equal(t, want, uncountable(ops) == "", "%s\n%s", uncountable(ops),
+			clients.Story(ops))
 		verdicts[want]++
 	}
 	require.Greater(t, min(verdicts[true], verdicts[false]), 500, "%v", verdicts)

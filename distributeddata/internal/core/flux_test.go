@@ -112,7 +112,8 @@ func (s *play) memory() (m memory) {
 func (s *play) voters(but *slot) (n int) {
 	m := s.memory()
 	for _, sl := range s.slots {
-		if r := m.of(sl.member); sl != but && sl.core != nil && sl.core.counts() && r.rank == in && r.inc == sl.core.roll.inc {
+		if r := m.of(sl.member); sl != but && sl.core != nil && sl.core.counts() && r.rank == in &&
+			r.inc == sl.core.roll.inc {
 			n++
 		}
 	}
@@ -124,7 +125,8 @@ func (s *play) voters(but *slot) (n int) {
 // gone without having counted.
 func (s *play) handsOver(sl *slot) bool {
 	own := sl.core.own()
-	return own.rank == gone && own.inc == sl.core.roll.inc && sl.core.roll.counted && s.memory().size > 0
+	return own.rank == gone && own.inc == sl.core.roll.inc && sl.core.roll.counted &&
+		s.memory().size > 0
 }
 
 // gone records a member that has left, if the others have agreed.
@@ -180,7 +182,8 @@ func (s *play) makeFlux(r *rand.Rand) {
 	at := func() time.Duration { return warm + s.w.Moment(span) }
 	place := func() int { return r.IntN(places) }
 	for range 60 + r.IntN(60) {
-		s.w.Act(at(), "update", place(), []string{"local", "majority", "majority", "majority"}[r.IntN(4)], opsText(randomOps(r, s.letters, 2)))
+		s.w.Act(at(), "update", place(), []string{"local", "majority", "majority",
+			"majority"}[r.IntN(4)], opsText(randomOps(r, s.letters, 2)))
 	}
 	for range 60 {
 		s.w.Act(at(), "read", place(), []string{"majority", "linear"}[r.IntN(2)])
@@ -293,7 +296,8 @@ func (s *play) settled() bool {
 		if first == nil {
 			first = sl
 		}
-		if !sl.core.Ready() || !sl.core.Seen().Equal(first.core.Seen()) || sl.core.roll.digest != first.core.roll.digest {
+		if !sl.core.Ready() || !sl.core.Seen().Equal(first.core.Seen()) ||
+			sl.core.roll.digest != first.core.roll.digest {
 			return false
 		}
 	}
@@ -304,9 +308,13 @@ func (s *play) settled() bool {
 func (s *play) rolls() (text string) {
 	for _, sl := range s.slots {
 		if c := sl.core; c != nil {
-			text += fmt.Sprintf("\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d remembers:", sl.id(), sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering, c.leaving, c.roll.leaving, len(c.ops))
+			text += fmt.Sprintf(
+				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d remembers:", sl.id(),
+				sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering, c.leaving,
+				c.roll.leaving, len(c.ops))
 			for _, r := range c.roll.all {
-				text += fmt.Sprintf(" %s/%d %d,%v %s", r.name, r.version, r.inc.number, r.inc.replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.rank])
+				text += fmt.Sprintf(" %s/%d %d,%v %s", r.name, r.version, r.inc.number,
+					r.inc.replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.rank])
 			}
 		}
 	}
@@ -324,12 +332,14 @@ func TestHistories_WhereMembersComeAndGo(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		f := s.flux
-		acked, checked, joins, left, lives = acked+s.acks, checked+s.checked, joins+f.joins, left+f.left, lives+s.lives
+		acked, checked, joins, left, lives = acked+s.acks, checked+s.checked, joins+f.joins,
+			left+f.left, lives+s.lives
 		removed, judged = removed+s.memory().count(gone), judged+f.judged
 	})
 	t.Logf("%d acknowledged writes, %d reads checked, %d operations of clients linearized, %d joins, %d members that left, %d lives that went on, %d forgotten",
 		acked, checked, judged, joins, left, lives, removed)
-	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 || lives == 0 || removed == 0) {
+	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 || lives == 0 ||
+		removed == 0) {
 		t.Error("the histories do not exercise what they should")
 	}
 }

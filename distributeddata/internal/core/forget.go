@@ -53,7 +53,9 @@ type removal struct {
 func (r *removal) anew() task { return &removal{victim: r.victim} }
 
 func (r *removal) take(p *peer, v causal.Vector) {
-	if p.helps() && !r.fixed && !slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica }) {
+	if p.helps() && !r.fixed && !slices.ContainsFunc(r.answers, func(a probed) bool {
+		return a.replica == p.replica
+	}) {
 		r.answers = append(r.answers, probed{p.ID, p.replica, v})
 	}
 }
@@ -72,7 +74,8 @@ func (r *removal) has(p *peer, _ uint64) bool {
 }
 
 func (r *removal) advance(c *Core, o *operation) standing {
-	s := standing{need: majorityOf(max(c.roll.size-c.newcomers(), c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: majorityOf(max(c.roll.size-c.newcomers(), c.cfg.MinMembers)),
+		self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
 	switch v := c.roll.of(r.victim); {
 	case v.rank == absent || v.rank == gone:
@@ -201,7 +204,8 @@ func (c *Core) forgettable(v remembered) error {
 	case v.name == c.cfg.Member:
 		return &ForgetError{v.name, "it is this member, which leaves when it is closed"}
 	case v.rank == absent || v.rank == gone:
-		return &ForgetError{v.name, "it is not counted; the counted members are " + strings.Join(c.names(), ", ")}
+		return &ForgetError{v.name, "it is not counted; the counted members are " +
+			strings.Join(c.names(), ", ")}
 	}
 	if p := c.peerOf(v.inc.replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
 		return &ForgetError{v.name, "it answers, at " + p.Address + "; stop it first"}
@@ -247,7 +251,8 @@ func (c *Core) tidy() {
 		case since.IsZero():
 		case r.rank == going && c.now.Sub(since) >= wait:
 			c.remove(r.name)
-		case c.counts() && c.cfg.ForgetAfter > 0 && c.now.Sub(since) >= c.cfg.ForgetAfter+wait && c.mayPropose(r):
+		case c.counts() && c.cfg.ForgetAfter > 0 && c.now.Sub(since) >= c.cfg.ForgetAfter+wait &&
+			c.mayPropose(r):
 			c.remove(r.name)
 		}
 	}
@@ -272,11 +277,15 @@ func (c *Core) place() (n int) {
 
 // remove starts removing a member without a call, unless its removal is in progress.
 func (c *Core) remove(name string) {
-	if slices.ContainsFunc(c.ops, func(o *operation) bool { r, ok := o.task.(*removal); return ok && r.victim == name }) {
+	if slices.ContainsFunc(c.ops, func(o *operation) bool {
+		r, ok := o.task.(*removal)
+		return ok && r.victim == name
+	}) {
 		return
 	}
 	c.nextID++
-	o := &operation{id: 1<<63 | c.nextID, level: Level{Kind: Majority}, kept: true, task: &removal{victim: name}}
+	o := &operation{id: 1<<63 | c.nextID, level: Level{Kind: Majority}, kept: true, task: &removal{
+		victim: name}}
 	c.ops = append(c.ops, o)
 	c.askAll(o)
 	c.stirred = true

@@ -24,7 +24,9 @@ func (c *Core) replaced(r causal.Replica) {
 	if r == 0 {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(c.formers), func(f former) bool { return f.replica == r })
+	kept := slices.DeleteFunc(slices.Clone(c.formers), func(f former) bool {
+		return f.replica == r
+	})
 	c.formers = append(kept[max(0, len(kept)+1-maxFormers):], former{r, c.now})
 }
 

@@ -26,7 +26,8 @@ func FuzzReceive(f *testing.F) {
 	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
 	old := baseOf(departed(50))
-	seed(wire.ReplicatorBaseRequest, encode(&pb.BaseRequest{Base: old.name(), Known: [][]byte{old.name()}}))
+	seed(wire.ReplicatorBaseRequest,
+		encode(&pb.BaseRequest{Base: old.name(), Known: [][]byte{old.name()}}))
 	_, ids, numbers := base{}.list(old.vector)
 	part := &pb.BasePart{Base: old.name(), Numbers: numbers, Last: true}
 	for _, id := range ids {
@@ -36,7 +37,8 @@ func FuzzReceive(f *testing.F) {
 	seed(wire.ReplicatorProbe, encode(&pb.Probe{Id: 1, Want: &pb.VersionVector{Base: old.name()}}))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
-		l.cores["a"].fetch = &fetch{digest: old.digest, member: "b", nudge: l.now.Add(time.Second), deadline: l.now.Add(time.Hour)}
+		l.cores["a"].fetch = &fetch{digest: old.digest, member: "b", nudge: l.now.Add(time.Second),
+			deadline: l.now.Add(time.Hour)}
 		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a := l.cores["a"]
 		a.request(a.peer("b"))
@@ -44,7 +46,8 @@ func FuzzReceive(f *testing.F) {
 		l.step("a", Read{ID: 1, Level: majority, Deadline: l.now.Add(time.Second)})
 		seen, malformed := a.Seen(), a.Stats().Malformed
 		before := stateBytes(a)
-		l.step("a", Receive{Member: "b", From: l.cores["b"].Replica(), To: a.Replica(), Manifest: wire.Manifest(manifest), Payload: payload})
+		l.step("a", Receive{Member: "b", From: l.cores["b"].Replica(), To: a.Replica(),
+			Manifest: wire.Manifest(manifest), Payload: payload})
 		require.True(t, seen.Leq(a.Seen()))
 		if a.Stats().Malformed > malformed {
 			require.Equal(t, before, stateBytes(a))
@@ -58,10 +61,13 @@ func FuzzReceive(f *testing.F) {
 // in one way with that base, or shorter without.
 func FuzzVector(f *testing.F) {
 	b := baseOf(departed(40))
-	for _, v := range []causal.Vector{{}, departed(3), departed(41), b.vector.Set(5, 1), b.vector.Set(b.vector.At(7).Replica, 0), b.vector} {
+	for _, v := range []causal.Vector{{}, departed(3), departed(41), b.vector.Set(5, 1),
+		b.vector.Set(b.vector.At(7).Replica, 0), b.vector} {
 		f.Add(appendVector(nil, 1, v, b)[2:])
 	}
-	known := func(name []byte) (causal.Vector, bool) { return b.vector, string(name) == string(b.name()) }
+	known := func(name []byte) (causal.Vector, bool) {
+		return b.vector, string(name) == string(b.name())
+	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		v, err := parseVector(src, known)
 		if err != nil {

@@ -63,7 +63,8 @@ func (g *gathering) atom(rest string, value []byte) error {
 	}
 	r := causal.Replica(binary.BigEndian.Uint64([]byte(rest[len(rest)-8:])))
 	g.leaves = append(g.leaves, causal.Atom{
-		Path: rest[:len(rest)-8], Leaf: causal.Leaf{Dot: causal.Dot{Replica: r, N: n}, Payload: string(value[size:])},
+		Path: rest[:len(rest)-8], Leaf: causal.Leaf{Dot: causal.Dot{Replica: r, N: n},
+			Payload: string(value[size:])},
 	})
 	return nil
 }
@@ -118,7 +119,8 @@ func (g *gathering) flush() {
 			g.fault = malformed("two atoms of one replica under key %q", g.key)
 			continue
 		}
-		h.sum, h.bytes = h.sum.plus(atomSum(g.key, a.Path, a.Leaf)), h.bytes+atomBytes(a.Path, a.Leaf)
+		h.sum, h.bytes = h.sum.plus(atomSum(g.key, a.Path, a.Leaf)),
+			h.bytes+atomBytes(a.Path, a.Leaf)
 	}
 	for _, m := range g.marks {
 		b.WithMark(m.Path, m.Mark)

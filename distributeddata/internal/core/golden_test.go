@@ -80,7 +80,8 @@ type golden struct {
 }
 
 func playGolden(t *testing.T, script string) string {
-	g := &golden{names: map[causal.Replica]string{}, lives: map[string]int{}, kept: map[string]*Core{}}
+	g := &golden{names: map[causal.Replica]string{}, lives: map[string]int{},
+		kept: map[string]*Core{}}
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "    ") {
@@ -278,7 +279,8 @@ func (g *golden) operation(f []string) func(*Txn) error {
 	case "use":
 		stamp := fmt.Sprint(number(f[2]))
 		return func(t *Txn) error {
-			t.Put(o.key, t.Get(o.key).Put(causal.UsePath, causal.Leaf{Dot: t.Dot(), Payload: stamp}))
+			t.Put(o.key, t.Get(o.key).Put(causal.UsePath,
+				causal.Leaf{Dot: t.Dot(), Payload: stamp}))
 			return nil
 		}
 	default:

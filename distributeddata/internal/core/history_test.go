@@ -24,14 +24,18 @@ func TestHistories(t *testing.T) {
 		s.run()
 		mu.Lock()
 		defer mu.Unlock()
-		total, acked, idle, done, begun = addStats(total, s.total), acked+s.acks, idle+s.idle, done+s.done, begun+s.begun
-		lives, leaves, misled, broken = lives+s.lives, leaves+s.leaves, misled+s.misled, broken+s.broken
+		total, acked, idle, done, begun = addStats(total, s.total), acked+s.acks, idle+s.idle,
+			done+s.done, begun+s.begun
+		lives, leaves, misled, broken = lives+s.lives, leaves+s.leaves, misled+s.misled,
+			broken+s.broken
 		haunted, early, thawed = haunted+s.haunted, early+s.early, thawed+s.thawed
 	})
 	t.Logf("%d acknowledged writes, %d of them no-ops, %d operations, of which %d ended well at a majority, %d lives that went on, %d members that left, %d forged bases refused, %d steps that panicked, %d lives that ran on beside the next, %d kills during a refill, %d restored snapshots, %+v",
 		acked, idle, begun, done, lives, leaves, misled, broken, haunted, early, thawed, total)
-	if seeds.Count >= 50 && (acked == 0 || idle == 0 || total.Bulks == 0 || total.Compared == 0 || total.Deltas == 0 || total.Waiting == 0 ||
-		lives == 0 || leaves == 0 || misled == 0 || broken == 0 || haunted == 0 || early == 0 || thawed == 0 || total.Bases == 0 || total.Awaiting == 0) {
+	if seeds.Count >= 50 && (acked == 0 || idle == 0 || total.Bulks == 0 || total.Compared == 0 ||
+		total.Deltas == 0 || total.Waiting == 0 || lives == 0 || leaves == 0 || misled == 0 ||
+		broken == 0 || haunted == 0 || early == 0 || thawed == 0 || total.Bases == 0 ||
+		total.Awaiting == 0) {
 		t.Error("the histories do not exercise what they should")
 	}
 	if total.Malformed > 0 {

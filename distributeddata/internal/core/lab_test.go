@@ -64,7 +64,9 @@ func newLabOf(t *testing.T, least int, names ...string) *lab {
 
 // emptyLab returns a lab without members.
 func emptyLab(t *testing.T, least int, names []string) *lab {
-	return &lab{t: t, least: least, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
+	return &lab{t: t, least: least, now: epoch, cores: map[string]*Core{}, order: names,
+		done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{},
+		calls: map[string][]uint64{}}
 }
 
 func (l *lab) start(name string) {
@@ -73,9 +75,14 @@ func (l *lab) start(name string) {
 		least = len(l.order)
 	}
 	cfg := Config{
-		Member: name, Recorded: l.stored != nil, NewReplica: func() causal.Replica { l.next++; return l.next },
-		MinMembers: least, BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
-		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
+		Member: name, Recorded: l.stored != nil, NewReplica: func() causal.Replica {
+			l.next++
+			return l.next
+		},
+		MinMembers: least, BeatInterval: time.Second, BeatPeers: len(l.order),
+		Grace:    200 * time.Millisecond,
+		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20,
+		PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
 		Reach: func(string) { l.burn(name) }, Disk: l.diskOf(name),
 	}
 	if l.large {
@@ -180,12 +187,16 @@ func (l *lab) deliver(match func(mail) bool) {
 }
 
 func (l *lab) hand(m mail) {
-	l.step(m.to, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload})
+	l.step(m.to, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest,
+		Payload: m.send.Payload})
 }
 
 func (l *lab) update(name string, level Level, ops ...op) uint64 {
 	l.id++
-	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, ops) }})
+	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour),
+		Modify: func(t *Txn) error {
+			return perform(t, ops)
+		}})
 	l.step(name, Wake{}) // requested at once: pushes what has been gathered
 	return l.id
 }

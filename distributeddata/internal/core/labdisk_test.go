@@ -35,7 +35,8 @@ func (l *lab) diskOf(name string) *DiskConfig {
 	if d == nil {
 		return nil
 	}
-	return &DiskConfig{Owner: "sim", Bytes: 1 << 20, Events: d.events, Retry: time.Second, Behind: d.behind, batchRows: l.batchRows}
+	return &DiskConfig{Owner: "sim", Bytes: 1 << 20, Events: d.events, Retry: time.Second,
+		Behind: d.behind, batchRows: l.batchRows}
 }
 
 // commit writes a batch, or queues it.

@@ -67,7 +67,8 @@ func (c *Core) beside() int {
 // they hand over nothing that they receive after they have started to leave.
 func (c *Core) heirs() (n int) {
 	for _, r := range c.roll.all {
-		if (r.rank == in || r.rank == joining) && r.name != c.cfg.Member && !c.roll.parted[r.inc.replica] {
+		if (r.rank == in || r.rank == joining) && r.name != c.cfg.Member &&
+			!c.roll.parted[r.inc.replica] {
 			n++
 		}
 	}

@@ -35,7 +35,8 @@ type change struct {
 }
 
 func newLedger(me causal.Replica, trap func(string)) ledger {
-	return ledger{me: me, log: newEventLog(), batch: batch{stores: map[string]causal.Store{}}, trap: trap}
+	return ledger{me: me, log: newEventLog(), batch: batch{stores: map[string]causal.Store{}},
+		trap: trap}
 }
 
 // reach calls the test hook with the current place in the step.
@@ -161,7 +162,8 @@ func (l *ledger) dropMarks(void func(s causal.Store, path string, m causal.Mark)
 // older half of the largest part [R12]. Events that keep protects stay. Origins that are gone and
 // have no events left in the log are dropped from it. trim returns the number of events cut beyond
 // what stable covers.
-func (l *ledger) trim(stable causal.Vector, keep pins, gone func(causal.Replica) bool, budget int) (cut uint64) {
+func (l *ledger) trim(stable causal.Vector, keep pins, gone func(causal.Replica) bool,
+	budget int) (cut uint64) {
 	for r := range l.log.origins {
 		d := causal.Dot{Replica: r, N: stable.Get(r)}
 		l.log.cut(r, keep.limit(d))
@@ -293,7 +295,8 @@ type draft struct {
 // draft returns a draft that changes about the given number of keys.
 func (l *ledger) draft(keys int) draft {
 	return draft{
-		keys: l.keys, puts: slices.Grow(l.puts[:0], keys), sum: l.sum, marks: l.marks, touched: slices.Grow(l.touched[:0], keys),
+		keys: l.keys, puts: slices.Grow(l.puts[:0], keys), sum: l.sum, marks: l.marks,
+		touched: slices.Grow(l.touched[:0], keys),
 	}
 }
 

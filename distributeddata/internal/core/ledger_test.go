@@ -31,9 +31,11 @@ func (l *ledger) audit() error {
 		o := l.log.origins[d.Replica]
 		switch {
 		case o != nil && o.floor+uint64(len(o.events)) != d.N:
-			return fmt.Errorf("log of %v: %d events from %d on, seen %d", d.Replica, len(o.events), o.floor, d.N)
+			return fmt.Errorf("log of %v: %d events from %d on, seen %d", d.Replica, len(o.events),
+				o.floor, d.N)
 		case o == nil && l.log.floor.Get(d.Replica) != d.N:
-			return fmt.Errorf("log of %v: floor %d, seen %d", d.Replica, l.log.floor.Get(d.Replica), d.N)
+			return fmt.Errorf("log of %v: floor %d, seen %d", d.Replica, l.log.floor.Get(d.Replica),
+				d.N)
 		case o != nil:
 			size += o.size
 		}
@@ -53,9 +55,12 @@ func TestLedger_ChangesByItsTransitionsAlone(t *testing.T) {
 // The check must be able to see a violation.
 func TestLedger_TrespassesAreSeen(t *testing.T) {
 	for _, statement := range []string{
-		"c.seen = c.seen.With(causal.Dot{})", "c.ledger.sum = Sum{}", "c.sum[0]++", "c.ledger = ledger{}", "p := &c.keys; _ = p",
-		"c.seen, c.calls = causal.Vector{}, 3", "c.log.add(event{})", "c.log.size = 0", "c.install(c.draft(0), c.seen)", "c.me = 4",
-		"add := c.log.add; add(event{})", "for _, c.sum[0] = range []uint64{1} {\n\t}", "(*c).me++", "clear(c.log.origins)",
+		"c.seen = c.seen.With(causal.Dot{})", "c.ledger.sum = Sum{}", "c.sum[0]++",
+		"c.ledger = ledger{}", "p := &c.keys; _ = p",
+		"c.seen, c.calls = causal.Vector{}, 3", "c.log.add(event{})", "c.log.size = 0",
+		"c.install(c.draft(0), c.seen)", "c.me = 4",
+		"add := c.log.add; add(event{})", "for _, c.sum[0] = range []uint64{1} {\n\t}", "(*c).me++",
+		"clear(c.log.origins)",
 	} {
 		found := trespasses(t, "package core\n\nfunc (c *Core) trespass() {\n\t"+statement+"\n}\n")
 		require.NotEmpty(t, found, statement)
@@ -69,7 +74,8 @@ var open = map[string][]string{
 	"eventLog": {"from"},
 	"ledger": {
 		"state", "nextDot", "makeDelta", "fill",
-		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke", "disown", "withdraw", "takeOver", "restore", "reach",
+		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke",
+		"disown", "withdraw", "takeOver", "restore", "reach",
 	},
 }
 
@@ -131,7 +137,8 @@ type guard struct {
 
 func newGuard(pkg *types.Package, info *types.Info) guard {
 	g := guard{info, map[types.Object]bool{}, map[types.Object]string{}}
-	embedded, _, _ := types.LookupFieldOrMethod(pkg.Scope().Lookup("Core").Type(), true, pkg, "ledger")
+	embedded, _, _ := types.LookupFieldOrMethod(pkg.Scope().Lookup("Core").Type(), true, pkg,
+		"ledger")
 	g.fields[embedded] = true
 	fields := pkg.Scope().Lookup("ledger").Type().Underlying().(*types.Struct)
 	for f := range fields.Fields() {

@@ -139,7 +139,9 @@ func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	l.update("a", Level{}, add("s", "new"))
 	l.quiet("a", add("s", "open"))
 	// The update in which it was stuck.
-	old.Step(l.now, Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", "late")}) }})
+	old.Step(l.now, Update{Modify: func(t *Txn) error {
+		return perform(t, []op{add("s", "late")})
+	}})
 	l.step("a", Inherit{Old: old})
 	require.EqualValues(t, 4, l.cores["a"].Uncopied())
 	l.meet()

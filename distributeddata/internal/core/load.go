@@ -56,7 +56,8 @@ func (i *Image) State() State { return i.state }
 
 // NewLoader returns a loader for the rows of an owner; see DiskConfig.Owner.
 func NewLoader(owner string) *Loader {
-	return &Loader{owner: owner, aside: map[string]causal.Store{}, prints: map[causal.Replica]heardPrints{}}
+	return &Loader{owner: owner, aside: map[string]causal.Store{},
+		prints: map[causal.Replica]heardPrints{}}
 }
 
 // Add processes the next row of Store.Load. It returns ErrForeign or ErrNewer if the store must not
@@ -76,7 +77,8 @@ func (l *Loader) Add(key string, value []byte) error {
 			l.hole("row %q is empty", key)
 			return nil
 		}
-		l.redo = append(l.redo, store.Op{Row: store.Row{Key: key[len(rowRedo):], Value: value[1:]}, Delete: value[0] == 1})
+		l.redo = append(l.redo, store.Op{Row: store.Row{Key: key[len(rowRedo):], Value: value[1:]},
+			Delete: value[0] == 1})
 	default:
 		for l.redone < len(l.redo) && l.redo[l.redone].Key < key {
 			l.redoNext()
@@ -216,7 +218,8 @@ func (l *Loader) Image() *Image {
 	}
 	marks := l.live.finish()
 	i := &Image{
-		header: l.header, memory: l.members, redo: l.redo, aside: l.aside, trash: l.trash, prints: l.prints, marks: marks,
+		header: l.header, memory: l.members, redo: l.redo, aside: l.aside, trash: l.trash,
+		prints: l.prints, marks: marks,
 		state: State{Keys: l.live.sorted(), Seen: causal.MakeVector(l.dots...), sum: l.live.sum},
 	}
 	if l.rows > 0 && !l.found {
@@ -244,7 +247,8 @@ func (l *Loader) compare(i *Image) {
 	case h.redo != uint64(len(l.redo)):
 		l.hole("%d redo rows, the header says %d", len(l.redo), h.redo)
 	case v.Hash() != h.vector || uint64(v.Len()) != h.origins:
-		l.hole("the vector of %d replicas does not match the header, which names %d", v.Len(), h.origins)
+		l.hole("the vector of %d replicas does not match the header, which names %d", v.Len(),
+			h.origins)
 	case i.state.sum != h.sum:
 		l.hole("the atoms do not match their fingerprint")
 	case i.marks != h.marks:

@@ -215,7 +215,9 @@ type Lag struct {
 // Lags returns how far the members were behind at the last heartbeat. The slice is never modified.
 func (c *Core) Lags() []Lag { return c.lags }
 
-func missing(ours, theirs causal.Vector) uint64 { return ours.Events() - ours.Meet(theirs).Events() }
+func missing(ours, theirs causal.Vector) uint64 {
+	return ours.Events() - ours.Meet(theirs).Events()
+}
 
 // largest returns the origin with the largest part of the log, and the middle of that part.
 func (l *eventLog) largest() (middle causal.Dot, ok bool) {

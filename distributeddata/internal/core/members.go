@@ -97,7 +97,8 @@ func (c *Core) answered(p *peer, h head) {
 	if h.members != c.roll.digest {
 		return
 	}
-	p.refilled, p.answered, p.entering, p.whole = true, h.ready && p.votes, h.entering, h.kept && p.votes
+	p.refilled, p.answered, p.entering, p.whole = true, h.ready && p.votes, h.entering,
+		h.kept && p.votes
 	if h.ready {
 		c.vouched(p, h.head)
 	}
@@ -145,7 +146,9 @@ func (c *Core) recall(m memory) {
 			delete(c.roll.places, name)
 		}
 	}
-	maps.DeleteFunc(c.roll.parted, func(r causal.Replica, _ bool) bool { return c.roll.at(r).rank == absent && c.peerOf(r) == nil })
+	maps.DeleteFunc(c.roll.parted, func(r causal.Replica, _ bool) bool {
+		return c.roll.at(r).rank == absent && c.peerOf(r) == nil
+	})
 	c.stirred = true
 }
 
@@ -223,7 +226,8 @@ func (c *Core) catchUpTelling() {
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
 	if c.roll.wire == nil || c.roll.wireOf != c.roll.digest {
 		c.roll.wireOf = c.roll.digest
-		c.roll.wire = encode(&pb.Members{Members: c.roll.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers), Epoch: c.roll.epoch, Cluster: c.roll.cluster})
+		c.roll.wire = encode(&pb.Members{Members: c.roll.out(), Name: c.cfg.Member,
+			Least: uint32(c.cfg.MinMembers), Epoch: c.roll.epoch, Cluster: c.roll.cluster})
 	}
 	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
 }
@@ -236,7 +240,8 @@ func (c *Core) tellMembers() {
 		return
 	}
 	for _, p := range c.peers {
-		if p.replica != 0 && (p.spoke || c.roll.changed) && p.memory != c.roll.digest && p.told != c.roll.digest {
+		if p.replica != 0 && (p.spoke || c.roll.changed) && p.memory != c.roll.digest &&
+			p.told != c.roll.digest {
 			if c.roll.changed { // its own changes are few, and may be its last words
 				p.tellAt = time.Time{}
 			}

@@ -176,7 +176,8 @@ func TestMinMembers_ThatDifferAreTold(t *testing.T) {
 	}, s.raised())
 	s.beginAs("e", "e", 1)
 	s.calm(40)
-	require.Equal(t, map[string][]Effect{"d": {Unequal{"e", 1}}, "e": {Unequal{"d", 2}}}, s.raised())
+	require.Equal(t, map[string][]Effect{"d": {Unequal{"e", 1}}, "e": {Unequal{"d", 2}}},
+		s.raised())
 }
 
 // [R56] A message of a former process of a member arrives late. Once the other members have
@@ -188,7 +189,9 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 		s.now = s.now.Add(s.cores["b"].cfg.BeatInterval)
 		s.step("b", Wake{})
 	}
-	late := s.take(func(m mail) bool { return m.from == "b" && m.to == "a" && m.send.Manifest == wire.ReplicatorBeat })
+	late := s.take(func(m mail) bool {
+		return m.from == "b" && m.to == "a" && m.send.Manifest == wire.ReplicatorBeat
+	})
 	require.NotEmpty(t, late)
 	s.take(all)
 	s.play("crash b; start b")
@@ -228,14 +231,16 @@ func lies(t *testing.T, from, n int) []byte {
 	t.Helper()
 	var m memory
 	for i := range n {
-		m.all = append(m.all, remembered{name: fmt.Sprintf("lie%09d", from+i), rank: in, inc: incarnation{1, causal.Replica(1<<40 + from + i)}})
+		m.all = append(m.all, remembered{name: fmt.Sprintf("lie%09d", from+i), rank: in,
+			inc: incarnation{1, causal.Replica(1<<40 + from + i)}})
 	}
 	return encode(&pb.Members{Members: m.out(), Name: "b", Least: 1})
 }
 
 // tell delivers a message with a memory to a, as if from had sent it.
 func (s *script) tell(from string, as causal.Replica, payload []byte) {
-	s.step("a", Receive{Member: from, From: as, To: s.cores["a"].Replica(), Manifest: wire.ReplicatorMembers, Payload: payload})
+	s.step("a", Receive{Member: from, From: as, To: s.cores["a"].Replica(),
+		Manifest: wire.ReplicatorMembers, Payload: payload})
 }
 
 func TestMembers_OnlyThoseInViewAreHeard(t *testing.T) {
@@ -269,7 +274,9 @@ func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, "abc")
 			s.play("crash b; start b")
-			s.tell("c", s.cores["c"].Replica(), encode(&pb.Members{Members: memory{all: []remembered{lie}}.out(), Name: "c", Least: 1}))
+			s.tell("c", s.cores["c"].Replica(),
+				encode(&pb.Members{Members: memory{all: []remembered{lie}}.out(),
+					Name: "c", Least: 1}))
 			s.calm(60)
 			require.False(t, s.cores["b"].Ready())
 			require.Equal(t, lie.inc, s.cores["b"].own().inc)

@@ -89,7 +89,8 @@ func remember(all []remembered) memory {
 	for _, r := range all {
 		b = binary.AppendUvarint(b[:0], uint64(len(r.name)))
 		b = append(b, r.name...)
-		for _, n := range []uint64{r.version, r.inc.number, uint64(r.inc.replica), uint64(r.rank), r.order} {
+		for _, n := range []uint64{r.version, r.inc.number, uint64(r.inc.replica),
+			uint64(r.rank), r.order} {
 			b = binary.LittleEndian.AppendUint64(b, n)
 		}
 		h.Write(b)
@@ -99,7 +100,9 @@ func remember(all []remembered) memory {
 }
 
 func (m memory) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(m.all, name, func(r remembered, n string) int { return strings.Compare(r.name, n) })
+	return slices.BinarySearchFunc(m.all, name, func(r remembered, n string) int {
+		return strings.Compare(r.name, n)
+	})
 }
 
 // of returns what is remembered of a member; its rank is absent if nothing is.
@@ -176,7 +179,9 @@ func prune(all []remembered, most int) []remembered {
 		keep++
 	}
 	last := past[keep-1]
-	return slices.DeleteFunc(all, func(r remembered) bool { return r.rank == gone && later(r, last) > 0 })
+	return slices.DeleteFunc(all, func(r remembered) bool {
+		return r.rank == gone && later(r, last) > 0
+	})
 }
 
 // maxSize returns the maximum number of bytes that r takes in a message.

@@ -47,7 +47,8 @@ func TestMemory_MergeIsAJoin(t *testing.T) {
 func TestMemory_AMergeThatBringsNothingNewReturnsTheLargerOne(t *testing.T) {
 	a, b := memory{}, memory{}
 	for i := range 50 {
-		x := remembered{name: fmt.Sprintf("%02d", i), inc: incarnation{1, causal.Replica(i + 1)}, rank: joining}
+		x := remembered{name: fmt.Sprintf("%02d", i), inc: incarnation{1, causal.Replica(i + 1)},
+			rank: joining}
 		a = a.with(x)
 		if x.rank = in; i%2 == 0 {
 			b = b.with(x)
@@ -92,14 +93,18 @@ func TestMemory_CountsThoseThatAreInOrGoing(t *testing.T) {
 func TestMemory_TheNewestOfTheGoneAreKept(t *testing.T) {
 	var all []remembered
 	for i := range maxGone + 100 {
-		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{1, 1}, order: uint64((i * 7919) % (maxGone + 100))})
+		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{
+			1, 1}, order: uint64((i * 7919) % (maxGone + 100))})
 	}
 	half := len(all) / 2
 	whole := remember(prune(slices.Clone(all), maxGone))
-	parts := remember(prune(slices.Clone(all[half:]), maxGone)).merge(remember(prune(slices.Clone(all[:half]), maxGone)))
+	parts := remember(prune(slices.Clone(all[half:]), maxGone)).merge(
+		remember(prune(slices.Clone(all[:half]), maxGone)))
 	require.Len(t, whole.all, maxGoneBytes/all[0].maxSize())
 	require.Equal(t, whole.digest, parts.digest)
-	require.False(t, slices.ContainsFunc(whole.all, func(r remembered) bool { return r.order < 100 }))
+	require.False(t, slices.ContainsFunc(whole.all, func(r remembered) bool {
+		return r.order < 100
+	}))
 	require.Equal(t, absent, whole.of("m00000").rank)
 }
 

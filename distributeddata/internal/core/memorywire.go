@@ -14,7 +14,8 @@ func (m memory) out() []*pb.RememberedMember {
 	out := make([]*pb.RememberedMember, len(m.all))
 	for i, r := range m.all {
 		out[i] = &pb.RememberedMember{
-			Name: r.name, Version: r.version, Number: r.inc.number, Replica: uint64(r.inc.replica), Stage: uint32(r.rank), Order: r.order,
+			Name: r.name, Version: r.version, Number: r.inc.number, Replica: uint64(r.inc.replica),
+			Stage: uint32(r.rank), Order: r.order,
 		}
 	}
 	return out
@@ -29,8 +30,9 @@ func memoryIn(in []*pb.RememberedMember) (memory, error) {
 	live := 0
 	for _, x := range in {
 		r := remembered{
-			name: x.Name, version: x.Version, inc: incarnation{x.Number, causal.Replica(x.Replica)}, order: x.Order,
-			rank: rank(min(x.Stage, uint32(gone)+1)),
+			name: x.Name, version: x.Version, inc: incarnation{x.Number, causal.Replica(x.Replica)},
+			order: x.Order,
+			rank:  rank(min(x.Stage, uint32(gone)+1)),
 		}
 		if err := r.check(); err != nil {
 			return memory{}, err
@@ -44,7 +46,8 @@ func memoryIn(in []*pb.RememberedMember) (memory, error) {
 		all = append(all, r)
 	}
 	if live > maxLive {
-		return memory{}, malformed("%d members that are not gone, over the limit of %d", live, maxLive)
+		return memory{}, malformed("%d members that are not gone, over the limit of %d", live,
+			maxLive)
 	}
 	return remember(prune(all, maxGone)), nil
 }
@@ -54,7 +57,8 @@ func (r remembered) check() error {
 	case CheckMember(r.name) != nil:
 		return malformed("member: %v", CheckMember(r.name))
 	case r.version > maxOrdinal || r.inc.number > maxOrdinal || r.order > maxOrdinal:
-		return malformed("member %q: version %d, number %d, order %d, limit %d", r.name, r.version, r.inc.number, r.order, uint64(maxOrdinal))
+		return malformed("member %q: version %d, number %d, order %d, limit %d", r.name, r.version,
+			r.inc.number, r.order, uint64(maxOrdinal))
 	case r.inc.number == 0 || r.inc.replica == 0:
 		return malformed("member %q: no incarnation", r.name)
 	case r.rank < joining || r.rank > gone:

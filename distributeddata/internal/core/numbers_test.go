@@ -48,7 +48,9 @@ func TestNumbers_ConvergenceAfterAPartition(t *testing.T) {
 	for i := range partitions {
 		side := p.rand.Perm(replicas)
 		size := 1 + p.rand.IntN(replicas-1)
-		p.cut = func(from, to int) bool { return slices.Index(side, from) < size != (slices.Index(side, to) < size) }
+		p.cut = func(from, to int) bool {
+			return slices.Index(side, from) < size != (slices.Index(side, to) < size)
+		}
 		for j := range 10 {
 			p.put(p.rand.IntN(replicas), fmt.Sprintf("key-%02d", p.rand.IntN(30)), fmt.Sprint(i, j))
 			p.pass(100 * time.Millisecond)
@@ -71,7 +73,9 @@ func TestNumbers_RepairOfOneLostPush(t *testing.T) {
 		p.pass(time.Duration(p.rand.IntN(10)) * 100 * time.Millisecond)
 		p.put(i%replicas, "key", fmt.Sprint(i))
 		p.take(i%replicas, p.cores[i%replicas].Step(p.now, Wake{}))
-		lost := slices.IndexFunc(p.box, func(m mail) bool { return m.send.Manifest == wire.ReplicatorPush })
+		lost := slices.IndexFunc(p.box, func(m mail) bool {
+			return m.send.Manifest == wire.ReplicatorPush
+		})
 		require.GreaterOrEqual(t, lost, 0)
 		p.box = slices.Delete(p.box, lost, lost+1)
 		p.deliver()

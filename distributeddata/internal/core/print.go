@@ -146,7 +146,8 @@ func (c *Core) sameHistory(d *delta) bool {
 
 // sendAck acknowledges the events of p that this replica covers.
 func (c *Core) sendAck(p *peer, prints []imprint) {
-	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.digest, prints))
+	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.digest,
+		prints))
 }
 
 // ack returns the print for an acknowledgement, if it is known.
@@ -195,7 +196,8 @@ func (o origins) last(r causal.Replica) imprint {
 func (o origins) ranked(v causal.Vector) (at, counts []uint64, prints []imprint) {
 	for _, r := range slices.Sorted(maps.Keys(o)) {
 		if i, n := v.Rank(r); n > 0 {
-			at, counts, prints = append(at, uint64(i)), append(counts, uint64(len(o[r]))), append(prints, o[r]...)
+			at, counts, prints = append(at, uint64(i)), append(counts, uint64(len(o[r]))),
+				append(prints, o[r]...)
 		}
 	}
 	return at, counts, prints

@@ -35,7 +35,8 @@ func TestPush_AHundredAnsweredIncrementsAreOneAtom(t *testing.T) {
 		l.answered("a", count("c", "k", 1))
 	}
 	l.step("a", Wake{})
-	require.LessOrEqual(t, size(), 2*one+99*6, "an event that says nothing takes two bytes, and its print four")
+	require.LessOrEqual(t, size(), 2*one+99*6,
+		"an event that says nothing takes two bytes, and its print four")
 	l.shows("b", "c/k=101\n")
 	require.EqualValues(t, 101, l.cores["a"].Stats().Events)
 	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(l.cores["b"]))
@@ -72,7 +73,8 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 	require.True(t, ok)
 	d := a.pushOf(own, 0, 2)
 	payload := encodePush(&d, a.me, a.keys)
-	l.hand(mail{from: "a", to: "b", replica: a.me, send: Send{Member: "b", To: l.cores["b"].me, Manifest: wire.ReplicatorPush, Payload: payload}})
+	l.hand(mail{from: "a", to: "b", replica: a.me, send: Send{Member: "b", To: l.cores["b"].me,
+		Manifest: wire.ReplicatorPush, Payload: payload}})
 	require.EqualValues(t, 1, l.cores["b"].Seen().Get(a.me))
 	for range 3 {
 		l.tick(time.Second)
@@ -100,7 +102,10 @@ func TestPush_PausesUnderLoad(t *testing.T) {
 	l.deliver(of(wire.ReplicatorAck))
 	require.Empty(t, l.take(of(wire.ReplicatorPush)), "an acknowledgement hurries nothing")
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
-	l.step("a", Update{ID: 99, Level: majority, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, []op{add("s", "x")}) }})
+	l.step("a", Update{ID: 99, Level: majority, Deadline: l.now.Add(time.Hour),
+		Modify: func(t *Txn) error {
+			return perform(t, []op{add("s", "x")})
+		}})
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
@@ -116,7 +121,8 @@ func TestPush_FollowsAnAcknowledgedOne(t *testing.T) {
 	l.answered("a", count("c", "k", 1))
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake(), "nobody has the first")
 	l.deliver(func(m mail) bool { return m.to != "c" })
-	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake(), "c does not have the first")
+	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake(),
+		"c does not have the first")
 	l.deliver(all)
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
@@ -135,7 +141,10 @@ func TestPush_ToNobodyPauses(t *testing.T) {
 // begin begins an update at a level, and returns its id.
 func (l *lab) begin(name string, level Level, ops ...op) uint64 {
 	l.id++
-	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, ops) }})
+	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour),
+		Modify: func(t *Txn) error {
+			return perform(t, ops)
+		}})
 	return l.id
 }
 
@@ -151,7 +160,8 @@ func TestPush_CallsShareOneWhileTwoAreOnTheirWay(t *testing.T) {
 	}
 	first := l.take(of(wire.ReplicatorPush))
 	require.Len(t, first, 4)
-	third, fourth := l.begin("a", majority, count("c", "k", 1)), l.begin("a", majority, count("c", "k", 1))
+	third, fourth := l.begin("a", majority, count("c", "k", 1)),
+		l.begin("a", majority, count("c", "k", 1))
 	require.Equal(t, l.now.Add(pushPause), a.NextWake())
 	for _, m := range first[:2] { // the first push
 		l.hand(m)

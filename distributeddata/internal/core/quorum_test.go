@@ -117,13 +117,20 @@ func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 	l.step("a", View{Others: []Member{{ID: "c"}}})
 	for i := range n { // reads of two levels, and updates that change nothing
 		l.step("a", Read{ID: 3*i + 1000, Level: majority, Deadline: l.now.Add(time.Hour)})
-		l.step("a", Read{ID: 3*i + 1001, Level: Level{Kind: Linear}, Deadline: l.now.Add(time.Hour)})
-		l.step("a", Update{ID: 3*i + 1002, Level: majority, Deadline: l.now.Add(time.Hour), Modify: func(*Txn) error { return nil }})
+		l.step("a", Read{ID: 3*i + 1001, Level: Level{Kind: Linear},
+			Deadline: l.now.Add(time.Hour)})
+		l.step("a", Update{ID: 3*i + 1002, Level: majority, Deadline: l.now.Add(time.Hour),
+			Modify: func(*Txn) error {
+				return nil
+			}})
 	}
 	require.LessOrEqual(t, len(a.ops), 3*(rounds+1))
 	require.Less(t, len(l.box), 2*len(l.order)*3*(rounds+1))
 	for i := range n {
-		l.step("a", Update{ID: i + 100_000, Level: majority, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }})
+		l.step("a", Update{ID: i + 100_000, Level: majority, Deadline: l.now.Add(time.Hour),
+			Modify: func(t *Txn) error {
+				return perform(t, []op{count("c", "k", 1)})
+			}})
 	}
 	require.LessOrEqual(t, len(a.ops), 3*(rounds+1)+1)
 	l.rounds(6, without("b"))
@@ -144,7 +151,10 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 	for i := range 40 {
 		at := l.now.Add(time.Duration(1+i%7) * time.Second)
 		l.step("a", Read{ID: uint64(1000 + i), Level: majority, Deadline: at})
-		l.step("a", Update{ID: uint64(2000 + i), Level: majority, Deadline: at, Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }})
+		l.step("a", Update{ID: uint64(2000 + i), Level: majority, Deadline: at,
+			Modify: func(t *Txn) error {
+				return perform(t, []op{count("c", "k", 1)})
+			}})
 	}
 	l.take(all)
 	for s := 1; s <= 7; s++ {
@@ -158,7 +168,8 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 		}
 	}
 	require.Empty(t, l.cores["a"].ops)
-	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}}, l.done[2000].Short)
+	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}},
+		l.done[2000].Short)
 }
 
 // A read asks after it has begun: the answer to an earlier question may contain less than the read

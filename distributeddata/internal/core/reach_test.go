@@ -84,7 +84,8 @@ func TestBeat_AnUpdateIsNotFollowedByTheVectorToEverybody(t *testing.T) {
 		f.rest()
 		spent, others := f.since(before).less(idle, f.now.Sub(began)), float64(members-1)
 		require.True(t, f.equal())
-		require.LessOrEqual(t, spent.messages/others, 2.3, "%d members: the push and its acknowledgement", members)
+		require.LessOrEqual(t, spent.messages/others, 2.3,
+			"%d members: the push and its acknowledgement", members)
 		require.LessOrEqual(t, spent.bytes/others, 120., "%d members", members)
 	}
 }

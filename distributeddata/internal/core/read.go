@@ -71,7 +71,8 @@ func (r *read) ask(c *Core, o *operation, p *peer) {
 }
 
 func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
-	m := Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe, Payload: encode(&pb.Probe{Id: id, Want: c.vectorOut(want)})}
+	m := Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe,
+		Payload: encode(&pb.Probe{Id: id, Want: c.vectorOut(want)})}
 	m.passes = want.Len() == 0
 	c.emit(m)
 }
@@ -124,7 +125,10 @@ func (s *survey) chase(c *Core) {
 
 // reading reports whether any read waits for this replica to see more events.
 func (c *Core) reading() bool {
-	return slices.ContainsFunc(c.ops, func(o *operation) bool { _, ok := o.task.(*read); return ok })
+	return slices.ContainsFunc(c.ops, func(o *operation) bool {
+		_, ok := o.task.(*read)
+		return ok
+	})
 }
 
 // drop removes answers of replicas that are no longer in view, or were replaced.
@@ -161,7 +165,8 @@ func (w *cover) ask(c *Core, o *operation, p *peer) {
 }
 
 func (w *cover) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64, state: w.shown}
+	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64,
+		state: w.shown}
 	s.done = c.count(w) >= s.need
 	return s
 }
@@ -209,7 +214,10 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen), Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering, Parting: c.parting()}))
+	c.send(p, wire.ReplicatorProbeReply,
+		encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen),
+			Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering,
+			Parting: c.parting()}))
 }
 
 // answerHeld replies to the probes whose wanted vectors are now covered.

@@ -125,7 +125,8 @@ func (c *Core) common(acked uint64, its heardPrints) uint64 {
 // revocation records the effects of the own events after common, and removes the calls that wait
 // for them.
 func (c *Core) revocation(member string, common uint64) *revoked {
-	v := &revoked{from: member, was: c.me, common: common, own: c.seen.Get(c.me), prints: c.prints, undos: c.undos, held: c.keys}
+	v := &revoked{from: member, was: c.me, common: common, own: c.seen.Get(c.me), prints: c.prints,
+		undos: c.undos, held: c.keys}
 	v.recallAll()
 	v.calls = c.suspend(common)
 	return v
@@ -182,7 +183,9 @@ func (v *revoked) again() *revoked {
 	if v == nil {
 		return nil
 	}
-	delayed := slices.DeleteFunc(slices.Clone(v.delayed), func(ev Update) bool { return ev.ID != 0 })
+	delayed := slices.DeleteFunc(slices.Clone(v.delayed), func(ev Update) bool {
+		return ev.ID != 0
+	})
 	again := *v
 	again.since, again.asked, again.calls, again.delayed = time.Time{}, 0, nil, delayed
 	return &again
@@ -241,7 +244,9 @@ func (c *Core) fetchRestored() {
 	if v.since.IsZero() {
 		v.since = c.now
 	}
-	first := slices.IndexFunc(c.peers, func(p *peer) bool { return p.ID == v.from && p.replica != 0 })
+	first := slices.IndexFunc(c.peers, func(p *peer) bool {
+		return p.ID == v.from && p.replica != 0
+	})
 	if c.now.Before(v.since.Add(c.cfg.Patience)) {
 		if first >= 0 {
 			c.ask(c.peers[first], true)

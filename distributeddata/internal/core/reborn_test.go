@@ -38,29 +38,37 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 		acts  [][]op // writes of the restored replica
 		want  string
 	}{
-		"another key":    {[][]op{{add("s", "old")}}, [][]op{{add("s2", "new")}}, "s/base=1\ns/old=1\ns2/new=1\n"},
-		"the same key":   {[][]op{{add("s", "old")}}, [][]op{{add("s", "new")}}, "s/base=1\ns/new=1\ns/old=1\n"},
-		"the same again": {[][]op{{add("s", "old")}}, [][]op{{add("s", "old")}}, "s/base=1\ns/old=1\n"},
+		"another key": {[][]op{{add("s", "old")}}, [][]op{{add("s2", "new")}},
+			"s/base=1\ns/old=1\ns2/new=1\n"},
+		"the same key": {[][]op{{add("s", "old")}}, [][]op{{add("s", "new")}},
+			"s/base=1\ns/new=1\ns/old=1\n"},
+		"the same again": {[][]op{{add("s", "old")}}, [][]op{{add("s", "old")}},
+			"s/base=1\ns/old=1\n"},
 		"five since, one now": {
-			[][]op{{add("s", "1")}, {add("s", "2")}, {add("s", "3")}, {add("s", "4")}, {add("s", "5")}},
+			[][]op{{add("s", "1")}, {add("s", "2")}, {add("s", "3")}, {add("s", "4")},
+				{add("s", "5")}},
 			[][]op{{add("s", "new")}}, "s/1=1\ns/2=1\ns/3=1\ns/4=1\ns/5=1\ns/base=1\ns/new=1\n",
 		},
 		"one since, three now": {
 			[][]op{{add("s", "old")}},
-			[][]op{{add("s", "1")}, {remove("s", "1"), add("s", "2")}, {add("s2", "3")}}, "s/2=1\ns/base=1\ns/old=1\ns2/3=1\n",
+			[][]op{{add("s", "1")}, {remove("s", "1"), add("s", "2")}, {add("s2", "3")}},
+			"s/2=1\ns/base=1\ns/old=1\ns2/3=1\n",
 		},
 		"counters": {
-			[][]op{{count("c", "n", 5)}, {count("c", "n", 7)}}, [][]op{{count("c", "n", 100)}, {count("c", "n", 1000)}}, "c/n=1113\ns/base=1\n",
+			[][]op{{count("c", "n", 5)}, {count("c", "n", 7)}}, [][]op{{count("c", "n", 100)},
+				{count("c", "n", 1000)}}, "c/n=1113\ns/base=1\n",
 		},
 		"a removal": {[][]op{{add("s", "old")}}, [][]op{{remove("s", "base")}}, "s/old=1\n"},
 		"a deletion": {
-			[][]op{{add("s", "old")}}, [][]op{{op{kind: opDelete, key: "s"}}, {add("s", "new")}}, "s/new=1\ns/old=1\n",
+			[][]op{{add("s", "old")}}, [][]op{{op{kind: opDelete, key: "s"}}, {add("s", "new")}},
+			"s/new=1\ns/old=1\n",
 		},
 		"a reset of another's counter": {
 			[][]op{{add("s2", "old")}}, [][]op{{drop("c", "n")}}, "s/base=1\ns2/old=1\n",
 		},
 		"registers": {
-			[][]op{{op{kind: opWrite, key: "r", sub: "x", value: 1}}}, [][]op{{op{kind: opWrite, key: "r", sub: "x", value: 2}}}, "r/x=2\ns/base=1\n",
+			[][]op{{op{kind: opWrite, key: "r", sub: "x", value: 1}}},
+			[][]op{{op{kind: opWrite, key: "r", sub: "x", value: 2}}}, "r/x=2\ns/base=1\n",
 		},
 	}
 	for name, test := range tests {
@@ -70,7 +78,8 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 				l, was := playRestored(t, lost, nil, test.since, test.acts)
 				for _, n := range l.order {
 					want := test.want
-					if _, counts := test.since[0][0], test.since[0][0].kind == opCount; !counts && name != "a reset of another's counter" {
+					if _, counts := test.since[0][0], test.since[0][0].kind == opCount; !counts &&
+						name != "a reset of another's counter" {
 						want = "c/n=1\n" + want
 					}
 					l.shows(n, want)
@@ -93,7 +102,8 @@ func playRestored(t *testing.T, lost string, had []op, since, acts [][]op) (*lab
 }
 
 // playRestored returns the former id of a, and the calls that have not ended.
-func (l *lab) playRestored(lost string, had []op, since, acts [][]op) (was causal.Replica, calls []uint64) {
+func (l *lab) playRestored(lost string, had []op, since, acts [][]op) (was causal.Replica,
+	calls []uint64) {
 	l.update("b", Level{}, count("c", "n", 1))
 	l.update("a", majority, append([]op{add("s", "base")}, had...)...)
 	l.settled(l.id)
@@ -123,7 +133,8 @@ func TestRestored_Counters(t *testing.T) {
 	for name, test := range restoredCounters() {
 		for _, lost := range []string{"", "a>c", "a>b"} {
 			if lost != "" && len(test.acts) > len(test.since) {
-				continue // a peer takes numbers that the original never used: counted twice, as R57 says
+				// a peer takes numbers that the original never used: counted twice, as R57 says
+				continue
 			}
 			t.Run(name+" lost "+lost, func(t *testing.T) {
 				l, _ := playRestored(t, lost, test.had, test.since, test.acts)
@@ -140,8 +151,9 @@ func TestRestored_WhatOnlyItHas(t *testing.T) {
 	for name, test := range restoredCounters() {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, "a", "b", "c", "d")
-			_, calls := l.playRestored("", append(test.had, add("s", "gone"), add("t", "deleted")), test.since,
-				append(test.acts, []op{remove("s", "gone")}, []op{{kind: opDelete, key: "t"}}, []op{add("s", "mine")}))
+			_, calls := l.playRestored("", append(test.had, add("s", "gone"), add("t", "deleted")),
+				test.since, append(test.acts, []op{remove("s", "gone")},
+					[]op{{kind: opDelete, key: "t"}}, []op{add("s", "mine")}))
 			l.take(between("a", "d"))
 			l.update("d", Level{}, add("s", "only"))
 			l.deliver(between("d", "a"))
@@ -227,21 +239,26 @@ func restoredCounters() map[string]restoredCounter {
 	reset, gone := drop("c2", "n"), op{kind: opDelete, key: "c2"}
 	other := [][]op{{add("s", "old")}}
 	return map[string]restoredCounter{
-		"both added":              {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {n(1000)}}, 1115},
-		"one added":               {[]op{n(10)}, other, [][]op{{n(100)}, {n(1000)}}, 1110},
-		"reset after it grew":     {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}}, 5},
-		"reset":                   {[]op{n(10)}, other, [][]op{{reset}}, 0},
-		"deleted after it grew":   {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{gone}}, 5},
-		"deleted":                 {[]op{n(10)}, other, [][]op{{gone}}, 0},
-		"added and reset":         {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}}, 5},
-		"added and deleted":       {[]op{n(10)}, [][]op{{n(5)}, {n(7)}}, [][]op{{n(100)}, {gone}}, 12},
-		"reset and added":         {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}, {n(100)}}, 105},
-		"added, reset, added":     {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}, {n(1000)}}, 1005},
-		"reset before":            {[]op{n(10)}, [][]op{{reset}}, [][]op{{n(100)}}, 100},
-		"reset and grown before":  {[]op{n(10)}, [][]op{{reset}, {n(5)}}, [][]op{{n(100)}}, 105},
-		"reset by both":           {[]op{n(10)}, [][]op{{reset}, {n(5)}}, [][]op{{reset}, {n(100)}}, 105},
-		"new":                     {nil, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}, {n(1000)}}, 1005},
-		"reset where it is older": {[]op{n(10)}, [][]op{{n(5)}, {n(7)}, {n(9)}}, [][]op{{reset}}, 21},
+		"both added":            {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {n(1000)}}, 1115},
+		"one added":             {[]op{n(10)}, other, [][]op{{n(100)}, {n(1000)}}, 1110},
+		"reset after it grew":   {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}}, 5},
+		"reset":                 {[]op{n(10)}, other, [][]op{{reset}}, 0},
+		"deleted after it grew": {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{gone}}, 5},
+		"deleted":               {[]op{n(10)}, other, [][]op{{gone}}, 0},
+		"added and reset":       {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}}, 5},
+		"added and deleted": {[]op{n(10)}, [][]op{{n(5)}, {n(7)}},
+			[][]op{{n(100)}, {gone}}, 12},
+		"reset and added": {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}, {n(100)}}, 105},
+		"added, reset, added": {[]op{n(10)}, [][]op{{n(5)}},
+			[][]op{{n(100)}, {reset}, {n(1000)}}, 1005},
+		"reset before":           {[]op{n(10)}, [][]op{{reset}}, [][]op{{n(100)}}, 100},
+		"reset and grown before": {[]op{n(10)}, [][]op{{reset}, {n(5)}}, [][]op{{n(100)}}, 105},
+		"reset by both": {[]op{n(10)}, [][]op{{reset}, {n(5)}},
+			[][]op{{reset}, {n(100)}}, 105},
+		"new": {nil, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}, {n(1000)}},
+			1005},
+		"reset where it is older": {[]op{n(10)}, [][]op{{n(5)}, {n(7)}, {n(9)}},
+			[][]op{{reset}}, 21},
 	}
 }
 
@@ -376,7 +393,9 @@ func TestRestored_UpdatesWaitForTheState(t *testing.T) {
 	require.NotNil(t, l.cores["a"].revoked)
 	second := l.act("later")
 	l.id++
-	l.step("a", Update{ID: l.id, Deadline: l.now.Add(time.Second), Modify: func(*Txn) error { return nil }})
+	l.step("a", Update{ID: l.id, Deadline: l.now.Add(time.Second), Modify: func(*Txn) error {
+		return nil
+	}})
 	require.NotContains(t, l.done, second)
 	l.now = l.now.Add(time.Second)
 	l.step("a", Wake{})
@@ -515,7 +534,8 @@ func TestRestored_IsToldOfEventsThatItCannotHearOf(t *testing.T) {
 	n := l.cores["a"].seen.Get(was)
 	tell := func(n uint64, prints ...imprint) {
 		l.step("a", Receive{
-			Member: "b", From: l.cores["b"].me, To: was, Manifest: wire.ReplicatorAck, Payload: encodeOther("c", n, prints),
+			Member: "b", From: l.cores["b"].me, To: was, Manifest: wire.ReplicatorAck,
+			Payload: encodeOther("c", n, prints),
 		})
 	}
 	tell(n)

@@ -53,7 +53,10 @@ func TestRestored_AStepThatPanicsEndsNoCallTwice(t *testing.T) {
 		l.cores["a"] = snapshot
 		l.id++
 		calls := []uint64{l.id}
-		l.step("a", Update{ID: l.id, Level: majority, Deadline: l.now.Add(time.Second), Modify: func(t *Txn) error { return perform(t, []op{add("s", "new")}) }})
+		l.step("a", Update{ID: l.id, Level: majority, Deadline: l.now.Add(time.Second),
+			Modify: func(t *Txn) error {
+				return perform(t, []op{add("s", "new")})
+			}})
 		l.step("a", Wake{})
 		l.deliver(of(wire.ReplicatorPush))
 		l.deliver(of(wire.ReplicatorAck))
@@ -61,7 +64,10 @@ func TestRestored_AStepThatPanicsEndsNoCallTwice(t *testing.T) {
 		for range 3 {
 			l.id++
 			calls = append(calls, l.id)
-			l.step("a", Update{ID: l.id, Deadline: l.now.Add(time.Second), Modify: func(*Txn) error { return nil }})
+			l.step("a", Update{ID: l.id, Deadline: l.now.Add(time.Second),
+				Modify: func(*Txn) error {
+					return nil
+				}})
 		}
 		l.take(all)
 		l.now = l.now.Add(time.Second)

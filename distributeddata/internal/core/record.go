@@ -38,9 +38,12 @@ func (r *roster) forget() { r.read, r.calling, r.next = false, 0, memory{} }
 
 // Errors of a record, and of members with a different kind of membership.
 var (
-	errNoRecord      = errors.New("its membership is not a record in a store, but that of this member is: the configurations differ")
-	errRecord        = errors.New("its membership is a record in a store, but that of this member is not: the configurations differ")
-	errOtherCluster  = errors.New("it belongs to another cluster: there are two stores, or the record was removed and created again")
+	errNoRecord = errors.New(
+		"its membership is not a record in a store, but that of this member is: the configurations differ")
+	errRecord = errors.New(
+		"its membership is a record in a store, but that of this member is not: the configurations differ")
+	errOtherCluster = errors.New(
+		"it belongs to another cluster: there are two stores, or the record was removed and created again")
 	errRecordRemoved = errors.New("the record was removed: the next change writes it again")
 )
 
@@ -177,8 +180,8 @@ func (c *Core) accept(m memory) (memory, error) {
 	case m.epoch == 0 || m.cluster == own.cluster && m.epoch < own.epoch:
 		return own, nil
 	case own.epoch > 0 && m.cluster != own.cluster:
-		return own, fmt.Errorf("%w: cluster %016x, epoch %d; here cluster %016x, epoch %d", errOtherCluster, m.cluster, m.epoch,
-			own.cluster, own.epoch)
+		return own, fmt.Errorf("%w: cluster %016x, epoch %d; here cluster %016x, epoch %d",
+			errOtherCluster, m.cluster, m.epoch, own.cluster, own.epoch)
 	case m.epoch == own.epoch && m.digest != own.digest:
 		both := own.merge(m)
 		both.chain = own.chain

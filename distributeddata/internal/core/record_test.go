@@ -383,10 +383,13 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 		}},
 		{"cut off", "damaged record of 40 bytes", func(r *recorded) { r.text = r.text[:40] }},
 		{"empty", "damaged record of 0 bytes", func(r *recorded) { r.text = nil }},
-		{"of another version", "the record has format 2; this version of the module reads format 1", func(r *recorded) {
-			r.text = []byte(strings.Replace(string(r.text), `"concord":1`, `"concord":2`, 1))
+		{"of another version", "the record has format 2; this version of the module reads format 1",
+			func(r *recorded) {
+				r.text = []byte(strings.Replace(string(r.text), `"concord":1`, `"concord":2`, 1))
+			}},
+		{"too large", "over the limit of 131072", func(r *recorded) {
+			r.text = append(r.text, make([]byte, MaxRecord)...)
 		}},
-		{"too large", "over the limit of 131072", func(r *recorded) { r.text = append(r.text, make([]byte, MaxRecord)...) }},
 		{"of another cluster", "it belongs to another cluster", func(r *recorded) {
 			m, err := readRecord(r.text)
 			require.NoError(t, err)
@@ -431,8 +434,9 @@ func TestRecord_OneThatWentBackIsWrittenAgain(t *testing.T) {
 	r.version++
 	r.begin("d")
 	r.talk(4)
-	require.Contains(t, r.troubles("d"), "the record went back to epoch 2 from the remembered epoch 3: the store lost writes, or an old copy was "+
-		"restored; the next change writes it again")
+	require.Contains(t, r.troubles("d"),
+		"the record went back to epoch 2 from the remembered epoch 3: the store lost writes, or an old copy was "+
+			"restored; the next change writes it again")
 	r.talk(40)
 	require.Equal(t, "a in, b in, c in, d in", r.says())
 	require.True(t, r.cores["d"].Ready())
@@ -444,7 +448,8 @@ func TestRecord_OneThatWasRemovedIsWrittenAgain(t *testing.T) {
 	r.text, r.version = nil, 0
 	r.begin("d")
 	r.talk(40)
-	require.Contains(t, r.troubles("d"), "the record was removed: the next change writes it again; epoch 3 is remembered")
+	require.Contains(t, r.troubles("d"),
+		"the record was removed: the next change writes it again; epoch 3 is remembered")
 	require.Equal(t, "a in, b in, c in, d in", r.says())
 	require.Equal(t, 4, r.cores["a"].size())
 	r.end()
@@ -458,8 +463,10 @@ func TestRecord_MixedConfigurationsDoNotMix(t *testing.T) {
 	r.begin("b")
 	r.stored = hook
 	r.talk(20)
-	require.Contains(t, r.troubles("a")[0], `member "b" at at b: its membership is not a record in a store`)
-	require.Contains(t, r.troubles("b")[0], `member "a" at at a: its membership is a record in a store`)
+	require.Contains(t, r.troubles("a")[0],
+		`member "b" at at b: its membership is not a record in a store`)
+	require.Contains(t, r.troubles("b")[0],
+		`member "a" at at a: its membership is a record in a store`)
 	require.Equal(t, 1, r.cores["a"].size())
 }
 
@@ -483,7 +490,8 @@ func TestRecord_OnlyTheCallUnderWayIsAnswered(t *testing.T) {
 func TestRecord_MembersBeyondTheLimitAreRefused(t *testing.T) {
 	var all []remembered
 	for i := range 3000 {
-		all = append(all, remembered{name: fmt.Sprintf("member %05d", i), rank: in, inc: incarnation{1, causal.Replica(i + 1)}})
+		all = append(all, remembered{name: fmt.Sprintf("member %05d", i), rank: in,
+			inc: incarnation{1, causal.Replica(i + 1)}})
 	}
 	_, err := remember(all).text()
 	require.ErrorContains(t, err, "over the limit of 131072: 3000 members are counted")
@@ -492,14 +500,16 @@ func TestRecord_MembersBeyondTheLimitAreRefused(t *testing.T) {
 func TestRecord_OfThoseThatAreGoneTheNewestAreKept(t *testing.T) {
 	var all []remembered
 	for i := range maxGoneRecorded + 50 {
-		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{1, 1}, order: uint64(i + 1)})
+		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{
+			1, 1}, order: uint64(i + 1)})
 	}
 	require.Len(t, remember(prune(slices.Clone(all), maxGoneRecorded)).all, maxGoneRecorded)
 	require.Equal(t, "m00050", prune(slices.Clone(all), maxGoneRecorded)[0].name)
 }
 
 func FuzzRecord(f *testing.F) {
-	m := remember([]remembered{{name: "a", rank: in, inc: incarnation{1, 7}}, {name: "b", rank: gone, inc: incarnation{2, 1 << 63}, order: 1}})
+	m := remember([]remembered{{name: "a", rank: in, inc: incarnation{1, 7}},
+		{name: "b", rank: gone, inc: incarnation{2, 1 << 63}, order: 1}})
 	m.chain = chain{3, 9}
 	text, err := m.text()
 	require.NoError(f, err)

@@ -57,9 +57,11 @@ func (h *hex) UnmarshalText(b []byte) error {
 
 // text returns the record for a memory and its place in the chain.
 func (m memory) text() ([]byte, error) {
-	t := recordText{Format: recordFormat, Cluster: hex(m.cluster), Epoch: m.epoch, Members: []recordMember{}}
+	t := recordText{Format: recordFormat, Cluster: hex(m.cluster), Epoch: m.epoch,
+		Members: []recordMember{}}
 	for _, r := range m.all {
-		t.Members = append(t.Members, recordMember{r.name, r.version, r.inc.number, hex(r.inc.replica), stages[r.rank], r.order})
+		t.Members = append(t.Members, recordMember{r.name, r.version, r.inc.number,
+			hex(r.inc.replica), stages[r.rank], r.order})
 	}
 	out, err := t.sealed()
 	if err == nil && len(out) > MaxRecord {
@@ -81,10 +83,12 @@ func (t recordText) sealed() ([]byte, error) {
 // readRecord decodes a record, and rejects one that no replica writes.
 func readRecord(b []byte) (memory, error) {
 	bad := func(format string, args ...any) (memory, error) {
-		return memory{}, fmt.Errorf("damaged record of %d bytes: "+format, append([]any{len(b)}, args...)...)
+		return memory{}, fmt.Errorf("damaged record of %d bytes: "+format,
+			append([]any{len(b)}, args...)...)
 	}
 	if len(b) > MaxRecord {
-		return memory{}, fmt.Errorf("the record has %d bytes, over the limit of %d", len(b), MaxRecord)
+		return memory{}, fmt.Errorf("the record has %d bytes, over the limit of %d", len(b),
+			MaxRecord)
 	}
 	var v struct {
 		Format int `json:"concord"`
@@ -93,7 +97,9 @@ func readRecord(b []byte) (memory, error) {
 		return bad("%w", err)
 	}
 	if v.Format != recordFormat {
-		return memory{}, fmt.Errorf("the record has format %d; this version of the module reads format %d", v.Format, recordFormat)
+		return memory{}, fmt.Errorf(
+			"the record has format %d; this version of the module reads format %d", v.Format,
+			recordFormat)
 	}
 	var t recordText
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -113,8 +119,9 @@ func readRecord(b []byte) (memory, error) {
 	members := make([]*pb.RememberedMember, len(t.Members))
 	for i, r := range t.Members {
 		members[i] = &pb.RememberedMember{
-			Name: r.Name, Version: r.Version, Number: r.Number, Replica: uint64(causal.Replica(r.Replica)),
-			Stage: uint32(max(0, slices.Index(stages, r.Stage))), Order: r.Order,
+			Name: r.Name, Version: r.Version, Number: r.Number,
+			Replica: uint64(causal.Replica(r.Replica)),
+			Stage:   uint32(max(0, slices.Index(stages, r.Stage))), Order: r.Order,
 		}
 	}
 	m, err := memoryIn(members)

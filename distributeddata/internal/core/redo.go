@@ -79,7 +79,9 @@ func (x *effects) removed(r causal.Replica, path string, at causal.Leaf) bool {
 	if at.Replica == r && x.slots[path] != nil || x.Clear && x.deps.Covers(at.Dot) {
 		return true
 	}
-	return slices.ContainsFunc(x.Removes, func(a causal.Atom) bool { return a.Path == path && a.Dot == at.Dot })
+	return slices.ContainsFunc(x.Removes, func(a causal.Atom) bool {
+		return a.Path == path && a.Dot == at.Dot
+	})
 }
 
 // again returns the effects as those of the event d.
@@ -108,7 +110,8 @@ func (s *ownSlot) again(ch *causal.Change, path string, d causal.Dot) {
 	goesOn := err == nil && holds.Since == had.Since
 	if s.had.N > 0 && !goesOn {
 		ch.Removes = append(ch.Removes, causal.Atom{Path: path, Leaf: causal.Leaf{Dot: s.had.Dot}})
-		ch.Marks = append(ch.Marks, causal.MarkAt{Path: path, Mark: causal.Mark{N: s.had.N, Plus: had.Plus, Minus: had.Minus, By: d}})
+		ch.Marks = append(ch.Marks, causal.MarkAt{Path: path, Mark: causal.Mark{
+			N: s.had.N, Plus: had.Plus, Minus: had.Minus, By: d}})
 	}
 	if goesOn {
 		holds.Plus, holds.Minus = holds.Plus-had.Plus, holds.Minus-had.Minus
@@ -118,5 +121,6 @@ func (s *ownSlot) again(ch *causal.Change, path string, d causal.Dot) {
 		return
 	}
 	holds.Since = d.N
-	ch.Adds = append(ch.Adds, causal.Atom{Path: beside, Leaf: causal.Leaf{Dot: d, Payload: holds.Payload()}})
+	ch.Adds = append(ch.Adds, causal.Atom{Path: beside, Leaf: causal.Leaf{
+		Dot: d, Payload: holds.Payload()}})
 }

@@ -48,7 +48,8 @@ func (l *lab) oneOfTwo() {
 	l.settled()
 	got, err := shown(l.cores["a"].Keys())
 	require.NoError(l.t, err)
-	require.Contains(l.t, []string{"s/base=1\ns/new=1\ns2/b=1\ns2/c=1\n", "s/base=1\ns/old=1\ns2/b=1\ns2/c=1\n"}, got)
+	require.Contains(l.t, []string{"s/base=1\ns/new=1\ns2/b=1\ns2/c=1\n",
+		"s/base=1\ns/old=1\ns2/b=1\ns2/c=1\n"}, got)
 }
 
 // A snapshot is restored twice. The events of the two lives cannot be told apart where both have

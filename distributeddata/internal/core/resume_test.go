@@ -36,10 +36,11 @@ func (l *lab) attempt(name string, ev Event) (effects []Effect) {
 					effects = c.Resume(l.now, nil)
 				}
 			}()
-			effects = c.Resume(l.now, slices.DeleteFunc(slices.Clone(l.calls[name]), func(id uint64) bool {
-				_, done := l.done[id]
-				return id == 0 || done
-			}))
+			effects = c.Resume(l.now, slices.DeleteFunc(slices.Clone(l.calls[name]),
+				func(id uint64) bool {
+					_, done := l.done[id]
+					return id == 0 || done
+				}))
 			require.NoError(l.t, c.audit())
 		}
 	}()
@@ -65,7 +66,8 @@ func everywhere(t *testing.T, story func(l *lab)) {
 		l.equal("a", "b", "c")
 		for _, n := range l.order {
 			for _, id := range l.calls[n] {
-				require.True(t, id == 0 || l.done[id].ID == id, "place %d: call %d of %s is not answered", place, id, n)
+				require.True(t, id == 0 || l.done[id].ID == id,
+					"place %d: call %d of %s is not answered", place, id, n)
 			}
 		}
 	}
@@ -88,7 +90,8 @@ func TestResume_AnUpdateIsMadeOrNot(t *testing.T) {
 			want = "c/k=1\ns/before=1\ns/x=1\ns2/x=1\n"
 		}
 		l.shows("b", want)
-		require.EqualValues(l.t, 2, l.cores["b"].Seen().Get(l.cores["b"].Replica()), "no event is made twice")
+		require.EqualValues(l.t, 2, l.cores["b"].Seen().Get(l.cores["b"].Replica()),
+			"no event is made twice")
 		require.Subset(l.t, l.told["b"], []string{"c", "s"})
 	})
 }

@@ -118,7 +118,8 @@ func (c *Core) passOn(p *peer, r retraction) {
 }
 
 func (c *Core) sendRetract(p *peer, r retraction) {
-	c.send(p, wire.ReplicatorRetract, encode(&pb.Retract{Replica: uint64(r.replica), After: r.after, Prints: r.prints}))
+	c.send(p, wire.ReplicatorRetract, encode(&pb.Retract{Replica: uint64(r.replica), After: r.after,
+		Prints: r.prints}))
 }
 
 // onRetract handles a retraction, or the reply to one. A running replica has not been retracted.
@@ -127,7 +128,8 @@ func (c *Core) onRetract(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	r := retraction{replica: causal.Replica(m.Replica), after: m.After, prints: m.Prints, from: p.ID, since: c.now}
+	r := retraction{replica: causal.Replica(m.Replica), after: m.After, prints: m.Prints,
+		from: p.ID, since: c.now}
 	if len(r.prints) > maxRetractedPrint {
 		return malformed("retraction of %d events, limit %d", len(r.prints), maxRetractedPrint)
 	}
@@ -154,7 +156,8 @@ func (c *Core) onRetract(p *peer, payload []byte) error {
 // been equal to one that has none.
 func (c *Core) lacks(replica causal.Replica) bool {
 	r, ok := c.retractionOf(replica)
-	return ok && (r.own || r.without || c.seen.Get(replica) <= r.after || c.printOf(replica) != 0 && !c.holds(r))
+	return ok && (r.own || r.without || c.seen.Get(replica) <= r.after || c.printOf(replica) != 0 &&
+		!c.holds(r))
 }
 
 // equalTo records that this replica's state equals that of p.
@@ -198,7 +201,8 @@ func (c *Core) denied(p *peer, have causal.Vector, told origins, whole bool) boo
 func (c *Core) stale(p *peer, v causal.Vector, told origins, whole bool) bool {
 	for _, r := range c.retracted {
 		n, x := v.Get(r.replica), told.last(r.replica)
-		if r.has(n, x) || x == 0 && n > r.after && !whole && !slices.Contains(p.cleared, r.replica) {
+		if r.has(n, x) || x == 0 && n > r.after && !whole &&
+			!slices.Contains(p.cleared, r.replica) {
 			c.passOn(p, r)
 			return true
 		}

@@ -116,7 +116,8 @@ func TestRetract_AnAnswerOfAnotherHistoryIsRefused(t *testing.T) {
 	l.shows("b", "s/base=1\ns/old=1\n")
 	require.True(t, slices.ContainsFunc(l.box, func(m mail) bool {
 		told, err := decodeAck(m.send.Payload)
-		return between("b", "a")(m) && m.send.Manifest == wire.ReplicatorAck && err == nil && told.of == "c"
+		return between("b", "a")(m) && m.send.Manifest == wire.ReplicatorAck && err == nil &&
+			told.of == "c"
 	}), "a is told what c has, too")
 	l.settled()
 	for _, n := range l.order {
@@ -177,7 +178,8 @@ func TestRetract_WhatIsNotTaken(t *testing.T) {
 	l.settled(l.id)
 	a, b := l.cores["a"], l.cores["b"]
 	tell := func(m *pb.Retract) {
-		l.step("b", Receive{Member: "a", From: a.me, To: b.me, Manifest: wire.ReplicatorRetract, Payload: encode(m)})
+		l.step("b", Receive{Member: "a", From: a.me, To: b.me, Manifest: wire.ReplicatorRetract,
+			Payload: encode(m)})
 	}
 	last := b.heardOf[a.me].at(1)
 	require.NotZero(t, last)
@@ -240,17 +242,20 @@ func TestRetract_WhereTheHistoriesPart(t *testing.T) {
 	}{
 		{prints(1, 3, 5), 3, 1, heardPrints{3, []imprint{1, 3, 7}}, "behind 2: [5]"},
 		{prints(1, 3, 5), 3, 1, heardPrints{4, []imprint{1, 9, 11, 13}}, "behind 1: [3 5]"},
-		{prints(1, 3, 5), 3, 1, heardPrints{4, []imprint{9, 11, 13}}, "behind 1: [3 5]"}, // 1 is common, as was known
+		// 1 is common, as was known
+		{prints(1, 3, 5), 3, 1, heardPrints{4, []imprint{9, 11, 13}}, "behind 1: [3 5]"},
 		{prints(1, 3, 5), 3, 0, heardPrints{4, []imprint{9, 11, 13}}, "nothing"},
 		{prints(1, 3, 5), 3, 0, heardPrints{2, []imprint{1, 9}}, "behind 1: [3 5]"},
-		{prints(1, 3, 5), 3, 0, heardPrints{5, []imprint{1, 3, 5, 7, 9}}, "nothing"}, // they have these events
+		// they have these events
+		{prints(1, 3, 5), 3, 0, heardPrints{5, []imprint{1, 3, 5, 7, 9}}, "nothing"},
 		{prints(1, 3, 5), 3, 0, heardPrints{2, []imprint{1, 3}}, "nothing"},
 		{prints(1, 3, 5), 3, 2, heardPrints{}, "nothing"},
 		{prints(1, 3), 2, 0, heardPrints{2, []imprint{5, 7}}, "behind 0: [1 3]"},
 	}
 	for i, test := range tests {
 		c := New(Config{NewReplica: func() causal.Replica { return 5 }})
-		c.retract(&revoked{was: 7, own: test.own, common: test.common, prints: test.mine}, test.theirs)
+		c.retract(&revoked{was: 7, own: test.own, common: test.common, prints: test.mine},
+			test.theirs)
 		got := "nothing"
 		for _, r := range c.retracted {
 			require.EqualValues(t, 7, r.replica)

@@ -6,8 +6,9 @@ import (
 )
 
 // ErrMinMembers is returned for operations above Local at a replica without MinMembers.
-var ErrMinMembers = errors.New("MinMembers is not set: no level above Local can be reached; set it to the size of a cluster of fixed size, " +
-	"to two thirds of the most members that may run at once if the cluster is to grow and shrink, or to 1 for a single process")
+var ErrMinMembers = errors.New(
+	"MinMembers is not set: no level above Local can be reached; set it to the size of a cluster of fixed size, " +
+		"to two thirds of the most members that may run at once if the cluster is to grow and shrink, or to 1 for a single process")
 
 // Rollcall lists the members that quorums are counted over, for people to read.
 type Rollcall struct {
@@ -34,16 +35,19 @@ type Counted struct {
 func (c *Core) Rollcall() *Rollcall {
 	own := c.own()
 	next := Rollcall{
-		version: c.roll.version, Counted: c.size(), Own: c.cfg.Member, Leaving: own.rank == going, Usurped: c.roll.usurper != 0,
+		version: c.roll.version, Counted: c.size(), Own: c.cfg.Member, Leaving: own.rank == going,
+		Usurped:  c.roll.usurper != 0,
 		Entering: c.roll.entering, Epoch: c.roll.epoch, Trouble: c.roll.roster.trouble,
 	}
-	if old := c.roll.told; old != nil && old.version == next.version && old.Usurped == next.Usurped && old.Entering == next.Entering &&
+	if old := c.roll.told; old != nil && old.version == next.version &&
+		old.Usurped == next.Usurped && old.Entering == next.Entering &&
 		old.Epoch == next.Epoch && old.Trouble == next.Trouble {
 		return old
 	}
 	for _, r := range c.roll.all {
 		if r.rank != gone {
-			next.Members = append(next.Members, Counted{r.name, c.roll.places[r.name], r.rank != joining, r.name == own.name || c.inView(r)})
+			next.Members = append(next.Members, Counted{r.name, c.roll.places[r.name],
+				r.rank != joining, r.name == own.name || c.inView(r)})
 		}
 	}
 	c.roll.told = new(next) // not &next, which would be allocated on the heap at each call
@@ -53,7 +57,9 @@ func (c *Core) Rollcall() *Rollcall {
 // inView reports whether a member, or one at its address, is in view.
 func (c *Core) inView(r remembered) bool {
 	at := c.roll.places[r.name]
-	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica == r.inc.replica || at != "" && p.Address == at })
+	return slices.ContainsFunc(c.peers, func(p *peer) bool {
+		return p.replica == r.inc.replica || at != "" && p.Address == at
+	})
 }
 
 // Missing returns the members that are counted and not in view, with the addresses at which they

@@ -81,7 +81,8 @@ func (h header) encode() []byte {
 
 func decodeHeader(b []byte) (h header, err error) {
 	numbers := []*uint64{
-		&h.live, &h.aside, &h.redo, &h.batches, &h.origins, &h.sum[0], &h.sum[1], &h.marks[0], &h.marks[1], &h.vector, &h.members,
+		&h.live, &h.aside, &h.redo, &h.batches, &h.origins, &h.sum[0], &h.sum[1], &h.marks[0],
+		&h.marks[1], &h.vector, &h.members,
 	}
 	c := cursor{rest: b}
 	for c.next() {
@@ -111,7 +112,8 @@ func leafOps(ops []store.Op, prefix []byte, path string, l causal.Leaf, remove b
 		b := append(append(append([]byte(nil), prefix...), rowAtom), path...)
 		row := store.Row{Key: string(binary.BigEndian.AppendUint64(b, uint64(l.Replica)))}
 		if !remove {
-			row.Value = append(binary.AppendUvarint(make([]byte, 0, 10+len(l.Payload)), l.N), l.Payload...)
+			row.Value = append(binary.AppendUvarint(make([]byte, 0, 10+len(l.Payload)), l.N),
+				l.Payload...)
 		}
 		return append(ops, store.Op{Row: row, Delete: remove})
 	}

@@ -87,7 +87,9 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	l.step("a", Wake{})
 	l.take(between("b", "c"))
 	l.deliver(of(wire.ReplicatorBeat)) // c sees that it lacks a's events, and asks
-	request := l.take(func(m mail) bool { return m.from == "c" && m.to == "a" && m.send.Manifest == wire.ReplicatorRequest })
+	request := l.take(func(m mail) bool {
+		return m.from == "c" && m.to == "a" && m.send.Manifest == wire.ReplicatorRequest
+	})
 	require.NotEmpty(t, request)
 	l.hand(request[0])
 	parts := l.take(between("a", "c"))
@@ -142,7 +144,9 @@ func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
 	l.quiet("a", count("c", "k", 1))
 	l.shows("a", "")
 	// This one has a waiter.
-	l.step("a", Update{ID: 98, Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }})
+	l.step("a", Update{ID: 98, Modify: func(t *Txn) error {
+		return perform(t, []op{count("c", "k", 1)})
+	}})
 	l.shows("a", "c/k=2\n")
 	l.quiet("a", count("c", "k", 1))
 	l.step("a", Read{ID: 99})
@@ -156,7 +160,8 @@ func TestQuiet_RefusedOneLeavesNoTraceInTheOthersEvent(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1), add("s", "x"))
 	l.step("a", Update{Modify: func(t *Txn) error {
-		return errors.Join(perform(t, []op{count("c", "k", 10), remove("s", "x"), add("s1", "y")}), errRefused)
+		return errors.Join(perform(t, []op{count("c", "k", 10), remove("s", "x"), add("s1", "y")}),
+			errRefused)
 	}})
 	require.ErrorIs(t, l.done[0].Err, errRefused)
 	l.quiet("a", count("c", "k", 1))
@@ -297,7 +302,8 @@ func TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer(t *testing.T) {
 	l.now = l.now.Add(time.Second)
 	l.step("b", Wake{})
 	l.deliver(func(m mail) bool { // the heartbeat, and what it requests
-		return m.send.Manifest == wire.ReplicatorBeat && (between("b", "a")(m) || between("a", "b")(m))
+		return m.send.Manifest == wire.ReplicatorBeat &&
+			(between("b", "a")(m) || between("a", "b")(m))
 	})
 	l.deliver(of(wire.ReplicatorRequest))
 	parts := l.take(of(wire.ReplicatorPart))
@@ -444,13 +450,16 @@ func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {
 		l.tick(time.Second)
 	}
 	h, _ := l.cores["c"].keys.Get("c")
-	require.False(t, h.HasMarks() && len(l.told["c"]) > 0, "a mark that is not needed any more changes nothing")
+	require.False(t, h.HasMarks() && len(l.told["c"]) > 0,
+		"a mark that is not needed any more changes nothing")
 }
 
 func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", Level{Kind: All}, add("s", "x"))
-	l.deliver(func(m mail) bool { return m.from == "a" && m.to == "b" || m.from == "b" && m.to == "a" })
+	l.deliver(func(m mail) bool {
+		return m.from == "a" && m.to == "b" || m.from == "b" && m.to == "a"
+	})
 	l.take(all)
 	require.EqualValues(t, 1, l.cores["a"].peer("b").acked)
 	l.start("b") // comes back empty
@@ -466,7 +475,9 @@ func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 func TestRefill_OneAnswerIsNotEnough(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", majority, add("s", "x"))
-	l.deliver(func(m mail) bool { return m.from == "a" && m.to == "c" || m.from == "c" && m.to == "a" })
+	l.deliver(func(m mail) bool {
+		return m.from == "a" && m.to == "c" || m.from == "c" && m.to == "a"
+	})
 	require.Contains(t, l.done, id) // on a and c
 	l.take(all)
 	l.start("a")
@@ -551,5 +562,6 @@ func TestDeadline_SaysWhoDidNotAnswer(t *testing.T) {
 	l.take(all)
 	l.now = l.now.Add(2 * time.Hour)
 	l.step("a", Wake{})
-	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}}, l.done[id].Short)
+	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}},
+		l.done[id].Short)
 }

@@ -52,7 +52,8 @@ func newScript(t *testing.T, names string) *script {
 
 // scriptIn returns a script of the members of a lab.
 func scriptIn(l *lab) *script {
-	return &script{lab: l, writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{}}
+	return &script{lab: l, writes: map[uint64]string{}, reads: map[uint64]map[string]bool{},
+		reader: map[uint64]string{}}
 }
 
 // newBeginning starts members that see each other and have sent nothing yet.
@@ -126,15 +127,19 @@ func (s *script) do(verb, x, y string) {
 	case "tell":
 		s.exchange(x, y, func(m mail) bool {
 			beat := m.send.Manifest == wire.ReplicatorBeat
-			return beat && m.from == y && m.to == x || m.send.Manifest == wire.ReplicatorMembers && m.from == x && m.to == y
+			return beat && m.from == y && m.to == x || m.send.Manifest == wire.ReplicatorMembers &&
+				m.from == x && m.to == y
 		})
 	case "know":
 		s.exchange(x, y, pair(x, y, wire.ReplicatorBeat, wire.ReplicatorMembers))
 	case "ask":
-		s.exchange(x, y, pair(x, y, wire.ReplicatorBeat, wire.ReplicatorProbe, wire.ReplicatorProbeReply))
+		s.exchange(x, y, pair(x, y, wire.ReplicatorBeat, wire.ReplicatorProbe,
+			wire.ReplicatorProbeReply))
 	case "meet":
 		both := pair(x, y)
-		s.exchange(x, y, func(m mail) bool { return both(m) && m.send.Manifest != wire.ReplicatorMembers })
+		s.exchange(x, y, func(m mail) bool {
+			return both(m) && m.send.Manifest != wire.ReplicatorMembers
+		})
 	default:
 		s.t.Fatalf("unknown step %q", verb)
 	}

@@ -151,10 +151,12 @@ const members = 5
 func newPlay(w *sim.World) *play {
 	s := &play{
 		bounds: swarm(w), w: w, did: newChronicle(), events: map[causal.Dot]*eventOf{},
-		locals: map[uint64]*deed{}, waiting: map[uint64]attempt{}, reads: map[uint64]names{}, former: *restores,
+		locals: map[uint64]*deed{}, waiting: map[uint64]attempt{}, reads: map[uint64]names{},
+		former: *restores,
 	}
 	for verb, do := range map[string]func(sim.Args){
-		"update": s.update, "read": s.read, "kill": s.kill, "again": s.again, "leave": s.leave, "cut": s.cut,
+		"update": s.update, "read": s.read, "kill": s.kill, "again": s.again,
+		"leave": s.leave, "cut": s.cut,
 		"break": s.breakOff, "ghost": s.ghost, "haunt": s.haunt, "freeze": s.freeze, "thaw": s.thaw,
 	} {
 		w.Can(verb, do)
@@ -174,12 +176,15 @@ func (s *play) now(sl *slot) time.Time { return s.w.Now().Add(sl.skew) }
 
 func (s *play) config(sl *slot) Config {
 	return Config{
-		Member: sl.member, Recorded: s.flux != nil && s.flux.store != nil, NewReplica: func() causal.Replica {
+		Member: sl.member, Recorded: s.flux != nil && s.flux.store != nil,
+		NewReplica: func() causal.Replica {
 			s.nextRep++
 			return s.nextRep*7919%104729 + 1 // ids are not in the order of starts
 		},
-		MinMembers: s.least(), ForgetAfter: s.forgetAfter(), BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
-		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20, LogBytes: s.logBytes,
+		MinMembers: s.least(), ForgetAfter: s.forgetAfter(), BeatInterval: time.Second,
+		BeatPeers: 2, Grace: 200 * time.Millisecond,
+		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20,
+		LogBytes:  s.logBytes,
 		PushBytes: s.pushBytes, PartBytes: s.partBytes, CompareKeys: s.compare,
 		Reach: sl.burn, Disk: s.diskConfig(),
 	}
@@ -198,7 +203,8 @@ func (s *play) step(sl *slot, ev Event) {
 		s.w.Fail("%s refuses a message of %s: %v", sl.id(), r.Member, r.Manifest)
 	}
 	s.check(sl)
-	if at := sl.core.NextWake(); sl.wake.IsZero() || at.Before(sl.wake) || !sl.wake.After(s.now(sl)) {
+	if at := sl.core.NextWake(); sl.wake.IsZero() || at.Before(sl.wake) ||
+		!sl.wake.After(s.now(sl)) {
 		s.arm(sl, at)
 	}
 }

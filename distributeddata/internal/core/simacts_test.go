@@ -19,7 +19,8 @@ func (s *play) update(a sim.Args) { s.updateAt(a, s.slots[a.Int(0, len(s.slots))
 func (s *play) updateAt(a sim.Args, sl *slot) {
 	kind := slices.Index(levels[:], a.Word(1))
 	if kind < 0 && a.Word(1) != quiet && a.Word(1) != refused {
-		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet + ", " + refused)
+		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet +
+			", " + refused)
 		return
 	}
 	ops, err := parseOps(a.Words[min(2, len(a.Words)):])
@@ -36,25 +37,26 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 		return
 	}
 	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
-	s.step(sl, Update{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second), Modify: func(t *Txn) error {
-		does, err := carryOut(t, ops)
-		if err != nil {
+	s.step(sl, Update{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second),
+		Modify: func(t *Txn) error {
+			does, err := carryOut(t, ops)
+			if err != nil {
+				return err
+			}
+			if level.Kind != Local && idle(t) {
+				s.waiting[id] = attempt{knew: sl.shows}
+				return nil
+			}
+			d, err := s.record(sl, t, does)
+			if s.disks && !s.behind {
+				s.locals[id] = d
+			}
+			if level.Kind != Local {
+				s.waiting[id] = attempt{d, d.knew}
+				s.flux.wrote(d, sl.i)
+			}
 			return err
-		}
-		if level.Kind != Local && idle(t) {
-			s.waiting[id] = attempt{knew: sl.shows}
-			return nil
-		}
-		d, err := s.record(sl, t, does)
-		if s.disks && !s.behind {
-			s.locals[id] = d
-		}
-		if level.Kind != Local {
-			s.waiting[id] = attempt{d, d.knew}
-			s.flux.wrote(d, sl.i)
-		}
-		return err
-	}})
+		}})
 	if len(sl.open) > 0 && !s.w.Failed() && !sl.core.disk.crowded() {
 		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
 	}
@@ -128,7 +130,8 @@ func (s *play) makeUp(r *rand.Rand) {
 	for range 40 + r.IntN(100) {
 		t, member := at(), r.IntN(members)
 		for range 1 + r.IntN(6)*r.IntN(2) { // sometimes a burst
-			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet, refused}[r.IntN(8)]
+			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet,
+				refused}[r.IntN(8)]
 			s.w.Act(t, "update", member, word, opsText(randomOps(r, s.letters, keys)))
 		}
 	}

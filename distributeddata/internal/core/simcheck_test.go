@@ -55,7 +55,8 @@ func (s *play) namesIn(keys Keys, sl *slot) (out names) {
 		t := s.textOf(key, h.Store, sl)
 		if t.names == nil {
 			for line := range strings.Lines(t.text) {
-				n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(line, key+"/u"), "=1\n"))
+				n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(line, key+"/u"),
+					"=1\n"))
 				if err != nil || n >= len(s.did.deeds) {
 					s.w.Fail("%q is the name of no update", line)
 					return out
@@ -143,7 +144,8 @@ func (s *play) readNames(sl *slot) {
 		case d.never:
 			s.w.Fail("%s shows update %d, which never was", sl.id(), id)
 		case !d.knew.within(sl.shows):
-			s.w.Fail("%s shows update %d, and not what happened before it: %v", sl.id(), id, d.knew.without(sl.shows))
+			s.w.Fail("%s shows update %d, and not what happened before it: %v", sl.id(), id,
+				d.knew.without(sl.shows))
 		}
 	}
 }
@@ -199,7 +201,8 @@ func (s *play) covers(sl *slot) {
 		}
 	}
 	if !sl.has.within(sl.shows) || !sl.shows.within(sl.has) {
-		s.w.Fail("%s covers updates %v and shows %v", sl.id(), sl.has.without(sl.shows), sl.shows.without(sl.has))
+		s.w.Fail("%s covers updates %v and shows %v", sl.id(), sl.has.without(sl.shows),
+			sl.shows.without(sl.has))
 	}
 }
 
@@ -226,7 +229,8 @@ func (s *play) overlap() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(lacks)) {
 		if lacks[id] >= members/2+1 {
-			s.w.Fail("acknowledged update %d is unknown to %d of %d ready replicas", id, lacks[id], s.ready())
+			s.w.Fail("acknowledged update %d is unknown to %d of %d ready replicas", id, lacks[id],
+				s.ready())
 		}
 	}
 }

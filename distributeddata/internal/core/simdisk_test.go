@@ -42,12 +42,17 @@ type content struct {
 func (c content) clone() content { return content{maps.Clone(c.rows), maps.Clone(c.rotten)} }
 
 // diskStats counts what happened in a history.
-type diskStats struct{ batches, full, failed, crashes, there, blackouts, rot, tails, slow, staged int }
+type diskStats struct {
+	batches, full, failed, crashes, there, blackouts, rot, tails,
+	slow, staged int
+}
 
 func (a diskStats) plus(b diskStats) diskStats {
 	return diskStats{
-		a.batches + b.batches, a.full + b.full, a.failed + b.failed, a.crashes + b.crashes, a.there + b.there,
-		a.blackouts + b.blackouts, a.rot + b.rot, a.tails + b.tails, a.slow + b.slow, a.staged + b.staged,
+		a.batches + b.batches, a.full + b.full, a.failed + b.failed, a.crashes + b.crashes,
+		a.there + b.there,
+		a.blackouts + b.blackouts, a.rot + b.rot, a.tails + b.tails, a.slow + b.slow,
+		a.staged + b.staged,
 	}
 }
 
@@ -55,7 +60,8 @@ func (s *play) diskConfig() *DiskConfig {
 	if !s.disks {
 		return nil
 	}
-	cfg := &DiskConfig{Owner: "sim", Bytes: 4000, Events: 40, Retry: time.Second, batchRows: s.batchRows}
+	cfg := &DiskConfig{Owner: "sim", Bytes: 4000, Events: 40, Retry: time.Second,
+		batchRows: s.batchRows}
 	if s.behind {
 		cfg.Behind = 200 * time.Millisecond
 	}
@@ -232,7 +238,8 @@ func (d *simDisk) covers(r causal.Replica) uint64 {
 // bears asserts that what a member acknowledges is on its disk.
 func (s *play) bears(sl *slot, of causal.Replica, n uint64) {
 	if s.disks && !s.behind && n > sl.disk.covers(of) {
-		s.w.Fail("%s acknowledges %d events of %v, and its disk has %d", sl.id(), n, of, sl.disk.covers(of))
+		s.w.Fail("%s acknowledges %d events of %v, and its disk has %d", sl.id(), n, of,
+			sl.disk.covers(of))
 	}
 }
 
@@ -249,7 +256,9 @@ func (s *play) blackout(a sim.Args) {
 }
 
 // fill fills the disk of a member: fill MEMBER for TIME.
-func (s *play) fill(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.full = s.w.Now().Add(a.Span(2)) }
+func (s *play) fill(a sim.Args) {
+	s.slots[a.Int(0, len(s.slots))].disk.full = s.w.Now().Add(a.Span(2))
+}
 
 // fail makes the next sync of a member's disk fail: fail MEMBER.
 func (s *play) fail(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.fails = true }
@@ -293,7 +302,8 @@ func newDiskPlay(w *sim.World) *play {
 	if w.Chance("small-batches", 1./2) {
 		s.batchRows = w.Number("batch-rows", 6, 30)
 	}
-	for verb, do := range map[string]func(sim.Args){"blackout": s.blackout, "fill": s.fill, "fail": s.fail, "rot": s.rot, "tail": s.tail} {
+	for verb, do := range map[string]func(sim.Args){"blackout": s.blackout, "fill": s.fill,
+		"fail": s.fail, "rot": s.rot, "tail": s.tail} {
 		w.Can(verb, do)
 	}
 	return s
@@ -339,8 +349,10 @@ func TestHistories_OnDisks(t *testing.T) {
 		defer mu.Unlock()
 		did, acked, done, broken = did.plus(s.stats), acked+s.acks, done+s.done, broken+s.broken
 	})
-	t.Logf("%d acknowledged writes, %d operations that ended well, %d steps that panicked, %+v", acked, done, broken, did)
-	if seeds.Count >= 50 && (acked == 0 || broken == 0 || did.full*did.failed*did.crashes*did.there*did.blackouts*did.slow == 0 ||
+	t.Logf("%d acknowledged writes, %d operations that ended well, %d steps that panicked, %+v",
+		acked, done, broken, did)
+	if seeds.Count >= 50 && (acked == 0 || broken == 0 ||
+		did.full*did.failed*did.crashes*did.there*did.blackouts*did.slow == 0 ||
 		seeds.Count >= 1000 && did.rot*did.tails*did.staged == 0) {
 		t.Error("the histories do not exercise what they should")
 	}

@@ -18,7 +18,8 @@ import (
 // for TIME. The member thereby fails, as if it had been killed.
 func (s *play) ghost(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.frozen != nil || sl.leaving != 0 || !s.mayEnd(sl) || !s.mayFail(sl) || sl.core.revoked != nil {
+	if sl.frozen != nil || sl.leaving != 0 || !s.mayEnd(sl) || !s.mayFail(sl) ||
+		sl.core.revoked != nil {
 		return
 	}
 	s.haunted++
@@ -78,7 +79,8 @@ func (s *play) makeGhosts(r *rand.Rand, keys int) {
 		s.w.Act(t, "ghost", member, "for", time.Duration(r.IntN(12000))*time.Millisecond)
 		for range r.IntN(8) {
 			t += time.Duration(r.IntN(1500)) * time.Millisecond
-			s.w.Act(t, "haunt", member, []string{"local", "majority", "majority", quiet}[r.IntN(4)], opsText(randomOps(r, s.letters, keys)))
+			s.w.Act(t, "haunt", member, []string{"local", "majority", "majority", quiet}[r.IntN(4)],
+				opsText(randomOps(r, s.letters, keys)))
 		}
 	}
 }
@@ -86,11 +88,13 @@ func (s *play) makeGhosts(r *rand.Rand, keys int) {
 // Histories contain what R57 does not promise only on request: a snapshot that is restored twice,
 // one of an earlier life of the process, and a life that ends after a restore before others have
 // noticed it. One such history in some hundred fails.
-var restores = flag.Bool("restores", false, "histories also restore a snapshot twice, or one of a former life, and end restored lives that nobody has noticed")
+var restores = flag.Bool("restores", false,
+	"histories also restore a snapshot twice, or one of a former life, and end restored lives that nobody has noticed")
 
 // Other members' reactions to a restored machine are the rarest faults: a separate campaign with
 // -restored 1 finds more of them.
-var restored = flag.Float64("restored", 1./6, "the share of histories in which a machine is restored from a snapshot")
+var restored = flag.Float64("restored", 1./6,
+	"the share of histories in which a machine is restored from a snapshot")
 
 // image is a snapshot of the machine on which a member runs.
 type image struct {
@@ -106,7 +110,8 @@ type image struct {
 // freeze takes a snapshot of the machine of a member: freeze MEMBER.
 func (s *play) freeze(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open) > 0 || sl.core.revoked != nil {
+	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open) > 0 ||
+		sl.core.revoked != nil {
 		return
 	}
 	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew, sl.misled}
@@ -155,7 +160,8 @@ func (s *play) thaw(a sim.Args) {
 // moment at which it has redone its events and no other member has the old ones any more, unless
 // the history goes beyond what R57 and R66 handle.
 func (s *play) mayEnd(sl *slot) bool {
-	return sl.core != nil && (s.unnoticed || !sl.restored && sl.core.revoked == nil && !s.retracts(sl))
+	return sl.core != nil && (s.unnoticed || !sl.restored && sl.core.revoked == nil &&
+		!s.retracts(sl))
 }
 
 // retracts reports whether a running member has events that this one has redone.
@@ -190,7 +196,8 @@ func (s *play) makeSnapshots(r *rand.Rand) {
 			t += 300 * time.Millisecond
 			for range r.IntN(3) { // its first actions
 				t += time.Duration(r.IntN(300)) * time.Millisecond
-				s.w.Act(t, "update", member, []string{"local", "majority", "majority", quiet}[r.IntN(4)], opsText(randomOps(r, "sw", 2)))
+				s.w.Act(t, "update", member, []string{"local", "majority", "majority",
+					quiet}[r.IntN(4)], opsText(randomOps(r, "sw", 2)))
 			}
 		}
 	}

@@ -64,7 +64,8 @@ func each(elems iter.Seq[string]) map[string]string {
 }
 
 // kindOf returns the kind for a type.
-func kindOf[T crdt.Value[T]](verbs []opKind2, spec func([]put) (string, bool), do func(*crdt.Writer, *T, op) effectOf, show func(T) map[string]string) *kind {
+func kindOf[T crdt.Value[T]](verbs []opKind2, spec func([]put) (string, bool),
+	do func(*crdt.Writer, *T, op) effectOf, show func(T) map[string]string) *kind {
 	return &kind{
 		verbs: verbs, spec: spec,
 		do: func(t *Txn, w *crdt.Writer, o op) (e effectOf, err error) {
@@ -77,7 +78,8 @@ func kindOf[T crdt.Value[T]](verbs []opKind2, spec func([]put) (string, bool), d
 }
 
 // showing returns what a user sees in the value of a store.
-func showing[T crdt.Value[T]](show func(T) map[string]string) func(causal.Store) (map[string]string, error) {
+func showing[T crdt.Value[T]](show func(T) map[string]string) func(causal.Store) (map[string]string,
+	error) {
 	return func(s causal.Store) (map[string]string, error) {
 		var empty T
 		v, err := crdt.Load(empty, s, causal.Vector{})
@@ -103,7 +105,8 @@ func init() {
 			v.Remove(w, o.sub)
 			return resetOf(o.sub)
 		}, func(v set) map[string]string { return each(v.All()) }),
-		'g': kindOf([]opKind2{opAdd}, present, func(w *crdt.Writer, v *crdt.GSet[string], o op) effectOf {
+		'g': kindOf([]opKind2{opAdd}, present, func(w *crdt.Writer, v *crdt.GSet[string],
+			o op) effectOf {
 			if v.Contains(o.sub) {
 				v.Add(w, o.sub)
 				return none
@@ -175,7 +178,8 @@ func init() {
 			v.Remove(w, o.sub)
 			return resetOf(o.sub)
 		}, func(v crdt.PNCounterMap[string]) map[string]string { return numbers(v.All()) }),
-		'r': kindOf([]opKind2{opWrite, opWrite, opDrop}, last, func(w *crdt.Writer, v *registers, o op) effectOf {
+		'r': kindOf([]opKind2{opWrite, opWrite, opDrop}, last, func(w *crdt.Writer, v *registers,
+			o op) effectOf {
 			if o.kind == opWrite {
 				v.Set(w, o.sub, o.value)
 				return setTo(o.sub, strconv.FormatInt(o.value, 10))
@@ -183,24 +187,27 @@ func init() {
 			v.Remove(w, o.sub)
 			return resetOf(o.sub)
 		}, func(v registers) map[string]string { return numbers(v.All()) }),
-		'l': kindOf([]opKind2{opWrite}, last, func(w *crdt.Writer, v *crdt.LWWRegister[int64], o op) effectOf {
+		'l': kindOf([]opKind2{opWrite}, last, func(w *crdt.Writer, v *crdt.LWWRegister[int64],
+			o op) effectOf {
 			v.Set(w, o.value)
 			return setTo("", strconv.FormatInt(o.value, 10))
 		}, func(v crdt.LWWRegister[int64]) map[string]string {
 			e, ok := v.Value()
 			return alone(ok, e)
 		}),
-		'v': kindOf([]opKind2{opWrite, opWrite, opDrop}, every, func(w *crdt.Writer, v *crdt.MVRegister[string], o op) effectOf {
-			if o.kind == opWrite {
-				v.Set(w, strconv.FormatInt(o.value, 10))
-				return setTo("", strconv.FormatInt(o.value, 10))
-			}
-			v.Clear(w)
-			return resetOf("")
-		}, func(v crdt.MVRegister[string]) map[string]string {
-			return alone(v.Len() > 0, strings.Join(slices.Sorted(v.Values()), " "))
-		}),
-		'x': kindOf([]opKind2{opWrite}, largest, func(w *crdt.Writer, v *crdt.MaxRegister[int64], o op) effectOf {
+		'v': kindOf([]opKind2{opWrite, opWrite, opDrop}, every,
+			func(w *crdt.Writer, v *crdt.MVRegister[string], o op) effectOf {
+				if o.kind == opWrite {
+					v.Set(w, strconv.FormatInt(o.value, 10))
+					return setTo("", strconv.FormatInt(o.value, 10))
+				}
+				v.Clear(w)
+				return resetOf("")
+			}, func(v crdt.MVRegister[string]) map[string]string {
+				return alone(v.Len() > 0, strings.Join(slices.Sorted(v.Values()), " "))
+			}),
+		'x': kindOf([]opKind2{opWrite}, largest, func(w *crdt.Writer, v *crdt.MaxRegister[int64],
+			o op) effectOf {
 			if had, ok := v.Value(); ok && had >= o.value {
 				v.Set(w, o.value)
 				return none
@@ -211,7 +218,8 @@ func init() {
 			e, ok := v.Value()
 			return alone(ok, e)
 		}),
-		'm': kindOf([]opKind2{opWrite}, smallest, func(w *crdt.Writer, v *crdt.MinRegister[int64], o op) effectOf {
+		'm': kindOf([]opKind2{opWrite}, smallest, func(w *crdt.Writer, v *crdt.MinRegister[int64],
+			o op) effectOf {
 			if had, ok := v.Value(); ok && had <= o.value {
 				v.Set(w, o.value)
 				return none
@@ -222,50 +230,56 @@ func init() {
 			e, ok := v.Value()
 			return alone(ok, e)
 		}),
-		'u': kindOf([]opKind2{opAdd, opAdd, opAdd, opRemove, opDrop}, present, func(w *crdt.Writer, v *tags, o op) effectOf {
-			elem := string(rune('a' + o.value%3))
-			switch o.kind {
-			case opAdd:
-				v.Add(w, o.sub, elem)
-				return putIn(o.sub + "/" + elem)
-			case opRemove:
-				v.Remove(w, o.sub, elem)
-				return resetOf(o.sub + "/" + elem)
-			}
-			v.RemoveKeys(w, o.sub)
-			return resetOf(o.sub)
-		}, func(v tags) map[string]string {
-			out := map[string]string{}
-			for k, e := range v.All() {
-				out[k+"/"+e] = "1"
-			}
-			return out
-		}),
-		'o': kindOf([]opKind2{opCount, opCount, opCount, opRemove, opDrop}, sum, func(w *crdt.Writer, v *nested, o op) effectOf {
-			inner := string(rune('a' + o.value%3))
-			switch o.kind {
-			case opCount:
-				v.Update(w, o.sub, func(in *crdt.ORMap[string, crdt.GCounter]) {
-					in.Update(w, inner, func(n *crdt.GCounter) { n.Add(w, uint64(o.value)) })
-				})
-				return countIn(o.sub+"/"+inner, o.value)
-			case opRemove:
-				v.Update(w, o.sub, func(in *crdt.ORMap[string, crdt.GCounter]) { in.Remove(w, inner) })
-				return resetOf(o.sub + "/" + inner)
-			}
-			v.Remove(w, o.sub)
-			return resetOf(o.sub)
-		}, func(v nested) map[string]string {
-			out := map[string]string{}
-			for k, in := range v.All() {
-				for i, n := range in.All() {
-					out[k+"/"+i] = strconv.FormatUint(n.Value(), 10)
+		'u': kindOf([]opKind2{opAdd, opAdd, opAdd, opRemove, opDrop}, present,
+			func(w *crdt.Writer, v *tags, o op) effectOf {
+				elem := string(rune('a' + o.value%3))
+				switch o.kind {
+				case opAdd:
+					v.Add(w, o.sub, elem)
+					return putIn(o.sub + "/" + elem)
+				case opRemove:
+					v.Remove(w, o.sub, elem)
+					return resetOf(o.sub + "/" + elem)
 				}
-			}
-			return out
-		}),
-		't': kindOf([]opKind2{opWrite, opAdd, opAdd, opCount, opCount, opRemove, opDrop}, partOf, doRecord, showRecord),
-		'y': kindOf([]opKind2{opWrite}, merged, func(w *crdt.Writer, v *crdt.VersionVector, _ op) effectOf {
+				v.RemoveKeys(w, o.sub)
+				return resetOf(o.sub)
+			}, func(v tags) map[string]string {
+				out := map[string]string{}
+				for k, e := range v.All() {
+					out[k+"/"+e] = "1"
+				}
+				return out
+			}),
+		'o': kindOf([]opKind2{opCount, opCount, opCount, opRemove, opDrop}, sum,
+			func(w *crdt.Writer, v *nested, o op) effectOf {
+				inner := string(rune('a' + o.value%3))
+				switch o.kind {
+				case opCount:
+					v.Update(w, o.sub, func(in *crdt.ORMap[string, crdt.GCounter]) {
+						in.Update(w, inner, func(n *crdt.GCounter) { n.Add(w, uint64(o.value)) })
+					})
+					return countIn(o.sub+"/"+inner, o.value)
+				case opRemove:
+					v.Update(w, o.sub, func(in *crdt.ORMap[string, crdt.GCounter]) {
+						in.Remove(w, inner)
+					})
+					return resetOf(o.sub + "/" + inner)
+				}
+				v.Remove(w, o.sub)
+				return resetOf(o.sub)
+			}, func(v nested) map[string]string {
+				out := map[string]string{}
+				for k, in := range v.All() {
+					for i, n := range in.All() {
+						out[k+"/"+i] = strconv.FormatUint(n.Value(), 10)
+					}
+				}
+				return out
+			}),
+		't': kindOf([]opKind2{opWrite, opAdd, opAdd, opCount, opCount, opRemove, opDrop}, partOf,
+			doRecord, showRecord),
+		'y': kindOf([]opKind2{opWrite}, merged, func(w *crdt.Writer, v *crdt.VersionVector,
+			_ op) effectOf {
 			*v = v.Next(w.Replica())
 			return setTo("", versions(*v))
 		}, func(v crdt.VersionVector) map[string]string { return alone(v.Len() > 0, versions(v)) }),

@@ -122,7 +122,8 @@ func (s *play) leave(a sim.Args) {
 	}
 	sl.leaving, sl.away = s.call(sl), a.Span(2)
 	sl.handed = sl.shows.join(sl.done())
-	s.step(sl, Drain{ID: sl.leaving, Leave: s.flux != nil, Deadline: s.now(sl).Add(5 * time.Second)})
+	s.step(sl, Drain{ID: sl.leaving, Leave: s.flux != nil,
+		Deadline: s.now(sl).Add(5 * time.Second)})
 }
 
 // left ends a member that has waited to leave.

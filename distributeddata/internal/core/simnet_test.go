@@ -16,7 +16,8 @@ import (
 // The network of a history, and the messages that it drops.
 
 func (s *play) send(from *slot, e Send) {
-	mail := post{from: from.id(), to: e.Member, Receive: Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}}
+	mail := post{from: from.id(), to: e.Member, Receive: Receive{Member: from.id(),
+		From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}}
 	if s.forge && e.Manifest == wire.ReplicatorBase && s.w.Chance("forged", 1./3) {
 		mail.Payload, mail.forged = forge(e.Payload)
 	}
@@ -50,7 +51,8 @@ func forge(payload []byte) ([]byte, bool) {
 }
 
 func (m *post) String() string {
-	return fmt.Sprintf("%s to %s: %v, %d bytes, %08x", m.from, m.to, m.Manifest, len(m.Payload), crc32.ChecksumIEEE(m.Payload))
+	return fmt.Sprintf("%s to %s: %v, %d bytes, %08x", m.from, m.to, m.Manifest, len(m.Payload),
+		crc32.ChecksumIEEE(m.Payload))
 }
 
 // honest checks every message: an acknowledgement must be about applied events, and go to their

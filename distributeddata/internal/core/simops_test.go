@@ -49,7 +49,8 @@ func randomOps(r *rand.Rand, letters string, keys int) []op {
 	for range n {
 		letter := letters[r.IntN(len(letters))]
 		verbs := kinds[letter].verbs
-		o := op{key: fmt.Sprintf("%c%d", letter, r.IntN(keys)), sub: string(rune('a' + r.IntN(4))), value: int64(1 + r.IntN(9))}
+		o := op{key: fmt.Sprintf("%c%d", letter, r.IntN(keys)), sub: string(rune('a' + r.IntN(4))),
+			value: int64(1 + r.IntN(9))}
 		if o.kind = verbs[r.IntN(len(verbs))]; r.IntN(12) == 0 {
 			o.kind, o.sub = opDelete, ""
 		}
@@ -84,7 +85,8 @@ func parseOps(words []string) (ops []op, err error) {
 		key, sub, _ := strings.Cut(f[1], "/")
 		value, err := strconv.ParseInt(f[2], 10, 64)
 		if kind < 0 || err != nil || key == "" || kinds[key[0]] == nil {
-			return nil, fmt.Errorf("operation %q: kinds are %v, keys begin with one of %s", text, opKinds, letters())
+			return nil, fmt.Errorf("operation %q: kinds are %v, keys begin with one of %s", text,
+				opKinds, letters())
 		}
 		ops = append(ops, op{kind: opKind2(kind), key: key, sub: sub, value: value})
 	}

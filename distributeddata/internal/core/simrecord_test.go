@@ -99,12 +99,14 @@ func TestHistories_WhereTheMembershipIsARecord(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		f := s.flux
-		acked, checked, joins, left, swaps = acked+s.acks, checked+s.checked, joins+f.joins, left+f.left, swaps+st.swaps
+		acked, checked, joins, left, swaps = acked+s.acks, checked+s.checked, joins+f.joins,
+			left+f.left, swaps+st.swaps
 		emptied, removed = emptied+st.emptied, removed+s.memory().count(gone)
 	})
 	t.Logf("%d acknowledged writes, %d reads checked, %d joins, %d members that left, %d forgotten, %d changes of records, %d times nobody was left",
 		acked, checked, joins, left, removed, swaps, emptied)
-	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 || removed == 0 || swaps == 0) {
+	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 ||
+		removed == 0 || swaps == 0) {
 		t.Error("the histories do not exercise what they should")
 	}
 }

@@ -48,7 +48,8 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 		}
 		effects = sl.core.Resume(s.now(sl), calls)
 		if sl.core.Replica() != was || !seen.Leq(sl.core.Seen()) {
-			s.w.Fail("%s is %v at %v, was %v at %v", sl.id(), sl.core.Replica(), sl.core.Seen(), was, seen)
+			s.w.Fail("%s is %v at %v, was %v at %v", sl.id(), sl.core.Replica(), sl.core.Seen(),
+				was, seen)
 		}
 		if err := sl.core.audit(); err != nil {
 			s.w.Fail("%s: %v", sl.id(), err)

@@ -134,7 +134,8 @@ func (s *small) steps() (steps []string) {
 		can(s.left.crash > 0 && s.mayCrash(x), "crash %s", x)
 		can(idle && s.left.leave > 0, "leave %s", x)
 		for _, r := range c.roll.all {
-			can(idle && s.left.forget > 0 && r.name != x && r.rank < going, "forget %s %s", x, r.name)
+			can(idle && s.left.forget > 0 && r.name != x && r.rank < going, "forget %s %s",
+				x, r.name)
 		}
 		for _, y := range s.order {
 			if d := s.cores[y]; d != nil && x != y {
@@ -152,7 +153,9 @@ func (s *small) steps() (steps []string) {
 
 // pushes reports whether the latest push from one member to another is in flight.
 func (s *small) pushes(x, y string) bool {
-	return slices.ContainsFunc(s.box, func(m mail) bool { return m.from == x && m.to == y && m.send.Manifest == wire.ReplicatorPush })
+	return slices.ContainsFunc(s.box, func(m mail) bool {
+		return m.from == x && m.to == y && m.send.Manifest == wire.ReplicatorPush
+	})
 }
 
 // mayCrash enforces the assumption that a majority of the counted members runs and is refilled.
@@ -192,7 +195,8 @@ func (s *small) checkReads() {
 		}
 		for element := range must {
 			if !containsLine(got, "s/"+element+"=1") {
-				s.w.Fail("a read at a majority at %s misses %s, which a majority had acknowledged", s.reader[id], element)
+				s.w.Fail("a read at a majority at %s misses %s, which a majority had acknowledged",
+					s.reader[id], element)
 			}
 		}
 	}
@@ -225,7 +229,8 @@ var stateSeed = maphash.MakeSeed()
 // describe adds everything that a replica's behaviour depends on, except times.
 func (c *Core) describe(add func(...any)) {
 	r := &c.roll
-	add(c.me, r.digest, r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving, c.ready, digest(c.seen))
+	add(c.me, r.digest, r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving,
+		c.ready, digest(c.seen))
 	for _, o := range c.ops {
 		add(o.level.Kind, o.asked, o.live, o.kept)
 		switch t := o.task.(type) {
@@ -241,7 +246,8 @@ func (c *Core) describe(add func(...any)) {
 		}
 	}
 	for _, p := range c.peers {
-		add(p.ID, p.replica, p.ready, p.leaving, p.parts, p.vouches, p.counted, digest(p.sure), p.resigned)
+		add(p.ID, p.replica, p.ready, p.leaving, p.parts, p.vouches, p.counted, digest(p.sure),
+			p.resigned)
 		if !c.ready {
 			add(p.gave, p.answered, p.refilled, p.entering)
 		}
@@ -275,7 +281,8 @@ func TestSmallWorlds(t *testing.T) {
 		{"removal and join", "abc", budget{write: 1, read: 1, forget: 1, join: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := sim.Explore(t, sim.Bounds{Histories: *smallWorlds, Progress: *smallWorlds > 100_000}, func(w *sim.World) {
+			e := sim.Explore(t, sim.Bounds{Histories: *smallWorlds,
+				Progress: *smallWorlds > 100_000}, func(w *sim.World) {
 				newSmall(t, w, c.members, c.budget).run()
 			})
 			if *smallWorlds > 0 {

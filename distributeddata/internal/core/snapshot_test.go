@@ -59,7 +59,8 @@ func unshare(v reflect.Value) {
 		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(c, v)
 		v.Set(c)
-		if k := v.Type().Elem().Kind(); k != reflect.Struct && k != reflect.Array && k != reflect.Slice && k != reflect.Map {
+		if k := v.Type().Elem().Kind(); k != reflect.Struct && k != reflect.Array &&
+			k != reflect.Slice && k != reflect.Map {
 			return
 		}
 		for i := range v.Len() {

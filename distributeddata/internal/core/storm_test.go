@@ -20,7 +20,8 @@ import (
 
 // newStart returns members that start, and see each other within a second.
 func newStart(members, least int) *fleet {
-	f := &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{}, same: map[int]int{}, diary: map[int][]diaryEntry{}}
+	f := &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{},
+		same: map[int]int{}, diary: map[int][]diaryEntry{}}
 	for range members {
 		c := f.core()
 		c.cfg.MinMembers = least
@@ -87,13 +88,19 @@ func (f *fleet) restore(of int, at time.Time) {
 // agree, and must not exchange messages without time passing.
 func TestTwins_SayNoMoreThanTheirHeartbeats(t *testing.T) {
 	for name, play := range map[string]func(f *fleet){
-		"two processes of one name":      func(f *fleet) { f.twin(1, true) },
-		"two processes of one id":        func(f *fleet) { f.twin(1, false) },
-		"three processes of one id":      func(f *fleet) { f.twin(1, false); f.twin(1, false) },
-		"everybody twice":                func(f *fleet) { f.twin(0, false); f.twin(1, false); f.twin(2, false) },
+		"two processes of one name": func(f *fleet) { f.twin(1, true) },
+		"two processes of one id":   func(f *fleet) { f.twin(1, false) },
+		"three processes of one id": func(f *fleet) { f.twin(1, false); f.twin(1, false) },
+		"everybody twice": func(f *fleet) {
+			f.twin(0, false)
+			f.twin(1, false)
+			f.twin(2, false)
+		},
 		"a snapshot of now":              func(f *fleet) { f.restore(1, f.now) },
 		"a snapshot of before its write": func(f *fleet) { f.restore(1, epoch.Add(4*time.Second)) },
-		"a snapshot of its start":        func(f *fleet) { f.restore(1, epoch.Add(500*time.Millisecond)) },
+		"a snapshot of its start": func(f *fleet) {
+			f.restore(1, epoch.Add(500*time.Millisecond))
+		},
 		"a snapshot restored twice": func(f *fleet) {
 			f.restore(1, epoch.Add(4*time.Second))
 			f.restore(1, epoch.Add(4*time.Second))
@@ -103,7 +110,11 @@ func TestTwins_SayNoMoreThanTheirHeartbeats(t *testing.T) {
 				f.restore(i, epoch.Add(4*time.Second))
 			}
 		},
-		"everybody twice, and none counts": func(f *fleet) { f.twin(0, false); f.twin(1, false); f.twin(2, false) },
+		"everybody twice, and none counts": func(f *fleet) {
+			f.twin(0, false)
+			f.twin(1, false)
+			f.twin(2, false)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			least := 3

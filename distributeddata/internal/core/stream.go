@@ -287,7 +287,8 @@ func (e *deltaEvent) extendKey(i int, k keyChange, gone []bool) {
 	if len(e.gone[i])+len(gone) > 0 { // nil means that all are live
 		e.gone[i] = append(resized(e.gone[i], len(to.Adds)), resized(gone, len(k.Adds))...)
 	}
-	to.Adds, to.Removes, to.Marks = append(to.Adds, k.Adds...), append(to.Removes, k.Removes...), append(to.Marks, k.Marks...)
+	to.Adds, to.Removes, to.Marks = append(to.Adds, k.Adds...), append(to.Removes, k.Removes...),
+		append(to.Marks, k.Marks...)
 	to.Clear = to.Clear || k.Clear
 }
 
@@ -310,7 +311,8 @@ func (s *stage) keyState(b []byte) error {
 			if key == "" || !s.head.head.Covers(a.Dot) || !s.atoms.Add(a.Path, a.Leaf) {
 				c.err = malformed("atom %v of key %q", a.Dot, key)
 			}
-			s.sum, s.bytes = s.sum.plus(atomSum(key, a.Path, a.Leaf)), s.bytes+atomBytes(a.Path, a.Leaf)
+			s.sum, s.bytes = s.sum.plus(atomSum(key, a.Path, a.Leaf)),
+				s.bytes+atomBytes(a.Path, a.Leaf)
 		case 3:
 			var m causal.MarkAt
 			if m, c.err = decodeMark(s.dec.t, c.chunk); c.err == nil {
@@ -356,7 +358,8 @@ func (s *stage) end() error {
 func (s *stage) delta() (*delta, error) {
 	d := &delta{base: s.head.base, head: s.head.head, events: s.events}
 	if !d.closed() {
-		return nil, malformed("answer is not closed: %d events from %v to %v", len(d.events), d.base, d.head)
+		return nil, malformed("answer is not closed: %d events from %v to %v", len(d.events),
+			d.base, d.head)
 	}
 	return d, nil
 }

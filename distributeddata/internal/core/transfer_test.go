@@ -40,7 +40,8 @@ func (l *lab) raw(name string, facts ...raw) error {
 			if f.reset {
 				t.Put(f.key, t.Get(f.key).Reset(f.path, t.Dot()))
 			} else {
-				t.Put(f.key, t.Get(f.key).Put(f.path, causal.Leaf{Dot: t.Dot(), Payload: f.payload}))
+				t.Put(f.key, t.Get(f.key).Put(f.path,
+					causal.Leaf{Dot: t.Dot(), Payload: f.payload}))
 			}
 		}
 		return nil
@@ -91,7 +92,8 @@ func TestTransfer_LargeEventsCross(t *testing.T) {
 	value := strings.Repeat("v", 12<<20)
 	for name, play := range map[string]func(l *lab) error{
 		"three values of 12 MiB in one event": func(l *lab) error {
-			return l.raw("a", raw{"k1", "p", value, false}, raw{"k2", "p", value, false}, raw{"k3", "p", value, false})
+			return l.raw("a", raw{"k1", "p", value, false}, raw{"k2", "p", value, false},
+				raw{"k3", "p", value, false})
 		},
 		"36 MB of elements in one event, removed in another": func(l *lab) error {
 			if err := l.raw("a", many(600, 60_000, false)...); err != nil {
@@ -155,7 +157,8 @@ func TestTransfer_SizesAroundEveryBound(t *testing.T) {
 			return nil
 		},
 		"key, path, payload": func(l *lab) error {
-			return l.raw("a", raw{strings.Repeat("k", MaxKey), strings.Repeat("p", causal.MaxPath), strings.Repeat("v", causal.MaxState), false})
+			return l.raw("a", raw{strings.Repeat("k", MaxKey), strings.Repeat("p", causal.MaxPath),
+				strings.Repeat("v", causal.MaxState), false})
 		},
 		"record": func(l *lab) error {
 			f, g := value(causal.MaxState), value(causal.MaxState)
@@ -170,11 +173,14 @@ func TestTransfer_SizesAroundEveryBound(t *testing.T) {
 func TestTransfer_WhatNoReceiverTakesIsRefused(t *testing.T) {
 	l := newLab(t, "a", "b")
 	for want, f := range map[string]raw{
-		"513 bytes, over the limit of 512":          {strings.Repeat("k", MaxKey+1), "p", "v", false},
-		"not UTF-8":                                 {"\xff", "p", "v", false},
-		"path of 0 bytes, limit 65536":              {"k", "", "v", false},
-		"path of 65537 bytes, limit 65536":          {"k", strings.Repeat("p", causal.MaxPath+1), "v", false},
-		"element of 16777217 bytes, limit 16777216": {"k", "p", strings.Repeat("v", causal.MaxState+1), false},
+		"513 bytes, over the limit of 512": {strings.Repeat("k", MaxKey+1),
+			"p", "v", false},
+		"not UTF-8":                    {"\xff", "p", "v", false},
+		"path of 0 bytes, limit 65536": {"k", "", "v", false},
+		"path of 65537 bytes, limit 65536": {
+			"k", strings.Repeat("p", causal.MaxPath+1), "v", false},
+		"element of 16777217 bytes, limit 16777216": {
+			"k", "p", strings.Repeat("v", causal.MaxState+1), false},
 	} {
 		require.ErrorContains(t, l.raw("a", raw{"k0", "p", "v", false}, f), want)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Config configures a core. All fields except Disk, Expiry and Reach are required; the shell fills in
-// defaults.
+// Config configures a core. All fields except Disk, Expiry and Reach are required; the shell fills
+// in defaults.
 type Config struct {
 	// Member is the name under which quorums count this member, stable across restarts.
 	Member     string

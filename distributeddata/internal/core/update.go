@@ -110,11 +110,14 @@ func (c *Core) working(key string) *working {
 		return &w
 	}
 	h, _ := c.keys.Get(key)
-	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store, bytes: h.bytes}
+	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store,
+		bytes: h.bytes}
 }
 
 func find(work []*working, key string) (int, bool) {
-	return slices.BinarySearchFunc(work, key, func(w *working, k string) int { return strings.Compare(w.key, k) })
+	return slices.BinarySearchFunc(work, key, func(w *working, k string) int {
+		return strings.Compare(w.key, k)
+	})
 }
 
 // update makes the changes of Modify part of the open event [R3]. After an error nothing has
@@ -208,9 +211,11 @@ func checkChange(key string, c causal.Change) error {
 	for _, a := range c.Adds {
 		switch {
 		case len(a.Path) == 0 || len(a.Path) > causal.MaxPath:
-			return fmt.Errorf("%w: path of %d bytes, limit %d", causal.ErrTooLarge, len(a.Path), causal.MaxPath)
+			return fmt.Errorf("%w: path of %d bytes, limit %d", causal.ErrTooLarge, len(a.Path),
+				causal.MaxPath)
 		case len(a.Payload) > causal.MaxState:
-			return fmt.Errorf("%w: element of %d bytes, limit %d", causal.ErrTooLarge, len(a.Payload), causal.MaxState)
+			return fmt.Errorf("%w: element of %d bytes, limit %d", causal.ErrTooLarge,
+				len(a.Payload), causal.MaxState)
 		}
 	}
 	return CheckKey(key)
@@ -278,10 +283,10 @@ func (w *working) keyChange(d causal.Dot) keyChange {
 // Own events are gathered until the next input that is not an update. That is a Wake at the latest,
 // which NextWake requests at once if nothing has been pushed for a pushPause, if the last push had
 // few events and all members have acknowledged it, or if a call waits for other members and no call
-// of its level waits for a push before the last one. A burst of updates is thus one message per member, without atoms that were added and removed within it
-// [R7b]. Until own events are pushed, no foreign event is applied and nothing is sent that another
-// replica may apply. All events of the push therefore follow the same events, and no replica has
-// only some of them.
+// of its level waits for a push before the last one. A burst of updates is thus one message per
+// member, without atoms that were added and removed within it [R7b]. Until own events are pushed,
+// no foreign event is applied and nothing is sent that another replica may apply. All events of the
+// push therefore follow the same events, and no replica has only some of them.
 func (c *Core) push() {
 	c.end()
 	from, n := c.pushed, c.seen.Get(c.me)

@@ -56,7 +56,9 @@ func (c *Core) stands() (off Sum, decided bool) {
 // mend asks a member that holds the winning state for it, if this replica's own state has lost
 // [R22a].
 func (c *Core) mend() {
-	if c.incoming != nil || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.opinion.differs() }) {
+	if c.incoming != nil || !slices.ContainsFunc(c.peers, func(p *peer) bool {
+		return p.opinion.differs()
+	}) {
 		return
 	}
 	off, decided := c.stands()

@@ -116,7 +116,8 @@ func head(kind string) []byte {
 func (a *anchor) readHeader(raw []byte, kind string) error {
 	text, sum := []byte(nil), uint32(0)
 	if len(raw) >= headerSize {
-		text, sum = raw[:headerSize-crc32.Size], binary.LittleEndian.Uint32(raw[headerSize-crc32.Size:])
+		text, sum = raw[:headerSize-crc32.Size], binary.LittleEndian.Uint32(
+			raw[headerSize-crc32.Size:])
 	}
 	if text == nil || crc32.Checksum(text, castagnoli) != sum {
 		a.damaged = "its header"
@@ -148,7 +149,8 @@ func readSlot(raw []byte, i int64) (uint64, bool) {
 		return 0, false
 	}
 	raw = raw[at : at+slotSize]
-	return binary.LittleEndian.Uint64(raw), crc32.Checksum(raw[:8], castagnoli) == binary.LittleEndian.Uint32(raw[8:])
+	return binary.LittleEndian.Uint64(raw),
+		crc32.Checksum(raw[:8], castagnoli) == binary.LittleEndian.Uint32(raw[8:])
 }
 
 // raise writes the number, if it has changed and the last write is older than age.

@@ -25,7 +25,8 @@ func prepare(dir string, ours func(name string) bool) error {
 		return err
 	}
 	if open := info.Mode().Perm() & 0o022; open != 0 {
-		return fmt.Errorf("%w: others may write to it (mode %o): chmod go-w it", store.ErrInvalid, info.Mode().Perm())
+		return fmt.Errorf("%w: others may write to it (mode %o): chmod go-w it", store.ErrInvalid,
+			info.Mode().Perm())
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -45,9 +46,11 @@ func prepare(dir string, ours func(name string) bool) error {
 	}
 	switch {
 	case len(foreign) > 0:
-		return fmt.Errorf("%w: it holds files of something else (%s): choose another directory", store.ErrForeign, some(foreign))
+		return fmt.Errorf("%w: it holds files of something else (%s): choose another directory",
+			store.ErrForeign, some(foreign))
 	case len(left) > 0:
-		return fmt.Errorf("%w: it has no file %s, but %s: bring that file back from a copy", store.ErrCorrupt, AnchorName, some(left))
+		return fmt.Errorf("%w: it has no file %s, but %s: bring that file back from a copy",
+			store.ErrCorrupt, AnchorName, some(left))
 	}
 	return nil
 }
@@ -69,9 +72,11 @@ func explain(dir string, err error) error {
 	case errors.Is(err, store.ErrCorrupt):
 		advice = "move it away, and the other replicas fill a new one; nothing was deleted"
 	case errors.Is(err, syscall.EROFS):
-		err, advice = fmt.Errorf("%w: %w", store.ErrInvalid, err), "mount its file system for writing"
+		err, advice = fmt.Errorf("%w: %w", store.ErrInvalid, err),
+			"mount its file system for writing"
 	case errors.Is(err, fs.ErrPermission):
-		err, advice = fmt.Errorf("%w: %w", store.ErrInvalid, err), fmt.Sprintf("make user %d its owner", os.Getuid())
+		err, advice = fmt.Errorf("%w: %w", store.ErrInvalid, err),
+			fmt.Sprintf("make user %d its owner", os.Getuid())
 	case errors.Is(err, syscall.ENOSPC):
 		err, advice = fmt.Errorf("%w: %w", store.ErrFull, err), "make room first"
 	default:

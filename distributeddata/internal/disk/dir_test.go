@@ -40,7 +40,9 @@ func (engine) Close() error { return nil }
 
 func openEmpty(dir string) (*Store, error) {
 	kind := Kind{Name: "none", Ours: func(name string) bool { return name == "rows" }}
-	return Open(kind, dir, slog.New(slog.DiscardHandler), func(*Store) (Engine, error) { return engine{}, nil })
+	return Open(kind, dir, slog.New(slog.DiscardHandler), func(*Store) (Engine, error) {
+		return engine{}, nil
+	})
 }
 
 // rewrite overwrites a part of the anchor.

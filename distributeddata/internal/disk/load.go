@@ -42,7 +42,8 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 
 // rows yields all rows, and returns the sum of their checksums. ended is false if yield stopped the
 // sequence or an error did.
-func (s *Store) rows(ctx context.Context, view Snapshot, yield func(store.Row, error) bool) (sum uint32, ended bool) {
+func (s *Store) rows(ctx context.Context, view Snapshot,
+	yield func(store.Row, error) bool) (sum uint32, ended bool) {
 	cursor := view.Rows()
 	defer func() { _ = Guarded(func() error { cursor.Close(); return nil }) }()
 	for {
@@ -55,7 +56,8 @@ func (s *Store) rows(ctx context.Context, view Snapshot, yield func(store.Row, e
 		stuck := Guarded(func() error { key, sealed, err = cursor.Next(); return nil })
 		switch {
 		case stuck != nil:
-			return sum, yield(store.Row{}, store.Corrupt("", "the rest cannot be read: "+stuck.Error()))
+			return sum, yield(store.Row{}, store.Corrupt("", "the rest cannot be read: "+
+				stuck.Error()))
 		case errors.Is(err, io.EOF):
 			return sum, true
 		case err != nil && len(key) > 0:

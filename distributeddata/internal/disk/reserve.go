@@ -25,7 +25,8 @@ func (r *Reserve) Check(need int64) error {
 		need += need / 4
 	}
 	if r.full = free < need; r.full {
-		return fmt.Errorf("directory %s: %w: %d bytes are free, commits need %d", r.Dir, store.ErrFull, free, need)
+		return fmt.Errorf("directory %s: %w: %d bytes are free, commits need %d", r.Dir,
+			store.ErrFull, free, need)
 	}
 	return nil
 }

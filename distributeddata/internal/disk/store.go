@@ -53,7 +53,8 @@ type request struct {
 
 // Open opens a directory, and creates it if it does not exist. It checks and locks the directory
 // before it calls begin.
-func Open(kind Kind, dir string, log *slog.Logger, begin func(s *Store) (Engine, error)) (*Store, error) {
+func Open(kind Kind, dir string, log *slog.Logger, begin func(s *Store) (Engine,
+	error)) (*Store, error) {
 	s := &Store{
 		kind: kind, dir: dir, log: log,
 		commits: make(chan *request), stop: make(chan struct{}), done: make(chan struct{}),
@@ -105,7 +106,8 @@ func (s *Store) compareWithAnchor() error {
 	case s.anchor.damaged != "":
 		s.Lost("the anchor cannot be read (" + s.anchor.damaged + "), so rows may be missing")
 	case last.number < reached:
-		s.Lost(fmt.Sprintf("the log ends with commit %d, but %d were acknowledged", last.number, reached))
+		s.Lost(fmt.Sprintf("the log ends with commit %d, but %d were acknowledged", last.number,
+			reached))
 	}
 	return nil
 }
@@ -187,7 +189,8 @@ func (s *Store) write() {
 		case <-s.stop:
 			s.loads.Wait()
 			err := Guarded(s.engine.Close)
-			if err = errors.Join(err, s.anchor.close(s.last.number, err == nil && s.failure() == nil)); err != nil {
+			if err = errors.Join(err, s.anchor.close(s.last.number, err == nil &&
+				s.failure() == nil)); err != nil {
 				s.result = fmt.Errorf("%s: close: %w", s.kind.Name, err)
 			}
 			return

@@ -49,11 +49,13 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: 1_000_000, uses: map[string][]used{}, loss: 0.3}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: 1_000_000,
+		uses: map[string][]used{}, loss: 0.3}
 	n := 2 + w.rng.IntN(4)
 	w.group = make([]int, n)
 	for i := range n {
-		w.nodes = append(w.nodes, &node{id: fmt.Sprint("m", i), clock: w.rng.Int64N(skew + 1), has: map[int]bool{}, table: expiry.New(expiry.Config{Skew: skew, Turn: turn})})
+		w.nodes = append(w.nodes, &node{id: fmt.Sprint("m", i), clock: w.rng.Int64N(skew + 1),
+			has: map[int]bool{}, table: expiry.New(expiry.Config{Skew: skew, Turn: turn})})
 	}
 	w.views()
 	return w
@@ -157,7 +159,8 @@ func (w *world) expire(n *node) {
 		content, stamps, u, _ := w.entry(n, d.Key)
 		switch {
 		case u.At != d.Use:
-			w.t.Fatalf("%d: the table of %s has stamp %d of %s, which says %d", w.now, n.id, d.Use, d.Key, u.At)
+			w.t.Fatalf("%d: the table of %s has stamp %d of %s, which says %d", w.now, n.id, d.Use,
+				d.Key, u.At)
 		case d.Use == 0:
 			w.add(n, atom{key: d.Key, stamp: true, use: w.now + n.clock})
 		default:
@@ -249,7 +252,8 @@ func TestSimulation(t *testing.T) {
 		for _, n := range w.nodes {
 			for id, live := range n.has {
 				if live {
-					t.Fatalf("seed %d: %s still has %+v, %d after the last use", seed, n.id, w.atoms[id], w.now-quiet)
+					t.Fatalf("seed %d: %s still has %+v, %d after the last use", seed, n.id,
+						w.atoms[id], w.now-quiet)
 				}
 			}
 			if n.table.Len() != 0 {

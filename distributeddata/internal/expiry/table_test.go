@@ -61,7 +61,8 @@ func TestTable_StampOfTheFutureCountsAsOfNow(t *testing.T) {
 	x.Put(110, "l", 100+skew, ttl) // a clock within the skew: an unchanged stamp has no effect
 	require.Equal(t, int64(100+ttl+ttl/4+skew), expires(x, "l", 100, 5000))
 	require.True(t, expiry.Use{At: 1 << 50}.Stale(100, ttl, skew), "the next use replaces it")
-	require.False(t, expiry.Use{At: 100 + skew}.Stale(100, ttl, skew), "a clock within the skew makes it")
+	require.False(t, expiry.Use{At: 100 + skew}.Stale(100, ttl, skew),
+		"a clock within the skew makes it")
 }
 
 // A stamp that no clock can have made may hide valid stamps, so each change counts as a use.
@@ -96,7 +97,8 @@ func TestTable_MembersTakeTurns(t *testing.T) {
 			x := table(id, others...)
 			x.Put(100, key, 100, ttl)
 			when[id] = expires(x, key, at, at+10*turn)
-			require.Equal(t, when[id]+int64(len(ids))*turn, expires(x, key, when[id]+1, at+10*turn), "it comes again")
+			require.Equal(t, when[id]+int64(len(ids))*turn, expires(x, key, when[id]+1, at+10*turn),
+				"it comes again")
 		}
 		var all []int64
 		for _, id := range ids {
@@ -150,7 +152,8 @@ func TestTable_DueIsBoundedAndOrdered(t *testing.T) {
 }
 
 func TestUse_RoundTripAndMerge(t *testing.T) {
-	for _, u := range []expiry.Use{{}, {At: 1}, {At: 1 << 51}, {At: 7, TTL: expiry.MaxTTL, Set: 9}, {TTL: 1}} {
+	for _, u := range []expiry.Use{{}, {At: 1}, {At: 1 << 51}, {At: 7, TTL: expiry.MaxTTL, Set: 9},
+		{TTL: 1}} {
 		require.Equal(t, u, expiry.Parse(string(u.Append(nil))))
 	}
 	a, b := expiry.Use{At: 10, TTL: 5, Set: 3}, expiry.Use{At: 9, TTL: 7, Set: 4}

@@ -28,7 +28,8 @@ func pair(r *rand.Rand, n, d int) (a, b, onlyA, onlyB []uint64) {
 
 func TestDifference_IsFoundWithCellsInProportion(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct{ n, d, cells int }{{0, 0, 1}, {1000, 0, 1}, {1000, 1, 8}, {1000, 10, 40}, {20_000, 200, 400}, {20_000, 2000, 3200}, {300, 300, 600}} {
+	for _, c := range []struct{ n, d, cells int }{{0, 0, 1}, {1000, 0, 1}, {1000, 1, 8},
+		{1000, 10, 40}, {20_000, 200, 400}, {20_000, 2000, 3200}, {300, 300, 600}} {
 		for range 10 {
 			a, b, wantA, wantB := pair(r, c.n, c.d)
 			sa, sb := New(slices.Values(a)), New(slices.Values(b))
@@ -76,7 +77,8 @@ func FuzzDifference(f *testing.F) {
 		var a []Cell
 		for len(data) >= 3 {
 			s := mix(uint64(data[0]))
-			a = append(a, Cell{int64(int8(data[1])), s * uint64(data[2]&1), check(s) * uint64(data[2]&1)})
+			a = append(a, Cell{int64(int8(data[1])), s * uint64(data[2]&1),
+				check(s) * uint64(data[2]&1)})
 			data = data[3:]
 		}
 		onlyA, onlyB, _ := Difference(a, make([]Cell, len(a)))

@@ -23,7 +23,9 @@ func Check(t *testing.T, name string, example Example) {
 func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config,
 	example Example) {
 	t.Helper()
-	check(t, name, func(ctx context.Context, out io.Writer) error { return Run(ctx, out, config, example) })
+	check(t, name, func(ctx context.Context, out io.Writer) error {
+		return Run(ctx, out, config, example)
+	})
 }
 
 // CheckWithLeases is like Check for an example with leases. A store on a server cannot run in
@@ -31,7 +33,9 @@ func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Con
 func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error,
 	example Example) {
 	t.Helper()
-	check(t, name, func(ctx context.Context, out io.Writer) error { return RunWithLeases(ctx, out, leases, setup, example) })
+	check(t, name, func(ctx context.Context, out io.Writer) error {
+		return RunWithLeases(ctx, out, leases, setup, example)
+	})
 }
 
 // CheckRun runs a function of a test on three members in virtual time, and fails the test with its

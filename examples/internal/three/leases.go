@@ -46,7 +46,9 @@ func RunWithLeases(ctx context.Context, out io.Writer, leases Leases, setup func
 	if err != nil {
 		return err
 	}
-	if err := c.each(func(i int) error { return lifecycle.Of(c.System[i]).Start(ctx) }); err != nil {
+	if err := c.each(func(i int) error {
+		return lifecycle.Of(c.System[i]).Start(ctx)
+	}); err != nil {
 		return err
 	}
 	return example(ctx, out, c)
@@ -54,10 +56,12 @@ func RunWithLeases(ctx context.Context, out io.Writer, leases Leases, setup func
 
 func (c *Cluster) attach(i int, m *simnet.Member, setup func(Member) error) (err error) {
 	c.System[i] = m.System
-	if c.DD[i], err = distributeddata.New(m.System, distributeddata.Config{MinMembers: Members}); err != nil {
+	if c.DD[i], err = distributeddata.New(m.System, distributeddata.Config{
+		MinMembers: Members}); err != nil {
 		return err
 	}
-	if c.session[i], err = coordination.Open(c.store[i].store(), coordination.Config{Owner: m.ID, TTL: TTL, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if c.session[i], err = coordination.Open(c.store[i].store(), coordination.Config{
+		Owner: m.ID, TTL: TTL, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return err
 	}
 	return setup(Member{i, m.System, c.DD[i], c.session[i]})

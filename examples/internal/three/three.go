@@ -44,7 +44,9 @@ func Main(example Example) {
 }
 
 func run(ctx context.Context, out io.Writer, example Example) error {
-	return Run(ctx, out, func(int) distributeddata.Config { return distributeddata.Config{} }, example)
+	return Run(ctx, out, func(int) distributeddata.Config {
+		return distributeddata.Config{}
+	}, example)
 }
 
 // Run runs an example on members that start together, each with its configuration, and stops them

@@ -124,7 +124,8 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 	}
 	require.Empty(t, slices.Collect(maps.Keys(missing)), "reasons for fields that do not exist")
 
-	const begin, end = "<!-- tables: go test ./node/config/kindstest -run Docs -args -write -->\n", "\n<!-- end of tables -->"
+	const begin, end = "<!-- tables: go test ./node/config/kindstest -run Docs -args -write -->\n",
+		"\n<!-- end of tables -->"
 	data, err := os.ReadFile(page)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
@@ -140,7 +141,8 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 
 // rows writes a row for each field of a struct that a file can set, and removes the others from
 // missing.
-func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type, missing map[string]string) {
+func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type,
+	missing map[string]string) {
 	for f := range of.Fields() {
 		name := short(of) + "." + f.Name
 		key, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -158,7 +160,8 @@ func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type, mis
 		case inner(f.Type) != nil:
 			rows(t, to, prefix+key+".", inner(f.Type), missing)
 		default:
-			fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", prefix, key, kind(f.Type), first(t, of, f.Name))
+			fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", prefix, key, kind(f.Type),
+				first(t, of, f.Name))
 		}
 	}
 }
@@ -226,7 +229,8 @@ func comments(t *testing.T, dir string) map[string]string {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, e.Name()), nil, parser.ParseComments)
+		parsed, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, e.Name()), nil,
+			parser.ParseComments)
 		require.NoError(t, err)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)

@@ -23,9 +23,12 @@ import (
 )
 
 func read(text string) (*config.File, error) {
-	return config.Read(strings.NewReader(text), func(string) (string, bool) { return "", false }, config.Kinds{
+	return config.Read(strings.NewReader(text), func(string) (string, bool) {
+		return "", false
+	}, config.Kinds{
 		Providers: map[string]config.Provider{
-			"etcd": providersetcd.Configured, "kubernetes": providerskubernetes.Configured, "zookeeper": providerszookeeper.Configured,
+			"etcd": providersetcd.Configured, "kubernetes": providerskubernetes.Configured,
+			"zookeeper": providerszookeeper.Configured,
 		},
 		Leases: map[string]leaseconfig.Opener{
 			"etcd": etcd.Opener, "postgres": postgres.Opener, "kubernetes": kubernetes.Opener,
@@ -38,14 +41,16 @@ func read(text string) (*config.File, error) {
 // Each rule of each store and provider is tested at its edge, in the wording of the file.
 func TestProblems_OfEachKind(t *testing.T) {
 	for text, want := range map[string]string{
-		"node: {cluster: c, provider: {class: etcd, endpoints: [a], ttl: 2500ms}}":                                "node.provider.ttl: ttl (2.5s) must be whole seconds from 2s to 10m0s",
-		"node: {cluster: c, provider: {class: etcd, endpoints: [a], tls: {cert: x}}}":                             `node.provider.tls: tls needs ca, and cert and key both or not at all: ca (""), cert ("x"), key ("")`,
-		"node: {cluster: c, provider: {class: etcd, endpoints: [a], username: x}}":                                "node.provider.username: username and password belong together",
-		"node: {cluster: c, provider: {class: zookeeper, servers: [a]}}":                                          `node.provider.servers: servers: "a" is not host:port`,
-		"node: {cluster: c, provider: {class: zookeeper, servers: ['a:1'], tls: {key: x}}}":                       `node.provider.tls: tls needs ca, and cert and key both or not at all: ca (""), cert (""), key ("x")`,
-		"leases: {a: {lease-class: etcd}}":                                                                        "leases.a.store: endpoints must have one at least",
-		"leases: {a: {lease-class: etcd, store: {endpoints: ['']}}}":                                              "leases.a.store.endpoints: endpoints has an empty one",
-		"leases: {a: {lease-class: etcd, store: {endpoints: [a], prefix: " + strings.Repeat("p", 1025) + "}}}":    "leases.a.store.prefix: prefix of 1025 bytes, at most 1024",
+		"node: {cluster: c, provider: {class: etcd, endpoints: [a], ttl: 2500ms}}":          "node.provider.ttl: ttl (2.5s) must be whole seconds from 2s to 10m0s",
+		"node: {cluster: c, provider: {class: etcd, endpoints: [a], tls: {cert: x}}}":       `node.provider.tls: tls needs ca, and cert and key both or not at all: ca (""), cert ("x"), key ("")`,
+		"node: {cluster: c, provider: {class: etcd, endpoints: [a], username: x}}":          "node.provider.username: username and password belong together",
+		"node: {cluster: c, provider: {class: zookeeper, servers: [a]}}":                    `node.provider.servers: servers: "a" is not host:port`,
+		"node: {cluster: c, provider: {class: zookeeper, servers: ['a:1'], tls: {key: x}}}": `node.provider.tls: tls needs ca, and cert and key both or not at all: ca (""), cert (""), key ("x")`,
+		"leases: {a: {lease-class: etcd}}":                                                  "leases.a.store: endpoints must have one at least",
+		"leases: {a: {lease-class: etcd, store: {endpoints: ['']}}}":                        "leases.a.store.endpoints: endpoints has an empty one",
+		"leases: {a: {lease-class: etcd, store: {endpoints: [a], prefix: " +
+			strings.Repeat("p", 1025) +
+			"}}}": "leases.a.store.prefix: prefix of 1025 bytes, at most 1024",
 		"leases: {a: {lease-class: etcd, store: {endpoints: [a], password: Hush}}}":                               "leases.a.store.password: username and password belong together",
 		"leases: {a: {lease-class: etcd, store: {endpoints: [a], tls: {ca: x, key: y}}}}":                         `leases.a.store.tls: tls needs ca, and cert and key both or not at all: ca ("x"), cert (""), key ("y")`,
 		"leases: {a: {lease-class: postgres}}":                                                                    "leases.a.store: url must be set",
@@ -65,7 +70,8 @@ func TestProblems_OfEachKind(t *testing.T) {
 		"replicators: {a: {durable: ['*'], store: {class: badger, directory: x, reserve: 1}}}":                    "replicators.a.store.reserve: reserve (1) must be from 335544320 to",
 	} {
 		_, err := read(text)
-		if !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), "line 1: "+want) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), "line 1: "+want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.120s\n got %v\nwant %q", text, err, want)
 		}
 	}
@@ -130,7 +136,8 @@ func TestKinds_KeyFile(t *testing.T) {
 	dir := t.TempDir()
 	open := func(key string) error {
 		require.NoError(t, os.WriteFile(dir+"/key", []byte(key), 0o600))
-		f, err := read("replicators: {a: {durable: ['*'], store: {class: badger, directory: " + dir + "/data, key-file: " + dir + "/key}}}")
+		f, err := read("replicators: {a: {durable: ['*'], store: {class: badger, directory: " +
+			dir + "/data, key-file: " + dir + "/key}}}")
 		require.NoError(t, err)
 		a, err := f.Replicator("a")
 		require.NoError(t, err)

@@ -72,7 +72,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Members < 1 || c.Members > maxMembers {
-		errs = append(errs, fmt.Errorf("%s (%d) must be from 1 to %d", "Members", c.Members, maxMembers))
+		errs = append(errs, fmt.Errorf("%s (%d) must be from 1 to %d", "Members", c.Members,
+			maxMembers))
 	}
 	if c.Lapse < 2*c.Beat {
 		errs = append(errs, fmt.Errorf("%s (%v) must be at least twice Beat (%v)", "Lapse", c.Lapse,
@@ -86,7 +87,9 @@ func (c Config) Validate() error {
 func (c Config) Decided() time.Duration { return max(c.Hold+c.Operation, c.Idle) + c.Lapse }
 
 // Healed returns how long after views have become whole every gate is open.
-func (c Config) Healed() time.Duration { return c.Settle + c.Lapse + c.Operation + c.Retry + 2*c.Idle }
+func (c Config) Healed() time.Duration {
+	return c.Settle + c.Lapse + c.Operation + c.Retry + 2*c.Idle
+}
 
 // delay returns how long a side that sees size of n members lets larger sides try first.
 func (c Config) delay(size, n int) time.Duration {

@@ -140,7 +140,8 @@ func (c *Core) count(n int) {
 		n = max(n, len(c.view.Members))
 	}
 	c.n = n
-	if whole := n > 0 && len(c.view.Members) >= max(n, c.cfg.Members); whole != c.whole || !c.known {
+	if whole := n > 0 && len(c.view.Members) >= max(n, c.cfg.Members); whole != c.whole ||
+		!c.known {
 		c.known, c.whole, c.since = true, whole, c.now
 	}
 	if c.whole {
@@ -171,7 +172,9 @@ func (c *Core) onLeave() {
 }
 
 func (c *Core) others() []string {
-	return slices.DeleteFunc(slices.Clone(c.view.Members), func(id string) bool { return id == c.view.Self })
+	return slices.DeleteFunc(slices.Clone(c.view.Members), func(id string) bool {
+		return id == c.view.Self
+	})
 }
 
 func (c *Core) onHeard(e Heard) {

@@ -155,7 +155,8 @@ func TestConfig_NamesEveryProblem(t *testing.T) {
 	if err := (arbiter.Config{}).Validate(); err != nil {
 		t.Error(err)
 	}
-	err := arbiter.Config{Members: -1, Hold: -1, Delay: 2 * time.Hour, Lapse: time.Second}.Validate()
+	err := arbiter.Config{Members: -1, Hold: -1, Delay: 2 * time.Hour,
+		Lapse: time.Second}.Validate()
 	for _, part := range []string{"Members (-1)", "Hold (-1ns)", "Delay (2h0m0s)", "twice Beat"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %v", part, errors.Unwrap(err))

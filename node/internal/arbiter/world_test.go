@@ -63,7 +63,8 @@ type life struct {
 
 func newWorld(s *sim.World) *world {
 	w := &world{World: s, all: map[string]*life{}}
-	w.Faults = sim.Faults{Loss: w.Fraction("loss", 0.2), Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 500*time.Millisecond)}
+	w.Faults = sim.Faults{Loss: w.Fraction("loss", 0.2), Delay: time.Millisecond,
+		Jitter: w.Span("jitter", 0, 500*time.Millisecond)}
 	w.detection = w.Span("detection", 0, 6*time.Second)
 	if w.Chance("blind", 0.1) {
 		w.detection += w.Span("blindness", 0, time.Minute)
@@ -137,7 +138,8 @@ func (w *world) byID(id string) *life {
 // oneSide checks that at most one side has an open gate once views have matched the sides for long
 // enough.
 func (w *world) oneSide() error {
-	if w.Elapsed()-w.changed <= w.cfg.Decided()+w.detection+3*time.Second || w.Loss > 0 && !w.IsCalm() {
+	if w.Elapsed()-w.changed <= w.cfg.Decided()+w.detection+3*time.Second ||
+		w.Loss > 0 && !w.IsCalm() {
 		return nil
 	}
 	var open *life
@@ -146,7 +148,8 @@ func (w *world) oneSide() error {
 			continue
 		}
 		if open != nil && open.side != l.side {
-			return fmt.Errorf("%s (%v) and %s (%v) are open on two sides", open.id, open.core, l.id, l.core)
+			return fmt.Errorf("%s (%v) and %s (%v) are open on two sides", open.id, open.core,
+				l.id, l.core)
 		}
 		open = l
 	}
@@ -158,7 +161,8 @@ func (n *node) boot() {
 		return
 	}
 	n.w.lives++
-	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives, core: arbiter.New(n.w.cfg)}
+	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives,
+		core: arbiter.New(n.w.cfg)}
 	n.life, n.w.all[l.id] = l, l
 	n.w.views(l)
 }
@@ -297,7 +301,9 @@ func (l *life) send(e arbiter.Send) {
 		if o == nil {
 			continue
 		}
-		l.w.Send(l.i, o.i, e.Verdict, func() { o.step(arbiter.Heard{From: l.id, Verdict: e.Verdict}) })
+		l.w.Send(l.i, o.i, e.Verdict, func() {
+			o.step(arbiter.Heard{From: l.id, Verdict: e.Verdict})
+		})
 	}
 }
 
@@ -325,7 +331,9 @@ func (l *life) try(op uint64) {
 			if free && w.Chance("written", 0.3) {
 				w.lease.holder, w.lease.until = nil, w.Elapsed()+2*time.Second // released later
 			}
-			w.After(w.cfg.Operation, func() { l.step(arbiter.Tried{Op: op, Result: arbiter.Unknown}) })
+			w.After(w.cfg.Operation, func() {
+				l.step(arbiter.Tried{Op: op, Result: arbiter.Unknown})
+			})
 		case !free && w.lease.holder != l:
 			l.step(arbiter.Tried{Op: op, Result: arbiter.Taken})
 		default:

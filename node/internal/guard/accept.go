@@ -94,7 +94,8 @@ func (in *incoming) begin() error {
 // introduction returns the address that the first message of a stream names.
 func (g *Guard) introduction(data []byte) (*remote.RemoteMessage, string, error) {
 	if len(data) > maxFirst {
-		return nil, "", fmt.Errorf("the first message has %d bytes, at most %d", len(data), maxFirst)
+		return nil, "", fmt.Errorf("the first message has %d bytes, at most %d", len(data),
+			maxFirst)
 	}
 	if err := scan(data, 0); err != nil {
 		return nil, "", fmt.Errorf("the first message must introduce its sender: %w", err)

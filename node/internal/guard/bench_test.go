@@ -27,9 +27,10 @@ func (s sink) Receive(stream remote.Remoting_ReceiveServer) error {
 			return err
 		}
 		if m.GetConnectRequest() != nil {
-			if err := stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectResponse{
-				ConnectResponse: &remote.ConnectResponse{},
-			}}); err != nil {
+			if err := stream.Send(&remote.RemoteMessage{
+				MessageType: &remote.RemoteMessage_ConnectResponse{
+					ConnectResponse: &remote.ConnectResponse{},
+				}}); err != nil {
 				return err
 			}
 			continue

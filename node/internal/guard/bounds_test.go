@@ -39,23 +39,31 @@ func inBatch(b []byte) []byte { return field(nil, inRemoteMessageBatch, b) }
 
 // greedy returns messages that decode to many times their size.
 func greedy(size int) map[string][]byte {
-	entry := func(i int) []byte { return field(nil, inHeaderData, field(nil, 1, fmt.Append(nil, i))) }
+	entry := func(i int) []byte {
+		return field(nil, inHeaderData, field(nil, 1, fmt.Append(nil, i)))
+	}
 	var headers []byte
 	for i := range size / 12 {
 		headers = append(headers, entry(i)...)
 	}
 	return map[string][]byte{
-		"envelopes":          inBatch(many(inBatchEnvelopes, nil, size/2)),
-		"types":              inBatch(many(inBatchTypes, nil, size/2)),
-		"targets":            inBatch(many(inBatchTargets, nil, size/2)),
-		"senders":            inBatch(many(inBatchSenders, nil, size/2)),
-		"headers":            inBatch(field(nil, inBatchEnvelopes, field(nil, inEnvelopeHeader, headers))),
-		"headers everywhere": inBatch(many(inBatchEnvelopes, field(nil, inEnvelopeHeader, many(inHeaderData, nil, 60)), size/130)),
-		"batches":            many(inRemoteMessageBatch, many(inBatchEnvelopes, nil, 100), size/204),
-		"groups":             bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), size),
-		"groups in a batch":  inBatch(bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), size)),
-		"a long type":        inBatch(field(nil, inBatchTypes, make([]byte, maxText+1))),
-		"a long sender":      inBatch(field(nil, inBatchSenders, make([]byte, 3*maxText+1))),
+		"envelopes": inBatch(many(inBatchEnvelopes, nil, size/2)),
+		"types":     inBatch(many(inBatchTypes, nil, size/2)),
+		"targets":   inBatch(many(inBatchTargets, nil, size/2)),
+		"senders":   inBatch(many(inBatchSenders, nil, size/2)),
+		"headers": inBatch(
+			field(nil, inBatchEnvelopes, field(nil, inEnvelopeHeader, headers))),
+		"headers everywhere": inBatch(
+			many(inBatchEnvelopes, field(nil, inEnvelopeHeader, many(inHeaderData, nil, 60)),
+				size/130)),
+		"batches": many(inRemoteMessageBatch, many(inBatchEnvelopes, nil, 100),
+			size/204),
+		"groups": bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType),
+			size),
+		"groups in a batch": inBatch(
+			bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), size)),
+		"a long type":   inBatch(field(nil, inBatchTypes, make([]byte, maxText+1))),
+		"a long sender": inBatch(field(nil, inBatchSenders, make([]byte, 3*maxText+1))),
 	}
 }
 
@@ -81,7 +89,8 @@ func TestBounds_MemoryIsInProportion(t *testing.T) {
 		full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{})
 		full.Senders = append(full.Senders, &actor.PID{Address: "127.0.0.1:7"})
 	}
-	allowed, err := proto.Marshal(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: full}})
+	allowed, err := proto.Marshal(&remote.RemoteMessage{
+		MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: full}})
 	require.NoError(t, err)
 	for name, data := range greedy(size) {
 		taken := allocated(func() { _, err = inbound(g).open(data) })
@@ -157,8 +166,9 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 	}{
 		"empty values":  {&structpb.ListValue{}, many(1, nil, size/2)},
 		"empty entries": {&structpb.Struct{}, many(1, nil, size/2)},
-		"small entries": {&structpb.Struct{}, many(1, field(field(nil, 1, []byte("k")), 2, nil), size/7)},
-		"deep":          {&structpb.Value{}, append(deep, make([]byte, 0, small)...)},
+		"small entries": {&structpb.Struct{}, many(1, field(field(nil, 1, []byte("k")), 2, nil),
+			size/7)},
+		"deep": {&structpb.Value{}, append(deep, make([]byte, 0, small)...)},
 	} {
 		if name == "deep" {
 			require.Error(t, checkCost(c.m.ProtoReflect().Descriptor(), c.data), name)
@@ -172,10 +182,12 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 	numbers := &remote.MessageBatch{}
 	for i := range 50_000 {
 		list.Values = append(list.Values, structpb.NewNumberValue(float64(i)))
-		numbers.Envelopes = append(numbers.Envelopes, &remote.MessageEnvelope{TypeId: int32(i), Target: int32(i), MessageData: []byte("abcdef")})
+		numbers.Envelopes = append(numbers.Envelopes, &remote.MessageEnvelope{TypeId: int32(i),
+			Target: int32(i), MessageData: []byte("abcdef")})
 	}
 	for _, m := range []proto.Message{
-		list, numbers, wrapperspb.Bytes(make([]byte, size)), wrapperspb.String(string(make([]byte, size))),
+		list, numbers, wrapperspb.Bytes(make([]byte, size)),
+		wrapperspb.String(string(make([]byte, size))),
 	} {
 		data, err := proto.Marshal(m)
 		require.NoError(t, err)
@@ -192,9 +204,11 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 
 	a, b := listen(t, Config{}), listen(t, Config{})
 	l := &lane{to: b, s: a.mustDial(b)}
-	require.False(t, l.delivered(stranger.Changed(stranger.Batch(b.address, "x", &structpb.ListValue{}), func(b *remote.MessageBatch) {
-		b.Envelopes[0].MessageData = many(1, nil, size/2)
-	})))
+	require.False(t, l.delivered(
+		stranger.Changed(stranger.Batch(b.address, "x", &structpb.ListValue{}),
+			func(b *remote.MessageBatch) {
+				b.Envelopes[0].MessageData = many(1, nil, size/2)
+			})))
 	require.True(t, l.delivered(stranger.Batch(b.address, "x", list)))
 }
 
@@ -217,7 +231,8 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 		return errors.Is(err, io.ErrClosedPipe)
 	}
 	for i, c := range all {
-		require.Equal(t, i < 10 && i != 4, closed(c), i) // 10 above the bound, except the proven one
+		// 10 above the bound, except the proven one
+		require.Equal(t, i < 10 && i != 4, closed(c), i)
 	}
 	for i := range all {
 		_, _ = all[i].Close(), ends[i].Close()
@@ -237,7 +252,8 @@ func TestStall_APeerThatDoesNotReadIsLeft(t *testing.T) {
 	defer b.mu.Unlock()
 	large := text(b, string(make([]byte, 1<<20)))
 	for range 1000 {
-		if err := s.SendMsg(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: large}}); err != nil {
+		if err := s.SendMsg(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{
+			MessageBatch: large}}); err != nil {
 			require.Equal(t, codes.Canceled, status.Code(s.ended()))
 			require.EqualValues(t, 1, a.process.Refusals()["bound"])
 			return
@@ -281,10 +297,12 @@ func FuzzGuard(f *testing.F) {
 	for _, data := range greedy(200) {
 		f.Add(data)
 	}
-	for _, m := range []proto.Message{wrapperspb.Bool(true), &actor.Watch{Watcher: actor.NewPID("127.0.0.1:7", "x")}, &actor.Stop{}} {
-		data, _ := proto.Marshal(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{
-			MessageBatch: stranger.Batch("127.0.0.1:8", "x", m),
-		}})
+	for _, m := range []proto.Message{wrapperspb.Bool(true),
+		&actor.Watch{Watcher: actor.NewPID("127.0.0.1:7", "x")}, &actor.Stop{}} {
+		data, _ := proto.Marshal(&remote.RemoteMessage{
+			MessageType: &remote.RemoteMessage_MessageBatch{
+				MessageBatch: stranger.Batch("127.0.0.1:8", "x", m),
+			}})
 		f.Add(data)
 	}
 	intro, _ := proto.Marshal(stranger.Introduce("127.0.0.1:7"))
@@ -307,7 +325,8 @@ func FuzzGuard(f *testing.F) {
 			t.Errorf("%d envelopes, %d senders", len(b.Envelopes), len(b.Senders))
 		}
 		for _, e := range b.Envelopes {
-			if _, err := remote.Deserialize(e.MessageData, b.TypeNames[e.TypeId], e.SerializerId); err != nil {
+			if _, err := remote.Deserialize(e.MessageData, b.TypeNames[e.TypeId],
+				e.SerializerId); err != nil {
 				return // ends the stream
 			}
 		}

@@ -311,8 +311,8 @@ func (c *checker) passedOn() *refusal {
 	return &refusal{unlisted, "relayed by a process that is not listed"}
 }
 
-// readHead decodes the needed fields of an Envelope. If a field occurs twice the last one counts, as
-// in the decoder.
+// readHead decodes the needed fields of an Envelope. If a field occurs twice the last one counts,
+// as in the decoder.
 func readHead(data []byte) (manifest wire.Manifest, member string, payload []byte, err error) {
 	for len(data) > 0 {
 		n, t, size := protowire.ConsumeTag(data)

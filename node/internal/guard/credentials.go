@@ -31,7 +31,9 @@ func (t *tlsCredentials) config() *tls.Config {
 func (t *tlsCredentials) ClientHandshake(ctx context.Context, authority string,
 	raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	cfg := t.config()
-	cfg.VerifyConnection = func(s tls.ConnectionState) error { return Speaks(s.PeerCertificates[0], authority) }
+	cfg.VerifyConnection = func(s tls.ConnectionState) error {
+		return Speaks(s.PeerCertificates[0], authority)
+	}
 	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, raw)
 }
 
@@ -47,7 +49,9 @@ func (t *tlsCredentials) Info() credentials.ProtocolInfo {
 }
 
 // Clone implements credentials.TransportCredentials.
-func (t *tlsCredentials) Clone() credentials.TransportCredentials { return &tlsCredentials{t.keeper} }
+func (t *tlsCredentials) Clone() credentials.TransportCredentials {
+	return &tlsCredentials{t.keeper}
+}
 
 // OverrideServerName implements credentials.TransportCredentials. It does nothing: the name is
 // always that of the dialed address.

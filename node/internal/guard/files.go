@@ -94,7 +94,8 @@ func stat(files []string) (out []os.FileInfo, err error) {
 
 func same(a, b []os.FileInfo) bool {
 	for i := range a {
-		if !os.SameFile(a[i], b[i]) || a[i].Size() != b[i].Size() || !a[i].ModTime().Equal(b[i].ModTime()) {
+		if !os.SameFile(a[i], b[i]) || a[i].Size() != b[i].Size() ||
+			!a[i].ModTime().Equal(b[i].ModTime()) {
 			return false
 		}
 	}
@@ -130,8 +131,8 @@ func (f Files) read() (*identity, error) {
 		_, err := cert.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between,
 			KeyUsages: []x509.ExtKeyUsage{use}})
 		if err != nil {
-			return nil, fmt.Errorf("%s: a member uses its certificate as a server and as a client: %w",
-				f.Cert, err)
+			return nil, fmt.Errorf(
+				"%s: a member uses its certificate as a server and as a client: %w", f.Cert, err)
 		}
 	}
 	return &identity{cert, roots}, nil

@@ -49,52 +49,69 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	const other = "10.0.0.9:7"
 	b.sees(map[string]string{"a": a.address, "b": b.address, "c": other})
 	l := &lane{to: b, s: a.mustDial(b)}
-	to := func(m proto.Message) *remote.MessageBatch { return stranger.Batch(b.address, "alive", m) }
+	to := func(m proto.Message) *remote.MessageBatch {
+		return stranger.Batch(b.address, "alive", m)
+	}
 	pid := actor.NewPID
 
 	for name, m := range map[string]proto.Message{
-		"termination of our own actor":    &actor.Terminated{Who: pid(b.address, "manager/1-1")},
-		"termination at another member":   &actor.Terminated{Who: pid(other, "x")},
-		"termination of a local actor":    &actor.Terminated{Who: pid("nonhost", "manager/1-1")},
-		"termination without an address":  &actor.Terminated{Who: pid("", "manager/1-1")},
-		"watch for ourselves":             &actor.Watch{Watcher: pid(b.address, "x")},
-		"watch for another":               &actor.Watch{Watcher: pid(other, "x")},
-		"unwatch for another":             &actor.Unwatch{Watcher: pid(other, "x")},
-		"hello of another":                envelope("c", wire.MembershipHello, &pb.Hello{Address: other, Stamp: 1}),
-		"hello of another at our address": envelope("c", wire.MembershipHello, &pb.Hello{Address: a.address}),
-		"hello with another address":      envelope("a", wire.MembershipHello, &pb.Hello{Address: other}),
-		"hello of nobody, at another":     envelope("z", wire.MembershipHello, &pb.Hello{Address: other}),
-		"hello of this member":            envelope("b", wire.MembershipHello, &pb.Hello{Address: b.address}),
-		"addresses named by another":      envelope("c", wire.MembershipOthers, &pb.Others{Addresses: []string{"x:1"}}),
-		"beat of another":                 envelope("c", wire.ReplicatorBeat, &pb.Beat{}),
-		"leaving of another":              envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}),
-		"host of another":                 envelope("c", wire.SingletonHost, &pb.SingletonHost{Token: 7}),
-		"abstention of another":           envelope("c", wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: 7}),
-		"question of nobody":              envelope("z", wire.SingletonIdentify, &pb.SingletonIdentify{}),
-		"verdict of another":              envelope("c", wire.ArbiterVerdict, &pb.SingletonFree{}),
-		"stop":                            &actor.Stop{},
-		"poison":                          &actor.PoisonPill{},
-		"empty watch":                     &actor.Watch{},
-		"empty termination":               &actor.Terminated{},
+		"termination of our own actor":   &actor.Terminated{Who: pid(b.address, "manager/1-1")},
+		"termination at another member":  &actor.Terminated{Who: pid(other, "x")},
+		"termination of a local actor":   &actor.Terminated{Who: pid("nonhost", "manager/1-1")},
+		"termination without an address": &actor.Terminated{Who: pid("", "manager/1-1")},
+		"watch for ourselves":            &actor.Watch{Watcher: pid(b.address, "x")},
+		"watch for another":              &actor.Watch{Watcher: pid(other, "x")},
+		"unwatch for another":            &actor.Unwatch{Watcher: pid(other, "x")},
+		"hello of another": envelope("c", wire.MembershipHello,
+			&pb.Hello{Address: other, Stamp: 1}),
+		"hello of another at our address": envelope("c", wire.MembershipHello,
+			&pb.Hello{Address: a.address}),
+		"hello with another address": envelope("a", wire.MembershipHello,
+			&pb.Hello{Address: other}),
+		"hello of nobody, at another": envelope("z", wire.MembershipHello,
+			&pb.Hello{Address: other}),
+		"hello of this member": envelope("b", wire.MembershipHello,
+			&pb.Hello{Address: b.address}),
+		"addresses named by another": envelope("c", wire.MembershipOthers,
+			&pb.Others{Addresses: []string{"x:1"}}),
+		"beat of another": envelope("c", wire.ReplicatorBeat, &pb.Beat{}),
+		"leaving of another": envelope("c", wire.SingletonLeaving,
+			&pb.SingletonLeaving{}),
+		"host of another": envelope("c", wire.SingletonHost,
+			&pb.SingletonHost{Token: 7}),
+		"abstention of another": envelope("c", wire.SingletonAbstain,
+			&pb.SingletonAbstain{Sequence: 7}),
+		"question of nobody": envelope("z", wire.SingletonIdentify,
+			&pb.SingletonIdentify{}),
+		"verdict of another": envelope("c", wire.ArbiterVerdict, &pb.SingletonFree{}),
+		"stop":               &actor.Stop{},
+		"poison":             &actor.PoisonPill{},
+		"empty watch":        &actor.Watch{},
+		"empty termination":  &actor.Terminated{},
 	} {
 		require.False(t, l.delivered(to(m)), name)
 	}
-	require.False(t, l.delivered(stranger.Batch(b.address, "eventstream", &cluster.ClusterTopology{})), "an event of Proto.Actor")
+	require.False(t, l.delivered(stranger.Batch(b.address, "eventstream",
+		&cluster.ClusterTopology{})), "an event of Proto.Actor")
 
 	for name, m := range map[string]proto.Message{
 		"termination at the peer": &actor.Terminated{Who: pid(a.address, "x")},
 		"watch":                   &actor.Watch{Watcher: pid(a.address, "x")},
 		"unwatch":                 &actor.Unwatch{Watcher: pid(a.address, "x")},
-		"hello":                   envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}),
-		"hello of a newcomer":     envelope("a2", wire.MembershipHello, &pb.Hello{Address: a.address}),
-		"beat":                    envelope("a", wire.ReplicatorBeat, &pb.Beat{}),
-		"leaving":                 envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}),
-		"question passed on":      envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Hops: 1}),
-		"of a user":               wrapperspb.Bool(true),
+		"hello": envelope("a", wire.MembershipHello,
+			&pb.Hello{Address: a.address}),
+		"hello of a newcomer": envelope("a2", wire.MembershipHello,
+			&pb.Hello{Address: a.address}),
+		"beat":    envelope("a", wire.ReplicatorBeat, &pb.Beat{}),
+		"leaving": envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}),
+		"question passed on": envelope("c", wire.SingletonIdentify,
+			&pb.SingletonIdentify{Hops: 1}),
+		"of a user": wrapperspb.Bool(true),
 	} {
 		require.True(t, l.delivered(to(m)), name)
 	}
-	require.True(t, l.delivered(stranger.Batch(b.address, "eventstream", wrapperspb.Bool(true))), "an event of a user")
+	require.True(t, l.delivered(stranger.Batch(b.address, "eventstream", wrapperspb.Bool(true))),
+		"an event of a user")
 }
 
 // A stranger may introduce itself, and relays nothing. Members that start are strangers for a
@@ -103,11 +120,15 @@ func TestForged_AStrangerPassesNothingOn(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"b": b.address, "c": "10.0.0.9:7"})
 	l := &lane{to: b, s: a.mustDial(b)}
-	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Round: 1 << 60}))))
+	require.False(t, l.delivered(
+		stranger.Batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{
+			Round: 1 << 60}))))
 	require.EqualValues(t, 1, b.process.Refusals()["unlisted"])
-	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))))
+	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonLeaving,
+		&pb.SingletonLeaving{}))))
 	require.EqualValues(t, 1, b.process.Refusals()["forged"])
-	require.True(t, l.delivered(stranger.Batch(b.address, "x", envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}))))
+	require.True(t, l.delivered(stranger.Batch(b.address, "x", envelope("a", wire.MembershipHello,
+		&pb.Hello{Address: a.address}))))
 }
 
 // TestForged_TheLastFieldCounts checks that a repeated field is read as the decoder reads it.
@@ -117,10 +138,13 @@ func TestForged_TheLastFieldCounts(t *testing.T) {
 	l := &lane{to: b, s: a.mustDial(b)}
 	mine, _ := proto.Marshal(envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}))
 	forged, _ := proto.Marshal(envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))
-	for name, data := range map[string][]byte{"mine first": append(mine, forged...), "cut": forged[:len(forged)-1]} {
-		require.False(t, l.delivered(stranger.Changed(stranger.Batch(b.address, "x", &pb.Envelope{}), func(b *remote.MessageBatch) {
-			b.Envelopes[0].MessageData = data
-		})), name)
+	for name, data := range map[string][]byte{"mine first": append(mine, forged...),
+		"cut": forged[:len(forged)-1]} {
+		require.False(t, l.delivered(
+			stranger.Changed(stranger.Batch(b.address, "x", &pb.Envelope{}),
+				func(b *remote.MessageBatch) {
+					b.Envelopes[0].MessageData = data
+				})), name)
 	}
 }
 
@@ -148,9 +172,11 @@ func TestPublic_OthersAreNotReached(t *testing.T) {
 		return len(b.seen()) > before+1
 	}
 	for id, reached := range map[string]bool{
-		"door": true, "door/1": true, "doorman": false, "safe": false, "door2/door": false, "": false,
+		"door": true, "door/1": true, "doorman": false, "safe": false,
+		"door2/door": false, "": false,
 		"activator": false, "EndpointSupervisor": false, "eventstream": false, "$1": false,
-		"future$7": true, "concord-membership": true, "partition-activator": true, "partition-activator/x$door": true,
+		"future$7": true, "concord-membership": true, "partition-activator": true,
+		"partition-activator/x$door": true,
 	} {
 		require.Equal(t, reached, send(id), id)
 	}
@@ -164,10 +190,11 @@ func TestSenders_AreBounded(t *testing.T) {
 	b.sees(map[string]string{"a": a.address, "c": "10.0.0.9:7"})
 	l := &lane{to: b, s: a.mustDial(b)}
 	from := func(address string) *remote.MessageBatch {
-		return stranger.Changed(stranger.Batch(b.address, "x", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
-			b.Senders = []*actor.PID{actor.NewPID(address, "y")}
-			b.Envelopes[0].Sender = 1
-		})
+		return stranger.Changed(stranger.Batch(b.address, "x", wrapperspb.Bool(true)),
+			func(b *remote.MessageBatch) {
+				b.Senders = []*actor.PID{actor.NewPID(address, "y")}
+				b.Envelopes[0].Sender = 1
+			})
 	}
 	passed := 0
 	for i := range 200 {
@@ -180,7 +207,9 @@ func TestSenders_AreBounded(t *testing.T) {
 	require.True(t, l.delivered(from("10.0.0.9:7")), "a member, whose message the peer passes on")
 	require.True(t, l.delivered(from(b.address)), "this member")
 	require.False(t, l.delivered(from("nowhere")), "no address")
-	require.False(t, l.delivered(stranger.Changed(from("x:1"), func(b *remote.MessageBatch) { b.Senders[0] = &actor.PID{} })), "no address")
+	require.False(t, l.delivered(stranger.Changed(from("x:1"), func(b *remote.MessageBatch) {
+		b.Senders[0] = &actor.PID{}
+	})), "no address")
 }
 
 func TestWatches_AreBounded(t *testing.T) {

@@ -212,8 +212,8 @@ func (p *Process) refuse(r reason, what string, why any) {
 	if r == unlisted {
 		level = slog.LevelInfo // members that start see each other at different times
 	}
-	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what), slog.Any("reason", why),
-		slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
+	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what),
+		slog.Any("reason", why), slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
 }
 
 func (p *Process) logger() *slog.Logger {

@@ -52,9 +52,10 @@ func (r receiver) Receive(s remote.Remoting_ReceiveServer) error {
 			return err
 		}
 		if m.GetConnectRequest() != nil {
-			if err := s.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectResponse{
-				ConnectResponse: &remote.ConnectResponse{},
-			}}); err != nil {
+			if err := s.Send(&remote.RemoteMessage{
+				MessageType: &remote.RemoteMessage_ConnectResponse{
+					ConnectResponse: &remote.ConnectResponse{},
+				}}); err != nil {
 				return err
 			}
 			continue
@@ -118,7 +119,8 @@ func open(t testing.TB, to *end, from string, options ...grpc.DialOption) (*stre
 }
 
 // openWith opens a stream with any first message.
-func openWith(t testing.TB, to *end, first *remote.RemoteMessage, options ...grpc.DialOption) (*stream, error) {
+func openWith(t testing.TB, to *end, first *remote.RemoteMessage,
+	options ...grpc.DialOption) (*stream, error) {
 	s, err := stranger.Stream(t, stranger.Dial(t, to.address, options...))
 	if err != nil {
 		return nil, err
@@ -210,7 +212,11 @@ func (l roster) Lost() []string         { return l.lost }
 func (e *end) sees(others map[string]string) {
 	v := &membership.View{Cluster: "shop"}
 	for _, id := range slices.Sorted(maps.Keys(others)) {
-		v.Members = append(v.Members, membership.Member{ID: id, Address: others[id], Incarnation: 1, Stamp: 1})
+		v.Members = append(v.Members, membership.Member{ID: id, Address: others[id],
+			Incarnation: 1, Stamp: 1})
 	}
-	e.process.member.Store(&member{cluster: "shop", members: roster{view: v}, lives: func(id string) bool { return id == "alive" }})
+	e.process.member.Store(&member{cluster: "shop", members: roster{view: v},
+		lives: func(id string) bool {
+			return id == "alive"
+		}})
 }

@@ -60,7 +60,9 @@ func TestPace_NothingIsLost(t *testing.T) {
 		want = append(want, fmt.Sprint(i, strings.Repeat("x", 1<<20))) // 100 ms each
 		s.send(text(b, want[i]))
 	}
-	require.Eventually(t, func() bool { return len(b.seen()) == len(want) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return len(b.seen()) == len(want)
+	}, patience, time.Millisecond)
 	require.Equal(t, want, b.seen())
 	require.Zero(t, b.process.Refused())
 }

@@ -9,12 +9,13 @@ import (
 // Bounds of one message. They are far above what Proto.Actor sends, and keep the decoded size in
 // proportion to the received size.
 const (
-	maxEnvelopes  = 4096      // in a batch; also types, targets and senders
-	maxHeaders    = 64        // of one envelope
-	maxAllHeaders = 4096      // of a batch
-	maxText       = 1024      // bytes of a type, an actor's id, or an address
-	maxAnswer     = 64 << 10  // bytes of an answer from the other end
-	maxFirst      = 256 << 10 // bytes of a stream's first message; one version lists blocked members
+	maxEnvelopes  = 4096     // in a batch; also types, targets and senders
+	maxHeaders    = 64       // of one envelope
+	maxAllHeaders = 4096     // of a batch
+	maxText       = 1024     // bytes of a type, an actor's id, or an address
+	maxAnswer     = 64 << 10 // bytes of an answer from the other end
+	// bytes of a stream's first message; one version lists blocked members
+	maxFirst = 256 << 10
 )
 
 // Field numbers of Proto.Actor's messages. They are the same in all its versions.
@@ -48,8 +49,8 @@ func fields(b []byte, f func(n protowire.Number, value []byte) error) error {
 	return nil
 }
 
-// nextField returns the number of the first field of b, its bytes if it is length-delimited, else nil,
-// and the length of the whole field.
+// nextField returns the number of the first field of b, its bytes if it is length-delimited, else
+// nil, and the length of the whole field.
 func nextField(b []byte) (n protowire.Number, value []byte, size int, err error) {
 	if len(b) >= 2 && b[0] >= 1<<3 && b[0] < 1<<7 && b[1] < 1<<7 { // nearly all fields that occur
 		switch size := int(b[1]) + 2; {

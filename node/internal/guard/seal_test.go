@@ -124,9 +124,11 @@ func (raw) Unmarshal(mem.BufferSlice, any) error { return nil }
 // whole and in parts.
 func TestSecret_NothingIsReplayed(t *testing.T) {
 	file := secretFile(t, ours)
-	a, b, c := listen(t, Config{Secret: file}), listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
+	a, b, c := listen(t, Config{Secret: file}), listen(t, Config{Secret: file}),
+		listen(t, Config{Secret: file})
 	var frames [][]byte
-	options := append(a.guard.DialOptions(), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(tape{codec{}, &frames})))
+	options := append(a.guard.DialOptions(), grpc.WithDefaultCallOptions(
+		grpc.ForceCodecV2(tape{codec{}, &frames})))
 	s, err := open(t, b, a.address, options...)
 	require.NoError(t, err)
 	s.send(text(b, "pay"))
@@ -136,10 +138,12 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	require.Len(t, frames, 3)
 
 	play := func(to *end, frames ...[]byte) error {
-		cc, err := grpc.NewClient("passthrough:///"+to.address, plain, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{})))
+		cc, err := grpc.NewClient("passthrough:///"+to.address, plain, grpc.WithDefaultCallOptions(
+			grpc.ForceCodecV2(raw{})))
 		require.NoError(t, err)
 		defer cc.Close()
-		s, err := cc.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
+		s, err := cc.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true,
+			ClientStreams: true}, "/remote.Remoting/Receive")
 		require.NoError(t, err)
 		for _, f := range frames {
 			_ = s.SendMsg(f) // the way the stream ends is what counts
@@ -153,9 +157,11 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	flipped := append([]byte(nil), frames[0]...)
 	flipped[3] ^= 1
 	for name, frames := range map[string][][]byte{
-		"whole": frames, "one twice": {frames[0], frames[1], frames[1]}, "the second alone": {frames[0], frames[2]},
-		"no introduction": frames[1:], "the introduction twice": {frames[0], frames[0]}, "a flipped bit": {flipped},
-		"cut": {frames[0][:len(frames[0])-1]},
+		"whole": frames, "one twice": {frames[0], frames[1], frames[1]}, "the second alone": {
+			frames[0], frames[2]},
+		"no introduction": frames[1:], "the introduction twice": {frames[0], frames[0]},
+		"a flipped bit": {flipped},
+		"cut":           {frames[0][:len(frames[0])-1]},
 	} {
 		require.Error(t, play(b, frames...), name)
 		require.Error(t, play(c, frames...), "%s, to another member", name)

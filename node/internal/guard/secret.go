@@ -125,8 +125,8 @@ func readSecrets(file string) (out [][]byte, err error) {
 		switch {
 		case line == "":
 		case len(line) < minSecret || len(line) > maxSecret:
-			return nil, fmt.Errorf("%s: a secret has %d bytes, it must have from %d to %d", file, len(line),
-				minSecret, maxSecret)
+			return nil, fmt.Errorf("%s: a secret has %d bytes, it must have from %d to %d", file,
+				len(line), minSecret, maxSecret)
 		case len(out) == maxSecrets:
 			return nil, fmt.Errorf("%s: more than %d secrets", file, maxSecrets)
 		default:
@@ -147,8 +147,8 @@ type channel struct{ cluster, from, to string }
 // out, sent in the other direction or moved to another stream.
 //
 // It is GMAC, which is AES-GCM without a plaintext: it takes a fifth of the time of HMAC-SHA-256.
-// GMAC must never use a nonce twice with one key. The nonce is the number of the message, which only
-// grows, and each end contributes a random nonce to the key of what it sends.
+// GMAC must never use a nonce twice with one key. The nonce is the number of the message, which
+// only grows, and each end contributes a random nonce to the key of what it sends.
 type seal struct {
 	mac  cipher.AEAD
 	next uint64

@@ -26,7 +26,9 @@ func with(t *testing.T, cert, key []byte) grpc.DialOption {
 	if cert != nil {
 		pair, err := tls.X509KeyPair(cert, key)
 		require.NoError(t, err)
-		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &pair, nil
+		}
 	}
 	return grpc.WithTransportCredentials(credentials.NewTLS(cfg))
 }
@@ -45,10 +47,12 @@ func strange(t *testing.T, right *pki.Authority) map[string]func() (cert, key []
 	past := time.Now().Add(-time.Minute)
 	return map[string]func() (cert, key []byte){
 		"wrong authority": issue(wrong, here),
-		"expired":         issue(right, pki.Member{Hosts: here.Hosts, From: past.Add(-time.Hour), To: past}),
-		"not valid yet":   issue(right, pki.Member{Hosts: here.Hosts, From: time.Now().Add(time.Hour)}),
-		"another's name":  issue(right, pki.Member{Hosts: []string{"127.0.0.2", "localhost"}}),
-		"nobody's name":   issue(right, pki.Member{}),
+		"expired": issue(right, pki.Member{Hosts: here.Hosts,
+			From: past.Add(-time.Hour), To: past}),
+		"not valid yet": issue(right, pki.Member{Hosts: here.Hosts,
+			From: time.Now().Add(time.Hour)}),
+		"another's name": issue(right, pki.Member{Hosts: []string{"127.0.0.2", "localhost"}}),
+		"nobody's name":  issue(right, pki.Member{}),
 		"self-signed": func() (cert, key []byte) {
 			return selfSigned(t)
 		},
@@ -76,7 +80,8 @@ func TestTLS_StrangersAreNotHeard(t *testing.T) {
 	}
 	all := strange(t, ca)
 	all["server certificate as client"] = func() (cert, key []byte) {
-		cert, key, err := ca.Issue(pki.Member{Hosts: here.Hosts, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		cert, key, err := ca.Issue(pki.Member{Hosts: here.Hosts, Usages: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth}})
 		require.NoError(t, err)
 		return cert, key
 	}
@@ -85,7 +90,8 @@ func TestTLS_StrangersAreNotHeard(t *testing.T) {
 		attempts[name] = with(t, cert, key)
 	}
 	for name, option := range attempts {
-		s, err := open(t, member, "127.0.0.1:7", option, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<20)))
+		s, err := open(t, member, "127.0.0.1:7", option, grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(1<<20)))
 		require.Error(t, err, name)
 		if s != nil {
 			s.send(text(member, name))
@@ -104,7 +110,8 @@ func TestTLS_MembersDoNotTalkToStrangers(t *testing.T) {
 	member := listen(t, Config{Files: p.files(ca, here)})
 	all := strange(t, ca)
 	all["client certificate as server"] = func() (cert, key []byte) {
-		cert, key, err := ca.Issue(pki.Member{Hosts: here.Hosts, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		cert, key, err := ca.Issue(pki.Member{Hosts: here.Hosts, Usages: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageClientAuth}})
 		require.NoError(t, err)
 		return cert, key
 	}
@@ -113,7 +120,8 @@ func TestTLS_MembersDoNotTalkToStrangers(t *testing.T) {
 		pair, err := tls.X509KeyPair(cert, key)
 		require.NoError(t, err)
 		lis, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-			Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13,
+			Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"},
+			MinVersion: tls.VersionTLS13,
 		})
 		require.NoError(t, err)
 		done := make(chan error, 1)
@@ -147,8 +155,10 @@ func TestTLS_ACertificateSpeaksForItsMemberOnly(t *testing.T) {
 
 	// The host is the same, but the URI names one of its ports.
 	a, b := bind(t), bind(t)
-	a.serve(Config{Files: p.files(ca, pki.Member{Hosts: here.Hosts, Addresses: []string{a.address}})})
-	b.serve(Config{Files: p.files(ca, pki.Member{Hosts: here.Hosts, Addresses: []string{b.address}})})
+	a.serve(Config{Files: p.files(ca, pki.Member{Hosts: here.Hosts, Addresses: []string{
+		a.address}})})
+	b.serve(Config{Files: p.files(ca, pki.Member{Hosts: here.Hosts, Addresses: []string{
+		b.address}})})
 	a.mustDial(member).send(text(member, "from a"))
 	member.hears("from a")
 	_, err := open(t, member, b.address, a.guard.DialOptions()...)
@@ -164,7 +174,8 @@ func TestTLS_ACertificateSpeaksForItsMemberOnly(t *testing.T) {
 	require.ErrorContains(t, err, "is not valid for")
 
 	require.NoError(t, a.guard.Check(a.address))
-	require.ErrorContains(t, a.guard.Check(b.address), a.address, "the error says for whom it speaks")
+	require.ErrorContains(t, a.guard.Check(b.address), a.address,
+		"the error says for whom it speaks")
 	require.ErrorContains(t, member.guard.Check("10.0.0.1:7"), "127.0.0.1")
 }
 
@@ -227,15 +238,18 @@ func TestTLS_FilesThatCannotBeUsed(t *testing.T) {
 	p := newPaper(t)
 	ca := p.authority("right")
 	good := p.files(ca, here)
-	_, err := New(Config{Files: &Files{Cert: p.path("none.pem"), Key: good.Key, Authorities: good.Authorities}}, &Process{})
+	_, err := New(Config{Files: &Files{Cert: p.path("none.pem"), Key: good.Key,
+		Authorities: good.Authorities}}, &Process{})
 	require.ErrorContains(t, err, "none.pem")
-	_, err = New(Config{Files: &Files{Cert: good.Cert, Key: good.Key, Authorities: []string{good.Key}}}, &Process{})
+	_, err = New(Config{Files: &Files{Cert: good.Cert, Key: good.Key, Authorities: []string{
+		good.Key}}}, &Process{})
 	require.ErrorContains(t, err, "holds no certificate")
 	_, err = New(Config{Files: &Files{Cert: good.Cert, Key: good.Key}}, &Process{})
 	require.ErrorContains(t, err, "at least one authority")
 	_, err = New(Config{Files: p.files(p.authority("wrong"), here, ca)}, &Process{})
 	require.ErrorContains(t, err, "as a server and as a client")
-	half := p.files(ca, pki.Member{Hosts: here.Hosts, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	half := p.files(ca, pki.Member{Hosts: here.Hosts, Usages: []x509.ExtKeyUsage{
+		x509.ExtKeyUsageServerAuth}})
 	_, err = New(Config{Files: half}, &Process{})
 	require.ErrorContains(t, err, "as a server and as a client")
 }

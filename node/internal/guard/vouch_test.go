@@ -64,7 +64,9 @@ func TestVouch_TheStreamIsOne(t *testing.T) {
 func TestVouch_AStreamThatHasEndedIsNobodys(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	s := a.mustDial(b)
-	s.send(stranger.Changed(text(b, "x"), func(b *remote.MessageBatch) { b.Envelopes[0].Target = 7 }))
+	s.send(stranger.Changed(text(b, "x"), func(b *remote.MessageBatch) {
+		b.Envelopes[0].Target = 7
+	}))
 	require.Equal(t, codes.InvalidArgument, status.Code(s.ended()))
 	a.guard.opened.mu.Lock()
 	defer a.guard.opened.mu.Unlock()

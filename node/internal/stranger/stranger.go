@@ -45,9 +45,11 @@ func Stream(t testing.TB, cc *grpc.ClientConn) (grpc.ClientStream, error) {
 
 // Introduce returns the first message of a stream, which names the address of its peer.
 func Introduce(address string) *remote.RemoteMessage {
-	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
-		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
-	}}}
+	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{
+		ConnectRequest: &remote.ConnectRequest{
+			ConnectionType: &remote.ConnectRequest_ServerConnection{
+				ServerConnection: &remote.ServerConnection{Address: address}},
+		}}}
 }
 
 // Send returns a later message of a stream.
@@ -88,9 +90,10 @@ func Listen(t testing.TB, hears remote.RemotingServer) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grpc.NewServer(grpc.ForceServerCodecV2(Bytes{}), grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
-		return ss.SendMsg([]byte{1}) // yes, that stream is mine
-	}))
+	s := grpc.NewServer(grpc.ForceServerCodecV2(Bytes{}), grpc.UnknownServiceHandler(
+		func(_ any, ss grpc.ServerStream) error {
+			return ss.SendMsg([]byte{1}) // yes, that stream is mine
+		}))
 	if hears != nil {
 		remote.RegisterRemotingServer(s, hears)
 	}

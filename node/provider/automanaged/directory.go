@@ -43,7 +43,9 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 }
 
 // Where implements roster.Directory.
-func (d *directory) Where() string { return fmt.Sprintf("automanaged with %d hosts", len(d.cfg.Hosts)) }
+func (d *directory) Where() string {
+	return fmt.Sprintf("automanaged with %d hosts", len(d.cfg.Hosts))
+}
 
 // news is the result of one request.
 type news struct {

@@ -37,10 +37,11 @@ const (
 func (a answer) check() error {
 	switch {
 	case a.ID == "" || len(a.ID) > maxID:
-		return fmt.Errorf("answer has an id of %d bytes, it must have from 1 to %d", len(a.ID), maxID)
+		return fmt.Errorf("answer has an id of %d bytes, it must have from 1 to %d",
+			len(a.ID), maxID)
 	case a.Address == "" || len(a.Address) > maxHost:
-		return fmt.Errorf("answer has an address of %d bytes, it must have from 1 to %d", len(a.Address),
-			maxHost)
+		return fmt.Errorf("answer has an address of %d bytes, it must have from 1 to %d",
+			len(a.Address), maxHost)
 	case a.Port < 1 || a.Port > 65535:
 		return fmt.Errorf("answer has port %d, it must be from 1 to 65535", a.Port)
 	case len(a.Kinds) > maxKinds:
@@ -72,7 +73,8 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 		self.Log.Warn("health requests are answered on all interfaces, without authentication",
 			slog.String("address", at))
 	}
-	body, err := json.Marshal(answer{self.ID, self.Host, c.Port, self.Port, self.Kinds, self.Cluster})
+	body, err := json.Marshal(answer{self.ID, self.Host, c.Port, self.Port, self.Kinds,
+		self.Cluster})
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}
@@ -82,8 +84,9 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 		_, _ = w.Write(body) // a peer that disconnected asks again
 	})
 	server = &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, MaxHeaderBytes: maxAnswer,
-		ErrorLog: log.New(io.Discard, "", 0),
+		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		MaxHeaderBytes: maxAnswer,
+		ErrorLog:       log.New(io.Discard, "", 0),
 	}
 	done := make(chan struct{})
 	go func() {

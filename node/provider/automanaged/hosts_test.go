@@ -24,12 +24,16 @@ import (
 
 var (
 	errSilent  = errors.New("timeout")
-	errRefused = fmt.Errorf("dial: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)})
+	errRefused = fmt.Errorf("dial: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect",
+		syscall.ECONNREFUSED)})
 )
 
 func TestHosts(t *testing.T) {
-	self := roster.Self{Member: roster.Member{ID: "self", Host: "h", Port: 1}, Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
-	says := func(id, cluster string) answer { return answer{ID: id, Address: "h", Port: 2, ClusterName: cluster} }
+	self := roster.Self{Member: roster.Member{ID: "self", Host: "h", Port: 1}, Cluster: "shop",
+		Log: slog.New(slog.DiscardHandler)}
+	says := func(id, cluster string) answer {
+		return answer{ID: id, Address: "h", Port: 2, ClusterName: cluster}
+	}
 	type step struct {
 		after time.Duration
 		news  *news
@@ -81,7 +85,8 @@ func TestHosts(t *testing.T) {
 // A process that was frozen, or whose machine was suspended, finds the last answers of all members
 // old, but it has queried none of them.
 func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
-	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop",
+		Log: slog.New(slog.DiscardHandler)}
 	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
 	start := time.Unix(1000, 0)
 	h.hear(start, news{"b:1", answer{ID: "b", ClusterName: "shop"}, nil})
@@ -104,9 +109,12 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 		`{"address":"h","port":1}`:             "id of 0 bytes",
 		`{"id":"a","port":1}`:                  "address of 0 bytes",
 		`{"id":"a","address":"h","port":0}`:    "port 0",
-		`{"id":"a","address":"h","port":1,"kinds":[` + strings.Repeat(`"k",`, 1000) + `"k"]}`: "1001 kinds",
+		`{"id":"a","address":"h","port":1,"kinds":[` + strings.Repeat(`"k",`, 1000) +
+			`"k"]}`: "1001 kinds",
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(body))
+		}))
 		d := &directory{client: server.Client()}
 		_, err := d.request(t.Context(), server.Listener.Addr().String())
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -117,7 +125,8 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	d := &directory{client: server.Client()}
-	if _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil ||
+		!strings.Contains(err.Error(), "404") {
 		t.Errorf("status: %v", err)
 	}
 }
@@ -139,7 +148,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(); !errors.Is(err, ErrInvalid) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if _, err := New(c)(); !errors.Is(err, ErrInvalid) {
@@ -174,9 +184,11 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 
 // Members with Proto.Actor's provider can read our answers, and we can read theirs.
 func TestAnswer_IsThatOfProtoActorsProvider(t *testing.T) {
-	ours := answer{ID: "a", Address: "h", AutoManagePort: 2, Port: 1, Kinds: []string{"k"}, ClusterName: "shop"}
+	ours := answer{ID: "a", Address: "h", AutoManagePort: 2, Port: 1, Kinds: []string{"k"},
+		ClusterName: "shop"}
 	theirs := upstream.NewNode("shop", "a", "h", 1, 2, []string{"k"})
-	for _, c := range []struct{ from, to, want any }{{ours, &upstream.NodeModel{}, theirs}, {theirs, &answer{}, &ours}} {
+	for _, c := range []struct{ from, to, want any }{{ours, &upstream.NodeModel{}, theirs},
+		{theirs, &answer{}, &ours}} {
 		body, err := json.Marshal(c.from)
 		if err == nil {
 			err = json.Unmarshal(body, c.to)

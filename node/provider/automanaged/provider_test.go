@@ -40,7 +40,8 @@ func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 	if os.Getenv(mixed) != "" && m.Index%2 == 1 {
 		return upstream.NewWithConfig(refresh, m.Spare[m.Index], hosts...), nil
 	}
-	c := automanaged.Config{Port: m.Spare[m.Index], Hosts: hosts, Refresh: refresh, DropAfter: dropAfter}
+	c := automanaged.Config{Port: m.Spare[m.Index], Hosts: hosts, Refresh: refresh,
+		DropAfter: dropAfter}
 	if strings.HasPrefix(m.Cluster, "p16-") {
 		c.DropAfter = pause - 2*time.Second
 	}

@@ -37,8 +37,9 @@ const (
 	startTimeout = 10 * time.Second
 	callTimeout  = 3 * time.Second
 	retry        = time.Second
-	lookPart     = 10               // a session checks for a pause of the process every TTL/lookPart
-	pingAfter    = 10 * time.Second // the shortest interval that gRPC accepts
+	// a session checks for a pause of the process every TTL/lookPart
+	lookPart  = 10
+	pingAfter = 10 * time.Second // the shortest interval that gRPC accepts
 )
 
 func (c Config) withDefaults() Config {

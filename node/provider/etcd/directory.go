@@ -21,7 +21,8 @@ type directory struct {
 
 func open(c Config, self roster.Self) (roster.Directory, error) {
 	if strings.Contains(self.Cluster, "/") {
-		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", ErrInvalid, self.Cluster)
+		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", ErrInvalid,
+			self.Cluster)
 	}
 	client, err := clientv3.New(c.Client)
 	if err != nil {

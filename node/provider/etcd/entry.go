@@ -42,7 +42,9 @@ func decode(kv *mvccpb.KeyValue) (roster.Member, error) {
 		e.Host = e.Address
 	}
 	if e.ID == "" || e.Host == "" || e.Port < 1 || e.Port > 65535 {
-		return roster.Member{}, fmt.Errorf("key %.200q: no id, no host, or port %d, which must be from 1 to 65535", kv.Key, e.Port)
+		return roster.Member{},
+			fmt.Errorf("key %.200q: no id, no host, or port %d, which must be from 1 to 65535",
+				kv.Key, e.Port)
 	}
 	return roster.Member{ID: e.ID, Host: e.Host, Port: e.Port, Kinds: e.Kinds,
 		Order: kv.CreateRevision}, nil

@@ -15,7 +15,8 @@ import (
 )
 
 func TestEntry_ComesBackAsItWas(t *testing.T) {
-	m := roster.Member{ID: "shop@x", Host: "10.0.0.5", Port: 4020, Kinds: []string{"role.a"}, Order: 7}
+	m := roster.Member{ID: "shop@x", Host: "10.0.0.5", Port: 4020, Kinds: []string{
+		"role.a"}, Order: 7}
 	value, err := encode(m)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,8 @@ func TestListing_LeavesOutWhatIsNoMember(t *testing.T) {
 		}
 		return e
 	}
-	for _, bad := range []string{``, `[]`, `{"id":"a","port":1}`, `{"host":"h","port":1}`, `{"id":"a","host":"h","port":65536}`} {
+	for _, bad := range []string{``, `[]`, `{"id":"a","port":1}`, `{"host":"h","port":1}`,
+		`{"id":"a","host":"h","port":65536}`} {
 		l.apply([]*clientv3.Event{event("put", "k", good)})
 		if len(l.members()) != 1 {
 			t.Fatalf("%d members", len(l.members()))
@@ -47,7 +49,8 @@ func TestListing_LeavesOutWhatIsNoMember(t *testing.T) {
 			t.Errorf("value %q is a member", bad)
 		}
 	}
-	l.apply([]*clientv3.Event{event("put", "k", good), event("delete", "k", ""), event("delete", "other", "")})
+	l.apply([]*clientv3.Event{event("put", "k", good), event("delete", "k", ""),
+		event("delete", "other", "")})
 	if len(l.members()) != 0 {
 		t.Error("a deleted member stays")
 	}
@@ -67,7 +70,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(); !errors.Is(err, ErrInvalid) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if _, err := New(c)(); !errors.Is(err, ErrInvalid) {
@@ -75,7 +79,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	self := roster.Self{Cluster: "a/b"}
-	if _, err := open(good.withDefaults(), self); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `"a/b"`) {
+	if _, err := open(good.withDefaults(), self); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), `"a/b"`) {
 		t.Errorf("cluster name with a slash: %v", err)
 	}
 }

@@ -55,8 +55,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Namespace == "" {
 		data, err := os.ReadFile(namespaceFile)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w: Namespace is not set, nor POD_NAMESPACE: %w", ErrInvalid,
-				err))
+			errs = append(errs, fmt.Errorf("%w: Namespace is not set, nor POD_NAMESPACE: %w",
+				ErrInvalid, err))
 		}
 		c.Namespace = strings.TrimSpace(string(data))
 	}

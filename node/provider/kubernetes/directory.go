@@ -95,7 +95,8 @@ func (d *directory) follow(ctx context.Context, self roster.Self,
 		return fmt.Errorf("listing pods: %w", err)
 	}
 	report(known.members(self))
-	w, err := d.pods.Watch(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: version})
+	w, err := d.pods.Watch(ctx, metav1.ListOptions{LabelSelector: selector,
+		ResourceVersion: version})
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return nil
 	}

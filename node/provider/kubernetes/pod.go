@@ -71,7 +71,8 @@ func member(p *v1.Pod) (roster.Member, bool) {
 	if err != nil || port < 1 || port > 65535 || id == "" || p.Status.PodIP == "" || !lives(p) {
 		return roster.Member{}, false
 	}
-	m := roster.Member{ID: id, Host: p.Status.PodIP, Port: port, Order: p.CreationTimestamp.UnixNano()}
+	m := roster.Member{ID: id, Host: p.Status.PodIP, Port: port,
+		Order: p.CreationTimestamp.UnixNano()}
 	for label, value := range p.Labels {
 		if kind, ok := strings.CutPrefix(label, labelKind); ok && value == "true" {
 			m.Kinds = append(m.Kinds, kind)
@@ -104,7 +105,8 @@ func containerRuns(p *v1.Pod) bool {
 // gates have the same effect, so a pod with readiness gates is never considered lost.
 func nodeLost(p *v1.Pod) bool {
 	return len(p.Spec.ReadinessGates) == 0 &&
-		condition(p, v1.PodReady) == v1.ConditionFalse && condition(p, v1.ContainersReady) == v1.ConditionTrue
+		condition(p, v1.PodReady) == v1.ConditionFalse &&
+		condition(p, v1.ContainersReady) == v1.ConditionTrue
 }
 
 func condition(p *v1.Pod, of v1.PodConditionType) v1.ConditionStatus {

@@ -18,12 +18,14 @@ import (
 func running() *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
-			labelCluster: "shop", labelPort: "4020", labelID: "a", labelKind + "role.x": "true", labelKind + "no": "false", "app": "shop",
+			labelCluster: "shop", labelPort: "4020", labelID: "a", labelKind + "role.x": "true",
+			labelKind + "no": "false", "app": "shop",
 		}},
 		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}, {Name: "sidecar"}}},
 		Status: v1.PodStatus{
 			Phase: v1.PodRunning, PodIP: "10.0.0.5",
-			Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}, {Type: v1.ContainersReady, Status: v1.ConditionTrue}},
+			Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue},
+				{Type: v1.ContainersReady, Status: v1.ConditionTrue}},
 			ContainerStatuses: []v1.ContainerStatus{
 				{Name: "main", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
 				{Name: "sidecar", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
@@ -34,7 +36,8 @@ func running() *v1.Pod {
 
 func TestMember_OfAPod(t *testing.T) {
 	m, ok := member(running())
-	want := roster.Member{ID: "a", Host: "10.0.0.5", Port: 4020, Kinds: []string{"role.x"}, Order: metav1.Time{}.UnixNano()}
+	want := roster.Member{ID: "a", Host: "10.0.0.5", Port: 4020, Kinds: []string{"role.x"},
+		Order: metav1.Time{}.UnixNano()}
 	if !ok || !reflect.DeepEqual(m, want) {
 		t.Errorf("got %+v, %v", m, ok)
 	}
@@ -45,17 +48,22 @@ func TestMember_OfAPod(t *testing.T) {
 		lives  bool
 	}{
 		"not ready, as its kubelet says": {func(p *v1.Pod) {
-			p.Status.Conditions[0].Status, p.Status.Conditions[1].Status = v1.ConditionFalse, v1.ConditionFalse
+			p.Status.Conditions[0].Status, p.Status.Conditions[1].Status = v1.ConditionFalse,
+				v1.ConditionFalse
 		}, true},
 		"node lost": {func(p *v1.Pod) { p.Status.Conditions[0].Status = v1.ConditionFalse }, false},
 		"readiness gate not ready": {func(p *v1.Pod) {
 			p.Status.Conditions[0].Status = v1.ConditionFalse
 			p.Spec.ReadinessGates = make([]v1.PodReadinessGate, 1)
 		}, true},
-		"no status yet":   {func(p *v1.Pod) { p.Status.ContainerStatuses, p.Status.Conditions = nil, nil }, true},
+		"no status yet": {func(p *v1.Pod) {
+			p.Status.ContainerStatuses, p.Status.Conditions = nil, nil
+		}, true},
 		"container ended": {func(p *v1.Pod) { p.Status.ContainerStatuses[0].State = ended }, false},
-		"container waits": {func(p *v1.Pod) { p.Status.ContainerStatuses[0].State = waiting }, false},
-		"sidecar ended":   {func(p *v1.Pod) { p.Status.ContainerStatuses[1].State = ended }, true},
+		"container waits": {func(p *v1.Pod) {
+			p.Status.ContainerStatuses[0].State = waiting
+		}, false},
+		"sidecar ended": {func(p *v1.Pod) { p.Status.ContainerStatuses[1].State = ended }, true},
 		"annotated container ended": {func(p *v1.Pod) {
 			p.Annotations = map[string]string{mainContainer: "sidecar"}
 			p.Status.ContainerStatuses[1].State = ended
@@ -75,8 +83,10 @@ func TestMember_OfAPod(t *testing.T) {
 
 // Labels of a dead process are replaced; foreign labels stay.
 func TestStale(t *testing.T) {
-	self := roster.Self{Member: roster.Member{ID: "new", Port: 1, Kinds: []string{"role.y"}}, Cluster: "shop"}
-	if got := stale(running().Labels, labels(self)); !slices.Equal(got, []string{labelKind + "no", labelKind + "role.x"}) {
+	self := roster.Self{Member: roster.Member{ID: "new", Port: 1, Kinds: []string{"role.y"}},
+		Cluster: "shop"}
+	if got := stale(running().Labels, labels(self)); !slices.Equal(got,
+		[]string{labelKind + "no", labelKind + "role.x"}) {
 		t.Errorf("stale at the start: %q", got)
 	}
 	if got := stale(running().Labels, nil); len(got) != 5 || slices.Contains(got, "app") {
@@ -85,11 +95,13 @@ func TestStale(t *testing.T) {
 }
 
 func TestLabels_MustBeLegal(t *testing.T) {
-	good := roster.Self{Member: roster.Member{Kinds: []string{"role." + strings.Repeat("x", 53)}}, Cluster: "shop"}
+	good := roster.Self{Member: roster.Member{Kinds: []string{"role." + strings.Repeat("x", 53)}},
+		Cluster: "shop"}
 	if err := checkLabels(good); err != nil {
 		t.Error(err)
 	}
-	bad := roster.Self{Member: roster.Member{Kinds: []string{"role/x", "role." + strings.Repeat("x", 54)}}, Cluster: "shöp"}
+	bad := roster.Self{Member: roster.Member{
+		Kinds: []string{"role/x", "role." + strings.Repeat("x", 54)}}, Cluster: "shöp"}
 	err := checkLabels(bad)
 	for _, want := range []string{`"shöp"`, `"role/x"`, "63"} {
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
@@ -112,7 +124,8 @@ func TestConfig_SaysWhatIsMissing(t *testing.T) {
 	if err != nil || c.Namespace != "shops" || c.Pod != "shop-0" {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if err := (Config{Pod: "Shop_0"}).Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `"Shop_0"`) {
+	if err := (Config{Pod: "Shop_0"}).Validate(); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), `"Shop_0"`) {
 		t.Errorf("pod name: %v", err)
 	}
 }

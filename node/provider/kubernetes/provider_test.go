@@ -41,7 +41,8 @@ func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 }
 
 func access(host, token string) *rest.Config {
-	return &rest.Config{Host: host, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	return &rest.Config{Host: host, BearerToken: token, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
 // env returns a variable that make stores sets. Without a server these tests fail.
@@ -92,7 +93,8 @@ func (k kubelet) run(t testing.TB, m clustertest.Member) {
 	if err == nil {
 		t.Cleanup(func() {
 			now := int64(0)
-			must(t, k.pods.Delete(context.Background(), m.Name(), metav1.DeleteOptions{GracePeriodSeconds: &now}))
+			must(t, k.pods.Delete(context.Background(), m.Name(), metav1.DeleteOptions{
+				GracePeriodSeconds: &now}))
 		})
 	} else if !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
@@ -103,18 +105,21 @@ func (k kubelet) run(t testing.TB, m clustertest.Member) {
 // killed reports that the container has terminated.
 func (k kubelet) killed(t testing.TB, m clustertest.Member) {
 	t.Helper()
-	k.says(t, m, v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137, Reason: "Error"}})
+	k.says(t, m, v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137,
+		Reason: "Error"}})
 }
 
 func (k kubelet) says(t testing.TB, m clustertest.Member, state v1.ContainerState) {
 	t.Helper()
 	status := v1.PodStatus{
 		Phase: v1.PodRunning, PodIP: m.Host, PodIPs: []v1.PodIP{{IP: m.Host}},
-		ContainerStatuses: []v1.ContainerStatus{{Name: container, State: state, Ready: state.Running != nil}},
+		ContainerStatuses: []v1.ContainerStatus{
+			{Name: container, State: state, Ready: state.Running != nil}},
 	}
 	body, err := json.Marshal(map[string]any{"status": status})
 	must(t, err)
-	_, err = k.pods.Patch(t.Context(), m.Name(), types.MergePatchType, body, metav1.PatchOptions{}, "status")
+	_, err = k.pods.Patch(t.Context(), m.Name(), types.MergePatchType, body, metav1.PatchOptions{},
+		"status")
 	must(t, err)
 }
 

@@ -39,7 +39,9 @@ func decode(name string, data []byte) (roster.Member, error) {
 		e.Host = e.Address
 	}
 	if e.ID == "" || e.Host == "" || e.Port < 1 || e.Port > 65535 {
-		return roster.Member{}, fmt.Errorf("node %.200q: no id, no host, or port %d, which must be from 1 to 65535", name, e.Port)
+		return roster.Member{},
+			fmt.Errorf("node %.200q: no id, no host, or port %d, which must be from 1 to 65535",
+				name, e.Port)
 	}
 	order, err := strconv.ParseInt(name[strings.LastIndex(name, "-")+1:], 10, 64)
 	if err != nil {

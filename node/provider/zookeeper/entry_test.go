@@ -14,7 +14,8 @@ import (
 )
 
 func TestEntry_ComesBackAsItWas(t *testing.T) {
-	m := roster.Member{ID: "shop@x", Host: "10.0.0.5", Port: 4020, Kinds: []string{"role.a"}, Order: 12}
+	m := roster.Member{ID: "shop@x", Host: "10.0.0.5", Port: 4020, Kinds: []string{
+		"role.a"}, Order: 12}
 	data, err := encode(m)
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +42,11 @@ func TestListing(t *testing.T) {
 		}
 		return nil, zk.ErrNoNode
 	}
-	l := listing{log: slog.New(slog.DiscardHandler), by: map[string]roster.Member{}, refused: map[string]bool{}}
+	l := listing{log: slog.New(slog.DiscardHandler), by: map[string]roster.Member{},
+		refused: map[string]bool{}}
 	for range 2 {
-		if err := l.load([]string{"actor-1", "actor-2", "actor-3", "actor-x", "actor-4", "actor-gone"}, get); err != nil {
+		if err := l.load([]string{"actor-1", "actor-2", "actor-3", "actor-x", "actor-4",
+			"actor-gone"}, get); err != nil {
 			t.Fatal(err)
 		}
 		if len(l.by) != 2 || l.by["actor-1"].ID != "a" || l.by["actor-2"].ID != "b" {
@@ -53,11 +56,13 @@ func TestListing(t *testing.T) {
 	if reads["actor-1"] != 1 || reads["actor-3"] != 1 {
 		t.Errorf("a node was read twice: %v", reads)
 	}
-	if err := l.load([]string{"actor-2"}, get); err != nil || len(l.by) != 1 || len(l.refused) != 0 {
+	if err := l.load([]string{"actor-2"}, get); err != nil || len(l.by) != 1 ||
+		len(l.refused) != 0 {
 		t.Errorf("members %v, refused %v, %v", l.by, l.refused, err)
 	}
 	lost := func(string) ([]byte, error) { return nil, zk.ErrConnectionClosed }
-	if err := l.load([]string{"actor-2", "actor-5"}, lost); !errors.Is(err, zk.ErrConnectionClosed) {
+	if err := l.load([]string{"actor-2", "actor-5"}, lost); !errors.Is(err,
+		zk.ErrConnectionClosed) {
 		t.Errorf("a lost connection: %v", err)
 	}
 }
@@ -78,7 +83,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(); !errors.Is(err, ErrInvalid) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if _, err := New(c)(); !errors.Is(err, ErrInvalid) {
@@ -89,7 +95,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 
 // Any node below the cluster's node yields a member that can be listed, or an error.
 func FuzzDecode(f *testing.F) {
-	f.Add("_c_6f1e-actor-0000000012", []byte(`{"id":"a","address":"h","port":1,"kinds":["role.x"]}`))
+	f.Add("_c_6f1e-actor-0000000012",
+		[]byte(`{"id":"a","address":"h","port":1,"kinds":["role.x"]}`))
 	f.Add("", []byte(`{"id":"a","host":"h","port":1}`))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		m, err := decode(name, data)

@@ -39,7 +39,8 @@ func (d *directory) connect(ctx context.Context) (*session, error) {
 		return wire, err
 	}
 	conn, events, err := zk.Connect(d.cfg.Servers, d.cfg.SessionTimeout,
-		zk.WithDialer(dial), zk.WithEventCallback(s.note()), zk.WithLogger(mute{}), zk.WithLogInfo(false))
+		zk.WithDialer(dial), zk.WithEventCallback(s.note()), zk.WithLogger(mute{}),
+		zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err
 	}

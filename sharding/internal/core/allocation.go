@@ -79,7 +79,9 @@ func (c *Allocation) onView(v View) {
 		c.changed = c.now
 	}
 	c.self, c.view = v.Self, slices.Clone(v.Members)
-	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return !slices.Contains(c.view, r.from) })
+	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
+		return !slices.Contains(c.view, r.from)
+	})
 	c.beat = c.now
 }
 
@@ -130,7 +132,8 @@ func (c *Allocation) settle() {
 // coordinator recently.
 func (c *Allocation) fit(m Member, failing bool) bool {
 	r := c.of(m)
-	return slices.Contains(c.view, m) && r != nil && !c.now.After(r.heard.Add(c.cfg.Fit)) && !r.Leaving && (failing || !r.Failing)
+	return slices.Contains(c.view, m) && r != nil && !c.now.After(r.heard.Add(c.cfg.Fit)) &&
+		!r.Leaving && (failing || !r.Failing)
 }
 
 // unheard reports whether a member in the view has not been heard yet, possibly because of lost
@@ -201,7 +204,9 @@ func (c *Allocation) active(of []Member) map[int]Member {
 // has reports whether a member has reported that it has a shard.
 func (c *Allocation) has(m Member, shard int) bool {
 	r := c.of(m)
-	return r != nil && slices.ContainsFunc(r.Active, func(t Tenure) bool { return t.Shard == shard })
+	return r != nil && slices.ContainsFunc(r.Active, func(t Tenure) bool {
+		return t.Shard == shard
+	})
 }
 
 // assign writes an entry. The entry names all members that may still have the shard.
@@ -230,7 +235,8 @@ func (c *Allocation) assign(s int, to Member) {
 
 // move moves a shard on request, once it has arrived at its present home.
 func (c *Allocation) move(ev Move) {
-	if ev.Shard < 0 || ev.Shard >= c.cfg.Shards || !c.settled || !c.fit(ev.To, false) || !c.has(c.table.entries[ev.Shard].Home, ev.Shard) {
+	if ev.Shard < 0 || ev.Shard >= c.cfg.Shards || !c.settled || !c.fit(ev.To, false) ||
+		!c.has(c.table.entries[ev.Shard].Home, ev.Shard) {
 		return
 	}
 	c.assign(ev.Shard, ev.To)

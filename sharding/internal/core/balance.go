@@ -12,7 +12,8 @@ import (
 // Config.Moves shards that have not arrived.
 func (c *Allocation) rebalance() {
 	fit := c.hosts()
-	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) || c.now.Before(c.changed.Add(c.cfg.Stable)) {
+	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) ||
+		c.now.Before(c.changed.Add(c.cfg.Stable)) {
 		return
 	}
 	at := c.active(fit)
@@ -36,7 +37,10 @@ func (c *Allocation) rebalance() {
 		return
 	}
 	for m := range arrived {
-		arrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool { _, ok := c.wished(s, fit); return ok })
+		arrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool {
+			_, ok := c.wished(s, fit)
+			return ok
+		})
 	}
 	for ; room > 0; room-- {
 		most := slices.MaxFunc(fit, func(a, b Member) int { return load[a] - load[b] })

@@ -91,7 +91,8 @@ func TestCredit_IsAskedForAgain(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 10, asked, 1)
-	require.Equal(t, []core.Effect{core.Tell{To: c, Message: core.Taken{Bytes: 7}}}, s.hear(c, core.Sent{Bytes: 7}))
+	require.Equal(t, []core.Effect{core.Tell{To: c, Message: core.Taken{Bytes: 7}}},
+		s.hear(c, core.Sent{Bytes: 7}))
 }
 
 // A member that was out of view for a moment has its credit again.

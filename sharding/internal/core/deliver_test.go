@@ -16,7 +16,8 @@ func begin(number uint64) core.BeginDelivery {
 
 // carries is the effect that sends a delivery to a member.
 func carries(to core.Member, token, number, delivery uint64, again bool) core.Effect {
-	return core.Tell{To: to, Message: core.Data{Shard: 0, Token: token, Number: number, Body: hello, Delivery: delivery, Again: again}}
+	return core.Tell{To: to, Message: core.Data{Shard: 0, Token: token, Number: number, Body: hello,
+		Delivery: delivery, Again: again}}
 }
 
 // datas returns the numbers of the deliveries that are sent.
@@ -37,13 +38,16 @@ func TestDelivery_IsSentUnderEachTenureUntilItIsConfirmed(t *testing.T) {
 	s := tell(r)
 	require.Empty(t, s.step(begin(1)), "no tenure is known")
 	s.step(begin(2))
-	require.Equal(t, []core.Effect{carries(b, 7, 1, 1, false), carries(b, 7, 2, 2, false)}, s.hear(b, core.Active{Shard: 0, Token: 7}))
+	require.Equal(t, []core.Effect{carries(b, 7, 1, 1, false), carries(b, 7, 2, 2, false)},
+		s.hear(b, core.Active{Shard: 0, Token: 7}))
 	s.step(begin(3))
-	require.Equal(t, []core.Effect{core.Conclude{Shard: 0, Number: 2, Body: hello, Outcome: core.Confirmed}}, s.hear(b, core.Confirm{Shard: 0, Number: 2}))
+	require.Equal(t, []core.Effect{core.Conclude{Shard: 0, Number: 2, Body: hello,
+		Outcome: core.Confirmed}}, s.hear(b, core.Confirm{Shard: 0, Number: 2}))
 	require.Empty(t, s.hear(b, core.Confirm{Shard: 0, Number: 2}), "it is concluded once")
 	s.hear(b, core.Pause{Shard: 0, Token: 7})
 	s.step(begin(4))
-	require.Equal(t, []core.Effect{carries(c, 8, 1, 1, true), carries(c, 8, 2, 3, true), carries(c, 8, 3, 4, false)},
+	require.Equal(t, []core.Effect{carries(c, 8, 1, 1, true), carries(c, 8, 2, 3, true),
+		carries(c, 8, 3, 4, false)},
 		s.hear(c, core.Active{Shard: 0, Token: 8}))
 	require.Equal(t, 3, r.Delivering())
 }
@@ -84,7 +88,8 @@ func TestDelivery_IsBounded(t *testing.T) {
 	r := core.NewRegion(config(1))
 	s := tell(r)
 	full := func(number uint64) []core.Effect {
-		return []core.Effect{core.Conclude{Shard: 0, Number: number, Body: hello, Outcome: core.Full}}
+		return []core.Effect{core.Conclude{Shard: 0, Number: number, Body: hello,
+			Outcome: core.Full}}
 	}
 	for n := range uint64(buffer) {
 		require.Empty(t, s.step(begin(n+1)))
@@ -110,7 +115,8 @@ func TestDelivery_ThatWasSentIsInDoubt(t *testing.T) {
 	s := tell(r)
 	s.hear(b, core.Active{Shard: 0, Token: 7})
 	s.step(begin(1))
-	require.Equal(t, []core.Conclude{{Shard: 0, Number: 1, Body: hello, Outcome: core.InDoubt}}, r.Abandon(0))
+	require.Equal(t, []core.Conclude{{Shard: 0, Number: 1, Body: hello, Outcome: core.InDoubt}},
+		r.Abandon(0))
 }
 
 // hosting is a region that runs shard 0 under token 7.
@@ -131,10 +137,12 @@ func TestDelivery_ACopyIsDroppedUntilTheFirstHasFailed(t *testing.T) {
 	number := uint64(0)
 	copyOf := func(delivery uint64) []core.Effect {
 		number++
-		return s.hear(b, core.Data{Shard: 0, Token: 7, Number: number, Body: hello, Delivery: delivery, Again: number > 1})
+		return s.hear(b, core.Data{Shard: 0, Token: 7, Number: number, Body: hello,
+			Delivery: delivery, Again: number > 1})
 	}
 	passes := func(delivery uint64, again bool) []core.Effect {
-		return []core.Effect{core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{From: b, Number: delivery, Again: again}}}
+		return []core.Effect{core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{
+			From: b, Number: delivery, Again: again}}}
 	}
 	confirms := core.Tell{To: b, Message: core.Confirm{Shard: 0, Number: 1}}
 	drops := core.Drop{Shard: 0, Repeated: true}
@@ -143,7 +151,8 @@ func TestDelivery_ACopyIsDroppedUntilTheFirstHasFailed(t *testing.T) {
 	require.Empty(t, s.step(handled(1, false)))
 	require.Equal(t, passes(1, true), copyOf(1), "the first was not handled")
 	require.Equal(t, []core.Effect{confirms}, s.step(handled(1, true)))
-	require.Equal(t, []core.Effect{drops, confirms}, copyOf(1), "the confirmation may have been lost")
+	require.Equal(t, []core.Effect{drops, confirms}, copyOf(1),
+		"the confirmation may have been lost")
 }
 
 // S38c: a host forgets the oldest of the deliveries that were handled.
@@ -157,7 +166,8 @@ func TestDelivery_AHostRemembersTheLastOnly(t *testing.T) {
 	}
 	passed := 0
 	for n := range uint64(25) {
-		for _, e := range s.hear(b, core.Data{Shard: 0, Token: 7, Number: 100 + n, Body: hello, Delivery: n + 1, Again: true}) {
+		for _, e := range s.hear(b, core.Data{Shard: 0, Token: 7, Number: 100 + n, Body: hello,
+			Delivery: n + 1, Again: true}) {
 			if _, ok := e.(core.Deliver); ok {
 				require.LessOrEqual(t, n+1, uint64(15))
 				passed++
@@ -172,5 +182,6 @@ func TestDelivery_IsConfirmedWhenItsShardMoves(t *testing.T) {
 	s := hosting(config(1))
 	s.hear(b, core.Data{Shard: 0, Token: 7, Number: 1, Body: hello, Delivery: 1})
 	s.hear(c, assigned(2, b, a))
-	require.Contains(t, s.step(handled(1, true)), core.Tell{To: b, Message: core.Confirm{Shard: 0, Number: 1}})
+	require.Contains(t, s.step(handled(1, true)),
+		core.Tell{To: b, Message: core.Confirm{Shard: 0, Number: 1}})
 }

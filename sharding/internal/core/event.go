@@ -14,7 +14,9 @@ type Member struct {
 type Version struct{ Epoch, N uint64 }
 
 // Less reports whether v is older than o.
-func (v Version) Less(o Version) bool { return v.Epoch < o.Epoch || v.Epoch == o.Epoch && v.N < o.N }
+func (v Version) Less(o Version) bool {
+	return v.Epoch < o.Epoch || v.Epoch == o.Epoch && v.N < o.N
+}
 
 // Assignment says which region should have a shard. Of two assignments the one with the larger
 // version wins.
@@ -104,8 +106,8 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Data carries a message to an entity. Delivery is the number of the delivery, or 0. Again means
-	// that the delivery was sent before and may have been handled.
+	// Data carries a message to an entity. Delivery is the number of the delivery, or 0. Again
+	// means that the delivery was sent before and may have been handled.
 	Data struct {
 		Shard    int
 		Token    uint64
@@ -184,9 +186,9 @@ type (
 		From Member
 		Data Data
 	}
-	// BeginDelivery is a message of this process for an entity, which is sent until it is confirmed.
-	// Number is unique in this region. Again means that an earlier region may have sent it. It
-	// results in one Conclude, unless EndDelivery comes first.
+	// BeginDelivery is a message of this process for an entity, which is sent until it is
+	// confirmed. Number is unique in this region. Again means that an earlier region may have sent
+	// it. It results in one Conclude, unless EndDelivery comes first.
 	BeginDelivery struct {
 		Shard  int
 		Number uint64
@@ -314,8 +316,8 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Deliver passes a message to an entity in the tenure. If Receipt is not nil, Deliver results in
-	// one Handled.
+	// Deliver passes a message to an entity in the tenure. If Receipt is not nil, Deliver results
+	// in one Handled.
 	Deliver struct {
 		Shard   int
 		Token   uint64

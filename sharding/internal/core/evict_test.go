@@ -71,7 +71,9 @@ type plainSLRU struct {
 }
 
 func (p *plainSLRU) use(id string) (gone []string) {
-	without := func(l []string) []string { return slices.DeleteFunc(l, func(o string) bool { return o == id }) }
+	without := func(l []string) []string {
+		return slices.DeleteFunc(l, func(o string) bool { return o == id })
+	}
 	if slices.Contains(p.once, id) || slices.Contains(p.again, id) {
 		p.once, p.again = without(p.once), append([]string{id}, without(p.again)...)
 		for len(p.again) > p.limit*4/5 {
@@ -105,7 +107,8 @@ func TestPolicy_HitRates(t *testing.T) {
 	const limit, n = 200, 100_000
 	trace := zipf(1, 10_000, n)
 	rates := map[string]float64{}
-	for name, policy := range map[string]core.Policy{"LRU": core.LRU, "SLRU": core.SLRU, "LFU": core.LFU} {
+	for name, policy := range map[string]core.Policy{"LRU": core.LRU, "SLRU": core.SLRU,
+		"LFU": core.LFU} {
 		_, hits := passivations(policy, limit, trace)
 		rates[name] = float64(hits) / n
 		mixed := scanned(trace, 200, 100)
@@ -173,7 +176,8 @@ func TestPolicy_LimitsChange(t *testing.T) {
 					slot.Step(now, core.Terminated{ID: e.ID, Run: e.Run, Worked: true})
 				}
 			}
-			require.True(t, limit == 0 || slot.Len() <= limit, "%d run, at most %d", slot.Len(), limit)
+			require.True(t, limit == 0 || slot.Len() <= limit, "%d run, at most %d",
+				slot.Len(), limit)
 		}
 		running, ended := slot.Len(), 0
 		for _, e := range slices.Clone(slot.Step(now, core.StopAll{})) {

@@ -2,9 +2,9 @@ package core
 
 import "sync"
 
-// Intake decides which messages of other members a shard accepts: those under exactly its tenure, in
-// the order of their numbers. A receiver may ask it without a step of the Region. Its methods may be
-// called by any goroutine.
+// Intake decides which messages of other members a shard accepts: those under exactly its tenure,
+// in the order of their numbers. A receiver may ask it without a step of the Region. Its methods
+// may be called by any goroutine.
 type Intake struct {
 	mu       sync.Mutex
 	token    uint64            // of the tenure; 0: the shard accepts nothing

@@ -32,9 +32,9 @@ type Ticket struct {
 
 // Next returns the ticket of a message of this size. It returns false if the message must be passed
 // to the Region as Send: no tenure is known, the credit of the host is used up, or earlier messages
-// of the Region have not been sent. The caller must send the messages in the order of their numbers,
-// and must not call Next while messages of this process to the shard wait in the Region or before
-// it.
+// of the Region have not been sent. The caller must send the messages in the order of their
+// numbers, and must not call Next while messages of this process to the shard wait in the Region or
+// before it.
 func (l *Line) Next(size int) (t Ticket, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -72,12 +72,14 @@ func TestLine_HasTheCreditOfTheHost(t *testing.T) {
 	require.True(t, ok)
 }
 
-// givingUp returns a region that hosts shard 0 under token 7 and is giving it up, with the answer of c.
+// givingUp returns a region that hosts shard 0 under token 7 and is giving it up, with the answer
+// of c.
 func givingUp(t *testing.T) (*core.Region, *story) {
 	r := core.NewRegion(config(1))
 	s := tell(r)
 	s.hear(c, assigned(1, a))
-	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}), core.Start{Shard: 0, Token: 7})
+	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}),
+		core.Start{Shard: 0, Token: 7})
 	s.hear(c, assigned(2, b, a))
 	require.NotContains(t, s.hear(c, core.Flush{Shard: 0, Token: 7}), core.Stop{Shard: 0, Token: 7})
 	return r, s
@@ -94,11 +96,14 @@ func TestIntake_TheLastMessageEndsTheWait(t *testing.T) {
 	stop := core.Stop{Shard: 0, Token: 7}
 	require.NotContains(t, s.hear(b, core.Flush{Shard: 0, Token: 7, Number: 2}), stop)
 	require.Equal(t, core.Awaited, r.Intake(0).Take(b, data(1, 0)))
-	require.NotContains(t, s.step(core.Arrived{From: b, Data: core.Data{Shard: 0, Token: 7, Number: 1}}), stop)
+	require.NotContains(t, s.step(
+		core.Arrived{From: b, Data: core.Data{Shard: 0, Token: 7, Number: 1}}), stop)
 	require.Equal(t, core.Awaited, r.Intake(0).Take(b, data(2, 0)))
-	require.Contains(t, s.step(core.Arrived{From: b, Data: core.Data{Shard: 0, Token: 7, Number: 2}}), stop)
+	require.Contains(t, s.step(
+		core.Arrived{From: b, Data: core.Data{Shard: 0, Token: 7, Number: 2}}), stop)
 	require.Equal(t, core.Strange, r.Intake(0).Take(b, data(3, 0)))
-	require.Contains(t, s.hear(b, data(3, 0)), core.Tell{To: b, Message: core.NotHere{Shard: 0, Token: 7}})
+	require.Contains(t, s.hear(b, data(3, 0)),
+		core.Tell{To: b, Message: core.NotHere{Shard: 0, Token: 7}})
 }
 
 // S11f: a host waits for a delivery that was accepted and is on its way to the region.
@@ -109,7 +114,8 @@ func TestIntake_ADeliveryOnItsWayIsWaitedFor(t *testing.T) {
 	require.NotContains(t, s.hear(b, core.Flush{Shard: 0, Token: 7, Number: 1}), stop)
 	out := s.step(core.Arrived{From: b, Data: data(1, 5)})
 	require.Contains(t, out, stop)
-	require.Contains(t, out, core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{From: b, Number: 5}})
+	require.Contains(t, out, core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{
+		From: b, Number: 5}})
 }
 
 // S12, S12b: before and after a tenure nothing is accepted, and each number once.

@@ -30,7 +30,8 @@ func (s *shard) begin(ev BeginDelivery) {
 	c, o := s.r.cfg, &s.outbox
 	switch {
 	case s.r.delivering >= c.Buffer, len(o.deliveries) >= max(1, c.Buffer/shareOfBuffer),
-		s.r.deliveringBytes+ev.Body.Size > c.BufferBytes, o.size+ev.Body.Size > c.BufferBytes/shareOfBuffer:
+		s.r.deliveringBytes+ev.Body.Size > c.BufferBytes,
+		o.size+ev.Body.Size > c.BufferBytes/shareOfBuffer:
 		s.r.emit(Conclude{s.n, ev.Number, ev.Body, Full})
 		return
 	case o.deliveries[ev.Number] != nil:
@@ -64,7 +65,8 @@ func (s *shard) post(d *delivery) {
 		s.accept(s.r.self, body, d.Number, again)
 		return
 	}
-	s.spend(Data{Shard: s.n, Token: s.to, Number: s.line.queue(s.to), Body: body, Delivery: d.Number, Again: again})
+	s.spend(Data{Shard: s.n, Token: s.to, Number: s.line.queue(s.to), Body: body,
+		Delivery: d.Number, Again: again})
 }
 
 // redeliver sends, in order, the deliveries that were not sent under the known tenure.

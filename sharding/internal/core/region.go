@@ -52,7 +52,8 @@ type Region struct {
 
 // NewRegion returns a region that has seen no view yet.
 func NewRegion(cfg Config) *Region {
-	r := &Region{cfg: cfg, table: newTable(cfg.Shards), shards: make([]*shard, cfg.Shards), peers: map[Member]*peer{}}
+	r := &Region{cfg: cfg, table: newTable(cfg.Shards), shards: make([]*shard, cfg.Shards),
+		peers: map[Member]*peer{}}
 	for n := range r.shards {
 		r.shards[n] = &shard{r: r, n: n}
 	}
@@ -256,7 +257,8 @@ func (r *Region) report(to Member, t Table) {
 	if r.table.sum == t.Sum {
 		r.agreed = max(r.agreed, t.N)
 	}
-	rep := Report{Epoch: r.epoch, N: r.agreed, Sum: r.table.sum, Leaving: r.leaving || r.shut, Failing: r.failing}
+	rep := Report{Epoch: r.epoch, N: r.agreed, Sum: r.table.sum, Leaving: r.leaving || r.shut,
+		Failing: r.failing}
 	if r.table.sum != t.Sum {
 		rep.Entries = r.table.since(0, 0)
 	}

@@ -126,8 +126,8 @@ func (s *shard) strange(from Member, d Data) {
 	s.r.tell(from, NotHere{s.n, d.Token})
 }
 
-// onArrived processes a message that the intake has accepted. Those that are not deliveries are with
-// their entities.
+// onArrived processes a message that the intake has accepted. Those that are not deliveries are
+// with their entities.
 func (s *shard) onArrived(ev Arrived) {
 	d := ev.Data
 	if d.Delivery != 0 {
@@ -148,7 +148,8 @@ func (s *shard) onArrived(ev Arrived) {
 // asks reports whether messages wait for a host that can be asked.
 func (s *shard) asks() bool {
 	a := s.r.table.entries[s.n]
-	return (len(s.buffer) > 0 || len(s.deliveries) > 0) && s.to == 0 && a.Version.N != 0 && a.Home != s.r.self
+	return (len(s.buffer) > 0 || len(s.deliveries) > 0) && s.to == 0 && a.Version.N != 0 &&
+		a.Home != s.r.self
 }
 
 func (s *shard) ask() {

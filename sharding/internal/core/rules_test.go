@@ -58,9 +58,12 @@ func TestShard_GivesBackAGrantThatIsNotWantedAnyMore(t *testing.T) {
 	require.Contains(t, s.hear(c, assigned(1, a)), core.Acquire{Shard: 0, Attempt: 1})
 	free := core.Tell{To: b, Message: core.Free{Shard: 0, Version: core.Version{Epoch: 5, N: 2}}}
 	require.NotContains(t, s.hear(c, assigned(2, b, a)), free, "an attempt is under way")
-	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}), core.Release{Shard: 0, Token: 7})
-	free.Message = core.Free{Shard: 0, Version: core.Version{Epoch: 5, N: 2}, Blank: core.Blank{Version: "v", Token: 7}}
-	require.Contains(t, s.step(core.Released{Shard: 0, Token: 7, Certain: true, Blank: core.Blank{Version: "v", Token: 7}}), free)
+	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}),
+		core.Release{Shard: 0, Token: 7})
+	free.Message = core.Free{Shard: 0, Version: core.Version{Epoch: 5, N: 2}, Blank: core.Blank{
+		Version: "v", Token: 7}}
+	require.Contains(t, s.step(core.Released{Shard: 0, Token: 7, Certain: true, Blank: core.Blank{
+		Version: "v", Token: 7}}), free)
 }
 
 // S10: a delayed announcement does not reopen a tenure.
@@ -70,7 +73,8 @@ func TestRoute_ATenureThatWasPausedStaysSo(t *testing.T) {
 	body := core.Body{ID: "x", Size: 1}
 	require.Contains(t, s.step(core.Send{Shard: 0, Body: body}),
 		core.Tell{To: b, Message: core.Data{Shard: 0, Token: 7, Number: 1, Body: body}})
-	require.Contains(t, s.hear(b, core.Pause{Shard: 0, Token: 7}), core.Tell{To: b, Message: core.Flush{Shard: 0, Token: 7, Number: 1}})
+	require.Contains(t, s.hear(b, core.Pause{Shard: 0, Token: 7}),
+		core.Tell{To: b, Message: core.Flush{Shard: 0, Token: 7, Number: 1}})
 	s.hear(b, core.Active{Shard: 0, Token: 7})
 	require.Empty(t, s.step(core.Send{Shard: 0, Body: body}), "it waits")
 	require.Contains(t, s.hear(c, core.Active{Shard: 0, Token: 8}),
@@ -185,8 +189,10 @@ func TestRegion_IgnoresWhatItCannotUse(t *testing.T) {
 	s := tell(r)
 	stranger := core.Member{ID: "b", Incarnation: 2}
 	for _, shard := range []int{-1, 1, 1 << 30} {
-		for _, m := range []core.Message{core.Active{Shard: shard, Token: 1}, core.Data{Shard: shard, Token: 1, Number: 1},
-			core.Pause{Shard: shard}, core.Where{Shard: shard}, core.Free{Shard: shard}, core.AskFree{Entry: core.Entry{Shard: shard}}} {
+		for _, m := range []core.Message{core.Active{Shard: shard, Token: 1},
+			core.Data{Shard: shard, Token: 1, Number: 1},
+			core.Pause{Shard: shard}, core.Where{Shard: shard}, core.Free{Shard: shard},
+			core.AskFree{Entry: core.Entry{Shard: shard}}} {
 			require.Empty(t, s.hear(b, m))
 		}
 	}
@@ -203,37 +209,48 @@ func TestRegion_IgnoresWhatItCannotUse(t *testing.T) {
 
 // S22: an entity that cannot be created backs off, and finally its waiting messages are rejected.
 func TestSlot_AnEntityThatDoesNotStart(t *testing.T) {
-	slot := core.NewSlot(core.SlotConfig{Idle: time.Minute, Stash: 2, BackOff: 100 * ms, MaxBackOff: 10 * time.Second, Failures: 8})
+	slot := core.NewSlot(core.SlotConfig{Idle: time.Minute, Stash: 2, BackOff: 100 * ms,
+		MaxBackOff: 10 * time.Second, Failures: 8})
 	now := time.Unix(1000, 0)
 	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
 	body := core.Body{ID: "x"}
-	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 1}, core.Push{ID: "x", Run: 1, Body: body}}, step(core.Take{Body: body}))
+	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 1},
+		core.Push{ID: "x", Run: 1, Body: body}}, step(core.Take{Body: body}))
 	for run := uint64(1); run < 8; run++ {
-		require.Empty(t, step(core.Terminated{ID: "x", Run: run, Left: []core.Body{body}, Failed: true}))
-		require.Empty(t, step(core.Terminated{ID: "x", Run: run, Left: []core.Body{body}, Failed: true}), "said twice")
+		require.Empty(t, step(core.Terminated{ID: "x", Run: run, Left: []core.Body{body},
+			Failed: true}))
+		require.Empty(t, step(core.Terminated{ID: "x", Run: run, Left: []core.Body{body},
+			Failed: true}), "said twice")
 		wait := min(10*time.Second, 100*ms<<(run-1))
 		require.Equal(t, now.Add(wait), slot.NextWake())
 		now = now.Add(wait)
-		require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: run + 1}, core.Push{ID: "x", Run: run + 1, Body: body}}, step(core.Pass{}))
+		require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: run + 1},
+			core.Push{ID: "x", Run: run + 1, Body: body}}, step(core.Pass{}))
 	}
-	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Terminated{ID: "x", Run: 8, Left: []core.Body{body}, Failed: true}))
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}},
+		step(core.Terminated{ID: "x", Run: 8, Left: []core.Body{body}, Failed: true}))
 	require.Zero(t, slot.Len())
 
 	step(core.Take{Body: body})
-	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 9}}, step(core.Passivate{ID: "x", Run: 9}))
+	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 9}},
+		step(core.Passivate{ID: "x", Run: 9}))
 	require.Empty(t, step(core.Passivate{ID: "x", Run: 9}), "asked twice")
 	require.Empty(t, step(core.Take{Body: body}))
 	require.Empty(t, step(core.Take{Body: body}))
-	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}), "the third waits in vain")
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}),
+		"the third waits in vain")
 	require.Equal(t, []core.SlotEffect{core.Slay{ID: "x", Run: 9}}, step(core.KillAll{}))
-	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}, core.Reject{Body: body}, core.Empty{}}, step(core.Terminated{ID: "x", Run: 9}))
-	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}), "killed")
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}, core.Reject{Body: body},
+		core.Empty{}}, step(core.Terminated{ID: "x", Run: 9}))
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}),
+		"killed")
 }
 
 // S22: the messages that an incarnation left precede those that arrived later, and a hand-off
 // drains both.
 func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
-	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 8})
+	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms,
+		MaxBackOff: time.Second, Failures: 8})
 	now := time.Unix(1000, 0)
 	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
 	body := func(n int) core.Body { return core.Body{ID: "x", Value: n} }
@@ -241,12 +258,17 @@ func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
 	step(core.Take{Body: body(2)})
 	step(core.Passivate{ID: "x", Run: 1})
 	step(core.Take{Body: body(3)})
-	push := func(run uint64, n int) core.SlotEffect { return core.Push{ID: "x", Run: run, Body: body(n)} }
+	push := func(run uint64, n int) core.SlotEffect {
+		return core.Push{ID: "x", Run: run, Body: body(n)}
+	}
 	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 2}, push(2, 2), push(2, 3)},
 		step(core.Terminated{ID: "x", Run: 1, Left: []core.Body{body(2)}, Worked: true}))
-	require.Empty(t, step(core.Terminated{ID: "x", Run: 2, Left: []core.Body{body(3)}, Failed: true, Worked: true}))
-	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 3}, push(3, 3), core.End{ID: "x", Run: 3}}, step(core.StopAll{}))
-	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "x", Run: 3, Worked: true}))
+	require.Empty(t, step(core.Terminated{ID: "x", Run: 2, Left: []core.Body{body(3)}, Failed: true,
+		Worked: true}))
+	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 3}, push(3, 3),
+		core.End{ID: "x", Run: 3}}, step(core.StopAll{}))
+	require.Equal(t, []core.SlotEffect{core.Empty{}},
+		step(core.Terminated{ID: "x", Run: 3, Worked: true}))
 }
 
 // S34: the least recently used running entity is passivated; the test compares with a plain list.
@@ -263,7 +285,9 @@ func TestSlot_PassivatesTheLeastRecentlyUsed(t *testing.T) {
 			ev = core.Limit{N: limit}
 		} else {
 			id := ev.(core.Take).Body.ID
-			used = append([]string{id}, slices.DeleteFunc(used, func(o string) bool { return o == id })...)
+			used = append([]string{id}, slices.DeleteFunc(used, func(o string) bool {
+				return o == id
+			})...)
 		}
 		var want []string
 		for len(used) > limit {
@@ -285,7 +309,8 @@ func TestSlot_PassivatesTheLeastRecentlyUsed(t *testing.T) {
 // S22c: an entity that stops itself without having handled a message counts as failed. Otherwise it
 // would be restarted in a loop.
 func TestSlot_AnEntityThatEndsAtEachStart(t *testing.T) {
-	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
+	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms,
+		MaxBackOff: time.Second, Failures: 3})
 	now := time.Unix(1000, 0)
 	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
 	b := core.Body{ID: "x"}
@@ -296,17 +321,20 @@ func TestSlot_AnEntityThatEndsAtEachStart(t *testing.T) {
 		now = slot.NextWake()
 		require.Len(t, step(core.Pass{}), 2)
 	}
-	require.Equal(t, []core.SlotEffect{core.Reject{Body: b}}, step(core.Terminated{ID: "x", Run: 3, Left: []core.Body{b}}))
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: b}},
+		step(core.Terminated{ID: "x", Run: 3, Left: []core.Body{b}}))
 	require.Zero(t, slot.Len())
 
 	step(core.Take{Body: b})
-	require.Len(t, step(core.Terminated{ID: "x", Run: 4, Left: []core.Body{b}, Worked: true}), 2, "it has handled one: started again at once")
+	require.Len(t, step(core.Terminated{ID: "x", Run: 4, Left: []core.Body{b}, Worked: true}), 2,
+		"it has handled one: started again at once")
 }
 
 // S16: a remembered entity is started without a message, and again when it stops itself or fails,
 // until it is forgotten.
 func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
-	slot := core.NewSlot(core.SlotConfig{Remember: true, Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
+	slot := core.NewSlot(core.SlotConfig{Remember: true, Stash: 10, BackOff: 100 * ms,
+		MaxBackOff: time.Second, Failures: 3})
 	now := time.Unix(1000, 0)
 	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
 	spawn := func(id string, run uint64) core.SlotEffect { return core.Spawn{ID: id, Run: run} }
@@ -316,8 +344,10 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 	}
 	b := core.Body{ID: "new"}
 	require.Empty(t, step(core.Take{Body: b}), "it may be there")
-	require.Equal(t, []core.SlotEffect{core.Remember{ID: "new"}, spawn("old", 1)}, step(core.Recalled{IDs: []string{"old"}}))
-	require.Equal(t, []core.SlotEffect{spawn("new", 2), core.Push{ID: "new", Run: 2, Body: b}}, step(core.Remembered{IDs: []string{"new"}}))
+	require.Equal(t, []core.SlotEffect{core.Remember{ID: "new"}, spawn("old", 1)},
+		step(core.Recalled{IDs: []string{"old"}}))
+	require.Equal(t, []core.SlotEffect{spawn("new", 2), core.Push{ID: "new", Run: 2, Body: b}},
+		step(core.Remembered{IDs: []string{"new"}}))
 
 	require.Empty(t, step(core.Terminated{ID: "old", Run: 1, Worked: true}), "by itself")
 	require.Equal(t, now.Add(100*ms), slot.NextWake())
@@ -327,12 +357,16 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 		require.Equal(t, []core.SlotEffect{spawn("old", run+1)}, later())
 	}
 
-	require.Equal(t, []core.SlotEffect{core.End{ID: "new", Run: 2}}, step(core.Passivate{ID: "new", Run: 2, Forget: true}))
+	require.Equal(t, []core.SlotEffect{core.End{ID: "new", Run: 2}},
+		step(core.Passivate{ID: "new", Run: 2, Forget: true}))
 	require.Empty(t, step(core.Take{Body: b}))
-	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}, core.Remember{ID: "new"}}, step(core.Terminated{ID: "new", Run: 2}), "and begun anew")
-	require.Equal(t, []core.SlotEffect{spawn("new", 10), core.Push{ID: "new", Run: 10, Body: b}}, step(core.Remembered{IDs: []string{"new"}}))
+	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}, core.Remember{ID: "new"}},
+		step(core.Terminated{ID: "new", Run: 2}), "and begun anew")
+	require.Equal(t, []core.SlotEffect{spawn("new", 10), core.Push{ID: "new", Run: 10, Body: b}},
+		step(core.Remembered{IDs: []string{"new"}}))
 	step(core.Passivate{ID: "new", Run: 10, Forget: true})
-	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}}, step(core.Terminated{ID: "new", Run: 10}))
+	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}},
+		step(core.Terminated{ID: "new", Run: 10}))
 
 	require.Equal(t, []core.SlotEffect{core.End{ID: "old", Run: 9}}, step(core.StopAll{}))
 	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "old", Run: 9}))
@@ -347,7 +381,8 @@ func balanced(cfg core.Config) *story {
 	s.now = s.now.Add(300 * ms)
 	s.step(core.Wake{})
 	s.step(core.View{Self: a, Members: []core.Member{a, b}})
-	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1}, core.Tenure{Shard: 2, Token: 1}, core.Tenure{Shard: 3, Token: 1}))
+	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1},
+		core.Tenure{Shard: 2, Token: 1}, core.Tenure{Shard: 3, Token: 1}))
 	s.hear(b, reports(5))
 	return s
 }
@@ -366,7 +401,8 @@ func TestAllocation_MovesForBalanceAFewAtATime(t *testing.T) {
 	require.Equal(t, 3, said[0].Shard)
 	s.now = s.now.Add(300 * ms)
 	require.Empty(t, homes(s.step(core.Wake{})), "it has not arrived")
-	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1}, core.Tenure{Shard: 2, Token: 1}))
+	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1},
+		core.Tenure{Shard: 2, Token: 1}))
 	s.hear(b, reports(5, core.Tenure{Shard: 3, Token: 2}))
 	s.now = s.now.Add(300 * ms)
 	require.Len(t, homes(s.step(core.Wake{})), 1)
@@ -395,7 +431,8 @@ func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
 	cfg.Rendezvous, cfg.Moves, cfg.Stable = true, 64, time.Second
 	alloc := core.NewAllocation(cfg, 5)
 	s := &story{alloc, time.Unix(1000, 0)}
-	a, b := core.Member{ID: "a", Incarnation: 1, Address: "a:1"}, core.Member{ID: "b", Incarnation: 1, Address: "b:1"}
+	a, b := core.Member{ID: "a", Incarnation: 1, Address: "a:1"},
+		core.Member{ID: "b", Incarnation: 1, Address: "b:1"}
 	homes := func() (out []core.Member) {
 		for n := range 64 {
 			out = append(out, alloc.Home(n).Home)
@@ -481,7 +518,8 @@ func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(1, a))
 	s.step(core.Held{Shard: 0, Attempt: 1, Token: 7})
-	require.Contains(t, s.step(core.Gate{}), core.Tell{To: b, Message: core.Pause{Shard: 0, Token: 7}})
+	require.Contains(t, s.step(core.Gate{}),
+		core.Tell{To: b, Message: core.Pause{Shard: 0, Token: 7}})
 	report := s.hear(c, core.Table{Epoch: 5, N: 1})
 	require.True(t, report[len(report)-1].(core.Tell).Message.(core.Report).Leaving)
 }

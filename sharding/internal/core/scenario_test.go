@@ -9,20 +9,22 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// Scenarios are bugs that other systems had or have; TRACK_RECORD.md names them. Member a is the one
-// under test, c the coordinator.
+// Scenarios are bugs that other systems had or have; TRACK_RECORD.md names them. Member a is the
+// one under test, c the coordinator.
 
 // running returns a region in which shard 0 is active with token 7.
 func running(t *testing.T) *story {
 	s := tell(core.NewRegion(config(1)))
 	require.Contains(t, s.hear(c, assigned(1, a)), core.Acquire{Shard: 0, Attempt: 1})
-	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}), core.Start{Shard: 0, Token: 7})
+	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}),
+		core.Start{Shard: 0, Token: 7})
 	return s
 }
 
 // freeOf is the answer that shard 0 is free, by the nth assignment, to a member.
 func freeOf(n uint64, to core.Member, blank core.Blank) core.Tell {
-	return core.Tell{To: to, Message: core.Free{Shard: 0, Version: core.Version{Epoch: 5, N: n}, Blank: blank}}
+	return core.Tell{To: to, Message: core.Free{Shard: 0, Version: core.Version{Epoch: 5, N: n},
+		Blank: blank}}
 }
 
 // Elsewhere, a shard that waited for its lease stashed the hand-off too. It was answered when the
@@ -47,16 +49,19 @@ func TestScenario_ALostFreeIsAskedForAgain(t *testing.T) {
 		s.now = s.now.Add(config(1).Repeat)
 		require.Contains(t, s.step(core.Wake{}), ask)
 	}
-	require.Contains(t, s.step(core.Received{From: b, Message: freeOf(1, a, core.Blank{}).Message}), core.Acquire{Shard: 0, Attempt: 1})
+	require.Contains(t, s.step(core.Received{From: b, Message: freeOf(1, a, core.Blank{}).Message}),
+		core.Acquire{Shard: 0, Attempt: 1})
 
 	s = tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(1, b, a))
 	for range 3 {
-		require.Contains(t, s.hear(b, core.AskFree{Entry: assigned(1, b, a).Entries[0]}), freeOf(1, b, core.Blank{}), "each time")
+		require.Contains(t, s.hear(b, core.AskFree{Entry: assigned(1, b, a).Entries[0]}),
+			freeOf(1, b, core.Blank{}), "each time")
 	}
 }
 
-// Elsewhere, a report that came late or twice, that a shard had stopped, took it from its next home.
+// Elsewhere, a report that came late or twice, that a shard had stopped, took it from its next
+// home.
 func TestScenario_ALateFreeTakesNothing(t *testing.T) {
 	late := freeOf(1, a, core.Blank{}).Message
 	s := running(t)
@@ -68,11 +73,12 @@ func TestScenario_ALateFreeTakesNothing(t *testing.T) {
 	s = tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(3, a, b))
 	require.Empty(t, s.hear(b, late), "b may have had it since")
-	require.Contains(t, s.hear(b, freeOf(3, a, core.Blank{}).Message), core.Acquire{Shard: 0, Attempt: 1})
+	require.Contains(t, s.hear(b, freeOf(3, a, core.Blank{}).Message),
+		core.Acquire{Shard: 0, Attempt: 1})
 }
 
-// Elsewhere, the next home was told before the lease was released. Its first attempt failed, and the
-// shard was dark until the next.
+// Elsewhere, the next home was told before the lease was released. Its first attempt failed, and
+// the shard was dark until the next.
 func TestScenario_TheNextHomeIsToldAfterTheRelease(t *testing.T) {
 	s := running(t)
 	asked := core.AskFree{Entry: assigned(2, b, a).Entries[0]}
@@ -88,9 +94,12 @@ func TestScenario_TheNextHomeIsToldAfterTheRelease(t *testing.T) {
 	}
 	silent(s.hear(c, assigned(2, b, a)))
 	silent(s.hear(b, core.Flush{Shard: 0, Token: 7}))
-	require.Contains(t, silent(s.hear(c, core.Flush{Shard: 0, Token: 7})), core.Stop{Shard: 0, Token: 7})
-	require.Contains(t, silent(s.step(core.Ended{Shard: 0, Token: 7})), core.Release{Shard: 0, Token: 7})
-	require.Contains(t, s.step(core.Released{Shard: 0, Token: 7, Certain: true, Blank: blank}), freeOf(2, b, blank))
+	require.Contains(t, silent(s.hear(c, core.Flush{Shard: 0, Token: 7})),
+		core.Stop{Shard: 0, Token: 7})
+	require.Contains(t, silent(s.step(core.Ended{Shard: 0, Token: 7})),
+		core.Release{Shard: 0, Token: 7})
+	require.Contains(t, s.step(core.Released{Shard: 0, Token: 7, Certain: true, Blank: blank}),
+		freeOf(2, b, blank))
 	require.Contains(t, s.hear(b, asked), freeOf(2, b, blank))
 }
 
@@ -116,8 +125,10 @@ func TestScenario_EveryEndReleasesTheLease(t *testing.T) {
 				effects = s.step(core.Wake{})
 			}
 			require.True(t, slices.ContainsFunc(effects, stops))
-			require.NotContains(t, effects, core.Release{Shard: 0, Token: 7}, "entities may still run")
-			require.Contains(t, s.step(core.Ended{Shard: 0, Token: 7}), core.Release{Shard: 0, Token: 7})
+			require.NotContains(t, effects, core.Release{Shard: 0, Token: 7},
+				"entities may still run")
+			require.Contains(t, s.step(core.Ended{Shard: 0, Token: 7}),
+				core.Release{Shard: 0, Token: 7})
 		})
 	}
 }

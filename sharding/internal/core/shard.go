@@ -24,11 +24,13 @@ const (
 	Running                // the lease is held: entities live here
 	Flushing               // to be given up: other regions hold back and report what they sent
 	Stopping               // the entities were asked to stop
-	Releasing              // they have stopped, or an attempt is withdrawn: the lease is being released
+	// they have stopped, or an attempt is withdrawn: the lease is being released
+	Releasing
 )
 
 func (p Phase) String() string {
-	return [...]string{"away", "awaiting the lease", "acquiring", "active", "flushing", "stopping", "releasing"}[p]
+	return [...]string{"away", "awaiting the lease", "acquiring", "active", "flushing", "stopping",
+		"releasing"}[p]
 }
 
 // shard is one shard at one region: the host side is here, the sending side in route.go.
@@ -68,7 +70,8 @@ type debt struct {
 // assigned reports whether the shard should be here.
 func (s *shard) assigned() bool {
 	a := s.r.table.entries[s.n]
-	return a.Version.N != 0 && a.Home == s.r.self && !s.r.orphan && !s.r.removed && !s.r.over && !s.r.shut
+	return a.Version.N != 0 && a.Home == s.r.self && !s.r.orphan && !s.r.removed &&
+		!s.r.over && !s.r.shut
 }
 
 func (s *shard) enter(p Phase) {

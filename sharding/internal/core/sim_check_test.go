@@ -27,7 +27,8 @@ func (w *world) oneAlive() error {
 			}
 			h, ok := w.store.holder(e.h.s)
 			if mine := ok && h.member == n.me(); !n.asleep && !mine {
-				return fmt.Errorf("entity %s lives at %v, which does not hold the lease", id, n.me())
+				return fmt.Errorf("entity %s lives at %v, which does not hold the lease",
+					id, n.me())
 			}
 		}
 		if valid > 1 {
@@ -89,7 +90,8 @@ func (w *world) handle(e *entity, m message) {
 	}
 	w.order[o] = max(w.order[o], m.n)
 	if e.token < w.tokens[e.h.s] {
-		w.Fail("tokens of handled messages fall: shard %d, %d after %d", e.h.s, e.token, w.tokens[e.h.s])
+		w.Fail("tokens of handled messages fall: shard %d, %d after %d", e.h.s, e.token,
+			w.tokens[e.h.s])
 	}
 	w.tokens[e.h.s] = max(e.token, w.tokens[e.h.s])
 	if w.opt.remember && w.known[e.name] == 0 && !e.forgets {
@@ -102,7 +104,8 @@ func (w *world) handle(e *entity, m message) {
 func (w *world) recalled() error {
 	for i := range w.opt.entities * w.opt.shards {
 		id := strconv.Itoa(i)
-		if h, ok := w.store.holder(i % w.opt.shards); ok && w.known[id] > 0 && len(w.alive[id]) == 0 {
+		if h, ok := w.store.holder(i % w.opt.shards); ok && w.known[id] > 0 &&
+			len(w.alive[id]) == 0 {
 			return fmt.Errorf("liveness: remembered entity %s does not live at %v", id, h.member)
 		}
 	}
@@ -151,7 +154,8 @@ func (w *world) astray(c *node, s int) string {
 		if o.region.Waiting(s) > 0 {
 			return fmt.Sprintf("messages wait at %v", m)
 		}
-		if phase, _ := o.region.Phase(s); m != a.Home && (phase == core.Running || phase == core.Flushing) {
+		if phase, _ := o.region.Phase(s); m != a.Home &&
+			(phase == core.Running || phase == core.Flushing) {
 			return "two regions host it"
 		}
 	}

@@ -18,7 +18,8 @@ func (n *node) candidacy() {
 	switch {
 	case n.alloc != nil && (!want || !n.check(n.allocGen)):
 		n.alloc = nil
-	case n.alloc == nil && n.coordHas != 0 && !n.coordBusy && (!want || n.coordHas != n.gen): // also if the lease is granted later
+	case n.alloc == nil && n.coordHas != 0 && !n.coordBusy && (!want || n.coordHas != n.gen):
+		// also if the lease is granted later
 		n.resign()
 	case n.alloc == nil && want && !n.coordBusy && n.backed():
 		n.stand()
@@ -54,7 +55,8 @@ func (n *node) stand() {
 		}
 		n.w.Note("%v is the coordinator of epoch %d", n.me(), g.token)
 		n.silent, n.contacts, n.stood = false, map[core.Member]*contact{}, n.w.Elapsed()
-		n.alloc, n.allocGen, n.allocEpoch = core.NewAllocation(n.w.opt.config(), g.token), gen, g.token
+		n.alloc, n.allocGen, n.allocEpoch = core.NewAllocation(n.w.opt.config(), g.token), gen,
+			g.token
 		n.stepAlloc(n.seen)
 		var known []core.Entry
 		for s := range n.w.opt.shards {
@@ -126,19 +128,21 @@ func (n *node) muted(m core.Member) bool {
 	return now > c.fit && now <= c.told+2*beat && c.since+config(1).Fit <= now+2*beat
 }
 
-// justified fails the history if a shard is taken from a healthy home that the coordinator has heard
-// within Fit, or could have heard.
+// justified fails the history if a shard is taken from a healthy home that the coordinator has
+// heard within Fit, or could have heard.
 func (n *node) justified(e core.Assigned) {
 	w := n.w
 	if len(e.Before) == 0 {
 		return
 	}
 	o := w.node(e.Before[0])
-	if o == nil || !o.up || o.me() != e.Before[0] || o.leaving || !n.sees(o.me()) || w.IsCut(n.i, o.i) || w.IsCut(o.i, n.i) || n.muted(o.me()) {
+	if o == nil || !o.up || o.me() != e.Before[0] || o.leaving || !n.sees(o.me()) ||
+		w.IsCut(n.i, o.i) || w.IsCut(o.i, n.i) || n.muted(o.me()) {
 		return
 	}
 	now := w.Elapsed()
-	if phase, _ := o.region.Phase(e.Shard); phase == core.Running && now > o.lastFail+3000*ms && now > w.trouble[o.i]+6000*ms && now > w.trouble[n.i]+6000*ms {
+	if phase, _ := o.region.Phase(e.Shard); phase == core.Running && now > o.lastFail+3000*ms &&
+		now > w.trouble[o.i]+6000*ms && now > w.trouble[n.i]+6000*ms {
 		w.Fail("the coordinator takes a shard from a home that is well")
 	}
 }

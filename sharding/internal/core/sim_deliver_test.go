@@ -28,7 +28,8 @@ func (n *node) delivers(m message) {
 	m.delivery = &delivery{number: uint64(n.counter), state: &deliveryState{origin: n.me()}} //nolint:gosec // positive
 	n.w.deliveries[m.messageID] = m.delivery
 	n.step(core.BeginDelivery{
-		Shard: m.entity % n.w.opt.shards, Number: m.number, Body: core.Body{ID: fmt.Sprint(m.entity), Value: m, Size: 10},
+		Shard: m.entity % n.w.opt.shards, Number: m.number, Body: core.Body{
+			ID: fmt.Sprint(m.entity), Value: m, Size: 10},
 	})
 }
 
@@ -73,7 +74,8 @@ func (h *host) handled(e *entity) {
 	if ok {
 		d.state.effective, d.state.under = true, e.token
 	}
-	h.n.report(core.Handled{Shard: h.s, Token: e.token, From: d.state.origin, Number: d.number, OK: ok})
+	h.n.report(core.Handled{Shard: h.s, Token: e.token, From: d.state.origin,
+		Number: d.number, OK: ok})
 }
 
 // unhandled reports a message that no entity will handle.

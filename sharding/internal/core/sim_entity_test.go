@@ -41,7 +41,9 @@ func (h *host) start(token uint64) {
 		idle = 0
 		defer func() { h.step(core.Recalled{IDs: []string{strconv.Itoa(h.s)}}) }()
 	}
-	h.slot = core.NewSlot(core.SlotConfig{Idle: idle, Remember: remember || keep, Keep: keep, Limit: h.n.w.opt.limit, Policy: h.n.w.opt.policy, Stash: 1000, BackOff: 50 * ms, MaxBackOff: time.Second, Failures: 8})
+	h.slot = core.NewSlot(core.SlotConfig{Idle: idle, Remember: remember || keep, Keep: keep,
+		Limit: h.n.w.opt.limit, Policy: h.n.w.opt.policy, Stash: 1000, BackOff: 50 * ms,
+		MaxBackOff: time.Second, Failures: 8})
 	h.n.w.Note("%v runs shard %d under %d", h.n.me(), h.s, token)
 }
 
@@ -250,7 +252,8 @@ func (e *entity) work() {
 	switch {
 	case e.dead || e.busy:
 		return
-	case e.killing, len(e.mailbox) == 0 && e.ending && !n.check(e.h.gen): // nor is a stop message handled
+	case e.killing, len(e.mailbox) == 0 && e.ending && !n.check(e.h.gen):
+		// nor is a stop message handled
 		e.end()
 		return
 	case len(e.mailbox) == 0 && !e.ending:
@@ -287,7 +290,8 @@ func (e *entity) done(stop bool) {
 		stop = true
 	}
 	e.h.handled(e)
-	if (w.opt.remember || w.opt.keep) && !stop && !e.ending && w.acting && w.Chance("is-forgotten", w.p.slow/5) {
+	if (w.opt.remember || w.opt.keep) && !stop && !e.ending && w.acting &&
+		w.Chance("is-forgotten", w.p.slow/5) {
 		e.forgets = true
 		e.h.step(core.Passivate{ID: e.name, Run: e.run, Forget: true})
 	}
@@ -307,6 +311,7 @@ func (e *entity) end() {
 	h.n.w.gone(e)
 	delete(h.entities, e.name)
 	if h.slot == e.slot {
-		h.step(core.Terminated{ID: e.name, Run: e.run, Left: e.mailbox, Failed: e.failed, Worked: e.worked})
+		h.step(core.Terminated{ID: e.name, Run: e.run, Left: e.mailbox, Failed: e.failed,
+			Worked: e.worked})
 	}
 }

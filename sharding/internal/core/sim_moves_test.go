@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-var wantedMoves = flag.Int64("moves", 0, "play seeds until so many moves of a shard; 0: play -seeds")
+var wantedMoves = flag.Int64("moves", 0,
+	"play seeds until so many moves of a shard; 0: play -seeds")
 
 // In a restless history, shards move all the time: twice a second the coordinator is asked to move
 // half of them. Three histories in four also have crashes, pauses, partitions and outages.
@@ -38,7 +39,8 @@ func (w *world) makeUpMoves() {
 	}
 }
 
-// playMoves plays a restless history. Whether it has faults is a pick, so that a saved case has them.
+// playMoves plays a restless history. Whether it has faults is a pick, so that a saved case has
+// them.
 func playMoves(h *sim.World) *world {
 	opt := restless
 	opt.planned = h.Number("chaos", 0, 3) == 0
@@ -76,7 +78,8 @@ func TestSimulation_Moves(t *testing.T) {
 		})
 		total += s.Count
 		line := fmt.Sprintf("%d moves of a shard to another member, %.0f a second; %d histories, %d tenures, "+
-			"%d messages handled; failed: %t", moved.Load(), float64(moved.Load())/time.Since(begun).Seconds(),
+			"%d messages handled; failed: %t", moved.Load(), float64(moved.Load())/time.Since(
+			begun).Seconds(),
 			total, grants.Load(), handled.Load(), t.Failed())
 		if *wantedMoves > 0 {
 			fmt.Fprintln(os.Stderr, line)

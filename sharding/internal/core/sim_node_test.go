@@ -210,8 +210,8 @@ func (n *node) receive(from core.Member, m core.Message) {
 	}
 }
 
-// takes accepts a message without a step of the region, as far as possible. What the region needs to
-// know of it comes later, through its mailbox.
+// takes accepts a message without a step of the region, as far as possible. What the region needs
+// to know of it comes later, through its mailbox.
 func (n *node) takes(from core.Member, d core.Data) {
 	notes := func(ev core.Event) { n.after(0, func() { n.step(ev) }) }
 	v := n.region.Intake(d.Shard).Take(from, d)
@@ -404,7 +404,10 @@ func (n *node) look() {
 		h  session
 		ok bool
 	}
-	n.call(func() any { h, ok := w.store.holder(coordName); return holder{h, ok} }, func(a any, ok bool) {
+	n.call(func() any {
+		h, ok := w.store.holder(coordName)
+		return holder{h, ok}
+	}, func(a any, ok bool) {
 		h, _ := a.(holder)
 		other := ok && h.ok && h.h.member != n.me()
 		n.step(core.Looked{Other: other})
@@ -439,8 +442,8 @@ func (n *node) say(entity int) {
 	n.tells(entity%n.w.opt.shards, core.Body{ID: fmt.Sprint(entity), Value: m, Size: 10})
 }
 
-// tells sends a message without a step of the region, or through its mailbox if that is not possible
-// or earlier messages are there.
+// tells sends a message without a step of the region, or through its mailbox if that is not
+// possible or earlier messages are there.
 func (n *node) tells(shard int, b core.Body) {
 	if n.behind[shard] == 0 {
 		if t, ok := n.region.Line(shard).Next(b.Size); ok {

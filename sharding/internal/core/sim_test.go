@@ -15,7 +15,8 @@ import (
 var seeds = sim.Flags(usualSeeds)
 
 // acts are the events of a history; the first two are not faults.
-var acts = []string{"move", "leave", "crash", "crash", "pause", "pause", "split", "one-way", "away", "outage"}
+var acts = []string{"move", "leave", "crash", "crash", "pause", "pause", "split", "one-way",
+	"away", "outage"}
 
 func (w *world) makeUp() {
 	r := w.Rand()
@@ -69,8 +70,10 @@ func (w *world) chooseActs(kinds int) {
 			continue
 		}
 		w.disturbed = true
-		at, kind, i := startUp+time.Duration(k)*w.opt.every, acts[(c-1)/w.opt.nodes], (c-1)%w.opt.nodes
-		length := time.Second + time.Duration((c-1)/w.opt.nodes%2)*5500*ms // of two equal acts, one is long
+		at, kind, i := startUp+time.Duration(k)*w.opt.every, acts[(c-1)/w.opt.nodes],
+			(c-1)%w.opt.nodes
+		// of two equal acts, one is long
+		length := time.Second + time.Duration((c-1)/w.opt.nodes%2)*5500*ms
 		switch kind {
 		case "move":
 			w.Act(at, kind, 0, i)
@@ -86,7 +89,8 @@ func (w *world) chooseActs(kinds int) {
 func (w *world) learn() {
 	w.Can("wish", func(a sim.Args) { w.wish(a.Int(0, w.opt.shards), a.Int(1, len(w.nodes)+2)) })
 	for verb, do := range map[string]func(*node, sim.Args){
-		"leave": (*node).leave, "crash": (*node).crashes, "pause": (*node).pauses, "split": (*node).splits,
+		"leave": (*node).leave, "crash": (*node).crashes, "pause": (*node).pauses,
+		"split":   (*node).splits,
 		"one-way": (*node).oneWay, "away": (*node).loseStore, "outage": (*node).outage,
 	} {
 		w.Can(verb, func(a sim.Args) {
@@ -171,7 +175,9 @@ func (n *node) pauses(a sim.Args) {
 	w.After(3*time.Second, func() { // it is considered dead meanwhile
 		for _, o := range w.nodes {
 			if o != n && w.Elapsed() < n.paused {
-				w.show(o, func(x *node) bool { return x != n && !w.IsCut(o.i, x.i) && !w.IsCut(x.i, o.i) })
+				w.show(o, func(x *node) bool {
+					return x != n && !w.IsCut(o.i, x.i) && !w.IsCut(x.i, o.i)
+				})
 			}
 		}
 	})
@@ -240,7 +246,8 @@ func play(w *world) {
 
 func (w *world) faults() sim.Faults {
 	if w.opt.planned {
-		return sim.Faults{Delay: 2 * ms, Duplicate: w.share("double", 0.2), Late: w.share("late", 0.2), Lateness: 300 * ms}
+		return sim.Faults{Delay: 2 * ms, Duplicate: w.share("double", 0.2),
+			Late: w.share("late", 0.2), Lateness: 300 * ms}
 	}
 	return sim.Faults{Delay: 2 * ms, Jitter: w.Span("jitter", 0, 20*ms), Loss: w.share("loss", 0.3),
 		Duplicate: w.share("double", 0.2), Late: w.share("late", 0.2), Lateness: 4 * time.Second}
@@ -407,7 +414,8 @@ func TestSimulation_OfFiveMembers(t *testing.T) {
 	simulate(t, large, s)
 }
 
-var deviations = flag.Int("deviations", usualDeviations, "from the harmless history, in an exploration")
+var deviations = flag.Int("deviations", usualDeviations,
+	"from the harmless history, in an exploration")
 
 // Two members, one shard: every history with a bounded number of deviations from the harmless one.
 func TestExplore_SmallWorlds(t *testing.T) {

@@ -84,7 +84,8 @@ func (w *world) mayWish(c *node, s int) *node {
 		return nil
 	}
 	for _, o := range w.nodes {
-		if w.wishes[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) || w.IsCut(o.i, c.i) {
+		if w.wishes[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) ||
+			w.IsCut(o.i, c.i) {
 			continue
 		}
 		for _, m := range c.seen.Members { // no shard moves for balance while a member cannot host

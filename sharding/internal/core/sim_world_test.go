@@ -29,10 +29,11 @@ type world struct {
 	handled   map[messageID]bool
 	order     map[orderID]int
 	tokens    map[int]uint64 // highest token under which a message of each shard was handled
-	known     map[string]int // entities that a majority remembers, by the number of their last addition
-	adds      int
-	wishes    map[int]string // by shard: the wishes of users and of their function
-	alive     map[string][]*entity
+	// entities that a majority remembers, by the number of their last addition
+	known  map[string]int
+	adds   int
+	wishes map[int]string // by shard: the wishes of users and of their function
+	alive  map[string][]*entity
 
 	deliveries map[messageID]*delivery
 
@@ -56,27 +57,41 @@ type options struct {
 }
 
 var (
-	planned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond, planned: true}
-	chaos   = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond}
-	large   = options{nodes: 5, shards: 6, entities: 2, acts: 24, every: 600 * time.Millisecond}
-	tight   = options{nodes: 3, shards: 2, entities: 4, acts: 8, every: 900 * time.Millisecond, planned: true, limit: 2}
+	planned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond,
+		planned: true}
+	chaos = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond}
+	large = options{nodes: 5, shards: 6, entities: 2, acts: 24, every: 600 * time.Millisecond}
+	tight = options{nodes: 3, shards: 2, entities: 4, acts: 8, every: 900 * time.Millisecond,
+		planned: true, limit: 2}
 
-	remembering        = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond, remember: true}
-	rememberingPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond, planned: true, remember: true}
+	remembering = options{nodes: 3, shards: 2, entities: 2, acts: 16,
+		every: 900 * time.Millisecond, remember: true}
+	rememberingPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8,
+		every: 900 * time.Millisecond, planned: true, remember: true}
 
-	wishing        = options{nodes: 3, shards: 3, entities: 2, acts: 16, every: 900 * time.Millisecond, wish: table}
-	wishingPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8, every: 1800 * time.Millisecond, planned: true, wish: table}
-	consulting     = options{nodes: 3, shards: 3, entities: 2, acts: 16, every: 900 * time.Millisecond, wish: function}
-	consultPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8, every: 1800 * time.Millisecond, planned: true, wish: function}
+	wishing = options{nodes: 3, shards: 3, entities: 2, acts: 16,
+		every: 900 * time.Millisecond, wish: table}
+	wishingPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8,
+		every: 1800 * time.Millisecond, planned: true, wish: table}
+	consulting = options{nodes: 3, shards: 3, entities: 2, acts: 16,
+		every: 900 * time.Millisecond, wish: function}
+	consultPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8,
+		every: 1800 * time.Millisecond, planned: true, wish: function}
 
-	delivering        = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond, deliver: true}
-	deliveringPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond, planned: true, deliver: true}
+	delivering = options{nodes: 3, shards: 2, entities: 2, acts: 16,
+		every: 900 * time.Millisecond, deliver: true}
+	deliveringPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8,
+		every: 900 * time.Millisecond, planned: true, deliver: true}
 
-	keeping        = options{nodes: 3, shards: 3, entities: 1, acts: 16, every: 900 * time.Millisecond, keep: true}
-	keepingPlanned = options{nodes: 3, shards: 3, entities: 1, acts: 8, every: 900 * time.Millisecond, planned: true, keep: true}
+	keeping = options{nodes: 3, shards: 3, entities: 1, acts: 16,
+		every: 900 * time.Millisecond, keep: true}
+	keepingPlanned = options{nodes: 3, shards: 3, entities: 1, acts: 8,
+		every: 900 * time.Millisecond, planned: true, keep: true}
 
-	tiny        = options{nodes: 2, shards: 1, entities: 1, acts: 2, every: 700 * time.Millisecond, explore: true}
-	tinyPlanned = options{nodes: 2, shards: 1, entities: 1, acts: 2, every: 700 * time.Millisecond, explore: true, planned: true}
+	tiny = options{nodes: 2, shards: 1, entities: 1, acts: 2, every: 700 * time.Millisecond,
+		explore: true}
+	tinyPlanned = options{nodes: 2, shards: 1, entities: 1, acts: 2, every: 700 * time.Millisecond,
+		explore: true, planned: true}
 )
 
 const ms = time.Millisecond
@@ -86,8 +101,9 @@ const buffer = 120
 
 func config(shards int) core.Config {
 	return core.Config{
-		Shards: shards, Repeat: 300 * ms, FlushTimeout: 1000 * ms, HandOff: 2000 * ms, Patience: 2500 * ms,
-		Retry: 1000 * ms, Orphan: 5000 * ms, Beat: 250 * ms, Settle: 800 * ms, Fit: 2500 * ms,
+		Shards: shards, Repeat: 300 * ms, FlushTimeout: 1000 * ms, HandOff: 2000 * ms,
+		Patience: 2500 * ms,
+		Retry:    1000 * ms, Orphan: 5000 * ms, Beat: 250 * ms, Settle: 800 * ms, Fit: 2500 * ms,
 		Resend: 400 * ms, MaxResend: 1600 * ms, Handled: 1000, Credit: 1 << 20,
 		Buffer: 8 * buffer, BufferBytes: 1 << 20,
 	}
@@ -112,13 +128,18 @@ type orderID struct {
 }
 
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt, fifo: map[[2]int]time.Duration{}, view: map[int][]int{}, handled: map[messageID]bool{},
-		order: map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{}, deliveries: map[messageID]*delivery{}, known: map[string]int{}, trouble: make([]time.Duration, opt.nodes)}
-	w.store = &store{w: w, sessions: map[session]time.Duration{}, leases: map[int]*lease{}, away: make([]time.Duration, opt.nodes)}
+	w := &world{World: s, opt: opt, fifo: map[[2]int]time.Duration{}, view: map[int][]int{},
+		handled: map[messageID]bool{},
+		order:   map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{},
+		deliveries: map[messageID]*delivery{}, known: map[string]int{},
+		trouble: make([]time.Duration, opt.nodes)}
+	w.store = &store{w: w, sessions: map[session]time.Duration{}, leases: map[int]*lease{},
+		away: make([]time.Duration, opt.nodes)}
 	for i := range opt.nodes {
 		w.nodes = append(w.nodes, &node{w: w, i: i})
 	}
-	w.p.data, w.p.store, w.p.slow = w.share("data-faults", 0.3), w.share("store-faults", 0.3), w.share("slow-entities", 0.3)
+	w.p.data, w.p.store, w.p.slow = w.share("data-faults", 0.3), w.share("store-faults", 0.3),
+		w.share("slow-entities", 0.3)
 	for i := range opt.shards {
 		if opt.keep {
 			w.add(strconv.Itoa(i))

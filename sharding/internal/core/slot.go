@@ -60,7 +60,8 @@ type entity struct {
 
 // NewSlot returns a slot without entities.
 func NewSlot(cfg SlotConfig) *Slot {
-	s := &Slot{cfg: cfg, entities: map[string]*entity{}, remembers: remembers{known: map[string]bool{}}}
+	s := &Slot{cfg: cfg, entities: map[string]*entity{}, remembers: remembers{
+		known: map[string]bool{}}}
 	s.used.policy = cfg.Policy
 	s.used.resize(cfg.Limit)
 	return s
@@ -118,8 +119,8 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 }
 
 // Direct is equivalent to Step with a Take for an entity that is running, but without an effect: it
-// returns the cell to which the message must be pushed. If ok is false, nothing has changed, and the
-// message must be passed to Step. now may be zero without SlotConfig.Idle.
+// returns the cell to which the message must be pushed. If ok is false, nothing has changed, and
+// the message must be passed to Step. now may be zero without SlotConfig.Idle.
 func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
 	e := s.entities[id]
 	if e == nil || e.state != running || s.killed {
@@ -259,7 +260,8 @@ func (s *Slot) onTerminated(ev Terminated) {
 }
 
 func (s *Slot) backOff(e *entity) {
-	e.state, e.at = backingOff, s.now.Add(min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(max(0, e.failures-1), 16)))
+	e.state, e.at = backingOff,
+		s.now.Add(min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(max(0, e.failures-1), 16)))
 	s.rest.add(e)
 }
 
@@ -302,7 +304,8 @@ func (s *Slot) killAll() {
 
 // pass passivates idle entities and restarts those whose back-off is over.
 func (s *Slot) pass() {
-	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil && !s.now.Before(e.at.Add(s.cfg.Idle)); e = s.used.fresh.last {
+	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil &&
+		!s.now.Before(e.at.Add(s.cfg.Idle)); e = s.used.fresh.last {
 		s.end(e)
 	}
 	for e := s.rest.first; e != nil; {

@@ -62,7 +62,8 @@ func (c *Allocation) wished(s int, fit []Member) (Member, bool) {
 
 // consult asks for wishes when the set of fit members has changed, and every Again.
 func (c *Allocation) consult(fit []Member) {
-	if !c.cfg.Consult || c.open || slices.Equal(c.consulted, fit) && c.now.Before(c.asked.Add(c.cfg.Again)) {
+	if !c.cfg.Consult || c.open || slices.Equal(c.consulted, fit) &&
+		c.now.Before(c.asked.Add(c.cfg.Again)) {
 		return
 	}
 	c.round++

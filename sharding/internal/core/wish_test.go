@@ -48,7 +48,8 @@ func TestAllocation_FollowsWishesForMembersThatAreFit(t *testing.T) {
 
 	s.step(core.Wishes{Homes: map[int]string{0: "c", 1: "c", 3: "c"}})
 	s.arrived(300*ms, 4)
-	require.Equal(t, []string{"c", "c", "a", "c"}, decided(alloc, 4), "what is wished is not moved for balance")
+	require.Equal(t, []string{"c", "c", "a", "c"}, decided(alloc, 4),
+		"what is wished is not moved for balance")
 	s.arrived(300*ms, 4)
 	require.Equal(t, []string{"c", "c", "a", "c"}, decided(alloc, 4))
 
@@ -77,7 +78,8 @@ func TestAllocation_AWishMayNameAnAddress(t *testing.T) {
 // one question at a time.
 func TestAllocation_WaitsForAnAnswerButNotForLong(t *testing.T) {
 	cfg := config(2)
-	cfg.Consult, cfg.Again, cfg.Answer, cfg.Moves, cfg.Stable = true, 2*time.Second, 700*ms, 2, time.Second
+	cfg.Consult, cfg.Again, cfg.Answer, cfg.Moves, cfg.Stable = true, 2*time.Second, 700*ms,
+		2, time.Second
 	consults := func(effects []core.Effect) (out []core.Consult) {
 		for _, e := range effects {
 			if e, ok := e.(core.Consult); ok {

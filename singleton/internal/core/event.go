@@ -52,10 +52,10 @@ type (
 	// Gate reports whether this member may host at all.
 	Gate struct{ Open bool }
 	// Abstain is the announcement of another member that it does not host for the duration For; if
-	// For is 0, that it may host again. Two kinds are no abstentions. Failing: instances fail there,
-	// but it hosts, since no other member may. Claims: it claims the instance, because it is the
-	// first by its own preference. Of two announcements of one member the one with the larger Seq
-	// counts.
+	// For is 0, that it may host again. Two kinds are no abstentions. Failing: instances fail
+	// there, but it hosts, since no other member may. Claims: it claims the instance, because it is
+	// the first by its own preference. Of two announcements of one member the one with the larger
+	// Seq counts.
 	Abstain struct {
 		From            Member
 		Seq             uint64

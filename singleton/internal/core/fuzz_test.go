@@ -9,8 +9,8 @@ import (
 )
 
 // FuzzMachine plays any events, with any contents, for a machine and a route. Nothing panics, an
-// instance starts only under a token that was granted and while no other one exists, and a wake that
-// has come is not requested again.
+// instance starts only under a token that was granted and while no other one exists, and a wake
+// that has come is not requested again.
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte("\x00\x03\x00\x04\x01\x01\x06\x01\x0a\x01\x09\x01\x02\x03\x0b\x05"))
 	f.Add([]byte("\x00\x07\x10\x00\x0d\x42\x0d\xff\x02\x00\x10\x11\x0e\x01\x01\x02"))
@@ -19,10 +19,13 @@ func FuzzMachine(f *testing.F) {
 			return
 		}
 		now := time.Unix(1000, 0)
-		m := core.New(core.Config{HandOver: time.Second, Hurry: time.Second, BackOff: time.Millisecond,
-			MaxBackOff: time.Second, Tries: 1 + len(data)%3, MinMembers: len(data) % 2, Settle: time.Second,
-			Abstain: time.Second, Repeat: 100 * time.Millisecond, Return: time.Second, MaxReturn: time.Minute,
-			Grace: time.Second})
+		m := core.New(core.Config{HandOver: time.Second, Hurry: time.Second,
+			BackOff:    time.Millisecond,
+			MaxBackOff: time.Second, Tries: 1 + len(data)%3, MinMembers: len(data) % 2,
+			Settle:  time.Second,
+			Abstain: time.Second, Repeat: 100 * time.Millisecond, Return: time.Second,
+			MaxReturn: time.Minute,
+			Grace:     time.Second})
 		r := core.NewRoute(time.Second)
 		var alive uint64
 		granted := map[uint64]bool{}
@@ -88,7 +91,8 @@ func anyEvent(kind, b byte) core.Event {
 	case 12:
 		return core.Free{}
 	case 13, 14:
-		return core.Abstain{From: member(b), Seq: uint64(b >> 3), For: span, Failing: b&16 != 0, Claims: b&32 != 0}
+		return core.Abstain{From: member(b), Seq: uint64(b >> 3), For: span, Failing: b&16 != 0,
+			Claims: b&32 != 0}
 	case 15:
 		return core.Probed{Probe: n, Reached: b&16 != 0, Taken: b&32 != 0}
 	case 16:

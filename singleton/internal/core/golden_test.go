@@ -66,7 +66,8 @@ func play(t *testing.T, story string, route bool) string {
 			effects = m.Step(now, ev)
 		}
 		for _, e := range effects {
-			fmt.Fprintf(&out, "\t%s%s\n", strings.TrimPrefix(fmt.Sprintf("%T", e), "core."), show(e))
+			fmt.Fprintf(&out, "\t%s%s\n", strings.TrimPrefix(fmt.Sprintf("%T", e), "core."),
+				show(e))
 		}
 		if !route {
 			fmt.Fprintf(&out, "\tis %v\n", m.State())
@@ -81,7 +82,8 @@ func config(story string) core.Config {
 	c := core.Config{
 		HandOver: 10 * time.Second, Hurry: time.Second, Grace: 2 * time.Second,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
-		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second, MaxReturn: time.Minute,
+		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second,
+		MaxReturn: time.Minute,
 	}
 	var settle string
 	if n, _ := fmt.Sscanf(story, "settle %s", &settle); n == 1 {
@@ -93,7 +95,8 @@ func config(story string) core.Config {
 
 func show(e core.Effect) string {
 	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
-	return strings.NewReplacer(" Incarnation:1 Address:", "", " Failing:false", "", " Claims:false", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
+	return strings.NewReplacer(" Incarnation:1 Address:", "", " Failing:false", "", " Claims:false",
+		"", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
 }
 
 func named(name string) core.Member { return core.Member{ID: name, Incarnation: 1} }
@@ -139,11 +142,14 @@ func parse(t *testing.T, words []string) core.Event {
 	case "open":
 		return core.Gate{Open: true}
 	case "abstain": // from, sequence, seconds
-		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second}
+		return core.Abstain{From: named(words[1]), Seq: number(2),
+			For: time.Duration(number(3)) * time.Second}
 	case "failing": // from, sequence, seconds
-		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second, Failing: true}
+		return core.Abstain{From: named(words[1]), Seq: number(2),
+			For: time.Duration(number(3)) * time.Second, Failing: true}
 	case "claims": // from, sequence, seconds
-		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second, Claims: true}
+		return core.Abstain{From: named(words[1]), Seq: number(2),
+			For: time.Duration(number(3)) * time.Second, Claims: true}
 	case "unreached": // probe
 		return core.Probed{Probe: number(1)}
 	case "nobody's": // probe

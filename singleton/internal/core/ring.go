@@ -93,7 +93,9 @@ func (r *ring) claimed(m Member) bool {
 
 // failing reports whether another member hosts and instances fail there.
 func (r *ring) failing() bool {
-	return slices.ContainsFunc(r.absent, func(a absence) bool { return a.failing && r.now.Before(a.until) })
+	return slices.ContainsFunc(r.absent, func(a absence) bool {
+		return a.failing && r.now.Before(a.until)
+	})
 }
 
 // due returns when the next announcement expires; zero if there is none.

@@ -132,7 +132,8 @@ func (r *Route) onLeaving(ev Leaving) {
 // onHost handles an answer to the present search. A tenure with a smaller token is over, whatever
 // its host believes.
 func (r *Route) onHost(ev Host) {
-	if ev.Round != r.round || r.ring.removed || !r.ring.listed(ev.From) || r.host.known() && ev.Token < r.token {
+	if ev.Round != r.round || r.ring.removed || !r.ring.listed(ev.From) || r.host.known() &&
+		ev.Token < r.token {
 		return
 	}
 	news := !r.host.same(ev.From) || r.token != ev.Token
@@ -152,7 +153,8 @@ func (r *Route) onWake() {
 		return
 	}
 	switch r.silent++; {
-	case r.host.known() && r.now.Sub(r.heard) > patience*r.interval, r.via.known() && r.silent >= patience:
+	case r.host.known() && r.now.Sub(r.heard) > patience*r.interval, r.via.known() &&
+		r.silent >= patience:
 		r.doubt = true
 		r.search(Member{})
 	default:

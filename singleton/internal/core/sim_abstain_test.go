@@ -17,16 +17,18 @@ import (
 // member can host, one tries, even if instances fail there. When all can host, the instance is soon
 // back at the oldest where none has failed, with one planned move at most.
 func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole}, func(s *sim.World) {
-		newWorld(s, options{prompt: true}).abstentions()
-	})
+	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole},
+		func(s *sim.World) {
+			newWorld(s, options{prompt: true}).abstentions()
+		})
 }
 
 // takeOver bounds the time from a cut to an instance at the next member that can host. Each member
 // before it notices the cut and announces that repeatedly, because messages are lost; then the
 // lease expires.
 func (w *world) takeOver() time.Duration {
-	return validity + handOver + time.Duration(len(w.nodes))*(grace+attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
+	return validity + handOver + time.Duration(
+		len(w.nodes))*(grace+attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
 }
 
 func (w *world) abstentions() {
@@ -50,17 +52,23 @@ func (w *world) abstentions() {
 			w.nodes[w.Number(fmt.Sprint("crashed-", round), 0, len(w.nodes)-1)].crash()
 		}
 		if slices.ContainsFunc(w.nodes, can) { // the gate of a crashed member is open again
-			w.Eventually(w.takeOver(), "an instance at a member that can host", func() bool { return w.hostedBy(can) })
-			w.Eventually(maxReturn+abstainFor+10*time.Second, "nobody else tries", func() bool { return w.hostedBy(can) && w.trying() == 1 })
+			w.Eventually(w.takeOver(), "an instance at a member that can host", func() bool {
+				return w.hostedBy(can)
+			})
+			w.Eventually(maxReturn+abstainFor+10*time.Second, "nobody else tries", func() bool {
+				return w.hostedBy(can) && w.trying() == 1
+			})
 		} else {
 			w.Until(validity + handOver + time.Second)
 			least := 0
 			if slices.ContainsFunc(w.nodes, may) {
 				least = 1
 			}
-			w.Eventually(w.takeOver(), "no instance where it may not be, and one tries", func() bool {
-				return (len(w.alive) == 0 || w.hostedBy(may)) && w.trying() >= least && w.trying() <= 1
-			})
+			w.Eventually(w.takeOver(), "no instance where it may not be, and one tries",
+				func() bool {
+					return (len(w.alive) == 0 || w.hostedBy(may)) && w.trying() >= least &&
+						w.trying() <= 1
+				})
 		}
 		if w.Failed() {
 			return
@@ -71,11 +79,14 @@ func (w *world) abstentions() {
 			n.gateOpens()
 		}
 		// One probe of the store, an attempt, a poll of an expired lease.
-		w.Eventually(ttl+grace+attemptFor+5*time.Second, "one instance again", func() bool { return len(w.alive) == 1 })
+		w.Eventually(ttl+grace+attemptFor+5*time.Second, "one instance again", func() bool {
+			return len(w.alive) == 1
+		})
 	}
 	w.Calm()
 	w.Until(maxBackOff + abstainFor) // until no member believes any more that instances fail
-	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second, "settled at the right member", w.settled)
+	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second,
+		"settled at the right member", w.settled)
 	starts := w.starts
 	w.Until(20 * time.Second)
 	if !w.Failed() && (w.starts != starts || !w.settled()) {

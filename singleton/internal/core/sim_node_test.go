@@ -46,11 +46,13 @@ func (n *node) me() core.Member { return n.member }
 
 func (n *node) boot() {
 	n.life++
-	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life, Address: fmt.Sprint("host", n.i)}
+	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life,
+		Address: fmt.Sprint("host", n.i)}
 	n.born, n.closed, n.final, n.wake, n.waiting = n.w.Elapsed(), false, false, 0, map[int]uint64{}
 	n.shut, n.shutAt, n.sick = 0, 0, 0
 	n.m = core.New(core.Config{
-		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff, Tries: 3, Settle: n.w.settle, Grace: grace,
+		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff,
+		Tries: 3, Settle: n.w.settle, Grace: grace,
 		Abstain: abstainFor, Repeat: time.Second, Return: 2 * time.Second, MaxReturn: maxReturn,
 	})
 	n.r = core.NewRoute(interval)
@@ -216,7 +218,8 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Probe:
 		w.lease.probe(w, n, e.Probe)
 	case core.TellAbstain:
-		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing, Claims: e.Claims}
+		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing,
+			Claims: e.Claims}
 		for _, o := range w.nodes {
 			w.send(n, o.me(), word, func(to *node) { to.step(word) })
 		}
@@ -229,7 +232,9 @@ func (n *node) carryOut(e core.Effect) {
 	case core.TellLeaving:
 		me := n.me()
 		for _, o := range w.nodes {
-			w.send(n, o.me(), core.Leaving{Member: me}, func(to *node) { to.step(core.Leaving{Member: me}) })
+			w.send(n, o.me(), core.Leaving{Member: me}, func(to *node) {
+				to.step(core.Leaving{Member: me})
+			})
 		}
 	case core.Closed:
 		if n.closed {
@@ -243,7 +248,10 @@ func (n *node) carryOut(e core.Effect) {
 func (n *node) start(e core.Start) {
 	w := n.w
 	if !w.lease.valid(w, n, e.Token) && !w.opt.blindStart {
-		w.After(0, n.living(func() { n.step(core.Lost{Token: e.Token}); n.step(core.Gone{Run: e.Run}) }))
+		w.After(0, n.living(func() {
+			n.step(core.Lost{Token: e.Token})
+			n.step(core.Gone{Run: e.Run})
+		}))
 		return
 	}
 	if w.alive[n] != 0 {
@@ -308,7 +316,9 @@ func (n *node) identify(from int, life, round uint64, hops int) {
 	case n.m.Keeps():
 		n.waiting[from] = round
 	case ok && hops < 3:
-		n.w.send(n, to, core.Ask{To: to, Round: round}, func(to *node) { to.identify(from, life, round, hops+1) })
+		n.w.send(n, to, core.Ask{To: to, Round: round}, func(to *node) {
+			to.identify(from, life, round, hops+1)
+		})
 	}
 }
 

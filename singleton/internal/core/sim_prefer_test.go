@@ -71,9 +71,10 @@ func (w *world) equip(n *node) {
 // one instance, and starts one only if the host has left or the new member is better; it is soon at
 // the right member, and stays there.
 func TestSimulation_OneMovePerChange(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole}, func(s *sim.World) {
-		newWorld(s, options{prompt: true, calm: true}).upgrades()
-	})
+	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole},
+		func(s *sim.World) {
+			newWorld(s, options{prompt: true, calm: true}).upgrades()
+		})
 }
 
 func (w *world) upgrades() {

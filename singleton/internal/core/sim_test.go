@@ -19,8 +19,9 @@ func history(opt options) func(*sim.World) {
 // removals, wrong views, partitions, lost and late messages, and a lease service that is
 // unavailable for some. In each history, at most one instance is alive at any time, attempts do not
 // overlap, no tenure is released while its instance lives, and no message names a tenure that never
-// existed. After the faults end, the oldest member has the instance in time, or the oldest of those that
-// prefer themselves; every route leads there, and only that member holds the lease. When all have closed, the lease is free.
+// existed. After the faults end, the oldest member has the instance in time, or the oldest of those
+// that prefer themselves; every route leads there, and only that member holds the lease. When all
+// have closed, the lease is free.
 func TestSimulation_AtMostOneInstance(t *testing.T) {
 	var starts atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) {
@@ -47,9 +48,12 @@ func TestSimulation_Bites(t *testing.T) {
 		opt  options
 		says string
 	}{
-		"lease free before the instance is gone": {options{earlyRelease: true}, "one instance in true time"},
-		"start without a look at the lease":      {options{blindStart: true}, "one instance in true time"},
-		"late grant not released":                {options{overlookGrant: true}, "calls its own lease free"},
+		"lease free before the instance is gone": {options{earlyRelease: true},
+			"one instance in true time"},
+		"start without a look at the lease": {options{blindStart: true},
+			"one instance in true time"},
+		"late grant not released": {options{overlookGrant: true},
+			"calls its own lease free"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := sim.Find(sim.Seeds{First: 1, Count: 20_000, Whole: true}, history(c.opt))

@@ -43,8 +43,9 @@ const (
 func newWorld(s *sim.World, opt options) *world {
 	w := &world{World: s, opt: opt, alive: map[*node]uint64{}}
 	w.Faults = sim.Faults{
-		Loss: w.Fraction("loss", 0.3), Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 30*time.Millisecond),
-		Late: w.Fraction("late", 0.1), Lateness: 5 * time.Second,
+		Loss: w.Fraction("loss", 0.3), Delay: time.Millisecond,
+		Jitter: w.Span("jitter", 0, 30*time.Millisecond),
+		Late:   w.Fraction("late", 0.1), Lateness: 5 * time.Second,
 	}
 	w.settle = w.Span("settle", 0, 2*time.Second)
 	for i := range w.Number("members", 2, 5) {
@@ -67,7 +68,8 @@ func newWorld(s *sim.World, opt options) *world {
 		"expel": func(n *node, a sim.Args) { n.expelled(); n.comesBack(a.Span(2)) },
 		"end":   func(n *node, _ sim.Args) { n.instanceEnds() },
 		"tick":  func(n *node, _ sim.Args) { n.step(core.Wake{}) },
-		"store": (*node).storeAway, "gate": (*node).gateShut, "sick": (*node).sickens, "see": (*node).sees,
+		"store": (*node).storeAway, "gate": (*node).gateShut, "sick": (*node).sickens,
+		"see": (*node).sees,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -208,7 +210,8 @@ func (w *world) later(n *node, f func()) {
 // makeUp generates the events, of the kinds that the seed has enabled.
 func (w *world) makeUp(r *rand.Rand) {
 	var kinds []string
-	for _, k := range []string{"crash", "close", "split", "unite", "store", "stores", "gate", "see", "end", "tick", "expel", "sick"} {
+	for _, k := range []string{"crash", "close", "split", "unite", "store", "stores", "gate", "see",
+		"end", "tick", "expel", "sick"} {
 		if k == "unite" || r.IntN(4) > 0 {
 			kinds = append(kinds, k)
 		}
@@ -256,7 +259,8 @@ func (w *world) play() {
 		w.heal()
 		// TTL, one poll of a contender, hand-over, back-off, the expiry of a lost announcement, and
 		// the time until a member that abstained takes the instance back.
-		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second, "settled at the right member", w.settled)
+		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second,
+			"settled at the right member", w.settled)
 		w.Until(2 * time.Second)
 		if !w.Failed() && !w.settled() {
 			w.Fail("not settled there any more: states %v", w.states())
@@ -306,7 +310,8 @@ func (w *world) host() *node {
 // there.
 func (w *world) settled() bool {
 	host := w.host()
-	if host.m.Aside() || len(w.alive) != 1 || w.alive[host] == 0 || w.lease.holder != host || w.lease.token != host.m.Token() {
+	if host.m.Aside() || len(w.alive) != 1 || w.alive[host] == 0 || w.lease.holder != host ||
+		w.lease.token != host.m.Token() {
 		return false
 	}
 	for _, n := range w.nodes {
@@ -323,7 +328,10 @@ func (w *world) quiet() {
 		n.close()
 	}
 	w.Eventually(handOver+5*time.Second, "closed, with no instance and no lease held", func() bool {
-		return len(w.alive) == 0 && w.lease.holder == nil && !slices.ContainsFunc(w.nodes, func(n *node) bool { return !n.closed })
+		return len(w.alive) == 0 && w.lease.holder == nil && !slices.ContainsFunc(w.nodes,
+			func(n *node) bool {
+				return !n.closed
+			})
 	})
 }
 

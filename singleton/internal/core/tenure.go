@@ -144,7 +144,8 @@ func (m *Machine) fails() bool {
 
 // stepAside abstains when instances keep failing here, if another member can host then.
 func (m *Machine) stepAside() {
-	if m.state == BackOff && m.failures >= m.cfg.Tries && m.ring.others() && !m.over() && !m.abst.aside() {
+	if m.state == BackOff && m.failures >= m.cfg.Tries && m.ring.others() && !m.over() &&
+		!m.abst.aside() {
 		m.abstain()
 		m.abst.faulty = true
 	}

@@ -60,7 +60,8 @@ func Connect(c Config) (*Link, error) {
 		silence: min(maxSilence, c.SessionTimeout/10)}
 	l.mu.ready = make(chan struct{})
 	conn, events, err := zk.Connect(c.Servers, c.SessionTimeout,
-		zk.WithDialer(l.newWire), zk.WithEventCallback(l.note), zk.WithLogger(mute{}), zk.WithLogInfo(false))
+		zk.WithDialer(l.newWire), zk.WithEventCallback(l.note), zk.WithLogger(mute{}),
+		zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +119,12 @@ func (l *Link) await(ctx context.Context) error {
 	}
 }
 
-// Call waits for a session, runs f, which calls ZooKeeper without a context, and returns its results
-// or, once ctx has ended, the error of ctx. Then f may still be running and what it writes may still
-// happen, unless the error wraps ErrNotSent; f must only clean up after its context has ended. At
-// most 1000 functions run at a time, and further calls wait. A server that is silent for 200 ms
-// meanwhile gets another request; one that has been silent for 4 s when ctx ends, or for a tenth of
-// the session timeout if that is less, is left for the next.
+// Call waits for a session, runs f, which calls ZooKeeper without a context, and returns its
+// results or, once ctx has ended, the error of ctx. Then f may still be running and what it writes
+// may still happen, unless the error wraps ErrNotSent; f must only clean up after its context has
+// ended. At most 1000 functions run at a time, and further calls wait. A server that is silent for
+// 200 ms meanwhile gets another request; one that has been silent for 4 s when ctx ends, or for a
+// tenth of the session timeout if that is less, is left for the next.
 func Call[T any](ctx context.Context, l *Link, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := l.await(ctx); err != nil {
@@ -165,7 +166,8 @@ func Call[T any](ctx context.Context, l *Link, f func(context.Context) (T, error
 func Ask[T any](ctx context.Context, l *Link, f func(context.Context) (T, error)) (T, error) {
 	for {
 		value, err := Call(ctx, l, f)
-		if ctx.Err() != nil || !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrSessionExpired) {
+		if ctx.Err() != nil || !errors.Is(err, zk.ErrConnectionClosed) &&
+			!errors.Is(err, zk.ErrSessionExpired) {
 			return value, err
 		}
 	}

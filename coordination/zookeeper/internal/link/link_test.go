@@ -166,7 +166,8 @@ func TestCall_NudgesAtABoundedRate(t *testing.T) {
 			go func() { errs <- exists(t, l, 3*time.Second) }()
 		}
 		for range callers {
-			if err := <-errs; !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotSent) {
+			if err := <-errs; !errors.Is(err, context.DeadlineExceeded) ||
+				errors.Is(err, ErrNotSent) {
 				t.Errorf("got %v, want an unknown outcome", err)
 			}
 		}
@@ -203,14 +204,15 @@ func TestCall_LeavesASilentServer(t *testing.T) {
 			time.Sleep(time.Second) // between two rounds over the servers
 			synctest.Wait()
 			if left := good.connections() == 1; left != c.left {
-				t.Errorf("timeout %v, silent for %v: left is %v, want %v", c.timeout, c.within, left, c.left)
+				t.Errorf("timeout %v, silent for %v: left is %v, want %v", c.timeout, c.within,
+					left, c.left)
 			}
 		})
 	}
 }
 
-// TestCall_AnsweredServerIsKept: silence counts from a request, not from the last answer, or an idle
-// link would leave a good server with its first call that ends early.
+// TestCall_AnsweredServerIsKept: silence counts from a request, not from the last answer, or an
+// idle link would leave a good server with its first call that ends early.
 func TestCall_AnsweredServerIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{t: t}
@@ -279,7 +281,10 @@ func TestCall_BoundsThoseInFlight(t *testing.T) {
 		ended := make(chan error, maxCalls)
 		for range maxCalls {
 			go func() {
-				_, err := Call(ctx, l, func(context.Context) (any, error) { <-release; return nil, nil })
+				_, err := Call(ctx, l, func(context.Context) (any, error) {
+					<-release
+					return nil, nil
+				})
 				ended <- err
 			}()
 		}
@@ -311,7 +316,8 @@ func TestClose_LaterCallsSendNothing(t *testing.T) {
 		begun := time.Now()
 		l.Close()
 		if d := took(begun); d != 0 || s.requests("close") != 1 {
-			t.Errorf("took %v, with %d requests, want one that is answered at once", d, s.requests("close"))
+			t.Errorf("took %v, with %d requests, want one that is answered at once", d,
+				s.requests("close"))
 		}
 		err := exists(t, l, time.Second)
 		if !errors.Is(err, ErrNotSent) || !errors.Is(err, coordination.ErrClosed) {

@@ -39,7 +39,8 @@ func (l *Link) newWire(network, address string, _ time.Duration) (net.Conn, erro
 
 // SetReadDeadline shortens the time that the client waits for the first response.
 func (w *wire) SetReadDeadline(t time.Time) error {
-	if most := time.Now().Add(dialTimeout); len(w.begun) < answerHead && (t.IsZero() || t.After(most)) {
+	if most := time.Now().Add(dialTimeout); len(w.begun) < answerHead &&
+		(t.IsZero() || t.After(most)) {
 		t = most
 	}
 	return w.Conn.SetReadDeadline(t)
@@ -60,7 +61,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	if missing := answerHead - len(w.begun); missing > 0 {
 		w.begun = append(w.begun, p[:min(n, missing)]...)
 		if len(w.begun) == answerHead {
-			if ms := int32(binary.BigEndian.Uint32(w.begun[8:])); ms > 0 { // not if the session has expired
+			if ms := int32(binary.BigEndian.Uint32(w.begun[8:])); ms > 0 {
+				// not if the session has expired
 				w.link.mu.granted = time.Duration(ms) * time.Millisecond
 			}
 		}

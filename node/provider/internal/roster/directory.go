@@ -52,7 +52,8 @@ func selfOf(c *cluster.Cluster) (Self, error) {
 		return Self{}, fmt.Errorf("address of this member: %w", err)
 	}
 	if port <= 0 {
-		return Self{}, fmt.Errorf("remoting has not been started: address is %q", c.ActorSystem.Address())
+		return Self{}, fmt.Errorf("remoting has not been started: address is %q",
+			c.ActorSystem.Address())
 	}
 	kinds := c.GetClusterKinds()
 	slices.Sort(kinds)

@@ -44,7 +44,9 @@ func (l *list) at(now time.Time) []Member {
 			}
 		}
 	}
-	l.reported = slices.SortedFunc(maps.Values(byAddress), func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	l.reported = slices.SortedFunc(maps.Values(byAddress), func(a, b Member) int {
+		return strings.Compare(a.ID, b.ID)
+	})
 	return l.reported
 }
 

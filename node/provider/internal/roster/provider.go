@@ -72,7 +72,9 @@ func (p *Provider) StartMember(c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	return p.start(self, func(members []*cluster.Member) { c.MemberList.UpdateClusterTopology(members) })
+	return p.start(self, func(members []*cluster.Member) {
+		c.MemberList.UpdateClusterTopology(members)
+	})
 }
 
 func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
@@ -146,7 +148,8 @@ func (s *service) run(ctx context.Context) {
 	for warned := false; ; {
 		err := s.dir.Serve(ctx, s.self, func(entries []Member) {
 			if warned {
-				s.self.Log.Info("cluster directory is back", slog.String("directory", s.dir.Where()))
+				s.self.Log.Info("cluster directory is back",
+					slog.String("directory", s.dir.Where()))
 			}
 			warned = false
 			s.hear(ctx, entries)

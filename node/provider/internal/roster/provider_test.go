@@ -73,7 +73,8 @@ type rig struct {
 }
 
 func newRig(dir *fake) *rig {
-	return &rig{dir: dir, self: Self{Member: Member{ID: "self", Host: "h", Port: 1}, Log: slog.New(slog.DiscardHandler)},
+	return &rig{dir: dir, self: Self{Member: Member{ID: "self", Host: "h", Port: 1},
+		Log: slog.New(slog.DiscardHandler)},
 		Provider: New(Config{
 			Open:         func(Self) (Directory, error) { return dir, nil },
 			StartTimeout: 10 * time.Second, Grace: 5 * time.Second, Retry: time.Second,
@@ -163,7 +164,8 @@ func TestProvider_AStartThatIsNotListedFailsAndLeavesNothing(t *testing.T) {
 		r.dir.fail(refused)
 		began := time.Now()
 		err := r.begin()
-		if !errors.Is(err, ErrListed) || !errors.Is(err, refused) || !strings.Contains(err.Error(), "fake directory") {
+		if !errors.Is(err, ErrListed) || !errors.Is(err, refused) || !strings.Contains(err.Error(),
+			"fake directory") {
 			t.Errorf("the error is %v", err)
 		}
 		if took := time.Since(began); took != 10*time.Second {
