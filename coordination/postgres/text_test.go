@@ -30,7 +30,7 @@ func FuzzHolder(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		var rec, again coordination.Record
+		var rec, again leasestore.Record
 		if readHolder(s, &rec) != nil {
 			return
 		}
