@@ -166,7 +166,7 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 					of, err)
 			}
 		}
-		if len(o.works)+len(o.heaps) == 0 {
+		if len(o.works) == 0 {
 			continue
 		}
 		if err := b.start(of); err != nil {
@@ -192,10 +192,11 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 		fmt.Fprintf(o.progress, "peers: round %d of %d ended after %v\n", round+1, o.rounds,
 			time.Since(begin).Round(time.Second))
 	}
+	b.stopClusters()
 	for _, w := range o.heaps {
 		for _, of := range o.systems {
-			if c := b.clusters[of]; c != nil && applies(of, w) {
-				f, err := c.heap(w, o.settle)
+			if applies(of, w) {
+				f, err := b.heap(of, w)
 				if err != nil {
 					b.fail(fmt.Errorf("%s, %v: %w", of, w, err))
 					continue
@@ -206,13 +207,28 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 			}
 		}
 	}
+	b.takeOvers()
+	report(table, o.systems, o.works, b.results)
+	return b.lines(begin), errors.Join(b.failed...)
+}
+
+func (b *bench) stopClusters() {
 	for _, c := range b.clusters {
 		c.close()
 	}
 	clear(b.clusters)
-	b.takeOvers()
-	report(table, o.systems, o.works, b.results)
-	return b.lines(begin), errors.Join(b.failed...)
+}
+
+// heap measures the heap of an entry in a new cluster: in an old one, logs of earlier workloads are
+// cut meanwhile.
+func (b *bench) heap(of string, w work) (figure, error) {
+	defer b.stopClusters()
+	c, err := startCluster(of, b.spaces[of], b.pekko, b.profiles)
+	if err != nil {
+		return nil, err
+	}
+	b.clusters[of] = c
+	return c.heap(w, b.settle)
 }
 
 // start starts a cluster and runs each work for a while.
@@ -333,9 +349,7 @@ func (b *bench) fail(err error) {
 }
 
 func (b *bench) close() {
-	for _, c := range b.clusters {
-		c.close()
-	}
+	b.stopClusters()
 	for _, name := range b.spaces {
 		removeSpace(name)
 	}
