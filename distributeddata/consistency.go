@@ -18,10 +18,12 @@ type Consistency uint32
 
 // The levels without parameters. See also Nodes.
 const (
-	// this replica only: reads never wait, writes spread in the background
-	Local    Consistency = iota
-	Majority             // more than half of the replicas
-	All                  // every replica
+	// Local is this replica only: reads never wait, writes spread in the background.
+	Local Consistency = iota
+	// Majority is more than half of the replicas.
+	Majority
+	// All is every replica.
+	All
 	// Linearizable is for reads. It works like Majority, but a majority holds the result before it
 	// is returned, so a later read at this level cannot miss any of it. It costs a second round
 	// trip while writes are in flight. A write at this level is a write at Majority.

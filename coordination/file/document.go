@@ -14,7 +14,7 @@ import (
 
 const (
 	documentSuffix = ".document"
-	// begins a line with version, checksum and name; the bytes follow
+	// documentFormat begins a line with version, checksum and name; the bytes follow.
 	documentFormat = "concord document 1 "
 	maxHead        = 4 * leasestore.MaxName
 )

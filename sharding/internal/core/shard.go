@@ -24,8 +24,7 @@ const (
 	Running                // the lease is held: entities live here
 	Flushing               // to be given up: other regions hold back and report what they sent
 	Stopping               // the entities were asked to stop
-	// they have stopped, or an attempt is withdrawn: the lease is being released
-	Releasing
+	Releasing              // they have stopped, or an attempt is withdrawn: the lease is released
 )
 
 func (p Phase) String() string {
