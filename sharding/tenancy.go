@@ -181,7 +181,10 @@ func (t *tenancy) look(epoch uint64) {
 			ctx, cancel := context.WithTimeout(t.alive,
 				lookTwice+h.Remaining+h.Remaining/50+time.Second)
 			defer cancel()
-			_, _ = lease.Renewed(ctx) // an error is like a record that stays as it is
+			_, err = guarded(func() (coordination.Holder, error) { return lease.Renewed(ctx) })
+			if err != nil && ctx.Err() == nil {
+				return // nothing was seen; at the deadline, that the record stays as it is
+			}
 		}
 		select {
 		case <-soon:
@@ -193,16 +196,21 @@ func (t *tenancy) look(epoch uint64) {
 	}()
 }
 
-// holder reads the holder of a lease, and recovers from a store that panics.
-func holder(ctx context.Context, lease *coordination.Lease) (h coordination.Holder, err error) {
+// holder reads the holder of a lease.
+func holder(ctx context.Context, lease *coordination.Lease) (coordination.Holder, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return guarded(func() (coordination.Holder, error) { return lease.Holder(ctx) })
+}
+
+// guarded calls a method that reads the lease store, and recovers from a store that panics.
+func guarded(read func() (coordination.Holder, error)) (h coordination.Holder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.New("sharding: the lease store panicked")
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return lease.Holder(ctx)
+	return read()
 }
 
 // abandon withdraws and releases everything without waiting. Tenures in which entities still run

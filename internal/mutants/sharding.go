@@ -145,7 +145,7 @@ func shards() []mutant {
 		{
 			name:   "a region cut off from the coordinator waits for a whole TTL",
 			rule:   "it gives its shards up once the coordinator was seen to renew its lease [S9]",
-			edits:  in("sharding/tenancy.go", "_, _ = lease.Renewed(ctx)", "<-ctx.Done()"),
+			edits:  in("sharding/tenancy.go", "return lease.Renewed(ctx) })", "<-ctx.Done(); return h, ctx.Err() })"),
 			killer: killer{pkg: "./sharding", run: "^TestOrphan_GivesUpAfterARenewalOfTheCoordinator$"},
 		},
 		{
