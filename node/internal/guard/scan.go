@@ -14,7 +14,8 @@ const (
 	maxAllHeaders = 4096     // of a batch
 	maxText       = 1024     // bytes of a type, an actor's id, or an address
 	maxAnswer     = 64 << 10 // bytes of an answer from the other end
-	// bytes of a stream's first message; one version lists blocked members
+	// maxFirst is the largest size of a stream's first message, in bytes: one version of
+	// Proto.Actor lists blocked members in it.
 	maxFirst = 256 << 10
 )
 

@@ -37,7 +37,7 @@ const (
 	startTimeout = 10 * time.Second
 	callTimeout  = 3 * time.Second
 	retry        = time.Second
-	// a session checks for a pause of the process every TTL/lookPart
+	// A session checks for a pause of the process every TTL/lookPart.
 	lookPart  = 10
 	pingAfter = 10 * time.Second // the shortest interval that gRPC accepts
 )
