@@ -240,7 +240,10 @@ type ShardingTable struct {
 	Members []*ShardingMember `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	Entries []*ShardingEntry  `protobuf:"bytes,5,rep,name=entries,proto3" json:"entries,omitempty"`
 	// All regions leave.
-	Over          bool `protobuf:"varint,6,opt,name=over,proto3" json:"over,omitempty"`
+	Over bool `protobuf:"varint,6,opt,name=over,proto3" json:"over,omitempty"`
+	// Rises with each table of this epoch that the coordinator sends to a member. 0: the coordinator
+	// does not number them.
+	Beat          uint64 `protobuf:"varint,7,opt,name=beat,proto3" json:"beat,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -317,6 +320,13 @@ func (x *ShardingTable) GetOver() bool {
 	return false
 }
 
+func (x *ShardingTable) GetBeat() uint64 {
+	if x != nil {
+		return x.Beat
+	}
+	return 0
+}
+
 type ShardingTenure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
@@ -380,7 +390,10 @@ type ShardingReport struct {
 	Active  []*ShardingTenure      `protobuf:"bytes,6,rep,name=active,proto3" json:"active,omitempty"`
 	Leaving bool                   `protobuf:"varint,7,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	// The lease store does not answer.
-	Failing       bool `protobuf:"varint,8,opt,name=failing,proto3" json:"failing,omitempty"`
+	Failing bool `protobuf:"varint,8,opt,name=failing,proto3" json:"failing,omitempty"`
+	// Largest beat of a table of that epoch that the region has received. The coordinator ignores the
+	// report if it has received one with an equal or larger beat, but for the entries. 0: not numbered.
+	Beat          uint64 `protobuf:"varint,9,opt,name=beat,proto3" json:"beat,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,6 +482,13 @@ func (x *ShardingReport) GetFailing() bool {
 		return x.Failing
 	}
 	return false
+}
+
+func (x *ShardingReport) GetBeat() uint64 {
+	if x != nil {
+		return x.Beat
+	}
+	return 0
 }
 
 // Asks whether the receiver may still have a shard, under the given assignment.
@@ -1109,17 +1129,18 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x03 \x01(\x04R\x01n\x12\x12\n" +
 	"\x04home\x18\x04 \x01(\rR\x04home\x12\x16\n" +
-	"\x06before\x18\x05 \x03(\rR\x06before\"\xc4\x01\n" +
+	"\x06before\x18\x05 \x03(\rR\x06before\"\xd8\x01\n" +
 	"\rShardingTable\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12\x10\n" +
 	"\x03sum\x18\x03 \x01(\x06R\x03sum\x124\n" +
 	"\amembers\x18\x04 \x03(\v2\x1a.concord.v1.ShardingMemberR\amembers\x123\n" +
 	"\aentries\x18\x05 \x03(\v2\x19.concord.v1.ShardingEntryR\aentries\x12\x12\n" +
-	"\x04over\x18\x06 \x01(\bR\x04over\"<\n" +
+	"\x04over\x18\x06 \x01(\bR\x04over\x12\x12\n" +
+	"\x04beat\x18\a \x01(\x04R\x04beat\"<\n" +
 	"\x0eShardingTenure\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\x04R\x05token\"\x99\x02\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\"\xad\x02\n" +
 	"\x0eShardingReport\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12\x10\n" +
@@ -1128,7 +1149,8 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\aentries\x18\x05 \x03(\v2\x19.concord.v1.ShardingEntryR\aentries\x122\n" +
 	"\x06active\x18\x06 \x03(\v2\x1a.concord.v1.ShardingTenureR\x06active\x12\x18\n" +
 	"\aleaving\x18\a \x01(\bR\aleaving\x12\x18\n" +
-	"\afailing\x18\b \x01(\bR\afailing\"x\n" +
+	"\afailing\x18\b \x01(\bR\afailing\x12\x12\n" +
+	"\x04beat\x18\t \x01(\x04R\x04beat\"x\n" +
 	"\x0fShardingAskFree\x124\n" +
 	"\amembers\x18\x01 \x03(\v2\x1a.concord.v1.ShardingMemberR\amembers\x12/\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.concord.v1.ShardingEntryR\x05entry\"\x8e\x01\n" +

@@ -20,9 +20,10 @@ type coordinator struct {
 
 func (l *life) newCoordinator(t coordination.Tenure) actor.Actor {
 	c := &coordinator{life: l}
+	// One that panicked is made again under its tenure.
+	l.allocation = core.NewAllocation(l.cfg.core(), uint64(t.Token()), l.allocation)
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: core.NewAllocation(l.cfg.core(), uint64(t.Token())), Wake: core.Wake{},
-		CarryOut: c.carryOut, Settled: c.settled,
+		Core: l.allocation, Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
 	})
 	return c
 }

@@ -43,6 +43,7 @@ type life struct {
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
 	host        *singleton.Singleton      // of the coordinator; nil: a proxy
+	allocation  *core.Allocation          // of its last instance here; only newCoordinator uses it
 	doors       []*actor.PID
 	pid         atomic.Pointer[actor.PID] // of the door, for users
 

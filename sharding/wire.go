@@ -26,14 +26,14 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 	switch m := m.(type) {
 	case core.Table:
 		var r roll
-		out := &pb.ShardingTable{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Over: m.Over,
+		out := &pb.ShardingTable{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Over: m.Over,
 			Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		return wire.ShardingTable, out
 	case core.Report:
 		var r roll
-		out := &pb.ShardingReport{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Leaving: m.Leaving,
-			Failing: m.Failing, Entries: r.entries(m.Entries)}
+		out := &pb.ShardingReport{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum,
+			Leaving: m.Leaving, Failing: m.Failing, Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		for _, t := range m.Active {
 			out.Active = append(out.Active, &pb.ShardingTenure{Shard: uint32(t.Shard), Token: t.Token}) //nolint:gosec // below maxShards
@@ -77,7 +77,8 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 			return nil, err
 		}
 		entries, err := decodeEntries(m.Members, m.Entries)
-		return core.Table{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Entries: entries, Over: m.Over}, err
+		return core.Table{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Entries: entries,
+			Over: m.Over}, err
 	case wire.ShardingReport:
 		return decodeReport(payload)
 	case wire.ShardingAskFree:
@@ -141,8 +142,8 @@ func decodeReport(payload []byte) (core.Message, error) {
 		return nil, fmt.Errorf("report of %d active shards, at most %d", len(m.Active), maxShards)
 	}
 	entries, err := decodeEntries(m.Members, m.Entries)
-	r := core.Report{Epoch: m.Epoch, N: m.N, Sum: m.Sum, Entries: entries, Leaving: m.Leaving,
-		Failing: m.Failing}
+	r := core.Report{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Entries: entries,
+		Leaving: m.Leaving, Failing: m.Failing}
 	for _, t := range m.Active {
 		if e := fits(t.GetShard(), t.GetToken()); e != nil {
 			return nil, e

@@ -78,7 +78,7 @@ func shards() []mutant {
 			rule: "assignments are repeated until they are heard [S6]",
 			edits: []edit{
 				{shardDir + "allocation.go", "\t\tcase r.Sum != t.Sum:\n", "\t\tcase false:\n"},
-				{shardDir + "allocation.go", "|| r.Sum != t.Sum && r.N < c.full:", ":"},
+				{shardDir + "allocation.go", "|| r.Sum != t.Sum && (r.N < c.full || r.N > c.n):", ":"},
 			},
 			killer: shardChaos,
 		},
@@ -94,7 +94,7 @@ func shards() []mutant {
 		{
 			name:   "a late table of an earlier coordinator is not sent to regions that agreed before",
 			rule:   "assignments are repeated until they are heard [S6c]",
-			edits:  in(shardDir+"allocation.go", "|| r.Sum != t.Sum && r.N < c.full:", ":"),
+			edits:  in(shardDir+"allocation.go", "|| r.Sum != t.Sum && (r.N < c.full || r.N > c.n):", ":"),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_TellsWhatCameLateToThoseThatAgreed$"},
 		},
 		{
@@ -123,6 +123,30 @@ func shards() []mutant {
 			rule:   "a member is fit for Fit after a report that names the epoch [S8]",
 			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) &&\n\t\t", "!c.now.After(r.heard.Add(c.cfg.Fit/2)) && "),
 			killer: killer{pkg: shardCore, run: "^TestSimulation_OfFiveMembers$", args: "-whole"},
+		},
+		{
+			name:   "a report counts although a later one has arrived",
+			rule:   "a report that a later one has overtaken does not count [S8b]",
+			edits:  in(shardDir+"allocation.go", "(r.Beat <= c.reports[i].Beat || r.Beat > c.beats)", "r.Beat > c.beats"),
+			killer: killer{pkg: shardCore, run: "^TestSavedMoves$/a_report_overtaken"},
+		},
+		{
+			name:   "a report from before a member returned into view counts",
+			rule:   "a report that a later one has overtaken does not count [S8b]",
+			edits:  in(shardDir+"allocation.go", "report{from: m, Report: Report{Beat: c.beats}}", "report{from: m}"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_AReportFromBeforeTheReturnDoesNotCount$"},
+		},
+		{
+			name:   "a region answers with the number of each table, not the largest",
+			rule:   "a report is numbered by the latest table that its region has heard [S8b]",
+			edits:  in(shardDir+"region.go", "r.beat = max(r.beat, t.Beat)", "r.beat = t.Beat"),
+			killer: killer{pkg: shardCore, run: "^TestRegion_ReportsTheLargestBeat$"},
+		},
+		{
+			name:   "a coordinator that is made again under its tenure counts from zero",
+			rule:   "of two assignments, the larger version counts [S6b]",
+			edits:  in(shardDir+"allocation.go", "if before != nil && before.epoch == epoch {", "if false {"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_GoesOnCountingUnderATenure$"},
 		},
 		{
 			name:   "a region that agrees with the coordinator does not answer it",

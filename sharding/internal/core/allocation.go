@@ -12,13 +12,14 @@ type Allocation struct {
 	epoch uint64
 	n     uint64
 	full  uint64 // members that agreed with fewer assignments are sent the full table
+	beats uint64 // beats so far
 	now   time.Time
 	out   []Effect
 
 	self    Member
 	view    []Member
 	table   table
-	reports []report // of the members in the view
+	reports []report // one for each member in the view
 	begun   time.Time
 	changed time.Time // when the view last changed
 	settled bool
@@ -27,16 +28,23 @@ type Allocation struct {
 	wishes
 }
 
-// report is the last report of a region, with the time of its last report that named this epoch.
+// report is the answer of a region to the latest Table of this coordinator, as far as it has
+// arrived. If there is none yet, heard is zero, and an answer has a Beat above that in the Report.
 type report struct {
 	from Member
 	Report
 	heard time.Time
 }
 
-// NewAllocation returns the core of a coordinator whose lease has the token epoch.
-func NewAllocation(cfg Config, epoch uint64) *Allocation {
-	return &Allocation{cfg: cfg, epoch: epoch, table: newTable(cfg.Shards)}
+// NewAllocation returns the core of a coordinator whose lease has the token epoch. The core before
+// it, if not nil, was of the same process. If it was also of the same tenure, the numbers of
+// assignments and tables go on.
+func NewAllocation(cfg Config, epoch uint64, before *Allocation) *Allocation {
+	c := &Allocation{cfg: cfg, epoch: epoch, table: newTable(cfg.Shards)}
+	if before != nil && before.epoch == epoch {
+		c.n, c.full, c.beats = before.n, before.n, before.beats
+	}
+	return c
 }
 
 // Home returns the assignment of a shard.
@@ -79,9 +87,15 @@ func (c *Allocation) onView(v View) {
 		c.changed = c.now
 	}
 	c.self, c.view = v.Self, slices.Clone(v.Members)
-	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
-		return !slices.Contains(c.view, r.from)
-	})
+	var reports []report
+	for _, m := range c.view {
+		if i := c.index(m); i >= 0 {
+			reports = append(reports, c.reports[i])
+		} else { // its answers to earlier tables are of an earlier time in the view
+			reports = append(reports, report{from: m, Report: Report{Beat: c.beats}})
+		}
+	}
+	c.reports = reports
 	c.beat = c.now
 }
 
@@ -95,22 +109,25 @@ func (c *Allocation) merge(entries []Entry) {
 	}
 }
 
+// onReport accepts the answer of a member in the view to a Table of this coordinator. If that of a
+// later Table has arrived before, only the entries count. Answers without a number always count.
 func (c *Allocation) onReport(from Member, r Report) {
 	c.merge(r.Entries)
-	i := slices.IndexFunc(c.reports, func(r report) bool { return r.from == from })
-	if i < 0 {
-		i = len(c.reports)
-		c.reports = append(c.reports, report{from: from, heard: c.now})
+	i := c.index(from)
+	if r.Epoch != c.epoch || r.Beat != 0 && (r.Beat <= c.reports[i].Beat || r.Beat > c.beats) {
+		return
 	}
-	c.reports[i].Report = r
-	if r.Epoch == c.epoch {
-		c.reports[i].heard = c.now
-	}
+	c.reports[i] = report{from, r, c.now}
 }
 
+func (c *Allocation) index(m Member) int {
+	return slices.IndexFunc(c.reports, func(r report) bool { return r.from == m })
+}
+
+// of returns the report of a member, or nil if it has not reported.
 func (c *Allocation) of(m Member) *report {
-	i := slices.IndexFunc(c.reports, func(r report) bool { return r.from == m })
-	if i < 0 {
+	i := c.index(m)
+	if i < 0 || c.reports[i].heard.IsZero() {
 		return nil
 	}
 	return &c.reports[i]
@@ -249,11 +266,12 @@ func (c *Allocation) mayStay(m Member) bool { return c.fit(m, true) || c.unheard
 // tell sends each member the entries that it may not know. It is repeated, and also shows that the
 // coordinator is alive.
 func (c *Allocation) tell() {
+	c.beats++
 	over := c.settled && len(c.view) > 0 && !slices.ContainsFunc(c.view, c.mayStay)
 	for _, m := range c.view {
-		t := Table{Epoch: c.epoch, N: c.n, Sum: c.table.sum, Over: over}
+		t := Table{Epoch: c.epoch, Beat: c.beats, N: c.n, Sum: c.table.sum, Over: over}
 		switch r := c.of(m); {
-		case r == nil || r.Epoch != c.epoch || r.Sum != t.Sum && r.N < c.full:
+		case r == nil || r.Sum != t.Sum && (r.N < c.full || r.N > c.n):
 			t.Entries = c.table.since(0, 0)
 		case r.Sum != t.Sum:
 			t.Entries = c.table.since(c.epoch, r.N)

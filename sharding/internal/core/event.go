@@ -48,14 +48,17 @@ type (
 	// of all entries.
 	Table struct {
 		Epoch   uint64
+		Beat    uint64 // rises with each Table of the epoch; 0 if the sender does not number them
 		N       uint64 // assignments made in this epoch so far
 		Sum     uint64
 		Entries []Entry
 		Over    bool // every region leaves: no shard needs to be waited for
 	}
-	// Report is the answer to a Table.
+	// Report is the answer to a Table. Its entries may be merged at any time. The rest describes
+	// the region when it sent the report, and counts until one with a larger Beat has arrived.
 	Report struct {
 		Epoch   uint64 // of the newest coordinator heard
+		Beat    uint64 // largest of the Tables of that epoch heard; 0 if they are not numbered
 		N       uint64 // of the last Table of that epoch with which this region agreed
 		Sum     uint64
 		Entries []Entry // set if the sums differ

@@ -31,6 +31,7 @@ type Region struct {
 
 	table  table
 	epoch  uint64    // of the newest coordinator heard
+	beat   uint64    // largest Beat of that epoch heard
 	agreed uint64    // N of the last Table of that epoch with which the own table agreed
 	heard  time.Time // when a coordinator was last heard
 	orphan bool      // on the wrong side of a partition: gives up its shards
@@ -234,8 +235,9 @@ func (r *Region) onTable(from Member, t Table) {
 		return
 	}
 	if t.Epoch > r.epoch {
-		r.epoch, r.agreed = t.Epoch, 0
+		r.epoch, r.beat, r.agreed = t.Epoch, 0, 0
 	}
+	r.beat = max(r.beat, t.Beat)
 	r.heard, r.look = r.now, time.Time{}
 	for _, e := range t.Entries {
 		r.merge(e)
@@ -257,8 +259,8 @@ func (r *Region) report(to Member, t Table) {
 	if r.table.sum == t.Sum {
 		r.agreed = max(r.agreed, t.N)
 	}
-	rep := Report{Epoch: r.epoch, N: r.agreed, Sum: r.table.sum, Leaving: r.leaving || r.shut,
-		Failing: r.failing}
+	rep := Report{Epoch: r.epoch, Beat: r.beat, N: r.agreed, Sum: r.table.sum,
+		Leaving: r.leaving || r.shut, Failing: r.failing}
 	if r.table.sum != t.Sum {
 		rep.Entries = r.table.since(0, 0)
 	}

@@ -97,7 +97,7 @@ func homes(effects []core.Effect) (said []core.Assigned) {
 
 // S7: a member that has not been heard yet may have a shard that no other member knows of.
 func TestAllocation_ListensBeforeItDecides(t *testing.T) {
-	s := tell(core.NewAllocation(config(2), 5))
+	s := tell(core.NewAllocation(config(2), 5, nil))
 	s.hear(a, reports(5))
 	s.hear(b, reports(5))
 	s.now = s.now.Add(300 * ms)
@@ -111,7 +111,7 @@ func TestAllocation_ListensBeforeItDecides(t *testing.T) {
 
 // S7b: b is in the view and has shard 0; its report to a new coordinator was lost.
 func TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards(t *testing.T) {
-	s := tell(core.NewAllocation(config(1), 6))
+	s := tell(core.NewAllocation(config(1), 6, nil))
 	s.step(core.Known{Entries: assigned(1, b).Entries})
 	s.hear(a, reports(6))
 	s.hear(c, reports(6))
@@ -125,7 +125,7 @@ func TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards(t *testing.T) {
 
 // S6c: an assignment of an earlier coordinator arrives from c after a has agreed.
 func TestAllocation_TellsWhatCameLateToThoseThatAgreed(t *testing.T) {
-	s := tell(core.NewAllocation(config(2), 6))
+	s := tell(core.NewAllocation(config(2), 6, nil))
 	s.hear(a, reports(6))
 	s.hear(b, reports(6))
 	s.hear(c, reports(6))
@@ -147,6 +147,145 @@ func TestAllocation_TellsWhatCameLateToThoseThatAgreed(t *testing.T) {
 	t.Fatal("a is told nothing")
 }
 
+// beat steps a coordinator to its next Table, and returns that to a and the new homes.
+func (s *story) beat(t *testing.T) (core.Table, []core.Assigned) {
+	t.Helper()
+	s.now = s.now.Add(config(1).Beat)
+	effects := s.step(core.Wake{})
+	for _, e := range effects {
+		if to, ok := e.(core.Tell); ok && to.To == a {
+			return to.Message.(core.Table), homes(effects)
+		}
+	}
+	t.Fatal("a is told nothing")
+	return core.Table{}, nil
+}
+
+// served returns a coordinator that has assigned shard 0 to a.
+func served(t *testing.T) *story {
+	s := tell(core.NewAllocation(config(1), 5, nil))
+	s.hear(b, core.Report{Epoch: 5, Beat: 1})
+	s.hear(c, core.Report{Epoch: 5, Beat: 1})
+	s.hear(a, core.Report{Epoch: 5, Beat: 1, Active: []core.Tenure{{Shard: 0, Token: 9}}})
+	_, said := s.beat(t)
+	require.Len(t, said, 1)
+	require.Equal(t, a, said[0].Home)
+	return s
+}
+
+// S8b: a said that its store failed; later reports that its store answers have arrived before.
+func TestAllocation_AnOvertakenReportDoesNotCount(t *testing.T) {
+	s := served(t)
+	first, _ := s.beat(t)
+	second, _ := s.beat(t)
+	has := []core.Tenure{{Shard: 0, Token: 9}}
+	s.hear(a, core.Report{Epoch: 5, Beat: second.Beat, Active: has})
+	for _, late := range []core.Report{
+		{Epoch: 5, Beat: first.Beat, Active: has, Failing: true},
+		{Epoch: 5, Beat: first.Beat, Active: has, Leaving: true},
+		{Epoch: 5, Beat: second.Beat, Active: has, Failing: true}, // of two, the first counts
+		{Epoch: 4, Beat: second.Beat + 1, Failing: true},          // to another coordinator
+		{Epoch: 5, Beat: second.Beat + 10, Failing: true},         // there was no such table
+	} {
+		s.hear(a, late)
+		third, said := s.beat(t)
+		require.Empty(t, said, "%+v", late)
+		s.hear(a, core.Report{Epoch: 5, Beat: third.Beat, Active: has})
+		s.hear(b, core.Report{Epoch: 5, Beat: third.Beat})
+	}
+	newest, _ := s.beat(t)
+	s.hear(a, core.Report{Epoch: 5, Beat: newest.Beat, Active: has, Failing: true})
+	_, said := s.beat(t)
+	require.Len(t, said, 1, "the newest counts")
+}
+
+// Entries are true at any time.
+func TestAllocation_MergesTheEntriesOfAnOvertakenReport(t *testing.T) {
+	alloc := core.NewAllocation(config(1), 5, nil)
+	s := tell(alloc)
+	s.hear(a, core.Report{Epoch: 5, Beat: 1})
+	entries := assigned(9, b).Entries
+	s.hear(a, core.Report{Epoch: 4, Beat: 1, Entries: entries})
+	require.Equal(t, b, alloc.Home(0).Home)
+}
+
+// S8b: a was out of view. Its answer from before that does not show that it is back.
+func TestAllocation_AReportFromBeforeTheReturnDoesNotCount(t *testing.T) {
+	s := served(t)
+	earlier, _ := s.beat(t)
+	said := homes(s.step(core.View{Self: c, Members: []core.Member{c, b}}))
+	require.Len(t, said, 1)
+	s.hear(said[0].Home, core.Report{Epoch: 5, Active: []core.Tenure{{Shard: 0, Token: 10}}})
+	s.step(core.View{Self: c, Members: []core.Member{c, b, a}})
+	move := core.Move{Shard: 0, To: a}
+	s.hear(a, core.Report{Epoch: 5, Beat: earlier.Beat})
+	require.Empty(t, homes(s.step(move)))
+	now, _ := s.beat(t)
+	s.hear(a, core.Report{Epoch: 5, Beat: now.Beat})
+	require.Len(t, homes(s.step(move)), 1)
+}
+
+// A member of a version that does not number reports is heard.
+func TestAllocation_ReportsWithoutNumbersCountAsTheyCome(t *testing.T) {
+	s := served(t)
+	for _, failing := range []bool{false, true} {
+		s.hear(b, core.Report{Epoch: 5})
+		s.hear(a, core.Report{Epoch: 5, Failing: failing})
+		_, said := s.beat(t)
+		require.Equal(t, failing, len(said) == 1)
+	}
+}
+
+// A coordinator that was made again under its tenure repeats no version and no number of a Table.
+func TestAllocation_GoesOnCountingUnderATenure(t *testing.T) {
+	first := core.NewAllocation(config(1), 5, nil)
+	s := tell(first)
+	s.hear(a, core.Report{Epoch: 5, Beat: 1})
+	s.hear(b, core.Report{Epoch: 5, Beat: 1})
+	s.hear(c, core.Report{Epoch: 5, Beat: 1})
+	last, said := s.beat(t)
+	require.Len(t, said, 1)
+
+	again := func(epoch uint64) core.Table {
+		s.core = core.NewAllocation(config(1), epoch, first)
+		s.step(core.View{Self: a, Members: []core.Member{a, b, c}})
+		table, _ := s.beat(t)
+		return table
+	}
+	next := again(5)
+	require.Greater(t, next.Beat, last.Beat)
+	require.Equal(t, last.N, next.N)
+	for _, m := range []core.Member{a, b, c} {
+		s.hear(m, core.Report{Epoch: 5, Beat: next.Beat})
+	}
+	_, said = s.beat(t)
+	require.Len(t, said, 1)
+	require.Equal(t, last.N+1, said[0].Version.N)
+	require.Less(t, again(6).Beat, next.Beat, "of another tenure")
+}
+
+// A region that says to agree with assignments that were never made is sent the whole table.
+func TestAllocation_TellsARegionThatClaimsTooMuchEverything(t *testing.T) {
+	s := served(t)
+	s.hear(a, core.Report{Epoch: 5, N: 1 << 40, Sum: 1})
+	table, _ := s.beat(t)
+	require.Len(t, table.Entries, 1)
+}
+
+// S8b: a Table that was overtaken does not lower the number of the report, which is newer than the
+// answer to the later Table.
+func TestRegion_ReportsTheLargestBeat(t *testing.T) {
+	s := tell(core.NewRegion(config(1)))
+	beat := func(epoch, n uint64) uint64 {
+		effects := s.hear(c, core.Table{Epoch: epoch, Beat: n})
+		return effects[len(effects)-1].(core.Tell).Message.(core.Report).Beat
+	}
+	require.Zero(t, beat(5, 0))
+	require.EqualValues(t, 7, beat(5, 7))
+	require.EqualValues(t, 7, beat(5, 6))
+	require.EqualValues(t, 2, beat(6, 2))
+}
+
 // sumSaid returns the sum in the coordinator's Table.
 func sumSaid(t *testing.T, s *story) uint64 {
 	t.Helper()
@@ -162,7 +301,7 @@ func sumSaid(t *testing.T, s *story) uint64 {
 
 // S19: a shard that is moving from a to b is assigned to c: both a and b may still have it.
 func TestAllocation_NamesAllThatMayHaveAShard(t *testing.T) {
-	s := tell(core.NewAllocation(config(1), 5))
+	s := tell(core.NewAllocation(config(1), 5, nil))
 	has := reports(5, core.Tenure{Shard: 0, Token: 9})
 	s.hear(a, has)
 	s.hear(b, reports(5))
@@ -375,7 +514,7 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 // balanced returns a coordinator at a that has assigned four shards while c was not in the view;
 // the shards have arrived.
 func balanced(cfg core.Config) *story {
-	s := &story{core.NewAllocation(cfg, 5), time.Unix(1000, 0)}
+	s := &story{core.NewAllocation(cfg, 5, nil), time.Unix(1000, 0)}
 	s.step(core.View{Self: a, Members: []core.Member{a}})
 	s.hear(a, reports(5))
 	s.now = s.now.Add(300 * ms)
@@ -429,7 +568,7 @@ func TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost(t *testing.T) {
 func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
 	cfg := config(64)
 	cfg.Rendezvous, cfg.Moves, cfg.Stable = true, 64, time.Second
-	alloc := core.NewAllocation(cfg, 5)
+	alloc := core.NewAllocation(cfg, 5, nil)
 	s := &story{alloc, time.Unix(1000, 0)}
 	a, b := core.Member{ID: "a", Incarnation: 1, Address: "a:1"},
 		core.Member{ID: "b", Incarnation: 1, Address: "b:1"}
@@ -494,7 +633,7 @@ func TestRegion_GivesUpWhenAllLeave(t *testing.T) {
 }
 
 func TestAllocation_SaysThatAllLeave(t *testing.T) {
-	s := tell(core.NewAllocation(config(1), 5))
+	s := tell(core.NewAllocation(config(1), 5, nil))
 	last := func() (over bool) {
 		s.now = s.now.Add(300 * ms)
 		for _, e := range s.step(core.Wake{}) {
@@ -528,7 +667,7 @@ func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
 func TestAllocation_WithoutMembersDoesNothing(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves = 1
-	s := &story{core.NewAllocation(cfg, 5), time.Unix(1000, 0)}
+	s := &story{core.NewAllocation(cfg, 5, nil), time.Unix(1000, 0)}
 	for range 5 {
 		s.now = s.now.Add(time.Second)
 		require.Empty(t, homes(s.step(core.Wake{})))

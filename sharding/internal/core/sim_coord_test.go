@@ -55,7 +55,7 @@ func (n *node) stand() {
 		}
 		n.w.Note("%v is the coordinator of epoch %d", n.me(), g.token)
 		n.silent, n.contacts, n.stood = false, map[core.Member]*contact{}, n.w.Elapsed()
-		n.alloc, n.allocGen, n.allocEpoch = core.NewAllocation(n.w.opt.config(), g.token), gen,
+		n.alloc, n.allocGen, n.allocEpoch = core.NewAllocation(n.w.opt.config(), g.token, nil), gen,
 			g.token
 		n.stepAlloc(n.seen)
 		var known []core.Entry
@@ -95,6 +95,7 @@ func (n *node) stepAlloc(ev core.Event) {
 type contact struct {
 	since, told time.Duration // first and last Table of those without a longer gap than two beats
 	fit         time.Duration // through when the member is fit, by its last Report or by the start
+	beat        uint64        // of that Report
 }
 
 func (n *node) contact(m core.Member) *contact {
@@ -113,10 +114,11 @@ func (c *contact) tells(now time.Duration) {
 	c.told = now
 }
 
-// hears takes note of a Report. Only one that names the present epoch is an answer.
+// hears takes note of a Report. Only one that names the present epoch is an answer, and only to a
+// later Table than the last answer.
 func (n *node) hears(from core.Member, r core.Report) {
-	if r.Epoch == n.allocEpoch {
-		n.contact(from).fit = n.w.Elapsed() + config(1).Fit
+	if c := n.contact(from); r.Epoch == n.allocEpoch && r.Beat > c.beat && n.sees(from) {
+		c.fit, c.beat = n.w.Elapsed()+config(1).Fit, r.Beat
 	}
 }
 

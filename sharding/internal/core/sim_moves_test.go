@@ -49,7 +49,7 @@ func playMoves(h *sim.World) *world {
 	return w
 }
 
-// In each saved case, faults alone move a shard.
+// In each saved case a shard moves.
 func TestSavedMoves(t *testing.T) {
 	sim.Replay(t, "testdata/moves", func(h *sim.World) {
 		if w := playMoves(h); w.stat.moved == 0 && !h.Failed() {

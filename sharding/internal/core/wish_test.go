@@ -38,7 +38,7 @@ func (s *story) arrived(after time.Duration, shards int) {
 func TestAllocation_FollowsWishesForMembersThatAreFit(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves, cfg.Stable = 4, time.Second
-	alloc := core.NewAllocation(cfg, 5)
+	alloc := core.NewAllocation(cfg, 5, nil)
 	s := tell(alloc)
 	s.step(core.Wishes{Homes: map[int]string{0: "c", 1: "c", 2: "gone", -1: "a", 99: "a"}})
 	s.arrived(300*ms, 4)
@@ -62,7 +62,7 @@ func TestAllocation_FollowsWishesForMembersThatAreFit(t *testing.T) {
 func TestAllocation_AWishMayNameAnAddress(t *testing.T) {
 	cfg := config(1)
 	cfg.Moves = 1
-	alloc := core.NewAllocation(cfg, 5)
+	alloc := core.NewAllocation(cfg, 5, nil)
 	s := &story{alloc, time.Unix(1000, 0)}
 	x := core.Member{ID: "x", Incarnation: 1, Address: "h:1"}
 	s.step(core.View{Self: a, Members: []core.Member{a, x}})
@@ -89,7 +89,7 @@ func TestAllocation_WaitsForAnAnswerButNotForLong(t *testing.T) {
 		return out
 	}
 	begin := func() (*story, *core.Allocation, core.Consult) {
-		alloc := core.NewAllocation(cfg, 5)
+		alloc := core.NewAllocation(cfg, 5, nil)
 		s := tell(alloc)
 		for _, m := range []core.Member{a, b, c} {
 			s.hear(m, reports(5))
