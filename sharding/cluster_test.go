@@ -60,6 +60,7 @@ type testCluster struct {
 type options struct {
 	cfg     func(i int) sharding.Config
 	roles   func(i int) []string
+	version func(i int) string
 	produce func(*node) func(sharding.Entity) actor.Actor
 	proxies func(i int) bool
 	setup   func(*node)
@@ -92,7 +93,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	c.alive = &observer{t: t, live: map[string]*entity{}, last: map[string]coordination.Token{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
-		Setup: c.setup, System: newSystem,
+		AppVersion: o.version, Setup: c.setup, System: newSystem,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()

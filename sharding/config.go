@@ -86,7 +86,8 @@ type Config struct {
 	// since any of them may become the coordinator. Default: none.
 	Strategy func(Layout) map[int]string `yaml:"-"`
 	// StableAfter is how long the set of members must have been unchanged before shards move for a
-	// better balance. Default 10s.
+	// better balance. While members announce different versions of the application (see
+	// node.Config.AppVersion), none do, nor by Strategy. Default 10s.
 	StableAfter time.Duration `yaml:"stable-after"`
 	// Buffer is how many messages this member holds while it does not know a host for their shards,
 	// or while the host has 2 MiB that it has not taken; one shard may use an eighth of it. Further

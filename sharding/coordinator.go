@@ -59,10 +59,21 @@ func (c *coordinator) Receive(ctx actor.Context) {
 func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
 	c.view = v
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
+	var newest string
 	for _, m := range v.Members {
-		if m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) {
-			out.Members = append(out.Members, member(m))
+		if m.Incarnation == 0 || !m.HasRole(c.life.cfg.Role) {
+			continue
 		}
+		out.Members = append(out.Members, member(m))
+		switch d := membership.CompareVersions(m.AppVersion, newest); {
+		case d > 0:
+			newest, out.Newest = m.AppVersion, []core.Member{member(m)}
+		case d == 0:
+			out.Newest = append(out.Newest, member(m))
+		}
+	}
+	if len(out.Newest) == len(out.Members) {
+		out.Newest = nil
 	}
 	c.shell.Step(ctx, out)
 }

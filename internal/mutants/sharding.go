@@ -125,6 +125,18 @@ func shards() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestSimulation_OfFiveMembers$", args: "-whole"},
 		},
 		{
+			name:   "shards move for balance while versions differ",
+			rule:   "while versions differ, shards move only to homes that users have named [S27b]",
+			edits:  in(shardDir+"balance.go", "case c.cfg.Consult, len(c.newest) > 0:", "case c.cfg.Consult:"),
+			killer: killer{pkg: "./sharding", run: "^TestRollingUpdate_MovesEachShardAtMostTwiceAndLosesNothing$"},
+		},
+		{
+			name:   "a shard whose home leaves goes to any member while versions differ",
+			rule:   "a shard whose home leaves goes to a member of the newest version [S27b]",
+			edits:  in(shardDir+"balance.go", "if len(newest) > 0 {", "if false {"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_PrefersTheNewestVersion$"},
+		},
+		{
 			name:   "a report counts although a later one has arrived",
 			rule:   "a report that a later one has overtaken does not count [S8b]",
 			edits:  in(shardDir+"allocation.go", "(r.Beat <= c.reports[i].Beat || r.Beat > c.beats)", "r.Beat > c.beats"),

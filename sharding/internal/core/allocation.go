@@ -18,6 +18,7 @@ type Allocation struct {
 
 	self    Member
 	view    []Member
+	newest  []Member // members of the newest version; none: no versions differ
 	table   table
 	reports []report // one for each member in the view
 	begun   time.Time
@@ -86,7 +87,7 @@ func (c *Allocation) onView(v View) {
 	if !slices.Equal(c.view, v.Members) {
 		c.changed = c.now
 	}
-	c.self, c.view = v.Self, slices.Clone(v.Members)
+	c.self, c.view, c.newest = v.Self, slices.Clone(v.Members), slices.Clone(v.Newest)
 	var reports []report
 	for _, m := range c.view {
 		if i := c.index(m); i >= 0 {

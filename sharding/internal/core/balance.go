@@ -9,11 +9,12 @@ import (
 // moves the others from the home with the most shards to the one with the fewest, until these
 // differ by at most Config.Spread, or, with Config.Rendezvous, to the home given by rendezvous
 // hashing. It waits while the view has changed recently or a member cannot host, and allows at most
-// Config.Moves shards that have not arrived.
+// Config.Moves shards that have not arrived. While versions of the application differ, it moves
+// shards only to homes that users have named: the members of the older version will leave.
 func (c *Allocation) rebalance() {
 	fit := c.hosts()
 	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) ||
-		c.now.Before(c.changed.Add(c.cfg.Stable)) {
+		c.now.Before(c.changed.Add(c.cfg.Stable)) || c.cfg.Consult && len(c.newest) > 0 {
 		return
 	}
 	at := c.active(fit)
@@ -30,7 +31,7 @@ func (c *Allocation) rebalance() {
 	}
 	room = c.grant(fit, at, room)
 	switch {
-	case c.cfg.Consult:
+	case c.cfg.Consult, len(c.newest) > 0:
 		return // shards that the function does not name stay where they are
 	case c.cfg.Rendezvous:
 		c.gather(fit, at, room)
@@ -69,10 +70,17 @@ func (c *Allocation) gather(fit []Member, at map[int]Member, room int) {
 	}
 }
 
-// choose returns a home for a shard that has none.
+// choose returns a home for a shard that has none. Members of the newest version come first, so
+// that the shard does not move again during the update.
 func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
 	if to, ok := c.wished(s, fit); ok {
 		return to
+	}
+	newest := slices.DeleteFunc(slices.Clone(fit), func(m Member) bool {
+		return !slices.Contains(c.newest, m)
+	})
+	if len(newest) > 0 {
+		fit = newest
 	}
 	if c.cfg.Rendezvous {
 		return rendezvous(s, fit)

@@ -162,6 +162,9 @@ type (
 	View struct {
 		Self    Member
 		Members []Member
+		// Newest lists the members with the newest version of the application, while versions
+		// differ. Only an Allocation uses it.
+		Newest  []Member
 		Removed bool // this member was expelled, permanently
 	}
 	// Received is a message from a member.

@@ -563,6 +563,74 @@ func TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost(t *testing.T) {
 	require.Empty(t, homes(s.step(core.Wake{})))
 }
 
+// S27b: while versions differ, shards of a member that leaves go to the newest version, and none
+// moves for balance.
+func TestAllocation_PrefersTheNewestVersion(t *testing.T) {
+	a, b, c := core.Member{ID: "a", Address: "a:1"}, core.Member{ID: "b", Address: "b:1"},
+		core.Member{ID: "c", Address: "c:1"}
+	for _, rendezvous := range []bool{false, true} {
+		cfg := config(8)
+		cfg.Moves, cfg.Stable, cfg.Rendezvous = 8, time.Second, rendezvous
+		alloc := core.NewAllocation(cfg, 5, nil)
+		s := &story{alloc, time.Unix(1000, 0)}
+		report := func(members ...core.Member) {
+			for _, m := range members {
+				var has []core.Tenure
+				for n := range 8 {
+					if alloc.Home(n).Home == m {
+						has = append(has, core.Tenure{Shard: n, Token: 1})
+					}
+				}
+				s.hear(m, reports(5, has...))
+			}
+		}
+		s.step(core.View{Self: a, Members: []core.Member{a, b}})
+		report(a, b)
+		s.now = s.now.Add(time.Second)
+		require.Len(t, homes(s.step(core.Wake{})), 8)
+
+		newest := []core.Member{c}
+		s.step(core.View{Self: a, Members: []core.Member{a, b, c}, Newest: newest})
+		report(a, b, c)
+		s.now = s.now.Add(1500 * ms)
+		require.Empty(t, homes(s.step(core.Wake{})), "versions differ")
+		s.step(core.View{Self: a, Members: []core.Member{a, b, c}, Newest: newest})
+		s.hear(b, core.Report{Epoch: 5, Leaving: true})
+		s.now = s.now.Add(300 * ms)
+		said := homes(s.step(core.Wake{}))
+		require.NotEmpty(t, said)
+		for _, e := range said {
+			require.Equal(t, c, e.Home)
+		}
+	}
+}
+
+// S27b: while versions differ, a home that a user has named still counts, and one that the user's
+// function names does not.
+func TestAllocation_FollowsUsersWhileVersionsDiffer(t *testing.T) {
+	for _, function := range []bool{false, true} {
+		cfg := config(1)
+		cfg.Moves, cfg.Consult, cfg.Again, cfg.Answer = 1, function, time.Minute, 700*ms
+		alloc := core.NewAllocation(cfg, 5, nil)
+		s := tell(alloc)
+		s.step(core.Wishes{Round: 1, Homes: map[int]string{0: "a"}})
+		s.arrived(300*ms, 1)
+		s.step(core.Wishes{Round: 1, Homes: map[int]string{0: "a"}})
+		s.arrived(300*ms, 1)
+		require.Equal(t, []string{"a"}, decided(alloc, 1))
+		s.step(core.View{Self: a, Members: []core.Member{a, b, c}, Newest: []core.Member{c}})
+		s.now = s.now.Add(time.Minute)
+		s.arrived(300*ms, 1)
+		s.step(core.Wishes{Round: 2, Homes: map[int]string{0: "b"}})
+		s.arrived(300*ms, 1)
+		want := map[bool]string{false: "b", true: "a"}[function]
+		require.Equal(t, []string{want}, decided(alloc, 1))
+		s.step(core.View{Self: a, Members: []core.Member{a, b, c}})
+		s.arrived(300*ms, 1)
+		require.Equal(t, []string{"b"}, decided(alloc, 1), "versions are equal")
+	}
+}
+
 // S26: with rendezvous hashing a member that joins gets shards of both others, and no shard moves
 // between those.
 func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
