@@ -324,6 +324,16 @@ func (o *observer) notes(prefix string) (out []string) {
 	return out
 }
 
+// host returns the member where an entity lives; nil: none.
+func (o *observer) host(id string) *node {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e := o.live[id]; e != nil {
+		return e.node
+	}
+	return nil
+}
+
 func (o *observer) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -353,7 +363,8 @@ func (c *testCluster) crash(n *node) {
 // faultyStore is the store as reached by one member.
 type faultyStore struct {
 	*memory.Store
-	off atomic.Bool
+	off   atomic.Bool
+	spoil atomic.Pointer[func(name string)] // called first by Load; nil: none
 }
 
 var errAway = errors.New("store away")
@@ -362,6 +373,9 @@ func (f *faultyStore) away(off bool) { f.off.Store(off) }
 
 func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record,
 	leasestore.Version, error) {
+	if spoil := f.spoil.Load(); spoil != nil {
+		(*spoil)(name)
+	}
 	if f.off.Load() {
 		return leasestore.Record{}, "", errAway
 	}

@@ -111,3 +111,38 @@ func TestRemember_ANewHomeReadsAMajority(t *testing.T) {
 		require.Len(t, last.region.Entities(100), before, "no majority has said what is remembered")
 	})
 }
+
+// S16c: an entity is forgotten at a member that is cut off, and whose shard moves before the
+// removal has reached the others. The new home knows the entity and starts it, and the late removal
+// does not take it out of what the next home remembers.
+func TestRemember_ANewHomeAddsAgainWhatItHasRead(t *testing.T) {
+	run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		far := c.node(2) // not the coordinator
+		var id string
+		for k := 0; id == ""; k++ {
+			ref := far.region.Ref(fmt.Sprint("e", k))
+			if far.region.Status().Shards[ref.Shard()].State == sharding.Active {
+				id = ref.ID()
+			}
+		}
+		_, err := far.ask(id, "who", 5*time.Second)
+		require.NoError(t, err)
+		c.Net.Partition([]string{far.Address}, []string{c.Member(0).Address, c.Member(1).Address})
+		far.tell(id, "forget")
+		time.Sleep(time.Second)
+		require.Zero(t, c.alive.count(), "it has ended")
+		c.settled(stale+time.Minute, c.node(0), c.node(1))
+		time.Sleep(time.Second)
+		require.Equal(t, 1, c.alive.count(), "the new home has not heard that it is forgotten")
+		c.Net.Heal()
+		time.Sleep(5 * time.Second)
+		host := c.alive.host(id)
+		require.NotEqual(t, far, host)
+		c.alive.forget(host)
+		c.crash(host)
+		time.Sleep(stale + 20*time.Second)
+		require.Equal(t, 1, c.alive.count())
+		require.NotEqual(t, host, c.alive.host(id))
+	})
+}

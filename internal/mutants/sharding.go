@@ -179,6 +179,12 @@ func shards() []mutant {
 			killer: shardChaos,
 		},
 		{
+			name:   "a look at the coordinator's lease does not survive a panic of the store",
+			rule:   "a look that fails concludes nothing [S9b]",
+			edits:  in("sharding/tenancy.go", "_, err = guarded(func() (coordination.Holder, error) { return lease.Renewed(ctx) })", "_, err = lease.Renewed(ctx)"),
+			killer: killer{pkg: "./sharding", run: "^TestOrphan_AStoreThatFailsItsLookTakesNoShard$"},
+		},
+		{
 			name:   "a region cut off from the coordinator waits for a whole TTL",
 			rule:   "it gives its shards up once the coordinator was seen to renew its lease [S9]",
 			edits:  in("sharding/tenancy.go", "return lease.Renewed(ctx) })", "<-ctx.Done(); return h, ctx.Err() })"),
@@ -378,6 +384,12 @@ func shards() []mutant {
 				{"sharding/remember.go", "if ok && len(ids) > 0 {", "if false {"},
 			},
 			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeReadsAMajority$"},
+		},
+		{
+			name:   "a new home does not add again which entities it has read",
+			rule:   "a late removal of an earlier home forgets no entity that the new home runs [S16c]",
+			edits:  in("sharding/remember.go", "if ok && len(ids) > 0 {", "if false {"),
+			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeAddsAgainWhatItHasRead$"},
 		},
 		{
 			name:   "an entity that is not remembered yet handles messages when its shard is given up",

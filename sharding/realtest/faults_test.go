@@ -92,6 +92,40 @@ func TestReal_ACutOffMemberGivesItsShardsUp(t *testing.T) {
 	require.Zero(t, c.active(far))
 }
 
+// A member no longer hears the coordinator, which no member's list shows; its own packets pass. The
+// others serve its shards, and it hosts none.
+func TestReal_AMemberThatDoesNotHearTheCoordinatorGivesItsShardsUp(t *testing.T) {
+	net := netem.New(t, 3)
+	c := startOn(t, net, 3, 24)
+	c.settled()
+	for _, p := range c.live {
+		c.tell(p, command{Send: perEntity, Entities: entities})
+	}
+	time.Sleep(time.Second)
+	name := c.coordinator()
+	leader := slices.IndexFunc(c.live, func(p *process) bool { return p.name == name })
+	deaf := (leader + 1) % len(c.live)
+	t.Logf("%s coordinates, %s does not hear it", name, c.live[deaf].name)
+	net.Set(leader, deaf, netem.Link{Cut: true})
+	begun := time.Now()
+	far := c.live[deaf]
+	near := slices.DeleteFunc(slices.Clone(c.live), func(p *process) bool { return p == far })
+	c.serve(near...)
+	t.Logf("the others serve all shards %v after the cut",
+		time.Since(begun).Round(time.Millisecond))
+	for _, p := range near {
+		c.sent(p)
+		c.tell(p, command{Send: perEntity, Entities: entities})
+	}
+	for _, p := range near {
+		c.sent(p)
+	}
+	c.until(2*perEntity-1, near[0].name, near[1].name)
+	require.Zero(t, c.active(far))
+	net.Heal()
+	c.hosts(far, 6) // shards come back for balance
+}
+
 // coordinator returns the name of the process that holds the coordinator's lease.
 func (c *members) coordinator() string {
 	c.t.Helper()
