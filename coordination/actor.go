@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination/stash"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // Props returns an actor that acquires and releases the lease on behalf of other actors. It accepts
@@ -86,7 +87,7 @@ func (a *leaseActor) refuse(ctx actor.Context) {
 			slog.String("lease", a.lease.name),
 			slog.String("type", t.String()), slog.Bool("sender", ctx.Sender() != nil))
 	}
-	ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())
+	bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), stash.Of(ctx).Envelope())
 }
 
 func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {

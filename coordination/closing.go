@@ -118,8 +118,11 @@ func (l *loop) dismiss() {
 }
 
 // end stops the loop. Leases that are not released are left to expire.
-func (l *loop) end() {
-	l.s.result = l.unreleased()
+func (l *loop) end() { l.halt(l.unreleased()) }
+
+// halt stops the loop with the result of Close.
+func (l *loop) halt(result error) {
+	l.s.result = result
 	for _, d := range l.leases {
 		d.shut()
 	}

@@ -70,6 +70,7 @@ func (d *driver) step(ev core.Event) {
 }
 
 func (d *driver) carryOut(e core.Effect) {
+	defer d.guard(e)
 	switch e := e.(type) {
 	case core.Load:
 		d.load(e)

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination/stash"
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -188,6 +189,6 @@ func (g *gate) pass(ctx actor.Context) {
 	case g.worker != nil && !g.over:
 		ctx.Forward(g.worker)
 	case !g.kept.PushContext(ctx):
-		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())
+		bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), stash.Of(ctx).Envelope())
 	}
 }

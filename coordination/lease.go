@@ -101,7 +101,7 @@ func (l *Lease) ask(ctx context.Context, how core.Acquire) (*Grant, error) {
 	id, reply := l.s.id(), make(chan answer, 1)
 	how.ID = id
 	if !l.s.post(l, how, reply) {
-		return nil, fmt.Errorf("lease %q: %w", l.name, ErrClosed)
+		return nil, fmt.Errorf("lease %q: %w", l.name, l.s.closed())
 	}
 	var gaveUp error
 	var a answer

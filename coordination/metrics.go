@@ -75,6 +75,9 @@ func plainMetrics(m *meters.Set[Status]) {
 	m.Count("concord.lease.unknown", "Answers to callers: unknown.", func(s Status) uint64 {
 		return s.Unknown
 	})
+	m.Count("concord.lease.panics", "Panics in this library.", func(s Status) uint64 {
+		return s.Panics
+	})
 	m.Count("concord.lease.released", "Tenures that were released.", func(s Status) uint64 {
 		return s.Released
 	})

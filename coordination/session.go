@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/coordination/internal/core"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // Session connects this process to one store. One goroutine drives all its leases; store calls run
@@ -24,6 +25,7 @@ type Session struct {
 	clock Clock
 	ids   atomic.Uint64
 	stats stats
+	bugs  bugs.Log
 
 	meters *instruments
 
@@ -162,6 +164,7 @@ type loop struct {
 	names   map[string]*driver // the same drivers, by name
 	wakes   wakes
 	closing closing
+	now     message // being handled
 	before  core.Reading
 
 	keeper *driver       // the driver of the session record; nil if each lease has its own renewals
@@ -179,6 +182,11 @@ func (s *Session) run() {
 	}
 	alarm := newAlarm(s.clock)
 	defer alarm.off()
+	defer func() {
+		if p := recover(); p != nil {
+			l.broken(p)
+		}
+	}()
 	for !l.finished() {
 		if l.overdue(closeOperations) {
 			l.end()
@@ -186,8 +194,9 @@ func (s *Session) run() {
 		}
 		alarm.within(l.sleep())
 		select {
-		case m := <-s.inbox:
-			l.take(m)
+		case l.now = <-s.inbox:
+			l.take(l.now)
+			l.now = message{}
 		case <-alarm.rings:
 			alarm.off()
 			l.tick()

@@ -25,6 +25,8 @@ type Status struct {
 	Lost     map[Loss]uint64
 	// Calls of the store, by Operation. Watches are not counted.
 	Calls map[Operation]Calls
+	// Panics counts the panics of this library's own code; see Session.Broken.
+	Panics uint64
 	// Renewed is the time since the last successful write: a renewal, or a write that began or
 	// ended a tenure. It is 0 before the first.
 	Renewed time.Duration

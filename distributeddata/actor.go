@@ -351,8 +351,33 @@ func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key s
 	}, done)
 }
 
+// component returns the name of the replicator for reports of bugs.
+func (a *replica) component() string { return "replicator " + a.l.cfg.Name }
+
+// failed continues after an effect that panicked: its caller and the core do not wait for it.
+func (a *replica) failed(d *domain, e core.Effect) {
+	switch e := e.(type) {
+	case core.Done:
+		if p, ok := a.pending[e.ID]; ok {
+			delete(a.pending, e.ID)
+			a.ended(p, core.Done{}, errBroken)
+		}
+	case core.Changed:
+		a.subs.caughtUp(a.l.published.Load())
+		a.expirer.start()
+		a.tellLater()
+	case core.DiskIs:
+		d.diskIs(e.DiskState)
+	case core.Commit:
+		d.step(core.Committed{Number: e.Number, Err: errBroken})
+	case core.LoadRecord:
+		d.step(core.RecordLoaded{ID: e.ID, Err: errBroken})
+	case core.SwapRecord:
+		d.step(core.RecordSwapped{ID: e.ID, Err: errBroken})
+	}
+}
+
 func (a *replica) effect(d *domain, e core.Effect) {
-	defer a.guard("answering")
 	switch e := e.(type) {
 	case core.Send:
 		a.sendOut(d, e)
@@ -406,7 +431,7 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 		e.Manifest = e.Manifest.OfDurable()
 	}
 	a.l.r.traffic.count(e.Manifest, len(e.Payload))
-	a.ctx.Send(actor.NewPID(address, actorName(a.l.cfg.Name)), wire.Seal(h, e.Manifest, e.Payload))
+	a.send(actor.NewPID(address, actorName(a.l.cfg.Name)), wire.Seal(h, e.Manifest, e.Payload))
 	if e.Manifest.Plain() == wire.ReplicatorPush {
 		d.follow()
 	}
@@ -448,8 +473,8 @@ func (a *replica) respond(to asker, res any) {
 	}
 }
 
-// send sends a message to an actor of this member. The receiving process, and the subscribers of
-// the event stream if that process has stopped, run on this goroutine.
+// send sends a message. A receiving process of this member, and the subscribers of the event stream
+// if there is none, run on this goroutine.
 func (a *replica) send(to *actor.PID, message any) {
 	defer a.guard("taking a message")
 	a.ctx.Send(to, message)

@@ -43,10 +43,11 @@ func newDomain(a *replica, durable bool) *domain {
 		d.log = a.log.With(slog.String("keys", "durable"))
 	}
 	d.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: d, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) {
-			a.effect(d, e)
-		},
-		Stepped: a.publish, // before anyone is answered, so that callers read their own writes
+		Name: a.component(), Core: d, Wake: core.Wake{},
+		CarryOut: func(_ actor.Context, e core.Effect) { a.effect(d, e) },
+		Failed:   func(_ actor.Context, e core.Effect) { a.failed(d, e) },
+		Panics:   &a.l.r.panics,
+		Stepped:  a.publish, // before anyone is answered, so that callers read their own writes
 	})
 	return d
 }

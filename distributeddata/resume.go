@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // A panic of this library's own code restarts the actor, after a growing pause. The replica
@@ -34,14 +34,8 @@ const maxCrashes, crashWindow = 6, 20
 // crashed records a panic. The operation of the message may or may not have happened; its sender
 // gets an error that says so.
 func (a *replica) crashed(why any) {
-	a.l.r.panics.Add(1)
-	stack := string(debug.Stack())
-	_ = guarded(func() error { // the log handler is the application's
-		a.log.Error("a bug of this library: the replicator panicked; it continues with the data it held",
-			slog.String("message", fmt.Sprintf("%T", a.ctx.Message())), slog.Any("panic", why),
-			slog.String("stack", stack))
-		return nil
-	})
+	bugs.Report(a.l.system, a.component(), fmt.Sprintf("handling a %T", a.ctx.Message()), why,
+		&a.l.r.panics)
 	if !a.begun() {
 		return
 	}

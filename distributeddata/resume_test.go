@@ -2,6 +2,7 @@ package distributeddata_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/shell"
+	"github.com/concord-go/concord/internal/simnet"
 )
 
 // fuse makes a step of the first member's replicator panic, after a number of places.
@@ -139,5 +143,62 @@ func TestResume_GivesUpWhatPanicsForEver(t *testing.T) {
 		require.LessOrEqual(t, s.Panics, uint64(10))
 		require.NoError(t, c.add(0, "eggs", distributeddata.All))
 		require.Equal(t, []string{"eggs", "milk"}, c.elements(0))
+	})
+}
+
+// A panic while an effect is carried out is counted and makes the member unhealthy; the replica
+// does not restart, and what the effect was for is not lost.
+func TestResume_APanicInAnEffectIsLoud(t *testing.T) {
+	var on atomic.Pointer[string] // the effect that panics
+	var hits atomic.Int64
+	plant := func(effect any) {
+		if p := on.Load(); p != nil && *p == fmt.Sprintf("%T", effect) &&
+			on.CompareAndSwap(p, nil) {
+			hits.Add(1)
+			panic("planted")
+		}
+	}
+	vary := func(m *simnet.Member, _ *distributeddata.Config) {
+		if m.Index == 0 {
+			shell.Plant(m.System, plant)
+		}
+	}
+	runVaried(t, 3, distributeddata.Config{MinMembers: 3}, vary, nil, func(c *cluster) {
+		h := &hearer{}
+		system := c.Member(0).System
+		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }))
+		clicks.Subscribe(c.at(0), pid, nil)
+		was, acked, made := c.at(0).Status().Replica, uint64(0), uint64(0)
+		for round := range 30 {
+			for _, effect := range []string{"Send", "Done", "Changed"} {
+				before := hits.Load()
+				on.Store(new("core." + effect))
+				for i := range 3 {
+					made++
+					if err := click(context.Background(), c.at(i),
+						distributeddata.Majority); err == nil {
+						acked++
+					} else {
+						require.ErrorIs(t, err, distributeddata.ErrUnknown)
+					}
+				}
+				require.Equal(t, before+1, hits.Load(), "round %d: %s", round, effect)
+				require.ErrorContains(t, lifecycle.Of(system).Check(), "a bug of this library: replicator")
+				time.Sleep(5 * time.Second)
+				v, err := clicks.Get(context.Background(), c.at(0), distributeddata.Majority)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, v.Value(), acked)
+				require.LessOrEqual(t, v.Value(), made)
+				require.Equal(t, v.Value(), h.last, "round %d: %s: the subscriber", round, effect)
+			}
+		}
+		s := c.at(0).Status()
+		require.EqualValues(t, 90, s.Panics)
+		require.Zero(t, s.Faults)
+		require.Equal(t, was, s.Replica, "it never starts empty")
+		require.GreaterOrEqual(t, acked+30, made)
+		time.Sleep(time.Minute)
+		require.NoError(t, lifecycle.Of(system).Check())
+		system.Root.Stop(pid)
 	})
 }

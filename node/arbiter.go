@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
@@ -145,7 +146,7 @@ func (s *arbiterShell) spawn() {
 		return
 	}
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return s },
-		early.Mailbox(), actor.WithGuardian(actor.NewRestartingStrategy())), arbiterName)
+		early.Mailbox(), bugs.Guardian(arbiterName, nil)), arbiterName)
 	if err != nil {
 		s.system.Logger().Error("arbiter not started", slog.Any("error", err))
 		return
@@ -179,8 +180,8 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 		s.core, s.view = arbiter.New(s.cfg), nil
 		s.begin()
 		s.former = map[string]uint64{}
-		s.shell = shell.New(shell.Config[any, any]{Core: s.core, Wake: arbiter.Wake{},
-			CarryOut: s.carryOut})
+		s.shell = shell.New(shell.Config[any, any]{Name: arbiterName, Core: s.core,
+			Wake: arbiter.Wake{}, CarryOut: s.carryOut, Failed: s.failed})
 		s.shell.Start(ctx)
 		s.members.Subscribe(ctx.Self())
 	case *membership.View:
@@ -250,6 +251,20 @@ func (s *arbiterShell) carryOut(ctx actor.Context, e any) {
 		s.release(e.Op)
 	case arbiter.Send:
 		s.send(ctx, e)
+	}
+}
+
+// failed continues after an effect that panicked. A gate whose state is uncertain is shut.
+func (s *arbiterShell) failed(ctx actor.Context, e any) {
+	switch e := e.(type) {
+	case arbiter.Gate:
+		gate.Of(s.system).Shut(atArbiter, "a bug of this library; see the log")
+	case arbiter.Try:
+		s.step(ctx, arbiter.Tried{Op: e.Op, Result: arbiter.Unknown})
+	case arbiter.Tell:
+		s.members.SetArbiter(false)
+	case arbiter.Release:
+		s.release(e.Op)
 	}
 }
 

@@ -125,6 +125,9 @@ func (r *runner) registered(n *Node) error {
 	if err != nil {
 		return err
 	}
+	if r.session != nil {
+		lifecycle.OnCheck(n.System, "session", r.session.Broken)
+	}
 	if err := r.guard(n); err != nil {
 		return err
 	}

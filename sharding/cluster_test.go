@@ -26,6 +26,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
 )
@@ -64,6 +65,7 @@ type options struct {
 	produce func(*node) func(sharding.Entity) actor.Actor
 	proxies func(i int) bool
 	setup   func(*node)
+	plant   func(effect any) // called before each effect at the first member
 
 	daemons  bool // workers, not entities
 	majority bool // all members count in majorities, not only the first
@@ -105,6 +107,9 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 func (c *testCluster) setup(m *simnet.Member) {
 	nd := &node{Member: m, c: c}
 	c.nodes[m] = nd
+	if c.opts.plant != nil && m.Index == 0 {
+		shell.Plant(m.System, c.opts.plant)
+	}
 	var err error
 	nd.data, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: c.counted()})
 	require.NoError(c.t, err)

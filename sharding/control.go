@@ -81,7 +81,8 @@ func newControl(l *life) *control {
 		c.tenancy = newTenancy(l)
 	}
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: c.region, Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
+		Name: l.component(), Core: c.region, Wake: core.Wake{}, CarryOut: c.carryOut,
+		Settled: c.settled, Failed: c.failed, Panics: &l.counts.panics,
 	})
 	for n, p := range l.places {
 		p.line, p.intake = c.region.Line(n), c.region.Intake(n)
@@ -287,6 +288,38 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 		c.life.counts.dropped.Add(1)
 	case core.Look:
 		c.tenancy.look(c.region.Epoch())
+	}
+}
+
+// failed reports an effect that panicked to the core, as the failure that it expects of such an
+// effect.
+func (c *control) failed(ctx actor.Context, e core.Effect) {
+	switch e := e.(type) {
+	case core.Acquire:
+		c.step(ctx, core.NotHeld{Shard: e.Shard, Attempt: e.Attempt})
+	case core.Start:
+		c.step(ctx, core.Lost(e))
+		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+	case core.Stop:
+		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+	case core.Kill:
+		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+	case core.Release:
+		// Otherwise the session would renew it for ever.
+		if grant := c.tenancy.grant(e.Shard, e.Token); grant != nil {
+			go func() { _, _ = yield(grant) }()
+		}
+		c.step(ctx, core.Released{Shard: e.Shard, Token: e.Token})
+	case core.Deliver:
+		if e.Receipt != nil {
+			c.life.delivered(e).report(false)
+		}
+	case core.Conclude:
+		if p, ok := e.Body.Value.(*parcel); ok && p.promise != nil {
+			p.promise.conclude(conclusion{ErrUnknown, true})
+		}
+	case core.Look:
+		c.step(ctx, core.Looked{})
 	}
 }
 

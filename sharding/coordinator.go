@@ -23,7 +23,8 @@ func (l *life) newCoordinator(t coordination.Tenure) actor.Actor {
 	// One that panicked is made again under its tenure.
 	l.allocation = core.NewAllocation(l.cfg.core(), uint64(t.Token()), l.allocation)
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: l.allocation, Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
+		Name: l.component(), Core: l.allocation, Wake: core.Wake{}, CarryOut: c.carryOut,
+		Settled: c.settled, Panics: &l.counts.panics,
 	})
 	return c
 }

@@ -25,7 +25,8 @@ type rearm time.Time
 
 // spawnKeeper starts a keeper and returns its PID.
 func spawnKeeper(p *place, token uint64) (*actor.PID, error) {
-	props := actor.PropsFromProducer(func() actor.Actor { return &keeper{place: p} })
+	props := actor.PropsFromProducer(func() actor.Actor { return &keeper{place: p} },
+		p.life.guardian)
 	name := p.life.cfg.controlName() + "-" + strconv.Itoa(p.n) + "-" + strconv.FormatUint(token, 10)
 	pid, err := p.life.system.Root.SpawnNamed(props, name)
 	if err == nil {

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -57,10 +57,11 @@ type life struct {
 	orphan atomic.Bool // cut off from the coordinator
 
 	started   sync.Once
-	unhook    func()         // removes the OnStop hook
-	unobserve func() error   // unregisters the metrics
-	running   chan struct{}  // closed when the member is up
-	actors    sync.WaitGroup // actors that have not stopped
+	unhook    func()            // removes the OnStop hook
+	unobserve func() error      // unregisters the metrics
+	guardian  actor.PropsOption // restarts actors forever
+	running   chan struct{}     // closed when the member is up
+	actors    sync.WaitGroup    // actors that have not stopped
 
 	closing atomic.Bool   // close has begun
 	closed  chan struct{} // closed when it is over
@@ -68,11 +69,8 @@ type life struct {
 	ended   func(error)   // called before closed is closed
 }
 
-// guardian returns an option that restarts the actor forever.
-func guardian() actor.PropsOption {
-	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
-		100*time.Millisecond))
-}
+// component returns the name of the region for reports of bugs.
+func (l *life) component() string { return "sharding " + l.cfg.Type }
 
 func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }
 
@@ -94,6 +92,7 @@ func (l *life) begin(key string) (err error) {
 	for n := range l.cfg.Shards {
 		l.places = append(l.places, &place{life: l, n: n})
 	}
+	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
 	c := newControl(l)
 	if err := l.openDoors(); err != nil {
 		return err
@@ -104,7 +103,7 @@ func (l *life) begin(key string) (err error) {
 			return fmt.Errorf("sharding %q: %w: coordinator: %w", l.cfg.Type, ErrInvalid, err)
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return c }, early.Mailbox(), guardian())
+	props := actor.PropsFromProducer(func() actor.Actor { return c }, early.Mailbox(), l.guardian)
 	l.control = actor.NewPID(local, l.cfg.controlName()) // spawning it needs the PID
 	l.actors.Add(1)
 	if _, err = l.system.Root.SpawnNamed(props, l.cfg.controlName()); err != nil {
@@ -193,7 +192,7 @@ func (l *life) refuse(id string, value any, why error) {
 }
 
 func (l *life) deadLetter(name string, message any) {
-	l.system.DeadLetter.SendUserMessage(actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
+	bugs.DeadLetter(l.system, actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
 		message)
 }
 

@@ -46,6 +46,9 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 		"Messages of Deliver that may have been handled before.", func(s Stats) uint64 {
 			return s.Redelivered
 		})
+	m.Count("concord.sharding.panics", "Panics in this library.", func(s Stats) uint64 {
+		return s.Panics
+	})
 	delivering := m.GaugeBy("concord.sharding.delivering",
 		"Messages of Deliver of this member that are not confirmed.")
 	by := []attribute.KeyValue{attribute.String("type", r.typ),

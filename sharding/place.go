@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -255,7 +257,7 @@ func (p *place) terminated(c *cell) {
 // step runs one step of the slot. The caller must hold the mutex.
 func (p *place) step(ev core.SlotEvent) {
 	_, taken := ev.(core.Take)
-	for _, e := range p.slot.Step(p.life.clock.Now(), ev) {
+	for _, e := range p.effects(ev) {
 		p.carryOut(e)
 	}
 	if p.closes || taken && (p.life.cfg.Idle == 0 || !p.armed.IsZero()) {
@@ -266,7 +268,32 @@ func (p *place) step(ev core.SlotEvent) {
 	}
 }
 
+// effects returns the effects of an event. It recovers from a panic, since the caller holds the
+// mutex; a message that the step was for is returned to its sender.
+func (p *place) effects(ev core.SlotEvent) (effects []core.SlotEffect) {
+	defer p.guard(ev, "processing a %T", func() {
+		if t, ok := ev.(core.Take); ok {
+			p.after.rejected = append(p.after.rejected, t.Body)
+		}
+	})
+	return p.slot.Step(p.life.clock.Now(), ev)
+}
+
+// guard is deferred. It reports a panic and calls failed.
+func (p *place) guard(of any, while string, failed func()) {
+	if r := recover(); r != nil {
+		bugs.Report(p.life.system, p.life.component(), fmt.Sprintf(while, of), r,
+			&p.life.counts.panics)
+		failed()
+	}
+}
+
 func (p *place) carryOut(e core.SlotEffect) {
+	defer p.guard(e, "carrying out a %T", func() {
+		if t, ok := e.(core.Push); ok {
+			p.after.rejected = append(p.after.rejected, t.Body)
+		}
+	})
 	switch e := e.(type) {
 	case core.Push:
 		p.cell(e.ID).box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})

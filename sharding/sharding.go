@@ -142,11 +142,13 @@ type Stats struct {
 	Failed     uint64 // incarnations that could not be created, or panicked too often
 
 	Redelivered uint64 // messages of Deliver passed to entities that may have handled them before
+
+	Panics uint64 // panics of this library; see the log
 }
 
 type counters struct {
 	refused, dropped, ignored, started, passivated, failed,
-	redelivered atomic.Uint64
+	redelivered, panics atomic.Uint64
 }
 
 // Stats returns the counters.
@@ -155,6 +157,6 @@ func (r *region) Stats() Stats {
 	return Stats{
 		Refused: c.refused.Load(), Dropped: c.dropped.Load(), Ignored: c.ignored.Load(),
 		Started: c.started.Load(), Passivated: c.passivated.Load(), Failed: c.failed.Load(),
-		Redelivered: c.redelivered.Load(),
+		Redelivered: c.redelivered.Load(), Panics: c.panics.Load(),
 	}
 }

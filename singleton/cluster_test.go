@@ -22,6 +22,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/singleton"
 )
@@ -57,6 +58,8 @@ type options struct {
 	away    bool // the store is unavailable at first
 	proxies func(i int) bool
 	lives   map[string]*lifecycle.Lives // of the processes at these addresses
+	system  func(id string) *actor.ActorSystem
+	plant   func(effect any) // called before each effect at the first member
 }
 
 // node is one member's part of the singleton.
@@ -77,7 +80,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	c.alive = &observer{t: t}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
-		AppVersion: o.version, Setup: c.setup,
+		AppVersion: o.version, Setup: c.setup, System: o.system,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -89,6 +92,9 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 func (c *testCluster) setup(m *simnet.Member) {
 	nd := &node{Member: m, c: c, store: &faultyStore{Store: c.store, off: c.opts.away}}
 	c.nodes[m] = nd
+	if c.opts.plant != nil && m.Index == 0 {
+		shell.Plant(m.System, c.opts.plant)
+	}
 	if l := c.opts.lives[m.Address]; l != nil {
 		l.Attach(m.System)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination/stash"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.
@@ -47,7 +48,7 @@ func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 		ctx.Send(e.Sender, &refusal{why})
 		e.Sender = nil
 	}
-	st.life.system.DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
+	bugs.DeadLetter(st.life.system, ctx.Self(), e.Envelope())
 }
 
 // hopped returns e with one more hop; false if e has reached maxHops.

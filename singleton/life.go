@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -44,10 +44,12 @@ type life struct {
 }
 
 // guardian restarts the actors forever.
-func guardian() actor.PropsOption {
-	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
-		100*time.Millisecond))
+func (l *life) guardian() actor.PropsOption {
+	return bugs.Guardian(l.component(), &l.counts.panics)
 }
+
+// component returns the name of the singleton for reports of bugs.
+func (l *life) component() string { return "singleton " + l.cfg.Name }
 
 // begin spawns the proxy, which keeps messages until the member is up, and registers with the
 // member.
@@ -57,7 +59,7 @@ func (l *life) begin(key string) error {
 		return fmt.Errorf("singleton %q: %w", l.cfg.Name, err)
 	}
 	p := newProxy(l)
-	props := actor.PropsFromProducer(func() actor.Actor { return p }, early.Mailbox(), guardian())
+	props := actor.PropsFromProducer(func() actor.Actor { return p }, early.Mailbox(), l.guardian())
 	pid, err := l.system.Root.SpawnNamed(props, l.cfg.proxyName())
 	if err != nil {
 		unhook()
@@ -82,7 +84,7 @@ func (l *life) up(self membership.Member) {
 		m := newManager(l)
 		props := actor.PropsFromProducer(func() actor.Actor {
 			return m
-		}, early.Mailbox(), guardian())
+		}, early.Mailbox(), l.guardian())
 		pid, err := l.system.Root.SpawnNamed(props, l.cfg.managerName())
 		if err != nil {
 			l.fail(err)

@@ -68,7 +68,8 @@ func newManager(l *life) *manager {
 		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}
 	m.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: hosting{m}, Wake: core.Wake{}, CarryOut: m.carryOut, Settled: m.settled,
+		Name: l.component(), Core: hosting{m}, Wake: core.Wake{}, CarryOut: m.carryOut,
+		Settled: m.settled, Failed: m.failed, Panics: &l.counts.panics,
 	})
 	return m
 }
@@ -207,6 +208,30 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 		m.tenancy.follow(e.On)
 	case core.Closed:
 		m.handed = true
+	}
+}
+
+// failed reports an effect that panicked to the machine, as the failure that it expects of such an
+// effect.
+func (m *manager) failed(ctx actor.Context, e core.Effect) {
+	switch e := e.(type) {
+	case core.Acquire:
+		m.step(ctx, core.Failed{Attempt: e.Attempt})
+	case core.Start:
+		if m.child.pid == nil {
+			m.step(ctx, core.Gone{Run: e.Run})
+		}
+	case core.Release:
+		if grant := m.tenancy.grant(e.Token); grant != nil { // it would be renewed for ever
+			go func() { _ = release(grant, releaseAlone) }()
+		}
+		m.step(ctx, core.Released{Token: e.Token})
+	case core.Probe:
+		m.step(ctx, core.Probed{Probe: e.Probe})
+	case core.Restart, core.Stop, core.Kill:
+		if m.child.pid != nil {
+			ctx.Stop(m.child.pid)
+		}
 	}
 }
 

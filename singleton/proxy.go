@@ -42,8 +42,9 @@ func (p *proxy) listen(ctx actor.Context) {
 func newProxy(l *life) *proxy {
 	p := &proxy{station: newStation(l), route: core.NewRoute(askInterval),
 		kept: stash.New(l.cfg.Buffer)}
-	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Core: p.route, Wake: core.Wake{},
-		CarryOut: p.carryOut, Settled: p.settled})
+	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Name: l.component(),
+		Core: p.route, Wake: core.Wake{}, CarryOut: p.carryOut, Settled: p.settled,
+		Failed: p.failed, Panics: &l.counts.panics})
 	return p
 }
 
@@ -79,6 +80,10 @@ func (p *proxy) step(ctx actor.Context, ev core.Event) { p.shell.Step(ctx, ev) }
 func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 	switch e := e.(type) {
 	case core.Ask:
+		if _, token, known := p.route.Host(); known && p.host == nil { // see failed
+			p.step(ctx, core.Paused{From: e.To, Token: token})
+			return
+		}
 		p.send(ctx, member(p.view.Self), e.To, p.life.cfg.managerName(), wire.SingletonIdentify,
 			&pb.SingletonIdentify{Round: e.Round})
 	case core.Found:
@@ -87,6 +92,14 @@ func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 		p.hidden()
 	case core.Orphaned:
 		p.life.calls.lose(e.Token)
+	}
+}
+
+// failed continues after an effect that panicked. The proxy keeps messages until it has found the
+// host again, after the next question.
+func (p *proxy) failed(_ actor.Context, e core.Effect) {
+	if _, found := e.(core.Found); found {
+		p.host = nil
 	}
 }
 

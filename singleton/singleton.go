@@ -94,15 +94,16 @@ type Stats struct {
 	// instance.
 	StateLost uint64
 	Ignored   uint64 // messages of the protocol that were damaged or of an unknown kind
+	Panics    uint64 // panics of this library; see the log
 }
 
-type counters struct{ refused, passedOn, ignored, stateLost atomic.Uint64 }
+type counters struct{ refused, passedOn, ignored, stateLost, panics atomic.Uint64 }
 
 // Stats returns the counters.
 func (s *Singleton) Stats() Stats {
 	c := &s.counts
 	return Stats{
 		Refused: c.refused.Load(), PassedOn: c.passedOn.Load(), Ignored: c.ignored.Load(),
-		StateLost: c.stateLost.Load(),
+		StateLost: c.stateLost.Load(), Panics: c.panics.Load(),
 	}
 }

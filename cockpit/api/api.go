@@ -179,6 +179,7 @@ type Session struct {
 	Lost       map[string]uint64 `json:"lost"` // by reason
 	Failures   uint64            `json:"store_failures"`
 	Failing    bool              `json:"failing"`
+	Panics     uint64            `json:"panics"` // of the library
 	// Leases are at most 12 leases, the most important first: near expiry, then with waiters, then
 	// held by expiry. Endpoint /api/v1/leases returns all.
 	Leases []Lease `json:"leases"`
@@ -219,6 +220,7 @@ type Singleton struct {
 	Refused    uint64 `json:"refused"`
 	PassedOn   uint64 `json:"passed_on"`
 	StateLost  uint64 `json:"state_lost"`
+	Panics     uint64 `json:"panics"` // of the library
 }
 
 // Shards is the state of all shards of one type, as one member knows it.
@@ -231,6 +233,7 @@ type Shards struct {
 	Waiting  int            `json:"waiting"`
 	Refused  uint64         `json:"refused"`
 	Failed   uint64         `json:"failed"`
+	Panics   uint64         `json:"panics"` // of the library
 	// Map has the home of each of the first 1,024 shards, as an index of Homes; -1: none yet.
 	Map []int `json:"map"`
 	// Movable reports whether action move can move shards of this type.

@@ -21,7 +21,8 @@ const module = "github.com/concord-go/concord/"
 
 // shared lists the machinery below the components, which belongs to none of them.
 var shared = []string{
-	"internal/ask", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership",
+	"internal/ask", "internal/bugs", "internal/gate", "internal/lifecycle", "internal/early",
+	"internal/membership",
 	"internal/meters", "internal/shell", "internal/timer", "internal/wire", "proto",
 }
 
@@ -34,7 +35,8 @@ var arrows = map[string][]string{
 	"internal/causal":    {"internal/field", "internal/pmap"},
 	"internal/ask":       {},
 	"internal/timer":     {},
-	"internal/shell":     {"internal/timer"},
+	"internal/bugs":      {"internal/lifecycle"},
+	"internal/shell":     {"internal/bugs", "internal/timer"},
 	"internal/gate":      {},
 	"internal/lifecycle": {},
 	"internal/meters":    {},
@@ -45,7 +47,8 @@ var arrows = map[string][]string{
 	"internal/child":     {},
 	"internal/wire":      {"proto"},
 	"internal/early":     {},
-	"internal/membership": {"internal/lifecycle", "internal/early", "internal/shell",
+	"internal/membership": {"internal/bugs", "internal/lifecycle", "internal/early",
+		"internal/shell",
 		"internal/timer", "internal/wire", "proto"},
 	"internal/simnet":  {},
 	"internal/arrows":  {},
@@ -130,7 +133,8 @@ var arrows = map[string][]string{
 	"node/hostile":           {},
 	"node": {"coordination", "node/internal/arbiter",
 		"node/internal/guard", "internal/gate", "internal/lifecycle", "internal/early",
-		"internal/membership", "internal/shell", "internal/timer", "internal/wire", "proto"},
+		"internal/membership", "internal/bugs", "internal/shell", "internal/timer", "internal/wire",
+		"proto"},
 	"node/provider/internal/roster": {},
 	"node/provider/*": {"internal/clienttls", "node/provider/internal/roster",
 		"internal/settings"},

@@ -14,6 +14,9 @@ import (
 // ActorName is the name of the membership actor of every member.
 const ActorName = "concord-membership"
 
+// component is the name of the actor in reports of bugs.
+const component = "membership"
+
 // memberActor is the actor around the core. The same value survives restarts of the actor.
 type memberActor struct {
 	service *Service
@@ -23,7 +26,8 @@ type memberActor struct {
 
 func newMemberActor(s *Service, c *core) *memberActor {
 	a := &memberActor{service: s, core: c}
-	a.shell = shell.New(shell.Config[event, effect]{Core: c, Wake: wake{}, CarryOut: a.carryOut})
+	a.shell = shell.New(shell.Config[event, effect]{Name: component, Core: c, Wake: wake{},
+		CarryOut: a.carryOut})
 	return a
 }
 

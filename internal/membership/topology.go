@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/early"
 )
 
@@ -49,7 +50,7 @@ func (s *Service) start(members []listed) bool {
 		address,
 		s.system.ID, incarnation(s.system.ID, address)))
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return a },
-		early.Mailbox(), actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)
+		early.Mailbox(), bugs.Guardian(component, nil)), ActorName)
 	if err != nil {
 		s.system.Logger().Error("membership not started", slog.Any("error", err))
 		return false

@@ -11,6 +11,42 @@ func lives() []mutant {
 			killer: killer{pkg: "./internal/early", run: "^TestMailbox_HoldsBackWhatComesBeforeTheStart$"},
 		},
 		{
+			name:   "recover quietly from a panic in an effect",
+			rule:   "a panic of this library's own code is logged, counted and part of the health",
+			edits:  in("internal/bugs/bugs.go", "unlogged, due := l.note(of, time.Now())\n\tif !due {", "if unlogged, due := l.note(of, time.Now()); true || !due || unlogged == 0 {\n\t\treturn\n\t}\n\tif unlogged := 0; unlogged == 1 {"),
+			killer: killer{pkg: "./internal/shell", run: "TestCarryOut_APanicIsLoudAndTheRestIsCarriedOut"},
+		},
+		{
+			name:   "a panic is not part of the health",
+			rule:   "a panic of this library's own code is logged, counted and part of the health",
+			edits:  in("internal/bugs/bugs.go", "lifecycle.OnCheck(system, \"panics\", e.Check)", "_ = lifecycle.OnCheck"),
+			killer: killer{pkg: "./internal/bugs", run: "TestGuardian_StartsAgainForEverAndTellsTheHealth"},
+		},
+		{
+			name:   "wait for an effect that panicked",
+			rule:   "a core does not wait for an effect that panicked",
+			edits:  in("internal/shell/shell.go", "if s.cfg.Failed != nil {", "if s.cfg.Failed == nil {"),
+			killer: killer{pkg: "./singleton", run: "TestPanic_InAnyEffectTheSingletonGoesOn"},
+		},
+		{
+			name:   "keep a lease whose release panicked",
+			rule:   "a core does not wait for an effect that panicked",
+			edits:  in("sharding/control.go", "go func() { _, _ = yield(grant) }()\n\t\t}\n\t\tc.step", "_ = grant\n\t\t}\n\t\tc.step"),
+			killer: killer{pkg: "./sharding", run: "TestPanic_InAnyEffectTheShardsGoOn"},
+		},
+		{
+			name:   "leave the timer unset after a step that panicked",
+			rule:   "after a step that panicked, a core is woken in time",
+			edits:  in("internal/shell/shell.go", "s.stepping = false\n\t\ts.arm()", "s.stepping = false"),
+			killer: killer{pkg: "./internal/shell", run: "TestStart_AfterAPanicTheCoreIsWokenInTime"},
+		},
+		{
+			name:   "keep the grants of a session whose machine panicked",
+			rule:   "a session with a lease in an unknown state holds nothing",
+			edits:  in("coordination/broken.go", "d.grant.finish(end)", "_ = end"),
+			killer: killer{pkg: "./coordination", run: "TestBroken_APanicInAStepEndsTheSession"},
+		},
+		{
 			name:   "continue with events that were not installed",
 			rule:   "a step that panicked has made a transition or has not [R29]",
 			edits:  in(replDir+"resume.go", "	n.restore()\n	n.note", "	n.note"),

@@ -14,6 +14,8 @@
 //		a.shell.Stop()
 //	}
 //
-// If an effect causes an event, the shell steps the event after the preceding effects. If user code
-// panics or exits the goroutine, the shell keeps the remaining work and continues with CarryOn.
+// If an effect causes an event, the shell steps the event after the preceding effects. If carrying
+// out an effect panics, the shell reports that as a bug, see package bugs, and continues with the
+// next effect. If a step panics, or user code exits the goroutine, the shell keeps the remaining
+// work and continues with CarryOn.
 package shell

@@ -1,10 +1,13 @@
 package shell
 
 import (
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/timer"
 )
 
@@ -19,13 +22,19 @@ type Core[E, F any] interface {
 	NextWake() time.Time
 }
 
-// Config configures a shell. Core, Wake and CarryOut are required.
+// Config configures a shell. Name, Core, Wake and CarryOut are required.
 type Config[E, F any] struct {
+	Name     string // of the component, for the log
 	Core     Core[E, F]
 	Wake     E                      // the event that lets time pass
 	CarryOut func(actor.Context, F) // one effect; it may call Shell.Step
-	Stepped  func()                 // after each step, before its effects
-	Settled  func(actor.Context)    // when no work is left; it may call Shell.Step
+	// Failed is called with an effect whose CarryOut has panicked, after the panic was reported. It
+	// may call Shell.Step, so that the core does not wait for the effect. Nil: a lost effect is
+	// like a lost message.
+	Failed  func(actor.Context, F)
+	Panics  *atomic.Uint64      // counts the panics of CarryOut; nil: they are not counted
+	Stepped func()              // after each step, before its effects
+	Settled func(actor.Context) // when no work is left; it may call Shell.Step
 }
 
 // Shell drives a core. Its methods must be called by the actor only.
@@ -37,15 +46,23 @@ type Shell[E, F any] struct {
 	effects  []F       // remaining effects of the last step
 	busy     bool
 	stepping bool
+	plant    func(effect any) // nil outside tests
 }
 
 // New returns a shell that is not started.
 func New[E, F any](cfg Config[E, F]) *Shell[E, F] { return &Shell[E, F]{cfg: cfg} }
 
-// Start must be called when the actor has started, and again after a restart.
+// Start must be called when the actor has started, and again after a restart, in which it continues
+// with the remaining work.
 func (s *Shell[E, F]) Start(ctx actor.Context) {
-	if s.timer == nil {
-		s.timer = timer.New(ctx.ActorSystem(), ctx.Self())
+	switch {
+	case s.timer == nil:
+		s.timer, s.plant = timer.New(ctx.ActorSystem(), ctx.Self()), planted(ctx.ActorSystem())
+	case s.Left():
+		s.CarryOn(ctx)
+	default:
+		s.stepping = false
+		s.arm()
 	}
 }
 
@@ -84,8 +101,8 @@ func (s *Shell[E, F]) Interrupted() bool { return s.stepping }
 // Left reports whether effects or events are pending.
 func (s *Shell[E, F]) Left() bool { return len(s.effects) > 0 || len(s.events) > 0 }
 
-// CarryOn continues after a panic or an exit of the goroutine: it carries out the remaining
-// effects, then the given ones, and processes the pending events.
+// CarryOn continues after a panic of a step, or an exit of the goroutine: it carries out the
+// remaining effects, then the given ones, and processes the pending events.
 func (s *Shell[E, F]) CarryOn(ctx actor.Context, more ...F) {
 	s.stepping = false
 	s.effects = append(s.effects, more...)
@@ -106,7 +123,7 @@ func (s *Shell[E, F]) next(ctx actor.Context) bool {
 	case len(s.effects) > 0:
 		e := s.effects[0]
 		s.effects = s.effects[1:]
-		s.cfg.CarryOut(ctx, e)
+		s.carryOut(ctx, e)
 	case len(s.events) > 0:
 		ev := s.events[0]
 		last := copy(s.events, s.events[1:])
@@ -125,6 +142,24 @@ func (s *Shell[E, F]) next(ctx actor.Context) bool {
 		return len(s.events) > 0
 	}
 	return true
+}
+
+// carryOut carries out one effect. If that panics, it reports the panic, so that the effects behind
+// it are carried out.
+func (s *Shell[E, F]) carryOut(ctx actor.Context, e F) {
+	defer func() {
+		if p := recover(); p != nil {
+			bugs.Report(ctx.ActorSystem(), s.cfg.Name, fmt.Sprintf("carrying out a %T", e), p,
+				s.cfg.Panics)
+			if s.cfg.Failed != nil {
+				s.cfg.Failed(ctx, e)
+			}
+		}
+	}()
+	if s.plant != nil {
+		s.plant(e)
+	}
+	s.cfg.CarryOut(ctx, e)
 }
 
 // arm ensures that the core is woken in time. A timer that fires too early does no harm, so it is

@@ -1,7 +1,10 @@
 package shell_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/internal/timer"
@@ -53,6 +57,9 @@ type host struct {
 	shell  *shell.Shell[any, string]
 	done   []string
 	settle func(actor.Context)
+	failed func(actor.Context, string)
+	panics atomic.Uint64
+	log    bytes.Buffer
 }
 
 func (h *host) Receive(ctx actor.Context) {
@@ -80,12 +87,16 @@ func (h *host) carryOut(ctx actor.Context, e string) {
 
 func run(t *testing.T, test func(t *testing.T, h *host, do func(func(actor.Context)))) {
 	simnet.Bubble(t, func(t *testing.T) {
-		system := simnet.NewSystem("")
 		h := &host{core: &echo{start: time.Now()}}
+		system := actor.NewActorSystem(actor.WithLoggerFactory(
+			func(*actor.ActorSystem) *slog.Logger {
+				return slog.New(slog.NewTextHandler(&h.log, nil))
+			}))
 		h.shell = shell.New(shell.Config[any, string]{
-			Core: h.core, Wake: wake{}, CarryOut: h.carryOut, Stepped: func() {
+			Name: "host", Core: h.core, Wake: wake{}, CarryOut: h.carryOut, Stepped: func() {
 				h.done = append(h.done, "stepped")
 			},
+			Failed: func(ctx actor.Context, e string) { h.failed(ctx, e) }, Panics: &h.panics,
 			Settled: func(ctx actor.Context) {
 				if f := h.settle; f != nil {
 					h.settle = nil
@@ -131,22 +142,56 @@ func TestWake_ComesInTimeAndAtMostOnceTooSoon(t *testing.T) {
 	})
 }
 
-// Work interrupted by a panic is not done; everything else is.
-func TestCarryOn_GoesOnBehindWhatPanicked(t *testing.T) {
+// What panics is not done; everything else is.
+func TestCarryOut_APanicIsLoudAndTheRestIsCarriedOut(t *testing.T) {
 	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
-		try := func(ctx actor.Context, ev any) {
+		h.failed = func(ctx actor.Context, e string) { h.shell.Step(ctx, say{"instead of " + e}) }
+		do(func(ctx actor.Context) {
+			h.shell.Step(ctx, say{"a", "event", "panic", "c"})
+			require.Error(t, lifecycle.Of(ctx.ActorSystem()).Check())
+		})
+		require.Equal(t, []string{
+			"stepped", "a", "event", "c", "stepped", "brought about", "stepped", "instead of panic",
+		}, h.done)
+		require.EqualValues(t, 1, h.panics.Load())
+		require.Contains(t, h.log.String(), `component=host while="carrying out a string" panic=panic`)
+		require.Contains(t, h.log.String(), "(*host).carryOut", "the stack")
+		time.Sleep(time.Minute)
+		do(func(ctx actor.Context) {
+			require.NoError(t, lifecycle.Of(ctx.ActorSystem()).Check())
+		})
+	})
+}
+
+func TestCarryOn_GoesOnBehindAStepThatPanicked(t *testing.T) {
+	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
+		try := func(ctx actor.Context, evs ...any) {
 			defer func() { h.done = append(h.done, fmt.Sprint(recover(), h.shell.Interrupted())) }()
-			h.shell.Step(ctx, ev)
+			h.settle = func(ctx actor.Context) {
+				for _, ev := range evs[1:] {
+					h.shell.Step(ctx, ev)
+				}
+			}
+			h.shell.Step(ctx, evs[0])
 		}
 		do(func(ctx actor.Context) {
-			try(ctx, say{"a", "event", "panic", "c"})
-			h.shell.CarryOn(ctx, "more")
-			try(ctx, burst{})
+			try(ctx, say{"a"}, burst{}, say{"b"})
 			h.shell.CarryOn(ctx, "resumed")
 		})
 		require.Equal(t, []string{
-			"stepped", "a", "event", "panicfalse", "c", "more", "stepped", "brought about",
-			"bursttrue", "resumed",
+			"stepped", "a", "bursttrue", "resumed", "stepped", "b",
 		}, h.done)
+	})
+}
+
+// A wake that a panic has prevented comes after the restart of the actor.
+func TestStart_AfterAPanicTheCoreIsWokenInTime(t *testing.T) {
+	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
+		do(func(ctx actor.Context) { h.core.wake = h.core.start.Add(5 * time.Second) })
+		do(func(ctx actor.Context) { h.shell.Step(ctx, burst{}) })
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []time.Duration{5 * time.Second}, h.core.wakes)
+		require.False(t, h.shell.Interrupted())
 	})
 }

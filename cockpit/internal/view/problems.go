@@ -33,6 +33,7 @@ func Problems(o *api.Overview) []api.Problem {
 		p.session(s)
 	}
 	for _, s := range o.Singletons {
+		p.panics("singleton", s.Name, s.Panics)
 		if s.State == "unknown" && o.Cluster.Self != "" {
 			p.add(Warn, fmt.Sprintf("singleton %s has no known host", s.Name),
 				"After a crash this lasts up to the TTL of the lease. If it lasts longer, check the lease store, and that a member with the role is running.")
@@ -118,10 +119,7 @@ func (p *problems) replicator(r api.Replicator) {
 			"replicator %s found diverged replicas or corrupted entries, %d times", r.Name, n),
 			"Check the memory of the machines, and report the problem: see docs/operations.md.")
 	}
-	if r.Panics > 0 {
-		p.add(Bad, fmt.Sprintf("a bug in the library interrupted replicator %s, %d times", r.Name,
-			r.Panics), "Report the problem with the log of the node.")
-	}
+	p.panics("replicator", r.Name, r.Panics)
 	if r.Faults > 0 {
 		p.add(Warn, fmt.Sprintf("functions of the application failed in replicator %s, %d times",
 			r.Name, r.Faults), "The log of the node names the keys.")
@@ -145,7 +143,16 @@ func (p *problems) replicator(r api.Replicator) {
 	}
 }
 
+// panics reports the panics of the library in a component.
+func (p *problems) panics(kind, name string, n uint64) {
+	if n > 0 {
+		p.add(Bad, fmt.Sprintf("a bug in the library interrupted %s %s, %d times", kind, name, n),
+			"Report the problem with the log of the node.")
+	}
+}
+
 func (p *problems) session(s api.Session) {
+	p.panics("session", s.Name, s.Panics)
 	if s.NearExpiry > 0 || s.Failing {
 		p.add(Bad, fmt.Sprintf("renewals fail: %d leases of session %s are near expiry",
 			s.NearExpiry, s.Name),
@@ -154,6 +161,7 @@ func (p *problems) session(s api.Session) {
 }
 
 func (p *problems) shards(s api.Shards) {
+	p.panics("sharding", s.Type, s.Panics)
 	if n := s.States["stashing"]; n > 0 {
 		p.add(Warn, fmt.Sprintf("messages wait for %d shards of %s without a known host", n,
 			s.Type), "After a crash this lasts up to the TTL of the leases. If it lasts longer, check the lease store.")

@@ -90,8 +90,8 @@ func Session(name string, s coordination.Status, failing bool, leases []api.Leas
 		Name: name, Owner: s.Owner, Held: s.Held, NearExpiry: s.NearExpiry, Waiting: s.Waiting,
 		Known:   len(leases),
 		Granted: s.Granted, Taken: s.Taken, Unknown: s.Unknown, Released: s.Released,
-		Failing: failing,
-		Lost:    map[string]uint64{}, Leases: first(leases),
+		Failing: failing, Panics: s.Panics,
+		Lost: map[string]uint64{}, Leases: first(leases),
 	}
 	for why, n := range s.Lost {
 		out.Lost[why.String()] += n
@@ -161,7 +161,7 @@ func sooner(a, b *time.Time) int {
 // Singleton describes the place of an instance, for the member with address self.
 func Singleton(name, self string, p singleton.Place, known bool, s singleton.Stats) api.Singleton {
 	out := api.Singleton{Name: name, State: "unknown", Host: p.Address, Token: uint64(p.Token),
-		Refused: s.Refused, PassedOn: s.PassedOn, StateLost: s.StateLost,
+		Refused: s.Refused, PassedOn: s.PassedOn, StateLost: s.StateLost, Panics: s.Panics,
 		TakeOverMS: p.TakeOver.Milliseconds()}
 	if known && p.Address == self {
 		out.State = "here"
@@ -196,7 +196,7 @@ func Shards(s sharding.Status, st sharding.Stats, c api.Cluster,
 	out := api.Shards{
 		Type: s.Type, Shards: len(s.Shards), States: map[string]int{},
 		Homes: []api.Home{}, Map: []int{},
-		Entities: s.Entities(), Refused: st.Refused, Failed: st.Failed,
+		Entities: s.Entities(), Refused: st.Refused, Failed: st.Failed, Panics: st.Panics,
 		Movable: s.Movable, Hosts: Hosts(c, s.Role),
 	}
 	for id, n := range s.Homes() {

@@ -131,6 +131,15 @@ func TestProblems_EachSaysWhatToDo(t *testing.T) {
 		"panics": {func(o *api.Overview) {
 			o.Replicators = []api.Replicator{{Panics: 1}}
 		}, view.Bad},
+		"panics of a session": {func(o *api.Overview) {
+			o.Sessions = []api.Session{{Panics: 1}}
+		}, view.Bad},
+		"panics of a singleton": {func(o *api.Overview) {
+			o.Singletons = []api.Singleton{{Panics: 1}}
+		}, view.Bad},
+		"panics of shards": {func(o *api.Overview) {
+			o.Shards = []api.Shards{{Panics: 1}}
+		}, view.Bad},
 		"faults": {func(o *api.Overview) {
 			o.Replicators = []api.Replicator{{Faults: 1}}
 		}, view.Warn},

@@ -1,0 +1,73 @@
+package sharding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/sharding"
+)
+
+// Whichever effect panics at one member, which gets shards and gives them away: it is counted as a
+// bug, and afterwards every shard has one home where messages are handled.
+func TestPanic_InAnyEffectTheShardsGoOn(t *testing.T) {
+	for _, kind := range []string{"Tell", "Deliver", "Acquire", "Start", "Stop", "Release",
+		"Assigned", "Conclude"} {
+		for _, nth := range []int{1, 2, 5} {
+			t.Run(fmt.Sprint(kind, " ", nth), func(t *testing.T) {
+				left := nth
+				o := options{plant: func(effect any) {
+					t := reflect.TypeOf(effect)
+					if t.Name() == kind && strings.Contains(t.PkgPath(), "/sharding/") {
+						if left--; left == 0 {
+							panic("planted")
+						}
+					}
+				}}
+				run(t, 3, o, func(c *testCluster) { c.throughPanic(&left) })
+			})
+		}
+	}
+}
+
+func (c *testCluster) throughPanic(left *int) {
+	for i := range 3 {
+		for id := range 30 {
+			c.node(i).tell(fmt.Sprint("cart-", id), "first")
+		}
+	}
+	time.Sleep(time.Minute)
+	gate.Of(c.Member(0).System).Shut("test", "to move")
+	time.Sleep(time.Minute)
+	gate.Of(c.Member(0).System).Let("test")
+	time.Sleep(time.Minute)
+	unknown := 0
+	for id := range 30 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		err := c.node(0).region.Ref(fmt.Sprint("cart-", id)).Deliver(ctx, wrapperspb.String("next"))
+		defer cancel()
+		if errors.Is(err, sharding.ErrUnknown) && ctx.Err() == nil {
+			unknown++ // the conclusion was lost
+			continue
+		}
+		require.NoError(c.t, err)
+	}
+	require.LessOrEqual(c.t, unknown, 1)
+	require.LessOrEqual(c.t, *left, 0, "the effect was carried out")
+	time.Sleep(time.Minute)
+	for id := range 30 {
+		for i := range 3 {
+			_, err := c.node(i).ask(fmt.Sprint("cart-", id), "last", 10*time.Second)
+			require.NoError(c.t, err)
+		}
+	}
+	require.EqualValues(c.t, 1, c.node(0).region.Stats().Panics)
+}
