@@ -12,7 +12,7 @@ MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers pekko bench-pekko laws soak soak-disk versions bench-durable bench-sharding bench-hostile docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-peers-sharding pekko bench-pekko laws soak soak-disk versions bench-durable bench-sharding bench-hostile docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +158,10 @@ pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, a
 bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pekko, three processes each, in ROUNDS (default 3) rounds; writes docs/pictures and docs/performance.md; ten to fifteen minutes
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
+
+bench-peers-sharding: pekko ## entities of Concord and of Apache Pekko, and actors of bare Proto.Actor, three processes each, in ROUNDS (default 3) rounds; writes docs/performance.md; about five minutes
+	$(GO) build -o $(BIN)/peers ./bench/peers
+	$(BIN)/peers -sharding -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers-sharding.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
 comma := ,
 SIZE ?= 10,100,1000

@@ -6,6 +6,8 @@
 // The results are one line for each system and workload in the format of Go's benchmarks, which
 // bench/plot draws and puts into docs/performance.md.
 //
+// With -sharding, it measures entities instead: make bench-peers-sharding.
+//
 // With -quick, a run takes a minute and a half; its figures mean nothing. With -of, -case and
 // -profile it profiles single workloads.
 //
@@ -77,6 +79,7 @@ func runDriver(args []string) error {
 		"length of each workload of Pekko before the first round; a fifth of it for the others")
 	quick := flags.Bool("quick", false,
 		"one short round, to test this program: the figures mean nothing")
+	shards := flags.Bool("sharding", false, "measure entities instead")
 	out := flags.String("out", "", "the file of the results; default: standard output")
 	pekko := flags.String("pekko", "bench/pekko/target",
 		"where Maven has compiled the driver of Pekko")
@@ -119,14 +122,18 @@ func runDriver(args []string) error {
 		}
 	}
 	for _, t := range takeOvers {
-		if pattern.MatchString(t.String()) && !*quick {
+		if pattern.MatchString(t.String()) && (!*quick || *shards) {
 			o.losses = append(o.losses, t)
 		}
 	}
 	if len(o.works)+len(o.heaps)+len(o.losses) == 0 {
 		return fmt.Errorf("-case: no workload matches %q", *only)
 	}
-	text, failed := o.measure(os.Stdout)
+	measure := func() ([]byte, error) { return o.measure(os.Stdout) }
+	if *shards {
+		measure = o.measureShards
+	}
+	text, failed := measure()
 	switch {
 	case text == nil:
 	case *out == "":
@@ -148,24 +155,36 @@ type bench struct {
 	failed   []error
 }
 
+func newBench(o options) *bench {
+	return &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{},
+		restarts: map[string]int{}, results: map[string]*result{}}
+}
+
+// enterSpaces makes a network namespace for each system.
+func (b *bench) enterSpaces() {
+	removeOldSpaces()
+	for _, of := range b.systems {
+		if b.shared {
+			continue
+		}
+		var err error
+		if b.spaces[of], err = newSpace(of); err != nil {
+			fmt.Fprintf(b.progress,
+				"peers: NO NETWORK NAMESPACE for %s, it shares the loopback interface: %v\n", of, err)
+		}
+	}
+}
+
 // measure runs all works on all systems, prints a table, and returns the lines of the results.
 func (o options) measure(table io.Writer) (lines []byte, err error) {
-	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{},
-		restarts: map[string]int{}, results: map[string]*result{}}
+	b := newBench(o)
 	defer b.close()
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(interrupted)
 	begin := time.Now()
-	removeOldSpaces()
+	b.enterSpaces()
 	for _, of := range o.systems {
-		if !o.shared {
-			if b.spaces[of], err = newSpace(of); err != nil {
-				fmt.Fprintf(o.progress,
-					"peers: NO NETWORK NAMESPACE for %s, it shares the loopback interface: %v\n",
-					of, err)
-			}
-		}
 		if len(o.works) == 0 {
 			continue
 		}
@@ -358,19 +377,7 @@ func (b *bench) close() {
 // lines returns the file of results: comments, and a line for each system and work.
 func (b *bench) lines(begin time.Time) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# %s, %v\n", begin.UTC().Format("2 January 2006"),
-		time.Since(begin).Round(time.Second))
-	fmt.Fprintf(&out, "# %s\n# %s", machineName(), runtime.Version())
-	if slices.Contains(b.systems, "pekko") {
-		fmt.Fprintf(&out, "; %s", javaVersion(b.pekko))
-	}
-	apart := "network namespaces"
-	for _, of := range b.systems {
-		if b.spaces[of] == "" {
-			apart = "the shared loopback interface"
-		}
-	}
-	fmt.Fprintf(&out, "\n# three processes each, on %s; %d rounds of %v\n", apart, b.rounds, b.each)
+	b.about(&out, begin)
 	var names []string
 	for _, w := range slices.Concat(b.works, b.heaps) {
 		names = append(names, w.String())
@@ -378,14 +385,36 @@ func (b *bench) lines(begin time.Time) []byte {
 	for _, t := range b.losses {
 		names = append(names, t.String())
 	}
+	b.writeResults(&out, names)
+	return out.Bytes()
+}
+
+// about writes the comments at the beginning of a file of results.
+func (b *bench) about(out io.Writer, begin time.Time) {
+	fmt.Fprintf(out, "# %s, %v\n", begin.UTC().Format("2 January 2006"),
+		time.Since(begin).Round(time.Second))
+	fmt.Fprintf(out, "# %s\n# %s", machineName(), runtime.Version())
+	if slices.Contains(b.systems, "pekko") {
+		fmt.Fprintf(out, "; %s", javaVersion(b.pekko))
+	}
+	apart := "network namespaces"
+	for _, of := range b.systems {
+		if b.spaces[of] == "" {
+			apart = "the shared loopback interface"
+		}
+	}
+	fmt.Fprintf(out, "\n# three processes each, on %s; %d rounds of %v\n", apart, b.rounds, b.each)
+}
+
+// writeResults writes the lines of the results with these names.
+func (b *bench) writeResults(out io.Writer, names []string) {
 	for _, name := range names {
 		for _, of := range b.systems {
 			if r := b.results[of+"/"+name]; r != nil && len(r.runs) > 0 {
-				fmt.Fprintln(&out, r.line())
+				fmt.Fprintln(out, r.line())
 			}
 		}
 	}
-	return out.Bytes()
 }
 
 // javaVersion names the versions of Pekko and of the virtual machine.

@@ -61,6 +61,7 @@ func runMember(args []string) error {
 		"a directory of leases: run a singleton, which prints its start, and nothing else")
 	profile := flags.String("profile", "",
 		"a file for a CPU profile of this process, from its start to its end")
+	shards := flags.Bool("sharding", false, "host entities, see type shardHost")
 	ports := flags.String("ports", "", "six ports: of the members, and of their provider")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -93,6 +94,20 @@ func runMember(args []string) error {
 		pprof.StopCPUProfile()
 		os.Exit(0) // also in the middle of a command
 	}()
+	if *shards {
+		startHosting := func() (*shardHost, error) { return startPlain(*index, p[:]) }
+		if *of == "concord" {
+			startHosting = func() (*shardHost, error) {
+				return startShards(*index, p[:], *leases, *ttl)
+			}
+		}
+		h, err := startHosting()
+		if err != nil {
+			return err
+		}
+		serve(commands, h.obey)
+		return nil
+	}
 	if *leases != "" {
 		start = func(index int, ports []int) (*member, error) {
 			return startHost(index, ports, *leases, *ttl)
@@ -103,15 +118,20 @@ func runMember(args []string) error {
 		return err
 	}
 	m.groups = map[string]*group{}
+	serve(commands, m.obey)
+	return nil
+}
+
+// serve answers the commands.
+func serve(commands chan string, obey func(string) (string, error)) {
 	fmt.Println("@ ready")
 	for line := range commands {
-		answer, err := m.obey(line)
+		answer, err := obey(line)
 		if err != nil {
 			answer = "failed " + strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
 		fmt.Println("@ " + answer)
 	}
-	return nil
 }
 
 func (m *member) obey(line string) (string, error) {
@@ -131,13 +151,17 @@ func (m *member) obey(line string) (string, error) {
 		return m.await(w, n)
 	}
 	if line == "heap" {
-		runtime.GC()
-		runtime.GC() // what finalizers and pools have let go
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return fmt.Sprintf("heap bytes=%d", m.HeapAlloc), nil
+		return heapBytes(), nil
 	}
 	return "", fmt.Errorf("no such command: %q", line)
+}
+
+func heapBytes() string {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools have let go
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return fmt.Sprintf("heap bytes=%d", m.HeapAlloc)
 }
 
 // await waits until the first total updates of the group of w are here.

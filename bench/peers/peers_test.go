@@ -109,14 +109,31 @@ func TestDriver_MeasuresProcesses(t *testing.T) {
 	require.Equal(t, len(o.works)+1, strings.Count(table.String(), "\n"))
 }
 
+// TestDriver_MeasuresEntities runs a short round of each workload of entities on real processes,
+// and kills one of them.
+func TestDriver_MeasuresEntities(t *testing.T) {
+	t.Parallel()
+	o := options{systems: []string{"concord", "bare"}, rounds: 1, each: 10 * time.Millisecond,
+		losses: takeOvers[:1], shared: true, progress: io.Discard}
+	text, err := o.measureShards()
+	require.NoError(t, err)
+	for _, of := range o.systems {
+		for _, w := range shardWorks() {
+			require.Contains(t, string(text), fmt.Sprintf("BenchmarkPeers/of=%s/%v 1 ", of, w))
+		}
+		require.Contains(t, string(text), "BenchmarkPeers/of="+of+"/op=idle 1 ")
+	}
+	require.Contains(t, string(text), "BenchmarkPeers/of=concord/op=kill/seconds=3 1 ")
+	require.NotContains(t, string(text), " 0 ops/s")
+}
+
 // TestDriver_ReportsAMemberThatEnds checks that a failure names the workload, that the cluster is
 // started anew, and that the driver ends.
 func TestDriver_ReportsAMemberThatEnds(t *testing.T) {
 	t.Parallel()
 	o := options{systems: []string{"bare"}, rounds: 1, each: 10 * time.Millisecond,
 		progress: io.Discard, works: cases()[:1]}
-	b := &bench{options: o, clusters: map[string]*cluster{}, spaces: map[string]string{},
-		restarts: map[string]int{}, results: map[string]*result{}}
+	b := newBench(o)
 	defer b.close()
 	require.NoError(t, b.start("bare"))
 	require.NoError(t, b.clusters["bare"].members[0].cmd.Process.Kill())

@@ -13,8 +13,9 @@ const page = "docs/performance.md"
 
 // tables returns the table of a file of bench/results in Markdown.
 var tables = map[string]func(file string) (string, error){
-	"peers.txt":  peersTable,
-	"merges.txt": mergesTable,
+	"peers.txt":          peersTable,
+	"peers-sharding.txt": shardsTable,
+	"merges.txt":         mergesTable,
 }
 
 var errNoMarks = errors.New("the marks of the table are missing")

@@ -43,7 +43,8 @@ import org.apache.pekko.pattern.Patterns;
  * of bench/peers, from its standard input, and prints the same answers. Arguments: the number of
  * this member, and the ports of all. Pekko's settings are its defaults. With two more, "singleton"
  * and stable-after of the split brain resolver in seconds or 0 for its default, it runs a singleton,
- * which prints its start, and nothing else.
+ * which prints its start, and nothing else; with "sharding" and the same, it hosts entities: see
+ * Shards.
  */
 public final class Member {
   static final int MEMBERS = 3;
@@ -93,6 +94,10 @@ public final class Member {
     reader.start();
     ActorSystem system = ActorSystem.create("peers", config);
     awaitMembers(system);
+    if (args.length > 1 + MEMBERS && args[1 + MEMBERS].equals("sharding")) {
+      new Shards(system).obey(commands);
+      return;
+    }
     System.out.println("@ ready");
     if (args.length > 1 + MEMBERS) {
       system.actorOf(
@@ -143,20 +148,11 @@ public final class Member {
 
   String obey(String line) throws Exception {
     if (line.equals("heap")) {
-      System.gc();
-      System.gc();
-      return "heap bytes=" + ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+      return heap();
     }
-    Map<String, String> words = new HashMap<>();
-    String[] parts = line.split(" ");
-    for (String part : parts) {
-      int i = part.indexOf('=');
-      if (i > 0) {
-        words.put(part.substring(0, i), part.substring(i + 1));
-      }
-    }
+    Map<String, String> words = words(line);
     Work work = new Work(words);
-    switch (parts[0]) {
+    switch (line.substring(0, line.indexOf(' '))) {
       case "run":
         return run(work, Long.parseLong(words.get("n")), Long.parseLong(words.get("ms")));
       case "await":
@@ -164,6 +160,24 @@ public final class Member {
       default:
         throw new IllegalArgumentException("no such command: " + line);
     }
+  }
+
+  static String heap() {
+    System.gc();
+    System.gc();
+    return "heap bytes=" + ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+  }
+
+  /** The values of a command by name. */
+  static Map<String, String> words(String line) {
+    Map<String, String> words = new HashMap<>();
+    for (String part : line.split(" ")) {
+      int i = part.indexOf('=');
+      if (i > 0) {
+        words.put(part.substring(0, i), part.substring(i + 1));
+      }
+    }
+    return words;
   }
 
   /** One workload, as in bench/peers. */

@@ -1,0 +1,284 @@
+package bench;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import org.apache.pekko.actor.AbstractActor;
+import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.actor.Props;
+import org.apache.pekko.cluster.sharding.ClusterSharding;
+import org.apache.pekko.cluster.sharding.ClusterShardingSettings;
+import org.apache.pekko.cluster.sharding.ShardRegion;
+import org.apache.pekko.pattern.Patterns;
+
+/**
+ * Entities of Pekko's Cluster Sharding. It reads the same commands as the members of bench/peers
+ * with -sharding. A message is the id of its entity, a string; with a question mark in front the
+ * entity answers with the number of its messages. So messages and answers have serializers of
+ * Pekko's own. Passivation is off, entities are not remembered.
+ */
+final class Shards {
+  static final int SHARDS = 99;
+
+  final ActorSystem system;
+  final ActorRef region;
+  long started;
+
+  Shards(ActorSystem system) {
+    this.system = system;
+    this.region =
+        ClusterSharding.get(system)
+            .start("load", Props.create(Entity.class), ClusterShardingSettings.create(system), new Extractor());
+  }
+
+  static final class Extractor implements ShardRegion.MessageExtractor {
+    @Override
+    public String entityId(Object message) {
+      String text = (String) message;
+      return text.charAt(0) == '?' ? text.substring(1) : text;
+    }
+
+    @Override
+    public Object entityMessage(Object message) {
+      return message;
+    }
+
+    @Override
+    public String shardId(Object message) {
+      return shardOf(entityId(message));
+    }
+  }
+
+  static String shardOf(String id) {
+    return Integer.toString(Math.floorMod(id.hashCode(), SHARDS));
+  }
+
+  static final class Entity extends AbstractActor {
+    long count;
+
+    @Override
+    public Receive createReceive() {
+      return receiveBuilder()
+          .match(
+              String.class,
+              m -> {
+                count++;
+                if (m.charAt(0) == '?') {
+                  getSender().tell(count, getSelf());
+                }
+              })
+          .build();
+    }
+  }
+
+  void obey(BlockingQueue<String> commands) throws Exception {
+    probe();
+    System.out.println("@ ready");
+    while (true) {
+      String line = commands.take();
+      String answer;
+      try {
+        answer = obey(line);
+      } catch (Exception e) {
+        answer = "failed " + e.toString().replace('\n', ';');
+      }
+      System.out.println("@ " + answer);
+    }
+  }
+
+  String obey(String line) throws Exception {
+    if (line.equals("heap")) {
+      return Member.heap();
+    }
+    if (line.equals("probe")) {
+      return "there at=" + probe();
+    }
+    Map<String, String> words = Member.words(line);
+    boolean local = words.get("place").equals("local");
+    int n = Integer.parseInt(words.get("n"));
+    int callers = Integer.parseInt(words.get("callers"));
+    long ms = Long.parseLong(words.get("ms"));
+    switch (words.get("op")) {
+      case "tell":
+        return tell(ids("e", local, Integer.parseInt(words.get("entities"))), n);
+      case "request":
+        return request(ids("e", local, Integer.parseInt(words.get("entities"))), 0, callers, ms);
+      case "start":
+        return request(ids("s" + started++ + "-", local, n), n, callers, 0);
+      default:
+        throw new IllegalArgumentException("no such command: " + line);
+    }
+  }
+
+  /** Ids of entities here, or of entities at other members. */
+  String[] ids(String prefix, boolean local, int n) throws Exception {
+    ShardRegion.CurrentShardRegionState state =
+        (ShardRegion.CurrentShardRegionState)
+            Patterns.ask(region, ShardRegion.getShardRegionStateInstance(), Member.LIMIT).toCompletableFuture().get();
+    Set<String> here = state.getShards().stream().map(ShardRegion.ShardState::shardId).collect(Collectors.toSet());
+    String[] ids = new String[n];
+    int found = 0;
+    for (int i = 0; found < n; i++) {
+      String id = String.format("%s%07d", prefix, i);
+      if (here.contains(shardOf(id)) == local) {
+        ids[found++] = id;
+      }
+    }
+    return ids;
+  }
+
+  CompletableFuture<Object> ask(String id, Duration limit) {
+    return Patterns.ask(region, "?" + id, limit).toCompletableFuture();
+  }
+
+  /** Waits until an entity of each shard has answered, and returns the Unix time in nanoseconds. */
+  long probe() throws Exception {
+    List<String> left = new ArrayList<>();
+    for (int shard = 0, i = 0; shard < SHARDS; i++) {
+      if (shardOf("p" + i).equals(Integer.toString(shard))) {
+        left.add("p" + i);
+        shard++;
+      }
+    }
+    while (!left.isEmpty()) {
+      List<CompletableFuture<Object>> answers = new ArrayList<>();
+      for (String id : left) {
+        answers.add(ask(id, Duration.ofMillis(200)));
+      }
+      List<String> still = new ArrayList<>();
+      for (int i = 0; i < answers.size(); i++) {
+        try {
+          answers.get(i).get();
+        } catch (java.util.concurrent.ExecutionException e) {
+          still.add(left.get(i));
+        }
+      }
+      left = still;
+    }
+    return Member.unixNanos();
+  }
+
+  static final int WINDOW = 1000;
+
+  /** Tells n messages to entities in turn. It ends when each entity has handled all of them. */
+  String tell(String[] ids, int n) throws Exception {
+    Semaphore windows = new Semaphore(2);
+    long begin = System.nanoTime();
+    for (int i = 0; i < n; i++) {
+      String id = ids[i % ids.length];
+      if (i % WINDOW == 0) {
+        windows.acquire();
+        ask(id, Member.LIMIT).whenComplete((answer, failure) -> windows.release());
+      } else {
+        region.tell(id, ActorRef.noSender());
+      }
+    }
+    List<CompletableFuture<Object>> answers = new ArrayList<>();
+    for (String id : ids) {
+      answers.add(ask(id, Member.LIMIT));
+    }
+    for (CompletableFuture<Object> answer : answers) {
+      answer.get();
+    }
+    return "done n=" + n + " ns=" + (System.nanoTime() - begin) + " p50=0";
+  }
+
+  /** Requests of actors to entities in turn, each one after the previous answer. */
+  String request(String[] ids, int n, int callers, long ms) throws Exception {
+    Load load = new Load(ids, n, callers);
+    long begin = System.nanoTime();
+    for (int i = 0; i < callers; i++) {
+      system.actorOf(Props.create(Caller.class, () -> new Caller(load, region)));
+    }
+    if (n == 0) {
+      Thread.sleep(ms);
+      load.stop = true;
+    }
+    if (!load.ended.await(3 * Member.LIMIT.toSeconds(), TimeUnit.SECONDS)) {
+      throw new IllegalStateException("callers have not ended: " + load.done + " are answered");
+    }
+    return "done n=" + load.done + " ns=" + (System.nanoTime() - begin) + " p50=" + load.median();
+  }
+
+  static final class Load {
+    final String[] ids;
+    final int n;
+    final AtomicLong next = new AtomicLong();
+    final AtomicLong done = new AtomicLong();
+    final CountDownLatch ended;
+    final long[] took;
+    int measured;
+    volatile boolean stop;
+
+    Load(String[] ids, int n, int callers) {
+      this.ids = ids;
+      this.n = n;
+      this.ended = new CountDownLatch(callers);
+      this.took = callers == 1 ? new long[1 << 20] : null;
+    }
+
+    long median() {
+      if (measured == 0) {
+        return 0;
+      }
+      java.util.Arrays.sort(took, 0, measured);
+      return took[measured / 2];
+    }
+  }
+
+  static final class Caller extends AbstractActor {
+    final Load load;
+    final ActorRef region;
+    long done;
+    long sent;
+
+    Caller(Load load, ActorRef region) {
+      this.load = load;
+      this.region = region;
+    }
+
+    @Override
+    public void preStart() {
+      send();
+    }
+
+    @Override
+    public Receive createReceive() {
+      return receiveBuilder()
+          .match(
+              Long.class,
+              m -> {
+                done++;
+                if (load.took != null && load.measured < load.took.length) {
+                  load.took[load.measured++] = System.nanoTime() - sent;
+                }
+                send();
+              })
+          .build();
+    }
+
+    void send() {
+      long i = load.next.getAndIncrement();
+      if (load.stop || load.n > 0 && i >= load.n) {
+        load.done.addAndGet(done);
+        load.ended.countDown();
+        getContext().stop(getSelf());
+        return;
+      }
+      if (load.took != null) {
+        sent = System.nanoTime();
+      }
+      region.tell("?" + load.ids[(int) (i % load.ids.length)], getSelf());
+    }
+  }
+}

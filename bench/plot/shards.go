@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// shardRow is a workload of entities in the table of make bench-peers-sharding. Each has to be
+// ahead of Pekko. A goal of 0 beside bare Proto.Actor is none.
+type shardRow struct {
+	title, work string
+	bare        float64
+}
+
+var shardRows = []shardRow{
+	{"tell to one entity here", "op=tell/place=local/entities=1/callers=0", 1.0 / 3},
+	{"1,000 entities here in turn", "op=tell/place=local/entities=1000/callers=0", 1.0 / 3},
+	{"request to an entity here, 1 caller", "op=request/place=local/entities=100/callers=1", 0},
+	{"100 callers", "op=request/place=local/entities=100/callers=100", 0},
+	{"tell to one entity elsewhere", "op=tell/place=remote/entities=1/callers=0", 0.7},
+	{"1,000 entities elsewhere in turn", "op=tell/place=remote/entities=1000/callers=0", 0.7},
+	{"request to an entity elsewhere, 1 caller", "op=request/place=remote/entities=100/callers=1",
+		0},
+	{"100 callers", "op=request/place=remote/entities=100/callers=100", 0},
+	{"start of an entity here by a request, 1,000 callers",
+		"op=start/place=local/entities=0/callers=1000", 0},
+}
+
+// shardsTable returns the tables of a file of results in Markdown.
+func shardsTable(file string) (string, error) {
+	points, err := read(file)
+	if err != nil {
+		return "", err
+	}
+	at := map[string]point{}
+	for _, p := range points {
+		at[p.name] = p
+	}
+	if len(at) == 0 {
+		return "Not measured yet: run `make bench-peers-sharding`.\n", nil
+	}
+	about, err := comments(file)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\n", strings.Join(about, "; "))
+	b.WriteString("| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal | | load; others' processors |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range shardRows {
+		b.WriteString(row{title: r.title, work: r.work, pekko: 1, bare: r.bare}.line(at))
+	}
+	b.WriteString("\n| less is better | Concord | Pekko | bare Proto.Actor | ahead of Pekko |\n|---|---|---|---|---|\n")
+	for _, r := range []struct{ title, work, unit, format string }{
+		{"heap of an idle entity", "op=idle", "heap-B/key", "%.0f B"},
+		{"all shards answer after a member was killed, timeout of 3 s", "op=kill/seconds=3",
+			"s-to-host", "%.1f s"},
+		{"the same with the defaults", "op=kill/seconds=0", "s-to-host", "%.1f s"},
+	} {
+		cells, numbers := []string{}, []float64{}
+		for _, of := range []string{"concord", "pekko", "bare"} {
+			n := at["BenchmarkPeers/of="+of+"/"+r.work].metrics[r.unit]
+			text := "–"
+			if n > 0 {
+				text = fmt.Sprintf(r.format, n)
+			}
+			cells, numbers = append(cells, text), append(numbers, n)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.title, strings.Join(cells, " | "),
+			atMost(numbers[0], numbers[1]))
+	}
+	return b.String(), nil
+}
