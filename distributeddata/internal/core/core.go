@@ -192,7 +192,7 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.push()
 	}
 	c.input(ev)
-	if _, ok := ev.(Update); ok && c.Unanswered() {
+	if _, ok := ev.(Update); ok && c.Unanswered() > 0 {
 		c.taking = nil
 		return c.effects // the rest is done when the open events end
 	}
@@ -271,7 +271,7 @@ func (c *Core) NextWake() time.Time {
 	if c.disk.phase == DiskLoading {
 		return c.now.Add(c.cfg.BeatInterval)
 	}
-	if c.Unanswered() {
+	if c.Unanswered() > 0 {
 		return c.openedAt.Add(openPause) // what else is due is at most that late
 	}
 	at := c.beatAt

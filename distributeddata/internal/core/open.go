@@ -68,8 +68,8 @@ func (c *Core) openEvents() uint64 {
 // Gathers reports whether events are open. If so, the last step changed nothing that readers see.
 func (c *Core) Gathers() bool { return len(c.open) > 0 }
 
-// Unanswered reports whether callers wait for the open events to be committed.
-func (c *Core) Unanswered() bool { return len(c.unanswered) > 0 }
+// Unanswered returns the number of callers that wait for the open events to be committed.
+func (c *Core) Unanswered() int { return len(c.unanswered) }
 
 // merge makes an update's work on a key part of the open event.
 func (c *Core) merge(w *working) {
