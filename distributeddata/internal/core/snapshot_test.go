@@ -26,7 +26,8 @@ func frozen(c *Core) *Core {
 	n.outgoing = map[string]*answer{}
 	n.ops, n.deadlines, n.calls = nil, nil, 0
 	n.effects, n.touched, n.ledger.touched = nil, nil, nil
-	n.awaiting, n.awaitingBytes, n.held, n.open = nil, 0, nil, nil
+	n.awaiting, n.awaitingBytes, n.held = nil, 0, nil
+	n.open, n.taken, n.using, n.unanswered, n.spare = nil, 0, false, nil, nil
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n
 }
