@@ -37,13 +37,15 @@ func (c Change) Empty() bool {
 // Atoms that an update made and removed again leave no trace. The cost is proportional to the
 // change where structure is shared. Between returns an error if an added atom has a dot other than
 // d, since a value from elsewhere was then inserted.
-func Between(base, next Store, d Dot) (c Change, err error) {
-	return BetweenSince(base, next, d.N-1, d)
+func Between(base, next Store, d Dot) (Change, error) {
+	return BetweenSince(base, next, d.N-1, d, Change{})
 }
 
 // BetweenSince is Between for the events of one replica after number from up to the event last. An
-// atom that one of them added and a later one removed leaves no trace.
-func BetweenSince(base, next Store, from uint64, last Dot) (c Change, err error) {
+// atom that one of them added and a later one removed leaves no trace. The result overwrites room,
+// to use its memory again.
+func BetweenSince(base, next Store, from uint64, last Dot, room Change) (c Change, err error) {
+	c = Change{Adds: room.Adds[:0], Removes: room.Removes[:0], Marks: room.Marks[:0]}
 	pmap.DiffRuns(base.atoms, next.atoms, sameEntries, func(path string, eb Entry, inBase bool,
 		en Entry, inNext bool) bool {
 		err = c.at(Clone(path), eb, inBase, en, inNext, from, last)

@@ -22,7 +22,7 @@ type Core struct {
 		n    uint64
 		seen causal.Vector
 	}
-	spare      *working     // no longer used
+	spare      *working     // replaced in open; used again
 	unanswered []unanswered // callers of the open events
 	openedAt   time.Time    // when the first of them called
 	lags       []Lag        // of the members, at the last heartbeat

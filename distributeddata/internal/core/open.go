@@ -143,7 +143,7 @@ func (c *Core) commitOpen() {
 		c.prints.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)
 	}
 	clear(c.open)
-	c.open, c.taken, c.using = c.open[:0], 0, false
+	c.open, c.taken, c.using, c.spare = c.open[:0], 0, false, nil
 	c.note(ch)
 }
 
@@ -151,7 +151,7 @@ func (c *Core) commitOpen() {
 func (w *working) keyChange(from uint64, last causal.Dot) keyChange {
 	k := keyChange{key: w.key, Change: w.change}
 	if !w.was.Same(w.base) { // several updates have touched the key; all have been checked
-		k.Change, _ = causal.BetweenSince(w.base, w.next, from, last)
+		k.Change, _ = causal.BetweenSince(w.base, w.next, from, last, causal.Change{})
 	}
 	if !w.cleared {
 		return k

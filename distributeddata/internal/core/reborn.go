@@ -28,7 +28,8 @@ func (c *Core) keepUndo(u undo) {
 		c.undos = c.undos[:len(c.undos)-1]
 	}
 	if len(c.undos) == 2*maxUndo {
-		c.undos = slices.Clone(c.undos[maxUndo:])
+		clear(c.undos[copy(c.undos, c.undos[maxUndo:]):])
+		c.undos = c.undos[:maxUndo]
 	}
 	c.undos = append(c.undos, u)
 }

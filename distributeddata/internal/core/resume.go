@@ -78,6 +78,7 @@ func (c *Core) endAgain() {
 		}
 	}()
 	c.open, c.unanswered, c.spare = slices.Clone(c.open), slices.Clone(c.unanswered), nil
+	c.undos = slices.Clone(c.undos)
 	if c.seen.Covers(c.openAs) { // they have been installed already
 		c.open, c.taken, c.using = nil, 0, false
 	}

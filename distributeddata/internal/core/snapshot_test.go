@@ -18,7 +18,7 @@ func frozen(c *Core) *Core {
 	for r, o := range c.log.origins {
 		q := *o
 		q.events = slices.Clone(o.events)
-		q.room = q.events
+		q.room, q.cut = q.events, 0
 		n.log.origins[r] = &q
 	}
 	n.fetch, n.incoming, n.behind = own(c.fetch), own(c.incoming), own(c.behind)

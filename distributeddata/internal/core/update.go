@@ -110,8 +110,9 @@ func (c *Core) working(key string) *working {
 		if c.spare = nil; w == nil {
 			w = &working{}
 		}
+		room := w.change
 		*w = *c.open[i]
-		w.was, w.change = w.next, causal.Change{}
+		w.was, w.change = w.next, room
 		return w
 	}
 	h, _ := c.keys.Get(key)
@@ -172,7 +173,8 @@ func (t *Txn) run(modify func(*Txn) error) error {
 	slices.SortFunc(t.work, func(a, b *working) int { return strings.Compare(a.key, b.key) })
 	for _, w := range t.work {
 		var err error
-		if w.change, err = causal.Between(w.was, w.next, t.Dot()); err != nil {
+		if w.change, err = causal.BetweenSince(w.was, w.next, t.dot.N-1, t.dot,
+			w.change); err != nil {
 			return fmt.Errorf("key %q: %w", w.key, err)
 		}
 		if err := checkChange(w.key, w.change); err != nil {
