@@ -81,10 +81,12 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // Update changes the entry and returns its value after the change. modify runs once, on the
 // replicator's goroutine, on a private copy of the value: it must be quick, must not block, and
 // must not retain w or v. A direct call in it, other than a read at Local, returns ErrReentrant.
-// While modify runs, other calls wait until their time is up. If modify returns an error, panics or
-// calls runtime.Goexit, or if a mutator or a codec fails, nothing changes and the error is
-// ErrModify. Otherwise the change is applied here at once and pushed to the other replicas. Update
-// returns when as many replicas have the change as the level requires, or with ErrQuorum.
+// While modify runs, other calls wait until their time is up, also some that came before: updates
+// of several callers become readable and are answered together, within a millisecond if no function
+// delays them. If modify returns an error, panics or calls runtime.Goexit, or if a mutator or a
+// codec fails, nothing changes and the error is ErrModify. Otherwise the change is applied here at
+// once and pushed to the other replicas. Update returns when as many replicas have the change as
+// the level requires, or with ErrQuorum.
 //
 // All changes that modify makes to the entry form one event: every replica shows all of them or
 // none. An update that changes nothing sends nothing.

@@ -87,7 +87,8 @@ func (l *life) spawn() {
 		a := newReplica(l)
 		// also after a restart
 		props := actor.PropsFromProducer(func() actor.Actor { return a },
-			early.MailboxAt(&a.mailbox), actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
+			early.MailboxAt(&a.mailbox),
+			actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
 				100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {

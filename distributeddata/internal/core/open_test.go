@@ -95,7 +95,8 @@ func TestOpen_EveryAnswerHasAnEventOfItsOwn(t *testing.T) {
 // ask.
 func TestOpen_AtomsBelongToTheEventsThatAddedThem(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
-	l.update("a", Level{}, add("s", "old"), add("s", "gone"), count("c", "k", 1), count("c", "m", 1))
+	l.update("a", Level{}, add("s", "old"), add("s", "gone"), count("c", "k", 1),
+		count("c", "m", 1))
 	l.deliver(all)
 	l.follows("a", Level{}, add("s", "x"), remove("s", "gone"), count("c", "k", 1))
 	l.follows("a", Level{}, add("s", "y"), op{kind: opDelete, key: "s1"}, drop("c", "m"))
@@ -237,4 +238,37 @@ func TestOpen_RestoredOnesAreDoneAgain(t *testing.T) {
 	require.Len(t, l.reb, 1)
 	l.shows("b", "c/k=5\ns/base=1\ns/old=1\ns/second=1\n")
 	l.equal("a", "b", "c")
+}
+
+// An answered update takes back what one without a waiter did. The value that it returns says that
+// the replica has seen its event, so no other event may have that number.
+func TestOpen_TheNumberOfAnAnswerIsNotUsedAgain(t *testing.T) {
+	l := newLab(t, "a", "b")
+	a := l.cores["a"]
+	l.quiet("a", add("s", "x"))
+	var says causal.Vector
+	l.id++
+	l.step("a", Update{ID: l.id, Modify: func(t *Txn) error {
+		says = t.After(true)
+		return perform(t, []op{remove("s", "x")})
+	}})
+	require.EqualValues(t, 1, says.Get(a.me))
+	l.answered("a", add("s", "y"))
+	for _, e := range atomsOf(a, "s") {
+		require.False(t, says.Covers(e), "a merge of the value would remove y")
+	}
+	l.step("a", Wake{})
+	l.deliver(all)
+	l.shows("b", "s/y=1\n")
+	l.equal("a", "b")
+}
+
+func atomsOf(c *Core, key string) (dots []causal.Dot) {
+	h, _ := c.Keys().Get(key)
+	for _, e := range h.Prefix("") {
+		for at := range e.All() {
+			dots = append(dots, at.Dot)
+		}
+	}
+	return dots
 }
