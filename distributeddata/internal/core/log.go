@@ -34,8 +34,8 @@ type originLog struct {
 	room   []event // begins with those slots
 }
 
-// The log keeps its memory if a cut, which happens with each heartbeat, leaves at least a quarter of
-// it in use or frees that much, and in any case the memory of maxKept events.
+// The log keeps its memory if a cut, which happens with each heartbeat, leaves at least a quarter
+// of it in use or frees that much, and in any case the memory of maxKept events.
 const maxKept = 4096
 
 func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*originLog{}} }
