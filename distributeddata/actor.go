@@ -29,6 +29,8 @@ type replica struct {
 	domains  []*domain // volatile and, if there is one, durable
 	log      *slog.Logger
 
+	mailbox actor.Mailbox
+	crowd   crowd
 	ctx     actor.Context // of the message being handled
 	asker   asker         // of the request being handled
 	view    *membership.View
@@ -54,7 +56,8 @@ type replica struct {
 	telling      bool          // a tellOn is in flight
 	stopped      bool
 
-	responded bool // to the message being handled
+	turn      uint64 // changes with each request, and when run has returned
+	responded bool   // to the message being handled
 	crashes   crashes
 
 	warned   [limitCount]time.Time // when a limit was last logged as near
@@ -112,6 +115,7 @@ func (a *replica) Receive(ctx actor.Context) {
 	a.ctx, a.before, a.responded, a.limit = ctx, a.nextID, false, 0
 	a.asker = asker{pid: ctx.Sender()}
 	a.receive(ctx)
+	a.handled()
 	returned = true
 }
 
@@ -171,11 +175,16 @@ func (a *replica) carryOut(m request) {
 	if a.awaits(m) {
 		return
 	}
-	to := a.asker
+	a.turn++
+	to, turn := a.asker, a.turn
 	m.run(a, func(res any) {
 		a.responded = true
+		if a.turn == turn {
+			a.settle() // updates that came before are answered before
+		}
 		a.respond(to, res)
 	})
+	a.turn++
 }
 
 func (a *replica) startUp() {
@@ -347,7 +356,8 @@ func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key s
 		return
 	}
 	a.start(d, timeout, key, true, func(id uint64, deadline time.Time) core.Event {
-		return core.Update{ID: id, Level: at.level(), Deadline: deadline, Modify: modify}
+		return core.Update{ID: id, Level: at.level(), Deadline: deadline, Modify: modify,
+			More: a.expectsMore()}
 	}, done)
 }
 

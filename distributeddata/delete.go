@@ -20,7 +20,7 @@ func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error
 	if o.ttl != 0 {
 		return errNotUpdate
 	}
-	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level,
+	_, err := call[*DeleteResponse[T]](ctx, r, k.empty(), &Delete[T]{Key: k, At: o.level,
 		Permanently: o.permanently})
 	return err
 }
@@ -81,13 +81,12 @@ var tombstone = string([]byte{byte(causal.MakeTag(causal.Tombstone, causal.Custo
 // DeleteResponse answers Delete.
 type DeleteResponse[T crdt.Value[T]] struct {
 	answer
-	Key   Key[T]
-	empty T
+	Key Key[T]
 }
 
 func (m *Delete[T]) response(err error) *DeleteResponse[T] {
-	return &DeleteResponse[T]{answer{m.Key.id, m.Echo, err}, m.Key, m.Key.empty}
+	return &DeleteResponse[T]{answer{m.Key.id, m.Echo, err}, m.Key}
 }
 
 // Result returns the empty value and the error that Key.Delete would have returned.
-func (r *DeleteResponse[T]) Result() (T, error) { return r.empty, r.err }
+func (r *DeleteResponse[T]) Result() (T, error) { return r.Key.empty(), r.err }

@@ -29,7 +29,6 @@ type domain struct {
 	shell   *shell.Shell[core.Event, core.Effect]
 	held    []*core.Core     // cores of earlier lives that have not been merged yet
 	view    *membership.View // the last one passed to the core
-	gathers bool             // the last step may have left an event open, with unpublished changes
 
 	convergence convergence
 }
@@ -47,15 +46,17 @@ func newDomain(a *replica, durable bool) *domain {
 		CarryOut: func(_ actor.Context, e core.Effect) { a.effect(d, e) },
 		Failed:   func(_ actor.Context, e core.Effect) { a.failed(d, e) },
 		Panics:   &a.l.r.panics,
-		Stepped:  a.publish, // before anyone is answered, so that callers read their own writes
+		Stepped: func() {
+			if !d.core.Gathers() {
+				a.publish() // before anyone is answered, so that callers read their own writes
+			}
+		},
 	})
 	return d
 }
 
 // Step implements shell.Core.
 func (d *domain) Step(now time.Time, ev core.Event) []core.Effect {
-	u, update := ev.(core.Update)
-	d.gathers = update && u.ID == 0
 	return d.core.Step(now, ev)
 }
 
@@ -131,10 +132,10 @@ func (d *domain) step(ev core.Event) {
 	}
 }
 
-// settle publishes the changes that an open event gathers.
+// settle publishes the changes that open events gather.
 func (d *domain) settle() {
-	if d.gathers {
-		d.step(core.Wake{})
+	if d.core.Gathers() {
+		d.step(core.End{})
 	}
 }
 

@@ -108,6 +108,7 @@ func (a *replica) interrupted() {
 			defer a.ended(p, core.Done{}, errExited)
 		}
 	}
+	defer a.settle() // updates that came before are answered before
 	for _, d := range a.domains {
 		defer d.carryOn()
 	}

@@ -19,10 +19,18 @@ import (
 // The methods of Key are direct calls, for goroutines that may block. An actor instead sends the
 // messages Get, Update, Delete and Subscribe to Replicator.PID.
 type Key[T crdt.Value[T]] struct {
-	id    string
-	empty T
-	last  *recall[T] // nil if values are not remembered
-	of    *layout    // of the collection that this entry is a shard of; nil: none
+	id   string
+	none *T         // the empty value; nil in the zero Key. A pointer keeps requests small
+	last *recall[T] // nil if values are not remembered
+	of   *layout    // of the collection that this entry is a shard of; nil: none
+}
+
+// empty returns the value of a missing entry.
+func (k Key[T]) empty() (v T) {
+	if k.none != nil {
+		v = *k.none
+	}
+	return v
 }
 
 // NewKey returns the key of the entry id. The id must be valid UTF-8 of 1 to 512 bytes and must not
@@ -33,7 +41,7 @@ type Key[T crdt.Value[T]] struct {
 // A key remembers the last value read through it for as long as the key is reachable, so reading an
 // unchanged entry again costs next to nothing.
 func NewKey[T crdt.Value[T]](id string, empty T) Key[T] {
-	return Key[T]{id: id, empty: empty, last: newRecall[T]()}
+	return Key[T]{id: id, none: &empty, last: newRecall[T]()}
 }
 
 // ID returns the name of the entry.
@@ -52,12 +60,12 @@ func (k Key[T]) String() string { return k.id }
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.ttl != 0 {
-		return k.empty, errNotUpdate
+		return k.empty(), errNotUpdate
 	}
 	if o.level == Local {
 		p := r.readable()
 		if p == nil {
-			return k.empty, ErrClosed
+			return k.empty(), ErrClosed
 		}
 		if !p.of(k.id).loading() {
 			v, renewAt, err := k.read(p)
@@ -67,16 +75,18 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 			return v, err
 		}
 	}
-	return call[*GetResponse[T]](ctx, r, k.empty, &Get[T]{Key: k, At: o.level})
+	return call[*GetResponse[T]](ctx, r, k.empty(), &Get[T]{Key: k, At: o.level})
 }
 
 // Update changes the entry and returns its value after the change. modify runs once, on the
 // replicator's goroutine, on a private copy of the value: it must be quick, must not block, and
 // must not retain w or v. A direct call in it, other than a read at Local, returns ErrReentrant.
-// While modify runs, other calls wait until their time is up. If modify returns an error, panics or
-// calls runtime.Goexit, or if a mutator or a codec fails, nothing changes and the error is
-// ErrModify. Otherwise the change is applied here at once and pushed to the other replicas. Update
-// returns when as many replicas have the change as the level requires, or with ErrQuorum.
+// While modify runs, other calls wait until their time is up, also some that came before: updates
+// of several callers become readable and are answered together, within a millisecond if no function
+// delays them. If modify returns an error, panics or calls runtime.Goexit, or if a mutator or a
+// codec fails, nothing changes and the error is ErrModify. Otherwise the change is applied here at
+// once and pushed to the other replicas. Update returns when as many replicas have the change as
+// the level requires, or with ErrQuorum.
 //
 // All changes that modify makes to the entry form one event: every replica shows all of them or
 // none. An update that changes nothing sends nothing.
@@ -86,7 +96,7 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error,
 	opts ...Option) (T, error) {
 	o := r.options(opts)
-	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify,
+	return call[*UpdateResponse[T]](ctx, r, k.empty(), &Update[T]{Key: k, Modify: modify,
 		At: o.level, TTL: o.ttl})
 }
 
@@ -105,10 +115,10 @@ func (k Key[T]) read(p *published) (v T, renewAt int64, err error) {
 		return was.value, was.renewAt, nil
 	}
 	if err := k.usable(); err != nil {
-		return k.empty, 0, err
+		return k.empty(), 0, err
 	}
 	if err := k.of.check(p); err != nil {
-		return k.empty, 0, err
+		return k.empty(), 0, err
 	}
 	now := p.get(k.id)
 	if v, err = k.load(now.store, now.seen); err == nil {
@@ -120,7 +130,7 @@ func (k Key[T]) read(p *published) (v T, renewAt int64, err error) {
 
 func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 	if s.Empty() {
-		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrNotFound)
+		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrNotFound)
 	}
 	return k.editable(s, seen)
 }
@@ -131,7 +141,7 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 	was := t.Get(k.id)
 	base := content(was)
 	if v, err = k.editable(base, t.Seen()); err != nil {
-		return k.empty, err
+		return k.empty(), err
 	}
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
@@ -147,7 +157,7 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 		return err
 	})
 	if err != nil {
-		return k.empty, refused(k.id, err)
+		return k.empty(), refused(k.id, err)
 	}
 	is := s.stamped(t, k.id, was, base, next)
 	t.Put(k.id, is)

@@ -86,7 +86,8 @@ func (l *life) spawn() {
 	l.spawning.Do(func() {
 		a := newReplica(l)
 		// also after a restart
-		props := actor.PropsFromProducer(func() actor.Actor { return a }, early.Mailbox(),
+		props := actor.PropsFromProducer(func() actor.Actor { return a },
+			early.MailboxAt(&a.mailbox),
 			actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
 				100*time.Millisecond)))

@@ -172,7 +172,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		adapted(a.l.r, m.response(v, err), m.Adapt, respond)
 	}
 	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
-		answer(m.Key.empty, err)
+		answer(m.Key.empty(), err)
 		return
 	}
 	if m.At == Local && m.Key.last != nil && !a.stopped {
@@ -197,7 +197,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 				now = p.ttls.told(m.Key.id, h, d.State.Seen)
 			}
 			a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
-			v, unread := m.Key.empty, errExit // in case a codec does not return
+			v, unread := m.Key.empty(), errExit // in case a codec does not return
 			defer func() { answer(v, cmp.Or(err, unread)) }()
 			if unread = m.Key.of.check(p); unread != nil {
 				return
@@ -208,19 +208,19 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 }
 
 func (m *Get[T]) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, m.response(m.Key.empty, err), m.Adapt, respond)
+	adapted(r, m.response(m.Key.empty(), err), m.Adapt, respond)
 }
 
 func (m *Update[T]) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, m.response(m.Key.empty, err), m.Adapt, respond)
+	adapted(r, m.response(m.Key.empty(), err), m.Adapt, respond)
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
-	res, end := m.response(m.Key.empty, nil), a.traced(m.Span, m)
+	res, end := m.response(m.Key.empty(), nil), a.traced(m.Span, m)
 	answer := func(_ core.Done, err error) {
 		end(err)
 		if _, ok := err.(*limitError); ok { //nolint:errorlint // never wrapped
-			res.value = m.Key.empty // nothing was done
+			res.value = m.Key.empty() // nothing was done
 		}
 		res.err = err
 		adapted(a.l.r, res, m.Adapt, respond)
@@ -242,7 +242,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 				err = a.fits(m.Key.id, was, t.Get(m.Key.id), new(int))
 			}
 			if err != nil {
-				res.value = m.Key.empty
+				res.value = m.Key.empty()
 			}
 			return err
 		}, answer)

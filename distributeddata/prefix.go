@@ -24,17 +24,19 @@ import (
 //		fmt.Println(c.Key, c.Value)
 //	}
 type Prefix[T crdt.Value[T]] struct {
-	text  string
-	empty T
+	text string
+	none *T // see Key
 }
 
 // NewPrefix returns the prefix text, which must be valid UTF-8 of at most 512 bytes. empty is as in
 // NewKey. A star is not a wildcard: NewPrefix("cart-", …) is what other systems write as "cart-*",
 // and a prefix that ends with a star is ErrInvalid.
-func NewPrefix[T crdt.Value[T]](text string, empty T) Prefix[T] { return Prefix[T]{text, empty} }
+func NewPrefix[T crdt.Value[T]](text string, empty T) Prefix[T] { return Prefix[T]{text, &empty} }
 
 // Key returns the key of the entry whose name is the prefix followed by rest.
-func (p Prefix[T]) Key(rest string) Key[T] { return NewKey(p.text+rest, p.empty) }
+func (p Prefix[T]) Key(rest string) Key[T] {
+	return Key[T]{id: p.text + rest, none: p.none, last: newRecall[T]()}
+}
 
 // Rest returns the part of a key's name after the prefix. ok is false if the name does not begin
 // with the prefix.
@@ -65,7 +67,7 @@ func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID,
 
 // named returns the key of an entry found in the state. The program did not declare this key, so it
 // has no recall.
-func (p Prefix[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), empty: p.empty} }
+func (p Prefix[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), none: p.none} }
 
 // Entries is what can be subscribed to: a Key or a Prefix.
 type Entries[T crdt.Value[T]] interface {

@@ -108,5 +108,5 @@ func (k Key[T]) Value(r Response) (v T, ok bool) {
 			return m.value, true
 		}
 	}
-	return k.empty, false
+	return k.empty(), false
 }

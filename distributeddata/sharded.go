@@ -153,13 +153,13 @@ func (l *layout) differs(id string) error {
 // sharded is the common part of ShardedMap and ShardedSet: a layout of entries of one type.
 type sharded[T crdt.Value[T]] struct {
 	*layout
-	empty T
+	none *T // see Key
 }
 
 // shard returns the key of the shard for the element that encode, a codec of the application,
 // encodes.
 func (s sharded[T]) shard(encode func(dst []byte) ([]byte, error)) (Key[T], error) {
-	k := Key[T]{id: s.name, empty: s.empty, of: s.layout}
+	k := Key[T]{id: s.name, none: s.none, of: s.layout}
 	if s.bad != nil {
 		return k, s.bad
 	}
@@ -202,7 +202,7 @@ func (s sharded[T]) in(tx *Tx, encode func(dst []byte) ([]byte, error)) *T {
 // errors.
 func (s sharded[T]) pattern() (string, bool, error) { return s.family, false, s.bad }
 
-func (s sharded[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), empty: s.empty} }
+func (s sharded[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), none: s.none} }
 
 // String returns the name of the collection.
 func (s sharded[T]) String() string { return s.name }
@@ -236,7 +236,7 @@ func (s sharded[T]) of(now Snapshot) iter.Seq[T] {
 func (s sharded[T]) at(now Snapshot, encode func(dst []byte) ([]byte, error)) (T, bool) {
 	k, err := s.shard(encode)
 	if err != nil {
-		return s.empty, false
+		return k.empty(), false
 	}
 	at := now.p.get(k.id)
 	v, err := k.load(at.store, at.seen)
@@ -266,7 +266,7 @@ func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []by
 	opts []Option) (T, error) {
 	k, err := s.shard(encode)
 	if err != nil {
-		return s.empty, err
+		return k.empty(), err
 	}
 	v, err := k.Get(ctx, r, opts...)
 	if absent(err) {

@@ -45,14 +45,14 @@ type ShardedMap[K any, V crdt.Value[V]] struct {
 func NewShardedMap[K any, V crdt.Value[V]](name string, shards int,
 	empty crdt.ORMap[K, V]) ShardedMap[K, V] {
 	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{newLayout(name, crdt.TypeName(empty), shards),
-		empty}}
+		&empty}}
 }
 
 // String returns the name.
 func (m ShardedMap[K, V]) String() string { return m.entries.name }
 
 func (m ShardedMap[K, V]) encode(key K) func([]byte) ([]byte, error) {
-	return func(dst []byte) ([]byte, error) { return m.entries.empty.AppendKey(dst, key) }
+	return func(dst []byte) ([]byte, error) { return m.entries.none.AppendKey(dst, key) }
 }
 
 // Get returns the value at key, or ErrNotFound. The levels are those of Key.Get, applied to the

@@ -19,14 +19,14 @@ type ShardedSet[E any] struct{ entries sharded[crdt.ORSet[E]] }
 // NewShardedSet returns the set with the given name, with the bounds of NewShardedMap.
 func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
 	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, crdt.TypeName(empty), shards),
-		empty}}
+		&empty}}
 }
 
 // String returns the name.
 func (s ShardedSet[E]) String() string { return s.entries.name }
 
 func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
-	return func(dst []byte) ([]byte, error) { return s.entries.empty.AppendElement(dst, e) }
+	return func(dst []byte) ([]byte, error) { return s.entries.none.AppendElement(dst, e) }
 }
 
 // Contains reports whether e is in the set. Levels and errors are those of Key.Get, but a missing

@@ -29,7 +29,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 	}
 	a.subscribe(m.Subscriber, text, exact, func(key string, old, now told, send func(any)) {
 		k := m.Key.named(key)
-		c := &Changed[T]{Key: k, Value: k.empty, Old: k.empty, Deleted: now.gone(),
+		c := &Changed[T]{Key: k, Value: k.empty(), Old: k.empty(), Deleted: now.gone(),
 			Expired: old.expired(now, a.l.ttls.clock.Now())}
 		err := errExit // in case a codec does not return
 		defer func() {

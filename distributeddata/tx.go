@@ -214,7 +214,7 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 // it again returns the same pointer. The whole transaction fails for an entry of another type, a
 // permanently deleted entry or an invalid key.
 func (k Key[T]) In(tx *Tx) *T {
-	v := k.empty
+	v := k.empty()
 	if o := tx.byID[k.id]; o != nil {
 		if v, ok := o.value.(*T); ok {
 			return v
@@ -282,10 +282,10 @@ func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.readable()} }
 // Of reads the entry in a snapshot. It returns the errors of Get at Local.
 func (k Key[T]) Of(s Snapshot) (T, error) {
 	if s.p == nil {
-		return k.empty, ErrClosed
+		return k.empty(), ErrClosed
 	}
 	if s.p.of(k.id).loading() {
-		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrLoading)
+		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrLoading)
 	}
 	v, _, err := k.read(s.p)
 	return v, err
@@ -294,15 +294,15 @@ func (k Key[T]) Of(s Snapshot) (T, error) {
 // editable decodes the value in a store, for an update.
 func (k Key[T]) editable(s causal.Store, seen causal.Vector) (T, error) {
 	if buried(s) {
-		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrDeleted)
+		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrDeleted)
 	}
-	v := k.empty
+	v := k.empty()
 	err := guarded(func() (err error) {
-		v, err = crdt.Load(k.empty, s, seen) // runs codecs
+		v, err = crdt.Load(k.empty(), s, seen) // runs codecs
 		return err
 	})
 	if err != nil {
-		return k.empty, fmt.Errorf("key %q: %w", k.id, err)
+		return k.empty(), fmt.Errorf("key %q: %w", k.id, err)
 	}
 	return v, nil
 }

@@ -37,10 +37,18 @@ func (c Change) Empty() bool {
 // Atoms that an update made and removed again leave no trace. The cost is proportional to the
 // change where structure is shared. Between returns an error if an added atom has a dot other than
 // d, since a value from elsewhere was then inserted.
-func Between(base, next Store, d Dot) (c Change, err error) {
+func Between(base, next Store, d Dot) (Change, error) {
+	return BetweenSince(base, next, d.N-1, d, Change{})
+}
+
+// BetweenSince is Between for the events of one replica after number from up to the event last. An
+// atom that one of them added and a later one removed leaves no trace. The result overwrites room,
+// to use its memory again.
+func BetweenSince(base, next Store, from uint64, last Dot, room Change) (c Change, err error) {
+	c = Change{Adds: room.Adds[:0], Removes: room.Removes[:0], Marks: room.Marks[:0]}
 	pmap.DiffRuns(base.atoms, next.atoms, sameEntries, func(path string, eb Entry, inBase bool,
 		en Entry, inNext bool) bool {
-		err = c.at(Clone(path), eb, inBase, en, inNext, d)
+		err = c.at(Clone(path), eb, inBase, en, inNext, from, last)
 		return err == nil
 	})
 	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark,
@@ -66,7 +74,7 @@ func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
 			eb, inBase = base.atoms.Get(path)
 		}
 		en, inNext := next.atoms.Get(path)
-		if err := c.at(path, eb, inBase, en, inNext, d); err != nil {
+		if err := c.at(path, eb, inBase, en, inNext, d.N-1, d); err != nil {
 			return c, err
 		}
 	}
@@ -74,7 +82,8 @@ func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
 }
 
 // at adds the change at one path.
-func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d Dot) error {
+func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, from uint64,
+	last Dot) error {
 	if inBase {
 		for i := range eb.Len() {
 			if l := eb.leaf(i); !inNext || !en.Has(l.Dot) {
@@ -86,8 +95,8 @@ func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d
 		for i := range en.Len() {
 			switch l := en.leaf(i); {
 			case inBase && eb.Has(l.Dot):
-			case l.Dot != d:
-				return fmt.Errorf("atom of event %v inserted by event %v", l.Dot, d)
+			case l.Replica != last.Replica || l.N <= from || l.N > last.N:
+				return fmt.Errorf("atom of event %v inserted by event %v", l.Dot, last)
 			default:
 				c.Adds = append(c.Adds, Atom{Path: path, Leaf: l})
 			}

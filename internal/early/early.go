@@ -14,9 +14,16 @@ import (
 
 // Mailbox gives an actor an unbounded mailbox that holds back messages, in order, until the actor
 // has been started.
-func Mailbox() actor.PropsOption {
+func Mailbox() actor.PropsOption { return MailboxAt(new(actor.Mailbox)) }
+
+// MailboxAt is Mailbox for props of which one actor is spawned. It stores the mailbox at m before
+// the actor starts.
+func MailboxAt(m *actor.Mailbox) actor.PropsOption {
 	produce := actor.Unbounded()
-	return actor.WithMailbox(func() actor.Mailbox { return &box{Mailbox: produce()} })
+	return actor.WithMailbox(func() actor.Mailbox {
+		*m = &box{Mailbox: produce()}
+		return *m
+	})
 }
 
 type box struct {

@@ -109,7 +109,7 @@ func lives() []mutant {
 		{
 			name:   "start empty when the actor is restarted",
 			rule:   "the replica outlives its actor [R29]",
-			edits:  in("distributeddata/life.go", "func() actor.Actor { return a }, early", "func() actor.Actor { a = newReplica(l); return a }, early"),
+			edits:  in("distributeddata/life.go", "func() actor.Actor { return a },\n", "func() actor.Actor { a = newReplica(l); return a },\n"),
 			killer: killer{pkg: "./distributeddata", run: "^TestResume_WhateverAPanicInterrupts$"},
 		},
 		{

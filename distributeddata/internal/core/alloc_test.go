@@ -38,3 +38,29 @@ func TestCost_OneUpdate(t *testing.T) {
 		t.Logf("%s: %v allocations, %d bytes", c.name, allocs, p.total()/201)
 	}
 }
+
+// Updates that share a commit change the keys, the vector, the log and the fingerprint once. What
+// is left is the value of each, which is returned, and its answer.
+func TestCost_UpdatesThatShareACommit(t *testing.T) {
+	p := newPump(3)
+	many := func(n int) func() {
+		return func() {
+			for i := range n {
+				p.take(0, p.cores[0].Step(p.now, Update{ID: uint64(i + 1), More: i+1 < n,
+					Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }}))
+			}
+			p.take(0, p.cores[0].Step(p.now, Wake{}))
+			p.deliver()
+		}
+	}
+	for range 300 {
+		many(64)()
+	}
+	alone := testing.AllocsPerRun(100, many(1))
+	clear(p.bytes)
+	each := testing.AllocsPerRun(100, many(64)) / 64
+	bytes := float64(p.total()) / 101 / 64
+	t.Logf("%v allocations alone, %v and %v bytes of 64", alone, each, bytes)
+	require.LessOrEqual(t, each, 17.)
+	require.LessOrEqual(t, bytes, 16.)
+}

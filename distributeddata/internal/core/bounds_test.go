@@ -155,7 +155,7 @@ func TestBounds_EventsThatCanBeDoneAgain(t *testing.T) {
 	c := newLab(t, "a", "b").cores["a"]
 	c.undos = nil
 	for n := uint64(1); n <= 4*maxUndo; n++ {
-		c.keepUndo(undo{n: n})
+		c.keepUndo(undo{from: n - 1, n: n})
 		require.GreaterOrEqual(t, len(c.undos), int(min(n, maxUndo)))
 		require.LessOrEqual(t, len(c.undos), 2*maxUndo)
 		require.Equal(t, n, c.undos[len(c.undos)-1].n)

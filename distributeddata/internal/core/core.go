@@ -14,10 +14,19 @@ import (
 type Core struct {
 	cfg    Config
 	ledger            // the state; other files read it, and change it only through its transitions
-	open   []*working // changes of the open own event, by key
-	openAs causal.Dot // the dot of the open event
-	lags   []Lag      // of the members, at the last heartbeat
-	past   past       // earlier lives of this process
+	open   []*working // changes of the open own events, by key
+	openAs causal.Dot // the dot of the last of them
+	taken  uint64     // number of open events that answered updates have taken
+	using  bool       // an update that has no waiter has changed something in the next one
+	upTo   struct {   // see seenUpTo
+		n    uint64
+		seen causal.Vector
+	}
+	spare      *working     // replaced in open; used again
+	unanswered []unanswered // callers of the open events
+	openedAt   time.Time    // when the first of them called
+	lags       []Lag        // of the members, at the last heartbeat
+	past       past         // earlier lives of this process
 
 	peers         []*peer // by member id
 	leaving       bool    // no longer acknowledges anything [R53]
@@ -183,6 +192,10 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.push()
 	}
 	c.input(ev)
+	if _, ok := ev.(Update); ok && c.Unanswered() > 0 {
+		c.taking = nil
+		return c.effects // the rest is done when the open events end
+	}
 	if c.formDue() {
 		c.push()
 	}
@@ -201,6 +214,8 @@ func (c *Core) input(ev Event) {
 		c.receive(ev)
 	case Update:
 		c.update(ev)
+	case End:
+		c.end()
 	case Read:
 		c.read(ev)
 	case Drain:
@@ -255,6 +270,9 @@ func (c *Core) settle() {
 func (c *Core) NextWake() time.Time {
 	if c.disk.phase == DiskLoading {
 		return c.now.Add(c.cfg.BeatInterval)
+	}
+	if c.Unanswered() > 0 {
+		return c.openedAt.Add(openPause) // what else is due is at most that late
 	}
 	at := c.beatAt
 	earlier := func(t time.Time) {
@@ -315,7 +333,7 @@ func (c *Core) pushing() bool {
 // an acknowledgement applies no foreign event and is not answered.
 func (c *Core) gathers(ev Event) bool {
 	switch ev := ev.(type) {
-	case Update:
+	case Update, End:
 		return true
 	case Receive:
 		return ev.Manifest == wire.ReplicatorAck && c.now.Before(c.pushDue())

@@ -29,17 +29,40 @@ func (h Held) Bytes() int { return h.bytes }
 
 // held returns a store with its fingerprint, computed from that of the store before the change.
 func held(key string, s causal.Store, before Held) Held {
-	sum, bytes := before.sum, before.bytes
+	h := Held{s, before.sum, before.bytes}
+	removed, added := 0, 0
+	if before.bytes > maxCopied {
+		causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool,
+			now causal.Entry, inNow bool) {
+			if inOld {
+				removed += entryBytes(path, old)
+			}
+			if inNow {
+				added += entryBytes(path, now)
+			}
+		})
+		h.bytes += added - removed
+	}
+	// Where a large value is replaced, hashing what remains is cheaper than hashing what was there:
+	// the sum of a register is that of its only atom.
+	if removed+added > h.bytes && s.Len() <= few {
+		h.sum = Sum{}
+		for path, e := range s.Prefix("") {
+			h.sum = h.sum.plus(entrySum(key, path, e))
+		}
+		return h
+	}
+	h.bytes = before.bytes
 	causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool,
 		now causal.Entry, inNow bool) {
 		if inOld {
-			sum, bytes = sum.minus(entrySum(key, path, old)), bytes-entryBytes(path, old)
+			h.sum, h.bytes = h.sum.minus(entrySum(key, path, old)), h.bytes-entryBytes(path, old)
 		}
 		if inNow {
-			sum, bytes = sum.plus(entrySum(key, path, now)), bytes+entryBytes(path, now)
+			h.sum, h.bytes = h.sum.plus(entrySum(key, path, now)), h.bytes+entryBytes(path, now)
 		}
 	})
-	return Held{s, sum, bytes}
+	return h
 }
 
 func entryBytes(path string, e causal.Entry) (bytes int) {

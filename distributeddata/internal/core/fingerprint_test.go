@@ -81,3 +81,45 @@ func BenchmarkFingerprint(b *testing.B) {
 		})
 	}
 }
+
+// Whatever a change leaves, the fingerprint is the sum of the atoms, and the size is theirs.
+func TestFingerprint_OfChangedStores(t *testing.T) {
+	for _, size := range []int{1, maxCopied, 20 * maxCopied} {
+		for atoms := range 2 * few {
+			var s causal.Store
+			h := held("key", s, Held{})
+			for n := uint64(1); n <= 40; n++ {
+				path := fmt.Sprint("p", n*7%uint64(atoms+1))
+				next := s
+				if e, ok := s.Get(path); ok {
+					next = next.Remove(path, e.First().Dot)
+				}
+				if n%5 > 0 {
+					next = next.Insert(path, causal.Leaf{Dot: causal.Dot{Replica: 7, N: n},
+						Payload: strings.Repeat("x", int(n)%3*size)})
+				}
+				h = held("key", next, h)
+				s = next
+				want := Held{Store: s}
+				for p, e := range s.Prefix("") {
+					want.sum = want.sum.plus(entrySum("key", p, e))
+					want.bytes += entryBytes(p, e)
+				}
+				require.Equal(t, want.sum, h.sum)
+				require.Equal(t, want.bytes, h.bytes)
+			}
+		}
+	}
+}
+
+// The value that a large one replaces is not hashed: its hash, wrong here, is not used.
+func TestFingerprint_LargeValuesAreHashedOnce(t *testing.T) {
+	leaf := func(n uint64, size int) causal.Leaf {
+		return causal.Leaf{Dot: causal.Dot{Replica: 7, N: n}, Payload: strings.Repeat("x", size)}
+	}
+	old := causal.Store{}.Insert("p", leaf(1, 10_000))
+	next := old.Remove("p", leaf(1, 0).Dot).Insert("p", leaf(2, 10_000))
+	h := held("key", next, Held{Store: old, sum: Sum{1, 2}, bytes: 10_001})
+	require.Equal(t, held("key", next, Held{}).sum, h.sum)
+	require.Equal(t, 10_001, h.bytes)
+}

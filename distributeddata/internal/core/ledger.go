@@ -23,6 +23,7 @@ type ledger struct {
 	batch   batch              // used by the transition in progress
 	touched []string           // reused buffer for the keys of a change
 	puts    []keyPut           // reused buffer for the puts of a draft
+	made    []event            // reused buffer for the events of a commit
 	trap    func(place string) // test hook, called in the middle of transitions
 }
 
@@ -48,32 +49,99 @@ func (l *ledger) reach(place string) {
 
 func (l *ledger) state() State { return State{l.keys, l.seen, l.sum} }
 
-// nextDot returns the dot of the event that commit makes next.
-func (l *ledger) nextDot() causal.Dot { return causal.Dot{Replica: l.me, N: l.seen.Get(l.me) + 1} }
-
-// commit turns the working copy into the newest own event and installs it. Work without a net
-// effect makes no event and uses no number.
-func (l *ledger) commit(work []*working) change {
-	e := event{dot: l.nextDot(), keys: make([]keyChange, 0, len(work))}
+// commit turns the working copy into the newest own events, up to what after covers, and installs
+// them. If after is empty, the work is one event, unless it has no net effect: then it makes no
+// event and uses no number.
+func (l *ledger) commit(work []*working, after causal.Vector) change {
+	from := l.seen.Get(l.me)
+	last := causal.Dot{Replica: l.me, N: max(after.Get(l.me), from+1)}
+	events := append(l.made[:0], make([]event, last.N-from)...)
+	for i := range events {
+		events[i].dot = causal.Dot{Replica: l.me, N: from + 1 + uint64(i)} //nolint:gosec // not negative
+	}
 	d := l.draft(len(work))
+	some := false
 	for _, w := range work {
-		k := w.keyChange(e.dot)
+		k := w.keyChange(from, last)
 		if k.Empty() {
 			continue
 		}
-		e.keys = append(e.keys, k)
-		if k.Clear {
-			e.deps = l.seen
-		}
+		some = true
+		spread(events, k, len(work), l.seen)
 		d.put(w.key, w.next)
 	}
-	if len(e.keys) == 0 {
+	switch {
+	case after.Len() > 0:
+	case some:
+		after = l.seen.With(last)
+	default:
 		return change{}
 	}
-	l.log.add(e)
-	ch := l.install(d, l.seen.With(e.dot))
-	ch.own = 1
+	for _, e := range events {
+		l.log.add(e)
+	}
+	ch := l.install(d, after)
+	ch.own = len(events)
+	if clear(events); cap(events) <= maxRoom {
+		l.made = events[:0]
+	}
 	return ch
+}
+
+// spread divides the change of a key by own events among these events: an atom belongs to the event
+// that added it, and so does the removal of one that it replaces. The last event has the rest.
+func spread(events []event, k keyChange, keys int, seen causal.Vector) {
+	first, last := events[0].dot.N, len(events)-1
+	of := func(a causal.Atom) int { return int(a.N - first) } //nolint:gosec // not negative
+	put := func(i int, k keyChange) {
+		e := &events[i]
+		if e.keys == nil {
+			e.keys = make([]keyChange, 0, keys)
+		}
+		if k.Clear {
+			e.deps = seen
+		}
+		e.keys = append(e.keys, k)
+	}
+	same := true
+	for _, a := range k.Adds {
+		same = same && a.N == k.Adds[0].N
+	}
+	switch {
+	case len(k.Adds) == 0:
+		put(last, k)
+		return
+	case same:
+		put(of(k.Adds[0]), k)
+		return
+	}
+	at := func(i int) *keyChange { // of the key, in that event
+		e := &events[i]
+		if n := len(e.keys); n == 0 || e.keys[n-1].key != k.key {
+			put(i, keyChange{key: k.key})
+		}
+		return &e.keys[len(e.keys)-1]
+	}
+	added := make(map[string]int, len(k.Adds))
+	for _, a := range k.Adds {
+		added[a.Path] = of(a)
+		to := at(of(a))
+		to.Adds = append(to.Adds, a)
+	}
+	for _, a := range k.Removes {
+		i, ok := added[a.Path]
+		if !ok {
+			i = last
+		}
+		to := at(i)
+		to.Removes = append(to.Removes, a)
+	}
+	if k.Clear || len(k.Marks) > 0 {
+		to := at(last)
+		if to.Clear, to.Marks = k.Clear, k.Marks; k.Clear {
+			events[last].deps = seen
+		}
+	}
 }
 
 // apply applies a delta whose base is covered. It skips events that are covered already: their

@@ -73,7 +73,7 @@ func TestLedger_TrespassesAreSeen(t *testing.T) {
 var open = map[string][]string{
 	"eventLog": {"from"},
 	"ledger": {
-		"state", "nextDot", "makeDelta", "fill",
+		"state", "makeDelta", "fill",
 		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke",
 		"disown", "withdraw", "takeOver", "restore", "reach",
 	},

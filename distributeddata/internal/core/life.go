@@ -58,13 +58,11 @@ func (p *past) copy(v causal.Vector) {
 }
 
 // Uncopied returns the number of events of this replica, and of the earlier lives of its process,
-// that no other replica is known to have. They are lost if the process ends now. The open event
-// counts as one, and so do all events that must be redone [R57].
+// that no other replica is known to have. They are lost if the process ends now. All events that
+// must be redone [R57] count as one.
 func (c *Core) Uncopied() uint64 {
 	n := c.seen.Get(c.me) - c.copied + missing(c.past.events, c.past.copied)
-	if len(c.open) > 0 {
-		n++
-	}
+	n += c.openEvents()
 	if c.revoked != nil {
 		n++
 	}

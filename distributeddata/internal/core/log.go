@@ -31,11 +31,11 @@ type originLog struct {
 	events []event
 	size   int
 	cut    uint64  // number of unused slots in front of events
-	room   []event // those slots and events
+	room   []event // begins with those slots
 }
 
-// maxKept is the largest number of events for which the log keeps its memory when all of them are
-// cut, as happens often.
+// The log keeps its memory if a cut, which happens with each heartbeat, leaves at least a quarter
+// of it in use or frees that much, and in any case the memory of maxKept events.
 const maxKept = 4096
 
 func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*originLog{}} }
@@ -90,12 +90,16 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 		o.events = o.events[1:]
 		events++
 	}
-	switch o.cut += events; {
-	case len(o.events) == 0 && o.cut <= maxKept:
-		o.events, o.cut = o.room[:0], 0
-	case o.cut > uint64(2*len(o.events)):
-		o.events, o.cut = slices.Clone(o.events), 0 // frees the slots in front
+	o.cut += events
+	used := uint64(len(o.events))
+	switch space := uint64(cap(o.room)); {
+	case space > max(maxKept, 4*(used+events)):
+		o.events, o.cut = slices.Clone(o.events), 0
 		o.room = o.events
+	case o.cut > 2*used: // the slots in front are used again
+		n := copy(o.room[:used], o.events)
+		clear(o.events)
+		o.events, o.cut = o.room[:n], 0
 	}
 	return events
 }

@@ -201,14 +201,18 @@ func (w *writes) advance(c *Core, o *operation) standing {
 // has no event: it waits until they cover what it observed [R50], which is everything that this
 // replica has seen. If that is exactly the newest own event and its causes, covering that event is
 // enough.
-func (c *Core) startWrite(ev Update) {
+func (c *Core) startWrite(w unanswered) {
 	switch {
-	case ev.Level.Kind == Local:
-		c.emit(Done{ID: ev.ID, wait: forDisk, until: ev.Deadline})
+	case w.err != nil:
+		c.emit(Done{ID: w.id, Err: w.err})
+	case w.level.Kind == Local:
+		c.emit(Done{ID: w.id, wait: forDisk, until: w.deadline})
+	case w.n > 0:
+		c.awaitWrite(w.id, w.n, w.level, w.deadline)
 	case c.seen.Equal(c.last):
-		c.awaitWrite(ev.ID, c.seen.Get(c.me), ev.Level, ev.Deadline)
+		c.awaitWrite(w.id, c.seen.Get(c.me), w.level, w.deadline)
 	default:
-		c.startCover(ev)
+		c.startCover(Update{ID: w.id, Level: w.level, Deadline: w.deadline})
 	}
 }
 

@@ -80,6 +80,7 @@ type deed struct {
 	knew  names          // what its replica showed before
 	does  []effectOf
 	never bool // it was never made
+	dot   causal.Dot
 }
 
 // effectOf is the effect of an update on a cell of a value: an element of a set, a key of a map, or

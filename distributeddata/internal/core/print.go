@@ -22,22 +22,28 @@ type ownPrints struct {
 	room  []imprint
 }
 
+// apart makes the prints of events that were committed together differ.
+const apart = 0x9e3779b97f4a7c15
+
 // maxPrints bounds the prints that an origin keeps of its own events. Older events are not
 // compared.
 const maxPrints = 1 << 16
 
-// add computes the print of the next event from the previous print, the state after the event, what
-// the replica had seen, and the time.
-func (o *ownPrints) add(n uint64, sum Sum, seen causal.Vector, clock uint64) {
-	if n != o.from+uint64(len(o.of)) || n == 0 { // the first, or a panic left a gap
-		o.from, o.of = n-1, append(o.of[:0:0], 0)
+// add computes the prints of the next events, from first to n, which were committed together, from
+// the previous print, the state after the events, what the replica had seen, and the time. Each of
+// them depends on all the events: only together do these have the meaning of their numbers.
+func (o *ownPrints) add(first, n uint64, sum Sum, seen causal.Vector, clock uint64) {
+	if first != o.from+uint64(len(o.of)) || first == 0 { // the first, or a panic left a gap
+		o.from, o.of = first-1, append(o.of[:0:0], 0)
 	}
 	h := newHash()
 	for _, x := range [...]uint64{o.chain, n, sum[0], sum[1], seen.Hash(), clock} {
 		h.number(x)
 	}
 	o.chain = h.Sum64()
-	o.of = append(o.of, imprint(o.chain)|1)
+	for i := first; i <= n; i++ {
+		o.of = append(o.of, imprint(o.chain+(n-i)*apart)|1)
+	}
 	if len(o.of) > 2*maxPrints {
 		o.from += uint64(len(o.of) - maxPrints)
 		o.of = slices.Clone(o.of[len(o.of)-maxPrints:])

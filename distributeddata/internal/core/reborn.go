@@ -9,10 +9,11 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// undo describes an own event that some member may not cover yet: its effects, and what had been
-// seen before it.
+// undo describes own events, committed together, that some member may not cover yet: their effects,
+// and what had been seen before them.
 type undo struct {
-	n    uint64
+	from uint64 // the events after this one
+	n    uint64 // up to this one
 	seen causal.Vector
 	work []*working
 }
@@ -20,14 +21,15 @@ type undo struct {
 // maxUndo bounds the own events that can be redone.
 const maxUndo = 256
 
-// keepUndo keeps the effects of the event that is about to be committed. It replaces those of an
-// event with the same number that was never committed.
+// keepUndo keeps the effects of the events that are about to be committed. It replaces those of
+// events with the same numbers that were never committed.
 func (c *Core) keepUndo(u undo) {
-	for len(c.undos) > 0 && c.undos[len(c.undos)-1].n >= u.n {
+	for len(c.undos) > 0 && c.undos[len(c.undos)-1].n > u.from {
 		c.undos = c.undos[:len(c.undos)-1]
 	}
 	if len(c.undos) == 2*maxUndo {
-		c.undos = slices.Clone(c.undos[maxUndo:])
+		clear(c.undos[copy(c.undos, c.undos[maxUndo:]):])
+		c.undos = c.undos[:maxUndo]
 	}
 	c.undos = append(c.undos, u)
 }
@@ -271,7 +273,7 @@ func (c *Core) redo() {
 	v := c.revoked
 	c.revoked = nil
 	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
-	t := &Txn{core: c, stamp: c.clock}
+	t := &Txn{core: c, dot: c.openDot(), stamp: c.clock}
 	_ = t.run(func(t *Txn) error { // the changes were checked before
 		for _, key := range slices.Sorted(maps.Keys(v.keys)) {
 			x := v.keys[key]
@@ -285,7 +287,7 @@ func (c *Core) redo() {
 	}
 	c.end()
 	for _, ev := range v.calls {
-		c.startWrite(ev)
+		c.startWrite(unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline})
 	}
 	for _, ev := range v.delayed {
 		c.update(ev)

@@ -20,11 +20,11 @@ type ownSlot struct {
 	holds causal.Leaf // content after
 }
 
-// recall adds what is left of an own event: atoms that live, and its removals of others.
+// recall adds what is left of own events: atoms that live, and their removals of others.
 func (v *revoked) recall(e undo) {
-	d := causal.Dot{Replica: v.was, N: e.n}
+	last := causal.Dot{Replica: v.was, N: e.n}
 	for _, w := range e.work {
-		k := w.keyChange(d)
+		k := w.keyChange(e.from, last)
 		if k.Empty() {
 			continue
 		}
@@ -37,7 +37,7 @@ func (v *revoked) recall(e undo) {
 		h, _ := v.held.Get(w.key)
 		for _, a := range k.Adds {
 			at, _ := h.Get(a.Path)
-			if l, ok := at.Of(v.was); ok && l.N == e.n && !owns(v.was, a.Path) {
+			if l, ok := at.Of(v.was); ok && l.N == a.N && !owns(v.was, a.Path) {
 				x.Adds = append(x.Adds, causal.Atom{Path: a.Path, Leaf: l})
 			}
 		}

@@ -68,17 +68,19 @@ func (c *Core) forgetOthers() {
 	}
 }
 
-// endAgain ends the open event, which has no waiters. If that panics again, the event is dropped.
+// endAgain ends the open events. If that panics again, they are dropped.
 func (c *Core) endAgain() {
 	defer func() {
 		if p := recover(); p != nil {
 			c.restore()
-			c.open = nil
+			c.open, c.unanswered, c.taken, c.using = nil, nil, 0, false
 			c.emit(Done{Interrupted: true, Err: fmt.Errorf("the event cannot be committed: %v", p)})
 		}
 	}()
-	if c.open = slices.Clone(c.open); c.seen.Covers(c.openAs) { // it has been installed already
-		c.open = nil
+	c.open, c.unanswered, c.spare = slices.Clone(c.open), slices.Clone(c.unanswered), nil
+	c.undos = slices.Clone(c.undos)
+	if c.seen.Covers(c.openAs) { // they have been installed already
+		c.open, c.taken, c.using = nil, 0, false
 	}
 	c.end()
 }
@@ -111,6 +113,9 @@ func (c *Core) callAgain(under deadlines, calls []uint64) {
 		if d, ok := e.(Done); ok {
 			delete(left, d.ID)
 		}
+	}
+	for _, w := range c.deadlines { // their events have just been committed
+		delete(left, w.id)
 	}
 	for _, ev := range c.revoked.waiting() {
 		delete(left, ev.ID)

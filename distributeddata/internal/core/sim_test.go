@@ -128,14 +128,13 @@ type slot struct {
 	restored bool          // it was restored, and no member has noticed
 	lacks    names         // what it showed before the restore
 
-	shows  names                 // the updates that are readable in it
-	texts  map[string]*shownText // what it shows, by key
-	open   []*deed               // updates of the open event
-	openAs causal.Dot            // dot of the open event
-	mine   names                 // what its lives did, which must not be lost unless it is killed
-	last   causal.Vector         // vector at the last check
-	has    names                 // the updates of the events covered by last
-	told   map[string]string     // what a subscriber to every key was last sent
+	shows names                 // the updates that are readable in it
+	texts map[string]*shownText // what it shows, by key
+	open  []*deed               // updates of the open events
+	mine  names                 // what its lives did, which must not be lost unless it is killed
+	last  causal.Vector         // vector at the last check
+	has   names                 // the updates of the events covered by last
+	told  map[string]string     // what a subscriber to every key was last sent
 
 	disk   simDisk
 	fuse   int             // its step panics after that many places; 0: never

@@ -13,11 +13,13 @@ import (
 // Client actions of a history.
 
 // update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update without a waiter.
-// "refused" is an update that fails after everything else, and must leave no trace.
+// "refused" is an update that fails after everything else, and must leave no trace. A plus after the
+// level says that another event follows at once.
 func (s *play) update(a sim.Args) { s.updateAt(a, s.slots[a.Int(0, len(s.slots))]) }
 
 func (s *play) updateAt(a sim.Args, sl *slot) {
-	kind := slices.Index(levels[:], a.Word(1))
+	word, more := strings.CutSuffix(a.Word(1), "+")
+	kind := slices.Index(levels[:], word)
 	if kind < 0 && a.Word(1) != quiet && a.Word(1) != refused {
 		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet +
 			", " + refused)
@@ -37,7 +39,7 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 		return
 	}
 	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
-	s.step(sl, Update{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second),
+	s.step(sl, Update{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second), More: more,
 		Modify: func(t *Txn) error {
 			does, err := carryOut(t, ops)
 			if err != nil {
@@ -57,7 +59,7 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 			}
 			return err
 		}})
-	if len(sl.open) > 0 && !s.w.Failed() && !sl.core.disk.crowded() {
+	if len(sl.open) > 0 && !more && !s.w.Failed() && !sl.core.disk.crowded() {
 		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
 	}
 }
@@ -129,9 +131,13 @@ func (s *play) makeUp(r *rand.Rand) {
 	at := func() time.Duration { return warm + s.w.Moment(span) }
 	for range 40 + r.IntN(100) {
 		t, member := at(), r.IntN(members)
-		for range 1 + r.IntN(6)*r.IntN(2) { // sometimes a burst
+		burst := r.IntN(6) * r.IntN(2) // sometimes
+		for i := range 1 + burst {
 			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet,
 				refused}[r.IntN(8)]
+			if burst%2 == 1 && (i < burst || burst == 5) && slices.Contains(levels[:], word) {
+				word += "+" // after the last of them, nothing follows
+			}
 			s.w.Act(t, "update", member, word, opsText(randomOps(r, s.letters, keys)))
 		}
 	}

@@ -100,23 +100,22 @@ func (s *play) record(sl *slot, t *Txn, does []effectOf) (*deed, error) {
 		s.events[t.Dot()] = &eventOf{deps: sl.core.Seen()}
 	}
 	s.events[t.Dot()].deeds = s.events[t.Dot()].deeds.with(d.id)
-	sl.openAs, sl.open = t.Dot(), append(sl.open, d)
+	d.dot, sl.open = t.Dot(), append(sl.open, d)
 	return d, perform(t, []op{name})
 }
 
-// settleEvent records that the event of a member has ended. Updates that were not made never will
-// be.
+// settleEvent records that the open events of a member have ended. Updates that were not made never
+// will be.
 func (s *play) settleEvent(sl *slot) {
-	e := s.events[sl.openAs]
 	for _, d := range sl.open {
-		if d.never {
-			e.deeds = e.deeds.without(names{}.with(d.id))
-		} else {
+		if !d.never {
 			sl.mine = sl.mine.with(d.id)
+			continue
 		}
-	}
-	if len(e.deeds) == 0 {
-		delete(s.events, sl.openAs)
+		e := s.events[d.dot]
+		if e.deeds = e.deeds.without(names{}.with(d.id)); len(e.deeds) == 0 {
+			delete(s.events, d.dot)
+		}
 	}
 	sl.open = nil
 }

@@ -18,7 +18,7 @@ func frozen(c *Core) *Core {
 	for r, o := range c.log.origins {
 		q := *o
 		q.events = slices.Clone(o.events)
-		q.room = q.events
+		q.room, q.cut = q.events, 0
 		n.log.origins[r] = &q
 	}
 	n.fetch, n.incoming, n.behind = own(c.fetch), own(c.incoming), own(c.behind)
@@ -26,7 +26,8 @@ func frozen(c *Core) *Core {
 	n.outgoing = map[string]*answer{}
 	n.ops, n.deadlines, n.calls = nil, nil, 0
 	n.effects, n.touched, n.ledger.touched = nil, nil, nil
-	n.awaiting, n.awaitingBytes, n.held, n.open = nil, 0, nil, nil
+	n.awaiting, n.awaitingBytes, n.held = nil, 0, nil
+	n.open, n.taken, n.using, n.unanswered, n.spare = nil, 0, false, nil, nil
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n
 }

@@ -94,13 +94,18 @@ type (
 	}
 	// Update runs Modify on a working copy and commits the changes as one event [R3]. With ID 0 no
 	// caller waits for the outcome: the update may share its event with others like it, and there
-	// is a Done only if the update was rejected.
+	// is a Done only if the update was rejected. With More another event follows at once: the
+	// update may be committed, and answered, together with those after it, a millisecond later at
+	// most if there is a Wake by NextWake [R7d].
 	Update struct {
 		ID       uint64
 		Modify   func(*Txn) error
 		Level    Level
 		Deadline time.Time
+		More     bool
 	}
+	// End commits the updates that wait for others.
+	End struct{}
 	// Read waits until this replica has seen what as many replicas as Level requires had seen when
 	// they were asked.
 	Read struct {
@@ -155,6 +160,7 @@ type (
 func (View) event()          {}
 func (Receive) event()       {}
 func (Update) event()        {}
+func (End) event()           {}
 func (Read) event()          {}
 func (Drain) event()         {}
 func (Forget) event()        {}

@@ -13,6 +13,7 @@ import (
 // Txn is the working copy of one update. Nothing changes unless Modify returns nil.
 type Txn struct {
 	core  *Core
+	dot   causal.Dot
 	stamp uint64
 	work  []*working          // in the order of first use; by key once Modify has returned
 	index map[string]*working // index of a large work
@@ -32,21 +33,21 @@ type working struct {
 }
 
 // Dot returns the dot of the event that the update will be, or be a part of.
-func (t *Txn) Dot() causal.Dot { return t.core.nextDot() }
+func (t *Txn) Dot() causal.Dot { return t.dot }
 
 // Stamp returns the hybrid logical time of the update: 48 bits of milliseconds and 16 bits of a
 // counter. It grows with every update of a replica.
 func (t *Txn) Stamp() uint64 { return t.stamp }
 
 // Seen returns what the replica had seen before the event.
-func (t *Txn) Seen() causal.Vector { return t.core.seen }
+func (t *Txn) Seen() causal.Vector { return t.core.openSeen() }
 
 // After returns what the replica will have seen after the event, if the update changes anything.
 func (t *Txn) After(changes bool) causal.Vector {
-	if !changes && len(t.core.open) == 0 {
-		return t.core.seen
+	if !changes && !t.core.using {
+		return t.Seen()
 	}
-	return t.core.seen.With(t.Dot())
+	return t.core.seenUpTo(t.dot.N)
 }
 
 // Get returns the atoms of a key, including the update's changes so far.
@@ -105,9 +106,14 @@ func (t *Txn) find(key string) *working {
 // working returns a copy of the open event's work on a key.
 func (c *Core) working(key string) *working {
 	if i, ok := find(c.open, key); ok {
-		w := *c.open[i]
-		w.was = w.next
-		return &w
+		w := c.spare
+		if c.spare = nil; w == nil {
+			w = &working{}
+		}
+		room := w.change
+		*w = *c.open[i]
+		w.was, w.change = w.next, room
+		return w
 	}
 	h, _ := c.keys.Get(key)
 	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store,
@@ -121,10 +127,11 @@ func find(work []*working, key string) (int, bool) {
 }
 
 // update makes the changes of Modify part of the open event [R3]. After an error nothing has
-// changed. If a caller waits for the outcome, the open event ends here.
+// changed. If a caller waits for the outcome, the update's event ends here; unless ev.More, so do
+// the open events.
 func (c *Core) update(ev Update) {
 	if ev.Level.Kind != Local && c.cfg.MinMembers < 1 {
-		c.emit(Done{ID: ev.ID, Err: ErrMinMembers})
+		c.answer(ev, ErrMinMembers)
 		return
 	}
 	if c.revoked != nil {
@@ -132,35 +139,30 @@ func (c *Core) update(ev Update) {
 		return
 	}
 	if c.disk.crowded() {
-		c.emit(Done{ID: ev.ID, Err: ErrDiskBusy})
+		c.answer(ev, ErrDiskBusy)
 		return
 	}
 	t := c.newTxn()
 	if err := t.run(ev.Modify); err != nil {
-		c.emit(Done{ID: ev.ID, Err: err})
+		c.answer(ev, err)
 		return
 	}
-	c.openAs = t.Dot()
-	if len(c.open) == 0 {
-		c.open = append(c.open, t.work...)
-	}
+	c.openAs = t.dot
 	for _, w := range t.work {
 		c.merge(w)
 	}
-	if ev.ID != 0 {
-		c.end()
-	}
+	c.answer(ev, nil)
 	if c.unpushed > maxUnpushed {
 		c.push()
-	}
-	if ev.ID != 0 {
-		c.startWrite(ev)
 	}
 }
 
 func (c *Core) newTxn() *Txn {
 	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
-	return &Txn{core: c, stamp: c.clock}
+	if c.taken == 0 {
+		c.upTo.n = 0 // c.seen may have changed
+	}
+	return &Txn{core: c, dot: c.openDot(), stamp: c.clock}
 }
 
 // run calls modify on the working copy and validates its changes.
@@ -171,7 +173,8 @@ func (t *Txn) run(modify func(*Txn) error) error {
 	slices.SortFunc(t.work, func(a, b *working) int { return strings.Compare(a.key, b.key) })
 	for _, w := range t.work {
 		var err error
-		if w.change, err = causal.Between(w.was, w.next, t.Dot()); err != nil {
+		if w.change, err = causal.BetweenSince(w.was, w.next, t.dot.N-1, t.dot,
+			w.change); err != nil {
 			return fmt.Errorf("key %q: %w", w.key, err)
 		}
 		if err := checkChange(w.key, w.change); err != nil {
@@ -219,61 +222,6 @@ func checkChange(key string, c causal.Change) error {
 		}
 	}
 	return CheckKey(key)
-}
-
-// merge makes an update's work on a key part of the open event.
-func (c *Core) merge(w *working) {
-	if i, ok := find(c.open, w.key); ok {
-		c.open[i] = w
-	} else {
-		c.open = slices.Insert(c.open, i, w)
-	}
-	size := keyChange{key: w.key, Change: w.change}.size()
-	for _, a := range w.change.Adds {
-		size += len(a.Payload)
-	}
-	c.unpushed += size
-	c.gather(size)
-}
-
-// end commits the open event: it becomes the newest own event, and its working copy becomes the
-// state. An event without a net effect uses no number.
-//
-// Updates without a waiter share an event, up to the next input of another kind, so the states
-// between them are never visible. Atoms of one event have one dot, and the meaning of a dot must
-// never change. The updates cost other members only their net effect: a counter raised a hundred
-// times is one atom.
-func (c *Core) end() {
-	if len(c.open) == 0 {
-		return
-	}
-	before := c.seen
-	c.keepUndo(undo{before.Get(c.me) + 1, before, slices.Clone(c.open)})
-	ch := c.commit(c.open)
-	if ch.own > 0 {
-		c.prints.add(c.seen.Get(c.me), c.sum, before, c.clock)
-	}
-	clear(c.open)
-	c.open = c.open[:0]
-	c.note(ch)
-}
-
-// keyChange returns the effect of the event d on the key.
-func (w *working) keyChange(d causal.Dot) keyChange {
-	k := keyChange{key: w.key, Change: w.change}
-	if !w.was.Same(w.base) { // several updates of the event touched the key; all have been checked
-		k.Change, _ = causal.Between(w.base, w.next, d)
-	}
-	if !w.cleared {
-		return k
-	}
-	k.Clear = true
-	for path, m := range w.base.Marks() {
-		if m.By == d {
-			k.Marks = append(k.Marks, causal.MarkAt{Path: path, Mark: m})
-		}
-	}
-	return k
 }
 
 // push sends the own events that have not been pushed to every member, once, as one delta [R7,
