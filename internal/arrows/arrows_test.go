@@ -56,7 +56,7 @@ var arrows = map[string][]string{
 	"internal/sbom":    {},
 	"bench/plot":       {},
 	"bench/peers": {"coordination", "coordination/file", "crdt",
-		"distributeddata", "node", "singleton"},
+		"distributeddata", "node", "sharding", "singleton"},
 	"bench/sharding": {"coordination", "coordination/leasestore",
 		"coordination/memory", "distributeddata", "node", "sharding"},
 	"bench/strangers": {"node", "testkit/pki"},
