@@ -189,6 +189,7 @@ func TestResume_APanicInAnEffectIsLoud(t *testing.T) {
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, v.Value(), acked)
 				require.LessOrEqual(t, v.Value(), made)
+				synctest.Wait()
 				require.Equal(t, v.Value(), h.last, "round %d: %s: the subscriber", round, effect)
 			}
 		}
