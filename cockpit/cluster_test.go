@@ -98,6 +98,9 @@ func run(t *testing.T, cfg cockpit.Config, test func(w *world)) {
 	w := &world{t: t, store: memory.New()}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: time.Millisecond}, Members: 3, Setup: w.setup,
+		AppVersion: func(i int) string {
+			return []string{0: "1.2.0", 1: "1.1.0", 9: ""}[i]
+		},
 	}, func(t *testing.T, c *simnet.Cluster) {
 		w.Cluster, w.t = c, t
 		defer w.close()

@@ -27,9 +27,13 @@ func TestOverview_ShowsEveryComponent(t *testing.T) {
 		require.Len(t, o.Cluster.Members, 3)
 		require.True(t, o.Cluster.GateOpen)
 		var ranks []int
+		versions := map[string]string{}
 		for _, m := range o.Cluster.Members {
 			ranks = append(ranks, m.Rank)
+			versions[m.ID] = m.AppVersion
 		}
+		require.Equal(t, map[string]string{w.Member(0).ID: "1.2.0", w.Member(1).ID: "1.1.0",
+			w.Member(2).ID: ""}, versions)
 		slices.Sort(ranks)
 		require.Equal(t, []int{1, 2, 3}, ranks)
 

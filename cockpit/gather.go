@@ -198,7 +198,8 @@ func cluster(system *actor.ActorSystem) api.Cluster {
 	}
 	for _, m := range v.Members {
 		c.Members = append(c.Members, api.Member{ID: m.ID, Address: m.Address,
-			Roles: append([]string{}, m.Roles...), Self: m.ID == v.Self.ID, Rank: rank[m.ID]})
+			Roles: append([]string{}, m.Roles...), Self: m.ID == v.Self.ID, Rank: rank[m.ID],
+			AppVersion: m.AppVersion})
 	}
 	c.Lost = append(c.Lost, members.Lost()...)
 	others, since := members.Split()

@@ -85,8 +85,18 @@ func (a *replica) lossErr(why error) error {
 	if why == nil || n == 0 {
 		return why
 	}
-	return fmt.Errorf("%d of the updates made here (keys %q) are not known to be on any other replica and may be lost: %w",
-		n, a.uncopiedKeys(), why)
+	return loss(n, a.uncopiedKeys(), why)
+}
+
+// loss wraps why with n updates that may be lost. Of those of an earlier life no keys are known once
+// the log has been cut.
+func loss(n uint64, keys []string, why error) error {
+	of := ""
+	if len(keys) > 0 {
+		of = fmt.Sprintf(" (keys %q)", keys)
+	}
+	return fmt.Errorf("%d of the updates made here%s are not known to be on any other replica and may be lost: %w",
+		n, of, why)
 }
 
 // uncopied returns the number of updates that no other replica is known to have.

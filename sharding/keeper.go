@@ -132,7 +132,7 @@ func (in *incarnation) produce() (user actor.Actor, why any) {
 		}
 	}()
 	if user = in.cell.place.life.produce(in.cell.entity()); user == nil {
-		why = "no actor"
+		why = "the function given to New returned nil"
 	}
 	return user, why
 }

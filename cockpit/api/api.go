@@ -81,6 +81,9 @@ type Member struct {
 	Roles   []string `json:"roles"`
 	Self    bool     `json:"self"`
 	Rank    int      `json:"rank"` // 1: the oldest; 0: age not known yet
+	// AppVersion is the version of the application that the member announces, see
+	// node.Config.AppVersion; empty if it announces none.
+	AppVersion string `json:"app_version,omitempty"`
 }
 
 // Fault is a time during which the cluster was not whole.

@@ -116,13 +116,15 @@ function drawMembers() {
   if (all.length === 0) return show($('members'), el('p', { class: 'empty' }, 'No member is in view yet.'));
   const byAddress = new Map(c.members.map((m) => [m.address, m]));
   const silent = state.peers.filter((p) => p.error);
+  const versions = c.members.some((m) => m.app_version);
   const rows = all.map((m) => {
     const in_ = byAddress.get(m.address);
     const what = m.lost ? tag('bad', 'missing') : !in_ ? tag('warn', 'not in view') : in_.self ? tag('good', 'this member') : tag('good', 'in view');
     return el('tr', { 'data-key': m.address }, el('th', { scope: 'row' }, member(m.address)), el('td', {}, what),
-      el('td', {}, in_ && in_.rank ? nth(in_.rank) : '–'), el('td', {}, in_ && in_.roles.length ? in_.roles.join(', ') : '–'));
+      el('td', {}, in_ && in_.rank ? nth(in_.rank) : '–'), el('td', {}, in_ && in_.roles.length ? in_.roles.join(', ') : '–'),
+      versions ? el('td', {}, (in_ && in_.app_version) || '–') : null);
   });
-  const table1 = table('Members, as seen by this member', ['Member', 'State', 'Age', 'Roles'], rows, true);
+  const table1 = table('Members, as seen by this member', ['Member', 'State', 'Age', 'Roles', ...(versions ? ['Version'] : [])], rows, true);
   const from = [...views.keys()].sort();
   const matrix = views.size < 2 || all.length > 24 ? null : table('View of each member', [['View of', ''], ...all.map((m) => [m.letter, 'c'])], from.map((a) =>
     el('tr', { 'data-key': a }, el('th', { scope: 'row' }, member(a)), all.map((b) => {
