@@ -102,6 +102,14 @@ func (a *alarm) within(d time.Duration) {
 	})
 }
 
+// late returns by how much the time for which the alarm is set has passed.
+func (a *alarm) late() time.Duration {
+	if a.stop == nil {
+		return 0
+	}
+	return max(0, a.clock.Read().Mono-a.at)
+}
+
 func (a *alarm) off() {
 	if a.stop != nil {
 		a.stop()

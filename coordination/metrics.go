@@ -75,6 +75,10 @@ func plainMetrics(m *meters.Set[Status]) {
 	m.Count("concord.lease.unknown", "Answers to callers: unknown.", func(s Status) uint64 {
 		return s.Unknown
 	})
+	m.Count("concord.lease.stalls", "Wake-ups of the session that were a quarter of a second late.",
+		func(s Status) uint64 {
+			return s.Stalls
+		})
 	m.Count("concord.lease.panics", "Panics in this library.", func(s Status) uint64 {
 		return s.Panics
 	})

@@ -198,6 +198,7 @@ func (s *Session) run() {
 			l.take(l.now)
 			l.now = message{}
 		case <-alarm.rings:
+			s.overrun(alarm.late())
 			alarm.off()
 			l.tick()
 		case <-s.hurry:

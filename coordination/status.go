@@ -27,6 +27,11 @@ type Status struct {
 	Calls map[Operation]Calls
 	// Panics counts the panics of this library's own code; see Session.Broken.
 	Panics uint64
+	// Stalls counts how often the session woke a quarter of a second late, or later: the process
+	// was paused, by a garbage collection, SIGSTOP or a suspended machine, or it got no processor.
+	// LongestStall is the largest delay. A session without leases in use does not notice pauses.
+	Stalls       uint64
+	LongestStall time.Duration
 	// Renewed is the time since the last successful write: a renewal, or a write that began or
 	// ended a tenure. It is 0 before the first.
 	Renewed time.Duration
@@ -59,6 +64,18 @@ func (s *Session) count(change func(*Status)) {
 	s.stats.Lock()
 	defer s.stats.Unlock()
 	change(&s.stats.status)
+}
+
+// stall is the least delay of the session that counts as a stall.
+const stall = 250 * time.Millisecond
+
+// overrun records by how much the session woke late.
+func (s *Session) overrun(late time.Duration) {
+	if late >= stall {
+		s.count(func(st *Status) {
+			st.Stalls, st.LongestStall = st.Stalls+1, max(late, st.LongestStall)
+		})
+	}
 }
 
 // called records a finished call of the store.

@@ -72,6 +72,7 @@ func (l *life) begin(key string) error {
 	l.unhook, l.proxy = unhook, pid
 	l.pid.Store(pid)
 	lifecycle.OnStart(l.system, key, l.ready)
+	go l.announce()
 	return nil
 }
 

@@ -3,6 +3,8 @@ package singleton
 import (
 	"context"
 	"iter"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -101,5 +103,52 @@ func (s *Singleton) Watch(ctx context.Context) iter.Seq2[Place, bool] {
 			case <-ctx.Done():
 			}
 		}
+	}
+}
+
+// PlaceChanged is published on the event stream of the member's actor system when the result of
+// Where has changed, with that result. It has the same use and the same limits as Watch. Handlers
+// run in a goroutine of their own, one after the other: one that blocks delays the next event, and
+// nothing else. If one panics, that is logged, and the later ones do not receive that event.
+type PlaceChanged struct {
+	Name  string // of the singleton
+	Place Place
+	Known bool
+}
+
+// announce publishes changes of the place until the life has ended.
+func (l *life) announce() {
+	last, turn := l.place.get()
+	for {
+		select {
+		case <-turn:
+		case <-l.closed:
+			return
+		}
+		was := last
+		if last, turn = l.place.get(); last == was {
+			continue
+		}
+		done := make(chan struct{})
+		go func() { // a handler may end its goroutine
+			defer close(done)
+			defer l.contain()
+			l.system.EventStream.Publish(&PlaceChanged{l.cfg.Name, last.Place, last.now})
+		}()
+		select {
+		case <-done:
+		case <-l.closed:
+			return
+		}
+	}
+}
+
+// contain is deferred where functions of the application run.
+func (l *life) contain() {
+	if p := recover(); p != nil {
+		defer func() { _ = recover() }() // the log handler is the application's too
+		l.system.Logger().Error("a function of the application failed",
+			slog.String("singleton", l.cfg.Name), slog.String("what", "taking a PlaceChanged"),
+			slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	}
 }

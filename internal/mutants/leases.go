@@ -11,6 +11,18 @@ var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders", arg
 func leases() []mutant {
 	return []mutant{
 		{
+			name:   "a grant is confirmed without a look at its token",
+			rule:   "CheckRemote returns nil only if the record names this tenure",
+			edits:  in("coordination/holder.go", "case h.Session != g.lease.s.nonce || h.Token != g.token:", "case h.Session != g.lease.s.nonce && h.Token > g.token:"),
+			killer: killer{pkg: "./coordination", run: "TestCheckRemote_ReadsTheRecord"},
+		},
+		{
+			name:   "a pause is measured after the alarm was set again",
+			rule:   "a session counts how often it woke late",
+			edits:  in("coordination/session.go", "s.overrun(alarm.late())\n\t\t\talarm.off()", "alarm.off()\n\t\t\ts.overrun(alarm.late())"),
+			killer: killer{pkg: "./coordination", run: "TestStatus_CountsStalls"},
+		},
+		{
 			name:   "an heir takes over from every owner",
 			rule:   "a session inherits only leases that a session of its own owner held",
 			edits:  in(leaseDir+"machine.go", "r.Owner == m.cfg.Owner && r.Nonce", "r.Owner != \"\" && r.Nonce"),

@@ -7,6 +7,12 @@ func singletons() []mutant {
 	liveness := killer{pkg: pkg, run: "TestSimulation_SomebodyHostsWhileAnybodyCan", args: "-whole"}
 	return []mutant{
 		{
+			name:   "a handler that ends its goroutine ends the announcements",
+			rule:   "handlers of PlaceChanged do no harm",
+			edits:  in("singleton/where.go", "go func() { // a handler may end its goroutine\n", "func() {\n"),
+			killer: killer{pkg: "./singleton", run: "TestPlaceChanged_IsPublished"},
+		},
+		{
 			name:   "release before the instance has stopped",
 			rule:   "a tenure is released only when its instance has terminated",
 			edits:  in(dir+"tenure.go", "m.emit(Stop{m.run})", "m.emit(Stop{m.run})\n\tm.release()"),

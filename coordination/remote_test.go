@@ -1,0 +1,97 @@
+package coordination_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+func TestCheckRemote_ReadsTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		session, err := coordination.Open(store, coordination.Config{})
+		require.NoError(t, err)
+		ctx := t.Context()
+		g, err := session.Lease("x").TryAcquire(ctx)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, g.CheckRemote(ctx))
+
+		store.away.Store(true)
+		require.ErrorIs(t, g.CheckRemote(ctx), coordination.ErrUnknown)
+		require.NoError(t, g.Check(), "unknown is no loss")
+		store.away.Store(false)
+		time.Sleep(10 * time.Second)
+		require.NoError(t, g.CheckRemote(ctx))
+
+		operator, err := coordination.Open(store, coordination.Config{})
+		require.NoError(t, err)
+		require.NoError(t, operator.Lease("x").ForceRelease(ctx, g.Token()))
+		require.NoError(t, g.Check(), "not noticed yet")
+		err = g.CheckRemote(ctx)
+		require.ErrorIs(t, err, coordination.ErrLost)
+		other, err := operator.Lease("x").TryAcquire(ctx)
+		require.NoError(t, err)
+		var held *coordination.HeldError
+		err = g.CheckRemote(ctx)
+		require.ErrorIs(t, err, coordination.ErrLost)
+		require.ErrorAs(t, err, &held)
+		require.Equal(t, other.Token(), held.Holder.Token)
+		require.NoError(t, other.CheckRemote(ctx))
+
+		require.NoError(t, other.Release(ctx))
+		require.ErrorIs(t, other.CheckRemote(ctx), coordination.ErrReleased)
+		require.NoError(t, operator.Close(context.Background()))
+		require.NoError(t, session.Close(context.Background()))
+		require.Error(t, g.CheckRemote(ctx))
+	})
+}
+
+// starved is a clock whose timers are late, as in a process that is paused.
+type starved struct {
+	begun time.Time
+	late  atomic.Int64
+}
+
+func (c *starved) Read() coordination.Reading {
+	d := time.Since(c.begun)
+	return coordination.Reading{Mono: d, Wall: d}
+}
+
+func (c *starved) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	return time.AfterFunc(d+time.Duration(c.late.Load()), f).Stop
+}
+
+func TestStatus_CountsStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &starved{begun: time.Now()}
+		session, err := coordination.Open(memory.New(), coordination.Config{Clock: clock})
+		require.NoError(t, err)
+		g, err := session.Lease("x").TryAcquire(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Zero(t, session.Status().Stalls)
+		clock.late.Store(int64(100 * time.Millisecond))
+		time.Sleep(time.Minute)
+		require.Zero(t, session.Status().Stalls, "a tenth of a second is no stall")
+		clock.late.Store(int64(2 * time.Second))
+		time.Sleep(6 * time.Second)
+		clock.late.Store(0)
+		time.Sleep(time.Minute)
+		s := session.Status()
+		require.Positive(t, s.Stalls)
+		require.Less(t, s.Stalls, uint64(4))
+		require.Equal(t, 2*time.Second, s.LongestStall)
+		require.NoError(t, g.Check(), "it was shorter than the lease allows")
+		time.Sleep(time.Minute)
+		require.Equal(t, s.Stalls, session.Status().Stalls)
+		require.NoError(t, session.Close(context.Background()))
+	})
+}
