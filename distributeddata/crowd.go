@@ -37,6 +37,9 @@ func (a *replica) expectsMore() bool {
 // handled is called when a message has been handled. If no other follows, it commits the updates
 // that wait for others.
 func (a *replica) handled() {
+	if a.stopped { // the next life may have the cores already
+		return
+	}
 	waiting := 0
 	for _, d := range a.domains {
 		if d.core != nil {

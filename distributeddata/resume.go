@@ -109,6 +109,7 @@ func (a *replica) stop() {
 		if a.durable != nil {
 			a.l.r.disk.attach(nil)
 		}
+		a.stopped = true
 		a.l.finish(a.cores())
 	}()
 	try := func(f func()) {

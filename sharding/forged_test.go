@@ -1,6 +1,7 @@
 package sharding_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,16 +24,15 @@ func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
 		for host.region.Status().Shards[shard].Home != host.ID {
 			shard++
 		}
-		var env *pb.Envelope
-		var control string
+		var first atomic.Pointer[simnet.Packet]
 		c.Net.Observe(func(p simnet.Packet) {
-			if e, ok := p.Message.(*pb.Envelope); ok && env == nil &&
-				e.Manifest == uint32(wire.ShardingTable) {
-				env, control = e, p.Target
+			if e, ok := p.Message.(*pb.Envelope); ok && e.Manifest == uint32(wire.ShardingTable) {
+				first.CompareAndSwap(nil, &p)
 			}
 		})
 		time.Sleep(2 * time.Second) // some beats
-		require.NotNil(t, env)
+		require.NotNil(t, first.Load())
+		env, control := first.Load().Message.(*pb.Envelope), first.Load().Target
 		require.Equal(t, coordinator.ID, env.Member)
 		var said pb.ShardingTable
 		require.NoError(t, proto.Unmarshal(env.Payload, &said))

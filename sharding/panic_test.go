@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,11 +24,12 @@ func TestPanic_InAnyEffectTheShardsGoOn(t *testing.T) {
 		"Assigned", "Conclude"} {
 		for _, nth := range []int{1, 2, 5} {
 			t.Run(fmt.Sprint(kind, " ", nth), func(t *testing.T) {
-				left := nth
+				var left atomic.Int64
+				left.Store(int64(nth))
 				o := options{plant: func(effect any) {
 					t := reflect.TypeOf(effect)
 					if t.Name() == kind && strings.Contains(t.PkgPath(), "/sharding/") {
-						if left--; left == 0 {
+						if left.Add(-1) == 0 {
 							panic("planted")
 						}
 					}
@@ -38,7 +40,7 @@ func TestPanic_InAnyEffectTheShardsGoOn(t *testing.T) {
 	}
 }
 
-func (c *testCluster) throughPanic(left *int) {
+func (c *testCluster) throughPanic(left *atomic.Int64) {
 	for i := range 3 {
 		for id := range 30 {
 			c.node(i).tell(fmt.Sprint("cart-", id), "first")
@@ -61,7 +63,7 @@ func (c *testCluster) throughPanic(left *int) {
 		require.NoError(c.t, err)
 	}
 	require.LessOrEqual(c.t, unknown, 1)
-	require.LessOrEqual(c.t, *left, 0, "the effect was carried out")
+	require.LessOrEqual(c.t, left.Load(), int64(0), "the effect was carried out")
 	time.Sleep(time.Minute)
 	for id := range 30 {
 		for i := range 3 {

@@ -1,6 +1,7 @@
 package sharding_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,20 +21,21 @@ func TestReport_CountsFromMembersOnlyAndInOrder(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		coordinator, host := c.node(0), c.node(1)
-		var env *pb.Envelope
-		var control string
+		var last atomic.Pointer[simnet.Packet]
 		c.Net.Observe(func(p simnet.Packet) {
 			if e, ok := p.Message.(*pb.Envelope); ok && e.Manifest == uint32(wire.ShardingReport) {
-				env, control = e, p.Target
+				last.Store(&p)
 			}
 		})
 		time.Sleep(2 * time.Second) // some beats
-		require.NotNil(t, env)
+		require.NotNil(t, last.Load())
+		env := last.Load().Message.(*pb.Envelope)
 		require.Equal(t, host.ID, env.Member)
 		// send sends a report that says that the host leaves, edited, between two beats.
 		send := func(edit func(*pb.Envelope, *pb.ShardingReport)) {
-			e, forged := proto.CloneOf(env), &pb.ShardingReport{}
-			require.NoError(t, proto.Unmarshal(env.Payload, forged))
+			sent := last.Load().Message.(*pb.Envelope)
+			e, forged := proto.CloneOf(sent), &pb.ShardingReport{}
+			require.NoError(t, proto.Unmarshal(sent.Payload, forged))
 			e.Payload, forged.Leaving = nil, true
 			edit(e, forged)
 			if e.Payload == nil {
@@ -41,7 +43,7 @@ func TestReport_CountsFromMembersOnlyAndInOrder(t *testing.T) {
 				e.Payload, err = proto.Marshal(forged)
 				require.NoError(t, err)
 			}
-			host.System.Root.Send(actor.NewPID(coordinator.Address, control), e)
+			host.System.Root.Send(actor.NewPID(coordinator.Address, last.Load().Target), e)
 			time.Sleep(600 * time.Millisecond)
 		}
 		homes := func() map[string]int {
