@@ -47,7 +47,10 @@ func RunWithLeases(ctx context.Context, out io.Writer, leases Leases, setup func
 		return err
 	}
 	if err := c.each(func(i int) error {
-		return lifecycle.Of(c.System[i]).Start(ctx)
+		if err := lifecycle.Of(c.System[i]).Start(ctx); err != nil {
+			return err
+		}
+		return c.DD[i].Ready(ctx)
 	}); err != nil {
 		return err
 	}
