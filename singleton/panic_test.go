@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,8 +89,10 @@ func TestPanic_IsLoudAndTheSingletonGoesOn(t *testing.T) {
 					require.EqualValues(t, times, c.node(i).single.Stats().Panics)
 					require.ErrorContains(t, lifecycle.Of(c.Member(i).System).Check(),
 						"a bug of this library: singleton jobs panicked")
+					trap.mu.Lock()
 					require.Contains(t, log.String(), `component="singleton jobs" while=`+at.while)
 					require.Contains(t, log.String(), "singleton/panic_test.go", "the stack")
+					trap.mu.Unlock()
 					time.Sleep(2 * time.Minute)
 					require.NoError(t, lifecycle.Of(c.Member(i).System).Check())
 				})
@@ -103,12 +106,13 @@ func TestPanic_AnAttemptThatPanickedIsMadeAgain(t *testing.T) {
 	trap, _ := newTrap(map[string]int{"m000: singleton instance could not be made": 2})
 	f := failing{}
 	opts := f.options()
-	produce, calls := opts.produce, 0
+	produce := opts.produce
+	var calls atomic.Int64
 	opts.system, opts.produce = trap.system, func(c *testCluster,
 		n *node) func(coordination.Tenure) actor.Actor {
 		made := produce(c, n)
 		return func(t coordination.Tenure) actor.Actor {
-			if calls++; calls <= 2 {
+			if calls.Add(1) <= 2 {
 				return nil // is logged while the instance is started
 			}
 			return made(t)
@@ -116,7 +120,7 @@ func TestPanic_AnAttemptThatPanickedIsMadeAgain(t *testing.T) {
 	}
 	run(t, 3, opts, func(c *testCluster) {
 		time.Sleep(10 * time.Second)
-		require.Equal(t, 3, calls)
+		require.EqualValues(t, 3, calls.Load())
 		require.EqualValues(t, 2, c.node(0).single.Stats().Panics)
 		host, _ := c.found(c.node(2), time.Second)
 		require.Equal(t, "m000", host)
@@ -134,7 +138,9 @@ func TestPanic_OfASubscriberIsNotABugOfThisPackage(t *testing.T) {
 		})
 		c.Member(0).System.Root.Send(c.node(0).single.PID(), &pb.SingletonFree{})
 		time.Sleep(10 * time.Second)
+		trap.mu.Lock()
 		require.Contains(t, log.String(), "a function of the application failed")
+		trap.mu.Unlock()
 		require.Zero(t, c.node(0).single.Stats().Panics)
 		require.NoError(t, lifecycle.Of(c.Member(0).System).Check())
 	})
@@ -145,10 +151,12 @@ func TestPanic_OfASubscriberIsNotABugOfThisPackage(t *testing.T) {
 func TestPanic_InAnyEffectTheSingletonGoesOn(t *testing.T) {
 	kinds := map[string]bool{}
 	for nth := 1; nth <= 60; nth++ {
-		left, what := nth, ""
+		var left atomic.Int64
+		var what atomic.Value
+		left.Store(int64(nth))
 		o := options{plant: func(effect any) {
-			if left--; left == 0 {
-				what = fmt.Sprintf("%T", effect)
+			if left.Add(-1) == 0 {
+				what.Store(fmt.Sprintf("%T", effect))
 				panic("planted")
 			}
 		}}
@@ -160,19 +168,19 @@ func TestPanic_InAnyEffectTheSingletonGoesOn(t *testing.T) {
 				c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("moved"))
 				time.Sleep(10 * time.Second)
 			}
-			require.Contains(t, c.alive.notes(), "moved", "effect %d: %s", nth, what)
+			require.Contains(t, c.alive.notes(), "moved", "effect %d: %s", nth, what.Load())
 			gate.Of(system).Let("test")
-			for left > 0 { // proxies ask each second
+			for left.Load() > 0 { // proxies ask each second
 				time.Sleep(time.Second)
 			}
-			kinds[what] = true
+			kinds[what.Load().(string)] = true
 			time.Sleep(time.Minute)
 			for i := range 3 {
 				c.Member(i).System.Root.Send(c.node(i).single.PID(), wrapperspb.String("hi"))
 			}
 			time.Sleep(time.Minute)
 			his := slices.DeleteFunc(c.alive.notes(), func(s string) bool { return s != "hi" })
-			require.Len(t, his, 3, "effect %d: %s", nth, what)
+			require.Len(t, his, 3, "effect %d: %s", nth, what.Load())
 		})
 	}
 	t.Log(kinds)
