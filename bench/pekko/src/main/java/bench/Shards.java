@@ -25,7 +25,8 @@ import org.apache.pekko.pattern.Patterns;
  * Entities of Pekko's Cluster Sharding. It reads the same commands as the members of bench/peers
  * with -sharding. A message is the id of its entity, a string; with a question mark in front the
  * entity answers with the number of its messages. So messages and answers have serializers of
- * Pekko's own. Passivation is off, entities are not remembered.
+ * Pekko's own. Passivation is Pekko's default, and
+ * entities are not remembered.
  */
 final class Shards {
   static final int SHARDS = 99;
