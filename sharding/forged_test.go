@@ -14,6 +14,20 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
+// observe returns the last packet with a message of the protocol, after some beats.
+func (c *testCluster) observe(m wire.Manifest) *atomic.Pointer[simnet.Packet] {
+	c.t.Helper()
+	last := &atomic.Pointer[simnet.Packet]{}
+	c.Net.Observe(func(p simnet.Packet) {
+		if e, ok := p.Message.(*pb.Envelope); ok && e.Manifest == uint32(m) {
+			last.Store(&p)
+		}
+	})
+	time.Sleep(2 * time.Second)
+	require.NotNil(c.t, last.Load())
+	return last
+}
+
 // A table is accepted only from a member of the view in its incarnation, for this incarnation, and
 // only as far as its entries can be used.
 func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
@@ -24,15 +38,8 @@ func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
 		for host.region.Status().Shards[shard].Home != host.ID {
 			shard++
 		}
-		var first atomic.Pointer[simnet.Packet]
-		c.Net.Observe(func(p simnet.Packet) {
-			if e, ok := p.Message.(*pb.Envelope); ok && e.Manifest == uint32(wire.ShardingTable) {
-				first.CompareAndSwap(nil, &p)
-			}
-		})
-		time.Sleep(2 * time.Second) // some beats
-		require.NotNil(t, first.Load())
-		env, control := first.Load().Message.(*pb.Envelope), first.Load().Target
+		table := c.observe(wire.ShardingTable).Load()
+		env, control := table.Message.(*pb.Envelope), table.Target
 		require.Equal(t, coordinator.ID, env.Member)
 		var said pb.ShardingTable
 		require.NoError(t, proto.Unmarshal(env.Payload, &said))

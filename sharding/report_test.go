@@ -1,7 +1,6 @@
 package sharding_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
@@ -21,14 +19,7 @@ func TestReport_CountsFromMembersOnlyAndInOrder(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		coordinator, host := c.node(0), c.node(1)
-		var last atomic.Pointer[simnet.Packet]
-		c.Net.Observe(func(p simnet.Packet) {
-			if e, ok := p.Message.(*pb.Envelope); ok && e.Manifest == uint32(wire.ShardingReport) {
-				last.Store(&p)
-			}
-		})
-		time.Sleep(2 * time.Second) // some beats
-		require.NotNil(t, last.Load())
+		last := c.observe(wire.ShardingReport)
 		env := last.Load().Message.(*pb.Envelope)
 		require.Equal(t, host.ID, env.Member)
 		// send sends a report that says that the host leaves, edited, between two beats.

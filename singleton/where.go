@@ -4,11 +4,11 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // Place is the location of the instance.
@@ -132,23 +132,14 @@ func (l *life) announce() {
 		done := make(chan struct{})
 		go func() { // a handler may end its goroutine
 			defer close(done)
-			defer l.contain()
-			l.system.EventStream.Publish(&PlaceChanged{l.cfg.Name, last.Place, last.now})
+			bugs.Contain(l.system, "taking a PlaceChanged", func() {
+				l.system.EventStream.Publish(&PlaceChanged{l.cfg.Name, last.Place, last.now})
+			}, slog.String("singleton", l.cfg.Name))
 		}()
 		select {
 		case <-done:
 		case <-l.closed:
 			return
 		}
-	}
-}
-
-// contain is deferred where functions of the application run.
-func (l *life) contain() {
-	if p := recover(); p != nil {
-		defer func() { _ = recover() }() // the log handler is the application's too
-		l.system.Logger().Error("a function of the application failed",
-			slog.String("singleton", l.cfg.Name), slog.String("what", "taking a PlaceChanged"),
-			slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	}
 }

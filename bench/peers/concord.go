@@ -72,6 +72,15 @@ func newConcord(index int, ports []int) (*actor.ActorSystem, *actors.Cluster, er
 	return system, actors.New(system, node.Cluster("peers", provider, rc)), nil
 }
 
+// openSession opens a session with leases that are files in a directory.
+func openSession(dir string, ttl time.Duration) (*coordination.Session, error) {
+	store, err := file.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return coordination.Open(store, coordination.Config{TTL: ttl})
+}
+
 // startHost starts a member with a singleton, whose leases are files. It begins when all members
 // are there.
 func startHost(index int, ports []int, leases string, ttl time.Duration) (*member, error) {
@@ -81,11 +90,7 @@ func startHost(index int, ports []int, leases string, ttl time.Duration) (*membe
 	if err != nil {
 		return nil, err
 	}
-	store, err := file.Open(leases)
-	if err != nil {
-		return nil, err
-	}
-	session, err := coordination.Open(store, coordination.Config{TTL: ttl})
+	session, err := openSession(leases, ttl)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
@@ -243,11 +241,7 @@ func startShards(index int, ports []int, leases string, ttl time.Duration) (*sha
 	if err != nil {
 		return nil, err
 	}
-	store, err := file.Open(leases)
-	if err != nil {
-		return nil, err
-	}
-	session, err := coordination.Open(store, coordination.Config{TTL: ttl})
+	session, err := openSession(leases, ttl)
 	if err != nil {
 		return nil, err
 	}

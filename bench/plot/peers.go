@@ -98,24 +98,12 @@ var peersPlots = []plot{
 
 // peersTable returns the table of a file of results in Markdown, with its plots.
 func peersTable(file string) (string, error) {
-	points, err := read(file)
-	if err != nil {
-		return "", err
-	}
-	at := map[string]point{}
-	for _, p := range points {
-		at[p.name] = p
-	}
-	if len(at) == 0 {
-		return "Not measured yet: run `make bench-peers`.\n", nil
+	at, head, err := measured(file, "bench-peers")
+	if err != nil || len(at) == 0 {
+		return head, err
 	}
 	var b strings.Builder
-	about, err := comments(file)
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprintf(&b, "%s.\n\n", strings.Join(about, "; "))
-	b.WriteString("| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal | | load; others' processors |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(head)
 	for _, r := range rows {
 		b.WriteString(r.line(at))
 	}
@@ -132,6 +120,26 @@ func peersTable(file string) (string, error) {
 		fmt.Fprintf(&b, "![%s](pictures/%s.svg)\n", p.title, p.file)
 	}
 	return b.String(), nil
+}
+
+// measured returns the results in a file by name, and the beginning of their page: when and on what
+// they were measured, and the head of the first table. If there are none, it names the make target.
+func measured(file, target string) (at map[string]point, head string, err error) {
+	points, err := read(file)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(points) == 0 {
+		return nil, "Not measured yet: run `make " + target + "`.\n", nil
+	}
+	at = map[string]point{}
+	for _, p := range points {
+		at[p.name] = p
+	}
+	about, err := comments(file)
+	return at, strings.Join(about, "; ") + ".\n\n" +
+		"| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal | | load; others' processors |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n", err
 }
 
 // comments returns the comments at the beginning of a file of results.

@@ -28,24 +28,12 @@ var shardRows = []shardRow{
 
 // shardsTable returns the tables of a file of results in Markdown.
 func shardsTable(file string) (string, error) {
-	points, err := read(file)
-	if err != nil {
-		return "", err
-	}
-	at := map[string]point{}
-	for _, p := range points {
-		at[p.name] = p
-	}
-	if len(at) == 0 {
-		return "Not measured yet: run `make bench-peers-sharding`.\n", nil
-	}
-	about, err := comments(file)
-	if err != nil {
-		return "", err
+	at, head, err := measured(file, "bench-peers-sharding")
+	if err != nil || len(at) == 0 {
+		return head, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.\n\n", strings.Join(about, "; "))
-	b.WriteString("| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal | | load; others' processors |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(head)
 	for _, r := range shardRows {
 		b.WriteString(row{title: r.title, work: r.work, pekko: 1, bare: r.bare}.line(at))
 	}

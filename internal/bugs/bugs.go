@@ -128,17 +128,23 @@ func (g *guardian) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor
 	g.delays.HandleFailure(system, sup, who, rs, reason, message)
 }
 
-// DeadLetter makes a message a dead letter. The subscribers of the event stream are functions of
-// the application, and run on this goroutine. If one panics, that is logged, with its stack, and
-// affects nothing else.
-func DeadLetter(system *actor.ActorSystem, to *actor.PID, message any) {
+// Contain calls f, which runs functions of the application on this goroutine. If one panics, that
+// is logged, with its stack and attrs, and affects nothing else.
+func Contain(system *actor.ActorSystem, what string, f func(), attrs ...any) {
 	defer func() {
 		if p := recover(); p != nil {
 			defer func() { _ = recover() }() // the log handler is the application's too
-			system.Logger().Error("a function of the application failed",
-				slog.String("what", "taking a dead letter"), slog.Any("panic", p),
-				slog.String("stack", string(debug.Stack())))
+			system.Logger().Error("a function of the application failed", append(attrs,
+				slog.String("what", what), slog.Any("panic", p),
+				slog.String("stack", string(debug.Stack())))...)
 		}
 	}()
-	system.DeadLetter.SendUserMessage(to, message)
+	f()
+}
+
+// DeadLetter makes a message a dead letter, which subscribers of the event stream may receive.
+func DeadLetter(system *actor.ActorSystem, to *actor.PID, message any) {
+	Contain(system, "taking a dead letter", func() {
+		system.DeadLetter.SendUserMessage(to, message)
+	})
 }

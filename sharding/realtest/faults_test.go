@@ -78,8 +78,15 @@ func TestReal_ACutOffMemberGivesItsShardsUp(t *testing.T) {
 	near := slices.DeleteFunc(slices.Clone(c.live), func(p *process) bool { return p == far })
 	c.group(far)
 	c.group(near...)
+	c.serveWithout(far, near, begun)
+}
+
+// serveWithout waits until near, two members that have sent messages, serve all shards and have
+// handled further messages. The other member, cut off since begun, then has no shard.
+func (c *members) serveWithout(far *process, near []*process, begun time.Time) {
+	c.t.Helper()
 	c.serve(near...)
-	t.Logf("the others serve all shards %v after the cut",
+	c.t.Logf("the others serve all shards %v after the cut",
 		time.Since(begun).Round(time.Millisecond))
 	for _, p := range near {
 		c.sent(p)
@@ -89,7 +96,7 @@ func TestReal_ACutOffMemberGivesItsShardsUp(t *testing.T) {
 		c.sent(p)
 	}
 	c.until(2*perEntity-1, near[0].name, near[1].name)
-	require.Zero(t, c.active(far))
+	require.Zero(c.t, c.active(far))
 }
 
 // A member no longer hears the coordinator, which no member's list shows; its own packets pass. The
@@ -110,18 +117,7 @@ func TestReal_AMemberThatDoesNotHearTheCoordinatorGivesItsShardsUp(t *testing.T)
 	begun := time.Now()
 	far := c.live[deaf]
 	near := slices.DeleteFunc(slices.Clone(c.live), func(p *process) bool { return p == far })
-	c.serve(near...)
-	t.Logf("the others serve all shards %v after the cut",
-		time.Since(begun).Round(time.Millisecond))
-	for _, p := range near {
-		c.sent(p)
-		c.tell(p, command{Send: perEntity, Entities: entities})
-	}
-	for _, p := range near {
-		c.sent(p)
-	}
-	c.until(2*perEntity-1, near[0].name, near[1].name)
-	require.Zero(t, c.active(far))
+	c.serveWithout(far, near, begun)
 	net.Heal()
 	c.hosts(far, 6) // shards come back for balance
 }

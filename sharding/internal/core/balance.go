@@ -76,11 +76,13 @@ func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
 	if to, ok := c.wished(s, fit); ok {
 		return to
 	}
-	newest := slices.DeleteFunc(slices.Clone(fit), func(m Member) bool {
-		return !slices.Contains(c.newest, m)
-	})
-	if len(newest) > 0 {
-		fit = newest
+	if len(c.newest) > 0 {
+		newest := slices.DeleteFunc(slices.Clone(fit), func(m Member) bool {
+			return !slices.Contains(c.newest, m)
+		})
+		if len(newest) > 0 {
+			fit = newest
+		}
 	}
 	if c.cfg.Rendezvous {
 		return rendezvous(s, fit)

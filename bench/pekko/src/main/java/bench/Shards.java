@@ -25,8 +25,8 @@ import org.apache.pekko.pattern.Patterns;
  * Entities of Pekko's Cluster Sharding. It reads the same commands as the members of bench/peers
  * with -sharding. A message is the id of its entity, a string; with a question mark in front the
  * entity answers with the number of its messages. So messages and answers have serializers of
- * Pekko's own. Passivation is Pekko's default, and
- * entities are not remembered.
+ * Pekko's own. Passivation is Pekko's default, and entities are not
+ * remembered.
  */
 final class Shards {
   static final int SHARDS = 99;
@@ -196,10 +196,10 @@ final class Shards {
 
   /** Requests of actors to entities in turn, each one after the previous answer. */
   String request(String[] ids, int n, int callers, long ms) throws Exception {
-    Load load = new Load(ids, n, callers);
+    Member.Load load = new Member.Load(new AtomicLong(), n, callers);
     long begin = System.nanoTime();
     for (int i = 0; i < callers; i++) {
-      system.actorOf(Props.create(Caller.class, () -> new Caller(load, region)));
+      system.actorOf(Props.create(Caller.class, () -> new Caller(load, region, ids)));
     }
     if (n == 0) {
       Thread.sleep(ms);
@@ -211,41 +211,17 @@ final class Shards {
     return "done n=" + load.done + " ns=" + (System.nanoTime() - begin) + " p50=" + load.median();
   }
 
-  static final class Load {
-    final String[] ids;
-    final int n;
-    final AtomicLong next = new AtomicLong();
-    final AtomicLong done = new AtomicLong();
-    final CountDownLatch ended;
-    final long[] took;
-    int measured;
-    volatile boolean stop;
-
-    Load(String[] ids, int n, int callers) {
-      this.ids = ids;
-      this.n = n;
-      this.ended = new CountDownLatch(callers);
-      this.took = callers == 1 ? new long[1 << 20] : null;
-    }
-
-    long median() {
-      if (measured == 0) {
-        return 0;
-      }
-      java.util.Arrays.sort(took, 0, measured);
-      return took[measured / 2];
-    }
-  }
-
   static final class Caller extends AbstractActor {
-    final Load load;
+    final Member.Load load;
     final ActorRef region;
+    final String[] ids;
     long done;
     long sent;
 
-    Caller(Load load, ActorRef region) {
+    Caller(Member.Load load, ActorRef region, String[] ids) {
       this.load = load;
       this.region = region;
+      this.ids = ids;
     }
 
     @Override
@@ -269,8 +245,8 @@ final class Shards {
     }
 
     void send() {
-      long i = load.next.getAndIncrement();
-      if (load.stop || load.n > 0 && i >= load.n) {
+      long i = load.take();
+      if (i < 0) {
         load.done.addAndGet(done);
         load.ended.countDown();
         getContext().stop(getSelf());
@@ -279,7 +255,7 @@ final class Shards {
       if (load.took != null) {
         sent = System.nanoTime();
       }
-      region.tell("?" + load.ids[(int) (i % load.ids.length)], getSelf());
+      region.tell("?" + ids[(int) (i % ids.length)], getSelf());
     }
   }
 }
