@@ -95,7 +95,8 @@ async function send() {
 
 $('act-form').addEventListener('submit', (e) => { e.preventDefault(); if (open && !busy) send(); });
 $('act-cancel').addEventListener('click', () => { if (!busy) close(); });
-$('act').addEventListener('close', () => { if (!busy) open = null; });
+// A browser reports a close later, and the dialog may be open again by then.
+$('act').addEventListener('close', () => { if (!busy && !$('act').open) open = null; });
 $('act').addEventListener('cancel', (e) => { e.preventDefault(); if (!busy) close(); });
 
 // ---- the three actions ----
