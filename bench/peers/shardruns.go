@@ -29,7 +29,7 @@ func (w shardWork) String() string {
 func shardWorks() (works []shardWork) {
 	for _, place := range []string{"local", "remote"} {
 		for _, entities := range []int{1, mostEntities} {
-			works = append(works, shardWork{"tell", place, entities, 0, 200_000})
+			works = append(works, shardWork{"tell", place, entities, 0, 0})
 		}
 		for _, callers := range []int{1, 100} {
 			works = append(works, shardWork{"request", place, 100, callers, 0})
@@ -61,6 +61,13 @@ func (o options) measureShards() (lines []byte, err error) {
 		return nil, err
 	}
 	time.Sleep(o.settle * 4) // Pekko moves shards meanwhile
+	var losers []string
+	for _, of := range b.systems {
+		b.idle(of) // while the region has no other entities
+		if of != "bare" {
+			losers = append(losers, of)
+		}
+	}
 	for _, of := range b.systems {
 		for range b.warmRounds(of) {
 			for _, w := range b.works {
@@ -77,20 +84,15 @@ func (o options) measureShards() (lines []byte, err error) {
 			}
 		}
 	}
-	var losers []string
-	for _, of := range b.systems {
-		b.idle(of)
-		if of != "bare" {
-			losers = append(losers, of)
-		}
-	}
 	for _, t := range o.losses {
-		b.stopClusters()
-		if err := b.startAll(t.timeout, losers); err != nil {
-			return nil, err
+		for range t.rounds(o.rounds) {
+			b.stopClusters()
+			if err := b.startAll(t.timeout, losers); err != nil {
+				return nil, err
+			}
+			time.Sleep(o.settle * 4)
+			b.kill(t.timeout, losers)
 		}
-		time.Sleep(o.settle * 4)
-		b.kill(t.timeout, losers)
 	}
 	return b.shardLines(begin), errors.Join(b.failed...)
 }

@@ -25,8 +25,9 @@ const shards = 99
 
 // shardHost is a member that hosts entities. Its commands, each of which is answered, are:
 //
-//	op=tell place=… entities=E n=N …          N messages to E entities in turn, which ends when
-//	                                          all are handled: done n=… ns=… p50=0
+//	op=tell place=… entities=E n=N ms=T …     N messages to E entities in turn, or for T ms if N is
+//	                                          0, which ends when all are handled and counted:
+//	                                          done n=… ns=… p50=0
 //	op=request place=… entities=E callers=C ms=T …
 //	                                          requests for T ms, C under way: done …
 //	op=start place=… n=N callers=C …          requests to N new entities, C under way: done …
@@ -47,8 +48,8 @@ type shardHost struct {
 
 // entity is the address of an entity, with the messages that are sent to it.
 type entity interface {
-	tell()
-	ask(timeout time.Duration) error
+	tell() error
+	ask(timeout time.Duration) (count int64, err error)
 	request(ctx actor.Context)
 }
 
@@ -91,7 +92,7 @@ func (h *shardHost) obey(line string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return h.tell(ids, n)
+		return h.tell(ids, n, time.Duration(ms)*time.Millisecond)
 	case "request":
 		ids, err := h.ids("e", local, entities)
 		if err != nil {
@@ -116,7 +117,10 @@ func (h *shardHost) probe(timeout time.Duration) (time.Time, error) {
 	var late atomic.Int64
 	for _, e := range h.probed {
 		all.Go(func() {
-			for e.ask(200*time.Millisecond) != nil {
+			for {
+				if _, err := e.ask(200 * time.Millisecond); err == nil {
+					return
+				}
 				if time.Now().After(deadline) {
 					late.Add(1)
 					return
@@ -135,37 +139,62 @@ func (h *shardHost) probe(timeout time.Duration) (time.Time, error) {
 // messages if more than 3,072 wait for a connection.
 const window = 1000
 
-// tell tells n messages to entities in turn. It ends when each entity has handled all of them.
-func (h *shardHost) tell(ids []entity, n int) (string, error) {
+// tell tells n messages to entities in turn, or as many as it can in the time d if n is 0. It ends
+// when each entity has handled all of them.
+func (h *shardHost) tell(ids []entity, n int, d time.Duration) (string, error) {
+	before, err := counted(ids)
+	if err != nil {
+		return "", err
+	}
 	windows := make(chan struct{}, 2)
-	failed := make(chan error, n/window+1+len(ids))
-	var all sync.WaitGroup
-	ask := func(e entity) {
-		if err := e.ask(awaitTimeout); err != nil {
-			failed <- err
-		}
-	}
-	begin := time.Now()
-	for i := range n {
-		e := ids[i%len(ids)]
-		if i%window == 0 {
+	var failed atomic.Pointer[error]
+	begin, told := time.Now(), 0
+	for n > 0 && told < n || n == 0 && (told%window != 0 || time.Since(begin) < d) {
+		if told%window == 0 {
 			windows <- struct{}{}
-			all.Go(func() { ask(e); <-windows })
-			continue
+			e := ids[told/window%len(ids)]
+			go func() {
+				if _, err := e.ask(awaitTimeout); err != nil {
+					failed.Store(&err)
+				}
+				<-windows
+			}()
+		} else if err := ids[told%len(ids)].tell(); err != nil {
+			return "", err
 		}
-		e.tell()
+		told++
 	}
+	for range cap(windows) { // until all requests are answered
+		windows <- struct{}{}
+	}
+	after, err := counted(ids)
+	took := time.Since(begin)
+	switch {
+	case err != nil:
+		return "", err
+	case failed.Load() != nil:
+		return "", *failed.Load()
+	case after-before != int64(told+len(ids)):
+		return "", fmt.Errorf("of %d messages %d were handled", told,
+			after-before-int64(len(ids)))
+	}
+	return fmt.Sprintf("done n=%d ns=%d p50=0", told, took.Nanoseconds()), nil
+}
+
+// counted asks each entity for the number of its messages, this one included, and returns the sum.
+func counted(ids []entity) (sum int64, err error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
 	for _, e := range ids {
-		all.Go(func() { ask(e) })
+		all.Go(func() {
+			n, bad := e.ask(awaitTimeout)
+			mu.Lock()
+			defer mu.Unlock()
+			sum, err = sum+n, errors.Join(err, bad)
+		})
 	}
 	all.Wait()
-	took := time.Since(begin)
-	select {
-	case err := <-failed:
-		return "", err
-	default:
-	}
-	return fmt.Sprintf("done n=%d ns=%d p50=0", n, took.Nanoseconds()), nil
+	return sum, err
 }
 
 // request lets actors send requests to entities in turn, each one after its previous answer: n, or
@@ -223,14 +252,22 @@ func (a *asker) Receive(ctx actor.Context) {
 // sharded is an entity of Concord.
 type sharded struct{ ref sharding.Ref[proto.Message] }
 
-func (s sharded) tell()                     { _ = s.ref.Tell(told) }
+func (s sharded) tell() error               { return s.ref.Tell(told) }
 func (s sharded) request(ctx actor.Context) { _ = s.ref.Request(ctx, asked) }
 
-func (s sharded) ask(timeout time.Duration) error {
+func (s sharded) ask(timeout time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	_, err := s.ref.Ask(ctx, asked)
-	return err
+	return count(s.ref.Ask(ctx, asked))
+}
+
+// count returns the number in an answer of an entity.
+func count(answer any, err error) (int64, error) {
+	n, ok := answer.(*wrapperspb.Int64Value)
+	if err == nil && !ok {
+		err = fmt.Errorf("an entity answered with a %T", answer)
+	}
+	return n.GetValue(), err
 }
 
 // startShards starts a member that hosts entities of Concord, whose leases are files.
@@ -287,12 +324,11 @@ type plain struct {
 	pid  *actor.PID
 }
 
-func (p plain) tell()                     { p.root.Send(p.pid, told) }
+func (p plain) tell() error               { p.root.Send(p.pid, told); return nil }
 func (p plain) request(ctx actor.Context) { ctx.Request(p.pid, asked) }
 
-func (p plain) ask(timeout time.Duration) error {
-	_, err := p.root.RequestFuture(p.pid, asked, timeout).Result()
-	return err
+func (p plain) ask(timeout time.Duration) (int64, error) {
+	return count(p.root.RequestFuture(p.pid, asked, timeout).Result())
 }
 
 // spawned is an actor that is spawned by its first request.
@@ -301,8 +337,10 @@ type spawned struct {
 	name  string
 }
 
-func (s spawned) tell()                   {}
-func (s spawned) ask(time.Duration) error { return nil }
+var errSpawned = errors.New("an actor that is spawned by its first request takes only that")
+
+func (s spawned) tell() error                      { return errSpawned }
+func (s spawned) ask(time.Duration) (int64, error) { return 0, errSpawned }
 
 func (s spawned) request(ctx actor.Context) {
 	pid, err := ctx.ActorSystem().Root.SpawnNamed(s.props, s.name)

@@ -46,10 +46,13 @@ func shardsTable(file string) (string, error) {
 	} {
 		cells, numbers := []string{}, []float64{}
 		for _, of := range []string{"concord", "pekko", "bare"} {
-			n := at["BenchmarkPeers/of="+of+"/"+r.work].metrics[r.unit]
-			text := "–"
+			m := at["BenchmarkPeers/of="+of+"/"+r.work].metrics
+			n, text := m[r.unit], "–"
 			if n > 0 {
 				text = fmt.Sprintf(r.format, n)
+			}
+			if least, most := m["min-"+r.unit], m["max-"+r.unit]; least < most {
+				text += fmt.Sprintf(" (%.1f to %.1f)", least, most)
 			}
 			cells, numbers = append(cells, text), append(numbers, n)
 		}

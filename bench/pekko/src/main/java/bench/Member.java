@@ -76,6 +76,7 @@ public final class Member {
                     + "\npekko.cluster.seed-nodes = ["
                     + seeds
                     + "]\npekko.loglevel = WARNING\npekko.log-dead-letters = off\n"
+                    + "pekko.cluster.sharding.passivation.strategy = none\n"
                     + (args.length > 1 + MEMBERS ? resolver(args[2 + MEMBERS]) : ""))
             .withFallback(ConfigFactory.load());
     LinkedBlockingQueue<String> commands = new LinkedBlockingQueue<>();

@@ -25,8 +25,7 @@ import org.apache.pekko.pattern.Patterns;
  * Entities of Pekko's Cluster Sharding. It reads the same commands as the members of bench/peers
  * with -sharding. A message is the id of its entity, a string; with a question mark in front the
  * entity answers with the number of its messages. So messages and answers have serializers of
- * Pekko's own. Passivation is Pekko's default, and entities are not
- * remembered.
+ * Pekko's own. Passivation is off, entities are not remembered.
  */
 final class Shards {
   static final int SHARDS = 99;
@@ -111,7 +110,7 @@ final class Shards {
     long ms = Long.parseLong(words.get("ms"));
     switch (words.get("op")) {
       case "tell":
-        return tell(ids("e", local, Integer.parseInt(words.get("entities"))), n);
+        return tell(ids("e", local, Integer.parseInt(words.get("entities"))), n, ms);
       case "request":
         return request(ids("e", local, Integer.parseInt(words.get("entities"))), 0, callers, ms);
       case "start":
@@ -171,27 +170,43 @@ final class Shards {
 
   static final int WINDOW = 1000;
 
-  /** Tells n messages to entities in turn. It ends when each entity has handled all of them. */
-  String tell(String[] ids, int n) throws Exception {
+  /**
+   * Tells n messages to entities in turn, or as many as it can in the time ms if n is 0. It ends when
+   * each entity has handled all of them.
+   */
+  String tell(String[] ids, int n, long ms) throws Exception {
     Semaphore windows = new Semaphore(2);
+    long before = counted(ids);
     long begin = System.nanoTime();
-    for (int i = 0; i < n; i++) {
-      String id = ids[i % ids.length];
-      if (i % WINDOW == 0) {
+    int told = 0;
+    for (; n > 0 ? told < n : told % WINDOW != 0 || System.nanoTime() - begin < ms * 1_000_000; told++) {
+      if (told % WINDOW == 0) {
         windows.acquire();
-        ask(id, Member.LIMIT).whenComplete((answer, failure) -> windows.release());
+        ask(ids[told / WINDOW % ids.length], Member.LIMIT).whenComplete((answer, failure) -> windows.release());
       } else {
-        region.tell(id, ActorRef.noSender());
+        region.tell(ids[told % ids.length], ActorRef.noSender());
       }
     }
+    windows.acquire(2); // until all requests are answered
+    long after = counted(ids);
+    long took = System.nanoTime() - begin;
+    if (after - before != told + ids.length) {
+      throw new IllegalStateException("of " + told + " messages " + (after - before - ids.length) + " were handled");
+    }
+    return "done n=" + told + " ns=" + took + " p50=0";
+  }
+
+  /** Asks each entity for the number of its messages, this one included, and returns the sum. */
+  long counted(String[] ids) throws Exception {
     List<CompletableFuture<Object>> answers = new ArrayList<>();
     for (String id : ids) {
       answers.add(ask(id, Member.LIMIT));
     }
+    long sum = 0;
     for (CompletableFuture<Object> answer : answers) {
-      answer.get();
+      sum += (Long) answer.get();
     }
-    return "done n=" + n + " ns=" + (System.nanoTime() - begin) + " p50=0";
+    return sum;
   }
 
   /** Requests of actors to entities in turn, each one after the previous answer. */
