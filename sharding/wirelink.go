@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"runtime"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -100,6 +101,7 @@ func (k *link) begin() {
 
 func (k *link) run() {
 	for {
+		runtime.Gosched() // those who are ready to send do so first, and share the batch
 		k.mu.Lock()
 		full, data, ask := k.full, k.data, k.ask
 		k.full, k.data, k.ask = nil, nil, 0
