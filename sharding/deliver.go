@@ -57,10 +57,13 @@ type Delivery struct {
 // with Deliver. Call it within Receive.
 func DeliveryOf(ctx actor.Context) (Delivery, bool) {
 	in, ok := ctx.Actor().(*incarnation)
-	if !ok || in.cell == nil || in.cell.box.current == nil {
+	if !ok || in.cell == nil {
 		return Delivery{}, false
 	}
-	d := in.cell.box.current
+	d, ok := in.cell.box.last.(*delivered)
+	if !ok {
+		return Delivery{}, false
+	}
 	return Delivery{ID: fmt.Sprintf("%016x-%d", d.origin, d.number), Again: d.again}, true
 }
 

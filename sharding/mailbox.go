@@ -14,15 +14,14 @@ import (
 // returns unhandled messages, and holds almost no memory while it is empty. It exists before the
 // actor does, so messages need not wait until the actor is spawned.
 type mailbox struct {
-	cell       *cell
-	invoker    actor.MessageInvoker
-	dispatcher actor.Dispatcher
+	cell    *cell
+	invoker actor.MessageInvoker
 
 	mu        sync.Mutex
-	user      queue[post]
-	system    queue[any]
-	started   bool // the actor has been spawned
-	busy      bool // a goroutine is processing the mailbox
+	user      []post
+	system    *queue[any] // nil: empty
+	started   bool        // the actor has been spawned
+	busy      bool        // a goroutine is processing the mailbox
 	suspended bool
 	halted    bool // no more user messages are handled
 	closed    bool // the incarnation has ended
@@ -34,11 +33,10 @@ type mailbox struct {
 	urgent atomic.Bool
 
 	// Used only by the processing goroutine, or with the mutex while there is none.
-	batch   queue[post] // taken from user, to be handled before it
-	last    any         // message being handled
-	current *delivered  // delivery being handled; nil: none
 	ending  bool        // the stop of the entity is being handled, or was
 	stopped bool        // Proto.Actor is stopping the actor
+	batch   queue[post] // taken from user, to be handled before it
+	last    any         // message being handled; a *delivered with that of a delivery
 }
 
 // post is a message in a mailbox: from the slot, or from any other sender that knows the PID of the
@@ -74,7 +72,7 @@ func (m *mailbox) post(p post) bool {
 	if m.closed {
 		return false
 	}
-	m.user.push(p)
+	m.user = append(m.user, p)
 	m.schedule()
 	return true
 }
@@ -83,14 +81,22 @@ func (m *mailbox) post(p post) bool {
 func (m *mailbox) PostSystemMessage(message any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.pushSystem(message)
+}
+
+// pushSystem adds a system message. The caller must hold the mutex.
+func (m *mailbox) pushSystem(message any) {
+	if m.system == nil {
+		m.system = &queue[any]{}
+	}
 	m.system.push(message)
 	m.urgent.Store(true)
 	m.schedule()
 }
 
-// RegisterHandlers implements actor.Mailbox.
-func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
-	m.invoker, m.dispatcher = invoker, dispatcher
+// RegisterHandlers implements actor.Mailbox. Each entity runs in a goroutine of its own.
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
+	m.invoker = invoker
 }
 
 // Start implements actor.Mailbox.
@@ -106,7 +112,7 @@ func (m *mailbox) Start() {
 func (m *mailbox) UserMessageCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.user.len()
+	return len(m.user)
 }
 
 // halt prevents the entity from handling further messages, and stops it.
@@ -114,9 +120,7 @@ func (m *mailbox) halt() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.halted = true
-	m.system.push(&actor.Stop{})
-	m.urgent.Store(true)
-	m.schedule()
+	m.pushSystem(&actor.Stop{})
 }
 
 // over reports whether the entity must not begin to work.
@@ -143,30 +147,29 @@ func (m *mailbox) close() (left []core.Body, dead []any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	for _, q := range []*queue[post]{&m.batch, &m.user} {
-		for p, ok := q.pop(); ok; p, ok = q.pop() {
-			switch p.from {
-			case slot:
-				left = append(left, core.Body{ID: m.cell.id, Value: p.message, Size: p.size})
-			case others:
-				dead = append(dead, p.message)
-			case stop:
-			}
+	for _, p := range append(m.batch.rest(), m.user...) {
+		switch p.from {
+		case slot:
+			left = append(left, core.Body{ID: m.cell.id, Value: p.message, Size: p.size})
+		case others:
+			dead = append(dead, p.message)
+		case stop:
 		}
 	}
+	m.batch, m.user = queue[post]{}, nil
 	return left, dead
 }
 
 func (m *mailbox) schedule() {
 	if !m.busy && m.started && m.work() {
 		m.busy = true
-		m.dispatcher.Schedule(m.process)
+		go m.process()
 	}
 }
 
 // work reports whether there is anything to process.
 func (m *mailbox) work() bool {
-	return m.system.len() > 0 || !m.suspended && !m.halted && m.batch.len()+m.user.len() > 0
+	return m.system != nil || !m.suspended && !m.halted && m.batch.len()+len(m.user) > 0
 }
 
 // process processes messages until none are left. If a handler panics or ends the goroutine, that
@@ -182,12 +185,12 @@ func (m *mailbox) process() {
 			reason = p
 		}
 		m.fail()
-		m.conclude(false)
+		message := m.conclude(false)
 		if m.ending {
 			m.halt() // nothing else would stop it
 		}
-		m.invoker.EscalateFailure(reason, m.last)
-		m.dispatcher.Schedule(m.process)
+		m.invoker.EscalateFailure(reason, message)
+		go m.process()
 	}()
 	for m.one() {
 	}
@@ -202,7 +205,11 @@ func (m *mailbox) one() bool {
 		return true
 	}
 	m.mu.Lock()
-	if message, ok := m.system.pop(); ok {
+	if m.system != nil {
+		message, _ := m.system.pop()
+		if m.system.len() == 0 {
+			m.system = nil
+		}
 		switch message.(type) {
 		case *actor.SuspendMailbox:
 			m.suspended = true
@@ -219,7 +226,7 @@ func (m *mailbox) one() bool {
 	p, ok := post{}, false
 	if !m.suspended && !m.halted {
 		if m.batch.len() == 0 {
-			m.batch, m.user = m.user, m.batch
+			m.batch.items, m.user = m.user, m.batch.items[:0]
 		}
 		switch {
 		case m.batch.len() == 0:
@@ -232,7 +239,7 @@ func (m *mailbox) one() bool {
 	m.urgent.Store(m.suspended || m.halted)
 	if !ok {
 		m.busy = false
-		m.rest()
+		m.trim()
 	}
 	m.mu.Unlock()
 	if ok {
@@ -241,17 +248,18 @@ func (m *mailbox) one() bool {
 	return ok
 }
 
-// rest gives back the memory of an idle mailbox, except for a few messages.
-func (m *mailbox) rest() {
-	if m.batch.len()+m.user.len()+m.system.len() > 0 {
+// trim gives back the memory of an idle mailbox, except for a few messages.
+func (m *mailbox) trim() {
+	if m.batch.len()+len(m.user) > 0 {
 		return
 	}
-	if m.user.items == nil {
-		m.user = m.batch
+	if m.user == nil {
+		m.user = m.batch.items[:0]
 	}
 	m.batch = queue[post]{}
-	m.user.trim()
-	m.system.trim()
+	if cap(m.user) > 64 {
+		m.user = nil
+	}
 }
 
 // handleSystem drops the restart of an actor that is stopping: Proto.Actor would revive it.
@@ -279,12 +287,11 @@ func (m *mailbox) handle(p post) {
 			return
 		}
 	}
-	if d, ok := p.message.(*delivered); ok {
-		m.current, p.message = d, d.value
-	}
 	m.last = p.message
+	if d, ok := p.message.(*delivered); ok {
+		p.message = d.value
+	}
 	m.invoker.InvokeUserMessage(p.message)
-	m.last = nil
 	m.conclude(true)
 	if p.from == slot && (!m.worked || m.failed) {
 		m.mu.Lock()
@@ -293,14 +300,16 @@ func (m *mailbox) handle(p post) {
 	}
 }
 
-// conclude reports the end of the handler of a delivery. If the tenure has ended meanwhile, another
-// incarnation may be alive, and targets reject the effects of this one: then the delivery counts as
-// not handled.
-func (m *mailbox) conclude(returned bool) {
-	if d := m.current; d != nil {
-		m.current = nil
+// conclude returns the message whose handler has ended, and reports the end of a delivery. If the
+// tenure has ended meanwhile, another incarnation may be alive, and targets reject the effects of
+// this one: then the delivery counts as not handled.
+func (m *mailbox) conclude(returned bool) (message any) {
+	message, m.last = m.last, nil
+	if d, ok := message.(*delivered); ok {
 		d.report(returned && m.cell.tenure.Check() == nil)
+		return d.value
 	}
+	return message
 }
 
 // queue is a FIFO queue. The zero value is empty.
@@ -331,9 +340,5 @@ func (q *queue[T]) pop() (item T, ok bool) {
 	return item, true
 }
 
-// trim gives back the memory of an empty queue that had many items.
-func (q *queue[T]) trim() {
-	if cap(q.items) > 64 {
-		q.items = nil
-	}
-}
+// rest returns the items, in order. It aliases the queue.
+func (q *queue[T]) rest() []T { return q.items[q.head:] }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -20,41 +21,34 @@ func (h *hourglass) Check() error {
 	return nil
 }
 
-// noted is an actor that notes its messages, and the dispatcher that runs it when told.
-type noted struct {
-	handled []any
-	due     []func()
-}
+// noted is an actor that notes its messages.
+type noted struct{ handled []any }
 
 func (n *noted) InvokeSystemMessage(any)       {}
 func (n *noted) InvokeUserMessage(m any)       { n.handled = append(n.handled, m) }
 func (n *noted) EscalateFailure(reason, _ any) { panic(reason) }
-func (n *noted) Throughput() int               { return 1 }
-func (n *noted) Schedule(f func())             { n.due = append(n.due, f) }
 
 // S2: a process that was paused goes on with its mailboxes before any timer has told it that the
 // lease is over. Each message is checked against the clock, so none is handled any more.
 func TestMailbox_HandlesNothingWhenTheTenureIsOver(t *testing.T) {
-	c := &cell{id: "x", tenure: &hourglass{left: 2}}
-	c.box.cell = c
-	n := &noted{}
-	c.box.RegisterHandlers(n, n)
-	c.box.Start()
-	for _, m := range []string{"a", "b", "c", "d"} {
-		if !c.box.post(post{message: m, from: slot}) {
-			t.Fatal("the mailbox is closed")
+	synctest.Test(t, func(t *testing.T) {
+		c := &cell{id: "x", tenure: &hourglass{left: 2}}
+		c.box.cell = c
+		n := &noted{}
+		c.box.RegisterHandlers(n, nil)
+		for _, m := range []string{"a", "b", "c", "d"} {
+			if !c.box.post(post{message: m, from: slot}) {
+				t.Fatal("the mailbox is closed")
+			}
 		}
-	}
-	for len(n.due) > 0 {
-		f := n.due[0]
-		n.due = n.due[1:]
-		f()
-	}
-	if want := []any{"a", "b"}; !slices.Equal(n.handled, want) {
-		t.Errorf("%v were handled, want %v", n.handled, want)
-	}
-	left, dead := c.box.close()
-	if len(left) != 2 || left[0].Value != "c" || left[1].Value != "d" || len(dead) > 0 {
-		t.Errorf("left are %v and %v", left, dead)
-	}
+		c.box.Start()
+		synctest.Wait()
+		if want := []any{"a", "b"}; !slices.Equal(n.handled, want) {
+			t.Errorf("%v were handled, want %v", n.handled, want)
+		}
+		left, dead := c.box.close()
+		if len(left) != 2 || left[0].Value != "c" || left[1].Value != "d" || len(dead) > 0 {
+			t.Errorf("left are %v and %v", left, dead)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"time"
 )
@@ -20,9 +21,10 @@ import (
 // backing off. The stop message therefore follows all messages that were pushed, and no message
 // follows it.
 type Slot struct {
-	cfg SlotConfig
-	now time.Time
-	out []SlotEffect
+	cfg   SlotConfig
+	epoch time.Time     // of the first step
+	now   time.Duration // since the epoch
+	out   []SlotEffect
 
 	entities map[string]*entity
 	used     ranks // running
@@ -47,12 +49,12 @@ const (
 type entity struct {
 	id       string
 	run      uint64
-	state    entityState
-	at       time.Time // running: time of the last message; backing off: end of the pause
+	cell     any           // of the caller, for the incarnation
+	at       time.Duration // running: time of the last message; backing off: end of the pause
 	waiting  []Body
-	failures int
+	failures int32
+	state    entityState
 	forget   bool // ending: stop remembering it
-	cell     any  // of the caller, for the incarnation
 
 	in         *list
 	prev, next *entity
@@ -72,21 +74,34 @@ func (s *Slot) Len() int { return len(s.entities) }
 
 // NextWake returns when the slot needs a Pass; zero: never.
 func (s *Slot) NextWake() (at time.Time) {
+	next := never
 	if last := s.used.fresh.last; s.cfg.Idle > 0 && last != nil {
-		at = last.at.Add(s.cfg.Idle)
+		next = after(last.at, s.cfg.Idle)
 	}
 	for e := s.rest.first; e != nil; e = e.next {
-		if e.state == backingOff && (at.IsZero() || e.at.Before(at)) {
-			at = e.at
+		if e.state == backingOff {
+			next = min(next, e.at)
 		}
 	}
-	return at
+	if next == never {
+		return time.Time{}
+	}
+	return s.epoch.Add(next)
 }
+
+// never is a time since the epoch that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// after returns t + d, or never.
+func after(t, d time.Duration) time.Duration { return t + min(d, never-t) }
 
 // Step processes one event at time now and returns the effects, in order. The slice is valid until
 // the next call.
 func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
-	s.now, s.out = now, s.out[:0]
+	if s.epoch.IsZero() {
+		s.epoch = now
+	}
+	s.now, s.out = now.Sub(s.epoch), s.out[:0]
 	switch ev := ev.(type) {
 	case Take:
 		s.take(ev.Body)
@@ -123,12 +138,19 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 // the message must be passed to Step. now may be zero without SlotConfig.Idle.
 func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
 	e := s.entities[id]
-	if e == nil || e.state != running || s.killed {
+	if !s.runs(e) {
 		return nil, false
 	}
+	s.use(e, now.Sub(s.epoch))
+	return e.cell, true
+}
+
+// runs reports whether an entity exists and takes messages without further ado.
+func (s *Slot) runs(e *entity) bool { return e != nil && e.state == running && !s.killed }
+
+func (s *Slot) use(e *entity, now time.Duration) {
 	e.at = now
 	s.used.use(e)
-	return e.cell, true
 }
 
 // Attach sets the cell of an incarnation that was just spawned: a value of the caller, which the
@@ -158,11 +180,10 @@ func (s *Slot) emit(e SlotEffect) { s.out = append(s.out, e) }
 
 func (s *Slot) take(b Body) {
 	e := s.entities[b.ID]
-	if _, ok := s.Direct(s.now, b.ID); ok {
-		s.emit(Push{b.ID, e.run, b})
-		return
-	}
 	switch {
+	case s.runs(e):
+		s.use(e, s.now)
+		s.emit(Push{b.ID, e.run, b})
 	case s.killed:
 		s.emit(Reject{b})
 	case e == nil:
@@ -241,12 +262,12 @@ func (s *Slot) onTerminated(ev Terminated) {
 	}
 	again := (s.cfg.Remember && itself || s.cfg.Keep) && !s.stopping // unasked, or must run
 	switch {
-	case s.killed, e.failures >= s.cfg.Failures && !again:
+	case s.killed, int(e.failures) >= s.cfg.Failures && !again:
 		s.reject(e.waiting)
 		s.remove(e)
 	case e.forget:
 		s.dismiss(e)
-	case e.failures >= s.cfg.Failures:
+	case int(e.failures) >= s.cfg.Failures:
 		s.reject(e.waiting)
 		e.waiting = nil
 		s.backOff(e)
@@ -261,7 +282,7 @@ func (s *Slot) onTerminated(ev Terminated) {
 
 func (s *Slot) backOff(e *entity) {
 	e.state, e.at = backingOff,
-		s.now.Add(min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(max(0, e.failures-1), 16)))
+		after(s.now, min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(max(0, e.failures-1), 16)))
 	s.rest.add(e)
 }
 
@@ -305,12 +326,12 @@ func (s *Slot) killAll() {
 // pass passivates idle entities and restarts those whose back-off is over.
 func (s *Slot) pass() {
 	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil &&
-		!s.now.Before(e.at.Add(s.cfg.Idle)); e = s.used.fresh.last {
+		s.now-e.at >= s.cfg.Idle; e = s.used.fresh.last {
 		s.end(e)
 	}
 	for e := s.rest.first; e != nil; {
 		next := e.next
-		if e.state == backingOff && !s.now.Before(e.at) {
+		if e.state == backingOff && s.now >= e.at {
 			if len(e.waiting) > 0 || s.known[e.id] {
 				s.start(e)
 			} else {
