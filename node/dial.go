@@ -3,23 +3,40 @@ package node
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 )
 
-// closeFailed closes the connection of a stream that could not be opened or that ended before its
-// first message. Proto.Actor creates a connection for each attempt and forgets the failed ones.
-// Without closeFailed they would keep dialing, with several goroutines each, for the lifetime of
-// the process.
-func closeFailed(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
-	streamer grpc.Streamer, opts ...grpc.CallOption,
+// connector opens the streams of remoting.
+type connector struct {
+	window time.Duration // how long one stream may take to open
+}
+
+// remotingMethod is the method of the streams that Proto.Actor opens.
+const remotingMethod = "/remote.Remoting/Receive"
+
+// open keeps trying to connect until the window ends, at the pace of redial. Proto.Actor alone
+// pauses for two seconds after each failed attempt, and a network that is whole again would be
+// noticed that much later. If the stream cannot be opened, or ends before its first message, its
+// connection is closed: Proto.Actor creates a connection for each attempt and forgets the failed
+// ones. They would keep dialing, with several goroutines each, for the lifetime of the process.
+func (c connector) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
+	method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	if method == remotingMethod {
+		late := time.AfterFunc(c.window, cancel)
+		defer late.Stop()
+		opts = append(opts, grpc.WaitForReady(true))
+	}
 	stream, err := streamer(ctx, desc, cc, method, opts...)
 	if err != nil {
+		cancel()
 		_ = cc.Close() // the error of the stream is the one to report
 		return nil, err
 	}
-	return &closing{ClientStream: stream, cc: cc}, nil
+	return &closing{ClientStream: stream, cc: cc, cancel: cancel}, nil
 }
 
 // closing is a stream that closes its own connection if the stream fails before the first message
@@ -27,6 +44,7 @@ func closeFailed(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 type closing struct {
 	grpc.ClientStream
 	cc       *grpc.ClientConn
+	cancel   context.CancelFunc
 	received atomic.Bool
 }
 
@@ -35,7 +53,10 @@ func (c *closing) RecvMsg(m any) error {
 	err := c.ClientStream.RecvMsg(m)
 	if err == nil {
 		c.received.Store(true)
-	} else if !c.received.Load() {
+		return nil
+	}
+	c.cancel() // the stream has ended
+	if !c.received.Load() {
 		_ = c.cc.Close() // the error of the stream is the one to report
 	}
 	return err

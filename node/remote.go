@@ -31,14 +31,21 @@ const (
 	pingTimeout = 2 * time.Second
 	// dialTimeout bounds one connection attempt. The kernel resends a lost SYN after 1, 3, 7 and 15
 	// seconds, and gRPC's own bound is 20 seconds: without dialTimeout, it would take that long to
-	// notice that a network works again. Proto.Actor tries five times, two seconds apart.
+	// notice that a network works again.
 	dialTimeout = 3500 * time.Millisecond
+	// dialWindow is how long a member keeps trying to connect to a peer. Then Proto.Actor pauses
+	// for two seconds, drops the messages to the peer, and connects again with the next message.
+	dialWindow = 8 * time.Second
 	// maxIdle is how long a connection without a stream stays open.
 	maxIdle = time.Minute
 	// pingMin must be below pingAfter: a server that is pinged more often than it allows closes the
 	// connection.
 	pingMin = 5 * time.Second
 )
+
+// redial is the pause between two attempts to connect to a peer.
+var redial = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+	MaxDelay: time.Second}
 
 // Remote returns the recommended remoting configuration: the guard described in the package
 // comment, message limits, keepalive on both ends, and small queues. More options are applied on
@@ -59,6 +66,7 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	}
 	options = append(options, remote.WithDialOptions()) // drops the default, which turns TLS off
 	rc := remote.Configure(cfg.Host, cfg.Port, append(options, more...)...)
+	rc.MaxRetryCount = 1 // within dialWindow, a connector does this
 	g, err := newGuard(cfg, rc)
 	if err != nil {
 		return nil, err
@@ -120,8 +128,7 @@ func dialOptions() []grpc.DialOption {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
 		}),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig,
-			MinConnectTimeout: dialTimeout}),
-		grpc.WithChainStreamInterceptor(closeFailed),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
+		grpc.WithChainStreamInterceptor(connector{dialWindow}.open),
 	}
 }
