@@ -5,6 +5,10 @@ import "time"
 // patience is the number of intervals after which a silent path is replaced by another.
 const patience = 2
 
+// hasty divides the interval for the first questions of a search. A member that joins asks a member
+// that does not list it yet and ignores the question.
+const hasty = 32
+
 // Route finds the host for the messages of one member, and notices when it has moved.
 //
 // It asks along the path of its messages. When a host pauses, it asks that host, which passes the
@@ -26,11 +30,14 @@ type Route struct {
 
 	via    Member // the path; zero: through the oldest member
 	asked  time.Time
-	to     Member // the member asked last
-	silent int    // unanswered questions on this path
+	gap    time.Duration // until the next question to the oldest member
+	to     Member        // the member asked last
+	silent int           // unanswered questions on this path
 }
 
-// NewRoute returns a route that knows no member. It asks every interval.
+// NewRoute returns a route that knows no member. It asks every interval. The first questions of a
+// search through the oldest member follow each other sooner: after a 32nd of the interval, a 16th,
+// and so on.
 func NewRoute(interval time.Duration) *Route { return &Route{interval: interval} }
 
 // Host returns the place of the instance; ok is false if it is not known.
@@ -44,7 +51,15 @@ func (r *Route) NextWake() time.Time {
 	if !r.Hopeful() {
 		return time.Time{}
 	}
-	return r.asked.Add(r.interval)
+	return r.asked.Add(r.pause())
+}
+
+// pause returns the time between the last question and the next one.
+func (r *Route) pause() time.Duration {
+	if r.host.known() || r.via.known() {
+		return r.interval
+	}
+	return min(r.gap, r.interval)
 }
 
 // Step handles one event at time now and returns its effects, in order. The caller owns the slice.
@@ -94,6 +109,7 @@ func (r *Route) search(via Member) {
 		r.emit(Hidden{})
 	}
 	r.host, r.token, r.via, r.silent = Member{}, 0, via, 0
+	r.gap = r.interval / hasty
 	r.round++
 	r.ask()
 }
@@ -115,6 +131,7 @@ func (r *Route) onView(v View) {
 	case r.round == 0:
 		r.search(Member{})
 	case !before.same(r.ring.oldest()):
+		r.gap = r.interval / hasty
 		r.ask()
 	}
 }
@@ -149,7 +166,7 @@ func (r *Route) onHost(ev Host) {
 }
 
 func (r *Route) onWake() {
-	if r.now.Sub(r.asked) < r.interval {
+	if r.now.Sub(r.asked) < r.pause() {
 		return
 	}
 	switch r.silent++; {
@@ -158,6 +175,7 @@ func (r *Route) onWake() {
 		r.doubt = true
 		r.search(Member{})
 	default:
+		r.gap = min(2*r.gap, r.interval)
 		r.ask()
 	}
 }
