@@ -35,6 +35,12 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "/B16_ADeadWaitersTTLHoldsNobodyUp"},
 		},
 		{
+			name:   "a place in a queue counts for the margin of a lease longer",
+			rule:   "a waiter proves that it is alive within its own renewal interval",
+			edits:  in("coordination/internal/core/config.go", "min(c.Margin, c.beat())", "c.Margin"),
+			killer: killer{pkg: "./coordination", run: "/B16_ADeadWaitersTTLHoldsNobodyUp"},
+		},
+		{
 			name:   "a grant reports the largest token seen as the previous tenure",
 			rule:   "a grant reports the tenure directly before its own",
 			edits:  in(leaseDir+"acquire.go", "previous: m.seen.record.Token", "previous: m.high"),

@@ -60,7 +60,7 @@ var queueChecks = []check{
 		go func() { _, _ = dead.queue() }()
 		e.sleep(time.Second)
 		dead.crash()
-		next := e.fair().waits()
+		next := e.longFair().waits() // its Margin is half an hour
 		e.sleep(2 * time.Second)
 		t := time.Now()
 		e.must(g.Release(e.Context()))

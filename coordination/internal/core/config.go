@@ -103,6 +103,17 @@ func (c Config) placeTTL() time.Duration {
 	return min(c.TTL, 3*c.beat()+scale(c.beat(), 0.3)+2*c.patience())
 }
 
+// ignored returns how long a place must stay unchanged before it does not count. Its margin is at
+// most one beat, since a place protects nothing: the default margin of a TTL of a day is half an
+// hour.
+func (c Config) ignored(ttl time.Duration) time.Duration {
+	if ttl <= 0 {
+		ttl = c.placeTTL() // damaged
+	}
+	ttl = min(ttl, MaxTTL)
+	return ttl + scale(ttl, c.RateError) + min(c.Margin, c.beat())
+}
+
 // backoff returns base/8 for the first failure, doubled with each further failure up to base,
 // jittered.
 func (c Config) backoff(base time.Duration, failures int) time.Duration {

@@ -12,8 +12,8 @@ import (
 //
 // A place is written again with each read of the lease, which is every Config.Renew at the latest,
 // and names a TTL of a little more than three reads. A contender that has seen a place unchanged
-// for that TTL, plus rate error and margin as for leases, ignores it: its session is dead, or
-// cannot claim. A session that leaves the queue removes such places as well.
+// for that TTL, plus rate error and a margin, ignores it: its session is dead, or cannot claim. A
+// session that leaves the queue removes such places as well.
 
 // Place is one session in the queue of a lease.
 type Place struct {
@@ -94,7 +94,7 @@ func (m *Machine) turn() (at time.Duration) {
 		return 0
 	}
 	for _, s := range m.queue.ahead {
-		at = max(at, s.since+m.cfg.stale(s.place.TTL))
+		at = max(at, s.since+m.cfg.ignored(s.place.TTL))
 	}
 	return at
 }
@@ -109,7 +109,7 @@ func (m *Machine) leave() {
 	m.start(operation{kind: leaving})
 	gone := []Place{m.ownPlace()}
 	for _, s := range m.queue.ahead {
-		if m.now.Mono >= s.since+m.cfg.stale(s.place.TTL) {
+		if m.now.Mono >= s.since+m.cfg.ignored(s.place.TTL) {
 			gone = append(gone, s.place)
 		}
 	}
