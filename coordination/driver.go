@@ -138,9 +138,16 @@ func (d *driver) end(e core.End) {
 	if e.Why == core.Expired {
 		d.lease.s.stand(func(s *stats) { s.expired = true })
 	}
-	d.lease.s.cfg.Logger.Log(context.Background(), level, "lease ended",
-		slog.String("lease", d.lease.name),
-		slog.Uint64("token", e.Token), slog.String("why", e.Why.String()), slog.Any("error", e.Err))
+	what := slog.String("lease", d.lease.name)
+	message := "lease ended"
+	if d.told != nil {
+		message, what = "lease session ended", slog.String("session", d.lease.s.nonce)
+	}
+	attrs := []slog.Attr{what, slog.Uint64("token", e.Token), slog.String("why", e.Why.String())}
+	if e.Err != nil {
+		attrs = append(attrs, slog.Any("error", e.Err))
+	}
+	d.lease.s.cfg.Logger.LogAttrs(context.Background(), level, message, attrs...)
 }
 
 // count changes the statistics of leases. The session record is not counted.

@@ -29,6 +29,10 @@ type Lease struct {
 // Name returns the name of the lease.
 func (l *Lease) Name() string { return l.name }
 
+// Session returns the session of the lease. A caller that got the lease from a Provider finds
+// Status, Health and ID there; the Provider closes the session.
+func (l *Lease) Session() *Session { return l.s }
+
 // TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. If this session already
 // holds the lease, it returns the present grant. After ErrHeld another session certainly holds the
 // lease. After any other error the outcome is unknown, and the attempt leaves no holder behind.

@@ -1,6 +1,5 @@
 // Command leader elects a leader among its processes. Start it in several terminals: one leads, the
-// others follow. Stop the leader with Ctrl-C, and another one leads at once. Kill it, and another
-// one leads when its lease has expired, after 10s.
+// others follow. Stop the leader with Ctrl-C, and another one leads at once.
 //
 //	go run ./examples/leader A
 //
@@ -14,14 +13,21 @@
 //	B leads, token 2
 //	B ends
 //
+// Kill the leader with kill -9, and another one leads when its lease has expired, after about 10s.
+// Freeze it with kill -STOP for as long, and continue it with kill -CONT: it learns at once that it
+// leads no more, and follows the new leader.
+//
 // The processes share a directory. With -store etcd they use etcd, from several machines, and -at
 // lists its endpoints; with -store kubernetes they use Lease objects in the pod's namespace:
 //
 //	go run ./examples/leader -store etcd -at 127.0.0.1:2379 A
 //	kubectl get lease concord-example-leader # with -store kubernetes
+//
+// While the store does not answer nobody is elected, and a leader leads until its lease expires.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -31,6 +37,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -56,13 +63,20 @@ const leaseName = "concord-example-leader"
 var openers = map[string]leaseconfig.Opener{"file": file.Opener, "etcd": etcd.Opener,
 	"kubernetes": kubernetes.Opener}
 
+// defaultAt is where a store is unless -at says otherwise.
+var defaultAt = map[string]string{"file": filepath.Join(os.TempDir(), leaseName),
+	"etcd": "127.0.0.1:2379"}
+
 // run takes part in the election until ctx ends.
 func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	flags := flag.NewFlagSet("leader", flag.ContinueOnError)
 	class := flags.String("store", "file", "file, etcd or kubernetes")
-	at := flags.String("at", filepath.Join(os.TempDir(), leaseName),
-		"directory of the file store, or comma-separated endpoints of etcd")
-	if err := flags.Parse(args); err != nil {
+	at := flags.String("at", "",
+		"directory of the file store, or comma-separated endpoints of etcd "+
+			"(default "+defaultAt["file"]+" or "+defaultAt["etcd"]+")")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
@@ -71,7 +85,7 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	provider, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"leader": {
 		LeaseClass: *class,
 		Config:     coordination.Config{TTL: 10 * time.Second},
-		Store:      settings(*at),
+		Store:      settings(cmp.Or(*at, defaultAt[*class])),
 	}}, openers)
 	if err != nil {
 		return err
@@ -100,17 +114,53 @@ func settings(at string) func(into any) error {
 // elect follows, leads, and follows again when its lease is lost.
 func elect(ctx context.Context, out io.Writer, lease *coordination.Lease, name string) error {
 	for ctx.Err() == nil {
-		leader := "nobody"
-		if h, err := lease.Holder(ctx); err == nil && h.Session != "" {
-			leader = h.Owner
+		if err := term(ctx, out, lease, name); err != nil {
+			fmt.Fprintf(out, "%s leads no more: %v\n", name, err)
 		}
-		fmt.Fprintln(out, name, "follows", leader)
-		_ = lease.Do(ctx, func(ctx context.Context, g *coordination.Grant) error {
-			fmt.Fprintf(out, "%s leads, token %d\n", name, g.Token())
-			<-ctx.Done() // a leader would work here, and check g before each step
-			return context.Cause(ctx)
-		})
 	}
 	fmt.Fprintln(out, name, "ends")
 	return nil
+}
+
+// term follows until it leads, and returns why it no longer leads, or nil when ctx ends.
+func term(ctx context.Context, out io.Writer, lease *coordination.Lease, name string) error {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	var follower sync.WaitGroup
+	seen := make(chan struct{}) // closed when the first leader is known
+	follower.Go(func() { follow(following, out, lease, name, sync.OnceFunc(func() { close(seen) })) })
+	<-seen
+	err := lease.Do(ctx, func(ctx context.Context, g *coordination.Grant) error {
+		stop()
+		follower.Wait()
+		fmt.Fprintf(out, "%s leads, token %d\n", name, g.Token())
+		<-ctx.Done() // a leader would work here, and check g before each step
+		return context.Cause(ctx)
+	})
+	stop()
+	follower.Wait()
+	if errors.Is(err, coordination.ErrLost) {
+		return err
+	}
+	return nil
+}
+
+// follow prints who leads, and each change, until ctx ends. It calls begun after the first answer
+// of the store, or its first failure.
+func follow(ctx context.Context, out io.Writer, lease *coordination.Lease, name string,
+	begun func()) {
+	defer begun()
+	first := true
+	for h, err := range lease.Holders(ctx) {
+		switch {
+		case err != nil:
+			fmt.Fprintf(out, "%s does not reach the store: %v\n", name, err)
+		case h.Session == "" && first:
+			fmt.Fprintln(out, name, "follows nobody")
+		case h.Session != "" && h.Session != lease.Session().ID():
+			fmt.Fprintln(out, name, "follows", h.Owner)
+		}
+		first = false
+		begun()
+	}
 }

@@ -78,8 +78,9 @@ func TestRun_BadArguments(t *testing.T) {
 	}
 	require.ErrorIs(t, run(t.Context(), &screen{}, []string{"-store", "redis", "A"}),
 		coordination.ErrInvalid)
-	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "file", "-at", "",
-		"A"}), "Directory must be set")
+	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "etcd", "-at", ",",
+		"A"}), "Endpoints has an empty one")
+	require.NoError(t, run(t.Context(), &screen{}, []string{"-h"}))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "kubernetes", "A"}),
 		"does this run in a pod")
