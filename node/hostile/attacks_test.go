@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/wire"
@@ -35,6 +36,7 @@ const (
 	managerActor    = "concord-singleton-jobs"
 	proxyActor      = "concord-singleton-proxy-jobs"
 	replicatorActor = "concord-replicator-ddata"
+	gossipActor     = "gossip"
 )
 
 // attack is an attack that every member must survive unharmed.
@@ -103,6 +105,7 @@ func crashers() (all []attack) {
 
 // pair is the receiver of a forged message, and the member in whose name it is sent.
 type pair struct {
+	w      *world
 	to, of *process
 	was    status // status of the member of
 	round  uint64
@@ -198,8 +201,50 @@ func forgeries() (all []attack) {
 	forge("an actor of any kind", false, "activator", func(pair) proto.Message {
 		return &remote.ActorPidRequest{Kind: "no such kind", Name: "x"}
 	})
+	placement := "partition-activator"
+	forge("a topology without members, for the virtual actors", true, placement,
+		func(pair) proto.Message {
+			return &cluster.ClusterTopology{
+				Members: []*cluster.Member{{Host: "127.0.0.1", Port: 1, Id: "z"}}}
+		})
+	forge("an activation of nothing", true, placement, func(pair) proto.Message {
+		return &cluster.ActivationRequest{}
+	})
+	forge("an activation of an unknown kind", false, placement, func(pair) proto.Message {
+		return &cluster.ActivationRequest{ClusterIdentity: &cluster.ClusterIdentity{
+			Identity: "x", Kind: "no such kind"}}
+	})
+	forge("gossip of nothing", true, gossipActor, func(pair) proto.Message {
+		return &cluster.GossipRequest{}
+	})
+	forge("gossip that bans a member", true, gossipActor, func(p pair) proto.Message {
+		return gossip(p.was.Self)
+	})
+	forge("gossip that bans its receiver", false, gossipActor, func(p pair) proto.Message {
+		for i, m := range p.w.members {
+			if m == p.to {
+				return gossip(p.w.before[i].Self)
+			}
+		}
+		return nil
+	})
+	forge("a delivery of nothing", false, "$pubsub-delivery", func(pair) proto.Message {
+		return &cluster.DeliverBatchRequestTransport{}
+	})
 	return append(all, attack{"a large fragment that grants everything", true, largeFragment},
 		attack{"a message for somebody else", true, relayed})
+}
+
+// gossip returns a message of Proto.Actor's gossip after which its receiver bans a member.
+func gossip(id string) proto.Message {
+	banned, _ := anypb.New(&cluster.ClusterTopology{Blocked: []string{id}})
+	return &cluster.GossipRequest{FromMemberId: "z", State: &cluster.GossipState{
+		Members: map[string]*cluster.GossipMemberState{
+			"z": {Values: map[string]*cluster.GossipKeyValue{
+				cluster.TopologyKey: {SequenceNumber: 1, Value: banned},
+			}},
+		},
+	}}
 }
 
 // everywhere calls f for each pair of members and each way to introduce the stranger.
@@ -210,7 +255,7 @@ func (s *intruder) everywhere(f func(p pair, as string)) {
 				continue
 			}
 			for _, as := range []string{s.address, of.address, to.address} {
-				f(pair{to: to, of: of, was: s.w.before[i]}, as)
+				f(pair{w: s.w, to: to, of: of, was: s.w.before[i]}, as)
 			}
 		}
 	}

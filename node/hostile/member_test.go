@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
@@ -48,6 +49,8 @@ type status struct {
 	Sum         uint64
 	Door        int // messages that the actor "door" has got
 	DoorStarted int
+	Failures    []string // of actors, Proto.Actor's own included
+	Grain       string   // the activation of a virtual actor
 	Goroutines  int
 	Heap        uint64 // after a garbage collection
 	Refusals    map[string]uint64
@@ -76,6 +79,9 @@ func (d *door) Receive(ctx actor.Context) {
 	}
 }
 
+// grain is a kind of virtual actors.
+var grain = cluster.NewKind("grain", actor.PropsFromFunc(func(actor.Context) {}))
+
 // runMember is the main function of a member. It answers each line of its standard input.
 func runMember(raw string) int {
 	var s spec
@@ -100,6 +106,7 @@ func runMember(raw string) int {
 		Store:      func() (coordination.Store, error) { return file.Open(s.LeaseDir) },
 		Session:    leases,
 		MinMembers: 3,
+		Options:    []cluster.ConfigOption{cluster.WithKinds(grain)},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
 			Level: slog.LevelWarn})),
 	}, func(n *node.Node) error { return m.register(n, s) })
@@ -113,6 +120,11 @@ type life struct {
 	dd     *distributeddata.Replicator
 	single *singleton.Singleton
 	door   *actor.PID
+
+	failed struct {
+		sync.Mutex
+		all []string
+	}
 }
 
 func (l *life) register(n *node.Node, s spec) error {
@@ -125,6 +137,7 @@ func (l *life) register(n *node.Node, s spec) error {
 	if err != nil {
 		return err
 	}
+	n.System.EventStream.Subscribe(l.fails)
 	d := &door{}
 	pid, err := n.System.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor {
 		return d
@@ -136,6 +149,15 @@ func (l *life) register(n *node.Node, s spec) error {
 	defer l.mu.Unlock()
 	l.node, l.dd, l.single, l.door = n, dd, single, pid
 	return nil
+}
+
+// fails records the failures of actors.
+func (l *life) fails(event any) {
+	if e, ok := event.(*actor.SupervisorEvent); ok {
+		l.failed.Lock()
+		defer l.failed.Unlock()
+		l.failed.all = append(l.failed.all, fmt.Sprint(e.Child.Id, ": ", e.Reason))
+	}
 }
 
 // instances record their starts and stops in one file for all members: with O_APPEND each line is
@@ -196,6 +218,12 @@ func (l *life) status(ctx context.Context, n int) (s status) {
 	case <-time.After(5 * time.Second):
 		s.DoorStarted = -1
 	}
+	if pid := l.node.Cluster.Get("one", grain.Kind); pid != nil {
+		s.Grain = pid.String()
+	}
+	l.failed.Lock()
+	s.Failures = l.failed.all
+	l.failed.Unlock()
 	runtime.GC()
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)

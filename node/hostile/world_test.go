@@ -163,6 +163,10 @@ func (w *world) well() error {
 				s.Host, host)
 		case s.DoorStarted != 1:
 			return fmt.Errorf("the actor at %s was started %d times", p.address, s.DoorStarted)
+		case len(s.Failures) > 0:
+			return fmt.Errorf("actors at %s have failed: %q", p.address, s.Failures)
+		case s.Grain == "":
+			return fmt.Errorf("the virtual actor is not found from %s", p.address)
 		}
 		host = s.Host
 	}
@@ -254,6 +258,8 @@ func (w *world) asBefore() error {
 			return fmt.Errorf("member at %s saw %v and sees %v", p.address, was.IDs, s.IDs)
 		case s.Host != was.Host:
 			return fmt.Errorf("the singleton was at %s and is at %s", was.Host, s.Host)
+		case s.Grain != was.Grain:
+			return fmt.Errorf("the virtual actor was %s and is %s", was.Grain, s.Grain)
 		case s.Goroutines > was.Goroutines+goroutinesLeft:
 			return fmt.Errorf("member at %s had %d goroutines and has %d", p.address,
 				was.Goroutines, s.Goroutines)

@@ -64,7 +64,7 @@ type refusal struct {
 // filter removes from a batch the messages that must not reach an actor. The indices of the batch
 // must have been checked.
 func (c *checker) filter(b *remote.MessageBatch) {
-	targets := make([]*refusal, len(b.Targets))
+	targets := make([]target, len(b.Targets))
 	for i := range b.Targets {
 		targets[i] = c.target(targetOf(b, i))
 	}
@@ -81,13 +81,14 @@ func (c *checker) filter(b *remote.MessageBatch) {
 		types[i] = kindOf(name)
 	}
 	b.Envelopes = slices.DeleteFunc(b.Envelopes, func(e *remote.MessageEnvelope) bool {
-		r := targets[e.Target]
+		to := &targets[e.Target]
+		r := to.refused
 		if r == nil && e.Sender > 0 {
 			r = senders[e.Sender-1]
 		}
-		if k := types[e.TypeId]; r == nil && (!k.harmless || c.weighs(e.MessageData)) {
-			_, id := targetOf(b, int(e.Target))
-			r = c.message(k, e.MessageData, id)
+		k := types[e.TypeId]
+		if r == nil && (!k.harmless || to.host || c.weighs(e.MessageData)) {
+			r = c.message(k, e.MessageData, to)
 		}
 		if r != nil {
 			c.guard.process.refuse(r.reason, "remoting message", r.why)
@@ -111,16 +112,27 @@ func targetOf(b *remote.MessageBatch, i int) (address, id string) {
 // its own address.
 const local = "nonhost"
 
+// target is what the guard must know of the receiver of a message. It is found once for each target
+// of a batch.
+type target struct {
+	id      string
+	refused *refusal
+	host    bool // an actor of Proto.Actor
+	accepts []protoreflect.FullName
+}
+
 // target rejects targets that Proto.Actor would relay to another address, and actors that are not
 // public.
-func (c *checker) target(address, id string) *refusal {
+func (c *checker) target(address, id string) target {
+	t := target{id: id}
+	t.accepts, t.host = hosted(id)
 	switch {
 	case address != c.self && address != local:
-		return &refusal{relayed, "for another address"}
+		t.refused = &refusal{relayed, "for another address"}
 	case !c.guard.public(id):
-		return &refusal{notPublic, "for an actor that is not public"}
+		t.refused = &refusal{notPublic, "for an actor that is not public"}
 	}
-	return nil
+	return t
 }
 
 // always lists the prefixes of actor names that remote messages always reach: actors of this
@@ -173,7 +185,8 @@ type kind struct {
 	of       protoreflect.MessageType // nil: unknown
 	example  proto.Message
 	host     bool // a type of Proto.Actor
-	harmless bool // its messages may reach every actor, if they are small
+	nested   bool // Proto.Actor decodes messages in it before an actor sees them, without bounds
+	harmless bool // its messages may reach every actor of users, if they are small
 }
 
 func kindOf(name string) kind {
@@ -184,7 +197,8 @@ func kindOf(name string) kind {
 	k := kind{of: mt, example: mt.Zero().Interface()}
 	k.host = ofHost(mt.Descriptor().ParentFile().Package())
 	_, system := k.example.(actor.SystemMessage)
-	k.harmless = !k.host && !system && name != envelopeName
+	_, k.nested = k.example.(remote.RootSerialized)
+	k.harmless = !k.host && !system && !k.nested && name != envelopeName
 	return k
 }
 
@@ -192,11 +206,11 @@ func kindOf(name string) kind {
 func (c *checker) weighs(data []byte) bool { return len(data) > small || c.total > maxExtra }
 
 // message returns why a message must not reach an actor, or nil if it may.
-func (c *checker) message(k kind, data []byte, target string) *refusal {
+func (c *checker) message(k kind, data []byte, to *target) *refusal {
 	if k.of == nil {
 		return &refusal{badMessage, "unknown type"}
 	}
-	if k.of.Descriptor().FullName() == envelopeName {
+	if !to.host && k.of.Descriptor().FullName() == envelopeName {
 		return c.envelope(data)
 	}
 	if c.weighs(data) {
@@ -204,19 +218,25 @@ func (c *checker) message(k kind, data []byte, target string) *refusal {
 			return &refusal{tooMuch, err.Error()}
 		}
 	}
+	if to.host {
+		return c.toHost(k, data, to)
+	}
+	if k.nested && !c.listed() {
+		return &refusal{unlisted, "messages in a message"}
+	}
 	switch k.example.(type) {
 	case *actor.Watch:
 		w := &actor.Watch{}
 		if proto.Unmarshal(data, w) != nil {
 			return &refusal{badMessage, "cannot be decoded"}
 		}
-		return c.watch(w.Watcher, target)
+		return c.watch(w.Watcher, to.id)
 	case *actor.Unwatch:
 		w := &actor.Unwatch{}
 		if proto.Unmarshal(data, w) != nil || w.Watcher == nil {
 			return &refusal{badMessage, "unwatch without watcher"}
 		}
-		c.watches.remove(w.Watcher, target)
+		c.watches.remove(w.Watcher, to.id)
 		return c.ofPeer(w.Watcher, "watcher")
 	case *actor.Terminated:
 		w := &actor.Terminated{}
@@ -229,16 +249,7 @@ func (c *checker) message(k kind, data []byte, target string) *refusal {
 	case actor.SystemMessage:
 		return &refusal{badMessage, "system message"}
 	}
-	if target == "eventstream" && k.host {
-		return &refusal{forged, "an event of Proto.Actor"}
-	}
 	return nil
-}
-
-// ofHost reports whether a type belongs to Proto.Actor. Its event stream actor publishes whatever
-// it receives, so a peer could forge the list of members.
-func ofHost(pkg protoreflect.FullName) bool {
-	return slices.Contains([]protoreflect.FullName{"actor", "remote", "cluster"}, pkg)
 }
 
 // ofPeer rejects an actor that is not at the peer. A member watches and terminates only its own
@@ -303,10 +314,8 @@ func (c *checker) envelope(data []byte) *refusal {
 
 // passedOn allows members to relay the lookup of a singleton in the name of the member that asks.
 func (c *checker) passedOn() *refusal {
-	if v := c.guard.process.view(); v != nil {
-		if _, ok := v.FindAddress(c.peer); ok {
-			return nil
-		}
+	if c.listed() {
+		return nil
 	}
 	return &refusal{unlisted, "relayed by a process that is not listed"}
 }

@@ -114,6 +114,65 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 		"an event of a user")
 }
 
+// TestForged_ActorsOfProtoActorBelieveNoStranger covers messages with which anyone could ban
+// members, stop virtual actors, or make Proto.Actor's own actors panic.
+func TestForged_ActorsOfProtoActorBelieveNoStranger(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	const other = "10.0.0.9:7"
+	pid := actor.NewPID
+	cart := &cluster.ClusterIdentity{Identity: "1", Kind: "cart"}
+	activations := []string{"partition-activator"}
+	everywhere := []string{"activator", "$pubsub-delivery", "eventstream", "gossip",
+		"partition-activator", "EndpointSupervisor", "EndpointSupervisor/$1", "deadletter",
+		"guardian$1"}
+	state, marks := &cluster.GossipState{}, 0
+	for _, c := range []struct {
+		name     string
+		m        proto.Message
+		to       []string
+		stranger bool // it arrives even from a stranger
+		member   bool // it arrives from a member
+	}{
+		{"activation", &cluster.ActivationRequest{ClusterIdentity: cart}, activations, true, true},
+		{"activation of nothing", &cluster.ActivationRequest{}, activations, false, false},
+		{"activation of an unknown kind", &cluster.ActivationRequest{
+			ClusterIdentity: &cluster.ClusterIdentity{Kind: "x"}}, activations, false, false},
+		{"topology", &cluster.ClusterTopology{}, everywhere, false, false},
+		{"termination at the peer", &actor.Terminated{Who: pid(a.address, "x")}, everywhere,
+			false, false},
+		{"watch", &actor.Watch{Watcher: pid(a.address, "x")}, everywhere, false, false},
+		{"envelope", envelope("a", wire.ReplicatorBeat, &pb.Beat{}), everywhere, false, false},
+		{"text", wrapperspb.String("x"), []string{"activator", "$pubsub-delivery", "gossip",
+			"partition-activator", "EndpointSupervisor/$1", "deadletter"}, false, false},
+		{"text", wrapperspb.Bool(true), []string{"eventstream"}, true, true},
+		{"gossip", &cluster.GossipRequest{State: state}, []string{"gossip"}, false, true},
+		{"gossip without a state", &cluster.GossipRequest{}, []string{"gossip"}, false, false},
+		{"spawning", &remote.ActorPidRequest{}, []string{"activator"}, false, true},
+		{"delivery", &cluster.DeliverBatchRequestTransport{}, []string{"$pubsub-delivery"}, false,
+			true},
+		{"batch of messages", &cluster.PubSubBatchTransport{}, []string{"x"}, false, true},
+		{"end of an activation", &cluster.ActivationTerminated{ClusterIdentity: cart,
+			Pid: pid(a.address, "x")}, []string{"eventstream"}, false, true},
+		{"end of an activation elsewhere", &cluster.ActivationTerminated{ClusterIdentity: cart,
+			Pid: pid(other, "x")}, []string{"eventstream"}, false, false},
+	} {
+		for _, id := range c.to {
+			for _, listed := range []bool{false, true} {
+				members := map[string]string{"b": b.address}
+				want := c.stranger
+				if listed {
+					members["a"], want = a.address, c.member
+				}
+				b.sees(members)
+				l := &lane{to: b, s: a.mustDial(b), n: marks}
+				require.Equal(t, want, l.delivered(stranger.Batch(b.address, id, c.m)),
+					"%s to %s, of a member: %v", c.name, id, listed)
+				marks = l.n
+			}
+		}
+	}
+}
+
 // A stranger may introduce itself, and relays nothing. Members that start are strangers for a
 // moment, so their questions are counted apart from forgeries.
 func TestForged_AStrangerPassesNothingOn(t *testing.T) {
@@ -175,11 +234,11 @@ func TestPublic_OthersAreNotReached(t *testing.T) {
 		"door": true, "door/1": true, "doorman": false, "safe": false,
 		"door2/door": false, "": false,
 		"activator": false, "EndpointSupervisor": false, "eventstream": false, "$1": false,
-		"future$7": true, "concord-membership": true, "partition-activator": true,
-		"partition-activator/x$door": true,
+		"future$7": true, "concord-membership": true, "partition-activator/x$door": true,
 	} {
 		require.Equal(t, reached, send(id), id)
 	}
+	require.True(t, b.guard.public("partition-activator"), "where virtual actors are activated")
 	require.EqualValues(t, 8, b.process.Refusals()["not-public"])
 }
 

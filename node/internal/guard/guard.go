@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -136,16 +137,29 @@ type member struct {
 		View() *membership.View
 		Lost() []string
 	}
-	lives func(id string) bool // whether an actor exists
+	lives func(id string) bool   // whether an actor exists
+	runs  func(kind string) bool // whether virtual actors of a kind run here
 }
 
 // Bind sets the member that runs in this process. Before Bind, the guard knows no other members.
-func (p *Process) Bind(system *actor.ActorSystem, cluster string) {
+func (p *Process) Bind(system *actor.ActorSystem, name string) {
 	p.log.Store(system.Logger())
-	p.member.Store(&member{cluster, membership.Attach(system), func(id string) bool {
+	p.member.Store(&member{name, membership.Attach(system), func(id string) bool {
 		_, ok := system.ProcessRegistry.GetLocal(id)
 		return ok
+	}, func(kind string) bool {
+		_, ok := cluster.GetCluster(system).TryGetClusterKind(kind)
+		return ok
 	}})
+}
+
+// runs reports whether virtual actors of a kind run at this member, or true if that is not known.
+func (p *Process) runs(kind string) bool {
+	m := p.member.Load()
+	if m == nil {
+		return kind != ""
+	}
+	return m.runs(kind)
 }
 
 // cluster returns the name of the cluster, or "" before Bind.

@@ -216,7 +216,7 @@ func (e *end) sees(others map[string]string) {
 			Incarnation: 1, Stamp: 1})
 	}
 	e.process.member.Store(&member{cluster: "shop", members: roster{view: v},
-		lives: func(id string) bool {
-			return id == "alive"
-		}})
+		lives: func(id string) bool { return id == "alive" },
+		runs:  func(kind string) bool { return kind == "cart" },
+	})
 }
