@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -19,7 +20,7 @@ var usual = []string{
 }
 
 // quietly returns a logger that lowers the level of what Proto.Actor logs and passes everything
-// else on unchanged. Progress messages are logged as Debug, since Proto.Actor logs dozens of lines
+// else on unchanged. Where Proto.Actor logs a whole message, it logs the type. Progress messages are logged as Debug, since Proto.Actor logs dozens of lines
 // for each membership change, and messages listed in usual as Info.
 func quietly(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
@@ -32,8 +33,25 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		if !q.Enabled(ctx, r.Level) {
 			return nil
 		}
+		r = withoutMessages(r)
 	}
 	return q.Handler.Handle(ctx, r)
+}
+
+// messageKey is the key under which Proto.Actor logs messages.
+const messageKey = "message"
+
+// withoutMessages returns r with the types of messages in place of the messages.
+func withoutMessages(r slog.Record) slog.Record {
+	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if k := a.Value.Kind(); a.Key == messageKey && (k == slog.KindAny || k == slog.KindLogValuer) {
+			a.Value = slog.StringValue(fmt.Sprintf("%T", a.Value.Any()))
+		}
+		out.AddAttrs(a)
+		return true
+	})
+	return out
 }
 
 // WithAttrs implements slog.Handler.

@@ -3,12 +3,17 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
@@ -58,4 +63,45 @@ func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 	}
 	require.Contains(t, fmt.Sprint(all[0].Stderr),
 		`level=INFO msg="Bad connection to the node health status"`)
+}
+
+// TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages.
+func TestRun_LogsNoValues(t *testing.T) {
+	const value = "s3cret"
+	for name, handler := range map[string]func(io.Writer, *slog.HandlerOptions) slog.Handler{
+		"text": func(w io.Writer, o *slog.HandlerOptions) slog.Handler {
+			return slog.NewTextHandler(w, o)
+		},
+		"JSON": func(w io.Writer, o *slog.HandlerOptions) slog.Handler {
+			return slog.NewJSONHandler(w, o)
+		},
+	} {
+		var out child.Screen
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := quiet(newHands())
+		cfg.Logger = slog.New(handler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+			n.Go(func(context.Context) error {
+				defer cancel()
+				root, m := n.System.Root, wrapperspb.String(value)
+				for _, id := range []string{"nobody", "activator", "gossip", "partition-activator"} {
+					root.Send(actor.NewPID(n.System.Address(), id), m)
+				}
+				_, _ = n.Cluster.Request("x", "no kind", m, cluster.WithTimeout(time.Millisecond),
+					cluster.WithRetryCount(1))
+				for _, line := range []string{
+					"[DeadLetter]", "Activator received unknown message", "Invalid message",
+					"Gossip received unknown message request", "Requesting",
+				} {
+					require.Eventually(t, func() bool {
+						return strings.Contains(out.String(), line)
+					}, patience, time.Millisecond, line)
+				}
+				return nil
+			})
+			return nil
+		}), name)
+		require.NotContains(t, out.String(), value, name)
+		require.Contains(t, out.String(), "StringValue", "the type is logged")
+	}
 }
