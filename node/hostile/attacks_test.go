@@ -105,10 +105,11 @@ func crashers() (all []attack) {
 
 // pair is the receiver of a forged message, and the member in whose name it is sent.
 type pair struct {
-	w      *world
-	to, of *process
-	was    status // status of the member of
-	round  uint64
+	w        *world
+	to, of   *process
+	stranger string // its address
+	was      status // status of the member of
+	round    uint64
 }
 
 // forgeries speak in the name of other members: to every member in the name of every other, on
@@ -207,6 +208,9 @@ func forgeries() (all []attack) {
 			return &cluster.ClusterTopology{
 				Members: []*cluster.Member{{Host: "127.0.0.1", Port: 1, Id: "z"}}}
 		})
+	forge("a termination, for the virtual actors", true, placement, func(p pair) proto.Message {
+		return &actor.Terminated{Who: actor.NewPID(p.stranger, "x")}
+	})
 	forge("an activation of nothing", true, placement, func(pair) proto.Message {
 		return &cluster.ActivationRequest{}
 	})
@@ -255,7 +259,7 @@ func (s *intruder) everywhere(f func(p pair, as string)) {
 				continue
 			}
 			for _, as := range []string{s.address, of.address, to.address} {
-				f(pair{w: s.w, to: to, of: of, was: s.w.before[i]}, as)
+				f(pair{w: s.w, stranger: s.address, to: to, of: of, was: s.w.before[i]}, as)
 			}
 		}
 	}
@@ -363,6 +367,21 @@ func floods() []attack {
 			}
 			l.settle()
 		}},
+		{"watches on many streams", false, func(s *intruder) {
+			for i := range 50 {
+				l := s.open(s.w.victim(), s.address)
+				full := stranger.Batch(s.w.victim().address, "door", &actor.Watch{})
+				full.Envelopes = nil
+				for j := range 4000 {
+					data, _ := proto.Marshal(
+						&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(4000*i+j))})
+					full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{
+						MessageData: data})
+				}
+				l.batch(full)
+				l.settle()
+			}
+		}},
 		{"terminations everywhere", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for i := range 2000 {
@@ -397,7 +416,12 @@ func connections() []attack {
 				}
 			}
 		}},
-		{"sockets that say nothing", false, func(s *intruder) { s.sockets(3000, nil) }},
+		{"streams of one peer", false, func(s *intruder) {
+			for range 2000 {
+				s.open(s.w.victim(), s.address)
+			}
+		}},
+		{"sockets that say nothing", false, func(s *intruder) { s.sockets(10_000, nil) }},
 		{"sockets with garbage", true, func(s *intruder) {
 			garbage := make([]byte, 4096)
 			_, _ = rand.Read(garbage)

@@ -85,7 +85,7 @@ func (in *incoming) begin() error {
 		return status.Error(code, "concord: "+err.Error())
 	}
 	if auth != nil {
-		auth.conn.proven()
+		auth.conn.proven(address)
 	}
 	in.first, in.check = msg, newChecker(g, address, self)
 	return nil

@@ -215,14 +215,14 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 // TestConns_TheOldestWithoutProofGoes checks that a peer that opens too many connections displaces
 // its own.
 func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
-	cs := newConns()
+	cs := newConns(func(string) bool { return true })
 	var all []*conn
 	var ends []net.Conn
 	for range maxFresh + 10 {
 		a, b := net.Pipe()
 		all, ends = append(all, cs.add(a)), append(ends, b)
 		if len(all) == 5 {
-			all[4].proven()
+			all[4].proven("10.0.0.1:1")
 		}
 	}
 	closed := func(c *conn) bool {
@@ -240,6 +240,58 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 	}
 	require.Zero(t, cs.mu.all)
 	require.Zero(t, cs.mu.fresh.Len())
+}
+
+// TestConns_APeerDisplacesItsOwn checks that a peer with many streams takes no connections from
+// others, whether it is a member or not.
+func TestConns_APeerDisplacesItsOwn(t *testing.T) {
+	cs := newConns(func(address string) bool { return address[0] == 'm' })
+	open := func(address string) *conn {
+		a, b := net.Pipe()
+		t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+		c := cs.add(a)
+		c.proven(address)
+		return c
+	}
+	isClosed := func(c *conn) bool {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		return c.closed
+	}
+	member := open("m:1")
+	for _, address := range []string{"m:2", "s:1"} {
+		var mine []*conn
+		for range maxPerPeer + 10 {
+			mine = append(mine, open(address))
+		}
+		for i, c := range mine {
+			require.Equal(t, i < 10, isClosed(c), "%s: %d", address, i)
+		}
+	}
+	first := open("s:2")
+	becomes := open("s:3")
+	becomes.peer = "m:3" // listed since
+	for i := range 2 * maxStrange {
+		open(fmt.Sprint("s:", 1000+i))
+	}
+	require.True(t, isClosed(first), "strangers displace strangers")
+	require.False(t, isClosed(becomes), "a peer that is a member by now stays")
+	require.False(t, isClosed(member), "members stay")
+	require.Equal(t, maxStrange, cs.mu.strange.Len())
+	require.Equal(t, 1+maxPerPeer+1+maxStrange, cs.mu.all)
+	require.False(t, isClosed(open("m:4")), "there is room for members")
+}
+
+// TestConns_OneOfManyStreamsOfAPeer opens streams as one peer until the oldest ends.
+func TestConns_OneOfManyStreamsOfAPeer(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	oldest := a.mustDial(b)
+	for range maxPerPeer {
+		a.mustDial(b).send(text(b, "hello"))
+	}
+	require.Equal(t, codes.Unavailable, status.Code(oldest.ended()))
+	a.mustDial(b).send(text(b, "the last"))
+	b.hears("the last")
 }
 
 // TestStall_APeerThatDoesNotReadIsLeft covers a peer for which Proto.Actor would queue without

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
@@ -36,8 +37,8 @@ func checkIndices(b *remote.MessageBatch) error {
 	return nil
 }
 
-// maxForeign bounds the sender addresses that are neither the peer's nor a member's, over the
-// lifetime of a stream. Some are legitimate: a member may relay a message whose sender this member
+// maxForeign bounds the sender addresses that are neither the peer's nor a member's: over the
+// lifetime of a stream of a member, and within a minute those that all strangers name. Some are legitimate: a member may relay a message whose sender this member
 // does not know yet. Proto.Actor keeps a goroutine and a queue for each address that it answers.
 const maxForeign = 32
 
@@ -170,13 +171,15 @@ func (c *checker) sender(pid *actor.PID) *refusal {
 			return nil
 		}
 	}
-	if _, ok := c.foreign[a]; ok {
-		return nil
+	ok := false
+	if c.listed() {
+		ok = nameForeign(c.foreign, a)
+	} else {
+		ok = c.guard.strangers.names(a, time.Now())
 	}
-	if len(c.foreign) >= maxForeign || !isAddress(a) {
+	if !ok {
 		return &refusal{forged, "its sender's address belongs to no member"}
 	}
-	c.foreign[a] = struct{}{}
 	return nil
 }
 
@@ -236,8 +239,12 @@ func (c *checker) message(k kind, data []byte, to *target) *refusal {
 		if proto.Unmarshal(data, w) != nil || w.Watcher == nil {
 			return &refusal{badMessage, "unwatch without watcher"}
 		}
+		if r := c.ofPeer(w.Watcher, "watcher"); r != nil {
+			return r
+		}
 		c.watches.remove(w.Watcher, to.id)
-		return c.ofPeer(w.Watcher, "watcher")
+		c.guard.strangers.unwatch(w.Watcher, to.id)
+		return nil
 	case *actor.Terminated:
 		w := &actor.Terminated{}
 		if proto.Unmarshal(data, w) != nil || w.Who == nil {
@@ -269,7 +276,11 @@ func (c *checker) watch(watcher *actor.PID, target string) *refusal {
 	if r := c.ofPeer(watcher, "watcher"); r != nil {
 		return r
 	}
-	if !c.watches.add(watcher, target, c.guard.process.lives) {
+	add := c.watches.add
+	if !c.listed() {
+		add = c.guard.strangers.watch
+	}
+	if !add(watcher, target, c.guard.process.lives) {
 		return &refusal{tooMuch, "too many watches"}
 	}
 	return nil

@@ -11,21 +11,32 @@ const (
 	maxConns = 4096
 	// maxFresh bounds those of them on which no peer has proven its address.
 	maxFresh = 256
+	// maxStrange bounds those of peers that are not members.
+	maxStrange = 1024
+	// maxPerPeer bounds those of one peer. A member has several while it finds out that its network
+	// was cut.
+	maxPerPeer = 16
 )
 
-// conns are the connections opened by other processes. When too many are unproven, the oldest of
-// these is closed: a legitimate peer proves itself within milliseconds.
+// conns are the connections opened by other processes. When there are too many of a sort, the
+// oldest one of that sort is closed: a legitimate peer proves itself within milliseconds, and
+// connects again if it must.
 type conns struct {
+	known func(address string) bool // whether a member or lost member has an address
+
 	mu struct {
 		sync.Mutex
-		all   int
-		fresh *list.List // of *conn, oldest first
+		all     int
+		fresh   *list.List            // of *conn without a proven peer, oldest first
+		strange *list.List            // of *conn of peers that were no members when they came
+		peers   map[string]*list.List // of *conn, by the address of the peer
 	}
 }
 
-func newConns() *conns {
-	c := &conns{}
-	c.mu.fresh = list.New()
+func newConns(known func(address string) bool) *conns {
+	c := &conns{known: known}
+	c.mu.fresh, c.mu.strange = list.New(), list.New()
+	c.mu.peers = map[string]*list.List{}
 	return c
 }
 
@@ -34,17 +45,21 @@ type conn struct {
 	net.Conn
 	of   *conns
 	once sync.Once
-	item *list.Element // nil once it is proven or closed; guarded by of.mu
+
+	// Guarded by of.mu.
+	closed bool
+	peer   string                       // its proven address; "" before
+	in     map[*list.List]*list.Element // the lists that hold it
 }
 
 func (cs *conns) add(raw net.Conn) *conn {
-	c := &conn{Conn: raw, of: cs}
+	c := &conn{Conn: raw, of: cs, in: map[*list.List]*list.Element{}}
 	cs.mu.Lock()
 	cs.mu.all++
-	c.item = cs.mu.fresh.PushBack(c)
+	c.enterLocked(cs.mu.fresh)
 	var oldest *conn
 	if cs.mu.fresh.Len() > maxFresh || cs.mu.all > maxConns {
-		oldest = cs.mu.fresh.Front().Value.(*conn)
+		oldest = front(cs.mu.fresh)
 	}
 	cs.mu.Unlock()
 	if oldest != nil {
@@ -53,27 +68,70 @@ func (cs *conns) add(raw net.Conn) *conn {
 	return c
 }
 
-// proven exempts the connection from being closed in favor of others.
-func (c *conn) proven() {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.retireLocked()
+func front(l *list.List) *conn { return l.Front().Value.(*conn) }
+
+func (c *conn) enterLocked(l *list.List) { c.in[l] = l.PushBack(c) }
+
+func (c *conn) leaveLocked(l *list.List) {
+	if item, ok := c.in[l]; ok {
+		l.Remove(item)
+		delete(c.in, l)
+	}
 }
 
-func (c *conn) retireLocked() {
-	if c.item != nil {
-		c.of.mu.fresh.Remove(c.item)
-		c.item = nil
+// proven records the address of the peer of the connection. It closes the oldest connection of this
+// peer, or of all strangers, if there are too many. A connection counts for the first address that
+// was proven on it.
+func (c *conn) proven(address string) {
+	for _, old := range c.of.prove(c, address, c.of.known(address)) {
+		_ = old.Close() // it is dropped, whatever the error
 	}
+}
+
+func (cs *conns) prove(c *conn, address string, known bool) (surplus []*conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c.closed || c.peer != "" {
+		return nil
+	}
+	c.peer = address
+	c.leaveLocked(cs.mu.fresh)
+	mine := cs.mu.peers[address]
+	if mine == nil {
+		mine = list.New()
+		cs.mu.peers[address] = mine
+	}
+	c.enterLocked(mine)
+	if mine.Len() > maxPerPeer {
+		surplus = append(surplus, front(mine))
+	}
+	if !known {
+		c.enterLocked(cs.mu.strange)
+	}
+	if cs.mu.strange.Len() > maxStrange {
+		old := front(cs.mu.strange)
+		old.leaveLocked(cs.mu.strange)
+		if !cs.known(old.peer) { // else it is a member now
+			surplus = append(surplus, old)
+		}
+	}
+	return surplus
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.once.Do(func() {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		c.of.mu.all--
-		c.retireLocked()
+		cs := c.of
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		cs.mu.all--
+		c.closed = true
+		for l := range c.in {
+			c.leaveLocked(l)
+		}
+		if mine := cs.mu.peers[c.peer]; mine != nil && mine.Len() == 0 {
+			delete(cs.mu.peers, c.peer)
+		}
 	})
 	return c.Conn.Close()
 }

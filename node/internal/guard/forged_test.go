@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
@@ -273,7 +274,7 @@ func TestSenders_AreBounded(t *testing.T) {
 
 func TestWatches_AreBounded(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
-	b.sees(nil)
+	b.sees(map[string]string{"a": a.address})
 	c := newChecker(b.guard, a.address, b.address)
 	w := func(n int) *actor.PID { return actor.NewPID(a.address, fmt.Sprint(n)) }
 	for i := range maxWatches {
@@ -293,6 +294,43 @@ func TestWatches_AreBounded(t *testing.T) {
 		require.Nil(t, c.watch(w(i), "gone"))
 	}
 	require.LessOrEqual(t, len(c.watches.all), maxWatches)
+}
+
+// TestStrangers_AreBoundedTogether checks that a stranger gains nothing by more streams and
+// addresses.
+func TestStrangers_AreBoundedTogether(t *testing.T) {
+	b := listen(t, Config{})
+	b.sees(nil)
+	watching := 0
+	for i := range maxWatches + 500 {
+		address := fmt.Sprintf("10.1.0.%d:7", i%200)
+		c := newChecker(b.guard, address, b.address)
+		if c.watch(actor.NewPID(address, fmt.Sprint(i)), "alive") == nil {
+			watching++
+		}
+	}
+	require.Equal(t, maxWatches, watching)
+	s, now, named := &b.guard.strangers, time.Now(), 0
+	for i := range 200 {
+		if s.names(fmt.Sprintf("10.2.0.1:%d", i+1), now) {
+			named++
+		}
+	}
+	require.Equal(t, maxForeign, named)
+	require.True(t, s.names("10.2.0.1:1", now), "one that was named")
+	require.True(t, s.names("10.2.0.1:999", now.Add(foreignFor)), "a minute later")
+	c := newChecker(b.guard, "10.1.0.0:7", b.address)
+	require.Nil(t, c.message(kindOf("actor.Unwatch"), mustMarshal(&actor.Unwatch{
+		Watcher: actor.NewPID("10.1.0.0:7", "0")}), &target{id: "alive"}))
+	require.Nil(t, c.watch(actor.NewPID("10.1.0.0:7", "new"), "alive"), "after an unwatch")
+}
+
+func mustMarshal(m proto.Message) []byte {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 // TestStream_OnlyBatchesFollow rejects other messages, which Proto.Actor would log or answer.

@@ -47,12 +47,14 @@ type Guard struct {
 	callers *callers // calls that verify the addresses of peers
 	stall   time.Duration
 
+	strangers strangers
+
 	dialOptions atomic.Pointer[[]grpc.DialOption] // for calls to other members
 }
 
 // New returns a guard, or an error if its files cannot be used.
 func New(cfg Config, p *Process) (*Guard, error) {
-	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(),
+	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(p.knows),
 		opened: opened{to: map[nonce]string{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
 	if cfg.Files != nil {

@@ -2,13 +2,18 @@ package guard
 
 import "github.com/asynkron/protoactor-go/actor"
 
-// maxWatches bounds the watches that one peer holds on this member.
+// maxWatches bounds the watches that one stream of a member holds on this member, and those of all
+// strangers together.
 const maxWatches = 10_000
 
 // watch records that an actor of the peer watches one of this member.
-type watch struct{ watcher, target string }
+type watch struct{ address, watcher, target string }
 
-// watches holds the watches of one stream. The zero value is empty.
+func watchOf(watcher *actor.PID, target string) watch {
+	return watch{watcher.GetAddress(), watcher.GetId(), target}
+}
+
+// watches holds watches. The zero value is empty.
 type watches struct {
 	all  map[watch]struct{}
 	skip int // watches to reject before looking for stopped actors again
@@ -17,7 +22,7 @@ type watches struct {
 // add records a watch. It returns false if there are too many. lives reports whether an actor of
 // this member is alive: watches of stopped actors are dropped.
 func (ws *watches) add(watcher *actor.PID, target string, lives func(id string) bool) bool {
-	w := watch{watcher.GetId(), target}
+	w := watchOf(watcher, target)
 	if _, ok := ws.all[w]; ok {
 		return true
 	}
@@ -51,7 +56,7 @@ func (ws *watches) clean(lives func(id string) bool) bool {
 }
 
 func (ws *watches) remove(watcher *actor.PID, target string) {
-	delete(ws.all, watch{watcher.GetId(), target})
+	delete(ws.all, watchOf(watcher, target))
 }
 
 // lives reports whether an actor of this member is alive, or true if that is not known.
