@@ -3,7 +3,7 @@ package node
 import (
 	"fmt"
 	"net"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
@@ -65,7 +65,11 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 		options = append(options, remote.WithAdvertisedHost(cfg.Advertised))
 	}
 	options = append(options, remote.WithDialOptions()) // drops the default, which turns TLS off
-	rc := remote.Configure(cfg.Host, cfg.Port, append(options, more...)...)
+	host := cfg.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]" // Proto.Actor appends a colon and the port
+	}
+	rc := remote.Configure(host, cfg.Port, append(options, more...)...)
 	rc.MaxRetryCount = 1 // within dialWindow, a connector does this
 	g, err := newGuard(cfg, rc)
 	if err != nil {
@@ -106,8 +110,8 @@ func knownAddress(rc *remote.Config) string {
 	switch {
 	case rc.AdvertisedHost != "":
 		return rc.AdvertisedHost
-	case rc.Port != 0 && net.ParseIP(rc.Host) != nil:
-		return net.JoinHostPort(rc.Host, strconv.Itoa(rc.Port))
+	case rc.Port != 0 && net.ParseIP(strings.Trim(rc.Host, "[]")) != nil:
+		return rc.Address()
 	}
 	return ""
 }

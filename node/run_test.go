@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,9 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/provider/automanaged"
 )
 
 // hand is a provider controlled by a test: it lists its member at the start.
@@ -437,4 +440,28 @@ func TestRun_WithoutAStoreThereAreNoDocuments(t *testing.T) {
 	})
 	require.ErrorIs(t, err, node.ErrInvalid)
 	require.ErrorContains(t, err, "RunConfig.Store must be set")
+}
+
+// TestRun_OnBothLoopbackAddresses also covers how Proto.Actor joins hosts and ports.
+func TestRun_OnBothLoopbackAddresses(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1", "localhost"} {
+		port := ports.Free(t, 1)[0]
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := quiet(newHands())
+		cfg.Remote.Host = host
+		cfg.Provider = automanaged.New(automanaged.Config{Port: port, Hosts: []string{
+			net.JoinHostPort(host, strconv.Itoa(port))}})
+		require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+			n.Go(func(context.Context) error {
+				defer cancel()
+				at, _, err := net.SplitHostPort(n.System.Address())
+				require.NoError(t, err)
+				require.True(t, net.ParseIP(at).IsLoopback(), at)
+				self := n.Cluster.MemberList.Members().Members()[0]
+				require.Equal(t, n.System.Address(), self.Address())
+				return nil
+			})
+			return nil
+		}), host)
+	}
 }

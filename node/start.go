@@ -83,6 +83,9 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	if err := r.listed(ctx, members); err != nil {
 		return err
 	}
+	if err := process.Check(c.ActorSystem.Address()); err != nil {
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
 	if err := lifecycle.Of(c.ActorSystem).Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", ErrNotReady, err)

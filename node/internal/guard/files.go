@@ -35,6 +35,7 @@ type keeper struct {
 	looked looked // guards the following
 	infos  []os.FileInfo
 	now    *identity
+	self   string // the address of this member; "" until it is known
 }
 
 func newKeeper(f Files, p *Process) (*keeper, error) {
@@ -55,7 +56,8 @@ func newKeeper(f Files, p *Process) (*keeper, error) {
 }
 
 // identity returns the current content of the files. While the files cannot be used, for instance
-// after a certificate is replaced and before its key is, it returns the previous content.
+// after a certificate is replaced and before its key is, it returns the previous content. A
+// certificate that is not valid for this member is not used either.
 func (k *keeper) identity() *identity {
 	k.looked.mu.Lock()
 	defer k.looked.mu.Unlock()
@@ -69,6 +71,9 @@ func (k *keeper) identity() *identity {
 	var id *identity
 	if err == nil {
 		id, err = k.files.read()
+	}
+	if err == nil && k.self != "" {
+		err = Speaks(id.cert.Leaf, k.self)
 	}
 	if err != nil {
 		k.process.logger().Warn("TLS files cannot be used; the previous ones stay in use",
@@ -138,10 +143,14 @@ func (f Files) read() (*identity, error) {
 	return &identity{cert, roots}, nil
 }
 
+// check returns an error if the certificate is not valid for address, the one of this member.
 func (k *keeper) check(address string) error {
 	if err := Speaks(k.identity().cert.Leaf, address); err != nil {
 		return fmt.Errorf("%s: %w", k.files.Cert, err)
 	}
+	k.looked.mu.Lock()
+	defer k.looked.mu.Unlock()
+	k.self = address
 	return nil
 }
 

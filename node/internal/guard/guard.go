@@ -57,6 +57,7 @@ func New(cfg Config, p *Process) (*Guard, error) {
 	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(p.knows),
 		opened: opened{to: map[nonce]string{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
+	p.guard.Store(g)
 	if cfg.Files != nil {
 		k, err := newKeeper(*cfg.Files, p)
 		if err != nil {
@@ -130,6 +131,15 @@ type Process struct {
 	total  atomic.Uint64
 	log    atomic.Pointer[slog.Logger]
 	member atomic.Pointer[member]
+	guard  atomic.Pointer[Guard] // of the present life
+}
+
+// Check returns an error if the certificate of the present life is not valid for its own address.
+func (p *Process) Check(address string) error {
+	if g := p.guard.Load(); g != nil {
+		return g.Check(address)
+	}
+	return nil
 }
 
 // member is the current life of the member.

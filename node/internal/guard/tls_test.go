@@ -211,6 +211,18 @@ func TestTLS_FilesAreReadAgain(t *testing.T) {
 	say("with the certificate read before")
 	write(fa.Key, key)
 
+	// Neither is a certificate for another member, as a mistake in a renewal would put there.
+	cert, err := os.ReadFile(fa.Cert)
+	require.NoError(t, err)
+	require.NoError(t, a.guard.Check(a.address))
+	wrong, wrongKey, err := old.Issue(pki.Member{Hosts: []string{"10.0.0.1"}})
+	require.NoError(t, err)
+	write(fa.Key, wrongKey)
+	write(fa.Cert, wrong)
+	say("with the certificate that is valid for this member")
+	write(fa.Key, key)
+	write(fa.Cert, cert)
+
 	both := append(old.PEM(), next.PEM()...)
 	write(fa.Authorities[0], both) // b uses the same file
 	say("while both authorities are trusted")

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/cluster"
 )
@@ -20,7 +23,15 @@ type Member struct {
 	Order int64
 }
 
-func (m Member) address() string { return fmt.Sprintf("%s:%d", m.Host, m.Port) }
+func (m Member) address() string { return net.JoinHostPort(m.Host, strconv.Itoa(m.Port)) }
+
+// bracketed returns a host as Proto.Actor needs it, which appends a colon and the port.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
 
 // Self is the member that a provider serves.
 type Self struct {
@@ -60,7 +71,7 @@ func selfOf(c *cluster.Cluster) (Self, error) {
 	return Self{
 		Member:   Member{ID: c.ActorSystem.ID, Host: host, Port: port, Kinds: kinds},
 		Cluster:  c.Config.Name,
-		Listener: c.Config.RemoteConfig.Host,
+		Listener: strings.Trim(c.Config.RemoteConfig.Host, "[]"),
 		Log:      c.ActorSystem.Logger(),
 	}, nil
 }

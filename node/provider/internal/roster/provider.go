@@ -209,7 +209,8 @@ func (s *service) hear(ctx context.Context, entries []Member) {
 func (s *service) tell(members []Member) {
 	out := make([]*cluster.Member, 0, len(members))
 	for _, m := range members {
-		out = append(out, &cluster.Member{Id: m.ID, Host: m.Host, Port: int32(m.Port), Kinds: m.Kinds}) //nolint:gosec // checked to be a port
+		out = append(out, &cluster.Member{Id: m.ID, Host: bracketed(m.Host), Port: int32(m.Port), //nolint:gosec // checked to be a port
+			Kinds: m.Kinds})
 	}
 	s.publish(out)
 }
