@@ -103,9 +103,10 @@ type Config struct {
 	// Stash is how many messages may wait for one entity that is being stopped or could not be
 	// created. Default 1000.
 	Stash int `yaml:"stash"`
-	// LeasePrefix is the prefix of the names of the shards' leases; the coordinator's lease is that
-	// of a singleton. Default "shard-", Type and "-". Clusters that share a store must use
-	// different prefixes.
+	// LeasePrefix is the prefix of the names of the shards' leases, followed by the number of the
+	// shard; the coordinator's lease is that of a singleton. It must not end with a digit: types
+	// with different prefixes then never share a lease. Default "shard-", Type and "-". Clusters
+	// that share a store must use different prefixes.
 	LeasePrefix string `yaml:"lease-prefix"`
 	// RenewEachLease allows more than 64 shards with a lease store without session records, where
 	// each shard's lease is renewed separately. Default false: New rejects that.
@@ -219,6 +220,10 @@ func (c Config) Validate() error {
 		len(c.LeasePrefix) <= maxLeasePrefix {
 		bad("LeasePrefix: %w", err)
 	}
+	if n := len(c.LeasePrefix); n > 0 && isDigit(rune(c.LeasePrefix[n-1])) {
+		bad("LeasePrefix %.80q ends with a digit, another type may have the same leases",
+			c.LeasePrefix)
+	}
 	if c.Idle != 0 && (c.Idle < 10*time.Millisecond || c.Idle > 1000*time.Hour) {
 		bad("Idle is %v, it must be 0 or from 10ms to 1000h", c.Idle)
 	}
@@ -240,9 +245,11 @@ func (c Config) Validate() error {
 }
 
 func unfit(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || isDigit(r) ||
 		strings.ContainsRune("-_.", r))
 }
+
+func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
 func (c Config) controlName() string     { return "concord-sharding-" + c.Type }
 func (c Config) doorName() string        { return "concord-region-" + c.Type }

@@ -429,3 +429,13 @@ func TestConfig_NamesOfLeases(t *testing.T) {
 		require.ErrorContains(t, err, "LeasePrefix: coordination: invalid argument: lease")
 	}
 }
+
+// The leases of two types have different names, whatever their prefixes are: shard 0 of a type with
+// the prefix "shard-cart-1" would have the lease of shard 10 of carts.
+func TestConfig_NoLeaseHasTwoTypes(t *testing.T) {
+	err := sharding.Config{Type: "a", LeasePrefix: "shard-cart-1"}.Validate()
+	require.ErrorIs(t, err, sharding.ErrInvalid)
+	require.ErrorContains(t, err, `LeasePrefix "shard-cart-1" ends with a digit`)
+	require.NoError(t, sharding.Config{Type: "a", LeasePrefix: "shard-1-cart"}.Validate())
+	require.NoError(t, sharding.Config{Type: "cart1"}.Validate())
+}

@@ -541,5 +541,11 @@ func shards() []mutant {
 			edits:  in(shardDir+"region.go", "\tr.shards[n].mark()\n\tdo(", "\tdo("),
 			killer: plannedMoves,
 		},
+		{
+			name:   "the prefix of a type's leases may end with a digit",
+			rule:   "the leases of two types have different names",
+			edits:  in("sharding/config.go", "n > 0 && isDigit(rune(c.LeasePrefix[n-1]))", "n < 0"),
+			killer: killer{pkg: "./sharding", run: "^TestConfig_NoLeaseHasTwoTypes$"},
+		},
 	}
 }
