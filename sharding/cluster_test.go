@@ -67,8 +67,9 @@ type options struct {
 	setup   func(*node)
 	plant   func(effect any) // called before each effect at the first member
 
-	daemons  bool // workers, not entities
-	majority bool // all members count in majorities, not only the first
+	data     func(*simnet.Member) distributeddata.Config // default: only MinMembers is set
+	daemons  bool                                        // workers, not entities
+	majority bool                                        // all members count in majorities, not only the first
 
 	ttl time.Duration // of the leases; 0: the usual one
 }
@@ -111,7 +112,12 @@ func (c *testCluster) setup(m *simnet.Member) {
 		shell.Plant(m.System, c.opts.plant)
 	}
 	var err error
-	nd.data, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: c.counted()})
+	data := distributeddata.Config{}
+	if c.opts.data != nil {
+		data = c.opts.data(m)
+	}
+	data.MinMembers = c.counted()
+	nd.data, err = distributeddata.New(m.System, data)
 	require.NoError(c.t, err)
 	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
 		nd.region, err = sharding.NewProxy[message](m.System, nd.data, c.opts.cfg(m.Index))

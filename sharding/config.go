@@ -50,9 +50,17 @@ type Config struct {
 	// moves, they are started without waiting for a message, and an entity that stops itself or
 	// fails is restarted after a pause, until it calls Forget. The first message to an entity waits
 	// until a majority of the replicas has stored its id, which costs a round trip, and so does the
-	// start of a shard. All entities of a shard start at once. Ids take memory on every member.
-	// Idle and Limit must be 0. Default false.
+	// start of a shard. Ids take memory on every member, see RememberStore; for ids that outlive
+	// all members, see RememberedKeys. Idle and Limit must be 0. Default false.
 	Remember bool `yaml:"remember"`
+	// RecoverRate is how many remembered entities this member starts in a second without messages
+	// when it gets their shards, from 1 to 1,000,000. They start in turns of a tenth of a second, of
+	// all shards together; a message starts its entity at once. It requires Remember. Default 0: all
+	// entities of a shard start at once.
+	RecoverRate int `yaml:"recover-rate"`
+	// RememberStore stores the ids of remembered entities, for more of them than the memory of a
+	// member holds. It requires Remember. Default: they are replicated data.
+	RememberStore RememberStore `yaml:"-"`
 	// HandOff bounds how long the entities of a moving shard may take to stop. After that they are
 	// stopped after the message that each is handling, and messages that wait for them are lost.
 	// Raising it lets more queued work finish, and makes senders wait longer. Default 10s.
@@ -201,6 +209,7 @@ func (c Config) Validate() error {
 		{"Buffer", c.Buffer, 1, 10_000_000},
 		{"BufferBytes", c.BufferBytes, 1 << 10, 64 << 30},
 		{"Stash", c.Stash, 1, 1_000_000},
+		{"RecoverRate", c.RecoverRate, 0, 1_000_000},
 		{"the length of LeasePrefix", len(c.LeasePrefix), 1, maxLeasePrefix},
 	} {
 		if n.value < n.low || n.value > n.high {
@@ -241,6 +250,10 @@ func (c Config) Validate() error {
 		bad("Remember keeps entities running, so Idle (%v) and Limit (%d) must be 0", c.Idle,
 			c.Limit)
 	}
+	if !c.Remember && (c.RecoverRate != 0 || c.RememberStore != nil) {
+		bad("RecoverRate (%d) and RememberStore (%T) require Remember", c.RecoverRate,
+			c.RememberStore)
+	}
 	return errors.Join(errs...)
 }
 
@@ -265,6 +278,9 @@ func (c Config) settings() string {
 	text := fmt.Sprintf("%d shards by %s, role %q, leases %q", c.Shards, by, c.Role, c.LeasePrefix)
 	if c.Remember {
 		text += ", remembered"
+	}
+	if c.RememberStore != nil {
+		text += " in a store"
 	}
 	if c.Rendezvous {
 		text += ", by rendezvous"
@@ -304,10 +320,10 @@ func (c Config) core() core.Config {
 	}
 }
 
-func (c Config) slot(limit int) core.SlotConfig {
+func (c Config) slot(limit int, pace *core.Pace) core.SlotConfig {
 	return core.SlotConfig{
 		Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember ||
-			c.numbered, Keep: c.numbered, Stash: c.Stash,
+			c.numbered, Keep: c.numbered, Pace: pace, Stash: c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,
 	}
 }

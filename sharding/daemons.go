@@ -79,5 +79,11 @@ func workerOf(id string, workers int) (int, error) {
 	return n, nil
 }
 
-// strange reports whether an entity cannot belong to the shard, because a peer made a mistake.
-func (p *place) strange(id string) bool { return p.life.cfg.numbered && id != strconv.Itoa(p.n) }
+// owns returns an error that matches ErrInvalid if the entity belongs to another shard.
+func (p *place) owns(id string) error {
+	n, err := p.life.cfg.shardOf(id)
+	if err == nil && n != p.n {
+		err = fmt.Errorf("%w: entity %.80q belongs to shard %d, not %d", ErrInvalid, id, n, p.n)
+	}
+	return err
+}

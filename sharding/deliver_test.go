@@ -17,6 +17,13 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
+// short returns a context that ends after a second.
+func short(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func (n *node) deliver(id, text string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -230,7 +237,9 @@ func TestDeliver_Errors(t *testing.T) {
 	})
 }
 
-func TestDeliver_NotProtobufAtAnotherMember(t *testing.T) {
+// A message that is not protobuf is refused before it leaves this member: Deliver and Ask return
+// the reason, and a message of Tell is counted. Messages after it go on.
+func TestSend_NotProtobufAtAnotherMember(t *testing.T) {
 	o := options{produce: witnesses(&witnessed{})}
 	var regions [2]*sharding.Region[any]
 	o.setup = func(n *node) {
@@ -251,6 +260,19 @@ func TestDeliver_NotProtobufAtAnotherMember(t *testing.T) {
 				require.ErrorIs(t, err, sharding.ErrNotProtobuf)
 			}
 			outcomes[err == nil]++
+			before := regions[0].Stats().Refused
+			_, asked := regions[0].Ref(fmt.Sprint("e", k)).Ask(short(t), struct{}{})
+			require.NoError(t, regions[0].Ref(fmt.Sprint("e", k)).Tell(struct{}{}))
+			require.NoError(t, regions[0].Ref(fmt.Sprint("e", k)).Deliver(ctx,
+				wrapperspb.String("good")))
+			if err == nil {
+				require.ErrorIs(t, asked, sharding.ErrUnknown, "it is handled, without an answer")
+				require.Equal(t, before, regions[0].Stats().Refused)
+			} else {
+				require.ErrorIs(t, asked, sharding.ErrNotProtobuf)
+				require.ErrorIs(t, asked, sharding.ErrUndelivered)
+				require.Equal(t, before+2, regions[0].Stats().Refused)
+			}
 		}
 		require.Len(t, outcomes, 2, "some are here")
 	})

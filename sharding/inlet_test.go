@@ -2,6 +2,7 @@ package sharding_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,9 +45,10 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 		require.Len(t, in.Parcels, 1)
 		text, err := proto.Marshal(wrapperspb.String("forged"))
 		require.NoError(t, err)
+		next := in.Parcels[0].Number + 1
 		send := func(edit func(*pb.Envelope, *pb.ShardingParcel)) {
 			e, p := proto.CloneOf(env), proto.CloneOf(in.Parcels[0])
-			p.Number, p.Payload, e.Payload = p.Number+1, text, nil
+			p.Number, p.Payload, e.Payload = next, text, nil
 			edit(e, p)
 			if e.Payload == nil {
 				e.Payload, err = proto.Marshal(&pb.ShardingData{Parcels: []*pb.ShardingParcel{p}})
@@ -92,6 +94,21 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 			require.Equal(t, []string{"genuine"}, c.alive.notes(id+" "), name)
 		}
 		sender.System.Root.Send(actor.NewPID(host.Address, inlet), wrapperspb.String("no envelope"))
+
+		// A message that no entity of the shard can have counts as received, and no more.
+		other := "e0"
+		for k := 0; sender.region.Ref(other).Shard() == sender.region.Ref(id).Shard(); k++ {
+			other = fmt.Sprint("e", k)
+		}
+		for name, bad := range map[string]string{"an id that is too long": strings.Repeat("x", 513),
+			"control characters": "a\x00b", "an entity of another shard": other} {
+			ignored, alive := host.region.Stats().Ignored, c.alive.count()
+			send(func(_ *pb.Envelope, p *pb.ShardingParcel) { p.Entity = bad })
+			require.Equal(t, ignored+1, host.region.Stats().Ignored, name)
+			require.Equal(t, alive, c.alive.count(), name)
+			require.Empty(t, c.alive.notes(bad+" "), name)
+			next++
+		}
 		send(func(*pb.Envelope, *pb.ShardingParcel) {})
 		require.Equal(t, []string{"genuine", "forged"}, c.alive.notes(id+" "),
 			"the forgery itself is good")

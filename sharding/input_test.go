@@ -17,6 +17,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/testkit/remembertest"
 )
 
 func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
@@ -25,7 +26,7 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 		Stash: -1, Settle: -1,
 		HandOff: 2 * time.Hour, OrphanAfter: time.Microsecond, StableAfter: -1,
 		Idle:  time.Millisecond,
-		Limit: -1, Remember: true, Spread: 5001, External: true,
+		Limit: -1, Remember: true, RecoverRate: -1, Spread: 5001, External: true,
 		Strategy: func(sharding.Layout) map[int]string {
 			return nil
 		},
@@ -40,7 +41,7 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 		`Eviction is "mru", it must be lru, slru or lfu`,
 		"Spread is 5001, it must be from 1 to 5000",
 		"Strategy chooses homes, so External and Rendezvous must not be set",
-		"Limit is -1, it must be from 0",
+		"Limit is -1, it must be from 0", "RecoverRate is -1, it must be from 0 to 1000000",
 		"Remember keeps entities running, so Idle (1ms) and Limit (-1) must be 0",
 	} {
 		require.ErrorContains(t, err, text)
@@ -48,6 +49,9 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 	require.ErrorContains(t, sharding.Config{Type: strings.Repeat("x", 41)}.Validate(),
 		"Type has 41 bytes")
 	require.NoError(t, sharding.Config{Type: "cart"}.Validate())
+	err = sharding.Config{Type: "cart", RecoverRate: 1, RememberStore: &remembertest.Memory{}}.Validate()
+	require.ErrorContains(t, err,
+		"RecoverRate (1) and RememberStore (*remembertest.Memory) require Remember")
 	for _, e := range []sharding.Eviction{sharding.SLRU, sharding.LFU} {
 		require.NoError(t, sharding.Config{Type: "cart", Eviction: e, Limit: 1}.Validate())
 		err = sharding.Config{Type: "cart", Eviction: e, Idle: time.Second}.Validate()
@@ -337,6 +341,9 @@ func TestSettings_ThatDifferAreRefused(t *testing.T) {
 			c.LeasePrefix = "own-"
 		}, `leases "own-"`},
 		"remembered entities": {func(c *sharding.Config) { c.Remember = true }, "remembered"},
+		"remembered elsewhere": {func(c *sharding.Config) {
+			c.Remember, c.RememberStore = true, &remembertest.Memory{}
+		}, "remembered in a store"},
 		"another way to homes": {func(c *sharding.Config) {
 			c.Rendezvous = true
 		}, "by rendezvous"},

@@ -52,6 +52,8 @@ type life struct {
 	links  links
 
 	surveys atomic.Uint64 // number of surveys begun
+	changes changes       // of shards, not yet published
+	pace    *core.Pace    // of starting remembered entities; nil: at once
 
 	heard  atomic.Bool // a coordinator has been heard
 	orphan atomic.Bool // cut off from the coordinator
@@ -89,6 +91,10 @@ func (l *life) begin(key string) (err error) {
 			l.shutDoors()
 		}
 	}()
+	l.changes.wake = make(chan struct{}, 1)
+	if l.cfg.RecoverRate > 0 {
+		l.pace = core.NewPace(l.cfg.RecoverRate)
+	}
 	for n := range l.cfg.Shards {
 		l.places = append(l.places, &place{life: l, n: n})
 	}
@@ -112,6 +118,7 @@ func (l *life) begin(key string) (err error) {
 	}
 	lifecycle.OnStart(l.system, key, l.ready)
 	lifecycle.OnCheck(l.system, key, l.check)
+	go l.announce()
 	return nil
 }
 

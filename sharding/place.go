@@ -171,7 +171,7 @@ func (p *place) deliver(token uint64, b core.Body, own bool) {
 // hand passes a message to its entity. The caller must hold the mutex.
 func (p *place) hand(token uint64, b core.Body) {
 	switch {
-	case p.slot == nil || p.token != token || p.strange(b.ID):
+	case p.slot == nil || p.token != token:
 		p.after.rejected = append(p.after.rejected, b)
 	case !p.push(b):
 		p.step(core.Take{Body: b})
@@ -183,11 +183,10 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	p.mu.Lock()
 	defer p.unlock()
 	p.token, p.tenure, p.keeper = token, tenure, keeper
-	p.slot = core.NewSlot(p.life.cfg.slot(limit))
+	p.slot = core.NewSlot(p.life.cfg.slot(limit, p.life.pace))
 	p.door, p.closes, p.alone, p.armed = true, false, false, time.Time{}
 	if p.life.cfg.Remember {
-		p.memory = &memory{place: p, token: token, tenure: tenure.Context(), check: tenure.Check}
-		go p.memory.recall()
+		p.remember(tenure)
 	}
 	if p.life.cfg.numbered {
 		p.step(core.Recalled{IDs: []string{strconv.Itoa(p.n)}})

@@ -2,32 +2,74 @@ package sharding
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// The entities that a shard remembers are a replicated set. A removal may reach the replicas late,
-// when another member already has the shard, so a member that begins a tenure adds again what it
-// has read: a removal removes only the additions that its author had seen, and the author checks
-// its own tenure.
+// replicated is the RememberStore of a tenure without Config.RememberStore: the entities that a
+// shard remembers are a replicated set. It does not compare tokens. A removal may reach the
+// replicas late, when another member already has the shard, so Load adds again what it has read: a
+// removal removes only the additions that its author had seen, and the author checks its own
+// tenure.
+type replicated struct {
+	data  *distributeddata.Replicator
+	check func() error
+}
 
-func (l *life) remembered(shard int) distributeddata.Key[crdt.ORSet[string]] {
-	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/entities-"+strconv.Itoa(shard),
+func (r replicated) key(of ShardTenure) distributeddata.Key[crdt.ORSet[string]] {
+	return distributeddata.NewKey(rememberedKeys(of.Type)+strconv.Itoa(of.Shard),
 		crdt.ORSet[string]{})
+}
+
+// Load implements RememberStore: it returns what a majority remembers.
+func (r replicated) Load(ctx context.Context, of ShardTenure) ([]string, error) {
+	set, err := r.key(of).Get(ctx, r.data, distributeddata.Linearizable)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	ids := slices.Collect(set.All())
+	if err == nil && len(ids) > 0 {
+		err = r.Change(ctx, of, ids, nil)
+	}
+	return ids, err
+}
+
+// Change implements RememberStore: it changes the set at a majority.
+func (r replicated) Change(ctx context.Context, of ShardTenure, add, remove []string) error {
+	_, err := r.key(of).Update(ctx, r.data,
+		func(w *crdt.Writer, set *crdt.ORSet[string]) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			for _, id := range remove {
+				set.Remove(w, id)
+			}
+			for _, id := range add {
+				set.Add(w, id)
+			}
+			return nil
+		}, distributeddata.Majority)
+	return err
 }
 
 // gather is how long changes of remembered entities wait for others, so that many changes become
 // one event.
 const gather = 10 * time.Millisecond
 
-// rememberTimeout bounds one majority read or write; rememberAgain is the pause after a failed one.
+// rememberTimeout bounds one call of a RememberStore; rememberAgain is the pause after a failed
+// one.
 const (
 	rememberTimeout = 3 * time.Second
 	rememberAgain   = 200 * time.Millisecond
@@ -36,7 +78,8 @@ const (
 // memory reads and writes the remembered entities of a shard in one tenure, outside all mailboxes.
 type memory struct {
 	place   *place
-	token   uint64
+	of      ShardTenure
+	store   RememberStore
 	tenure  context.Context
 	check   func() error
 	changes []change // guarded by the mutex of the place
@@ -49,41 +92,58 @@ type change struct {
 	forget bool
 }
 
+// remember begins to read the remembered entities of a tenure. The caller must hold the mutex.
+func (p *place) remember(tenure *coordination.Grant) {
+	m := &memory{place: p, of: ShardTenure{p.life.cfg.Type, p.n, tenure.Token()},
+		store: p.life.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
+	if m.store == nil {
+		m.store = replicated{p.life.data, tenure.Check}
+	}
+	p.memory = m
+	go m.recall()
+}
+
 // tell passes an event of this tenure to the slot.
 func (m *memory) tell(ev core.SlotEvent) {
 	m.place.mu.Lock()
-	if m.place.slot != nil && m.place.token == m.token {
+	if m.place.slot != nil && m.place.token == uint64(m.of.Token) {
 		m.place.step(ev)
 	}
 	m.place.unlock()
 }
 
-// recall reads the entities that a majority remembers, and adds them again.
+// recall reads the entities that are remembered.
 func (m *memory) recall() {
 	var ids []string
-	ok := m.insist("read", func(ctx context.Context) error {
-		set, err := m.key().Get(ctx, m.place.life.data, distributeddata.Linearizable)
-		if isNotFound(err) {
-			return nil
-		}
-		for id := range set.All() {
-			ids = append(ids, id)
-		}
+	ok := m.insist("load", func(ctx context.Context) (err error) {
+		ids, err = m.store.Load(ctx, m.of)
 		return err
 	})
-	if ok && len(ids) > 0 {
-		ok = m.write(changes(ids))
-	}
 	if ok {
-		m.tell(core.Recalled{IDs: ids})
+		m.tell(core.Recalled{IDs: m.own(ids)})
 	}
 }
 
-func changes(ids []string) (out []change) {
+// own returns the ids that entities of the shard can have.
+func (m *memory) own(ids []string) []string {
+	var first error
+	own := make([]string, 0, len(ids))
 	for _, id := range ids {
-		out = append(out, change{id, false})
+		err := checkID(id)
+		if err == nil {
+			err = m.place.owns(id)
+		}
+		if err == nil {
+			own = append(own, id)
+		} else if first == nil {
+			first = err
+		}
 	}
-	return out
+	if first != nil {
+		m.place.log().Warn("remembered entities ignored", slog.Any("error", first),
+			slog.Int("ignored", len(ids)-len(own)))
+	}
+	return own
 }
 
 // add records a change, to be written together with others. The caller must hold the mutex of the
@@ -107,58 +167,51 @@ func (m *memory) run() {
 		batch := m.changes
 		m.changes, m.busy = nil, len(batch) > 0
 		m.place.mu.Unlock()
-		if len(batch) == 0 || !m.write(batch) {
+		if len(batch) == 0 {
 			return
 		}
-		var ids []string
-		for _, c := range batch {
-			if !c.forget {
-				ids = append(ids, c.id)
-			}
+		add, remove := last(batch)
+		if !m.insist("change", func(ctx context.Context) error {
+			return m.store.Change(ctx, m.of, add, remove)
+		}) {
+			return
 		}
-		if len(ids) > 0 {
-			m.tell(core.Remembered{IDs: ids})
+		if len(add) > 0 {
+			m.tell(core.Remembered{IDs: add})
 		}
 	}
 }
 
-// write applies changes at a majority within the tenure, and reports whether it succeeded.
-func (m *memory) write(batch []change) bool {
-	return m.insist("write", func(ctx context.Context) error {
-		_, err := m.key().Update(ctx, m.place.life.data,
-			func(w *crdt.Writer, set *crdt.ORSet[string]) error {
-				if err := m.check(); err != nil {
-					return err
-				}
-				for _, c := range batch {
-					if c.forget {
-						set.Remove(w, c.id)
-					} else {
-						set.Add(w, c.id)
-					}
-				}
-				return nil
-			}, distributeddata.Majority)
-		return err
-	})
+// last returns the ids to add and to remove according to the last change of each.
+func last(batch []change) (add, remove []string) {
+	at := map[string]int{}
+	for i, c := range batch {
+		at[c.id] = i
+	}
+	for i, c := range batch {
+		switch {
+		case at[c.id] != i:
+		case c.forget:
+			remove = append(remove, c.id)
+		default:
+			add = append(add, c.id)
+		}
+	}
+	return add, remove
 }
 
-func (m *memory) key() distributeddata.Key[crdt.ORSet[string]] {
-	return m.place.life.remembered(m.place.n)
-}
-
-// insist retries do while the tenure lasts, and reports whether it succeeded.
+// insist repeats a call of the store while the tenure lasts, and reports whether it succeeded.
 func (m *memory) insist(what string, do func(context.Context) error) bool {
 	for k := 0; m.check() == nil; k++ {
 		ctx, cancel := context.WithTimeout(m.tenure, rememberTimeout)
-		err := do(ctx)
+		err := contained(ctx, do)
 		cancel()
 		if err == nil {
 			return true
 		}
 		if k&(k-1) == 0 && m.tenure.Err() == nil { // the 1st, 2nd, 3rd, 5th, 9th, …: bounds the log
-			m.place.log().Warn("remembered entities: no majority", slog.String("call", what),
-				slog.Any("error", err))
+			m.place.log().Warn("remembered entities: no majority, or the store fails",
+				slog.String("call", what), slog.Any("error", err))
 		}
 		select {
 		case <-time.After(rememberAgain):
@@ -168,10 +221,27 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 	return false
 }
 
+// contained calls a RememberStore, which may panic or end its goroutine.
+func contained(ctx context.Context, do func(context.Context) error) (err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = errors.New("it ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
+			}
+		}()
+		err = do(ctx)
+	}()
+	<-done
+	return err
+}
+
 // Forget passivates the entity that handles a message, and stops remembering it; see
 // Config.Remember. The next message starts it again. If the member crashes or the shard moves
-// before the change has reached the other members, the entity is started again without a message.
-// Forget reports whether ctx belongs to an entity.
+// before the change has been stored, the entity is started again without a message. Forget reports
+// whether ctx belongs to an entity.
 func Forget(ctx actor.Context) bool {
 	in, ok := ctx.Actor().(*incarnation)
 	if ok {

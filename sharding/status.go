@@ -174,10 +174,11 @@ func (p *place) now() ShardStatus {
 	return s
 }
 
-// turn records the state of a shard at a time.
-func (s *ShardStatus) turn(state State, home string, token coordination.Token, now time.Time) {
+// turn records the state of a shard at a time, and reports whether it is new.
+func (s *ShardStatus) turn(state State, home string, token coordination.Token,
+	now time.Time) (turned bool) {
 	if s.State == state && s.Home == home && s.Token == token {
-		return
+		return false
 	}
 	switch {
 	case state != Active:
@@ -186,6 +187,7 @@ func (s *ShardStatus) turn(state State, home string, token coordination.Token, n
 		s.TakeOver = max(0, now.Sub(s.Since))
 	}
 	s.State, s.Home, s.Token, s.Since = state, home, token, now
+	return true
 }
 
 // publish records the state of the shard according to the core.
@@ -194,8 +196,11 @@ func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token u
 		HandingOff}[phase]
 	p.mu.Lock()
 	was := p.status.State
-	p.status.turn(state, home, coordination.Token(token), time.Now())
+	turned := p.status.turn(state, home, coordination.Token(token), time.Now())
 	p.mu.Unlock()
+	if turned {
+		p.life.changes.note(p.n)
+	}
 	if was != state {
 		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()),
 			slog.String("to", state.String()), slog.Uint64("token", token))

@@ -103,6 +103,11 @@ func (i *inlet) parcel(from core.Member, b []byte, c *names, t *types) {
 		return
 	}
 	d, sender, err := t.unpack(&p)
+	if err == nil {
+		if err = i.l.places[p.shard].owns(p.entity); err != nil {
+			d = core.Data{Shard: d.Shard, Token: d.Token, Number: d.Number}
+		}
+	}
 	if err != nil && !errors.Is(err, errNoMessage) {
 		i.l.ignore(wire.ShardingData, err)
 		if sender != nil {

@@ -511,6 +511,49 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "old", Run: 9}))
 }
 
+// S16e: remembered entities are started at the pace that the slots of a member share. A message
+// starts one at once, and one that was forgotten meanwhile is not started.
+func TestSlot_StartsWhatItRemembersAtAPace(t *testing.T) {
+	pace := core.NewPace(20) // two in each turn of 100 ms
+	var slots [2]*core.Slot
+	for i := range slots {
+		slots[i] = core.NewSlot(core.SlotConfig{Remember: true, Pace: pace, Stash: 10,
+			BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
+	}
+	begun := time.Unix(1000, 0)
+	step := func(i int, after time.Duration, ev core.SlotEvent) []core.SlotEffect {
+		return slices.Clone(slots[i].Step(begun.Add(after), ev))
+	}
+	spawn := func(id string, run uint64) core.SlotEffect { return core.Spawn{ID: id, Run: run} }
+	wake := func(i int) time.Duration { return slots[i].NextWake().Sub(begun) }
+
+	require.Equal(t, []core.SlotEffect{spawn("a", 1), spawn("b", 2)},
+		step(0, 0, core.Recalled{IDs: []string{"a", "b", "c", "d", "e", "f"}}))
+	require.Equal(t, 100*ms, wake(0))
+	require.Empty(t, step(1, 0, core.Recalled{IDs: []string{"x", "y", "z"}}))
+	require.Equal(t, 200*ms, wake(1), "the first slot has the turn before")
+
+	b := core.Body{ID: "c"}
+	require.Equal(t, []core.SlotEffect{spawn("c", 3), core.Push{ID: "c", Run: 3, Body: b}},
+		step(0, 50*ms, core.Take{Body: b}), "a message does not wait")
+	require.Equal(t, []core.SlotEffect{core.End{ID: "c", Run: 3}},
+		step(0, 50*ms, core.Passivate{ID: "c", Run: 3, Forget: true}))
+	require.Equal(t, []core.SlotEffect{core.Forget{ID: "c"}},
+		step(0, 60*ms, core.Terminated{ID: "c", Run: 3, Worked: true}))
+	require.Empty(t, step(0, 99*ms, core.Pass{}))
+	require.Equal(t, []core.SlotEffect{spawn("d", 4), spawn("e", 5)}, step(0, 100*ms, core.Pass{}))
+	require.Equal(t, 300*ms, wake(0))
+	require.Equal(t, []core.SlotEffect{spawn("x", 1), spawn("y", 2)}, step(1, 200*ms, core.Pass{}))
+	require.Equal(t, 350*ms, wake(1), "one is left in the first slot")
+	require.Equal(t, []core.SlotEffect{spawn("f", 6)}, step(0, 300*ms, core.Pass{}))
+	require.True(t, slots[0].NextWake().IsZero())
+
+	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 1}, core.End{ID: "y", Run: 2}},
+		step(1, 310*ms, core.StopAll{}))
+	require.True(t, slots[1].NextWake().IsZero(), "a shard that is given up starts no more")
+	require.Empty(t, step(1, 400*ms, core.Pass{}))
+}
+
 // balanced returns a coordinator at a that has assigned four shards while c was not in the view;
 // the shards have arrived.
 func balanced(cfg core.Config) *story {

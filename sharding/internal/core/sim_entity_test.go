@@ -43,7 +43,7 @@ func (h *host) start(token uint64) {
 	}
 	h.slot = core.NewSlot(core.SlotConfig{Idle: idle, Remember: remember || keep, Keep: keep,
 		Limit: h.n.w.opt.limit, Policy: h.n.w.opt.policy, Stash: 1000, BackOff: 50 * ms,
-		MaxBackOff: time.Second, Failures: 8})
+		MaxBackOff: time.Second, Failures: 8, Pace: h.n.pace})
 	h.n.w.Note("%v runs shard %d under %d", h.n.me(), h.s, token)
 }
 

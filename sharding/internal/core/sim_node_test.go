@@ -41,6 +41,7 @@ type node struct {
 	region  *core.Region
 	wakeAt  time.Time
 	hosts   []*host
+	pace    *core.Pace
 	grants  []grant // by shard
 	shown   []shown // by shard
 	behind  []int   // by shard: messages of this node that have not left its region
@@ -103,6 +104,9 @@ func (n *node) boot() {
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
 	n.shown, n.behind = make([]shown, w.opt.shards), make([]int, w.opt.shards)
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
+	if w.opt.pace > 0 {
+		n.pace = core.NewPace(w.opt.pace)
+	}
 	for s := range n.hosts {
 		n.hosts[s] = &host{n: n, s: s, entities: map[string]*entity{}}
 	}

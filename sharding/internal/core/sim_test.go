@@ -360,6 +360,8 @@ func TestSimulation_Remembers(t *testing.T) {
 	s.Count /= 2
 	simulate(t, rememberingPlanned, s)
 	simulate(t, remembering, s)
+	s.Count /= 4
+	simulate(t, rememberingPaced, s)
 }
 
 // Deliveries are handled at least once, as long as the member that sends them lives.

@@ -49,6 +49,7 @@ type options struct {
 	limit                   int  // of running entities of a shard; 0: none
 	policy                  core.Policy
 	remember                bool
+	pace                    int    // of starting remembered entities, in each second; 0: at once
 	deliver                 bool   // half of the messages are deliveries
 	keep                    bool   // each shard has one entity, which always runs
 	wish                    choice // source of homes
@@ -68,6 +69,8 @@ var (
 		every: 900 * time.Millisecond, remember: true}
 	rememberingPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8,
 		every: 900 * time.Millisecond, planned: true, remember: true}
+	rememberingPaced = options{nodes: 3, shards: 2, entities: 4, acts: 16,
+		every: 900 * time.Millisecond, remember: true, pace: 4}
 
 	wishing = options{nodes: 3, shards: 3, entities: 2, acts: 16,
 		every: 900 * time.Millisecond, wish: table}

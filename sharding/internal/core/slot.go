@@ -83,6 +83,9 @@ func (s *Slot) NextWake() (at time.Time) {
 			next = min(next, e.at)
 		}
 	}
+	if len(s.pending) > 0 {
+		next = min(next, s.turn)
+	}
 	if next == never {
 		return time.Time{}
 	}
@@ -288,7 +291,7 @@ func (s *Slot) backOff(e *entity) {
 
 // stopAll drains the slot: an entity with waiting messages is started once more for them.
 func (s *Slot) stopAll() {
-	s.stopping = true
+	s.stopping, s.pending = true, nil
 	for e := s.rest.first; e != nil; {
 		next := e.next
 		switch {
@@ -308,7 +311,7 @@ func (s *Slot) stopAll() {
 }
 
 func (s *Slot) killAll() {
-	s.stopping, s.killed = true, true
+	s.stopping, s.killed, s.pending = true, true, nil
 	for _, l := range append(s.used.lists(), &s.rest) {
 		for e := l.first; e != nil; {
 			next := e.next
@@ -323,7 +326,8 @@ func (s *Slot) killAll() {
 	}
 }
 
-// pass passivates idle entities and restarts those whose back-off is over.
+// pass passivates idle entities, restarts those whose back-off is over, and starts remembered ones
+// whose turn has come.
 func (s *Slot) pass() {
 	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil &&
 		s.now-e.at >= s.cfg.Idle; e = s.used.fresh.last {
@@ -340,6 +344,7 @@ func (s *Slot) pass() {
 		}
 		e = next
 	}
+	s.resume()
 }
 
 // list is a linked list of entities; each entity is in one list.

@@ -110,6 +110,8 @@ type SlotConfig struct {
 	// Keep restarts remembered entities for whatever reason they stopped, until the shard moves. It
 	// requires Remember.
 	Keep bool
+	// Pace bounds how fast stored entities are started without messages; nil means all at once.
+	Pace *Pace
 	// Stash bounds the messages that wait for one entity.
 	Stash int
 	// BackOff is the pause after a failure; it doubles with each failure up to MaxBackOff. After

@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // remembers is the part of a Slot that keeps entities running, with or without messages, once they
 // have received one.
 //
@@ -8,6 +10,10 @@ package core
 type remembers struct {
 	recalled bool // the entities stored at a majority were read
 	known    map[string]bool
+
+	pending []string      // read, and to be started without messages [S16e]
+	turn    time.Duration // when the next of them are started
+	share   int           // how many of them
 }
 
 // await makes messages wait until their entity is remembered. Nothing is written before the stored
@@ -41,12 +47,46 @@ func (s *Slot) recall(ids []string) {
 		}
 		e = next
 	}
-	for _, id := range ids {
-		if s.entities[id] == nil && !s.stopping {
-			e := &entity{id: id}
-			s.entities[id] = e
-			s.start(e)
+	if s.stopping {
+		return
+	}
+	s.pending = ids
+	if s.cfg.Pace == nil {
+		s.revive(len(ids))
+		return
+	}
+	s.schedule()
+	s.resume()
+}
+
+// schedule requests a turn for the entities that are pending.
+func (s *Slot) schedule() {
+	if len(s.pending) > 0 {
+		at, share := s.cfg.Pace.turn(s.epoch.Add(s.now), len(s.pending))
+		s.turn, s.share = at.Sub(s.epoch), share
+	}
+}
+
+// resume starts pending entities whose turn has come.
+func (s *Slot) resume() {
+	for len(s.pending) > 0 && s.now >= s.turn {
+		s.revive(s.share)
+		s.schedule()
+	}
+}
+
+// revive starts at most n pending entities. Those that messages have started, or that were
+// forgotten since, are not pending any more.
+func (s *Slot) revive(n int) {
+	for ; n > 0 && len(s.pending) > 0; s.pending = s.pending[1:] {
+		id := s.pending[0]
+		if s.entities[id] != nil || !s.known[id] {
+			continue
 		}
+		e := &entity{id: id}
+		s.entities[id] = e
+		s.start(e)
+		n--
 	}
 }
 

@@ -1,0 +1,89 @@
+package sharding
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/bugs"
+)
+
+// ShardChanged is published on the event stream of the member's actor system when the state, the
+// home or the token of a shard has changed on this member. Of changes that follow each other
+// closely, only the last may be published, also if it restores what was published before. Handlers run in a goroutine of their own, one after the
+// other: one that blocks delays the next event, and nothing else. If one panics, that is logged,
+// and the later ones do not receive that event.
+type ShardChanged struct {
+	Type  string
+	Shard int
+	Was   State // as last published; at first Elsewhere
+	State State // never Stashing, which is Elsewhere here
+	Home  string
+	Token coordination.Token // 0: none
+	Since time.Time          // by the wall clock of this member
+}
+
+// changes collects the shards whose changes have not been published.
+type changes struct {
+	mu    sync.Mutex
+	noted map[int]bool  // numbers of shards
+	order []int         // the same, by their first change
+	wake  chan struct{} // has room for one
+}
+
+// note records that a shard has changed.
+func (c *changes) note(shard int) {
+	c.mu.Lock()
+	if !c.noted[shard] {
+		if c.noted == nil {
+			c.noted = map[int]bool{}
+		}
+		c.noted[shard] = true
+		c.order = append(c.order, shard)
+	}
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the shards that have changed since the last call, in order.
+func (c *changes) take() (order []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	order, c.order, c.noted = c.order, nil, nil
+	return order
+}
+
+// announce publishes changes of shards until the life has ended.
+func (l *life) announce() {
+	states := map[int]State{} // as last published
+	for ended := false; !ended; {
+		select {
+		case <-l.changes.wake:
+		case <-l.closed:
+			ended = true
+		}
+		for _, n := range l.changes.take() {
+			e := l.places[n].event(states[n])
+			states[n] = e.State
+			done := make(chan struct{})
+			go func() { // a handler may end its goroutine
+				defer close(done)
+				bugs.Contain(l.system, "taking a ShardChanged", func() {
+					l.system.EventStream.Publish(e)
+				}, slog.String("sharding", l.cfg.Type))
+			}()
+			<-done
+		}
+	}
+}
+
+func (p *place) event(was State) *ShardChanged {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &ShardChanged{Type: p.life.cfg.Type, Shard: p.n, Was: was, State: p.status.State,
+		Home: p.status.Home, Token: p.status.Token, Since: p.status.Since}
+}

@@ -1,0 +1,271 @@
+package sharding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/testkit"
+	"github.com/concord-go/concord/testkit/remembertest"
+)
+
+func storing(s sharding.RememberStore) func(int) sharding.Config {
+	return func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Remember: true, RememberStore: s,
+			HandOff: 2 * time.Second}
+	}
+}
+
+// Entities whose ids are in a store live on when their member leaves or dies, also if no majority
+// of the replicas is left. No replicated data has their ids.
+func TestRememberStore_EntitiesLiveOn(t *testing.T) {
+	for _, how := range []string{"leave", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			run(t, 3, options{cfg: storing(&remembertest.Memory{})}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				for k := range 40 {
+					_, err := c.node(1).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+					require.NoError(t, err)
+				}
+				for k := range 5 {
+					c.node(1).tell(fmt.Sprint("e", k), "forget")
+				}
+				time.Sleep(time.Second)
+				for i := range 2 {
+					if how == "leave" {
+						require.NoError(t, c.node(i).leave(20*time.Second))
+					} else {
+						c.alive.forget(c.node(i))
+						c.crash(c.node(i))
+					}
+				}
+				last := c.node(2)
+				c.settled(2*stale+5*time.Second, last)
+				time.Sleep(time.Second)
+				require.Equal(t, 35, c.alive.count())
+				require.Len(t, last.region.Entities(100), 35)
+				for key := range last.data.Keys() {
+					require.NotContains(t, key, "/entities-")
+				}
+			})
+		})
+	}
+}
+
+// unruly is a store that misbehaves as often as it is told to.
+type unruly struct {
+	remembertest.Memory
+	fail  func()
+	left  atomic.Int64 // calls that fail
+	calls atomic.Int64
+	also  []string // returned by Load, too
+}
+
+func (u *unruly) misbehave() error {
+	u.calls.Add(1)
+	if u.left.Add(-1) < 0 {
+		return nil
+	}
+	u.fail()
+	return errors.New("as asked")
+}
+
+func (u *unruly) Load(ctx context.Context, of sharding.ShardTenure) ([]string, error) {
+	if err := u.misbehave(); err != nil {
+		return nil, err
+	}
+	ids, err := u.Memory.Load(ctx, of)
+	return append(ids, u.also...), err
+}
+
+func (u *unruly) Change(ctx context.Context, of sharding.ShardTenure, add, remove []string) error {
+	if err := u.misbehave(); err != nil {
+		return err
+	}
+	return u.Memory.Change(ctx, of, add, remove)
+}
+
+// A store that fails is called again, and messages wait meanwhile.
+func TestRememberStore_ThatFailsIsCalledAgain(t *testing.T) {
+	for name, fail := range map[string]func(){
+		"returns an error":   func() {},
+		"panics":             func() { panic("as asked") },
+		"ends its goroutine": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unruly{fail: fail}
+			u.left.Store(40)
+			run(t, 1, options{cfg: storing(u)}, func(c *testCluster) {
+				n := c.node(0)
+				for k := range 20 {
+					n.tell(fmt.Sprint("e", k), "first")
+				}
+				require.Eventually(t, func() bool { return u.left.Load() < 0 }, time.Minute,
+					time.Millisecond)
+				time.Sleep(time.Second)
+				u.left.Store(5)
+				_, err := n.ask("new", "who", 20*time.Second)
+				require.NoError(t, err)
+				for k := range 20 {
+					require.Equal(t, []string{"first"}, c.alive.notes(fmt.Sprint("e", k, " ")))
+				}
+				require.Equal(t, 21, c.alive.count())
+			})
+		})
+	}
+}
+
+// A store that does not return delays the entities that it was called for, and neither others nor a
+// move. In the move, the messages that wait are lost after HandOff, and counted.
+func TestRememberStore_ThatDoesNotReturnHoldsUpNoMove(t *testing.T) {
+	var block chan struct{} // created in the bubble
+	u := &unruly{}
+	u.fail = func() { <-block }
+	run(t, 2, options{cfg: storing(u), setup: func(n *node) {
+		if n.Index == 0 {
+			block = make(chan struct{})
+		}
+	}}, func(c *testCluster) {
+		defer func() { close(block) }()
+		c.settled(20*time.Second, c.all()...)
+		here, _ := pair(c)
+		u.left.Store(1)
+		c.node(0).tell("waits-"+here, "x")
+		require.Eventually(t, func() bool { return u.left.Load() < 1 }, time.Minute,
+			time.Millisecond)
+		_, err := c.node(0).ask(here, "who", time.Second)
+		require.NoError(t, err, "what is remembered goes on")
+		refused := c.node(0).region.Stats().Refused + c.node(1).region.Stats().Refused
+		for i := range 2 {
+			if c.node(i).region.Status().Shards[c.node(i).region.Ref("waits-"+here).Shard()].State == sharding.Active {
+				require.NoError(t, c.node(i).leave(20*time.Second))
+				c.settled(20*time.Second, c.node(1-i))
+				require.Equal(t, refused+1, c.node(0).region.Stats().Refused+
+					c.node(1).region.Stats().Refused)
+				_, err = c.node(1-i).ask("waits-"+here, "who", 3*time.Second)
+				require.NoError(t, err)
+				return
+			}
+		}
+		t.Fatal("no member has the shard")
+	})
+}
+
+// Ids from the store that no entity of the shard can have are ignored: an entity would be alive in
+// two shards.
+func TestRememberStore_ReturnsIdsThatCannotBe(t *testing.T) {
+	u := &unruly{also: []string{"", "e1", "e2", "e1", "a\nb", "a\xff", strings.Repeat("x", 513)}}
+	run(t, 2, options{cfg: storing(u)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		time.Sleep(time.Second)
+		require.Equal(t, 2, c.alive.count())
+		ids := append(c.node(0).region.Entities(100), c.node(1).region.Entities(100)...)
+		slices.Sort(ids)
+		require.Equal(t, []string{"e1", "e2"}, ids)
+		for _, id := range ids {
+			_, err := c.node(0).ask(id, "who", time.Second)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 2, c.alive.starts)
+	})
+}
+
+// A member that takes over remembered entities starts twenty in a second, of all shards together.
+// Messages start an entity at once.
+func TestRecoverRate_EntitiesStartAtARate(t *testing.T) {
+	cfg := storing(&remembertest.Memory{})
+	paced := func(i int) sharding.Config {
+		c := cfg(i)
+		c.RecoverRate = 20
+		return c
+	}
+	run(t, 2, options{cfg: paced}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 100 {
+			_, err := c.node(0).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+			require.NoError(t, err, "a new entity does not wait")
+		}
+		gone, last := c.node(0), c.node(1)
+		own := len(last.region.Entities(1000))
+		c.alive.forget(gone)
+		c.crash(gone)
+		crashed := time.Now()
+		c.settled(2*stale, last)
+		for k := range 100 {
+			_, err := last.ask(fmt.Sprint("e", k), "who", 50*time.Millisecond)
+			require.NoError(t, err, "a message does not wait")
+			if k == 10 {
+				break
+			}
+		}
+		had := len(last.region.Entities(1000))
+		require.Less(t, had, own+30)
+		for {
+			time.Sleep(100 * time.Millisecond)
+			has := len(last.region.Entities(1000))
+			require.LessOrEqual(t, has-had, 4, "two turns may fall into a tenth of a second")
+			if had = has; has == 100 {
+				break
+			}
+			require.Less(t, time.Since(crashed), 10*time.Minute)
+		}
+		require.Equal(t, 100, c.alive.count())
+	})
+}
+
+// With RememberedKeys among the durable keys, the entities are remembered although all members crash
+// at once.
+func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
+	var mu sync.Mutex
+	disks := map[string]*testkit.Disk{} // by address
+	data := func(m *simnet.Member) distributeddata.Config {
+		mu.Lock()
+		defer mu.Unlock()
+		if disks[m.Address] == nil {
+			disks[m.Address] = testkit.NewDisk(1)
+		} else {
+			disks[m.Address].Crash()
+		}
+		s, err := disks[m.Address].Open("ddata")
+		if err != nil {
+			panic(err)
+		}
+		return distributeddata.Config{Durable: []string{sharding.RememberedKeys("cart")},
+			Store: store.Store(s)}
+	}
+	run(t, 3, options{cfg: remembering, majority: true, data: data}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 30 {
+			_, err := c.node(k%3).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+			require.NoError(t, err)
+		}
+		first := c.all()
+		for _, n := range first {
+			c.alive.forget(n)
+			c.Crash(n.Member)
+			n.store.away(true)
+		}
+		var again []*simnet.Member
+		for _, n := range first {
+			again = append(again, c.Start(n.Address))
+		}
+		c.List(again, again)
+		c.start()
+		c.settled(2*stale+20*time.Second, c.all()...)
+		time.Sleep(time.Second)
+		require.Equal(t, 30, c.alive.count())
+	})
+}
