@@ -88,5 +88,8 @@
 // incarnation. A message that cannot be delivered becomes a dead letter on the member that detects
 // it and is counted in Stats; Ask returns an error.
 //
+// Remembered entities (Config.Remember) run without messages once they have received one. Their ids
+// are replicated data, or in a RememberStore.
+//
 // Programs: examples/bank, examples/lobby and, for workers, examples/daemons.
 package sharding

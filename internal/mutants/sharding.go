@@ -373,22 +373,22 @@ func shards() []mutant {
 		{
 			name:   "a new home starts remembered entities only when a message arrives",
 			rule:   "remembered entities are started where their shard is [S16b]",
-			edits:  in(shardDir+"slot_remember.go", "if s.entities[id] == nil && !s.stopping {", "if false {"),
+			edits:  in(shardDir+"slot_remember.go", "s.pending = ids\n\tif", "s.pending = nil\n\tif"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_KeepsWhatItRemembersRunning$"},
 		},
 		{
 			name: "a new home starts the entities that its own replica remembers",
 			rule: "a new home reads from a majority which entities are remembered [S16b]",
 			edits: []edit{
-				{"sharding/remember.go", "m.place.life.data, distributeddata.Linearizable)", "m.place.life.data)"},
-				{"sharding/remember.go", "if ok && len(ids) > 0 {", "if false {"},
+				{"sharding/remember.go", "r.data, distributeddata.Linearizable)", "r.data)"},
+				{"sharding/remember.go", "if err == nil && len(ids) > 0 {", "if false {"},
 			},
 			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeReadsAMajority$"},
 		},
 		{
 			name:   "a new home does not add again which entities it has read",
 			rule:   "a late removal of an earlier home forgets no entity that the new home runs [S16c]",
-			edits:  in("sharding/remember.go", "if ok && len(ids) > 0 {", "if false {"),
+			edits:  in("sharding/remember.go", "if err == nil && len(ids) > 0 {", "if false {"),
 			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeAddsAgainWhatItHasRead$"},
 		},
 		{
@@ -540,6 +540,66 @@ func shards() []mutant {
 			rule:   "status shows every change of a shard",
 			edits:  in(shardDir+"region.go", "\tr.shards[n].mark()\n\tdo(", "\tdo("),
 			killer: plannedMoves,
+		},
+		{
+			name:   "remembered entities are all started at once",
+			rule:   "remembered entities are started at the pace of their member [S16e]",
+			edits:  in(shardDir+"slot_remember.go", "if s.cfg.Pace == nil {", "if true {"),
+			killer: killer{pkg: "./sharding", run: "^TestRecoverRate_EntitiesStartAtARate$"},
+		},
+		{
+			name:   "only the first turn of a shard starts remembered entities",
+			rule:   "remembered entities are started at the pace of their member [S16e]",
+			edits:  in(shardDir+"slot.go", "\ts.resume()\n", ""),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_Remembers$", args: "-whole"},
+		},
+		{
+			name:   "each shard has a pace of its own",
+			rule:   "remembered entities are started at the pace of their member [S16e]",
+			edits:  in(shardDir+"pace.go", "if p.next.After(at) {", "if false {"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_StartsWhatItRemembersAtAPace$"},
+		},
+		{
+			name:   "a member starts entities of other shards that a store returns",
+			rule:   "an entity runs in its own shard [S40]",
+			edits:  in("sharding/remember.go", "err = m.place.owns(id)", "err = nil"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ReturnsIdsThatCannotBe$"},
+		},
+		{
+			name:   "a member starts entities of other shards that a peer names",
+			rule:   "an entity runs in its own shard [S40]",
+			edits:  in("sharding/wireinlet.go", "err != nil {\n\t\t\td = core.Data", "false {\n\t\t\td = core.Data"),
+			killer: killer{pkg: "./sharding", run: "^TestInlet_"},
+		},
+		{
+			name:   "a store of remembered entities ignores tokens",
+			rule:   "a store of remembered entities rejects calls of earlier tenures [S16f]",
+			edits:  in("testkit/remembertest/memory.go", "if of.Token < c.token {", "if false {"),
+			killer: killer{pkg: "./testkit/remembertest", run: "^TestMemory$"},
+		},
+		{
+			name:   "a store of remembered entities that ends its goroutine is not called again",
+			rule:   "a RememberStore may fail in any way",
+			edits:  in("sharding/remember.go", "err = errors.New(\"it ended its goroutine\")", "err = nil"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ThatFailsIsCalledAgain$"},
+		},
+		{
+			name:   "a region without a coordinator gives up its shards, and messages wait",
+			rule:   "no message waits for the coordinator [S9b]",
+			edits:  in(shardDir+"region.go", "if ev.Other && !r.orphaned()", "if !r.orphaned()"),
+			killer: killer{pkg: "./sharding", run: "^TestCoordinator_MovesOrDiesAndNoMessageWaits$"},
+		},
+		{
+			name:   "a handler that ends its goroutine ends the announcements of shards",
+			rule:   "handlers of ShardChanged do no harm",
+			edits:  in("sharding/event.go", "go func() { // a handler", "func() { // a handler"),
+			killer: killer{pkg: "./sharding", run: "^TestShardChanged_IsPublished$"},
+		},
+		{
+			name:   "an entity that ignores StopMessage keeps its shard forever",
+			rule:   "entities are killed after HandOff [S23]",
+			edits:  in(shardDir+"shard.go", "s.kill()\n\t\t}\n\t}\n\ts.ask()", "}\n\t}\n\ts.ask()"),
+			killer: killer{pkg: "./sharding", run: "^TestStopMessage_AnEntityThatNeverStopsIsStopped$"},
 		},
 		{
 			name:   "the prefix of a type's leases may end with a digit",

@@ -6,6 +6,8 @@
 //	}
 //
 // Memory is an implementation for tests.
+//
+// docs/sharding.md describes remembered entities.
 package remembertest
 
 import (

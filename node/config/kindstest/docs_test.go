@@ -87,6 +87,7 @@ var absent = map[string]string{
 	"sharding.Config.StopMessage":            "a message, which is a Go value",
 	"sharding.Config.Meters":                 "an object of the program",
 	"sharding.Config.Strategy":               "a function",
+	"sharding.Config.RememberStore":          "an object of the program",
 	"sharding.Config.Extractor":              "a function",
 	"provider/etcd.Config.Client":            "`endpoints`, `username`, `password` and `tls`; other options are functions",
 	"provider/kubernetes.Config.Client":      "the configuration of the pod",
