@@ -72,6 +72,8 @@ type options struct {
 	majority bool                                        // all members count in majorities, not only the first
 
 	ttl time.Duration // of the leases; 0: the usual one
+
+	log slog.Handler // of all members; nil: none
 }
 
 // node is one member's part.
@@ -85,6 +87,17 @@ type node struct {
 	ready   error
 }
 
+func (o options) system(id string) *actor.ActorSystem {
+	if o.log == nil {
+		return newSystem(id)
+	}
+	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(o.log)
+	}))
+	s.ID = id
+	return s
+}
+
 func config(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16} }
 
 func run(t *testing.T, n int, o options, test func(c *testCluster)) {
@@ -96,7 +109,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	c.alive = &observer{t: t, live: map[string]*entity{}, last: map[string]coordination.Token{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
-		AppVersion: o.version, Setup: c.setup, System: newSystem,
+		AppVersion: o.version, Setup: c.setup, System: o.system,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()

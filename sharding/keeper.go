@@ -111,10 +111,9 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	if c.box.over() {
 		return false
 	}
-	user, why := in.produce()
+	user, k, why := in.produce()
 	if why != nil {
-		c.place.log().Error("entity could not be created", slog.String("entity", c.id),
-			slog.Any("reason", why))
+		c.place.life.failed(c, k, why)
 		c.box.fail()
 		c.box.halt()
 		return false
@@ -125,16 +124,16 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 
 // produce calls the user's function; if that panics, the panic is the reason. If the function ends
 // the goroutine, the mailbox treats that as a failure.
-func (in *incarnation) produce() (user actor.Actor, why any) {
+func (in *incarnation) produce() (user actor.Actor, k kind, why any) {
 	defer func() {
 		if p := recover(); p != nil {
-			user, why = nil, p
+			user, k, why = nil, panicked, p
 		}
 	}()
 	if user = in.cell.place.life.produce(in.cell.entity()); user == nil {
-		why = "the function given to New returned nil"
+		return nil, returnedNil, "the function given to New returned nil"
 	}
-	return user, why
+	return user, 0, nil
 }
 
 // guarded passes the user's actor a message about the end of the entity. Proto.Actor must complete

@@ -51,6 +51,8 @@ type life struct {
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
 	links  links
 
+	failures failures
+
 	surveys atomic.Uint64 // number of surveys begun
 	changes changes       // of shards, not yet published
 	pace    *core.Pace    // of starting remembered entities; nil: at once

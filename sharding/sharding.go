@@ -41,8 +41,10 @@ type region struct {
 // produce creates an entity when there is a message for it. It runs in its own goroutine and may
 // take its time; messages for the entity wait meanwhile. The entity is stopped as soon as the lease
 // of its shard is lost; see the package comment for the consequences. If produce panics or returns
-// nil, that is logged, and it is called again after a pause that grows to 10s; after eight failures
-// in a row, the waiting messages become dead letters.
+// nil, it is called again after a pause that grows to 10s; after eight failures in a row, the
+// waiting messages become dead letters. The first failure of a member is logged, and then at most
+// one in 10s, with the number of those before it that were not; nil as a warning, a panic as an
+// error. So produce may return nil while it lacks what an entity needs. Stats.Failed counts all.
 //
 // The session must outlive the region: close it after the member has stopped. The replicator
 // carries the table of shards.
