@@ -21,10 +21,11 @@ type Config struct {
 	// with the same Owner exclude each other. At most 2048 bytes of UTF-8. Default: host:pid.
 	Owner string `yaml:"owner"`
 	// TTL is how long a lease outlives its holder. A higher value survives longer pauses and
-	// outages of the store; a lower value shortens the wait after a crash. Default 30s, at most
+	// outages of the store; a lower value shortens the wait after a crash. Default 30s, from 10ms to
 	// 24h.
 	TTL time.Duration `yaml:"heartbeat-timeout"`
-	// RenewInterval is the time between renewals, ±10 %. Default TTL/3.
+	// RenewInterval is the time between renewals, ±10 %. Default TTL/3, or less, but at least
+	// TTL/10, if Drain, Margin and the like leave no time for two such renewals; see Validate.
 	RenewInterval time.Duration `yaml:"heartbeat-interval"`
 	// OperationTimeout bounds one call of the store, and TryAcquire as a whole. Default 3s, or
 	// TTL/10 if that is less.
@@ -81,6 +82,12 @@ type Config struct {
 	Logger *slog.Logger `yaml:"-"`
 }
 
+// Shorter times are slips, such as a number without a unit, and keep a processor busy.
+const (
+	minTTL      = 10 * time.Millisecond
+	minInterval = time.Millisecond
+)
+
 // maxOwner keeps a record within the size bound of every store.
 const maxOwner = 2048
 
@@ -93,15 +100,21 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	defaultTo(&c.TTL, 30*time.Second)
-	defaultTo(&c.RenewInterval, c.TTL/3)
 	defaultTo(&c.OperationTimeout, min(3*time.Second, c.TTL/10))
-	defaultTo(&c.RetryInterval, min(5*time.Second, c.RenewInterval))
 	defaultTo(&c.Drain, c.TTL/6)
 	defaultTo(&c.Margin, max(c.TTL/50, min(250*time.Millisecond, c.TTL/20)))
 	if c.ClockRateError == 0 {
 		c.ClockRateError = 0.01
 	}
+	room := (c.usable() - c.OperationTimeout) / 2
+	defaultTo(&c.RenewInterval, min(c.TTL/3, max(room, c.TTL/10)))
+	defaultTo(&c.RetryInterval, min(5*time.Second, c.RenewInterval))
 	return c
+}
+
+// usable returns the time from a renewal to stop-by.
+func (c Config) usable() time.Duration {
+	return c.TTL - time.Duration(float64(c.TTL)*c.ClockRateError) - c.Margin - c.Drain
 }
 
 func defaultTo(d *time.Duration, value time.Duration) {
@@ -123,12 +136,16 @@ func defaultOwner() string {
 //
 //	TTL·(1−ClockRateError) − Margin − Drain >= 2·RenewInterval + OperationTimeout
 func (c Config) Validate() error {
-	unnamed := c.Owner == ""
-	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
 	}
+	if c.TTL != 0 && c.TTL < minTTL {
+		bad("TTL (%v) must be at least %v", c.TTL, minTTL)
+		c.TTL = 0 // the defaults that follow a bad TTL are not worth an error
+	}
+	unnamed := c.Owner == ""
+	c = c.withDefaults()
 	if c.Inherit && unnamed {
 		bad("Inherit needs Owner to be set, and to be the same in every process that inherits")
 	}
@@ -140,10 +157,17 @@ func (c Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"TTL", c.TTL}, {"RenewInterval", c.RenewInterval},
-		{"OperationTimeout", c.OperationTimeout},
-		{"RetryInterval", c.RetryInterval}, {"Drain", c.Drain}, {"Margin", c.Margin},
+		{"RenewInterval", c.RenewInterval}, {"OperationTimeout", c.OperationTimeout},
+		{"RetryInterval", c.RetryInterval},
 	} {
+		if d.value < minInterval {
+			bad("%s (%v) must be at least %v", d.name, d.value, minInterval)
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Drain", c.Drain}, {"Margin", c.Margin}} {
 		if d.value <= 0 {
 			bad("%s (%v) must be above 0", d.name, d.value)
 		}
@@ -161,7 +185,7 @@ func (c Config) Validate() error {
 	if c.RenewInterval >= c.TTL/2 {
 		bad("RenewInterval (%v) must be below half of TTL (%v)", c.RenewInterval, c.TTL)
 	}
-	usable := c.TTL - time.Duration(float64(c.TTL)*c.ClockRateError) - c.Margin - c.Drain
+	usable := c.usable()
 	if need := 2*c.RenewInterval + c.OperationTimeout; usable < need {
 		bad("TTL less ClockRateError, Margin (%v) and Drain (%v) leaves %v of %v, which must be at least "+
 			"2·RenewInterval (%v) + OperationTimeout (%v) = %v",

@@ -24,6 +24,44 @@ func TestConfig_DefaultsAreValid(t *testing.T) {
 	}
 }
 
+// TestConfig_OneFieldAlone sets one field to each of its edges. The defaults of the others leave it
+// room, and a number without a unit, which is nanoseconds, is not a duration of a lease.
+func TestConfig_OneFieldAlone(t *testing.T) {
+	for _, ok := range []Config{
+		{TTL: 10 * time.Millisecond}, {TTL: 100 * time.Millisecond}, {TTL: 24 * time.Hour},
+		{RenewInterval: time.Millisecond}, {RenewInterval: 10 * time.Second},
+		{OperationTimeout: time.Millisecond}, {OperationTimeout: 10 * time.Second},
+		{RetryInterval: time.Millisecond}, {RetryInterval: 24 * time.Hour},
+		{Drain: 1}, {Drain: 10 * time.Second}, {Drain: 20 * time.Second},
+		{Margin: 1}, {Margin: 5 * time.Second},
+		{ClockRateError: 1e-9}, {ClockRateError: 0.2},
+		{LockDelay: 24*time.Hour - 30*time.Second},
+		{TTL: time.Second, ClockRateError: 0.05}, {TTL: time.Minute, Drain: 20 * time.Second},
+	} {
+		if err := ok.Validate(); err != nil {
+			t.Errorf("%+v: %v", ok, err)
+		}
+	}
+	for want, bad := range map[string]Config{
+		"TTL (30ns) must be at least 10ms":             {TTL: 30},
+		"TTL (-1ns) must be at least 10ms":             {TTL: -1},
+		"RenewInterval (10ns) must be at least 1ms":    {RenewInterval: 10},
+		"OperationTimeout (-3s) must be at least 1ms":  {OperationTimeout: -3 * time.Second},
+		"RetryInterval (5ns) must be at least 1ms":     {RetryInterval: 5},
+		"Drain (-1ns) must be above 0":                 {Drain: -1},
+		"Margin (-1ns) must be above 0":                {Margin: -1},
+		"TTL (30s) and LockDelay (24h0m0s) together":   {LockDelay: 24 * time.Hour},
+		"ClockRateError (0.5) must be at least 0":      {ClockRateError: 0.5},
+		"2·RenewInterval (3s) + OperationTimeout (3s)": {Drain: 21 * time.Second},
+	} {
+		err := bad.Validate()
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Count(err.Error(), ErrInvalid.Error()) > 2 {
+			t.Errorf("%+v: got\n%v\nwant %s", bad, err, want)
+		}
+	}
+}
+
 // TestConfig_ReportsEveryProblem tests A6 and A7.
 func TestConfig_ReportsEveryProblem(t *testing.T) {
 	err := Config{TTL: 25 * time.Hour, RenewInterval: 13 * time.Hour,

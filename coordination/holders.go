@@ -21,8 +21,9 @@ type HolderChanged struct {
 // Holders yields the present holder of the lease, and the holder after each change of owner or
 // token. It reads the record on each report of the store's watch, and every Config.RetryInterval.
 // Holders in between may be skipped, and a renewal is not a change. Like Holder it is meant for
-// people and dashboards. If the store does not answer, Holders yields the error once per outage and
-// tries again. The sequence ends when ctx ends or the session is closed.
+// people and dashboards. If the store does not answer, Holders yields the error once per outage,
+// tries again, and yields the holder when the store answers. The sequence ends when ctx ends or the
+// session is closed.
 func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 	return func(yield func(Holder, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -42,7 +43,8 @@ func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 				if !yield(Holder{}, err) {
 					return
 				}
-			case err == nil && (last == nil || last.Owner != h.Owner || last.Token != h.Token):
+			case err == nil && (last == nil || failing || last.Owner != h.Owner ||
+				last.Token != h.Token):
 				last = &h
 				if !yield(h, nil) {
 					return

@@ -223,3 +223,30 @@ func TestHolders_AnOutageIsToldOnce(t *testing.T) {
 		require.Equal(t, []int{1, 1}, []int{failed, held})
 	})
 }
+
+// After an outage the holder is told again, although it is the same: otherwise a reader could not
+// tell that the store is back.
+func TestHolders_AreToldAgainAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		holder, err := coordination.Open(store.Store, coordination.Config{Owner: "a"})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, holder.Close(context.Background())) }()
+		_, err = holder.Lease("x").TryAcquire(t.Context())
+		require.NoError(t, err)
+		session, err := coordination.Open(store, coordination.Config{})
+		require.NoError(t, err)
+		time.AfterFunc(time.Minute, func() { store.away.Store(true) })
+		time.AfterFunc(2*time.Minute, func() { store.away.Store(false) })
+		time.AfterFunc(3*time.Minute, func() { _ = session.Close(context.Background()) })
+		var told []string
+		for h, err := range session.Lease("x").Holders(t.Context()) {
+			if err != nil {
+				told = append(told, "outage")
+				continue
+			}
+			told = append(told, h.Owner+h.Token.String())
+		}
+		require.Equal(t, []string{"a1", "outage", "a1"}, told)
+	})
+}

@@ -160,7 +160,7 @@ func follow(ctx context.Context, out io.Writer, lease *coordination.Lease, name 
 		case h.Session != "" && h.Session != lease.Session().ID():
 			fmt.Fprintln(out, name, "follows", h.Owner)
 		}
-		first = false
+		first = err != nil
 		begun()
 	}
 }

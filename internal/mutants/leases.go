@@ -41,6 +41,18 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "/B16_ADeadWaitersTTLHoldsNobodyUp"},
 		},
 		{
+			name:   "the timeout of a store call does not follow the TTL",
+			rule:   "the default of each time follows TTL",
+			edits:  in("coordination/config.go", "min(3*time.Second, c.TTL/10)", "3*time.Second"),
+			killer: killer{pkg: "./coordination", run: "TestConfig_DefaultsAreValid"},
+		},
+		{
+			name:   "a reader of holders is not told that the store is back",
+			rule:   "after an outage the holder is reported again",
+			edits:  in("coordination/holders.go", "last == nil || failing ||", "last == nil ||"),
+			killer: killer{pkg: "./coordination", run: "TestHolders_AreToldAgainAfterAnOutage"},
+		},
+		{
 			name:   "a grant reports the largest token seen as the previous tenure",
 			rule:   "a grant reports the tenure directly before its own",
 			edits:  in(leaseDir+"acquire.go", "previous: m.seen.record.Token", "previous: m.high"),

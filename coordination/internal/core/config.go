@@ -110,8 +110,8 @@ func (c Config) ignored(ttl time.Duration) time.Duration {
 	if ttl <= 0 {
 		ttl = c.placeTTL() // damaged
 	}
-	ttl = min(ttl, MaxTTL)
-	return ttl + scale(ttl, c.RateError) + min(c.Margin, c.beat())
+	d := min(ttl, MaxTTL)
+	return d + scale(d, c.RateError) + min(c.Margin, c.beat())
 }
 
 // backoff returns base/8 for the first failure, doubled with each further failure up to base,
