@@ -57,6 +57,10 @@ func (l *Lease) inBackground(system *actor.ActorSystem,
 	held func(*Grant, func(any)), failed func(error) any) *background {
 	b := &background{lease: l, tell: tell, failed: failed, leave: func() {}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
+	if err := l.check(); err != nil {
+		go b.fail(err)
+		return b
+	}
 	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("lease %q", l.name),
 		b.endLife)
 	if err != nil {

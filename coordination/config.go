@@ -78,7 +78,8 @@ type Config struct {
 	// the clocks of this process.
 	Clock Clock `yaml:"-"`
 	// Logger receives losses (Warn), tenures that begin or are released (Debug) and panics of
-	// handlers (Error). Default slog.Default.
+	// handlers (Error). If a session loses all its leases at once, one line has their number, eight
+	// have names, and those of the others are at Debug. Default slog.Default.
 	Logger *slog.Logger `yaml:"-"`
 }
 

@@ -131,23 +131,40 @@ func (d *driver) end(e core.End) {
 			s.Released++
 		}
 	})
+	if e.Why == core.Expired {
+		d.lease.s.stand(func(s *stats) { s.expired = true })
+	}
+	d.logEnd(e)
+}
+
+// logEnd logs the end of a tenure. The end of the session record ends all leases of the session:
+// that is logged with their number, and then mostNamed of them by name.
+func (d *driver) logEnd(e core.End) {
 	level := slog.LevelWarn
 	if e.Why == core.Released || e.Why == core.Closed {
 		level = slog.LevelDebug
 	}
-	if e.Why == core.Expired {
-		d.lease.s.stand(func(s *stats) { s.expired = true })
+	attrs := []slog.Attr{slog.String("lease", d.lease.name)}
+	message, s := "lease ended", d.lease.s
+	switch l := d.loop; {
+	case d.told != nil:
+		var held int
+		s.count(func(s *Status) { held = s.Held })
+		if held == 0 {
+			level = slog.LevelDebug
+		}
+		message = "lease session ended"
+		attrs = []slog.Attr{slog.String("session", s.nonce), slog.Int("leases", held)}
+	case l != nil && l.telling:
+		if l.named++; l.named > mostNamed {
+			level = slog.LevelDebug
+		}
 	}
-	what := slog.String("lease", d.lease.name)
-	message := "lease ended"
-	if d.told != nil {
-		message, what = "lease session ended", slog.String("session", d.lease.s.nonce)
-	}
-	attrs := []slog.Attr{what, slog.Uint64("token", e.Token), slog.String("why", e.Why.String())}
+	attrs = append(attrs, slog.Uint64("token", e.Token), slog.String("why", e.Why.String()))
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	d.lease.s.cfg.Logger.LogAttrs(context.Background(), level, message, attrs...)
+	s.cfg.Logger.LogAttrs(context.Background(), level, message, attrs...)
 }
 
 // count changes the statistics of leases. The session record is not counted.

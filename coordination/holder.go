@@ -88,7 +88,7 @@ func (l *Lease) sessionOver(ctx context.Context, rec leasestore.Record) (bool, e
 }
 
 func (l *Lease) read(ctx context.Context) (leasestore.Record, leasestore.Version, error) {
-	if err := CheckName(l.name); err != nil {
+	if err := l.check(); err != nil {
 		return leasestore.Record{}, "", err
 	}
 	ctx, cancel := l.s.timeout(ctx)

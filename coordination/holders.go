@@ -23,9 +23,13 @@ type HolderChanged struct {
 // Holders in between may be skipped, and a renewal is not a change. Like Holder it is meant for
 // people and dashboards. If the store does not answer, Holders yields the error once per outage,
 // tries again, and yields the holder when the store answers. The sequence ends when ctx ends or the
-// session is closed.
+// session is closed, and after ErrInvalid.
 func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 	return func(yield func(Holder, error) bool) {
+		if err := l.check(); err != nil {
+			yield(Holder{}, err)
+			return
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		hints := l.hints(ctx)
@@ -111,6 +115,11 @@ func (s *Session) ended() bool {
 func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := func(h Holder, err error) { system.Root.Send(pid, &HolderChanged{l.name, h, err}) }
 	ctx, end := context.WithCancel(context.Background())
+	if err := l.check(); err != nil {
+		end()
+		go tell(Holder{}, err)
+		return end
+	}
 	leave, err := lifecycle.OnStop(system, lifecycle.Leases,
 		fmt.Sprintf("holders of lease %q", l.name),
 		func(context.Context) error { end(); return nil })

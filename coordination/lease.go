@@ -33,10 +33,22 @@ func (l *Lease) Name() string { return l.name }
 // Status, Health and ID there; the Provider closes the session.
 func (l *Lease) Session() *Session { return l.s }
 
+// check returns an error that wraps ErrInvalid if no call of the lease can succeed.
+func (l *Lease) check() error {
+	if l.s == nil {
+		return fmt.Errorf("%w: lease %.80q: the session is nil; Node.Session is nil unless "+
+			"RunConfig.Store is set", ErrInvalid, l.name)
+	}
+	return CheckName(l.name)
+}
+
 // TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. If this session already
 // holds the lease, it returns the present grant. After ErrHeld another session certainly holds the
 // lease. After any other error the outcome is unknown, and the attempt leaves no holder behind.
 func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
 	return l.acquire(ctx, core.Acquire{})
@@ -67,7 +79,7 @@ func (l *Lease) AcquireBlank(ctx context.Context, b Blank) (*Grant, error) {
 }
 
 func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
-	if err := CheckName(l.name); err != nil {
+	if err := l.check(); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -164,8 +176,11 @@ func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
 // Do acquires the lease, runs work under a context that ends with ctx or with the grant, and
 // releases the lease when work has returned or panicked. It returns the error of work, or the error
 // of Acquire. Do waits for the release for at most Config.OperationTimeout; after that the release
-// continues in the background.
+// continues in the background. If work is nil, the error is ErrInvalid.
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context, g *Grant) error) error {
+	if work == nil {
+		return fmt.Errorf("%w: lease %.80q: work is nil", ErrInvalid, l.name)
+	}
 	g, err := l.Acquire(ctx)
 	if err != nil {
 		return err

@@ -46,8 +46,8 @@ func (s *Session) Observe(id string) (stop func(), err error) {
 // Session.Observe. The observation continues until stop is called or the session is closed; stop
 // may be called more than once.
 func (l *Lease) Observe() (stop func()) {
-	if CheckName(l.name) != nil {
-		return func() {} // methods with an error result report the bad name
+	if l.check() != nil {
+		return func() {} // methods with an error result report it
 	}
 	return l.s.until(func(lp *loop) {
 		lp.known(l).look(1)

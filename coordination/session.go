@@ -106,8 +106,11 @@ func Open(store Store, cfg Config) (*Session, error) {
 // Lease returns the lease of a name. It does no I/O. The same name gives the same lease. The
 // session remembers each name until Lease.Forget or Close. A name has from 1 to leasestore.MaxName
 // bytes of UTF-8 and does not begin with leasestore.SessionRecords; the methods of a lease with
-// another name return ErrInvalid.
+// another name return ErrInvalid, and so do those of a lease of a nil session.
 func (s *Session) Lease(name string) *Lease {
+	if s == nil {
+		return &Lease{name: name}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, ok := s.mu.leases[name]
@@ -170,6 +173,9 @@ type loop struct {
 	keeper *driver       // the driver of the session record; nil if each lease has its own renewals
 	own    *core.Machine // the machine of the keeper
 	back   core.Event    // the last event that the keeper reported
+
+	telling bool // the leases are being told what the keeper reported
+	named   int  // leases that have ended for that
 
 	observers map[string]*observer // by the nonce of the other session
 }

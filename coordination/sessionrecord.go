@@ -29,10 +29,11 @@ func (l *loop) newKeeper() {
 	l.keeper = newDriver(own, l.own)
 	own.driver, l.keeper.loop = l.keeper, l
 	l.keeper.told = func(ev core.Event) {
-		l.back = ev
+		l.back, l.telling, l.named = ev, true, 0
 		for _, d := range l.leases {
 			d.step(ev)
 		}
+		l.telling = false
 		if lost, ok := ev.(core.Unbacked); ok {
 			l.s.lostAll(lost)
 		}
