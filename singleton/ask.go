@@ -55,7 +55,9 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	case <-l.closed:
 		return nil, ErrClosed
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: this member is not up: %w", ErrUndelivered, context.Cause(ctx))
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUndelivered, l.unsent(), context.Cause(ctx))
 	}
 	res, err := ask.Request(ctx, l.system, l.proxy, &asked{msg, c})
 	if refused, ok := res.(*refusal); ok {
@@ -72,6 +74,16 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 		return nil, ErrClosed
 	}
 	return nil, ErrUndelivered
+}
+
+// unsent says why a message was not sent before its context ended.
+func (l *life) unsent() string {
+	select {
+	case <-l.running:
+		return "not sent"
+	default:
+		return "this member is not up"
+	}
 }
 
 // call is one pending Ask.

@@ -1,9 +1,14 @@
 package singleton_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/singleton"
@@ -66,6 +72,81 @@ func TestAsk_ToALostTenureIsUnknownWhenTheNextIsFound(t *testing.T) {
 		require.Equal(t, "m001", host)
 		require.Empty(t, c.alive.notes())
 	})
+}
+
+// A member that is up was said not to be, and the outcome was unknown half of the time.
+func TestAsk_WithAnEndedContextSendsNothing(t *testing.T) {
+	run(t, 1, options{}, func(c *testCluster) {
+		c.found(c.node(0), 20*time.Second)
+		ended, end := context.WithCancel(context.Background())
+		end()
+		for range 20 {
+			_, err := c.node(0).single.Ask(ended, wrapperspb.String("x"))
+			require.ErrorIs(t, err, context.Canceled)
+			require.EqualError(t, err, "singleton: message not delivered: not sent: context canceled")
+		}
+		require.Empty(t, c.alive.notes())
+	})
+}
+
+// A newcomer who does not know Proto.Actor's supervision needs to see where an instance panicked.
+func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
+	var log syncBuffer
+	system := func(id string) *actor.ActorSystem {
+		s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		}))
+		s.ID = id
+		return s
+	}
+	var broken atomic.Bool
+	broken.Store(true)
+	produce := func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+		return func(t coordination.Tenure) actor.Actor {
+			if broken.Load() {
+				panic("unmakeable")
+			}
+			return &worker{node: n, tenure: t}
+		}
+	}
+	run(t, 1, options{system: system, produce: produce}, func(c *testCluster) {
+		time.Sleep(time.Minute)
+		line := log.with(t, "singleton instance could not be made")
+		require.Contains(t, line, "TestLog_APanicHasItsReasonAndItsStack", "the stack")
+		require.Contains(t, log.with(t, "no other member may host"), "reason=unmakeable")
+		broken.Store(false)
+		c.found(c.node(0), time.Minute)
+		c.Member(0).System.Root.Send(c.node(0).single.PID(), wrapperspb.String("panic"))
+		time.Sleep(time.Second)
+		line = log.with(t, "singleton instance panicked")
+		require.Contains(t, line, "singleton_test.(*worker)", "the stack")
+	})
+}
+
+// syncBuffer is a log that several goroutines write to.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// with returns the first line that contains text.
+func (b *syncBuffer) with(t *testing.T, text string) string {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(b.buf.String()) {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	require.Fail(t, "no such line", text)
+	return ""
 }
 
 // In a planned move no message is lost, so no Ask reports a loss.

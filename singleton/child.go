@@ -2,6 +2,7 @@ package singleton
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,6 +21,7 @@ type child struct {
 
 	planned *atomic.Bool               // told to stop when its work is done, not at once
 	left    *atomic.Pointer[leftState] // the state it leaves
+	stack   *atomic.Pointer[string]    // of its last panic
 }
 
 // instanceUp reports to the manager that an instance has handled Started.
@@ -35,10 +37,22 @@ type hosted struct {
 	take  func(actor.Actor) // nil: there is no state
 	up    func()
 	leave func(actor.Actor)
+	stack *atomic.Pointer[string] // keeps the stack of a panic, which supervision does not pass on
 }
 
 // Receive implements actor.Actor.
 func (h *hosted) Receive(ctx actor.Context) {
+	returned := false
+	defer func() {
+		if !returned {
+			h.stack.Store(new(string(debug.Stack())))
+		}
+	}()
+	h.receive(ctx)
+	returned = true
+}
+
+func (h *hosted) receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
 		if h.take != nil {
@@ -73,10 +87,12 @@ func (h hosted) around(a actor.Actor) actor.Actor {
 func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure,
 	first actor.Actor, take func(actor.Actor)) child {
 	over, planned, left := new(atomic.Bool), new(atomic.Bool), new(atomic.Pointer[leftState])
+	stack := new(atomic.Pointer[string])
 	system, manager := ctx.ActorSystem(), ctx.Self()
 	h := hosted{
-		take: take,
-		up:   func() { system.Root.Send(manager, &instanceUp{run}) },
+		take:  take,
+		stack: stack,
+		up:    func() { system.Root.Send(manager, &instanceUp{run}) },
 		leave: func(a actor.Actor) {
 			w, warm := a.(Warm)
 			if !warm || !planned.Load() {
@@ -97,8 +113,9 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 		if first = nil; a != nil {
 			return h.around(a)
 		}
-		a, why := m.produce(tenure)
+		a, why, trace := m.produce(tenure)
 		if why != nil {
+			stack.Store(&trace)
 			return broken{why}
 		}
 		return h.around(a)
@@ -108,10 +125,18 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 		// numbers do not repeat
 		panic(fmt.Errorf("singleton: instance %d of tenure %d: %w", run, tenure.Token(), err))
 	}
-	return child{run: run, pid: pid, over: over, planned: planned, left: left}
+	return child{run: run, pid: pid, over: over, planned: planned, left: left, stack: stack}
 }
 
 func (c child) is(pid *actor.PID) bool { return c.pid != nil && pid != nil && c.pid.Equal(pid) }
+
+// trace returns the stack of the last panic of the instance.
+func (c child) trace() string {
+	if s := c.stack.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
 
 // there reports whether the instance is still registered. Then it has not terminated, whatever a
 // message says. Proto.Actor removes an actor from its registry before it reports the termination to

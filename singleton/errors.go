@@ -2,6 +2,7 @@ package singleton
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/concord-go/concord/internal/lifecycle"
 )
@@ -32,6 +33,8 @@ var (
 	// ErrInvalid means that a configuration or an argument is invalid; the text says why.
 	ErrInvalid = errors.New("singleton: invalid argument")
 )
+
+var errNoSystem = fmt.Errorf("%w: no actor system", ErrInvalid)
 
 type undelivered struct{ text string }
 

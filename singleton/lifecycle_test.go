@@ -279,6 +279,11 @@ func TestConfig_EveryProblemAtOnce(t *testing.T) {
 	for _, part := range []string{"no session", "produce", "Name"} {
 		require.ErrorContains(t, err, part)
 	}
+	_, err = singleton.New(nil, nil, singleton.Config{}, nil)
+	require.ErrorIs(t, err, singleton.ErrInvalid)
+	require.ErrorContains(t, err, "no actor system")
+	_, err = singleton.NewProxy(nil, singleton.Config{Name: "jobs", Role: "none"})
+	require.ErrorContains(t, err, "no actor system")
 	_, err = singleton.NewProxy(system, singleton.Config{Name: "jobs"})
 	require.ErrorIs(t, err, singleton.ErrInvalid)
 }

@@ -3,6 +3,7 @@ package singleton
 import (
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -254,10 +255,11 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
-	first, why := m.produce(grant)
+	first, why, stack := m.produce(grant)
 	if why != nil {
+		m.reason = why
 		m.log.Error("singleton instance could not be made", slog.Any("reason", why),
-			slog.Uint64("token", e.Token))
+			slog.Uint64("token", e.Token), slog.String("stack", stack))
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
@@ -286,16 +288,16 @@ func (m *manager) tellClients(ctx actor.Context) {
 }
 
 // produce calls the user's function and recovers from its panic.
-func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any) {
+func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any, stack string) {
 	defer func() {
 		if p := recover(); p != nil {
-			a, why = nil, p
+			a, why, stack = nil, p, string(debug.Stack())
 		}
 	}()
 	if a = m.life.produce(t); a == nil {
-		why = "no actor"
+		why = "the function given to New returned nil"
 	}
-	return a, why
+	return a, why, stack
 }
 
 func (m *manager) tellHost(ctx actor.Context, c *client) {
@@ -519,6 +521,6 @@ func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who 
 	m.reason = reason
 	m.child.up, m.child.restart = false, func() { sup.RestartChildren(who) }
 	m.log.Error("singleton instance panicked", slog.Any("reason", reason),
-		slog.Uint64("token", m.machine.Token()))
+		slog.Uint64("token", m.machine.Token()), slog.String("stack", m.child.trace()))
 	m.step(ctx, core.Broken{Run: m.child.run})
 }

@@ -40,8 +40,11 @@ type Singleton struct {
 func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 	produce func(coordination.Tenure) actor.Actor) (*Singleton, error) {
 	var errs []error
+	if system == nil {
+		errs = append(errs, errNoSystem)
+	}
 	if session == nil {
-		errs = append(errs, fmt.Errorf("%w: no session", ErrInvalid))
+		errs = append(errs, fmt.Errorf("%w: no session: Node.Session is nil unless RunConfig.Store is set", ErrInvalid))
 	}
 	if produce == nil {
 		errs = append(errs, fmt.Errorf("%w: produce is nil", ErrInvalid))
@@ -57,6 +60,9 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 // host. Like New, it returns the same *Singleton in each life of the member.
 func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	err := cfg.Validate()
+	if system == nil {
+		err = errors.Join(errNoSystem, err)
+	}
 	if cfg.Role == "" {
 		err = errors.Join(err, fmt.Errorf("%w: Role is not set, so this member would have to host",
 			ErrInvalid))
