@@ -33,6 +33,8 @@ type control struct {
 	running int  // shards whose entities run or are stopping here
 	told    int  // their part of the limit, as last sent to them
 
+	attempts sparse // failed attempts to acquire leases, in the log
+
 	surveys map[uint64]*survey // in progress, by number
 
 	leaving *actor.PID // waits until no shard is left on this member
@@ -386,8 +388,11 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 	if m.err != nil {
 		n := notHeld(m)
 		if !n.Taken && !c.quit {
-			c.log.Warn("lease of a shard not acquired", slog.Int("shard", m.shard),
-				slog.Any("error", m.err))
+			if unlogged, due := c.attempts.due(c.life.clock.Now()); due {
+				c.log.Warn("lease of a shard not acquired: it is tried again",
+					slog.Int("shard", m.shard), slog.Any("error", m.err),
+					slog.Int("unlogged", unlogged))
+			}
 		}
 		c.step(ctx, n)
 		return

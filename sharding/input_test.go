@@ -59,6 +59,21 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 	}
 }
 
+// A member that is up was said not to be, and the outcome was unknown half of the time.
+func TestAsk_WithAnEndedContextSendsNothing(t *testing.T) {
+	run(t, 1, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		ended, end := context.WithCancel(context.Background())
+		end()
+		for range 20 {
+			_, err := c.node(0).region.Ref("x").Ask(ended, wrapperspb.String("noted"))
+			require.ErrorIs(t, err, context.Canceled)
+			require.EqualError(t, err, "sharding: message not delivered: not sent: context canceled")
+		}
+		require.Empty(t, c.alive.notes("noted"))
+	})
+}
+
 func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	produce := func(sharding.Entity) actor.Actor { return nil }
 	_, err := sharding.New[message](nil, nil, nil, sharding.Config{}, nil)

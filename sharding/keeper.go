@@ -111,9 +111,9 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	if c.box.over() {
 		return false
 	}
-	user, k, why := in.produce()
+	user, why, stack := in.produce()
 	if why != nil {
-		c.place.life.failed(c, k, why)
+		c.place.unmade(c.id, why, stack)
 		c.box.fail()
 		c.box.halt()
 		return false
@@ -124,16 +124,16 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 
 // produce calls the user's function; if that panics, the panic is the reason. If the function ends
 // the goroutine, the mailbox treats that as a failure.
-func (in *incarnation) produce() (user actor.Actor, k kind, why any) {
+func (in *incarnation) produce() (user actor.Actor, why any, stack string) {
 	defer func() {
 		if p := recover(); p != nil {
-			user, k, why = nil, panicked, p
+			user, why, stack = nil, p, string(debug.Stack())
 		}
 	}()
 	if user = in.cell.place.life.produce(in.cell.entity()); user == nil {
-		return nil, returnedNil, "the function given to New returned nil"
+		why = "the function given to New returned nil"
 	}
-	return user, 0, nil
+	return user, why, stack
 }
 
 // guarded passes the user's actor a message about the end of the entity. Proto.Actor must complete

@@ -38,6 +38,9 @@ type life struct {
 	clock   timer.Clock
 	log     *slog.Logger
 
+	refusals sparse // lines of the log about entities that the application did not create
+	panics   sparse // and about panics of its code in entities
+
 	places      []*place
 	waiting     atomic.Int64 // messages of this process on the indirect path
 	control     *actor.PID
@@ -50,8 +53,6 @@ type life struct {
 	view   atomic.Pointer[membership.View] // of the control actor; nil: none yet
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
 	links  links
-
-	failures failures
 
 	surveys atomic.Uint64 // number of surveys begun
 	changes changes       // of shards, not yet published

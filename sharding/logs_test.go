@@ -1,12 +1,20 @@
 package sharding_test
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/sharding"
 )
 
 // newSystem creates the actor system of a member; with CONCORD_LOG=1 its log is shown.
@@ -19,4 +27,92 @@ func newSystem(id string) *actor.ActorSystem {
 	}))
 	s.ID = id
 	return s
+}
+
+// warnings are the lines of all members from Warn.
+type warnings struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (w *warnings) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(p)
+}
+
+// with returns the lines that contain text.
+func (w *warnings) with(text string) (lines []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for line := range strings.Lines(w.buf.String()) {
+		if strings.Contains(line, text) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (w *warnings) handler() slog.Handler {
+	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn})
+}
+
+// While the lease store does not answer, each shard tries once a second: these were as many lines
+// a second as the type has shards.
+func TestLog_AnOutageOfTheStoreIsALineInTenSeconds(t *testing.T) {
+	var log warnings
+	run(t, 2, options{log: log.handler()}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for _, n := range c.all() {
+			n.store.away(true)
+		}
+		time.Sleep(time.Minute)
+		lines := log.with("lease of a shard not acquired")
+		require.NotEmpty(t, lines)
+		require.LessOrEqual(t, len(lines), 2*6)
+		last := lines[len(lines)-1]
+		require.Contains(t, last, "store away")
+		require.NotContains(t, last, "unlogged=0", "the others are counted")
+		for _, n := range c.all() {
+			n.store.away(false)
+		}
+		c.settled(time.Minute, c.all()...)
+	})
+}
+
+// An entity that panics was restarted without a line above Info, and nothing showed where it
+// panicked.
+func TestLog_APanicOfAnEntityHasItsStack(t *testing.T) {
+	var log warnings
+	nilly := func(n *node) func(sharding.Entity) actor.Actor {
+		return func(e sharding.Entity) actor.Actor {
+			if e.ID == "unmade" {
+				panic("not made")
+			}
+			return &entity{node: n, Entity: e}
+		}
+	}
+	run(t, 1, options{log: log.handler(), produce: nilly}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		n := c.node(0)
+		for range 5 {
+			require.NoError(t, n.region.Ref("bad").Tell(wrapperspb.String("panic")))
+		}
+		time.Sleep(10 * time.Second)
+		require.NoError(t, n.region.Ref("bad").Tell(wrapperspb.String("panic")))
+		_, err := n.ask("bad", "who", time.Minute)
+		require.NoError(t, err)
+		lines := log.with("entity panicked")
+		require.Len(t, lines, 2)
+		require.Contains(t, lines[1], "unlogged=4")
+		for _, part := range []string{"level=ERROR", "entity=bad", `reason="as asked"`,
+			"message=*wrapperspb.StringValue", "sharding_test.(*entity).handle"} {
+			require.Contains(t, lines[0], part)
+		}
+		require.NoError(t, n.region.Ref("unmade").Tell(wrapperspb.String("who")))
+		time.Sleep(time.Minute)
+		lines = log.with("entity could not be created")
+		require.NotEmpty(t, lines)
+		require.Contains(t, lines[0], "sharding_test.TestLog_APanicOfAnEntityHasItsStack")
+	})
 }

@@ -2,6 +2,7 @@ package sharding
 
 import (
 	"errors"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -186,6 +187,7 @@ func (m *mailbox) process() {
 		}
 		m.fail()
 		message := m.conclude(false)
+		m.cell.panicked(reason, message, string(debug.Stack()))
 		if m.ending {
 			m.halt() // nothing else would stop it
 		}

@@ -62,7 +62,7 @@ func New[Msg any](system *actor.ActorSystem, session *coordination.Session,
 func checkHost(session *coordination.Session, cfg Config,
 	produce func(Entity) actor.Actor) (errs []error) {
 	if session == nil {
-		errs = append(errs, fmt.Errorf("%w: no session", ErrInvalid))
+		errs = append(errs, fmt.Errorf("%w: no session: Node.Session is nil unless RunConfig.Store is set", ErrInvalid))
 	} else if n := cfg.withDefaults().Shards; n > maxUnshared && !session.Shared() &&
 		!cfg.RenewEachLease {
 		errs = append(errs, fmt.Errorf(
