@@ -101,6 +101,21 @@ type QuorumError struct {
 // errNoMinMembers is returned by operations that need a quorum if MinMembers is not set.
 var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 
+// errNotYet is returned by operations before the first life runs.
+var errNotYet = fmt.Errorf("%w: it has not started yet; it starts with its member, and Ready waits "+
+	"for it", ErrClosed)
+
+// errNoReplicator is returned by operations on a nil Replicator.
+var errNoReplicator = fmt.Errorf("%w: the replicator is nil", ErrInvalid)
+
+// given returns an error unless a request has a modify function.
+func given(modify bool) error {
+	if !modify {
+		return fmt.Errorf("%w: modify is nil", ErrInvalid)
+	}
+	return nil
+}
+
 func (e *QuorumError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrQuorum.Error())
@@ -145,7 +160,10 @@ func (a *replica) outcome(p pending, d core.Done) error {
 		}
 		roll := p.d.core.Rollcall()
 		for _, m := range d.Short.Missing {
-			q.Missing = append(q.Missing, roll.Label(cmp.Or(a.address[m], m)))
+			label := roll.Label(cmp.Or(a.address[m], m))
+			if !slices.Contains(q.Missing, label) { // a process and its successor at one address
+				q.Missing = append(q.Missing, label)
+			}
 		}
 		if q.Seen < q.Wanted {
 			q.Missing = lost(q.Missing, a.l.members.Lost())

@@ -62,10 +62,10 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 	if o.ttl != 0 {
 		return k.empty(), errNotUpdate
 	}
-	if o.level == Local {
+	if o.level == Local && r != nil {
 		p := r.readable()
 		if p == nil {
-			return k.empty(), ErrClosed
+			return k.empty(), r.unreadable()
 		}
 		if !p.of(k.id).loading() {
 			v, renewAt, err := k.read(p)

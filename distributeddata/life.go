@@ -70,11 +70,11 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 		undo()
 		return fmt.Errorf("distributeddata: metrics: %w", err)
 	}
-	name := "replicator " + cfg.Name
-	if _, err := lifecycle.OnStop(system, lifecycle.Replicator, name, l.close); err != nil {
+	if _, err := lifecycle.OnStop(system, lifecycle.Replicator, cfg.Name, l.close); err != nil {
 		undo()
 		return fmt.Errorf("distributeddata: %w", errors.Join(err, l.unobserve()))
 	}
+	name := "replicator " + cfg.Name
 	lifecycle.OnStart(system, name, l.up)
 	lifecycle.OnCheck(system, name, l.check)
 	r.begin(l)

@@ -130,7 +130,7 @@ func (r *Replicator) living(ctx context.Context) (*life, error) {
 		case l.state.Load() == running:
 			return l, nil
 		case r.first(l):
-			return nil, fmt.Errorf("%w: the member has not started yet", ErrClosed)
+			return nil, errNotYet
 		}
 		select {
 		case <-changed:
@@ -175,6 +175,14 @@ func (r *Replicator) readable() *published {
 		return nil
 	}
 	return r.state()
+}
+
+// unreadable returns the error of a read that finds nothing readable.
+func (r *Replicator) unreadable() error {
+	if r.shut.Load() {
+		return ErrClosed
+	}
+	return errNotYet
 }
 
 // goesOn reports whether there may be a next life that calls may wait for.

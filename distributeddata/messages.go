@@ -225,7 +225,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		res.err = err
 		adapted(a.l.r, res, m.Adapt, respond)
 	}
-	if err := cmp.Or(m.Key.valid(m.At), a.validTTL(m.Key.id, m.TTL),
+	if err := cmp.Or(m.Key.valid(m.At), given(m.Modify != nil), a.validTTL(m.Key.id, m.TTL),
 		a.admit(m.At, m.Key.id)); err != nil {
 		answer(core.Done{}, err)
 		return

@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -69,7 +70,11 @@ type Replicator struct {
 // system, and for a later life with a different Durable. It returns another error if the member is
 // stopping.
 func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
-	if err := cfg.Validate(); err != nil {
+	err := cfg.Validate()
+	if system == nil {
+		err = errors.Join(fmt.Errorf("%w: no actor system", ErrInvalid), err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
@@ -227,6 +232,9 @@ type result[T any] interface{ Result() (T, error) }
 // call sends a request to the actor and waits for its response. A request that a life did not begin
 // is retried in the next one.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
+	if r == nil {
+		return empty, errNoReplicator
+	}
 	if err := r.reentrant(); err != nil {
 		return empty, err
 	}

@@ -90,7 +90,7 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 		end(err)
 		adapted(a.l.r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
 	}
-	if err := cmp.Or(m.At.validate(), a.admit(m.At, "")); err != nil {
+	if err := cmp.Or(m.At.validate(), given(m.Modify != nil), a.admit(m.At, "")); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
