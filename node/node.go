@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -54,6 +55,9 @@ func (n *Node) Context() context.Context { return n.ctx }
 // panics or calls runtime.Goexit before the context has ended, the member stops and Run returns the
 // error. After the end of the life, Go does nothing.
 func (n *Node) Go(work func(context.Context) error) {
+	if work == nil {
+		work = func(context.Context) error { return errNoWork }
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -141,17 +145,21 @@ func (n *Node) settle(ctx context.Context) error {
 	return nil
 }
 
+// errNoWork is the error of work that is nil.
+var errNoWork = errors.New("the function passed to Go is nil")
+
 // errGoexit is the error of a user function that called runtime.Goexit.
 var errGoexit = errors.New("runtime.Goexit was called")
 
 // shielded calls a user function in its own goroutine and converts a panic or Goexit into an error.
+// That of a panic contains its stack, since the process usually ends with this error.
 func shielded(ctx context.Context, f func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
 		err := errGoexit
 		defer func() {
 			if r := recover(); r != nil {
-				err = fmt.Errorf("panic: %v", r)
+				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			}
 			done <- err
 		}()

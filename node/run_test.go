@@ -246,7 +246,7 @@ func TestRun_FailuresOfUserCodeEndItAndAreReturned(t *testing.T) {
 		"panic":  func(context.Context) error { panic(boom) },
 		"goexit": func(context.Context) error { runtime.Goexit(); return nil },
 	} {
-		want := map[string]string{"error": "boom", "panic": "panic: boom",
+		want := map[string]string{"error": "boom", "panic": "panic: boom\ngoroutine ",
 			"goexit": "runtime.Goexit"}[name]
 		t.Run("register/"+name, func(t *testing.T) {
 			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error {
