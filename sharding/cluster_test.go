@@ -71,9 +71,9 @@ type options struct {
 	daemons  bool                                        // workers, not entities
 	majority bool                                        // all members count in majorities, not only the first
 
-	ttl time.Duration // of the leases; 0: the usual one
-
-	log slog.Handler // of all members; nil: none
+	ttl   time.Duration // of the leases; 0: the usual one
+	plain bool          // the lease store keeps no session records
+	log   slog.Handler  // of all members; nil: none
 }
 
 // node is one member's part.
@@ -87,17 +87,6 @@ type node struct {
 	ready   error
 }
 
-func (o options) system(id string) *actor.ActorSystem {
-	if o.log == nil {
-		return newSystem(id)
-	}
-	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(o.log)
-	}))
-	s.ID = id
-	return s
-}
-
 func config(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16} }
 
 func run(t *testing.T, n int, o options, test func(c *testCluster)) {
@@ -109,7 +98,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	c.alive = &observer{t: t, live: map[string]*entity{}, last: map[string]coordination.Token{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
-		AppVersion: o.version, Setup: c.setup, System: o.system,
+		AppVersion: o.version, Setup: c.setup, System: c.newSystem,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -138,7 +127,11 @@ func (c *testCluster) setup(m *simnet.Member) {
 		return
 	}
 	nd.store = &faultyStore{Store: c.store}
-	nd.session, err = coordination.Open(nd.store, coordination.Config{
+	var leases coordination.Store = nd.store
+	if c.opts.plain {
+		leases = plainStore{nd.store}
+	}
+	nd.session, err = coordination.Open(leases, coordination.Config{
 		Owner: m.ID, TTL: cmp.Or(c.opts.ttl, ttl)})
 	require.NoError(c.t, err)
 	produce := func(e sharding.Entity) actor.Actor { return &entity{node: nd, Entity: e} }

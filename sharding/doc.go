@@ -49,7 +49,7 @@
 //  5. Do not block in Receive for longer than the Drain of the session's configuration.
 //  6. Close the session after the region. node.Shutdown, or Close, stops the region.
 //  7. Use a lease store that keeps session records: with others, each shard's lease is renewed
-//     separately.
+//     separately, and after a crash shards come back after up to four TTLs.
 //
 // # Guarantees
 //

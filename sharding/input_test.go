@@ -461,3 +461,41 @@ func TestConfig_NoLeaseHasTwoTypes(t *testing.T) {
 	require.NoError(t, sharding.Config{Type: "a", LeasePrefix: "shard-1-cart"}.Validate())
 	require.NoError(t, sharding.Config{Type: "cart1"}.Validate())
 }
+
+// An entity that stops itself at each start gets its messages again after a pause. After eight
+// starts without a handled message they are returned. Others are not hurt.
+func TestReceive_ThatStopsItselfAtEachStart(t *testing.T) {
+	var starts, bad atomic.Int64
+	bad.Store(3)
+	produce := func(n *node) func(sharding.Entity) actor.Actor {
+		return func(e sharding.Entity) actor.Actor {
+			usual := &entity{node: n, Entity: e}
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				usual.Receive(ctx)
+				if _, ok := ctx.Message().(*actor.Started); ok && e.ID != "other" &&
+					starts.Add(1) <= bad.Load() {
+					ctx.Stop(ctx.Self())
+				}
+			})
+		}
+	}
+	run(t, 1, options{produce: produce}, func(c *testCluster) {
+		n := c.node(0)
+		for k := range 5 {
+			n.tell("x", fmt.Sprint(k))
+		}
+		_, err := n.ask("x", "who", 20*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, texts("", 5), c.alive.notes("x "), "nothing is lost")
+		require.EqualValues(t, 4, starts.Load())
+		bad.Store(1 << 40)
+		_, err = n.ask("y", "who", 10*time.Minute)
+		require.ErrorIs(t, err, sharding.ErrUndelivered)
+		require.EqualValues(t, 12, starts.Load())
+		require.EqualValues(t, 1, n.region.Stats().Refused)
+		for _, id := range []string{"x", "other"} {
+			_, err = n.ask(id, "who", time.Second)
+			require.NoError(t, err, id)
+		}
+	})
+}

@@ -18,12 +18,17 @@ import (
 )
 
 // newSystem creates the actor system of a member; with CONCORD_LOG=1 its log is shown.
-func newSystem(id string) *actor.ActorSystem {
-	if os.Getenv("CONCORD_LOG") == "" {
+func (c *testCluster) newSystem(id string) *actor.ActorSystem {
+	h := c.opts.log
+	switch {
+	case h != nil:
+	case os.Getenv("CONCORD_LOG") == "":
 		return simnet.NewSystem(id)
+	default:
+		h = slog.Default().Handler()
 	}
 	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.Default().With("at", id)
+		return slog.New(h).With("at", id)
 	}))
 	s.ID = id
 	return s

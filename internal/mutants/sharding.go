@@ -542,6 +542,18 @@ func shards() []mutant {
 			killer: plannedMoves,
 		},
 		{
+			name:   "all shards try a failing store five times a second",
+			rule:   "a region tries a store that does not answer less and less often",
+			edits:  in(shardDir+"shard.go", "unknownPause<<min(s.unanswered, 16)", "unknownPause"),
+			killer: killer{pkg: shardCore, run: "^TestShard_TriesAFailingStoreLessAndLessOften$"},
+		},
+		{
+			name:   "each failed attempt at a lease is logged",
+			rule:   "an outage of the store does not flood the log",
+			edits:  in("sharding/control.go", "unlogged, due := c.attempts.due(c.life.clock.Now()); due", "unlogged := 0; true"),
+			killer: killer{pkg: "./sharding", run: "^TestLease_AStoreThatFailsIsTriedAgain$"},
+		},
+		{
 			name:   "remembered entities are all started at once",
 			rule:   "remembered entities are started at the pace of their member [S16e]",
 			edits:  in(shardDir+"slot_remember.go", "if s.cfg.Pace == nil {", "if true {"),

@@ -3,6 +3,7 @@ package core_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -142,4 +143,26 @@ func TestScenario_AnAttemptWithoutAnAnswerIsRepeated(t *testing.T) {
 		s.now = s.now.Add(config(1).Retry)
 		require.Contains(t, s.step(core.Wake{}), core.Acquire{Shard: 0, Attempt: attempt + 2})
 	}
+}
+
+// While the store does not answer, a region tries less and less often, up to every Retry: it has
+// many shards.
+func TestShard_TriesAFailingStoreLessAndLessOften(t *testing.T) {
+	s := tell(core.NewRegion(config(1)))
+	s.hear(c, assigned(1, a))
+	attempt := uint64(1)
+	for _, pause := range []time.Duration{200 * ms, 400 * ms, 800 * ms, 1000 * ms, 1000 * ms} {
+		require.Empty(t, s.step(core.NotHeld{Shard: 0, Attempt: attempt}))
+		s.now = s.now.Add(pause - 2*ms) // and each step adds one
+		require.Empty(t, s.step(core.Wake{}))
+		attempt++
+		require.Contains(t, s.step(core.Wake{}), core.Acquire{Shard: 0, Attempt: attempt})
+	}
+	s.step(core.NotHeld{Shard: 0, Attempt: attempt, Taken: true})
+	s.now = s.now.Add(1000 * ms)
+	require.Contains(t, s.step(core.Wake{}), core.Acquire{Shard: 0, Attempt: attempt + 1})
+	s.step(core.NotHeld{Shard: 0, Attempt: attempt + 1})
+	s.now = s.now.Add(200 * ms)
+	require.Contains(t, s.step(core.Wake{}), core.Acquire{Shard: 0, Attempt: attempt + 2},
+		"the store has answered in between")
 }

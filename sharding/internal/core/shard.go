@@ -43,11 +43,14 @@ type shard struct {
 	attempt uint64 // number of the last attempt
 	tried   time.Time
 	pause   time.Duration // until the next attempt
-	free    []Member      // members that reported so, for the version freeOf
-	freeOf  Version
-	blank   Blank // state in which the last holder left the lease
-	killed  bool
-	marked  bool // in Region.changed
+
+	unanswered int // attempts in a row without an answer of the store
+
+	free   []Member // members that reported so, for the version freeOf
+	freeOf Version
+	blank  Blank // state in which the last holder left the lease
+	killed bool
+	marked bool // in Region.changed
 
 	owed   []debt // regions that must flush
 	intake Intake
@@ -106,6 +109,7 @@ func (s *shard) settle() {
 	case Away:
 		if s.assigned() {
 			s.enter(Waiting)
+			s.unanswered = 0
 			s.wait()
 		}
 	case Waiting:
@@ -192,7 +196,9 @@ func (s *shard) onHeld(ev Held) {
 	}
 }
 
-// unknownPause is the time until the next attempt after one that the store did not answer.
+// unknownPause is the time until the next attempt after one that the store did not answer. It
+// doubles with each further one, up to Config.Retry: all shards of a member try while the store
+// fails.
 const unknownPause = 200 * time.Millisecond
 
 func (s *shard) onNotHeld(ev NotHeld) {
@@ -204,16 +210,19 @@ func (s *shard) onNotHeld(ev NotHeld) {
 		waited := s.since
 		s.enter(Waiting)
 		s.since = waited.Add(-s.r.cfg.Patience) // the patience is used up
-		s.tried, s.pause = s.r.now, unknownPause
+		s.tried, s.pause = s.r.now, s.r.cfg.Retry
 		if ev.Taken {
-			s.pause = s.r.cfg.Retry
+			s.unanswered = 0
+		} else {
+			s.pause = min(s.pause, unknownPause<<min(s.unanswered, 16))
+			s.unanswered++
 		}
 	}
 }
 
 func (s *shard) activate() {
 	s.enter(Running)
-	s.killed, s.inbox = false, inbox{}
+	s.killed, s.inbox, s.unanswered = false, inbox{}, 0
 	s.r.emit(Start{s.n, s.token})
 	s.r.tellOthers(Active{s.n, s.token})
 	s.onActive(s.r.self, s.token)
