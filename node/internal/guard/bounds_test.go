@@ -21,7 +21,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/wire"
 	"github.com/concord-go/concord/node/internal/stranger"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // field appends a length-delimited field.
@@ -58,6 +60,14 @@ func greedy(size int) map[string][]byte {
 				size/130)),
 		"batches": many(inRemoteMessageBatch, many(inBatchEnvelopes, nil, 100),
 			size/204),
+		"messages of two kinds": bytes.Repeat([]byte{0x0a, 0, 0x12, 0}, size/4),
+		"introductions":         bytes.Repeat([]byte{0x12, 0}, size/2),
+		"peers in an introduction": field(nil, 2, bytes.Repeat([]byte{0x0a, 0, 0x12, 0},
+			size/4)),
+		"unknown fields":            bytes.Repeat([]byte{0x48, 1}, size/2),
+		"unknown fields of a batch": inBatch(bytes.Repeat([]byte{0x48, 1}, size/2)),
+		"unknown fields of an envelope": inBatch(field(nil, inBatchEnvelopes,
+			bytes.Repeat([]byte{0x48, 1}, size/2))),
 		"groups": bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType),
 			size),
 		"groups in a batch": inBatch(
@@ -99,6 +109,47 @@ func TestBounds_MemoryIsInProportion(t *testing.T) {
 	}
 	taken := allocated(func() { _, _ = inbound(g).open(allowed) })
 	require.Less(t, taken, uint64(16*len(allowed)+1<<20), "the largest number that is allowed")
+}
+
+// costly returns batches of one message that takes much time for its size, whether it is accepted or
+// not.
+func costly(size int) map[string][]byte {
+	of := func(m proto.Message, data []byte) []byte {
+		b := stranger.Batch("127.0.0.1:8", "x", m)
+		b.Envelopes[0].MessageData = data
+		return mustMarshal(stranger.Send(b))
+	}
+	list := &structpb.ListValue{}
+	return map[string][]byte{
+		"elements":  of(list, bytes.Repeat([]byte{0x0a, 2, 8, 0}, size/4)),
+		"texts":     of(list, bytes.Repeat([]byte{0x0a, 4, 0x1a, 2, 'a', 'b'}, size/6)),
+		"nothing":   of(list, bytes.Repeat([]byte{0x0a, 0}, size/2)),
+		"unknown":   of(list, bytes.Repeat([]byte{0x48, 1}, size/2)),
+		"one field": of(wrapperspb.String(""), bytes.Repeat([]byte{0x0a, 1, 'a'}, size/3)),
+		"ours": of(envelope("a", wire.ReplicatorBeat, &pb.Beat{}),
+			bytes.Repeat([]byte{0x22, 1, 'a'}, size/3)),
+	}
+}
+
+// receiveAll does what Proto.Actor does with a message that passes.
+func receiveAll(g *Guard, data []byte) {
+	b, err := inbound(g).open(data)
+	if err != nil {
+		return
+	}
+	for _, e := range b.Envelopes {
+		_, _ = remote.Deserialize(e.MessageData, b.TypeNames[e.TypeId], e.SerializerId)
+	}
+}
+
+// TestBounds_DecodedMessagesAreInProportion decodes what passes.
+func TestBounds_DecodedMessagesAreInProportion(t *testing.T) {
+	g, err := New(Config{}, quiet())
+	require.NoError(t, err)
+	for name, data := range costly(4 << 20) {
+		taken := allocated(func() { receiveAll(g, data) })
+		require.Less(t, taken, uint64(16*len(data)+1<<20), name)
+	}
 }
 
 func allocated(f func()) uint64 {

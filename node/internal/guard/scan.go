@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -11,6 +12,7 @@ import (
 const (
 	maxEnvelopes  = 4096     // in a batch; also types, targets and senders
 	maxHeaders    = 64       // of one envelope
+	maxFields     = 64       // of a message, and of an envelope
 	maxAllHeaders = 4096     // of a batch
 	maxText       = 1024     // bytes of a type, an actor's id, or an address
 	maxAnswer     = 64 << 10 // bytes of an answer from the other end
@@ -21,7 +23,8 @@ const (
 
 // Field numbers of Proto.Actor's messages. They are the same in all its versions.
 const (
-	inRemoteMessageBatch = 1
+	inRemoteMessageBatch = 1 // the kinds of messages have the numbers from 1 to 4
+	lastKind             = 4
 
 	inBatchTypes     = 1
 	inBatchTargets   = 2
@@ -83,17 +86,66 @@ func nextField(b []byte) (n protowire.Number, value []byte, size int, err error)
 // sizes counts the elements that a message would decode to.
 type sizes struct{ envelopes, types, targets, senders, headers int }
 
-// scan returns why a message must not be decoded, or nil.
+// scan returns why a message must not be decoded, or nil. It is of one kind: a decoder that meets a
+// second one throws away what it has decoded.
 func scan(msg []byte, maxEnvelopes int) error {
 	var s sizes
-	return fields(msg, func(n protowire.Number, batch []byte) error {
-		if n != inRemoteMessageBatch {
-			return nil
+	kinds := 0
+	return few(msg, func(n protowire.Number, value []byte) error {
+		if n <= lastKind {
+			kinds++
 		}
-		return fields(batch, func(n protowire.Number, value []byte) error {
-			return s.add(n, value, maxEnvelopes)
-		})
+		switch {
+		case kinds > 1:
+			return errors.New("more than one message")
+		case n == inRemoteMessageBatch:
+			return s.batch(value, maxEnvelopes)
+		case n <= lastKind:
+			return few(value, func(protowire.Number, []byte) error { return nil })
+		}
+		return nil
 	})
+}
+
+// few calls f for each length-delimited field of a message that has a few fields, of any type.
+func few(b []byte, f func(n protowire.Number, value []byte) error) error {
+	for count := 1; len(b) > 0; count++ {
+		n, value, size, err := nextField(b)
+		switch {
+		case err != nil:
+			return err
+		case count > maxFields:
+			return fmt.Errorf("more than %d fields", maxFields)
+		case value != nil:
+			if err := f(n, value); err != nil {
+				return err
+			}
+		}
+		b = b[size:]
+	}
+	return nil
+}
+
+func (s *sizes) batch(b []byte, limit int) error {
+	for unknown := 0; len(b) > 0; {
+		n, value, size, err := nextField(b)
+		switch {
+		case err != nil:
+			return err
+		case value == nil || n > inBatchSenders:
+			unknown++
+		default:
+			err = s.add(n, value, limit)
+		}
+		if err == nil && unknown > maxFields {
+			err = fmt.Errorf("more than %d unknown fields", maxFields)
+		}
+		if err != nil {
+			return err
+		}
+		b = b[size:]
+	}
+	return nil
 }
 
 func (s *sizes) add(n protowire.Number, value []byte, limit int) error {
@@ -129,12 +181,15 @@ func within(what string, n, limit int, whatSize string, size, maxSize int) error
 
 func (s *sizes) envelope(b []byte) error {
 	headers := 0
-	for len(b) > 0 {
+	for count := 1; len(b) > 0; count++ {
 		n, header, size, err := nextField(b)
 		if err != nil {
 			return err
 		}
 		b = b[size:]
+		if count > maxFields {
+			return fmt.Errorf("an envelope has more than %d fields", maxFields)
+		}
 		if n != inEnvelopeHeader || header == nil {
 			continue
 		}
