@@ -6,7 +6,8 @@
 // The results are one line for each system and workload in the format of Go's benchmarks, which
 // bench/plot draws and puts into docs/performance.md.
 //
-// With -sharding, it measures entities instead: make bench-peers-sharding.
+// With -sharding, it measures entities instead: make bench-peers-sharding. -sharding -case op=move
+// moves shards and does nothing else.
 //
 // With -quick, a run takes a minute and a half; its figures mean nothing. With -of, -case and
 // -profile it profiles single workloads.
@@ -36,8 +37,9 @@ import (
 type options struct {
 	systems  []string
 	works    []work
-	heaps    []work     // measured once, after all rounds
-	losses   []takeOver // at the end
+	heaps    []work         // measured once, after all rounds
+	losses   []takeOver     // at the end
+	only     *regexp.Regexp // names of workloads of entities; nil: all
 	rounds   int
 	each     time.Duration // length of a measurement
 	warm     time.Duration // of each workload, before the first round
@@ -89,7 +91,11 @@ func runDriver(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o := options{rounds: *rounds, each: *each, warm: *warm, updates: 100_000,
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-case: %w", err)
+	}
+	o := options{only: pattern, rounds: *rounds, each: *each, warm: *warm, updates: 100_000,
 		settle: 5 * time.Second, pekko: *pekko, profiles: *profiles, shared: *shared,
 		progress: os.Stderr}
 	if *quick {
@@ -103,10 +109,6 @@ func runDriver(args []string) error {
 			return fmt.Errorf("-of: no system %q; there are concord, bare and pekko", of)
 		}
 		o.systems = append(o.systems, of)
-	}
-	pattern, err := regexp.Compile(*only)
-	if err != nil {
-		return fmt.Errorf("-case: %w", err)
 	}
 	for _, w := range cases() {
 		if pattern.MatchString(w.String()) {
@@ -122,11 +124,16 @@ func runDriver(args []string) error {
 		}
 	}
 	for _, t := range takeOvers {
-		if pattern.MatchString(t.String()) && (!*quick || *shards) {
+		name := t.String()
+		if *shards {
+			name = killName(t.timeout)
+		}
+		if pattern.MatchString(name) && (!*quick || *shards) {
 			o.losses = append(o.losses, t)
 		}
 	}
-	if len(o.works)+len(o.heaps)+len(o.losses) == 0 {
+	if *shards && !slices.ContainsFunc(shardNames(), o.chosen) ||
+		!*shards && len(o.works)+len(o.heaps)+len(o.losses) == 0 {
 		return fmt.Errorf("-case: no workload matches %q", *only)
 	}
 	measure := func() ([]byte, error) { return o.measure(os.Stdout) }

@@ -3,12 +3,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,6 +56,10 @@ func TestResult_LineHasMedianAndSpread(t *testing.T) {
 	}
 	require.Equal(t, "BenchmarkPeers/of=bare/op=get/kind=counter/elems=0/keys=1/size=0/callers=1 3"+
 		" 200 ops/s 100 min-ops/s 300 max-ops/s 2000 cpu-ns/op 1000 min-cpu-ns/op 3000 max-cpu-ns/op", r.line())
+	for _, lost := range []float64{2, 0, 1} {
+		r.runs = append(r.runs, figure{"lost": lost})
+	}
+	require.Contains(t, r.line(), " 3 lost")
 	r.runs = r.runs[:2]
 	median, _, _, ok := r.spread("ops/s")
 	require.True(t, ok)
@@ -109,8 +116,75 @@ func TestDriver_MeasuresProcesses(t *testing.T) {
 	require.Equal(t, len(o.works)+1, strings.Count(table.String(), "\n"))
 }
 
+// TestLongest_IsOfTheTimeThatIsAskedFor checks that a time between two answers counts as a whole if
+// it ends from begin to end, in whatever order answers were recorded.
+func TestLongest_IsOfTheTimeThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	zero := time.Now()
+	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
+	answers := []time.Time{at(3), at(0), at(1), at(60), at(10), at(61), at(100)}
+	for _, c := range []struct{ begin, end, want int }{
+		{0, 1, 1}, {0, 3, 2}, {0, 9, 2}, {0, 10, 7}, {60, 60, 50}, {11, 62, 50}, {61, 99, 1},
+		{0, 100, 50}, {62, 100, 39}, {62, 99, 0}, {-9, 0, 0},
+	} {
+		require.Equal(t, time.Duration(c.want)*time.Millisecond,
+			longest(answers, at(c.begin), at(c.end)), "from %d to %d", c.begin, c.end)
+	}
+	require.Zero(t, longest(nil, zero, at(9)))
+}
+
+// answers is an entity whose requests are answered as a function says.
+type answers struct {
+	entity
+
+	of func(n int64) (int64, error)
+	n  *atomic.Int64
+}
+
+func (a answers) ask(time.Duration) (int64, error) { return a.of(a.n.Add(1)) }
+
+func newAnswers(of func(n int64) (int64, error)) answers {
+	return answers{of: of, n: &atomic.Int64{}}
+}
+
+// TestMoving_FailsWithALostRequest checks that a move fails if one of its requests is not answered,
+// or if it cannot be requested.
+func TestMoving_FailsWithALostRequest(t *testing.T) {
+	t.Parallel()
+	errLost := errors.New("no answer came")
+	var home atomic.Int64
+	ok := func(int64) (int64, error) { return home.Load(), nil }
+	m := &moving{allocate: func(_ context.Context, member int) error {
+		home.Store(int64(member))
+		return nil
+	}, entities: []entity{newAnswers(ok)}}
+	answer, err := m.times(3, 1, 2*time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), home.Load(), "0, then 1, 2, 1 and 2")
+	require.Regexp(t, `^done n=3( still\d=\d+ dark\d=\d+ lost\d=0){3}$`, answer)
+
+	m.entities[0] = newAnswers(func(n int64) (int64, error) {
+		if n == 3 { // after that of times and that of counted
+			return 0, errLost
+		}
+		return ok(n)
+	})
+	_, err = m.times(1, 1, time.Millisecond)
+	require.ErrorIs(t, err, errLost)
+	require.ErrorContains(t, err, "a move to member 1: 1 of ")
+
+	m.entities[0] = newAnswers(ok)
+	m.allocate = func(context.Context, int) error { return errLost }
+	_, err = m.times(1, 1, time.Millisecond)
+	require.ErrorIs(t, err, errLost)
+	_, err = m.times(1, 2, time.Millisecond)
+	require.ErrorContains(t, err, "no shard of 2 entities moves")
+	_, err = (*moving)(nil).times(1, 1, time.Millisecond)
+	require.ErrorContains(t, err, "no shard of 1 entities moves")
+}
+
 // TestDriver_MeasuresEntities runs a short round of each workload of entities on real processes,
-// and kills one of them.
+// moves a shard, and kills one of them.
 func TestDriver_MeasuresEntities(t *testing.T) {
 	t.Parallel()
 	o := options{systems: []string{"concord", "bare"}, rounds: 1, each: 10 * time.Millisecond,
@@ -123,6 +197,10 @@ func TestDriver_MeasuresEntities(t *testing.T) {
 		}
 		require.Contains(t, string(text), "BenchmarkPeers/of="+of+"/op=idle 1 ")
 	}
+	require.Contains(t, string(text), "BenchmarkPeers/of=concord/op=move/entities=1000 2 ")
+	require.NotContains(t, string(text), "of=bare/op=move")
+	require.NotContains(t, string(text), " 0 dark-ms")
+	require.Contains(t, string(text), " 0 lost\n")
 	require.Contains(t, string(text), "BenchmarkPeers/of=concord/op=kill/seconds=3 1 ")
 	require.NotContains(t, string(text), " 0 ops/s")
 }
@@ -157,10 +235,11 @@ func TestStartCluster_NamesWhatIsMissing(t *testing.T) {
 func TestRunDriver_RejectsArguments(t *testing.T) {
 	t.Parallel()
 	for text, args := range map[string][]string{
-		`no system "akka"`:     {"-of", "akka"},
-		"no workload matches":  {"-case", "op=none"},
-		"-rounds (0)":          {"-rounds", "0"},
-		"error parsing regexp": {"-case", "("},
+		`no system "akka"`:             {"-of", "akka"},
+		"no workload matches":          {"-case", "op=none"},
+		"-rounds (0)":                  {"-rounds", "0"},
+		`no workload matches "op=get"`: {"-sharding", "-case", "op=get"},
+		"error parsing regexp":         {"-case", "("},
 		"no member 3": {"member", "-of", "bare", "-index", "3", "-ports",
 			"1,2,3,4,5,6"},
 		`ports "1,2"`:             {"member", "-of", "bare", "-ports", "1,2"},

@@ -15,10 +15,15 @@ type figure map[string]float64
 
 // units are all units, in the order in which they are written.
 var units = []string{"ops/s", "cpu-ns/op", "p50-ns", "local-ops/s", "later-ms", "sent-B/op",
-	"net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key", "s-to-host"}
+	"net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key", "s-to-host", "dark-ms",
+	"still-ms", "lost"}
 
 // ranged are the units whose least and greatest values are written too.
-var ranged = []string{"ops/s", "cpu-ns/op", "load", "others-cpus", "s-to-host"}
+var ranged = []string{"ops/s", "cpu-ns/op", "load", "others-cpus", "s-to-host", "dark-ms",
+	"still-ms"}
+
+// summed are the units whose values are added up.
+var summed = []string{"lost"}
 
 // result is all runs of a work by one system.
 type result struct {
@@ -48,16 +53,22 @@ func (r *result) spread(unit string) (median, least, most float64, ok bool) {
 }
 
 // line returns the result in the format of Go's benchmarks: name, number of runs, and values with
-// their units. Values without a prefix are medians.
+// their units. Values without a prefix are medians, those of summed units are sums.
 func (r *result) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "BenchmarkPeers/of=%s/%s %d", r.of, r.name, len(r.runs))
 	for _, unit := range units {
-		median, least, most, ok := r.spread(unit)
+		value, least, most, ok := r.spread(unit)
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(&b, " %.4g %s", median, unit)
+		if slices.Contains(summed, unit) {
+			value = 0
+			for _, f := range r.runs {
+				value += f[unit]
+			}
+		}
+		fmt.Fprintf(&b, " %.4g %s", value, unit)
 		if slices.Contains(ranged, unit) {
 			fmt.Fprintf(&b, " %.4g min-%s %.4g max-%s", least, unit, most, unit)
 		}

@@ -46,9 +46,29 @@ type shardBench struct {
 	dirs  []string // of leases
 }
 
+// shardNames returns the names of all workloads of entities, in the order of the results.
+func shardNames() (names []string) {
+	for _, w := range shardWorks() {
+		names = append(names, w.String())
+	}
+	names = append(names, idleName, moveName)
+	for _, t := range takeOvers {
+		names = append(names, killName(t.timeout))
+	}
+	return names
+}
+
+// chosen reports whether a workload of entities is measured.
+func (o options) chosen(name string) bool { return o.only == nil || o.only.MatchString(name) }
+
 // measureShards measures entities on all systems and returns the lines of the results.
 func (o options) measureShards() (lines []byte, err error) {
-	b := &shardBench{bench: newBench(o), works: shardWorks()}
+	b := &shardBench{bench: newBench(o)}
+	for _, w := range shardWorks() {
+		if o.chosen(w.String()) {
+			b.works = append(b.works, w)
+		}
+	}
 	defer func() {
 		b.close()
 		for _, dir := range b.dirs {
@@ -63,7 +83,9 @@ func (o options) measureShards() (lines []byte, err error) {
 	time.Sleep(o.settle * 4) // Pekko moves shards meanwhile
 	var losers []string
 	for _, of := range b.systems {
-		b.idle(of) // while the region has no other entities
+		if o.chosen(idleName) {
+			b.idle(of) // while the region has no other entities
+		}
 		if of != "bare" {
 			losers = append(losers, of)
 		}
@@ -75,6 +97,9 @@ func (o options) measureShards() (lines []byte, err error) {
 					return nil, err
 				}
 			}
+			if _, err := b.move(of); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for round := range o.rounds {
@@ -82,6 +107,9 @@ func (o options) measureShards() (lines []byte, err error) {
 			for j := range b.systems {
 				b.record(b.systems[(i+j+round)%len(b.systems)], w, round)
 			}
+		}
+		for j := range b.systems {
+			b.recordMoves(b.systems[(j+round)%len(b.systems)], round)
 		}
 	}
 	for _, t := range o.losses {
@@ -196,6 +224,43 @@ func (b *shardBench) add(of, name string, f figure) {
 	b.results[key].runs = append(b.results[key].runs, f)
 }
 
+const moveName = "op=move/entities=1000"
+
+// move moves a shard of a system, except bare Proto.Actor, again and again. It returns a figure for
+// each move; see type moving.
+func (b *shardBench) move(of string) (moves []figure, err error) {
+	if of == "bare" || !b.chosen(moveName) {
+		return nil, nil
+	}
+	n, around := 10, 100*time.Millisecond
+	if b.each < 500*time.Millisecond {
+		n, around = 2, b.each
+	}
+	done, err := b.clusters[of].members[0].ask(fmt.Sprintf(
+		"op=move place=remote entities=%d callers=0 n=%d ms=%d", mostEntities, n,
+		around.Milliseconds()), runTimeout)
+	for i := range done["n"] {
+		moves = append(moves, figure{
+			"dark-ms":  float64(done[fmt.Sprint("dark", i)]) / 1e6,
+			"still-ms": float64(done[fmt.Sprint("still", i)]) / 1e6,
+			"lost":     float64(done[fmt.Sprint("lost", i)]),
+		})
+	}
+	return moves, err
+}
+
+func (b *shardBench) recordMoves(of string, round int) {
+	moves, err := b.move(of)
+	if err != nil {
+		b.fail(fmt.Errorf("%s, %s, round %d: %w", of, moveName, round+1, err))
+	}
+	for _, f := range moves {
+		b.add(of, moveName, f)
+		fmt.Fprintf(b.progress, "%d %-8s %-60s %.1f ms dark, %.1f ms while still, %g lost\n",
+			round+1, of, moveName, f["dark-ms"], f["still-ms"], f["lost"])
+	}
+}
+
 const idleName = "op=idle"
 
 // idle measures the heap of an entity at the first member.
@@ -260,14 +325,6 @@ func (b *shardBench) kill(timeout time.Duration, systems []string) {
 func (b *shardBench) shardLines(begin time.Time) []byte {
 	var out bytes.Buffer
 	b.about(&out, begin)
-	names := []string{}
-	for _, w := range b.works {
-		names = append(names, w.String())
-	}
-	names = append(names, idleName)
-	for _, t := range b.losses {
-		names = append(names, killName(t.timeout))
-	}
-	b.writeResults(&out, names)
+	b.writeResults(&out, shardNames())
 	return out.Bytes()
 }

@@ -31,6 +31,8 @@ const shards = 99
 //	op=request place=… entities=E callers=C ms=T …
 //	                                          requests for T ms, C under way: done …
 //	op=start place=… n=N callers=C …          requests to N new entities, C under way: done …
+//	op=move entities=E n=N ms=T …             N moves of a shard with E entities, see type moving:
+//	                                          done n=N still0=… dark0=… lost0=… still1=… …
 //	probe                                     waits until an entity of each shard has answered:
 //	                                          there at=…
 //	heap                                      heap bytes=…
@@ -44,6 +46,7 @@ type shardHost struct {
 	ids func(prefix string, local bool, n int) ([]entity, error)
 	// probed has an entity of each shard; nil without shards.
 	probed []entity
+	moving *moving // nil without shards
 }
 
 // entity is the address of an entity, with the messages that are sent to it.
@@ -106,6 +109,8 @@ func (h *shardHost) obey(line string) (string, error) {
 			return "", err
 		}
 		return h.request(ids, n, callers, 0)
+	case "move":
+		return h.moving.times(n, entities, time.Duration(ms)*time.Millisecond)
 	}
 	return "", fmt.Errorf("no such command: %q", line)
 }
@@ -292,10 +297,14 @@ func startShards(index int, ports []int, leases string, ttl time.Duration) (*sha
 	if err != nil {
 		return nil, err
 	}
+	moving, err := startMoving(index, ports, system, session, data)
+	if err != nil {
+		return nil, err
+	}
 	if err := node.Start(ctx, c); err != nil {
 		return nil, err
 	}
-	h := &shardHost{root: system.Root}
+	h := &shardHost{root: system.Root, moving: moving}
 	h.ids = func(prefix string, local bool, n int) (ids []entity, err error) {
 		at := region.Status().Shards
 		for i := 0; len(ids) < n; i++ {
@@ -380,5 +389,5 @@ func startPlain(index int, ports []int) (*shardHost, error) {
 	return h, nil
 }
 
-// mostEntities is the largest number of entities that are told or asked in turn.
+// mostEntities is the largest number of entities that are told or asked in turn, or move.
 const mostEntities = 1000

@@ -96,7 +96,7 @@ public final class Member {
     ActorSystem system = ActorSystem.create("peers", config);
     awaitMembers(system);
     if (args.length > 1 + MEMBERS && args[1 + MEMBERS].equals("sharding")) {
-      new Shards(system).obey(commands);
+      new Shards(system, Integer.parseInt(args[0]), Arrays.copyOfRange(args, 1, 1 + MEMBERS)).obey(commands);
       return;
     }
     System.out.println("@ ready");

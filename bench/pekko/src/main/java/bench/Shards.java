@@ -32,16 +32,18 @@ final class Shards {
 
   final ActorSystem system;
   final ActorRef region;
+  final Moves moves;
   long started;
 
-  Shards(ActorSystem system) {
+  Shards(ActorSystem system, int index, String[] ports) {
     this.system = system;
+    this.moves = new Moves(system, index, ports);
     this.region =
         ClusterSharding.get(system)
             .start("load", Props.create(Entity.class), ClusterShardingSettings.create(system), new Extractor());
   }
 
-  static final class Extractor implements ShardRegion.MessageExtractor {
+  static class Extractor implements ShardRegion.MessageExtractor {
     @Override
     public String entityId(Object message) {
       String text = (String) message;
@@ -115,6 +117,8 @@ final class Shards {
         return request(ids("e", local, Integer.parseInt(words.get("entities"))), 0, callers, ms);
       case "start":
         return request(ids("s" + started++ + "-", local, n), n, callers, 0);
+      case "move":
+        return moves.times(n, Integer.parseInt(words.get("entities")), ms);
       default:
         throw new IllegalArgumentException("no such command: " + line);
     }
