@@ -159,7 +159,7 @@ bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pek
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
-bench-peers-sharding: pekko ## entities of Concord and of Apache Pekko, and actors of bare Proto.Actor, three processes each, in ROUNDS (default 3) rounds; writes docs/performance.md; about eight minutes
+bench-peers-sharding: pekko ## entities of Concord and of Apache Pekko, and actors of bare Proto.Actor, three processes each, in ROUNDS (default 3) rounds: messages, starts, heap, moves of a shard, members that are killed; writes docs/performance.md; about eleven minutes
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -sharding -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers-sharding.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 

@@ -47,6 +47,29 @@ func TestTakeOverRow_ComparesTheLongest(t *testing.T) {
 	require.Contains(t, takeOverRows[0].line(nil), "not measured")
 }
 
+// TestLessRow_ComparesWithPekko checks the rows of moves: a zero is a figure too, and a row without
+// a goal has no verdict.
+func TestLessRow_ComparesWithPekko(t *testing.T) {
+	t.Parallel()
+	at := func(concord, pekko float64) map[string]point {
+		of := func(n float64) point {
+			return point{metrics: map[string]float64{"dark-ms": n, "min-dark-ms": n - 1,
+				"max-dark-ms": n + 30, "still-ms": 2, "lost": n - 12}}
+		}
+		return map[string]point{"BenchmarkPeers/of=concord/" + moves: of(concord),
+			"BenchmarkPeers/of=pekko/" + moves: of(pekko)}
+	}
+	dark, still, lost := lessRows[1], lessRows[2], lessRows[3]
+	require.Equal(t, "| longest time without an answer while a shard of 1,000 entities moves "+
+		"| 12.0 ms (11.0 to 42.0) | 13.2 ms (12.2 to 43.2) | – | met |\n", dark.line(at(12, 13.2)))
+	require.Contains(t, dark.line(at(13.3, 13.2)), "**missed**")
+	require.Contains(t, dark.line(nil), "| – | – | – | not measured |")
+	require.Contains(t, still.line(at(13, 12)), "| 2.0 ms | 2.0 ms | – |  |")
+	require.Contains(t, lost.line(at(12, 19)), "| 0 | 7 | – | met |")
+	require.Contains(t, lost.line(at(12, 12)), "| 0 | 0 | – | met |")
+	require.Contains(t, lost.line(at(13, 12)), "| 1 | 0 | – | **missed** |")
+}
+
 func TestMergesTable_HasBothSides(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "merges.txt")
