@@ -313,7 +313,7 @@ func shards() []mutant {
 		{
 			name:   "messages go to an entity that was told to stop",
 			rule:   "messages after the stop request wait for the next incarnation [S14]",
-			edits:  in(shardDir+"slot.go", "e == nil || e.state != running || s.killed", "e == nil || e.state != running && e.state != ending || s.killed"),
+			edits:  in(shardDir+"slot.go", "e.state == running && !s.killed", "(e.state == running || e.state == ending) && !s.killed"),
 			killer: plannedMoves,
 		},
 		{
