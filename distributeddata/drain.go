@@ -88,8 +88,8 @@ func (a *replica) lossErr(why error) error {
 	return loss(n, a.uncopiedKeys(), why)
 }
 
-// loss wraps why with n updates that may be lost. Of those of an earlier life no keys are known
-// once the log has been cut.
+// loss wraps why with n updates that may be lost. No key is known of those that only removed
+// something once the log has been cut.
 func loss(n uint64, keys []string, why error) error {
 	of := ""
 	if len(keys) > 0 {

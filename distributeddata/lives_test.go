@@ -288,6 +288,20 @@ func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
 	})
 }
 
+// A member that is alone keeps no log. The keys of its updates are found in its state.
+func TestClose_AloneForLongNamesTheKeys(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+		require.NoError(t, c.count(0, 1, distributeddata.All))
+		require.NoError(t, c.add(0, "milk", distributeddata.All))
+		c.alone(c.Member(0))
+		require.NoError(t, c.count(0, 1))
+		time.Sleep(time.Minute)
+		err := c.at(0).Close(context.Background())
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		require.ErrorContains(t, err, `1 of the updates made here (keys ["visits"])`)
+	})
+}
+
 // A modify function blocks the actor for longer than the stop may take. Its result reaches the next
 // life, which has begun without it.
 func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {

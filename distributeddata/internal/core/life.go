@@ -69,8 +69,10 @@ func (c *Core) Uncopied() uint64 {
 	return n
 }
 
-// UncopiedKeys returns keys that these events changed, in order, at most limit of them. It leaves
-// out events that are no longer in the log.
+// UncopiedKeys returns keys that these events changed, in order, at most limit of them. Of events
+// that are no longer in the log, as those of a member that has been alone for a heartbeat, it finds
+// the keys by the atoms that they have left in the state. An event that only removed atoms leaves
+// none.
 func (c *Core) UncopiedKeys(limit int) []string {
 	keys := map[string]bool{}
 	for _, w := range c.open {
@@ -81,18 +83,42 @@ func (c *Core) UncopiedKeys(limit int) []string {
 			keys[key] = true
 		}
 	}
+	cut := map[causal.Replica]uint64{}
 	for d := range c.past.events.Set(c.me, c.seen.Get(c.me)).All() {
 		copied := c.past.copied.Get(d.Replica)
 		if d.Replica == c.me {
 			copied = c.copied
 		}
-		events, _ := c.log.from(d.Replica, copied+1)
+		if copied >= d.N {
+			continue
+		}
+		events, complete := c.log.from(d.Replica, copied+1)
+		if !complete {
+			cut[d.Replica] = copied
+			continue
+		}
 		for _, e := range events {
 			for _, k := range e.keys {
 				keys[k.key] = true
 			}
 		}
 	}
+	if len(cut) > 0 {
+		c.keysBeyond(cut, keys)
+	}
 	out := slices.Sorted(maps.Keys(keys))
 	return out[:min(limit, len(out))]
+}
+
+// keysBeyond adds the keys with an atom that a later event of one of these replicas has added.
+func (l *ledger) keysBeyond(events map[causal.Replica]uint64, keys map[string]bool) {
+	for key, h := range l.keys.All() {
+		for _, e := range h.Prefix("") {
+			for at := range e.All() {
+				if n, ok := events[at.Replica]; ok && at.N > n {
+					keys[causal.Clone(key)] = true
+				}
+			}
+		}
+	}
 }
