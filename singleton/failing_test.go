@@ -103,6 +103,33 @@ func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {
 	})
 }
 
+// The wait between two attempts doubles from MinBackoff to MaxBackoff, and a member makes Tries
+// attempts before it lets another one host.
+func TestFailing_TheWaitIsConfigured(t *testing.T) {
+	var f failing
+	f.sick.Store(1)
+	o := f.options()
+	o.cfg = singleton.Config{MinBackoff: time.Second, MaxBackoff: 4 * time.Second, Tries: 6}
+	run(t, 2, o, func(c *testCluster) {
+		var at []time.Duration // of each attempt, after the first
+		var first time.Time
+		for n := int64(0); n < 6; {
+			if made := f.tries[0].Load(); made > n {
+				if n = made; n == 1 {
+					first = time.Now()
+				}
+				at = append(at, time.Since(first).Truncate(time.Second))
+			}
+			time.Sleep(100 * time.Millisecond) // virtual
+		}
+		require.Equal(t, []time.Duration{0, 1e9, 3e9, 7e9, 11e9, 15e9}, at)
+		time.Sleep(10 * time.Second)
+		host, _ := c.found(c.node(1), time.Second)
+		require.Equal(t, "m001", host)
+		require.EqualValues(t, 6, f.tries[0].Load())
+	})
+}
+
 // A panic loses only the message that caused it; the messages behind it wait for the back-off.
 func TestFailing_APanicKeepsTheMailbox(t *testing.T) {
 	run(t, 2, options{cfg: singleton.Config{MinBackoff: time.Second}}, func(c *testCluster) {

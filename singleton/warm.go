@@ -19,8 +19,8 @@ import (
 )
 
 // MaxState is the maximum size in bytes of the encoded state that an instance leaves to the next
-// one.
-const MaxState = 256 << 10
+// one. With the name of its type, of at most 512 bytes, it fits into one message between members.
+const MaxState = 255 << 10
 
 // Warm is implemented by an instance that leaves its state to the next one in a planned move: its
 // member leaves, or another one should host. The next instance then need not load what this one
@@ -71,6 +71,9 @@ func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) 
 	case len(data) > MaxState:
 		return nil, fmt.Errorf("%w: %s has %d bytes, it must have at most %d", errState, name,
 			len(data), MaxState)
+	case len(name) > maxTypeName:
+		return nil, fmt.Errorf("%w: the name of type %.80s has %d bytes, it must have at most %d",
+			errState, name, len(name), maxTypeName)
 	}
 	return &pb.SingletonState{Token: uint64(token), Type: string(name), State: data}, nil
 }
@@ -133,8 +136,8 @@ func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonSt
 		&pb.SingletonStateTaken{Token: s.Token})
 }
 
-// maxTypeName is longer than the name of any message type.
-const maxTypeName = 1024
+// maxTypeName is longer than the name of any message type that people write.
+const maxTypeName = 512
 
 func (m *manager) onStateTaken(t *pb.SingletonStateTaken) {
 	if m.estate.given != nil && m.estate.token == t.Token {

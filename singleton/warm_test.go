@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/singleton"
 )
 
@@ -104,7 +107,10 @@ func TestWarm_StateIsLostWhereItMustBe(t *testing.T) {
 				if text == "" {
 					lost = 0
 				}
+				begun := time.Now()
 				require.NoError(t, c.node(0).single.Close(context.Background()))
+				require.Less(t, time.Since(begun), time.Second,
+					"the release waits for a state that was not sent")
 				host, _ := c.found(c.node(1), time.Second)
 				require.Equal(t, "m001", host)
 				require.Equal(t, []string{text}, c.alive.notes())
@@ -142,5 +148,40 @@ func TestWarm_StateOfAnEarlierTenureIsNotTakenOver(t *testing.T) {
 		host, _ = c.found(c.node(1), time.Minute)
 		require.Equal(t, "m001", host)
 		require.Equal(t, []string{"stale", "fresh"}, c.alive.notes())
+	})
+}
+
+// A state of exactly MaxState bytes passes: with the name of its type it fits into an envelope.
+func TestWarm_StateAtTheBoundPasses(t *testing.T) {
+	text := strings.Repeat("x", singleton.MaxState-4) // 1 byte of tag, 3 of length
+	require.Equal(t, singleton.MaxState, proto.Size(wrapperspb.String(text)))
+	fails := 0
+	run(t, 2, warmly(&fails), func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		c.told(c.node(1), text)
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		c.found(c.node(1), time.Second)
+		require.Equal(t, []string{"of 1 at 2: xxxxxxxxx"}, c.alive.notes()[1:])
+		require.Zero(t, c.node(0).single.Stats().StateLost)
+	})
+}
+
+// A member keeps no state above the bound, whatever another member sends.
+func TestWarm_AStateAboveTheBoundIsIgnored(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		n := c.node(1)
+		c.found(n, 20*time.Second)
+		view := n.members().View()
+		from := wire.Header{Cluster: view.Cluster, Member: view.Self.ID,
+			From: view.Self.Incarnation}
+		for i, s := range []*pb.SingletonState{{State: make([]byte, singleton.MaxState+1)},
+			{Type: strings.Repeat("x", 2000)}} {
+			payload, err := proto.Marshal(s)
+			require.NoError(t, err)
+			n.System.Root.Send(actor.NewPID(n.Address, "concord-singleton-jobs"),
+				wire.Seal(from, wire.SingletonState, payload))
+			synctest.Wait()
+			require.EqualValues(t, i+1, n.single.Stats().Ignored)
+		}
 	})
 }

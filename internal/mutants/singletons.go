@@ -175,6 +175,18 @@ func singletons() []mutant {
 			killer: sim,
 		},
 		{
+			name:   "a state that fits into no envelope is sent",
+			rule:   "a state of MaxState bytes passes",
+			edits:  in("singleton/warm.go", "const MaxState = 255 << 10", "const MaxState = 256 << 10"),
+			killer: killer{pkg: "./singleton", run: "TestWarm_StateAtTheBoundPasses"},
+		},
+		{
+			name:   "the longest wait after a failure is not configured",
+			rule:   "the back-off of an instance is between MinBackoff and MaxBackoff",
+			edits:  in("singleton/manager.go", "MaxBackOff: l.cfg.MaxBackoff", "MaxBackOff: 10*time.Second"),
+			killer: killer{pkg: "./singleton", run: "TestFailing_TheWaitIsConfigured"},
+		},
+		{
 			name:   "a host accepts a state although another tenure was in between",
 			rule:   "a transferred state is never stale",
 			edits:  in("singleton/warm.go", "if s == nil || coordination.Token(s.Token) != grant.Previous() {", "if s == nil {"),
