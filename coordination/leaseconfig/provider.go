@@ -54,7 +54,7 @@ type provided struct {
 }
 
 // NewProvider checks all sections and reports all problems at once: a class without an opener, a
-// configuration that Config.Validate rejects, store settings that the opener rejects. It opens
+// configuration that Section.Validate rejects, store settings that the opener rejects. It opens
 // nothing. The caller must not change the map of sections afterwards.
 func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provider, error) {
 	var errs []error
@@ -68,7 +68,7 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 			errs = append(errs, fmt.Errorf("section %q: %w", location, err))
 		}
 		p.openers[location] = open
-		if err := s.Config.Validate(); err != nil {
+		if err := s.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("section %q: %w", location, err))
 		}
 	}

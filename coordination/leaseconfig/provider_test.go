@@ -318,3 +318,38 @@ func TestProvider_Documents(t *testing.T) {
 	_, err = p.Document("a", "members")
 	require.ErrorIs(t, err, coordination.ErrClosed)
 }
+
+// The owner of a section with Inherit may come with each call of Lease, as in other actor systems: a
+// restarted process has the lease at once, and another owner waits.
+func TestProvider_AnOwnerInheritsFromItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		holds := func(owner string) (token coordination.Token, err error) {
+			p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {
+				LeaseClass: "shared", Config: coordination.Config{Inherit: true},
+			}}, map[string]leaseconfig.Opener{"shared": opens(func() (leasestore.Store, error) {
+				return store, nil
+			})})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = p.Close(context.Background()) })
+			l, _, err := p.Lease("a", "x", owner)
+			if err != nil {
+				return 0, err
+			}
+			g, err := l.TryAcquire(t.Context())
+			if err != nil {
+				return 0, err
+			}
+			return g.Token(), nil
+		}
+		first, err := holds("host:4050")
+		require.NoError(t, err)
+		second, err := holds("host:4050")
+		require.NoError(t, err, "the same owner")
+		require.Equal(t, first+1, second)
+		_, err = holds("host:4051")
+		require.ErrorIs(t, err, coordination.ErrHeld)
+		_, err = holds("")
+		require.ErrorContains(t, err, "Inherit needs Owner")
+	})
+}

@@ -30,3 +30,12 @@ func DefaultSection(s Section) Section {
 	c.OperationTimeout = cmp.Or(c.OperationTimeout, min(5*time.Second, c.TTL/10))
 	return s
 }
+
+// Validate reports all problems of the Config, with the defaults of DefaultSection. The Owner that
+// Inherit requires may be missing: it comes with the call of Provider.Lease, or is the address of
+// the member. If it is still missing when the session is opened, that fails.
+func (s Section) Validate() error {
+	c := DefaultSection(s).Config
+	c.Owner = cmp.Or(c.Owner, "known later")
+	return c.Validate()
+}

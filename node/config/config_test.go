@@ -152,6 +152,29 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 	}
 }
 
+// A lease with inherit needs no owner in the file: that of the member's session is its host:port,
+// and another comes with the call of Provider.Lease. A member without either is refused by node.Run.
+func TestRead_InheritTakesTheOwnerOfTheMember(t *testing.T) {
+	for port, want := range map[string]string{"7000": "", "0": "Inherit needs Owner"} {
+		f, err := read(`
+node:
+  cluster: shop
+  port: ` + port + `
+  provider: {class: automanaged, hosts: ["127.0.0.1:6331"]}
+  lease: shop
+leases:
+  shop: {lease-class: memory, inherit: true}
+`)
+		require.NoError(t, err)
+		err = f.Node.Validate()
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // The settings of the sections reach the stores.
 func TestRead_StoresOpenAsTheFileSays(t *testing.T) {
 	dir := t.TempDir()

@@ -54,8 +54,7 @@ func (r *reader) lease(location string, own, base section,
 	open, decode := opened(r, c.Store, c.LeaseClass, k, join(key, "lease-class"), kinds.Leases)
 	s := c.Section
 	s.Store = decode
-	r.validated(leaseconfig.DefaultSection(s).Config.Validate(), at, reflect.TypeFor[leaseShape](),
-		nil)
+	r.validated(s.Validate(), at, reflect.TypeFor[leaseShape](), nil)
 	return s, open
 }
 
