@@ -477,6 +477,7 @@ func connections() []attack {
 			}
 		}},
 		{"certificates of others", true, certificates},
+		{"a captured run of another cluster", false, replayed},
 	}
 }
 

@@ -28,6 +28,8 @@ const memberEnv = "CONCORD_HOSTILE_MEMBER"
 
 // spec configures a member process.
 type spec struct {
+	Cluster      string
+	Advertised   string
 	Port, Health int
 	Healths      []string
 	LeaseDir     string
@@ -98,8 +100,8 @@ func runMember(raw string) int {
 		stop()
 	}()
 	err := node.Run(ctx, node.RunConfig{
-		Cluster: "hostile",
-		Remote:  node.Config{Port: s.Port, TLS: s.TLS, SecretFile: s.Secret},
+		Cluster: s.Cluster,
+		Remote: node.Config{Port: s.Port, Advertised: s.Advertised, TLS: s.TLS, SecretFile: s.Secret},
 		Provider: automanaged.New(automanaged.Config{
 			Port: s.Health, Hosts: s.Healths, Refresh: 200 * time.Millisecond, DropAfter: patience,
 		}),

@@ -33,6 +33,8 @@ const (
 type world struct {
 	t         *testing.T
 	mode      string
+	cluster   string // its name
+	dir       string
 	members   [size]*process
 	instances string
 	ca        *pki.Authority // nil without TLS
@@ -49,8 +51,13 @@ type process struct {
 
 // newWorld starts three members and waits until they form one cluster.
 func newWorld(t *testing.T, mode string) *world {
-	dir := t.TempDir()
-	w := &world{t: t, mode: mode, instances: filepath.Join(dir, "instances")}
+	return newCluster(t, &world{mode: mode, cluster: "hostile", dir: t.TempDir()}, nil)
+}
+
+// newCluster starts the members of w. Others reach each of them through the address that via
+// returns, or directly if via is nil.
+func newCluster(t *testing.T, w *world, via func(address string) string) *world {
+	w.t, w.instances = t, filepath.Join(w.dir, "instances-"+w.cluster)
 	free := ports.Free(t, 2*size)
 	var healths []string
 	for i := range size {
@@ -58,11 +65,16 @@ func newWorld(t *testing.T, mode string) *world {
 	}
 	for i := range size {
 		s := spec{
-			Port: free[i], Health: free[size+i], Healths: healths,
-			LeaseDir: filepath.Join(dir, "leases"), Instances: w.instances,
+			Cluster: w.cluster, Port: free[i], Health: free[size+i], Healths: healths,
+			LeaseDir:  filepath.Join(w.dir, "leases-"+w.cluster),
+			Instances: w.instances,
 		}
 		address := fmt.Sprintf("127.0.0.1:%d", s.Port)
-		w.identify(dir, address, &s)
+		if via != nil {
+			address = via(address)
+			s.Advertised = address
+		}
+		w.identify(w.dir, address, &s)
 		w.members[i] = w.launch(s, address)
 	}
 	var err error
