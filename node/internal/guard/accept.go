@@ -42,6 +42,7 @@ type incoming struct {
 	check *checker
 	pace  pace
 	first *remote.RemoteMessage // not passed on yet
+	conn  *conn                 // nil once its peer is proven
 
 	onwards *seal // nil: no secret
 	sending sync.Mutex
@@ -84,11 +85,23 @@ func (in *incoming) begin() error {
 		g.process.refuse(why, "remoting stream", fmt.Sprintf("of %.255q: %v", address, err))
 		return status.Error(code, "concord: "+err.Error())
 	}
-	if auth != nil {
-		auth.conn.proven(address)
-	}
 	in.first, in.check = msg, newChecker(g, address, self)
+	if auth != nil {
+		in.conn = auth.conn
+	}
+	if in.onwards == nil {
+		in.proven()
+	}
 	return nil
+}
+
+// proven records that the peer of the connection is proven. With a secret that is so once a second
+// message has come: the first one can be a recorded one.
+func (in *incoming) proven() {
+	if in.conn != nil {
+		in.conn.proven(in.check.peer)
+		in.conn = nil
+	}
 }
 
 // introduction returns the address that the first message of a stream names.
@@ -212,6 +225,7 @@ func (in *incoming) open(data []byte) (*remote.MessageBatch, error) {
 			p.refuse(badSeal, "remoting message", err)
 			return nil, status.Error(codes.Unauthenticated, "concord: "+err.Error())
 		}
+		in.proven()
 	}
 	if err := scan(data, max(maxEnvelopes, in.guard.cfg.MaxEnvelopes)); err != nil {
 		p.refuse(tooMuch, "remoting batch", err)

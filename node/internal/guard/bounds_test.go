@@ -321,7 +321,7 @@ func TestConns_APeerDisplacesItsOwn(t *testing.T) {
 	}
 	first := open("s:2")
 	becomes := open("s:3")
-	becomes.peer = "m:3" // listed since
+	becomes.peer = "m:3" // as if it were listed since
 	for i := range 2 * maxStrange {
 		open(fmt.Sprint("s:", 1000+i))
 	}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/node/internal/stranger"
 )
 
 // secretFile writes the secrets to a file and returns its name.
@@ -168,6 +170,34 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	}
 	require.Equal(t, []string{"pay", "pay twice"}, b.seen())
 	require.Empty(t, c.seen())
+}
+
+// TestSecret_AReplayedIntroductionDisplacesNobody checks that the first message of a stream proves
+// nothing on its own: it can be a recorded one.
+func TestSecret_AReplayedIntroductionDisplacesNobody(t *testing.T) {
+	file := secretFile(t, ours)
+	a, b := listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
+	var frames [][]byte
+	options := append(a.guard.DialOptions(), grpc.WithDefaultCallOptions(
+		grpc.ForceCodecV2(tape{codec{}, &frames})))
+	s, err := open(t, b, a.address, options...)
+	require.NoError(t, err)
+	s.send(text(b, "before"))
+	b.hears("before")
+	for range 2 * maxPerPeer {
+		replayed, err := stranger.Stream(t, stranger.Dial(t, b.address, plain,
+			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(stranger.Bytes{}))))
+		require.NoError(t, err)
+		require.NoError(t, replayed.SendMsg(frames[0]))
+		var answer []byte
+		require.NoError(t, replayed.RecvMsg(&answer))
+	}
+	s.send(text(b, "after"))
+	b.hears("after")
+	cs := b.guard.conns
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	require.Equal(t, 1, cs.mu.all-cs.mu.fresh.Len())
 }
 
 // TestSeal_IsBound checks that a seal is bound to its number, direction, stream and cluster.
