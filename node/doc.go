@@ -77,7 +77,8 @@
 //   - A stream must begin within five seconds with the address of its peer, and prove it. Messages
 //     that speak for another address than the peer's are dropped: hellos and other messages of
 //     Concord in the name of another member, the termination of an actor that is not at the peer,
-//     watches on behalf of others, and events that Proto.Actor publishes to itself.
+//     watches on behalf of others, and messages for Proto.Actor's own actors that members do not send
+//     to them. Those that ban members or spawn actors must come from a listed member.
 //   - A message for another address is not relayed, and one for an actor outside Config.Public is
 //     not delivered. A sender must be at the peer or at a member; each connection may name a few
 //     other sender addresses.
@@ -86,8 +87,9 @@
 //     rolling upgrade, only that message is dropped.
 //   - The envelopes, types, targets, senders and headers of a batch are counted before it is
 //     decoded, and so are the elements of a message above 32 KiB, so that decoding takes at most 16
-//     times its size plus 1 MiB of memory. A peer has at most 10,000 watches. When more than 256
-//     connections are unproven, the oldest of them is closed.
+//     times its size plus 1 MiB of memory. A member has at most 10,000 watches, and so have all
+//     other processes together. Of more than 256 connections that are unproven, 1024 of processes
+//     that are no members, or 16 of one peer, the oldest is closed.
 //   - An invalid batch ends its stream with InvalidArgument, an unproven peer with Unauthenticated.
 //     Unary calls, which Proto.Actor does not implement, are rejected. A panic during handling ends
 //     the stream, not the process.

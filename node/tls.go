@@ -12,9 +12,9 @@ package node
 //
 // The files are checked for changes before handshakes, at most once a second, so a certificate is
 // renewed by replacing its files; existing connections keep the certificate they began with. If the
-// files cannot be used, the error is logged and the ones read before stay in use. To replace an
-// authority, let all members trust both the old and the new one, then give them new certificates,
-// then drop the old one.
+// files cannot be used, or the certificate is not valid for the address of the member, the error is
+// logged and the ones read before stay in use. To replace an authority, let all members trust both
+// the old and the new one, then give them new certificates, then drop the old one.
 type TLS struct {
 	// Cert is the certificate of the member, followed by those of intermediate authorities.
 	Cert string `yaml:"cert"`
