@@ -109,9 +109,9 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestStrangers_AreBoundedTogether$"},
 		},
 		{
-			name:   "a message of many kinds is decoded",
-			rule:   "a message is of one kind",
-			edits:  in(dir+"scan.go", "case kinds > 1:", "case kinds < 0:"),
+			name:   "a message of many fields is decoded",
+			rule:   "a message has few fields of its own",
+			edits:  in(dir+"scan.go", "case count > maxFields:", "case count < 0:"),
 			killer: killer{pkg: pkg, run: "^TestBounds_MemoryIsInProportion$"},
 		},
 		{

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -86,18 +85,12 @@ func nextField(b []byte) (n protowire.Number, value []byte, size int, err error)
 // sizes counts the elements that a message would decode to.
 type sizes struct{ envelopes, types, targets, senders, headers int }
 
-// scan returns why a message must not be decoded, or nil. It is of one kind: a decoder that meets a
-// second one throws away what it has decoded.
+// scan returns why a message must not be decoded, or nil. A message has few fields: a decoder that
+// meets a second kind of message in it throws away what it has decoded.
 func scan(msg []byte, maxEnvelopes int) error {
 	var s sizes
-	kinds := 0
 	return few(msg, func(n protowire.Number, value []byte) error {
-		if n <= lastKind {
-			kinds++
-		}
 		switch {
-		case kinds > 1:
-			return errors.New("more than one message")
 		case n == inRemoteMessageBatch:
 			return s.batch(value, maxEnvelopes)
 		case n <= lastKind:
