@@ -337,8 +337,10 @@ func TestConns_APeerDisplacesItsOwn(t *testing.T) {
 func TestConns_OneOfManyStreamsOfAPeer(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	oldest := a.mustDial(b)
-	for range maxPerPeer {
-		a.mustDial(b).send(text(b, "hello"))
+	for i := range maxPerPeer {
+		hello := fmt.Sprint("hello ", i)
+		a.mustDial(b).send(text(b, hello))
+		b.hears(hello)
 	}
 	require.Equal(t, codes.Unavailable, status.Code(oldest.ended()))
 	a.mustDial(b).send(text(b, "the last"))
