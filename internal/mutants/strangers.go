@@ -139,6 +139,18 @@ func strangers() []mutant {
 			killer: killer{pkg: "./node", run: "^TestRun_LogsNoValues$"},
 		},
 		{
+			name:   "a stream on which nothing is sent stays open",
+			rule:   "a stream begins in time",
+			edits:  in(dir+"vouch.go", "time.NewTimer(silence)", "time.NewTimer(silence + time.Hour)"),
+			killer: killer{pkg: pkg, run: "^TestSilence_IsBounded$"},
+		},
+		{
+			name:   "a connection on which nothing is sent stays open",
+			rule:   "a connection begins in time",
+			edits:  in(dir+"guard.go", "grpc.ConnectionTimeout(g.cfg.Silence)", "grpc.ConnectionTimeout(time.Hour)"),
+			killer: killer{pkg: pkg, run: "^TestSilence_IsBounded$"},
+		},
+		{
 			name:   "a message from a stranger makes a member give way",
 			rule:   "a claim of a stranger needs a second source",
 			edits:  in(members+"core_permit.go", "case !c.familiar(o.address):", "case false:"),

@@ -505,6 +505,8 @@ func (s *intruder) sockets(n int, data []byte) {
 func certificates(s *intruder) {
 	wrong, err := pki.NewAuthority("wrong")
 	require.NoError(s.t, err)
+	self, err := pki.NewAuthority("self")
+	require.NoError(s.t, err)
 	right := s.w.ca
 	if right == nil {
 		right = wrong
@@ -522,10 +524,14 @@ func certificates(s *intruder) {
 		"another's name":    {right, pki.Member{Hosts: []string{"localhost"}}},
 		"a server's": {right, pki.Member{Hosts: hosts, Usages: []x509.ExtKeyUsage{
 			x509.ExtKeyUsageServerAuth}}},
-		"nobody's": {right, pki.Member{}},
+		"nobody's":    {right, pki.Member{}},
+		"self-signed": {self, pki.Member{Hosts: hosts}},
 	} {
 		cert, key, err := c.by.Issue(c.m)
 		require.NoError(s.t, err)
+		if c.by == self {
+			cert = append(cert, self.PEM()...)
+		}
 		pair, err := tls.X509KeyPair(cert, key)
 		require.NoError(s.t, err)
 		cfg := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger

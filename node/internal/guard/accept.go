@@ -54,7 +54,7 @@ type incoming struct {
 // begin reads the first message, which names the peer's address, and verifies that address.
 func (in *incoming) begin() error {
 	g := in.guard
-	f, err := inTime(func() (*frame, error) { return receive(in.ServerStream) })
+	f, err := inTime(g.cfg.Silence, func() (*frame, error) { return receive(in.ServerStream) })
 	if err != nil {
 		if errors.Is(err, errSlow) {
 			g.process.refuse(badStream, "remoting stream", "nothing was sent")

@@ -2,11 +2,13 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -201,6 +204,37 @@ func TestStream_MustBegin(t *testing.T) {
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", name, err)
 	}
 	require.Empty(t, b.seen())
+}
+
+// TestSilence_IsBounded covers connections and streams on which nothing is sent.
+func TestSilence_IsBounded(t *testing.T) {
+	p := newPaper(t)
+	for name, cfg := range map[string]Config{
+		"plain": {}, "TLS": {Files: p.files(p.authority("right"), here)},
+	} {
+		cfg.Silence = 50 * time.Millisecond
+		b := listen(t, cfg)
+		for _, sent := range []string{"", "PRI * HTTP/2.0\r\n", "\x16\x03\x01"} {
+			c, err := net.Dial("tcp", b.address)
+			require.NoError(t, err)
+			_, err = c.Write([]byte(sent))
+			require.NoError(t, err)
+			require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
+			_, err = io.Copy(io.Discard, c)
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "%s: %q", name, sent)
+			_ = c.Close()
+		}
+	}
+	b := listen(t, Config{Silence: 50 * time.Millisecond})
+	for _, method := range []string{"/remote.Remoting/Receive", vouchMethod} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		s, err := stranger.Dial(t, b.address, plain).NewStream(ctx, &grpc.StreamDesc{
+			ServerStreams: true, ClientStreams: true}, method)
+		require.NoError(t, err)
+		require.ErrorContains(t, s.RecvMsg(&remote.RemoteMessage{}), "nothing was sent", method)
+	}
+	require.EqualValues(t, 1, b.process.Refusals()["stream"])
 }
 
 // TestBounds_AMessageOfTinyElementsIsNotDecoded covers user types and types of Proto.Actor, which

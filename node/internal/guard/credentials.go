@@ -66,8 +66,8 @@ func peerCertificate(info credentials.AuthInfo) *x509.Certificate {
 	return nil
 }
 
-// handshake bounds TLS and the start of HTTP/2, and the wait for the first message of a stream.
-const handshake = 5 * time.Second
+// maxSilence is the default of Config.Silence.
+const maxSilence = 5 * time.Second
 
 // serverCredentials counts connections before anything is read from them.
 type serverCredentials struct {

@@ -34,6 +34,9 @@ type Config struct {
 	// MaxRate bounds the messages of one peer a second, where each KiB counts as one more; 0 means
 	// no bound.
 	MaxRate int
+	// Silence bounds TLS and the start of HTTP/2, and the wait for the first message of a stream.
+	// Default 5s.
+	Silence time.Duration
 }
 
 // Guard is the guard of one member.
@@ -54,6 +57,9 @@ type Guard struct {
 
 // New returns a guard, or an error if its files cannot be used.
 func New(cfg Config, p *Process) (*Guard, error) {
+	if cfg.Silence == 0 {
+		cfg.Silence = maxSilence
+	}
 	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(p.knows),
 		opened: opened{to: map[nonce]string{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
@@ -83,7 +89,7 @@ func (g *Guard) ServerOptions() []grpc.ServerOption {
 		grpc.ChainStreamInterceptor(g.accept),
 		grpc.ChainUnaryInterceptor(g.refuseUnary),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return unimplemented }),
-		grpc.ConnectionTimeout(handshake),
+		grpc.ConnectionTimeout(g.cfg.Silence),
 	}
 }
 

@@ -53,7 +53,7 @@ func (o *opened) has(n nonce, to string) bool {
 
 // vouch answers a member that asks whether a stream was opened by this member.
 func (g *Guard) vouch(ss grpc.ServerStream) error {
-	f, err := inTime(func() (*frame, error) { return receive(ss) })
+	f, err := inTime(g.cfg.Silence, func() (*frame, error) { return receive(ss) })
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ var errSlow = status.Error(codes.DeadlineExceeded, "concord: nothing was sent")
 
 // inTime bounds the wait for the first message of a stream. The goroutine that receives it returns
 // when the stream ends.
-func inTime(f func() (*frame, error)) (*frame, error) {
+func inTime(silence time.Duration, f func() (*frame, error)) (*frame, error) {
 	type result struct {
 		f   *frame
 		err error
@@ -94,7 +94,7 @@ func inTime(f func() (*frame, error)) (*frame, error) {
 		f, err := f()
 		done <- result{f, err}
 	}()
-	timer := time.NewTimer(handshake)
+	timer := time.NewTimer(silence)
 	defer timer.Stop()
 	select {
 	case r := <-done:
