@@ -150,7 +150,7 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 	if a.Err != nil {
 		err = fmt.Errorf("%w: %w", err, a.Err)
 	}
-	if gaveUp != nil {
+	if gaveUp != nil && !errors.Is(err, gaveUp) {
 		err = fmt.Errorf("%w: %w", err, gaveUp)
 	}
 	return err

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/coordination/memory"
 )
 
 // logged is a log that several goroutines write to.
@@ -60,6 +62,41 @@ func TestLog_TheLossOfManyLeasesIsAFewLines(t *testing.T) {
 			"%d lines", log.count("\n"))
 		s.store.away.Store(false)
 		_ = session.Close(s.Context())
+	})
+}
+
+// A TTL of 30 without a unit was accepted, and every lease was lost at once.
+func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
+	for _, ttl := range []time.Duration{30, -time.Second} {
+		err := coordination.Config{TTL: ttl}.Validate()
+		if !errors.Is(err, coordination.ErrInvalid) || err.Error() != fmt.Sprintf(
+			"coordination: invalid argument: TTL (%v) must be at least 1ms", ttl) {
+			t.Errorf("%v: %v", ttl, err)
+		}
+	}
+	if err := (coordination.Config{TTL: time.Millisecond}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// silent is a store that does not answer.
+type silent struct{ *memory.Store }
+
+func (silent) Load(ctx context.Context, _ string) (leasestore.Record, leasestore.Version, error) {
+	<-ctx.Done()
+	return leasestore.Record{}, "", ctx.Err()
+}
+
+// The reason for giving up was named twice if it was also that of the last call of the store.
+func TestAcquire_NamesTheReasonOnce(t *testing.T) {
+	onStage(t, func(s *stage) {
+		session := s.open(silent{memory.New()})
+		ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+		defer cancel()
+		_, err := session.Lease("lease").Acquire(ctx)
+		_ = session.Close(s.Context())
+		s.that(errors.Is(err, context.DeadlineExceeded) && errors.Is(err, coordination.ErrUnknown) &&
+			strings.Count(err.Error(), context.DeadlineExceeded.Error()) == 1, "%v", err)
 	})
 }
 

@@ -29,11 +29,14 @@ var (
 
 // Open opens the directory, and creates it if it does not exist; its parent must exist. Open
 // removes the records of crashed sessions that have not been written for two days. The error is
-// coordination.ErrInvalid for a directory that its group or others may write to, because they could
-// give any lease away.
+// coordination.ErrInvalid for an empty name, and for a directory that its group or others may write
+// to, because they could give any lease away.
 func Open(dir string) (*Store, error) {
 	if !lockable {
 		return nil, fmt.Errorf("file: %w: this system has no flock", errors.ErrUnsupported)
+	}
+	if dir == "" {
+		return nil, fmt.Errorf("file: %w: the directory is not named", coordination.ErrInvalid)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("file: %w", err)

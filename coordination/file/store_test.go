@@ -51,6 +51,12 @@ func TestOpen_DirectoryOfOthersIsRefused(t *testing.T) {
 	}
 }
 
+func TestOpen_AnEmptyNameIsInvalid(t *testing.T) {
+	if _, err := file.Open(""); !errors.Is(err, coordination.ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestStore_PermissionsAndNoLeftovers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "leases")
 	write(t, open(t, dir), "", 1)
