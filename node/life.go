@@ -71,7 +71,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	switch r.cfg.OnSplit {
 	case Reexec:
 		// returns only with an error
-		return false, errors.Join(ErrSplit, cause, r.close(), reexec())
+		return false, errors.Join(ErrSplit, cause, r.close(nil), reexec())
 	case Exit:
 		return false, errors.Join(ErrSplit, cause, stopped)
 	}

@@ -58,7 +58,7 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	}
 	defer cfg.Health.set(stateStopped, nil, nil)
 	err := r.run(ctx)
-	return errors.Join(err, r.close())
+	return errors.Join(err, r.close(err))
 }
 
 // runner is one call of Run.
@@ -90,14 +90,15 @@ func (r *runner) open() error {
 	return nil
 }
 
-// close closes the session, unless the last life has closed it, and the store.
-func (r *runner) close() error {
+// close closes the session, unless the last life has closed it, and the store. It does not return
+// what stopped says already.
+func (r *runner) close(stopped error) error {
 	if r.session == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout)
 	defer cancel()
-	if err := r.session.Close(ctx); err != nil {
+	if err := r.session.Close(ctx); err != nil && !errors.Is(stopped, err) {
 		return errors.Join(fmt.Errorf("%w: session: %w", ErrStop, err), r.closeStore())
 	}
 	return r.closeStore()
@@ -119,8 +120,11 @@ func (r *runner) run(ctx context.Context) error {
 			return err
 		}
 		wait := r.pace.next(time.Now(), time.Since(began), err == nil)
-		r.cfg.Logger.Warn("member joins again with a new life", slog.Int("life", r.life+1),
-			slog.Duration("pause", wait), slog.Any("error", err))
+		about := []any{slog.Int("life", r.life+1), slog.Duration("pause", wait)}
+		if err != nil { // of the stop of this life, or of its start
+			about = append(about, slog.Any("error", err))
+		}
+		r.cfg.Logger.Warn("member joins again with a new life", about...)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

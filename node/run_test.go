@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/gate"
@@ -377,6 +379,40 @@ func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 		})
 		return err
 	}))
+}
+
+// unreachable is a store that stops answering.
+type unreachable struct {
+	*memory.Store
+	away atomic.Bool
+}
+
+func (u *unreachable) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
+	if u.away.Load() {
+		return "", errors.New("store away")
+	}
+	return u.Store.Swap(ctx, name, old, next)
+}
+
+// The leases that could not be released were listed twice: by the last life and by Run.
+func TestRun_TheErrorOfTheSessionIsReportedOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg, store := quiet(newHands()), &unreachable{Store: memory.New()}
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	cfg.Session.TTL = time.Second
+	err := node.Run(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(context.Context) error {
+			_, err := n.Session.Lease("billing").TryAcquire(ctx)
+			store.away.Store(true)
+			cancel()
+			return err
+		})
+		return nil
+	})
+	require.ErrorIs(t, err, node.ErrStop)
+	require.Equal(t, 1, strings.Count(err.Error(), `lease "billing"`), "%v", err)
 }
 
 func TestRun_ArbiterMustLapseBeforeInstancesAreGivenUp(t *testing.T) {

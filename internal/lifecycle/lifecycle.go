@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -202,7 +203,7 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 	take := func(o outcome) {
 		delete(open, o.i)
 		if o.err != nil {
-			errs[o.i] = fmt.Errorf("%s %q: %w", phase, hooks[o.i].name, o.err)
+			errs[o.i] = fmt.Errorf("%s: %w", label(phase, hooks[o.i].name), o.err)
 		}
 	}
 	for len(open) > 0 {
@@ -218,8 +219,8 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 			take(o)
 		case <-time.After(grace):
 			for i := range open {
-				errs[i] = fmt.Errorf("%s %q: did not stop in time: %w", phase, hooks[i].name,
-					context.Cause(ctx))
+				errs[i] = fmt.Errorf("%s: did not stop in time: %w",
+					label(phase, hooks[i].name), context.Cause(ctx))
 				h.system.Logger().Error("component did not stop in time",
 					slog.String("phase", phase), slog.String("component", hooks[i].name))
 			}
@@ -227,6 +228,14 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// label names a hook in errors, without the phase twice: the name of many hooks begins with it.
+func label(phase, name string) string {
+	if name == phase {
+		return phase
+	}
+	return fmt.Sprintf("%s %q", phase, strings.TrimPrefix(name, phase+" "))
 }
 
 // guard converts a panic to an error.

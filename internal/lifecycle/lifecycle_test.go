@@ -135,6 +135,21 @@ func TestAHookThatHangsLeavesTimeForTheOthers(t *testing.T) {
 	})
 }
 
+// The names of many hooks begin with their phase: errors said sharding "sharding cart".
+func TestStop_ErrorsNameThePhaseOnce(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		system := simnet.NewSystem("s")
+		for _, name := range []string{"sharding cart", "sharding", "cart"} {
+			_, err := lifecycle.OnStop(system, lifecycle.Sharding, name,
+				func(context.Context) error { return errors.New("failed") })
+			require.NoError(t, err)
+		}
+		err := lifecycle.Of(system).Stop(t.Context(), func(context.Context) error { return nil })
+		require.EqualError(t, err,
+			"sharding \"cart\": failed\nsharding: failed\nsharding \"cart\": failed")
+	})
+}
+
 func TestStartRunsAllSideBySide(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {
 		system := simnet.NewSystem("s")
