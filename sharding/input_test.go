@@ -188,6 +188,8 @@ func TestSend_RefusesIdsAndMessagesThatCannotBe(t *testing.T) {
 			require.ErrorContains(t, err, text)
 		}
 		require.ErrorContains(t, n.region.Ref("x").Tell(nil), "no message")
+		require.ErrorContains(t, n.region.Ref("x").Tell((*wrapperspb.StringValue)(nil)),
+			"no message: a nil *wrapperspb.StringValue")
 		dead := deadLetters(n.System)
 		n.System.Root.Send(n.region.PID(), wrapperspb.String("without an envelope"))
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x"})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/concord-go/concord/internal/ask"
 )
 
@@ -21,6 +23,11 @@ import (
 func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 	if msg == nil {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)
+	}
+	// A nil pointer would arrive as nil at an instance of this member and as an empty message at
+	// others.
+	if m, ok := msg.(proto.Message); ok && !m.ProtoReflect().IsValid() {
+		return nil, fmt.Errorf("%w: no message: a nil %T", ErrInvalid, msg)
 	}
 	for l := s.present.Load(); ; {
 		if l != nil {

@@ -85,6 +85,9 @@ func TestAsk_WithAnEndedContextSendsNothing(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			require.EqualError(t, err, "singleton: message not delivered: not sent: context canceled")
 		}
+		_, err := c.node(0).single.Ask(t.Context(), (*wrapperspb.StringValue)(nil))
+		require.ErrorIs(t, err, singleton.ErrInvalid)
+		require.ErrorContains(t, err, "no message: a nil *wrapperspb.StringValue")
 		require.Empty(t, c.alive.notes())
 	})
 }
