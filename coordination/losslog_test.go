@@ -74,6 +74,10 @@ func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
 			t.Errorf("%v: %v", ttl, err)
 		}
 	}
+	err := coordination.Config{TTL: 30, LockDelay: -1}.Validate()
+	if err == nil || !strings.Contains(err.Error(), "LockDelay (-1ns)") {
+		t.Errorf("not every problem is reported: %v", err)
+	}
 	if err := (coordination.Config{TTL: time.Millisecond}).Validate(); err != nil {
 		t.Error(err)
 	}

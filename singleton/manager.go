@@ -258,8 +258,11 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 	first, why, stack := m.produce(grant)
 	if why != nil {
 		m.reason = why
-		m.log.Error("singleton instance could not be made", slog.Any("reason", why),
-			slog.Uint64("token", e.Token), slog.String("stack", stack))
+		about := []any{slog.Any("reason", why), slog.Uint64("token", e.Token)}
+		if stack != "" {
+			about = append(about, slog.String("stack", stack))
+		}
+		m.log.Error("singleton instance could not be made", about...)
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
