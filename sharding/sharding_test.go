@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
@@ -367,5 +368,44 @@ func TestLoss_EntitiesStopAndComeBack(t *testing.T) {
 		for i, s := range c.node(0).region.Status().Shards {
 			require.Equal(t, homes.Shards[i].Home, s.Home, "a lost lease is no lost home")
 		}
+	})
+}
+
+// With Rendezvous and equal Shards, shards of two types with the same number are on the same
+// member, also after members have come and gone.
+func TestRendezvous_ShardsOfTwoTypesAreTogether(t *testing.T) {
+	cfg := func(typ string) sharding.Config {
+		return sharding.Config{Type: typ, Shards: 32, Rendezvous: true, MinMembers: 2,
+			MaxMoves: 32, StableAfter: time.Second}
+	}
+	wishes := map[*node]*sharding.Region[message]{}
+	o := options{cfg: func(int) sharding.Config { return cfg("cart") }, setup: func(n *node) {
+		r, err := sharding.New[message](n.System, n.session, n.data, cfg("wish"),
+			func(e sharding.Entity) actor.Actor { return &entity{node: n, Entity: e} })
+		require.NoError(n.c.t, err)
+		wishes[n] = r
+	}}
+	run(t, 2, o, func(c *testCluster) {
+		together := func(members int) {
+			for _, n := range c.all() {
+				carts, wished := n.region.Status(), wishes[n].Status()
+				require.Len(t, carts.Homes(), members)
+				for s := range carts.Shards {
+					require.Equal(t, carts.Shards[s].Home, wished.Shards[s].Home)
+					require.Equal(t, carts.Shards[s].State, wished.Shards[s].State)
+				}
+			}
+		}
+		c.settled(20*time.Second, c.all()...)
+		time.Sleep(10 * time.Second)
+		together(2)
+		m := c.Join()
+		require.NoError(t, start(context.Background(), c.nodes[m]))
+		time.Sleep(time.Minute)
+		together(3)
+		require.NoError(t, c.node(0).leave(20*time.Second))
+		c.Leave(c.Member(0))
+		time.Sleep(time.Minute)
+		together(2)
 	})
 }

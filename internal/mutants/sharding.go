@@ -542,6 +542,24 @@ func shards() []mutant {
 			killer: plannedMoves,
 		},
 		{
+			name:   "shards move for balance as soon as the view has changed",
+			rule:   "no shard moves by choice for Stable after the view has changed [S27]",
+			edits:  in(shardDir+"balance.go", "c.now.Before(c.changed.Add(c.cfg.Stable))", "false"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_MovesForBalanceAFewAtATime$"},
+		},
+		{
+			name:   "shards move for balance while a member cannot host",
+			rule:   "no shard moves by choice while a member is not fit [S27]",
+			edits:  in(shardDir+"balance.go", "len(fit) != len(c.view) ||", "false ||"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost$"},
+		},
+		{
+			name:   "any number of shards moves for balance at once",
+			rule:   "no shard moves by choice while Moves shards are moving [S27]",
+			edits:  in(shardDir+"balance.go", "\t\t} else {\n\t\t\troom--\n\t\t}", "\t\t}"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_MovesForBalanceAFewAtATime$"},
+		},
+		{
 			name:   "all shards try a failing store five times a second",
 			rule:   "a region tries a store that does not answer less and less often",
 			edits:  in(shardDir+"shard.go", "unknownPause<<min(s.unanswered, 16)", "unknownPause"),
