@@ -108,8 +108,10 @@ type Config struct {
 	// The messages of Deliver that are not confirmed are counted separately; Buffer and BufferBytes
 	// bound them too.
 	BufferBytes int `yaml:"buffer-bytes"`
-	// Stash is how many messages may wait for one entity that is being stopped or could not be
-	// created. Default 1000.
+	// Stash is how many messages may wait for one entity that is being stopped, could not be created
+	// or is not remembered yet. Buffer messages may wait for all such entities on this member, and
+	// an eighth of that for those of one shard. Further messages become dead letters and are
+	// counted. Default 1000.
 	Stash int `yaml:"stash"`
 	// LeasePrefix is the prefix of the names of the shards' leases, followed by the number of the
 	// shard; the coordinator's lease is that of a singleton. It must not end with a digit: types
@@ -320,10 +322,10 @@ func (c Config) core() core.Config {
 	}
 }
 
-func (c Config) slot(limit int, pace *core.Pace) core.SlotConfig {
+func (c Config) slot(limit int, pace *core.Pace, room *core.Room) core.SlotConfig {
 	return core.SlotConfig{
 		Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember ||
-			c.numbered, Keep: c.numbered, Pace: pace, Stash: c.Stash,
+			c.numbered, Keep: c.numbered, Pace: pace, Room: room, Stash: c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,
 	}
 }

@@ -57,6 +57,7 @@ type life struct {
 	surveys atomic.Uint64 // number of surveys begun
 	changes changes       // of shards, not yet published
 	pace    *core.Pace    // of starting remembered entities; nil: at once
+	room    *core.Room    // for messages that wait for entities
 
 	heard  atomic.Bool // a coordinator has been heard
 	orphan atomic.Bool // cut off from the coordinator
@@ -94,7 +95,7 @@ func (l *life) begin(key string) (err error) {
 			l.shutDoors()
 		}
 	}()
-	l.changes.wake = make(chan struct{}, 1)
+	l.changes.wake, l.room = make(chan struct{}, 1), core.NewRoom(l.cfg.Buffer)
 	if l.cfg.RecoverRate > 0 {
 		l.pace = core.NewPace(l.cfg.RecoverRate)
 	}

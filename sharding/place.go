@@ -184,7 +184,7 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	p.mu.Lock()
 	defer p.unlock()
 	p.token, p.tenure, p.keeper = token, tenure, keeper
-	p.slot = core.NewSlot(p.life.cfg.slot(limit, p.life.pace))
+	p.slot = core.NewSlot(p.life.cfg.slot(limit, p.life.pace, p.life.room))
 	p.door, p.closes, p.alone, p.armed = true, false, false, time.Time{}
 	if p.life.cfg.Remember {
 		p.remember(tenure)

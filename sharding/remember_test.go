@@ -146,3 +146,37 @@ func TestRemember_ANewHomeAddsAgainWhatItHasRead(t *testing.T) {
 		require.NotEqual(t, host, c.alive.host(id))
 	})
 }
+
+// While no majority answers, the messages to new entities wait at their host, within Buffer, and
+// further ones are refused and counted. What has waited is handled when a majority answers.
+func TestRemember_WhatWaitsForAMajorityIsBounded(t *testing.T) {
+	cfg := func(i int) sharding.Config {
+		c := remembering(i)
+		c.Buffer = 80
+		return c
+	}
+	run(t, 3, options{cfg: cfg, majority: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		n := c.node(0)
+		c.Net.Partition([]string{n.Address}, []string{c.Member(1).Address, c.Member(2).Address})
+		sent, before := map[string]bool{}, n.region.Stats().Refused
+		for k := 0; len(sent) < 400; k++ {
+			ref := n.region.Ref(fmt.Sprint("e", k))
+			if n.region.Status().Shards[ref.Shard()].State == sharding.Active {
+				n.tell(ref.ID(), "x")
+				sent[ref.ID()] = true
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		refused := int(n.region.Stats().Refused - before) //nolint:gosec // small
+		require.GreaterOrEqual(t, refused, 400-80)
+		require.Less(t, refused, 400)
+		c.Net.Heal()
+		time.Sleep(10 * time.Second)
+		handled := 0
+		for id := range sent {
+			handled += len(c.alive.notes(id + " "))
+		}
+		require.Equal(t, 400-refused, handled)
+	})
+}

@@ -319,7 +319,7 @@ func shards() []mutant {
 		{
 			name:   "the next incarnation of an entity does not wait for the last one",
 			rule:   "an entity is started again when it has terminated [S14b]",
-			edits:  in(shardDir+"slot.go", "\tcase len(e.waiting) >= s.cfg.Stash:", "\tcase e.state == ending:\n\t\te.waiting = append(e.waiting, b)\n\t\ts.start(e)\n\tcase len(e.waiting) >= s.cfg.Stash:"),
+			edits:  in(shardDir+"slot.go", "\tdefault:\n\t\te.waiting = append(e.waiting, b)\n\t\ts.hold(1)\n", "\tdefault:\n\t\te.waiting = append(e.waiting, b)\n\t\ts.hold(1)\n\t\tif e.state == ending {\n\t\t\ts.start(e)\n\t\t}\n"),
 			killer: plannedMoves,
 		},
 		{
@@ -367,7 +367,7 @@ func shards() []mutant {
 		{
 			name:   "the first message does not wait until its entity is remembered",
 			rule:   "an entity handles nothing before a majority remembers it [S16]",
-			edits:  in(shardDir+"slot.go", "if s.cfg.Remember && !s.known[e.id] {", "if false {"),
+			edits:  in(shardDir+"slot.go", "case e == nil && (!s.cfg.Remember || s.known[b.ID]):", "case e == nil:"),
 			killer: remembers,
 		},
 		{
@@ -540,6 +540,18 @@ func shards() []mutant {
 			rule:   "status shows every change of a shard",
 			edits:  in(shardDir+"region.go", "\tr.shards[n].mark()\n\tdo(", "\tdo("),
 			killer: plannedMoves,
+		},
+		{
+			name:   "any number of messages waits for entities that do not run yet",
+			rule:   "buffers are bounded [S17]",
+			edits:  in(shardDir+"slot.go", "s.cfg.Room != nil && !s.cfg.Room.has(s.held)", "false"),
+			killer: killer{pkg: "./sharding", run: "^TestRemember_WhatWaitsForAMajorityIsBounded$"},
+		},
+		{
+			name:   "room for messages that wait is not given back",
+			rule:   "buffers are bounded [S17]",
+			edits:  in(shardDir+"slot.go", "\ts.hold(-len(waited))\n", ""),
+			killer: killer{pkg: shardCore, run: "^TestSlot_WhatWaitsIsBounded$"},
 		},
 		{
 			name:   "shards move for balance as soon as the view has changed",

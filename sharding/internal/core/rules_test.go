@@ -554,6 +554,39 @@ func TestSlot_StartsWhatItRemembersAtAPace(t *testing.T) {
 	require.Empty(t, step(1, 400*ms, core.Pass{}))
 }
 
+// S17: messages that wait for entities that do not run yet are bounded, for one slot and for all
+// slots of a member. The newest are refused, and room that is free again is used again.
+func TestSlot_WhatWaitsIsBounded(t *testing.T) {
+	room := core.NewRoom(16) // of which one slot may use two
+	var slots [9]*core.Slot
+	for i := range slots {
+		slots[i] = core.NewSlot(core.SlotConfig{Remember: true, Room: room, Stash: 10,
+			BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
+		slots[i].Step(time.Unix(1000, 0), core.Recalled{})
+	}
+	step := func(i int, ev core.SlotEvent) []core.SlotEffect {
+		return slices.Clone(slots[i].Step(time.Unix(1000, 0), ev))
+	}
+	body := func(id string) core.Body { return core.Body{ID: id} }
+	for i := range 8 {
+		require.Equal(t, []core.SlotEffect{core.Remember{ID: "a"}}, step(i, core.Take{Body: body("a")}))
+		require.Empty(t, step(i, core.Take{Body: body("a")}))
+		for _, id := range []string{"a", "b"} {
+			require.Equal(t, []core.SlotEffect{core.Reject{Body: body(id)}},
+				step(i, core.Take{Body: body(id)}), "the slot has its part")
+		}
+	}
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: body("c")}},
+		step(8, core.Take{Body: body("c")}), "the others have everything")
+	require.Len(t, step(0, core.Remembered{IDs: []string{"a"}}), 3)
+	require.Zero(t, slots[0].Held())
+	require.Equal(t, []core.SlotEffect{core.Remember{ID: "c"}}, step(8, core.Take{Body: body("c")}))
+	require.Len(t, step(1, core.KillAll{}), 3)
+	require.Zero(t, slots[1].Held())
+	require.Empty(t, step(8, core.Take{Body: body("c")}))
+	require.Equal(t, 2, slots[8].Held())
+}
+
 // balanced returns a coordinator at a that has assigned four shards while c was not in the view;
 // the shards have arrived.
 func balanced(cfg core.Config) *story {

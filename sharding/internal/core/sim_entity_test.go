@@ -43,7 +43,7 @@ func (h *host) start(token uint64) {
 	}
 	h.slot = core.NewSlot(core.SlotConfig{Idle: idle, Remember: remember || keep, Keep: keep,
 		Limit: h.n.w.opt.limit, Policy: h.n.w.opt.policy, Stash: 1000, BackOff: 50 * ms,
-		MaxBackOff: time.Second, Failures: 8, Pace: h.n.pace})
+		MaxBackOff: time.Second, Failures: 8, Pace: h.n.pace, Room: h.n.room})
 	h.n.w.Note("%v runs shard %d under %d", h.n.me(), h.s, token)
 }
 
@@ -182,6 +182,9 @@ func (h *host) carryOut(e core.SlotEffect) {
 		}
 		h.write(writeOf(e))
 	case core.Empty:
+		if n := h.slot.Held(); n != 0 {
+			w.Fail("%d messages wait in an empty slot", n)
+		}
 		token := h.token
 		h.n.after(0, func() { h.n.step(core.Ended{Shard: h.s, Token: token}) })
 	}

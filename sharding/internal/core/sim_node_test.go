@@ -42,6 +42,7 @@ type node struct {
 	wakeAt  time.Time
 	hosts   []*host
 	pace    *core.Pace
+	room    *core.Room
 	grants  []grant // by shard
 	shown   []shown // by shard
 	behind  []int   // by shard: messages of this node that have not left its region
@@ -104,6 +105,7 @@ func (n *node) boot() {
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
 	n.shown, n.behind = make([]shown, w.opt.shards), make([]int, w.opt.shards)
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
+	n.room = core.NewRoom(1 << 20)
 	if w.opt.pace > 0 {
 		n.pace = core.NewPace(w.opt.pace)
 	}

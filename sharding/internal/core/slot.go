@@ -33,6 +33,7 @@ type Slot struct {
 	stopping bool
 	killed   bool
 	empty    bool // Empty was emitted
+	held     int  // messages in entity.waiting
 
 	remembers // with SlotConfig.Remember
 }
@@ -189,20 +190,36 @@ func (s *Slot) take(b Body) {
 		s.emit(Push{b.ID, e.run, b})
 	case s.killed:
 		s.emit(Reject{b})
-	case e == nil:
-		e = &entity{id: b.ID, waiting: []Body{b}}
-		s.entities[b.ID] = e
-		if s.cfg.Remember && !s.known[e.id] {
-			s.await(e)
-		} else {
-			s.start(e)
-		}
-	case len(e.waiting) >= s.cfg.Stash:
+	case e == nil && (!s.cfg.Remember || s.known[b.ID]):
+		s.start(s.enter(b))
+	case e != nil && len(e.waiting) >= s.cfg.Stash, s.cfg.Room != nil && !s.cfg.Room.has(s.held):
 		s.emit(Reject{b})
+	case e == nil:
+		s.await(s.enter(b))
 	default:
 		e.waiting = append(e.waiting, b)
+		s.hold(1)
 	}
 }
+
+// enter adds an entity for which a message waits.
+func (s *Slot) enter(b Body) *entity {
+	e := &entity{id: b.ID, waiting: []Body{b}}
+	s.entities[b.ID] = e
+	s.hold(1)
+	return e
+}
+
+// hold counts messages that wait, or no longer wait.
+func (s *Slot) hold(n int) {
+	s.held += n
+	if s.cfg.Room != nil {
+		s.cfg.Room.used.Add(int64(n))
+	}
+}
+
+// Held returns the number of messages that wait for entities that do not run yet.
+func (s *Slot) Held() int { return s.held }
 
 // start creates an incarnation and passes it the messages that have waited. Invariant: the previous
 // incarnation has terminated.
@@ -213,6 +230,7 @@ func (s *Slot) start(e *entity) {
 	s.emit(Spawn{e.id, e.run})
 	waited := e.waiting
 	e.waiting = nil
+	s.hold(-len(waited))
 	for _, b := range waited {
 		s.emit(Push{e.id, e.run, b})
 	}
@@ -241,6 +259,7 @@ func (s *Slot) remove(e *entity) {
 }
 
 func (s *Slot) reject(waiting []Body) {
+	s.hold(-len(waiting))
 	for _, b := range waiting {
 		s.emit(Reject{b})
 	}
@@ -257,6 +276,7 @@ func (s *Slot) onTerminated(ev Terminated) {
 	itself := e.state == running
 	failed := ev.Failed || itself && !ev.Worked // it may stop at every start
 	e.waiting = slices.Concat(ev.Left, e.waiting)
+	s.hold(len(ev.Left))
 	if ev.Worked {
 		e.failures = 0
 	}

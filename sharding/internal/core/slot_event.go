@@ -112,8 +112,10 @@ type SlotConfig struct {
 	Keep bool
 	// Pace bounds how fast stored entities are started without messages; nil means all at once.
 	Pace *Pace
-	// Stash bounds the messages that wait for one entity.
+	// Stash bounds the messages that wait for one entity, and Room those that wait for all entities
+	// of a member; nil means any number.
 	Stash int
+	Room  *Room
 	// BackOff is the pause after a failure; it doubles with each failure up to MaxBackOff. After
 	// Failures failures without a handled message, the waiting messages are rejected.
 	BackOff, MaxBackOff time.Duration
