@@ -69,7 +69,7 @@ func (m *moving) times(n, entities int, around time.Duration) (string, error) {
 	home, err := m.entities[0].ask(awaitTimeout)
 	if err == nil && home == 0 { // from here to a member that sends no requests
 		home = 1
-		_, _, err = m.once(m.entities[:entities], home, 0)
+		_, _, err = m.once(m.entities[:entities], 0, home, 0)
 	}
 	var answer strings.Builder
 	fmt.Fprintf(&answer, "done n=%d", n)
@@ -77,23 +77,28 @@ func (m *moving) times(n, entities int, around time.Duration) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		home = clusterSize - home
+		from := home
+		home = clusterSize - from
 		var still, dark time.Duration
-		still, dark, err = m.once(m.entities[:entities], home, around)
+		still, dark, err = m.once(m.entities[:entities], from, home, around)
 		fmt.Fprintf(&answer, " still%d=%d dark%d=%d lost%d=0", i, still, i, dark, i)
 	}
 	return answer.String(), err
 }
 
-// once moves the shard with its entities to a member, while one of them gets a request every
-// millisecond. dark is the longest time between two consecutive answers of which the later came at
+// once moves the shard with its entities between two members, while one of them gets a request
+// every millisecond. dark is the longest time between two consecutive answers of which the later came at
 // most the time around before or after the first answer of the new home. still is the same for the
 // time 2 × around before the move is requested. Each request must be answered within
 // answerTimeout.
-func (m *moving) once(entities []entity, to int64, around time.Duration) (still, dark time.Duration,
-	err error,
+func (m *moving) once(entities []entity, from, to int64, around time.Duration) (still,
+	dark time.Duration, err error,
 ) {
-	if _, err := counted(entities); err != nil { // all run
+	sum, err := counted(entities) // so that all run
+	if err == nil && sum != from*int64(len(entities)) {
+		err = fmt.Errorf("not all entities are at member %d", from)
+	}
+	if err != nil {
 		return 0, 0, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), awaitTimeout)

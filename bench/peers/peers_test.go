@@ -173,6 +173,10 @@ func TestMoving_FailsWithALostRequest(t *testing.T) {
 	require.ErrorIs(t, err, errLost)
 	require.ErrorContains(t, err, "a move to member 1: 1 of ")
 
+	m.entities[0] = newAnswers(func(n int64) (int64, error) { return n, nil })
+	_, err = m.times(1, 1, time.Millisecond)
+	require.ErrorContains(t, err, "not all entities are at member 1")
+
 	m.entities[0] = newAnswers(ok)
 	m.allocate = func(context.Context, int) error { return errLost }
 	_, err = m.times(1, 1, time.Millisecond)

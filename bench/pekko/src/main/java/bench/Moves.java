@@ -83,12 +83,12 @@ final class Moves {
     long home = (Long) ask(0, Member.LIMIT).get();
     if (home == 0) { // from here to a member that sends no requests
       home = 1;
-      once(entities, home, 0);
+      once(entities, 0, home, 0);
     }
     StringBuilder answer = new StringBuilder("done n=" + n);
     for (int i = 0; i < n; i++) {
+      long[] times = once(entities, home, Member.MEMBERS - home, ms);
       home = Member.MEMBERS - home;
-      long[] times = once(entities, home, ms);
       answer.append(" still").append(i).append('=').append(times[0]);
       answer.append(" dark").append(i).append('=').append(times[1]);
       answer.append(" lost").append(i).append('=').append(times[2]);
@@ -100,13 +100,15 @@ final class Moves {
    * Moves the shard once. Returns the longest time without an answer before the move, and during it,
    * and the number of lost requests.
    */
-  long[] once(int entities, long to, long ms) throws Exception {
+  long[] once(int entities, long from, long to, long ms) throws Exception {
     List<CompletableFuture<Object>> running = new ArrayList<>();
     for (int i = 0; i < entities; i++) {
       running.add(ask(i, Member.LIMIT));
     }
     for (CompletableFuture<Object> answer : running) {
-      answer.get();
+      if ((Long) answer.get() != from) {
+        throw new IllegalStateException("not all entities are at member " + from);
+      }
     }
     long around = TimeUnit.MILLISECONDS.toNanos(ms);
     Asking asking = new Asking(to);
