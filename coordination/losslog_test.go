@@ -70,7 +70,7 @@ func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{30, -time.Second} {
 		err := coordination.Config{TTL: ttl}.Validate()
 		if !errors.Is(err, coordination.ErrInvalid) || err.Error() != fmt.Sprintf(
-			"coordination: invalid argument: TTL (%v) must be at least 1ms", ttl) {
+			"coordination: invalid argument: TTL (%v) must be at least 10ms", ttl) {
 			t.Errorf("%v: %v", ttl, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "LockDelay (-1ns)") {
 		t.Errorf("not every problem is reported: %v", err)
 	}
-	if err := (coordination.Config{TTL: time.Millisecond}).Validate(); err != nil {
+	if err := (coordination.Config{TTL: 10 * time.Millisecond}).Validate(); err != nil {
 		t.Error(err)
 	}
 }
