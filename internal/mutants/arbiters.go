@@ -80,5 +80,11 @@ func arbiters() []mutant {
 			edits:  in("node/nodeguard.go", "case near <- struct{}{}:", "case chan<- struct{}(nil) <- struct{}{}:"),
 			killer: killer{pkg: top, run: "^TestGuard_ShutsBeforeTheLeaseIsLost$"},
 		},
+		{
+			name:   "a stream to a peer is tried once",
+			rule:   "a peer is connected again soon after a partition",
+			edits:  in("node/dial.go", "opts = append(opts, grpc.WaitForReady(true))", "opts = append(opts, grpc.WaitForReady(false))"),
+			killer: killer{pkg: top, run: "^TestDial_APeerIsReachedAsSoonAsItCanBe$"},
+		},
 	}
 }

@@ -77,6 +77,12 @@ func lives() []mutant {
 			killer: scenario("TestLives_TheOpenEventGoesAlong"),
 		},
 		{
+			name:   "no key is known of updates that the log has cut",
+			rule:   "the error of Close names keys whose updates may be lost",
+			edits:  in(replDir+"life.go", "\t\tc.keysBeyond(cut, keys)\n", "\t\t_ = cut\n"),
+			killer: killer{pkg: "./distributeddata", run: "TestClose_AloneForLongNamesTheKeys"},
+		},
+		{
 			name:   "a life starts with the former state but without its log",
 			rule:   "the events of a former life are served like those of any origin [R28]",
 			edits:  in(replDir+"ledger.go", "o.sum, o.log, o.marks", "o.sum, l.log, o.marks"),

@@ -270,5 +270,11 @@ func singletons() []mutant {
 			edits:  in("singleton/lives.go", "s.present.Begin(l, lives == nil)", "s.present.Begin(l, true)"),
 			killer: killer{pkg: top, run: "TestLives_TheSameSingletonWorksInTheNextLife"},
 		},
+		{
+			name:   "a newcomer asks for the host once an interval",
+			rule:   "a newcomer finds the host soon after it is listed",
+			edits:  in(dir+"route.go", "const hasty = 32", "const hasty = 1"),
+			killer: killer{pkg: pkg, run: "TestRoute_ANewcomerFindsTheHostSoonAfterItIsListed"},
+		},
 	}
 }
