@@ -10,27 +10,33 @@ import (
 
 // connector opens the streams of remoting.
 type connector struct {
-	window time.Duration // how long one stream may take to open
+	silent time.Duration // an attempt that takes as long has failed because nobody answered
+	window time.Duration // how much longer such a stream may take to open
 }
 
 // remotingMethod is the method of the streams that Proto.Actor opens.
 const remotingMethod = "/remote.Remoting/Receive"
 
-// open keeps trying to connect until the window ends, at the pace of redial. Proto.Actor alone
-// pauses for two seconds after each failed attempt, and a network that is whole again would be
-// noticed that much later. If the stream cannot be opened, or ends before its first message, its
-// connection is closed: Proto.Actor creates a connection for each attempt and forgets the failed
-// ones. They would keep dialing, with several goroutines each, for the lifetime of the process.
+// open opens a stream. If an attempt fails because the network is silent, open keeps trying until
+// the window ends, at the pace of redial. Proto.Actor alone pauses for two seconds after each
+// failed attempt, and a network that is whole again would be noticed that much later. A peer that
+// refuses has been stopped. Then the pause is welcome: the messages that wait for the peer are not
+// for a successor at its address, which connects to us first.
+//
+// If the stream cannot be opened, or ends before its first message, its connection is closed:
+// Proto.Actor creates a connection for each attempt and forgets the failed ones. They would keep
+// dialing, with several goroutines each, for the lifetime of the process.
 func (c connector) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
 	method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	if method == remotingMethod {
+	begin := time.Now()
+	stream, err := streamer(ctx, desc, cc, method, opts...)
+	if err != nil && method == remotingMethod && time.Since(begin) >= c.silent {
 		late := time.AfterFunc(c.window, cancel)
 		defer late.Stop()
-		opts = append(opts, grpc.WaitForReady(true))
+		stream, err = streamer(ctx, desc, cc, method, append(opts, grpc.WaitForReady(true))...)
 	}
-	stream, err := streamer(ctx, desc, cc, method, opts...)
 	if err != nil {
 		cancel()
 		_ = cc.Close() // the error of the stream is the one to report

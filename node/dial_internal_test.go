@@ -2,44 +2,101 @@ package node
 
 import (
 	"context"
+	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
-// hanging is a streamer that waits for a peer that cannot be reached.
-func hanging(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string,
-	_ ...grpc.CallOption) (grpc.ClientStream, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-func TestConnector_GivesUpAfterItsWindow(t *testing.T) {
-	t.Parallel()
+func newConn(t *testing.T) *grpc.ClientConn {
+	t.Helper()
 	cc, err := grpc.NewClient("passthrough:nobody",
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
-	_, err = connector{0}.open(context.Background(), &grpc.StreamDesc{}, cc, remotingMethod, hanging)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, connectivity.Shutdown, cc.GetState())
+	return cc
 }
 
-// The guard calls peers back to prove their addresses. Such a call fails with the first attempt.
-func TestConnector_WaitsForStreamsOfRemotingOnly(t *testing.T) {
+// After an attempt that nobody has answered, the next one waits until the peer can be reached, or
+// the window ends. After a refusal, and in other calls, there is no next one: Proto.Actor pauses.
+func TestConnector_WaitsForASilentPeer(t *testing.T) {
 	t.Parallel()
-	for method, want := range map[string]int{remotingMethod: 1, "/other/Method": 0} {
-		cc, err := grpc.NewClient("passthrough:nobody",
-			grpc.WithTransportCredentials(insecure.NewCredentials()))
-		require.NoError(t, err)
-		_, err = connector{dialWindow}.open(t.Context(), &grpc.StreamDesc{}, cc, method,
-			func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string,
-				opts ...grpc.CallOption) (grpc.ClientStream, error) {
-				require.Len(t, opts, want, method)
-				return nil, context.Canceled
-			})
-		require.Error(t, err)
+	refused := status.Error(codes.Unavailable, "refused")
+	for name, c := range map[string]struct {
+		connector
+		method string
+		want   []int // options of each call
+	}{
+		"silent":  {connector{0, 0}, remotingMethod, []int{0, 1}},
+		"refused": {connector{time.Hour, time.Hour}, remotingMethod, []int{0}},
+		"other":   {connector{0, time.Hour}, "/other/Method", []int{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			cc := newConn(t)
+			_, err := c.open(t.Context(), &grpc.StreamDesc{}, cc, c.method,
+				func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string,
+					opts ...grpc.CallOption) (grpc.ClientStream, error) {
+					got = append(got, len(opts))
+					if len(opts) > 0 {
+						<-ctx.Done() // the window
+					}
+					return nil, refused
+				})
+			require.ErrorIs(t, err, refused)
+			require.Equal(t, c.want, got)
+			require.Equal(t, connectivity.Shutdown, cc.GetState())
+		})
 	}
+}
+
+// The peer cannot be reached at first. The same call opens the stream once it can be: if it failed
+// instead, Proto.Actor would pause for two seconds.
+func TestConnector_APeerIsReachedAsSoonAsItCanBe(t *testing.T) {
+	failed := make(chan struct{}, 100)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var whole atomic.Bool
+	cc, err := grpc.NewClient(l.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
+		grpc.WithChainStreamInterceptor(connector{0, dialWindow}.open),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			if !whole.Load() {
+				failed <- struct{}{}
+				return nil, errors.New("the network is broken")
+			}
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}))
+	require.NoError(t, err)
+	defer cc.Close()
+	peer := grpc.NewServer()
+	remote.RegisterRemotingServer(peer, &remote.UnimplementedRemotingServer{})
+	served := make(chan error, 1)
+	go func() { served <- peer.Serve(l) }()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := remote.NewRemotingClient(cc).Receive(t.Context())
+		opened <- err
+	}()
+	for range 2 { // the second attempt shows that the first one has failed
+		select {
+		case <-failed:
+		case err := <-opened:
+			t.Fatal("the call has ended after one attempt: ", err)
+		}
+	}
+	whole.Store(true)
+	require.NoError(t, <-opened)
+	require.NoError(t, cc.Close())
+	peer.Stop()
+	require.NoError(t, <-served)
 }

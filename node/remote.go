@@ -33,8 +33,10 @@ const (
 	// seconds, and gRPC's own bound is 20 seconds: without dialTimeout, it would take that long to
 	// notice that a network works again.
 	dialTimeout = 3500 * time.Millisecond
-	// dialWindow is how long a member keeps trying to connect to a peer. Then Proto.Actor pauses
-	// for two seconds, drops the messages to the peer, and connects again with the next message.
+	// dialSilent and dialWindow are the times of a connector. After the window, Proto.Actor pauses
+	// for two seconds and tries again, five times in all. Then it drops the messages to the peer,
+	// and connects again with the next message.
+	dialSilent = time.Second
 	dialWindow = 8 * time.Second
 	// maxIdle is how long a connection without a stream stays open.
 	maxIdle = time.Minute
@@ -70,7 +72,6 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 		host = "[" + host + "]" // Proto.Actor appends a colon and the port
 	}
 	rc := remote.Configure(host, cfg.Port, append(options, more...)...)
-	rc.MaxRetryCount = 1 // within dialWindow, a connector does this
 	g, err := newGuard(cfg, rc)
 	if err != nil {
 		return nil, err
@@ -133,6 +134,6 @@ func dialOptions() []grpc.DialOption {
 			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
-		grpc.WithChainStreamInterceptor(connector{dialWindow}.open),
+		grpc.WithChainStreamInterceptor(connector{dialSilent, dialWindow}.open),
 	}
 }

@@ -83,8 +83,8 @@ func arbiters() []mutant {
 		{
 			name:   "a stream to a peer is tried once",
 			rule:   "a peer is connected again soon after a partition",
-			edits:  in("node/dial.go", "opts = append(opts, grpc.WaitForReady(true))", "opts = append(opts, grpc.WaitForReady(false))"),
-			killer: killer{pkg: top, run: "^TestDial_APeerIsReachedAsSoonAsItCanBe$"},
+			edits:  in("node/dial.go", "append(opts, grpc.WaitForReady(true))", "append(opts, grpc.WaitForReady(false))"),
+			killer: killer{pkg: top, run: "^TestConnector_APeerIsReachedAsSoonAsItCanBe$"},
 		},
 	}
 }
