@@ -2,10 +2,12 @@ package azureblob_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -27,11 +29,16 @@ func identity(t *testing.T) (asked func() []string) {
 			time.Now().Add(time.Hour).Unix())
 	}))
 	t.Cleanup(server.Close)
-	for name, value := range map[string]string{"IDENTITY_ENDPOINT": server.URL,
-		"IDENTITY_HEADER": "of-this-app", "AZURE_TENANT_ID": "", "AZURE_CLIENT_ID": "",
-		"AZURE_CLIENT_SECRET": "", "AZURE_FEDERATED_TOKEN_FILE": "",
-		"AZURE_TOKEN_CREDENTIALS": "prod"} {
-		t.Setenv(name, value)
+	t.Setenv("IDENTITY_ENDPOINT", server.URL)
+	t.Setenv("IDENTITY_HEADER", "of-this-app")
+	t.Setenv("AZURE_TOKEN_CREDENTIALS", "prod")
+	t.Setenv("AZURE_CLIENT_ID", rand.Text()) // the SDK caches tokens in the process, by this id
+	for _, other := range []string{"AZURE_TENANT_ID", "AZURE_CLIENT_SECRET",
+		"AZURE_FEDERATED_TOKEN_FILE"} {
+		t.Setenv(other, "") // restores it
+		if err := os.Unsetenv(other); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return func() []string {
 		mu.Lock()

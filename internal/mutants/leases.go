@@ -53,6 +53,12 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "TestHolders_AreToldAgainAfterAnOutage"},
 		},
 		{
+			name:   "a store of Azure without a key asks for no token",
+			rule:   "the SDK's default credential is used where no other is set",
+			edits:  in("coordination/azureblob/opener.go", "case s.identity():\n\t\tcredential", "case false:\n\t\tcredential"),
+			killer: killer{pkg: "./coordination/azureblob", run: "TestOpener_UsesTheIdentityOfTheMachine"},
+		},
+		{
 			name:   "a grant reports the largest token seen as the previous tenure",
 			rule:   "a grant reports the tenure directly before its own",
 			edits:  in(leaseDir+"acquire.go", "previous: m.seen.record.Token", "previous: m.high"),
