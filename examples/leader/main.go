@@ -24,6 +24,7 @@
 //	kubectl get lease concord-example-leader # with -store kubernetes
 //
 // While the store does not answer nobody is elected, and a leader leads until its lease expires.
+// Tokens always grow, but not always by one: those of etcd are revisions.
 package main
 
 import (
