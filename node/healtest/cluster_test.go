@@ -16,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/testkit/pki"
 )
 
 // patience bounds the wait for every expected event. With "make heal", a longer wait is a failure.
@@ -32,18 +33,19 @@ func patience() time.Duration {
 type members struct {
 	t *testing.T
 	played
-	net    *netem.Network
-	server *etcdServer // of the provider; nil: it needs none
-	dir    string      // for logs and the lease store
-	hosts  []string
-	live   []*process // by index
-	killed []*process
-	left   *process   // by SIGTERM, under load
-	gone   []*process // by SIGTERM, at rest
-	frozen map[string]bool
-	starts []int  // how often each process was started
-	late   bool   // it took longer to heal than the goal
-	broken period // while a fault of leases lasts
+	net       *netem.Network
+	server    *etcdServer // of the provider; nil: it needs none
+	dir       string      // for logs and the lease store
+	hosts     []string
+	live      []*process // by index
+	killed    []*process
+	left      *process   // by SIGTERM, under load
+	gone      []*process // by SIGTERM, at rest
+	frozen    map[string]bool
+	starts    []int          // how often each process was started
+	late      bool           // it took longer to heal than the goal
+	authority *pki.Authority // nil: no TLS
+	broken    period         // while a fault of leases lasts
 }
 
 // period is an interval of the boot clock.
@@ -89,6 +91,7 @@ func (c *members) launch(i int) {
 		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(), Leases: c.leases,
 		Silent: c.silent(i),
 	}
+	c.identify(i, &s)
 	if *runs == 0 {
 		s.StopTimeout = patience() * 2 / 3 // times are not measured
 	}

@@ -50,6 +50,7 @@ type heals struct {
 	etcd    bool             // needs etcd
 	quick   bool             // part of the sample: with the first size and Proto.Actor's provider
 	leases  string           // leases in addition to the singleton's
+	forged  string           // what members prove themselves with, while messages are forged
 	check   func(c *members) // checks the records at the end; may be nil
 }
 
@@ -84,6 +85,12 @@ var faults = []heals{
 	{name: "cut-and-stop", members: []int{3, 5}, goal: goalFragment, fault: cutAndStop},
 	{name: "provider-down", members: []int{3, 5}, goal: goalOne, fault: providerDown, etcd: true},
 	{name: "nothing", members: []int{3, 5}, goal: goalOne, fault: nothing, check: noErrors},
+	{name: "forged-and-cut", members: []int{3}, goal: goalOne, fault: apart(single),
+		check: nothingForged, forged: withSecret},
+	{name: "forged-and-freeze", members: []int{3}, goal: goalFrozen, fault: freeze(one),
+		check: nothingForged, forged: withTLS},
+	{name: "forged-and-kill", members: []int{3}, goal: goalFrozen, fault: kill(one),
+		check: nothingForged, forged: withSecret},
 	{name: "guard-store-silent", members: []int{3, 5}, goal: goalGuarded, fault: silentStore,
 		check: stoppedInTime, leases: withGuard},
 	{name: "arbiter-cut", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost,

@@ -55,6 +55,8 @@ type spec struct {
 	LeaseDir  string // shared by all
 	Instances string // file in which instances of the singleton record their activity
 	Leases    string // leases in addition to the singleton's
+	Secret    string
+	TLS       *node.TLS
 	Silent    string // while this file exists, the lease store does not answer
 
 	StopTimeout time.Duration // of node.Run
@@ -123,8 +125,9 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	m.work(&working)
 	go m.serve(in)
 	cfg := node.RunConfig{
-		Cluster:     "heal",
-		Remote:      node.Config{Host: m.Host, Port: memberPort, PlaintextUnsafe: true},
+		Cluster: "heal",
+		Remote: node.Config{Host: m.Host, Port: memberPort, SecretFile: m.Secret, TLS: m.TLS,
+			PlaintextUnsafe: true},
 		Provider:    m.provider,
 		Store:       m.store,
 		Session:     leases,
@@ -140,7 +143,14 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 		cfg.Session, cfg.Arbiter = longLeases, &node.ArbiterConfig{Lease: "arbiter",
 			Members: len(m.Hosts), Lapse: arbiterLapse}
 	}
+	var strangers sync.WaitGroup
+	forging, stop := context.WithCancel(context.Background())
+	if m.Secret != "" || m.TLS != nil {
+		strangers.Go(func() { m.forge(forging, log) })
+	}
 	err := node.Run(context.Background(), cfg, m.register)
+	stop()
+	strangers.Wait()
 	m.stopLoad()
 	working.Wait()
 	m.say(report{Status: m.status()})

@@ -217,12 +217,12 @@ func TestSilence_IsBounded(t *testing.T) {
 		for _, sent := range []string{"", "PRI * HTTP/2.0\r\n", "\x16\x03\x01"} {
 			c, err := net.Dial("tcp", b.address)
 			require.NoError(t, err)
+			t.Cleanup(func() { _ = c.Close() })
 			_, err = c.Write([]byte(sent))
 			require.NoError(t, err)
 			require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
 			_, err = io.Copy(io.Discard, c)
 			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "%s: %q", name, sent)
-			_ = c.Close()
 		}
 	}
 	b := listen(t, Config{Silence: 50 * time.Millisecond})
