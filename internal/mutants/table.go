@@ -21,7 +21,7 @@ type killer struct {
 
 // table returns all planted bugs.
 func table() []mutant {
-	return slices.Concat(leases(), stores(), replication(), bases(), levels(), restores(), lives(), quorums(), records(), values(), singletons(), shards(), members(), strangers(), arbiters(), simulator(), subscriptions(), collections(), expiries(), disks(), diskStores(), cockpits())
+	return slices.Concat(leases(), stores(), replication(), bases(), levels(), restores(), lives(), quorums(), records(), values(), singletons(), shards(), members(), strangers(), arbiters(), simulator(), subscriptions(), collections(), expiries(), disks(), diskStores(), cockpits(), mistakes())
 }
 
 // in is one edit of one file.

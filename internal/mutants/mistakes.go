@@ -1,0 +1,31 @@
+package main
+
+// mistakes are bugs in what a program is told about its mistakes and about outages.
+func mistakes() []mutant {
+	return []mutant{
+		{
+			name:   "log each lease of a session that is lost",
+			rule:   "an outage of the lease store is a few lines in the log",
+			edits:  in("coordination/driver.go", "l.named > mostNamed", "l.named < 0"),
+			killer: killer{pkg: "./coordination", run: "TestLog_TheLossOfManyLeasesIsAFewLines"},
+		},
+		{
+			name:   "restart an entity that panicked without a line",
+			rule:   "a panic of the application's code is logged with its stack",
+			edits:  in("sharding/place.go", "slog.String(\"message\", fmt.Sprintf(\"%T\", message)),\n\t\tslog.String(\"stack\", stack))", "slog.String(\"message\", fmt.Sprintf(\"%T\", message)))"),
+			killer: killer{pkg: "./sharding", run: "TestLog_APanicOfAnEntityHasItsStack"},
+		},
+		{
+			name:   "forget the stack of an instance that panicked",
+			rule:   "a panic of the application's code is logged with its stack",
+			edits:  in("singleton/child.go", "h.stack.Store(new(string(debug.Stack())))", "_ = debug.Stack"),
+			killer: killer{pkg: "./singleton", run: "TestLog_APanicHasItsReasonAndItsStack"},
+		},
+		{
+			name:   "call the outcome of an Ask unknown that was not sent",
+			rule:   "a message that was certainly not sent is ErrUndelivered",
+			edits:  in("sharding/ref.go", "\tif ctx.Err() != nil {\n\t\treturn nil, fmt.Errorf(\"%w: %s", "\tif false {\n\t\treturn nil, fmt.Errorf(\"%w: %s"),
+			killer: killer{pkg: "./sharding", run: "TestAsk_WithAnEndedContextSendsNothing"},
+		},
+	}
+}
