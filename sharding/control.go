@@ -451,7 +451,7 @@ func (c *control) shutDown(ctx actor.Context) {
 	for n := range c.life.places {
 		for _, b := range c.region.Withdraw(n) {
 			c.life.arrived(n)
-			c.life.refuse(b.ID, b.Value, ErrUndelivered)
+			c.life.refuse(b.ID, b.Value, errStopped)
 		}
 	}
 	c.life.actors.Done()

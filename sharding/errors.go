@@ -2,6 +2,7 @@ package sharding
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/concord-go/concord/internal/lifecycle"
 )
@@ -32,6 +33,15 @@ var (
 	ErrBetweenLives = lifecycle.ErrBetweenLives
 	// ErrInvalid means that a configuration or an argument is invalid; the text says why.
 	ErrInvalid = errors.New("sharding: invalid argument")
+)
+
+// Reasons of a message that did not reach its entity.
+var (
+	errRejected = fmt.Errorf("%w: the entity failed too often, has too many messages waiting, or "+
+		"its shard has ended", ErrUndelivered)
+	errRefused = fmt.Errorf("%w: the log of the member that refused it has the reason",
+		ErrUndelivered)
+	errStopped = fmt.Errorf("%w: this member stops before the shard had a host", ErrUndelivered)
 )
 
 type undelivered struct{ text string }

@@ -119,5 +119,9 @@ func TestLog_APanicOfAnEntityHasItsStack(t *testing.T) {
 		lines = log.with("entity could not be created")
 		require.NotEmpty(t, lines)
 		require.Contains(t, lines[0], "sharding_test.TestLog_APanicOfAnEntityHasItsStack")
+		_, err = n.ask("unmade", "who", time.Hour)
+		require.ErrorIs(t, err, sharding.ErrUndelivered)
+		require.ErrorContains(t, err, "the log of the member that refused it has the reason")
+		require.Contains(t, log.with("message refused")[0], "the entity failed too often")
 	})
 }

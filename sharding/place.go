@@ -338,7 +338,7 @@ func (p *place) unlock() {
 			d.report(false)
 			continue
 		}
-		p.life.refuse(b.ID, b.Value, ErrUndelivered)
+		p.life.refuse(b.ID, b.Value, errRejected)
 	}
 	switch {
 	case do.ended && alone:

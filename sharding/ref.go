@@ -125,7 +125,7 @@ func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 	case errors.Is(err, ask.ErrDeadLetter) && l.isClosed():
 		return nil, ErrClosed
 	case errors.Is(err, ask.ErrDeadLetter):
-		return nil, ErrUndelivered
+		return nil, errRefused
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 }

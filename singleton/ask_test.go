@@ -95,13 +95,6 @@ func TestAsk_WithAnEndedContextSendsNothing(t *testing.T) {
 // A newcomer who does not know Proto.Actor's supervision needs to see where an instance panicked.
 func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
 	var log syncBuffer
-	system := func(id string) *actor.ActorSystem {
-		s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		}))
-		s.ID = id
-		return s
-	}
 	var broken atomic.Bool
 	broken.Store(true)
 	produce := func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
@@ -112,7 +105,7 @@ func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
 			return &worker{node: n, tenure: t}
 		}
 	}
-	run(t, 1, options{system: system, produce: produce}, func(c *testCluster) {
+	run(t, 1, options{system: log.system, produce: produce}, func(c *testCluster) {
 		time.Sleep(time.Minute)
 		line := log.with(t, "singleton instance could not be made")
 		require.Contains(t, line, "TestLog_APanicHasItsReasonAndItsStack", "the stack")
@@ -126,6 +119,19 @@ func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
 	})
 }
 
+// A refused message was logged without a reason.
+func TestLog_AMessageThatWaitsAtTheEndHasItsReason(t *testing.T) {
+	var log syncBuffer
+	run(t, 1, options{system: log.system, away: true}, func(c *testCluster) {
+		n := c.node(0)
+		c.Member(0).System.Root.Send(n.single.PID(), wrapperspb.String("kept"))
+		synctest.Wait()
+		_ = n.leave(time.Minute)
+		require.Contains(t, log.with(t, "message refused"),
+			"this member stops before there was a host")
+	})
+}
+
 // syncBuffer is a log that several goroutines write to.
 type syncBuffer struct {
 	mu  sync.Mutex
@@ -136,6 +142,15 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Write(p)
+}
+
+// system returns an actor system whose lines from Warn go to the log.
+func (b *syncBuffer) system(id string) *actor.ActorSystem {
+	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}))
+	s.ID = id
+	return s
 }
 
 // with returns the first line that contains text.

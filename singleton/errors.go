@@ -36,6 +36,9 @@ var (
 
 var errNoSystem = fmt.Errorf("%w: no actor system", ErrInvalid)
 
+// errStopped is the reason of messages that wait when this member stops.
+var errStopped = fmt.Errorf("%w: this member stops before there was a host", ErrUndelivered)
+
 type undelivered struct{ text string }
 
 func (e *undelivered) Error() string { return e.text }

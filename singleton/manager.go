@@ -478,7 +478,7 @@ func (m *manager) shutDown(ctx actor.Context) {
 	gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
 	m.tenancy.abandon()
 	for e := range m.kept.Drain() {
-		m.refuse(ctx, e, ErrUndelivered)
+		m.refuse(ctx, e, errStopped)
 	}
 	m.life.actors.Done()
 }

@@ -203,7 +203,7 @@ func (p *proxy) finish(ctx actor.Context) {
 		return
 	}
 	if !p.route.Hopeful() {
-		p.giveUp(ctx, ErrUndelivered)
+		p.giveUp(ctx, errStopped)
 	}
 	if p.kept.Len() == 0 {
 		ctx.Send(p.closer, &drained{})
@@ -214,7 +214,7 @@ func (p *proxy) finish(ctx actor.Context) {
 func (p *proxy) shutDown(ctx actor.Context) {
 	p.shell.Stop()
 	p.life.members.Unsubscribe(ctx.Self())
-	p.giveUp(ctx, ErrUndelivered)
+	p.giveUp(ctx, errStopped)
 	p.hidden()
 	p.life.actors.Done()
 }
