@@ -19,6 +19,8 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 	entities := m.GaugeBy("concord.sharding.entities", "Entities that run at this member.")
 	waiting := m.GaugeBy("concord.sharding.waiting",
 		"Messages of this member that wait for a shard.")
+	held := m.GaugeBy("concord.sharding.held",
+		"Messages that wait at this member for entities that do not run yet.")
 	m.Count("concord.sharding.refused", "Messages returned or sent to the dead letters.",
 		func(s Stats) uint64 {
 			return s.Refused
@@ -60,10 +62,12 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 			o.ObserveInt64(shards, int64(s.Count(state)),
 				metric.WithAttributes(append(by, attribute.String("state", state.String()))...))
 		}
-		wait := 0
+		wait, hold := 0, 0
 		for _, sh := range s.Shards {
 			wait += sh.Waiting
+			hold += sh.Held
 		}
+		o.ObserveInt64(held, int64(hold), metric.WithAttributes(by...))
 		o.ObserveInt64(entities, int64(s.Entities()), metric.WithAttributes(by...))
 		o.ObserveInt64(delivering, r.delivering.Load(), metric.WithAttributes(by...))
 		o.ObserveInt64(waiting, int64(wait), metric.WithAttributes(by...))

@@ -171,6 +171,11 @@ func TestRemember_WhatWaitsForAMajorityIsBounded(t *testing.T) {
 		refused := int(n.region.Stats().Refused - before) //nolint:gosec // small
 		require.GreaterOrEqual(t, refused, 400-80)
 		require.Less(t, refused, 400)
+		held := 0
+		for _, s := range n.region.Status().Shards {
+			held += s.Held
+		}
+		require.Equal(t, 400-refused, held)
 		c.Net.Heal()
 		time.Sleep(10 * time.Second)
 		handled := 0

@@ -42,6 +42,9 @@ type ShardStatus struct {
 	Token    coordination.Token // of the tenure on this member; 0: none
 	Entities int                // running on this member
 	Waiting  int                // messages of this member that wait for the shard
+	// Held is the number of messages, of all members, that wait here for entities that are not
+	// remembered yet, are ending, or back off.
+	Held int
 
 	// Since is when this member learned of State, Home and Token, by its wall clock; zero: it has
 	// not heard of the shard in this life. A change between Elsewhere and Stashing does not count.
@@ -168,6 +171,9 @@ func (p *place) now() ShardStatus {
 	defer p.mu.Unlock()
 	s := p.status
 	s.Shard, s.Entities, s.Waiting = p.n, p.len(), p.behind
+	if p.slot != nil {
+		s.Held = p.slot.Held()
+	}
 	if s.State == Elsewhere && s.Waiting > 0 {
 		s.State = Stashing
 	}

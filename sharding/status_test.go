@@ -61,7 +61,7 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.EqualValues(t, 19, m["concord.sharding.entities"])
 		require.EqualValues(t, 20, m["concord.sharding.started"])
 		require.EqualValues(t, 1, m["concord.sharding.passivated"])
-		for _, name := range []string{"waiting", "refused", "dropped", "failed"} {
+		for _, name := range []string{"waiting", "held", "refused", "dropped", "failed"} {
 			require.Zero(t, m["concord.sharding."+name])
 		}
 
