@@ -626,9 +626,9 @@ func shards() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ThatFailsIsCalledAgain$"},
 		},
 		{
-			name:   "a region without a coordinator gives up its shards, and messages wait",
+			name:   "a region gives up its shards while there is no coordinator, and messages wait",
 			rule:   "no message waits for the coordinator [S9b]",
-			edits:  in(shardDir+"region.go", "if ev.Other && !r.orphaned()", "if !r.orphaned()"),
+			edits:  in(shardDir+"region.go", "\t\tr.emit(Look{})", "\t\tr.orphan = true\n\t\tr.settle()"),
 			killer: killer{pkg: "./sharding", run: "^TestCoordinator_MovesOrDiesAndNoMessageWaits$"},
 		},
 		{
