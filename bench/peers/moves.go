@@ -87,9 +87,9 @@ func (m *moving) times(n, entities int, around time.Duration) (string, error) {
 }
 
 // once moves the shard with its entities between two members, while one of them gets a request
-// every millisecond. dark is the longest time between two consecutive answers of which the later came at
-// most the time around before or after the first answer of the new home. still is the same for the
-// time 2 × around before the move is requested. Each request must be answered within
+// every millisecond. dark is the longest time between two consecutive answers of which the later
+// came at most the time around before or after the first answer of the new home. still is the same
+// for the time 2 × around before the move is requested. Each request must be answered within
 // answerTimeout.
 func (m *moving) once(entities []entity, from, to int64, around time.Duration) (still,
 	dark time.Duration, err error,
