@@ -21,8 +21,8 @@ type Config struct {
 	// with the same Owner exclude each other. At most 2048 bytes of UTF-8. Default: host:pid.
 	Owner string `yaml:"owner"`
 	// TTL is how long a lease outlives its holder. A higher value survives longer pauses and
-	// outages of the store; a lower value shortens the wait after a crash. Default 30s, from 10ms to
-	// 24h.
+	// outages of the store; a lower value shortens the wait after a crash. Default 30s, from 10ms
+	// to 24h.
 	TTL time.Duration `yaml:"heartbeat-timeout"`
 	// RenewInterval is the time between renewals, ±10 %. Default TTL/3, or less, but at least
 	// TTL/10, if Drain, Margin and the like leave no time for two such renewals; see Validate.

@@ -145,7 +145,7 @@ func (d *driver) logEnd(e core.End) {
 		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{slog.String("lease", d.lease.name)}
-	message, s := "lease ended", d.lease.s
+	s := d.lease.s
 	switch l := d.loop; {
 	case d.told != nil:
 		var held int
@@ -153,7 +153,6 @@ func (d *driver) logEnd(e core.End) {
 		if held == 0 {
 			level = slog.LevelDebug
 		}
-		message = "lease session ended"
 		attrs = []slog.Attr{slog.String("session", s.nonce), slog.Int("leases", held)}
 	case l != nil && l.telling:
 		if l.named++; l.named > mostNamed {
@@ -164,7 +163,11 @@ func (d *driver) logEnd(e core.End) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	s.cfg.Logger.LogAttrs(context.Background(), level, message, attrs...)
+	if d.told != nil {
+		s.cfg.Logger.LogAttrs(context.Background(), level, "lease session ended", attrs...)
+		return
+	}
+	s.cfg.Logger.LogAttrs(context.Background(), level, "lease ended", attrs...)
 }
 
 // count changes the statistics of leases. The session record is not counted.

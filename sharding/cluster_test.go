@@ -67,9 +67,10 @@ type options struct {
 	setup   func(*node)
 	plant   func(effect any) // called before each effect at the first member
 
-	data     func(*simnet.Member) distributeddata.Config // default: only MinMembers is set
-	daemons  bool                                        // workers, not entities
-	majority bool                                        // all members count in majorities, not only the first
+	data func(*simnet.Member) distributeddata.Config // default: only MinMembers is set
+
+	daemons  bool // workers, not entities
+	majority bool // all members count in majorities, not only the first
 
 	ttl   time.Duration // of the leases; 0: the usual one
 	plain bool          // the lease store keeps no session records

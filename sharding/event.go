@@ -11,9 +11,9 @@ import (
 
 // ShardChanged is published on the event stream of the member's actor system when the state, the
 // home or the token of a shard has changed on this member. Of changes that follow each other
-// closely, only the last may be published, also if it restores what was published before. Handlers run in a goroutine of their own, one after the
-// other: one that blocks delays the next event, and nothing else. If one panics, that is logged,
-// and the later ones do not receive that event.
+// closely, only the last may be published, also if it restores what was published before. Handlers
+// run in a goroutine of their own, one after the other: one that blocks delays the next event, and
+// nothing else. If one panics, that is logged, and the later ones do not receive that event.
 type ShardChanged struct {
 	Type  string
 	Shard int

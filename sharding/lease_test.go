@@ -126,7 +126,7 @@ func TestScenario_ARestartOnTheSameAddressIsNotTheHome(t *testing.T) {
 				}
 				next := c.nodes[m]
 				require.NoError(t, start(context.Background(), next))
-				for k := 0; k < 40; k++ {
+				for k := range 40 {
 					_, _ = next.ask(fmt.Sprint("e", k), "who", 200*time.Millisecond)
 				}
 				require.Less(t, time.Since(renewed), ttl)

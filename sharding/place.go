@@ -1,7 +1,6 @@
 package sharding
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -380,29 +379,33 @@ func (p *place) log() *slog.Logger { return p.life.log.With(slog.Int("shard", p.
 // unmade logs that an entity could not be created: the function given to New has panicked, with a
 // stack, or returned nil, which is no bug of it.
 func (p *place) unmade(entity string, why any, stack string) {
-	const what = "entity could not be created"
+	const text = "entity could not be created"
 	if stack == "" {
-		p.failed(slog.LevelWarn, &p.life.refusals, what, entity, slog.Any("reason", why))
+		p.failed(&p.life.refusals, entity, func(log *slog.Logger) {
+			log.Warn(text, slog.Any("reason", why))
+		})
 		return
 	}
-	p.failed(slog.LevelError, &p.life.panics, what, entity, slog.Any("reason", why),
-		slog.String("stack", stack))
+	p.failed(&p.life.panics, entity, func(log *slog.Logger) {
+		log.Error(text, slog.Any("reason", why), slog.String("stack", stack))
+	})
 }
 
 // panicked logs that a handler has panicked, or ended its goroutine.
 func (c *cell) panicked(reason, message any, stack string) {
-	c.place.failed(slog.LevelError, &c.place.life.panics, "entity panicked", c.id,
-		slog.Any("reason", reason), slog.String("message", fmt.Sprintf("%T", message)),
-		slog.String("stack", stack))
+	c.place.failed(&c.place.life.panics, c.id, func(log *slog.Logger) {
+		log.Error("entity panicked", slog.Any("reason", reason),
+			slog.String("message", fmt.Sprintf("%T", message)), slog.String("stack", stack))
+	})
 }
 
-// failed logs a failure of the application's code in an entity, if lines lets it pass.
-func (p *place) failed(level slog.Level, lines *sparse, what, entity string, details ...any) {
+// failed calls write to log a failure of the application's code in an entity, if lines lets that
+// pass.
+func (p *place) failed(lines *sparse, entity string, write func(*slog.Logger)) {
 	unlogged, due := lines.due(p.life.clock.Now())
 	if !due {
 		return
 	}
 	defer func() { _ = recover() }() // the log handler is the application's
-	p.log().With(slog.String("entity", entity)).With(details...).Log(context.Background(), level,
-		what, slog.Int("unlogged", unlogged))
+	write(p.log().With(slog.String("entity", entity), slog.Int("unlogged", unlogged)))
 }

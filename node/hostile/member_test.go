@@ -101,7 +101,8 @@ func runMember(raw string) int {
 	}()
 	err := node.Run(ctx, node.RunConfig{
 		Cluster: s.Cluster,
-		Remote:  node.Config{Port: s.Port, Advertised: s.Advertised, TLS: s.TLS, SecretFile: s.Secret},
+		Remote: node.Config{Port: s.Port, Advertised: s.Advertised, TLS: s.TLS,
+			SecretFile: s.Secret},
 		Provider: automanaged.New(automanaged.Config{
 			Port: s.Health, Hosts: s.Healths, Refresh: 200 * time.Millisecond, DropAfter: patience,
 		}),

@@ -150,7 +150,8 @@ func (s *suite) many() {
 func (s *suite) stale() {
 	s.change(s.a, tenure(0, 5), []string{"ann"}, nil)
 	s.has(s.b, tenure(0, 9), "ann") // a Load begins a tenure
-	if err := s.a.Change(s.t.Context(), tenure(0, 5), []string{"bob"}, []string{"ann"}); err == nil {
+	err := s.a.Change(s.t.Context(), tenure(0, 5), []string{"bob"}, []string{"ann"})
+	if err == nil {
 		s.t.Error("a change of an earlier tenure is accepted")
 	}
 	if _, err := s.a.Load(s.t.Context(), tenure(0, 8)); err == nil {

@@ -38,8 +38,9 @@ func checkIndices(b *remote.MessageBatch) error {
 }
 
 // maxForeign bounds the sender addresses that are neither the peer's nor a member's: over the
-// lifetime of a stream of a member, and within a minute those that all strangers name. Some are legitimate: a member may relay a message whose sender this member
-// does not know yet. Proto.Actor keeps a goroutine and a queue for each address that it answers.
+// lifetime of a stream of a member, and within a minute those that all strangers name. Some are
+// legitimate: a member may relay a message whose sender this member does not know yet. Proto.Actor
+// keeps a goroutine and a queue for each address that it answers.
 const maxForeign = 32
 
 // checker decides which messages of one peer Proto.Actor may see. It is used by one goroutine.
@@ -171,13 +172,8 @@ func (c *checker) sender(pid *actor.PID) *refusal {
 			return nil
 		}
 	}
-	ok := false
-	if c.listed() {
-		ok = nameForeign(c.foreign, a)
-	} else {
-		ok = c.guard.strangers.names(a, time.Now())
-	}
-	if !ok {
+	if c.listed() && !nameForeign(c.foreign, a) ||
+		!c.listed() && !c.guard.strangers.names(a, time.Now()) {
 		return &refusal{forged, "its sender's address belongs to no member"}
 	}
 	return nil
