@@ -54,9 +54,9 @@ type Config struct {
 	// all members, see RememberedKeys. Idle and Limit must be 0. Default false.
 	Remember bool `yaml:"remember"`
 	// RecoverRate is how many remembered entities this member starts in a second without messages
-	// when it gets their shards, from 1 to 1,000,000. They start in turns of a tenth of a second, of
-	// all shards together; a message starts its entity at once. It requires Remember. Default 0: all
-	// entities of a shard start at once.
+	// when it gets their shards, from 1 to 1,000,000. They start in turns of a tenth of a second,
+	// of all shards together; a message starts its entity at once. It requires Remember. Default 0:
+	// all entities of a shard start at once.
 	RecoverRate int `yaml:"recover-rate"`
 	// RememberStore stores the ids of remembered entities, for more of them than the memory of a
 	// member holds. It requires Remember. Default: they are replicated data.
@@ -108,10 +108,10 @@ type Config struct {
 	// The messages of Deliver that are not confirmed are counted separately; Buffer and BufferBytes
 	// bound them too.
 	BufferBytes int `yaml:"buffer-bytes"`
-	// Stash is how many messages may wait for one entity that is being stopped, could not be created
-	// or is not remembered yet. Buffer messages may wait for all such entities on this member, and
-	// an eighth of that for those of one shard. Further messages become dead letters and are
-	// counted. Default 1000.
+	// Stash is how many messages may wait for one entity that is being stopped, could not be
+	// created or is not remembered yet. Buffer messages may wait for all such entities on this
+	// member, and an eighth of that for those of one shard. Further messages become dead letters
+	// and are counted. Default 1000.
 	Stash int `yaml:"stash"`
 	// LeasePrefix is the prefix of the names of the shards' leases, followed by the number of the
 	// shard; the coordinator's lease is that of a singleton. It must not end with a digit: types

@@ -49,7 +49,8 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 	require.ErrorContains(t, sharding.Config{Type: strings.Repeat("x", 41)}.Validate(),
 		"Type has 41 bytes")
 	require.NoError(t, sharding.Config{Type: "cart"}.Validate())
-	err = sharding.Config{Type: "cart", RecoverRate: 1, RememberStore: &remembertest.Memory{}}.Validate()
+	err = sharding.Config{Type: "cart", RecoverRate: 1,
+		RememberStore: &remembertest.Memory{}}.Validate()
 	require.ErrorContains(t, err,
 		"RecoverRate (1) and RememberStore (*remembertest.Memory) require Remember")
 	for _, e := range []sharding.Eviction{sharding.SLRU, sharding.LFU} {

@@ -14,8 +14,8 @@ import (
 )
 
 // The scenarios of Akka's ClusterShardingLeaseSpec and ShardWithLeaseSpec: a shard does not start
-// while another has its lease, or while its store fails, and tries again; it stops when its lease is
-// lost, and releases it when it stops (TestLoss_…, TestClose_…).
+// while another has its lease, or while its store fails, and tries again. It stops when its lease
+// is lost, and releases it when it stops (TestLoss_…, TestClose_…).
 
 // stranger opens a session that is no member's, and acquires leases of shards.
 func (c *testCluster) stranger(shards ...int) (release func()) {

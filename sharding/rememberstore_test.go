@@ -149,8 +149,9 @@ func TestRememberStore_ThatDoesNotReturnHoldsUpNoMove(t *testing.T) {
 		_, err := c.node(0).ask(here, "who", time.Second)
 		require.NoError(t, err, "what is remembered goes on")
 		refused := c.node(0).region.Stats().Refused + c.node(1).region.Stats().Refused
+		shard := c.node(0).region.Ref("waits-" + here).Shard()
 		for i := range 2 {
-			if c.node(i).region.Status().Shards[c.node(i).region.Ref("waits-"+here).Shard()].State == sharding.Active {
+			if c.node(i).region.Status().Shards[shard].State == sharding.Active {
 				require.NoError(t, c.node(i).leave(20*time.Second))
 				c.settled(20*time.Second, c.node(1-i))
 				require.Equal(t, refused+1, c.node(0).region.Stats().Refused+
@@ -226,8 +227,8 @@ func TestRecoverRate_EntitiesStartAtARate(t *testing.T) {
 	})
 }
 
-// With RememberedKeys among the durable keys, the entities are remembered although all members crash
-// at once.
+// With RememberedKeys among the durable keys, the entities are remembered although all members
+// crash at once.
 func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
 	var mu sync.Mutex
 	disks := map[string]*testkit.Disk{} // by address

@@ -569,7 +569,8 @@ func TestSlot_WhatWaitsIsBounded(t *testing.T) {
 	}
 	body := func(id string) core.Body { return core.Body{ID: id} }
 	for i := range 8 {
-		require.Equal(t, []core.SlotEffect{core.Remember{ID: "a"}}, step(i, core.Take{Body: body("a")}))
+		require.Equal(t, []core.SlotEffect{core.Remember{ID: "a"}},
+			step(i, core.Take{Body: body("a")}))
 		require.Empty(t, step(i, core.Take{Body: body("a")}))
 		for _, id := range []string{"a", "b"} {
 			require.Equal(t, []core.SlotEffect{core.Reject{Body: body(id)}},
