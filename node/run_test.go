@@ -24,6 +24,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/provider/automanaged"
@@ -500,4 +501,27 @@ func TestRun_OnBothLoopbackAddresses(t *testing.T) {
 			return nil
 		}), host)
 	}
+}
+
+// The members of a cluster see the roles and the version that Config sets: preferred hosts depend
+// on them.
+func TestRun_AnnouncesRolesAndVersion(t *testing.T) {
+	port := ports.Free(t, 1)[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quiet(newHands())
+	cfg.Remote.Roles, cfg.Remote.AppVersion = []string{"web"}, "1.2.3"
+	cfg.Provider = automanaged.New(automanaged.Config{Port: port, Hosts: []string{
+		net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}})
+	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(context.Context) error {
+			defer cancel()
+			view := membership.Attach(n.System).View()
+			m, known := view.Oldest("web")
+			require.True(t, known)
+			require.Equal(t, n.System.Address(), m.Address)
+			require.Equal(t, "1.2.3", m.AppVersion)
+			return nil
+		})
+		return nil
+	}))
 }
