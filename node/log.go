@@ -20,9 +20,9 @@ var usual = []string{
 }
 
 // quietly returns a logger that lowers the level of what Proto.Actor logs and passes everything
-// else on unchanged. Where Proto.Actor logs a whole message, it logs the type. Progress messages are
-// logged as Debug, since Proto.Actor logs dozens of lines for each membership change, and messages
-// listed in usual as Info.
+// else on unchanged. Where Proto.Actor logs a whole message, it logs the type. Progress messages
+// are logged as Debug, since Proto.Actor logs dozens of lines for each membership change, and
+// messages listed in usual as Info.
 func quietly(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
 type quiet struct{ slog.Handler }
@@ -46,8 +46,7 @@ const messageKey = "message"
 func withoutMessages(r slog.Record) slog.Record {
 	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		k := a.Value.Kind()
-		if a.Key == messageKey && (k == slog.KindAny || k == slog.KindLogValuer) {
+		if k := a.Value.Kind(); a.Key == messageKey && (k == slog.KindAny || k == slog.KindLogValuer) {
 			a.Value = slog.StringValue(fmt.Sprintf("%T", a.Value.Any()))
 		}
 		out.AddAttrs(a)

@@ -127,7 +127,8 @@ func TestRemote_RefusesFilesThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestRun_ACertificateMustNameTheAddress covers addresses that are known only once a member listens.
+// TestRun_ACertificateMustNameTheAddress covers addresses that are known only once a member
+// listens.
 func TestRun_ACertificateMustNameTheAddress(t *testing.T) {
 	ca, err := pki.NewAuthority("right")
 	require.NoError(t, err)

@@ -114,8 +114,8 @@ func TestBounds_MemoryIsInProportion(t *testing.T) {
 	require.Less(t, taken, uint64(16*len(allowed)+1<<20), "the largest number that is allowed")
 }
 
-// costly returns batches of one message that takes much time for its size, whether it is accepted or
-// not.
+// costly returns batches of one message that takes much time for its size, whether it is accepted
+// or not.
 func costly(size int) map[string][]byte {
 	of := func(m proto.Message, data []byte) []byte {
 		b := stranger.Batch("127.0.0.1:8", "x", m)

@@ -30,8 +30,8 @@ func (s *strangers) names(address string, now time.Time) bool {
 	return nameForeign(s.foreign, address)
 }
 
-// nameForeign reports whether address is among at most maxForeign addresses, and adds it if there is
-// room.
+// nameForeign reports whether address is among at most maxForeign addresses, and adds it if there
+// is room.
 func nameForeign(all map[string]struct{}, address string) bool {
 	if _, ok := all[address]; ok {
 		return true
