@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
@@ -65,7 +67,8 @@ func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 		`level=INFO msg="Bad connection to the node health status"`)
 }
 
-// TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages.
+// TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages, and replicates a
+// value.
 func TestRun_LogsNoValues(t *testing.T) {
 	const value = "s3cret"
 	for name, handler := range map[string]func(io.Writer, *slog.HandlerOptions) slog.Handler{
@@ -81,8 +84,17 @@ func TestRun_LogsNoValues(t *testing.T) {
 		cfg := quiet(newHands())
 		cfg.Logger = slog.New(handler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
-			n.Go(func(context.Context) error {
+			dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 1})
+			require.NoError(t, err)
+			n.Go(func(ctx context.Context) error {
 				defer cancel()
+				set := distributeddata.NewKey("set", crdt.GSet[string]{})
+				_, err := set.Update(ctx, dd, func(w *crdt.Writer, s *crdt.GSet[string]) error {
+					s.Add(w, value)
+					return nil
+				})
+				require.NoError(t, err)
+				n.System.Root.Send(actor.NewPID(n.System.Address(), "nobody"), dd.Snapshot())
 				root, m := n.System.Root, wrapperspb.String(value)
 				for _, id := range []string{"nobody", "activator", "gossip", "partition-activator"} {
 					root.Send(actor.NewPID(n.System.Address(), id), m)
