@@ -12,7 +12,7 @@ func mistakes() []mutant {
 		{
 			name:   "restart an entity that panicked without a line",
 			rule:   "a panic of the application's code is logged with its stack",
-			edits:  in("sharding/place.go", "slog.String(\"message\", fmt.Sprintf(\"%T\", message)),\n\t\tslog.String(\"stack\", stack))", "slog.String(\"message\", fmt.Sprintf(\"%T\", message)))"),
+			edits:  in("sharding/place.go", "fmt.Sprintf(\"%T\", message)), slog.String(\"stack\", stack))", "fmt.Sprintf(\"%T\", message)))"),
 			killer: killer{pkg: "./sharding", run: "TestLog_APanicOfAnEntityHasItsStack"},
 		},
 		{
