@@ -100,7 +100,8 @@ func TestAcquire_NamesTheReasonOnce(t *testing.T) {
 		_, err := session.Lease("lease").Acquire(ctx)
 		_ = session.Close(s.Context())
 		s.that(errors.Is(err, context.DeadlineExceeded) &&
-			errors.Is(err, coordination.ErrUnknown) && strings.Count(err.Error(), context.DeadlineExceeded.Error()) == 1, "%v", err)
+			errors.Is(err, coordination.ErrUnknown), "%v", err)
+		s.that(strings.Count(err.Error(), context.DeadlineExceeded.Error()) == 1, "%v", err)
 	})
 }
 

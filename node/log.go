@@ -46,7 +46,8 @@ const messageKey = "message"
 func withoutMessages(r slog.Record) slog.Record {
 	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		if k := a.Value.Kind(); a.Key == messageKey && (k == slog.KindAny || k == slog.KindLogValuer) {
+		k := a.Value.Kind()
+		if a.Key == messageKey && (k == slog.KindAny || k == slog.KindLogValuer) {
 			a.Value = slog.StringValue(fmt.Sprintf("%T", a.Value.Any()))
 		}
 		out.AddAttrs(a)

@@ -67,8 +67,8 @@ func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 		`level=INFO msg="Bad connection to the node health status"`)
 }
 
-// TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages, and replicates a
-// value.
+// TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages, and replicates
+// a value.
 func TestRun_LogsNoValues(t *testing.T) {
 	const value = "s3cret"
 	for name, handler := range map[string]func(io.Writer, *slog.HandlerOptions) slog.Handler{
@@ -96,7 +96,8 @@ func TestRun_LogsNoValues(t *testing.T) {
 				require.NoError(t, err)
 				n.System.Root.Send(actor.NewPID(n.System.Address(), "nobody"), dd.Snapshot())
 				root, m := n.System.Root, wrapperspb.String(value)
-				for _, id := range []string{"nobody", "activator", "gossip", "partition-activator"} {
+				for _, id := range []string{"nobody", "activator", "gossip",
+					"partition-activator"} {
 					root.Send(actor.NewPID(n.System.Address(), id), m)
 				}
 				_, _ = n.Cluster.Request("x", "no kind", m, cluster.WithTimeout(time.Millisecond),

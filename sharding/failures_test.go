@@ -21,7 +21,7 @@ func TestCreate_AFaultDoesNotFloodTheLog(t *testing.T) {
 		t.Run(fmt.Sprint("panics=", panics), func(t *testing.T) {
 			var log warnings
 			var fault atomic.Bool
-			o := options{log: log.handler(), produce: func(n *node) func(sharding.Entity) actor.Actor {
+			produce := func(n *node) func(sharding.Entity) actor.Actor {
 				return func(e sharding.Entity) actor.Actor {
 					switch {
 					case !fault.Load():
@@ -31,8 +31,8 @@ func TestCreate_AFaultDoesNotFloodTheLog(t *testing.T) {
 					}
 					return nil
 				}
-			}}
-			run(t, 1, o, func(c *testCluster) { c.throughFault(&fault, &log, panics) })
+			}
+			run(t, 1, options{log: log.handler(), produce: produce}, func(c *testCluster) { c.throughFault(&fault, &log, panics) })
 		})
 	}
 }

@@ -319,8 +319,8 @@ func TestProvider_Documents(t *testing.T) {
 	require.ErrorIs(t, err, coordination.ErrClosed)
 }
 
-// The owner of a section with Inherit may come with each call of Lease, as in other actor systems: a
-// restarted process has the lease at once, and another owner waits.
+// The owner of a section with Inherit may come with each call of Lease, as in other actor systems:
+// a restarted process has the lease at once, and another owner waits.
 func TestProvider_AnOwnerInheritsFromItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()

@@ -129,7 +129,9 @@ func term(ctx context.Context, out io.Writer, lease *coordination.Lease, name st
 	defer stop()
 	var follower sync.WaitGroup
 	seen := make(chan struct{}) // closed when the first leader is known
-	follower.Go(func() { follow(following, out, lease, name, sync.OnceFunc(func() { close(seen) })) })
+	follower.Go(func() {
+		follow(following, out, lease, name, sync.OnceFunc(func() { close(seen) }))
+	})
 	<-seen
 	err := lease.Do(ctx, func(ctx context.Context, g *coordination.Grant) error {
 		stop()
