@@ -32,7 +32,9 @@ func TestCreate_AFaultDoesNotFloodTheLog(t *testing.T) {
 					return nil
 				}
 			}
-			run(t, 1, options{log: log.handler(), produce: produce}, func(c *testCluster) { c.throughFault(&fault, &log, panics) })
+			run(t, 1, options{log: log.handler(), produce: produce}, func(c *testCluster) {
+				c.throughFault(&fault, &log, panics)
+			})
 		})
 	}
 }
