@@ -111,8 +111,8 @@ func (c *Core) UncopiedKeys(limit int) []string {
 }
 
 // keysBeyond adds the keys with an atom that a later event of one of these replicas has added.
-func (l *ledger) keysBeyond(events map[causal.Replica]uint64, keys map[string]bool) {
-	for key, h := range l.keys.All() {
+func (c *Core) keysBeyond(events map[causal.Replica]uint64, keys map[string]bool) {
+	for key, h := range c.keys.All() {
 		for _, e := range h.Prefix("") {
 			for at := range e.All() {
 				if n, ok := events[at.Replica]; ok && at.N > n {
