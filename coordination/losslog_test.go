@@ -1,38 +1,24 @@
 package coordination_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/child"
 )
 
-// logged is a log that several goroutines write to.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
+// logged is a log.
+type logged struct{ child.Screen }
 
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.buf.String(), text)
-}
+func (l *logged) count(text string) int { return strings.Count(l.String(), text) }
 
 // An outage ends all leases of a session at once: with 256 shards these were 257 lines, of which
 // none said that they were one event.

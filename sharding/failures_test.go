@@ -52,11 +52,11 @@ func (c *testCluster) throughFault(fault *atomic.Bool, log *warnings, panics boo
 	time.Sleep(6 * time.Second)
 	failed := c.node(0).region.Stats().Failed
 	require.Greater(c.t, failed, uint64(300))
-	require.Len(c.t, log.with(text), 1)
-	require.Contains(c.t, log.with(text)[0], fmt.Sprint("level=", level))
-	require.Contains(c.t, log.with(text)[0], "unlogged=0 ")
+	require.Len(c.t, log.With(text), 1)
+	require.Contains(c.t, log.With(text)[0], fmt.Sprint("level=", level))
+	require.Contains(c.t, log.With(text)[0], "unlogged=0 ")
 	time.Sleep(10 * time.Second)
-	lines := log.with(text)
+	lines := log.With(text)
 	require.Len(c.t, lines, 2)
 	_, after, _ := strings.Cut(lines[1], "unlogged=")
 	var unlogged uint64
@@ -69,5 +69,5 @@ func (c *testCluster) throughFault(fault *atomic.Bool, log *warnings, panics boo
 		_, err := c.node(0).ask(fmt.Sprint("cart-", id), "last", time.Minute)
 		require.NoError(c.t, err)
 	}
-	require.Len(c.t, log.with(text), 2)
+	require.Len(c.t, log.With(text), 2)
 }

@@ -1,11 +1,8 @@
 package sharding_test
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
 )
@@ -35,28 +33,7 @@ func (c *testCluster) newSystem(id string) *actor.ActorSystem {
 }
 
 // warnings are the lines of all members from Warn.
-type warnings struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (w *warnings) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Write(p)
-}
-
-// with returns the lines that contain text.
-func (w *warnings) with(text string) (lines []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for line := range strings.Lines(w.buf.String()) {
-		if strings.Contains(line, text) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
+type warnings struct{ child.Screen }
 
 func (w *warnings) handler() slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn})
@@ -72,7 +49,7 @@ func TestLog_AnOutageOfTheStoreIsALineInTenSeconds(t *testing.T) {
 			n.store.away(true)
 		}
 		time.Sleep(time.Minute)
-		lines := log.with("lease of a shard not acquired")
+		lines := log.With("lease of a shard not acquired")
 		require.NotEmpty(t, lines)
 		require.LessOrEqual(t, len(lines), 2*6)
 		last := lines[len(lines)-1]
@@ -107,7 +84,7 @@ func TestLog_APanicOfAnEntityHasItsStack(t *testing.T) {
 		require.NoError(t, n.region.Ref("bad").Tell(wrapperspb.String("panic")))
 		_, err := n.ask("bad", "who", time.Minute)
 		require.NoError(t, err)
-		lines := log.with("entity panicked")
+		lines := log.With("entity panicked")
 		require.Len(t, lines, 2)
 		require.Contains(t, lines[1], "unlogged=4")
 		for _, part := range []string{"level=ERROR", "entity=bad", `reason="as asked"`,
@@ -116,12 +93,12 @@ func TestLog_APanicOfAnEntityHasItsStack(t *testing.T) {
 		}
 		require.NoError(t, n.region.Ref("unmade").Tell(wrapperspb.String("who")))
 		time.Sleep(time.Minute)
-		lines = log.with("entity could not be created")
+		lines = log.With("entity could not be created")
 		require.NotEmpty(t, lines)
 		require.Contains(t, lines[0], "sharding_test.TestLog_APanicOfAnEntityHasItsStack")
 		_, err = n.ask("unmade", "who", time.Hour)
 		require.ErrorIs(t, err, sharding.ErrUndelivered)
 		require.ErrorContains(t, err, "the log of the member that refused it has the reason")
-		require.Contains(t, log.with("message refused")[0], "the entity failed too often")
+		require.Contains(t, log.With("message refused")[0], "the entity failed too often")
 	})
 }

@@ -1,13 +1,10 @@
 package singleton_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/singleton"
@@ -94,7 +92,7 @@ func TestAsk_WithAnEndedContextSendsNothing(t *testing.T) {
 
 // A newcomer who does not know Proto.Actor's supervision needs to see where an instance panicked.
 func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
-	var log syncBuffer
+	var log warnings
 	var broken atomic.Bool
 	broken.Store(true)
 	produce := func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
@@ -107,64 +105,49 @@ func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
 	}
 	run(t, 1, options{system: log.system, produce: produce}, func(c *testCluster) {
 		time.Sleep(time.Minute)
-		line := log.with(t, "singleton instance could not be made")
+		line := log.first(t, "singleton instance could not be made")
 		require.Contains(t, line, "TestLog_APanicHasItsReasonAndItsStack", "the stack")
-		require.Contains(t, log.with(t, "no other member may host"), "reason=unmakeable")
+		require.Contains(t, log.first(t, "no other member may host"), "reason=unmakeable")
 		broken.Store(false)
 		c.found(c.node(0), time.Minute)
 		c.Member(0).System.Root.Send(c.node(0).single.PID(), wrapperspb.String("panic"))
 		time.Sleep(time.Second)
-		line = log.with(t, "singleton instance panicked")
+		line = log.first(t, "singleton instance panicked")
 		require.Contains(t, line, "singleton_test.(*worker)", "the stack")
 	})
 }
 
 // A refused message was logged without a reason.
 func TestLog_AMessageThatWaitsAtTheEndHasItsReason(t *testing.T) {
-	var log syncBuffer
+	var log warnings
 	run(t, 1, options{system: log.system, away: true}, func(c *testCluster) {
 		n := c.node(0)
 		c.Member(0).System.Root.Send(n.single.PID(), wrapperspb.String("kept"))
 		synctest.Wait()
 		_ = n.leave(time.Minute)
-		require.Contains(t, log.with(t, "message refused"),
+		require.Contains(t, log.first(t, "message refused"),
 			"this member stops before there was a host")
 	})
 }
 
-// syncBuffer is a log that several goroutines write to.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
+// warnings are the lines of all members from Warn.
+type warnings struct{ child.Screen }
 
 // system returns an actor system whose lines from Warn go to the log.
-func (b *syncBuffer) system(id string) *actor.ActorSystem {
+func (w *warnings) system(id string) *actor.ActorSystem {
 	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}))
 	s.ID = id
 	return s
 }
 
-// with returns the first line that contains text.
-func (b *syncBuffer) with(t *testing.T, text string) string {
+// first returns the first line that contains text.
+func (w *warnings) first(t *testing.T, text string) string {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for line := range strings.Lines(b.buf.String()) {
-		if strings.Contains(line, text) {
-			return line
-		}
-	}
-	require.Fail(t, "no such line", text)
-	return ""
+	lines := w.With(text)
+	require.NotEmpty(t, lines, text)
+	return lines[0]
 }
 
 // In a planned move no message is lost, so no Ask reports a loss.

@@ -13,25 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/child"
 )
-
-// screen is the output of one process.
-type screen struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
 
 // promised returns the output of a process in the comment of the command.
 func promised(t *testing.T, name string) string {
@@ -50,9 +33,9 @@ func TestOutput_IsAsPromised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "leases")
 		var processes sync.WaitGroup
-		start := func(name string) (out *screen, stop func()) {
+		start := func(name string) (out *child.Screen, stop func()) {
 			ctx, cancel := context.WithCancel(t.Context())
-			out = &screen{}
+			out = &child.Screen{}
 			processes.Go(func() {
 				if err := run(ctx, out, []string{"-at", dir, name}); err != nil {
 					t.Errorf("%s: %v", name, err)
@@ -74,14 +57,14 @@ func TestOutput_IsAsPromised(t *testing.T) {
 
 func TestRun_BadArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"a", "b"}, {"-x"}} {
-		require.Error(t, run(t.Context(), &screen{}, args))
+		require.Error(t, run(t.Context(), &child.Screen{}, args))
 	}
-	require.ErrorIs(t, run(t.Context(), &screen{}, []string{"-store", "redis", "A"}),
+	require.ErrorIs(t, run(t.Context(), &child.Screen{}, []string{"-store", "redis", "A"}),
 		coordination.ErrInvalid)
-	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "etcd", "-at", ",",
+	require.ErrorContains(t, run(t.Context(), &child.Screen{}, []string{"-store", "etcd", "-at", ",",
 		"A"}), "Endpoints has an empty one")
-	require.NoError(t, run(t.Context(), &screen{}, []string{"-h"}))
+	require.NoError(t, run(t.Context(), &child.Screen{}, []string{"-h"}))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "kubernetes", "A"}),
+	require.ErrorContains(t, run(t.Context(), &child.Screen{}, []string{"-store", "kubernetes", "A"}),
 		"does this run in a pod")
 }

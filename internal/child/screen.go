@@ -2,6 +2,7 @@ package child
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 )
 
@@ -23,4 +24,14 @@ func (s *Screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
+}
+
+// With returns the lines so far that contain text.
+func (s *Screen) With(text string) (lines []string) {
+	for line := range strings.Lines(s.String()) {
+		if strings.Contains(line, text) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }

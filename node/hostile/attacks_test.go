@@ -355,30 +355,14 @@ func floods() []attack {
 		{"watches", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for i := range 100 {
-				full := stranger.Batch(s.w.victim().address, "door", &actor.Watch{})
-				full.Envelopes = nil
-				for j := range 1000 {
-					data, _ := proto.Marshal(
-						&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(1000*i+j))})
-					full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{
-						MessageData: data})
-				}
-				l.batch(full)
+				l.batch(s.watches(1000*i, 1000))
 			}
 			l.settle()
 		}},
 		{"watches on many streams", false, func(s *intruder) {
 			for i := range 50 {
 				l := s.open(s.w.victim(), s.address)
-				full := stranger.Batch(s.w.victim().address, "door", &actor.Watch{})
-				full.Envelopes = nil
-				for j := range 4000 {
-					data, _ := proto.Marshal(
-						&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(4000*i+j))})
-					full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{
-						MessageData: data})
-				}
-				l.batch(full)
+				l.batch(s.watches(4000*i, 4000))
 				l.settle()
 			}
 		}},
@@ -546,4 +530,16 @@ func certificates(s *intruder) {
 			require.Error(s.t, l.RecvMsg(&answer), name)
 		}
 	}
+}
+
+// watches returns a batch with watches of an actor of the victim by n actors of the intruder.
+func (s *intruder) watches(first, n int) *remote.MessageBatch {
+	full := stranger.Batch(s.w.victim().address, "door", &actor.Watch{})
+	full.Envelopes = nil
+	for i := range n {
+		data, _ := proto.Marshal(
+			&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(first+i))})
+		full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{MessageData: data})
+	}
+	return full
 }
