@@ -5,9 +5,10 @@ import (
 	"log/slog"
 	"reflect"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // hosting is a period in which the actor runs an application function: Modify, Adapt or a codec.
@@ -87,23 +88,8 @@ func current() (n number) {
 
 // faults counts misbehaviour of application functions, and logs it at most once a second.
 type faults struct {
-	count  atomic.Uint64
-	mu     sync.Mutex
-	logged time.Time
-	silent int // number of faults not logged since then
-}
-
-// due reports whether a line may be logged at now, and how many faults have gone unlogged since the
-// last one.
-func (f *faults) due(now time.Time) (silent int, due bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now.Sub(f.logged) < time.Second {
-		f.silent++
-		return 0, false
-	}
-	silent, f.logged, f.silent = f.silent, now, 0
-	return silent, true
+	count atomic.Uint64
+	lines bugs.Sparse
 }
 
 // fault records that an application function panicked or ended its goroutine.
@@ -112,13 +98,13 @@ func (r *Replicator) fault(what string, err error) {
 	r.mu.Lock()
 	log := r.mu.log
 	r.mu.Unlock()
-	silent, now := r.faults.due(time.Now())
-	if !now {
+	unlogged, due := r.faults.lines.Due(time.Now(), time.Second)
+	if !due {
 		return
 	}
 	_ = guarded(func() error { // the log handler is the application's too
 		log.Error("a function of the application failed", slog.String("replicator", r.name),
-			slog.String("what", what), slog.Any("error", err), slog.Int("unlogged", silent),
+			slog.String("what", what), slog.Any("error", err), slog.Int("unlogged", unlogged),
 			slog.String("stack", stackOf(err)))
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination/stash"
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
@@ -33,7 +34,7 @@ type control struct {
 	running int  // shards whose entities run or are stopping here
 	told    int  // their part of the limit, as last sent to them
 
-	attempts sparse // failed attempts to acquire leases, in the log
+	attempts bugs.Sparse // failed attempts to acquire leases, in the log
 
 	surveys map[uint64]*survey // in progress, by number
 
@@ -388,7 +389,7 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 	if m.err != nil {
 		n := notHeld(m)
 		if !n.Taken && !c.quit {
-			if unlogged, due := c.attempts.due(c.life.clock.Now()); due {
+			if unlogged, due := c.attempts.Due(c.life.clock.Now(), quiet); due {
 				c.log.Warn("lease of a shard not acquired: it is tried again",
 					slog.Int("shard", m.shard), slog.Any("error", m.err),
 					slog.Int("unlogged", unlogged))

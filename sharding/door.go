@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/ask"
 )
 
 // door is the process behind Region.PID. It is not an actor, so that messages are routed in the
@@ -90,9 +91,7 @@ func checkMessage(msg any) error {
 		actor.MessageBatch, *Envelope:
 		return fmt.Errorf("%w: a %T is not a message for an entity", ErrInvalid, msg)
 	}
-	// A nil pointer would arrive as nil at an entity of this member and as an empty message at
-	// others.
-	if m, ok := msg.(proto.Message); ok && !m.ProtoReflect().IsValid() {
+	if ask.IsNil(msg) {
 		return fmt.Errorf("%w: no message: a nil %T", ErrInvalid, msg)
 	}
 	return nil

@@ -69,14 +69,8 @@ func (l *life) announce() {
 		for _, n := range l.changes.take() {
 			e := l.places[n].event(states[n])
 			states[n] = e.State
-			done := make(chan struct{})
-			go func() { // a handler may end its goroutine
-				defer close(done)
-				bugs.Contain(l.system, "taking a ShardChanged", func() {
-					l.system.EventStream.Publish(e)
-				}, slog.String("sharding", l.cfg.Type))
-			}()
-			<-done
+			<-bugs.Publish(l.system, "taking a ShardChanged", e,
+				slog.String("sharding", l.cfg.Type))
 		}
 	}
 }

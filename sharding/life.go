@@ -38,8 +38,8 @@ type life struct {
 	clock   timer.Clock
 	log     *slog.Logger
 
-	refusals sparse // lines of the log about entities that the application did not create
-	panics   sparse // and about panics of its code in entities
+	refusals bugs.Sparse // lines of the log about entities that the application did not create
+	panics   bugs.Sparse // and about panics of its code in entities
 
 	places      []*place
 	waiting     atomic.Int64 // messages of this process on the indirect path

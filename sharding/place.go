@@ -399,10 +399,14 @@ func (c *cell) panicked(reason, message any, stack string) {
 	})
 }
 
+// quiet is how long a line of the log is not repeated. While the lease store does not answer, each
+// shard tries again and again to acquire its lease; and many entities may fail for one reason.
+const quiet = 10 * time.Second
+
 // failed calls write to log a failure of the application's code in an entity, if lines lets that
 // pass.
-func (p *place) failed(lines *sparse, entity string, write func(*slog.Logger)) {
-	unlogged, due := lines.due(p.life.clock.Now())
+func (p *place) failed(lines *bugs.Sparse, entity string, write func(*slog.Logger)) {
+	unlogged, due := lines.Due(p.life.clock.Now(), quiet)
 	if !due {
 		return
 	}

@@ -113,7 +113,7 @@ func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUndelivered, l.unsent(), context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w: %w", ErrUndelivered, ask.Unsent(l.running), context.Cause(ctx))
 	}
 	res, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, byAsk: true})
 	if refused, ok := res.(*refusal); ok {
@@ -128,16 +128,6 @@ func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 		return nil, errRefused
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
-}
-
-// unsent says why a message was not sent before its context ended.
-func (l *life) unsent() string {
-	select {
-	case <-l.running:
-		return "not sent"
-	default:
-		return "this member is not up"
-	}
 }
 
 func (l *life) isClosed() bool {

@@ -2,10 +2,7 @@ package sharding
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -204,7 +201,7 @@ func last(batch []change) (add, remove []string) {
 func (m *memory) insist(what string, do func(context.Context) error) bool {
 	for k := 0; m.check() == nil; k++ {
 		ctx, cancel := context.WithTimeout(m.tenure, rememberTimeout)
-		err := contained(ctx, do)
+		err := contained(func() error { return do(ctx) })
 		cancel()
 		if err == nil {
 			return true
@@ -219,23 +216,6 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 		}
 	}
 	return false
-}
-
-// contained calls a RememberStore, which may panic or end its goroutine.
-func contained(ctx context.Context, do func(context.Context) error) (err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err = errors.New("it ended its goroutine")
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
-			}
-		}()
-		err = do(ctx)
-	}()
-	<-done
-	return err
 }
 
 // Forget passivates the entity that handles a message, and stops remembering it; see

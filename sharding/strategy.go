@@ -1,11 +1,9 @@
 package sharding
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -57,21 +55,14 @@ func (*chosen) IgnoreDeadLetterLogging() {}
 // the goroutine, and is not called again meanwhile.
 func (l *life) consult(to *actor.PID, e core.Consult) {
 	answer := &chosen{Round: e.Round}
-	err := errors.New("it ended its goroutine")
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
-		}
-		if err == nil {
-			err = mistakes(answer.Homes, e)
-		}
-		if err != nil {
-			l.log.Warn("Strategy failed", slog.Any("error", err))
-		}
-		l.system.Root.Send(to, answer)
-	}()
-	answer.Homes = maps.Clone(l.cfg.Strategy(layoutOf(l.cfg.Type, e)))
-	err = nil
+	err := contained(func() error {
+		answer.Homes = maps.Clone(l.cfg.Strategy(layoutOf(l.cfg.Type, e)))
+		return mistakes(answer.Homes, e)
+	})
+	if err != nil {
+		l.log.Warn("Strategy failed", slog.Any("error", err))
+	}
+	l.system.Root.Send(to, answer)
 }
 
 // mistakes returns an error that describes the first part of an answer that is ignored.

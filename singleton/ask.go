@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/concord-go/concord/internal/ask"
 )
 
@@ -24,9 +22,7 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 	if msg == nil {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)
 	}
-	// A nil pointer would arrive as nil at an instance of this member and as an empty message at
-	// others.
-	if m, ok := msg.(proto.Message); ok && !m.ProtoReflect().IsValid() {
+	if ask.IsNil(msg) {
 		return nil, fmt.Errorf("%w: no message: a nil %T", ErrInvalid, msg)
 	}
 	for l := s.present.Load(); ; {
@@ -64,7 +60,7 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUndelivered, l.unsent(), context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w: %w", ErrUndelivered, ask.Unsent(l.running), context.Cause(ctx))
 	}
 	res, err := ask.Request(ctx, l.system, l.proxy, &asked{msg, c})
 	if refused, ok := res.(*refusal); ok {
@@ -81,16 +77,6 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 		return nil, ErrClosed
 	}
 	return nil, ErrUndelivered
-}
-
-// unsent says why a message was not sent before its context ended.
-func (l *life) unsent() string {
-	select {
-	case <-l.running:
-		return "not sent"
-	default:
-		return "this member is not up"
-	}
 }
 
 // call is one pending Ask.

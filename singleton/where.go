@@ -129,15 +129,10 @@ func (l *life) announce() {
 		if last, turn = l.place.get(); last == was {
 			continue
 		}
-		done := make(chan struct{})
-		go func() { // a handler may end its goroutine
-			defer close(done)
-			bugs.Contain(l.system, "taking a PlaceChanged", func() {
-				l.system.EventStream.Publish(&PlaceChanged{l.cfg.Name, last.Place, last.now})
-			}, slog.String("singleton", l.cfg.Name))
-		}()
+		e := &PlaceChanged{l.cfg.Name, last.Place, last.now}
 		select {
-		case <-done:
+		case <-bugs.Publish(l.system, "taking a PlaceChanged", e,
+			slog.String("singleton", l.cfg.Name)):
 		case <-l.closed:
 			return
 		}

@@ -24,18 +24,19 @@ const quiet = time.Second
 type Log struct {
 	mu struct {
 		sync.Mutex
-		count    uint64
-		last     time.Time // of the last panic
-		of       string    // its component
-		logged   time.Time // of the last log line
-		unlogged int       // panics since then
+		count uint64
+		last  time.Time // of the last panic
+		of    string    // its component
 	}
+	lines Sparse
 }
 
 // Report records panic p of a component while it did something, and logs it with its stack, at most
 // once a second. Call it in the deferred function that has recovered p.
 func (l *Log) Report(to *slog.Logger, of, while string, p any) {
-	unlogged, due := l.note(of, time.Now())
+	now := time.Now()
+	l.note(of, now)
+	unlogged, due := l.lines.Due(now, quiet)
 	if !due {
 		return
 	}
@@ -45,19 +46,12 @@ func (l *Log) Report(to *slog.Logger, of, while string, p any) {
 		slog.String("stack", string(debug.Stack())))
 }
 
-// note counts a panic. It reports whether it is due to be logged, and how many have not been logged
-// since the last line.
-func (l *Log) note(of string, now time.Time) (unlogged int, due bool) {
+// note counts a panic.
+func (l *Log) note(of string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.count++
 	l.mu.last, l.mu.of = now, of
-	if now.Sub(l.mu.logged) < quiet {
-		l.mu.unlogged++
-		return 0, false
-	}
-	unlogged, l.mu.logged, l.mu.unlogged = l.mu.unlogged, now, 0
-	return unlogged, true
 }
 
 // Check returns an error for a minute after each panic.
@@ -140,6 +134,17 @@ func Contain(system *actor.ActorSystem, what string, f func(), attrs ...any) {
 		}
 	}()
 	f()
+}
+
+// Publish passes an event to the subscribers of the event stream, on a goroutine of its own since
+// one may end it. what and attrs are those of Contain. The channel is closed when all have returned.
+func Publish(system *actor.ActorSystem, what string, event any, attrs ...any) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Contain(system, what, func() { system.EventStream.Publish(event) }, attrs...)
+	}()
+	return done
 }
 
 // DeadLetter makes a message a dead letter, which subscribers of the event stream may receive.

@@ -580,7 +580,7 @@ func shards() []mutant {
 		{
 			name:   "each failed attempt at a lease is logged",
 			rule:   "an outage of the store does not flood the log",
-			edits:  in("sharding/control.go", "unlogged, due := c.attempts.due(c.life.clock.Now()); due", "unlogged := 0; true"),
+			edits:  in("sharding/control.go", "unlogged, due := c.attempts.Due(c.life.clock.Now(), quiet); due", "unlogged := 0; true"),
 			killer: killer{pkg: "./sharding", run: "^TestLease_AStoreThatFailsIsTriedAgain$"},
 		},
 		{
@@ -622,7 +622,7 @@ func shards() []mutant {
 		{
 			name:   "a store of remembered entities that ends its goroutine is not called again",
 			rule:   "a RememberStore may fail in any way",
-			edits:  in("sharding/remember.go", "err = errors.New(\"it ended its goroutine\")", "_ = errors.New(\"\")"),
+			edits:  in("sharding/contained.go", "err = errors.New(\"it ended its goroutine\")", "_ = errors.New(\"\")"),
 			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ThatFailsIsCalledAgain$"},
 		},
 		{
@@ -634,7 +634,7 @@ func shards() []mutant {
 		{
 			name:   "a handler that ends its goroutine ends the announcements of shards",
 			rule:   "handlers of ShardChanged do no harm",
-			edits:  in("sharding/event.go", "go func() { // a handler", "func() { // a handler"),
+			edits:  in("internal/bugs/bugs.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tContain(", "\tfunc() {\n\t\tdefer close(done)\n\t\tContain("),
 			killer: killer{pkg: "./sharding", run: "^TestShardChanged_IsPublished$"},
 		},
 		{

@@ -9,7 +9,7 @@ func singletons() []mutant {
 		{
 			name:   "a handler that ends its goroutine ends the announcements",
 			rule:   "handlers of PlaceChanged do no harm",
-			edits:  in("singleton/where.go", "go func() { // a handler may end its goroutine\n", "func() {\n"),
+			edits:  in("internal/bugs/bugs.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tContain(", "\tfunc() {\n\t\tdefer close(done)\n\t\tContain("),
 			killer: killer{pkg: "./singleton", run: "TestPlaceChanged_IsPublished"},
 		},
 		{

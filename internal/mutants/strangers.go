@@ -111,7 +111,7 @@ func strangers() []mutant {
 		{
 			name:   "a message of many fields is decoded",
 			rule:   "a message has few fields of its own",
-			edits:  in(dir+"scan.go", "case count > maxFields:", "case count < 0:"),
+			edits:  in(dir+"scan.go", "case count > most:", "case count < 0:"),
 			killer: killer{pkg: pkg, run: "^TestBounds_MemoryIsInProportion$"},
 		},
 		{

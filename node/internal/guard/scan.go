@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -37,17 +38,24 @@ const (
 // fields calls f for each length-delimited field of a message with its bytes. Groups, which no
 // version sends, are an error.
 func fields(b []byte, f func(n protowire.Number, value []byte) error) error {
-	for len(b) > 0 {
+	return atMost(math.MaxInt, b, f)
+}
+
+// atMost is fields for a message that has at most some fields, of any type.
+func atMost(most int, b []byte, f func(n protowire.Number, value []byte) error) error {
+	for count := 1; len(b) > 0; count++ {
 		n, value, size, err := nextField(b)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		b = b[size:]
-		if value != nil {
+		case count > most:
+			return fmt.Errorf("more than %d fields", most)
+		case value != nil:
 			if err := f(n, value); err != nil {
 				return err
 			}
 		}
+		b = b[size:]
 	}
 	return nil
 }
@@ -89,34 +97,15 @@ type sizes struct{ envelopes, types, targets, senders, headers int }
 // meets a second kind of message in it throws away what it has decoded.
 func scan(msg []byte, maxEnvelopes int) error {
 	var s sizes
-	return few(msg, func(n protowire.Number, value []byte) error {
+	return atMost(maxFields, msg, func(n protowire.Number, value []byte) error {
 		switch {
 		case n == inRemoteMessageBatch:
 			return s.batch(value, maxEnvelopes)
 		case n <= lastKind:
-			return few(value, func(protowire.Number, []byte) error { return nil })
+			return atMost(maxFields, value, func(protowire.Number, []byte) error { return nil })
 		}
 		return nil
 	})
-}
-
-// few calls f for each length-delimited field of a message that has a few fields, of any type.
-func few(b []byte, f func(n protowire.Number, value []byte) error) error {
-	for count := 1; len(b) > 0; count++ {
-		n, value, size, err := nextField(b)
-		switch {
-		case err != nil:
-			return err
-		case count > maxFields:
-			return fmt.Errorf("more than %d fields", maxFields)
-		case value != nil:
-			if err := f(n, value); err != nil {
-				return err
-			}
-		}
-		b = b[size:]
-	}
-	return nil
 }
 
 func (s *sizes) batch(b []byte, limit int) error {
