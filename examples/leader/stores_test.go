@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/child"
 )
 
 // TestOutput_OnEtcd runs both on a real etcd, in real time. The tokens are revisions there.
@@ -21,9 +23,9 @@ func TestOutput_OnEtcd(t *testing.T) {
 		t.Fatal("CONCORD_ETCD is empty: run make stores")
 	}
 	var processes sync.WaitGroup
-	start := func(name string) (out *screen, stop func()) {
+	start := func(name string) (out *child.Screen, stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
-		out = &screen{}
+		out = &child.Screen{}
 		processes.Go(func() {
 			if err := run(ctx, out, []string{"-store", "etcd", "-at", at, name}); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -31,7 +33,7 @@ func TestOutput_OnEtcd(t *testing.T) {
 		})
 		return out, cancel
 	}
-	until := func(out *screen, text string) {
+	until := func(out *child.Screen, text string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			return strings.Contains(out.String(), text)
