@@ -61,10 +61,10 @@ func TestRun_BadArguments(t *testing.T) {
 	}
 	require.ErrorIs(t, run(t.Context(), &child.Screen{}, []string{"-store", "redis", "A"}),
 		coordination.ErrInvalid)
-	require.ErrorContains(t, run(t.Context(), &child.Screen{}, []string{"-store", "etcd", "-at", ",",
-		"A"}), "Endpoints has an empty one")
+	require.ErrorContains(t, run(t.Context(), &child.Screen{},
+		[]string{"-store", "etcd", "-at", ",", "A"}), "Endpoints has an empty one")
 	require.NoError(t, run(t.Context(), &child.Screen{}, []string{"-h"}))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	require.ErrorContains(t, run(t.Context(), &child.Screen{}, []string{"-store", "kubernetes", "A"}),
-		"does this run in a pod")
+	require.ErrorContains(t, run(t.Context(), &child.Screen{},
+		[]string{"-store", "kubernetes", "A"}), "does this run in a pod")
 }

@@ -137,7 +137,8 @@ func Contain(system *actor.ActorSystem, what string, f func(), attrs ...any) {
 }
 
 // Publish passes an event to the subscribers of the event stream, on a goroutine of its own since
-// one may end it. what and attrs are those of Contain. The channel is closed when all have returned.
+// one may end it. what and attrs are those of Contain. The channel is closed when all have
+// returned.
 func Publish(system *actor.ActorSystem, what string, event any, attrs ...any) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
