@@ -118,7 +118,7 @@ func TestFailing_TheWaitIsConfigured(t *testing.T) {
 				if n = made; n == 1 {
 					first = time.Now()
 				}
-				at = append(at, time.Since(first).Truncate(time.Second))
+				at = append(at, time.Since(first).Round(time.Second))
 			}
 			time.Sleep(100 * time.Millisecond) // virtual
 		}
