@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,10 @@ import (
 
 // asker is an actor that never blocks: it handles all responses in one case, and identifies them by
 // key, outcome and echo.
-type asker struct{ got []string }
+type asker struct {
+	got []string
+	n   atomic.Int64 // notes, for other goroutines
+}
 
 func (a *asker) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
@@ -30,10 +34,15 @@ func (a *asker) Receive(ctx actor.Context) {
 		if v, ok := cart.Value(m); ok {
 			s += " " + v.String()
 		}
-		a.got = append(a.got, s[strings.LastIndex(s[:strings.IndexAny(s, "[ ")], ".")+1:])
+		a.note(s[strings.LastIndex(s[:strings.IndexAny(s, "[ ")], ".")+1:])
 	case *distributeddata.Changed[items]:
-		a.got = append(a.got, "Changed "+line(m))
+		a.note("Changed " + line(m))
 	}
+}
+
+func (a *asker) note(s string) {
+	a.got = append(a.got, s)
+	a.n.Add(1)
 }
 
 // typeless is a response without the type arguments that %T shows.
