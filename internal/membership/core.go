@@ -21,6 +21,7 @@ type peer struct {
 	left        bool      // it has reported that it leaves gracefully
 	speaks      bool      // it supports permits
 	poll        bool      // ask it to answer the next hello
+	agreed      time.Time // last hello in which it reported that it lists us
 	against     int       // consecutive hellos that report that it does not list us
 	againstAt   time.Time
 }
@@ -45,6 +46,7 @@ type core struct {
 
 	self    listed
 	arrived map[string]int // ids listed at our address, by the number of the first event
+	early   []listed       // before up: those listed last
 	event   int            // number of the next topology event
 	up      bool
 	upAt    time.Time
@@ -143,11 +145,15 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	if !ok {
 		if c.up {
 			c.remove(ErrDropped)
+			return
 		}
+		c.beforeUp(now, members)
 		return
 	}
 	c.self, c.changed = self, true
 	if !c.up {
+		c.beforeUp(now, members)
+		c.early = nil
 		c.up, c.upAt, c.waitSince = true, now, now
 	}
 	still := make(map[string]*peer, len(members))
@@ -172,6 +178,24 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	if len(still) > 0 && c.mayWithdraw(now) {
 		c.stamp, c.waitSince = 0, now
 	}
+}
+
+// beforeUp records members that the provider drops before it lists us: Proto.Actor never lists them
+// here again, and nobody else can know that.
+func (c *core) beforeUp(now time.Time, members []listed) {
+	ids, addresses := map[string]bool{}, map[string]bool{c.address: true}
+	for _, m := range members {
+		ids[m.ID], addresses[m.Address] = true, true
+	}
+	for _, m := range c.early {
+		if !ids[m.ID] {
+			c.drop(m.ID)
+			if !addresses[m.Address] {
+				c.lose(now, m.Address, false)
+			}
+		}
+	}
+	c.early = members
 }
 
 // compare finds members that are no longer listed, and members that are listed again.

@@ -45,6 +45,9 @@ func (c *core) onHello(now time.Time, r received) {
 	}
 	c.maxStamp = max(c.maxStamp, h.stamp, h.maxStamp)
 	p.left, p.speaks = p.left || h.leaving, h.size != 0
+	if h.listsYou {
+		p.agreed, c.mine = now, nil
+	}
 	if h.leaving {
 		c.mine = nil
 		c.farewell(r)
@@ -297,7 +300,7 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 		return max(c.settle, time.Duration(len(c.peers))*c.settleGap)
 	case p.against > 0:
 		return 2 * c.verdictGap
-	case c.others[p.ID] != nil:
+	case c.others[p.ID] != nil, !c.confirms(p):
 		return c.contact()
 	case !settled:
 		return max(c.steady, c.share())

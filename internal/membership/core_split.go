@@ -13,7 +13,7 @@ import (
 // claim describes a member's fragment. With the member's stamp and id it determines which member
 // stays after a split.
 type claim struct {
-	size     uint64 // members of its view that do not deny it, and itself; 0: no such protocol
+	size     uint64 // members of its view that list it, and itself; 0: no such protocol
 	oldest   uint64 // smallest stamp of these members
 	mark     uint64 // hash of the oldest's id, since joint starts give equal stamps
 	arbiter  bool   // a member of its fragment holds the arbiter lease
@@ -137,10 +137,16 @@ func (c *core) poll(now time.Time) {
 	if now.Sub(c.polledAt) < max(c.patience/2, time.Duration(len(c.peers))*c.pollGap) {
 		return
 	}
-	c.polledAt = now
+	c.polledAt, c.mine = now, nil
 	for _, p := range c.order {
 		p.next, p.poll = now, true
 	}
+}
+
+// confirms reports whether a member of our view has told us that it lists us: in a conflict, since
+// the last poll.
+func (c *core) confirms(p *peer) bool {
+	return len(c.others) == 0 || !p.agreed.Before(c.polledAt)
 }
 
 // agree removes the evidence about a member: both list each other.
@@ -225,11 +231,12 @@ func (c *core) claim() claim {
 	oldest, deny := c.me(), 0
 	if c.seen != nil {
 		for _, o := range c.seen.Members {
+			p := c.peers[o.ID]
 			switch _, denies := c.others[o.ID]; {
-			case o.ID == c.self.ID || c.hasLeft(o.ID):
+			case p == nil || p.left: // p is nil for ourselves
 			case denies:
 				deny++
-			default:
+			case c.confirms(p):
 				m.size++
 				if o.Stamp != 0 && (oldest.Stamp == 0 || byAge(o, oldest) < 0) {
 					oldest = o
@@ -247,11 +254,6 @@ func mark(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
 	return h.Sum64()
-}
-
-func (c *core) hasLeft(id string) bool {
-	p := c.peers[id]
-	return p != nil && p.left
 }
 
 func (c *core) rank() rank { return rank{c.claim(), c.stamp, c.self.ID} }

@@ -19,7 +19,6 @@
 //   - Removal. The life of a member ends (View.Removed, View.Cause) when its own provider drops it,
 //     and when it gives way after a split. Another life, with a new id, can rejoin; package node
 //     begins it.
-//     node begins it.
 //
 // # How a split heals
 //
@@ -49,7 +48,8 @@
 //     lease comes first (SetArbiter), then the one with more members that list each other, then a
 //     member that is not disowned by most of its view, then the fragment with the older oldest
 //     member, then the older member, then the id. When evidence is certain, or has lasted for the
-//     patience, a member asks its whole view whether it is still listed there.
+//     patience, a member asks its whole view whether it is still listed there, and from then on
+//     counts only those that say so.
 //  4. Permit. When the evidence and its own view have lasted for the patience, a member requests a
 //     permit from the first of the members in conflict with it, if that one is before it. The giver
 //     of a permit must be before the asker according to its own data too, have a settled view, not

@@ -58,6 +58,25 @@ func TestSplit_Heals(t *testing.T) {
 	}
 }
 
+// A member is frozen and expelled by both others. When it goes on, it reaches only one of them for
+// a while, and does not hear that the other does not list it either. It gives way all the same.
+func TestSplit_AMemberThatWakesUpBehindALateLinkIsTheOneThatGivesWay(t *testing.T) {
+	sim.Run(t, sim.Seeds{First: 1, Count: 20}, func(s *sim.World) {
+		w := newWorld(s, 3)
+		w.store = &store{w: w.World, ttl: 3 * w.round, keys: map[string]entry{}, reach: w.reach}
+		w.start(3)
+		w.Act(20*time.Second, "freeze", 0, "6s")
+		w.Act(20*time.Second, "link", 0, 1, "both", "10s")
+		w.Until(30 * time.Second)
+		w.heals(10 * time.Second)
+		for _, e := range w.ends {
+			if e.place != 0 {
+				w.Fail("the member at %d gives way", e.place)
+			}
+		}
+	})
+}
+
 // swarm chooses the provider of a history. In a third of the histories it has a store.
 func (w *world) swarm() {
 	w.round = w.Span("round", 500*time.Millisecond, 4*time.Second)

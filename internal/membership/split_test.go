@@ -311,11 +311,19 @@ func TestSplit_AQuarterOfTheFragmentAtOnce(t *testing.T) {
 		others = append(others, fmt.Sprint(i))
 	}
 	f := newFixture(t).step(at(others...)).step(at(members...)).pass(5 * time.Second)
-	for i := range 10 {
-		r := denying(fmt.Sprint(i), 1, small)
-		r.hello.yield = true
-		f.step(r)
+	allAsk := func(sequence uint64) {
+		for i := range 10 {
+			r := denying(fmt.Sprint(i), sequence, small)
+			r.hello.yield = true
+			f.step(r)
+		}
 	}
+	allAsk(1)
+	require.Len(t, f.c.permits, 1, "none of the eight others has said that it lists us")
+	for i, id := range members[1:] {
+		f.step(from(id, uint64(1000+i), 1, 1098))
+	}
+	allAsk(2)
 	require.Len(t, f.c.permits, 3, "of nine")
 }
 
@@ -361,6 +369,15 @@ func TestTuning(t *testing.T) {
 		require.Equal(t, []time.Duration{c.patience, c.joined}, []time.Duration{
 			s.patience, s.joinPatience}, "%+v", c.t)
 	}
+}
+
+// Seed 502684 of TestSimulation_SplitsHeal: a provider listed b, then dropped it, and only then
+// listed a. The two stayed apart for good, since neither seemed to have dropped the other.
+func TestSplit_AMemberDroppedBeforeWeAreListedIsDropped(t *testing.T) {
+	f := newFixture(t).step(at("b", "c")).step(at("c")).step(at("a", "c")).pass(5 * time.Second)
+	y := f.conflict(large)
+	require.Equal(t, "b:1", y.address)
+	require.True(t, y.hello.droppedYou)
 }
 
 // Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had

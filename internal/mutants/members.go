@@ -36,6 +36,18 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestScale_ANewcomerCostsEachMemberAFewHellos$"},
 		},
 		{
+			name:   "count members that have not said that they list this one",
+			rule:   "in a conflict a fragment contains the members that have confirmed it since the poll",
+			edits:  in(dir+"core_split.go", "return len(c.others) == 0 || !p.agreed.Before(c.polledAt)", "return true"),
+			killer: killer{pkg: pkg, run: "^TestSplit_AMemberThatWakesUpBehindALateLinkIsTheOneThatGivesWay$"},
+		},
+		{
+			name:   "forget members dropped before this one was listed",
+			rule:   "a member dropped by the provider before this one is up counts as dropped",
+			edits:  in(dir+"core.go", "c.early = members", "c.early = nil"),
+			killer: killer{pkg: pkg, run: "^TestSplit_AMemberDroppedBeforeWeAreListedIsDropped$"},
+		},
+		{
 			name:   "verdicts of one moment count twice",
 			rule:   "a peer must disown this member twice, some time apart",
 			edits:  in(dir+"core_hello.go", "\tcase p.against > 0 && now.Sub(p.againstAt) < c.verdictGap:\n", ""),

@@ -18,7 +18,8 @@ const perEntity = 400 // messages that each member sends to each entity, before 
 
 // A member is stopped with SIGSTOP for longer than the TTL while it handles messages. The others
 // take its shards over. When it goes on, it finishes the message that each entity was handling, and
-// handles none of those that have waited.
+// handles none of those that have waited: not under the token it had. It may get a shard again, with
+// a larger token, before it finds that the others have expelled it.
 func TestReal_AFrozenMemberHandlesNothingWhenItGoesOn(t *testing.T) {
 	c := start(t, 3, 24)
 	c.settled()
@@ -50,8 +51,13 @@ func TestReal_AFrozenMemberHandlesNothingWhenItGoesOn(t *testing.T) {
 		t.Fatal("it goes on as if nothing had happened")
 	}
 	for e, lines := range c.written(entities) {
-		late := lines[len(before[e]):]
-		require.LessOrEqual(t, len(late), 1, "entity %d", e)
+		var late []line
+		for _, l := range lines[len(before[e]):] {
+			if l.token < before[e][len(before[e])-1].token {
+				late = append(late, l)
+			}
+		}
+		require.LessOrEqual(t, len(late), 1, "entity %d: %v", e, late)
 		for _, l := range late {
 			require.Equal(t, "m0", l.at)
 			t.Logf("entity %d has finished message %d of %s", e, l.n, l.sender)
