@@ -18,8 +18,8 @@ const perEntity = 400 // messages that each member sends to each entity, before 
 
 // A member is stopped with SIGSTOP for longer than the TTL while it handles messages. The others
 // take its shards over. When it goes on, it finishes the message that each entity was handling, and
-// handles none of those that have waited: not under the token it had. It may get a shard again, with
-// a larger token, before it finds that the others have expelled it.
+// handles no other one under the token it had. It may get a shard again, with a larger token,
+// before it finds that the others have expelled it.
 func TestReal_AFrozenMemberHandlesNothingWhenItGoesOn(t *testing.T) {
 	c := start(t, 3, 24)
 	c.settled()
