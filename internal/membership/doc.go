@@ -75,8 +75,9 @@
 // provider and number of fragments. With a patience of 2 seconds and rounds of half a second it is
 // 4 to 6 seconds for one member that was cut off, and at most 20 for fragments of five members. If
 // the patience is at least two rounds of the provider, one split ends no more lives than there are
-// members outside the largest fragment. It ends more if views change meanwhile; package node counts
-// lives, and Tune increases the patience with them.
+// members outside the largest fragment; in one of 10,000 simulated splits, into 19 fragments, one
+// more ended. It ends more if views change meanwhile; package node counts lives, and Tune increases
+// the patience with them.
 //
 // # Cost
 //
