@@ -33,25 +33,32 @@ func TestRun_PrintsTheMembers(t *testing.T) {
 			fmt.Sprintf("127.0.0.1:%d", port+healthAbove),
 			"-probes", probes})
 	}()
-	for deadline := time.Now().Add(time.Minute); out.String() != self; time.Sleep(
-		10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("printed %q, want %q", out.String(), self)
-		}
-	}
-	for _, probe := range []string{"livez", "readyz"} {
-		answer, err := http.Get("http://" + probes + "/" + probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", probe, answer.Status)
-		}
+	await(t, self, out.String)
+	for _, probe := range []string{"livez", "readyz"} { // readyz follows the first line
+		await(t, "200 OK", func() string {
+			answer, err := http.Get("http://" + probes + "/" + probe)
+			if err != nil {
+				return err.Error()
+			}
+			_ = answer.Body.Close()
+			return answer.Status
+		})
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// await waits until got returns want.
+func await(t *testing.T, want string, got func() string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for is := got(); is != want; is = got() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q, want %q", is, want)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
