@@ -233,7 +233,8 @@ func (d *driver) load(e core.Load) {
 
 func (d *driver) swap(e core.Swap) {
 	d.call(func(ctx context.Context) core.Event {
-		ver, err := d.lease.s.swap(ctx, d.lease.name, leasestore.Version(e.Old), recordOf(e.Next))
+		ver, err := d.lease.s.batched(ctx, leasestore.Swap{Name: d.lease.name,
+			Old: leasestore.Version(e.Old), Next: recordOf(e.Next)})
 		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver),
 			Token: uint64(d.lease.s.given(ver)), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })

@@ -31,6 +31,7 @@ type Session struct {
 
 	shared bool        // one record is renewed for all leases
 	peers  *core.Peers // what is known about other sessions; used only by the loop
+	batch  *batch      // nil: each swap is a call of its own
 
 	inbox   chan message
 	done    chan struct{} // closed when the loop has stopped
@@ -92,6 +93,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	}
 	s.mu.leases = map[string]*Lease{}
 	s.shared = keepsSessions(store) && !cfg.Forever
+	s.batch = s.newBatch()
 	s.calls, s.abort = context.WithCancel(context.Background())
 	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{},
 		Calls: map[Operation]Calls{}}

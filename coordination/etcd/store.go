@@ -46,6 +46,7 @@ var (
 	_ leasestore.TokenGiver    = (*Store)(nil)
 	_ leasestore.Queuer        = (*Store)(nil)
 	_ leasestore.Documents     = (*Store)(nil)
+	_ leasestore.Batcher       = (*Store)(nil)
 )
 
 // New returns a store on a client. The caller keeps the client, and closes it after the sessions.

@@ -37,7 +37,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if next.Nonce != "" {
 		return s.hold(ctx, k, from, next, string(value))
 	}
-	rev, err := s.replace(ctx, k, from.mod, clientv3.OpPut(k.record, string(value)))
+	rev, err := s.replace(ctx, k, from.mod, k.blank(string(value))...)
 	return version{mod: rev}.mark(), err
 }
 
@@ -51,15 +51,20 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 	if !ok || from.mod == 0 {
 		return leasestore.ErrConflict
 	}
-	_, err = s.replace(ctx, k, from.mod, clientv3.OpDelete(k.record))
+	_, err = s.replace(ctx, k, from.mod, clientv3.OpDelete(k.record), clientv3.OpDelete(k.holder))
 	return err
 }
 
-// replace performs do if the record has not changed. It deletes the holder's key in the same
-// transaction, which wakes waiting locks of other programs.
+// blank writes a blank record and deletes the holder's key, which wakes waiting locks of other
+// programs.
+func (k keys) blank(value string) []clientv3.Op {
+	return []clientv3.Op{clientv3.OpPut(k.record, value), clientv3.OpDelete(k.holder)}
+}
+
+// replace performs do in one transaction if the record has not changed.
 func (s *Store) replace(ctx context.Context, k keys, mod int64,
-	do clientv3.Op) (rev int64, err error) {
-	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do, clientv3.OpDelete(k.holder)).Commit()
+	do ...clientv3.Op) (rev int64, err error) {
+	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do...).Commit()
 	switch {
 	case err != nil:
 		return 0, outcome(err)
@@ -187,25 +192,35 @@ func (w writing) free() []clientv3.Cmp {
 
 // put writes the record and the holder's key in one transaction.
 func (s *Store) put(ctx context.Context, w writing) (version, error) {
+	permit, otherwise := w.transaction()
+	r, err := s.client.Txn(ctx).If(permit...).Then(w.write()...).Else(otherwise...).Commit()
+	if err != nil {
+		return version{}, outcome(err)
+	}
+	return w.result(r.Header.Revision, r.Succeeded, r.Responses)
+}
+
+// transaction returns the first permit, under which write is done, and what is done without it.
+func (w writing) transaction() (permit []clientv3.Cmp, otherwise []clientv3.Op) {
 	permits := w.permits()
-	otherwise := []clientv3.Op{clientv3.OpGet(w.record, clientv3.WithKeysOnly()),
+	otherwise = []clientv3.Op{clientv3.OpGet(w.record, clientv3.WithKeysOnly()),
 		clientv3.OpGet(w.locks, clientv3.WithFirstCreate()...)}
 	for _, p := range permits[1:] {
 		otherwise = []clientv3.Op{clientv3.OpTxn(p, w.write(), otherwise)}
 	}
-	r, err := s.client.Txn(ctx).If(permits[0]...).Then(w.write()...).Else(otherwise...).Commit()
-	if err != nil {
-		return version{}, outcome(err)
-	}
-	written, seen := r.Succeeded, r.Responses
-	for range permits[1:] {
+	return permits[0], otherwise
+}
+
+// result returns the outcome of the transaction from its answer.
+func (w writing) result(rev int64, written bool, seen []*etcdserverpb.ResponseOp) (version, error) {
+	for range w.permits()[1:] {
 		if !written {
 			inner := seen[0].GetResponseTxn()
 			written, seen = inner.Succeeded, inner.Responses
 		}
 	}
 	if written {
-		return w.version(r.Header.Revision, seen), nil
+		return w.version(rev, seen), nil
 	}
 	return version{}, w.refused(seen)
 }

@@ -46,6 +46,7 @@ type Store struct {
 	load   string
 	insert string
 	update string
+	batch  string
 	remove string
 
 	lockQueue, writeQueue, dropQueue             string
@@ -61,6 +62,7 @@ var (
 	_ leasestore.Remover       = (*Store)(nil)
 	_ leasestore.Queuer        = (*Store)(nil)
 	_ leasestore.Documents     = (*Store)(nil)
+	_ leasestore.Batcher       = (*Store)(nil)
 )
 
 // New returns a store on a pool of connections. The caller keeps the pool.
@@ -147,6 +149,7 @@ written AS (
 		version = nextval('%[1]s_version'), renewed = clock_timestamp()
 	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
 SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
+	s.batch = s.batchStatement()
 	s.lockQueue = fmt.Sprintf(
 		"INSERT INTO %[1]s_queue AS q VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET name = q.name RETURNING queue", s.table)
 	s.writeQueue = fmt.Sprintf("UPDATE %s_queue SET queue = $2 WHERE name = $1", s.table)

@@ -39,7 +39,7 @@ type check struct {
 // Run checks everything, each claim on a new store. Everything that open starts must end with the
 // test.
 func Run(t *testing.T, open func(t *testing.T) leasestore.Store, o Options) {
-	for _, c := range storeChecks {
+	for _, c := range slices.Concat(storeChecks, batchChecks) {
 		t.Run(c.id, func(t *testing.T) { runStore(t, open, o, c) })
 	}
 	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks,

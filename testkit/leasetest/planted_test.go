@@ -39,6 +39,7 @@ type planted struct {
 	queue func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter,
 		error)
 	leave func(ctx context.Context, name string, gone []leasestore.Waiter) error
+	batch func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped
 }
 
 func (p *planted) Load(ctx context.Context, name string) (leasestore.Record,
@@ -64,9 +65,26 @@ func (p *planted) Leave(ctx context.Context, name string, gone []leasestore.Wait
 	return p.leave(ctx, name, gone)
 }
 
+func (p *planted) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+	return p.batch(ctx, swaps)
+}
+
 func correct() *planted {
 	m := memory.New()
-	return &planted{m, m.Load, m.Swap, m.Watch, m.Enqueue, m.Leave}
+	return &planted{m, m.Load, m.Swap, m.Watch, m.Enqueue, m.Leave, each(m.Swap)}
+}
+
+// each makes the swaps of a batch one by one.
+func each(swap func(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error),
+) func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+	return func(ctx context.Context, swaps []leasestore.Swap) (out []leasestore.Swapped) {
+		for _, w := range swaps {
+			v, err := swap(ctx, w.Name, w.Old, w.Next)
+			out = append(out, leasestore.Swapped{Version: v, Err: err})
+		}
+		return out
+	}
 }
 
 // bug is a bug and the claim that must detect it.
@@ -139,6 +157,9 @@ func bugs() map[string]bug {
 				return p.good.Swap(ctx, name, old, next)
 			}
 		}},
+		"a batch ends with its first conflict":     {"S17", plantBatchThatEnds},
+		"outcomes of a batch are in another order": {"S17", plantBatchInOrder},
+		"a batch compares first and writes later":  {"S18", plantBatchInSteps},
 		"an ended context is not heeded": {"S5", func(p *planted) {
 			p.swap = func(ctx context.Context, name string, old leasestore.Version,
 				next leasestore.Record) (leasestore.Version, error) {

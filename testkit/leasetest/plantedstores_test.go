@@ -3,6 +3,9 @@ package leasetest_test
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/concord-go/concord/coordination/leasestore"
@@ -82,4 +85,51 @@ func (r *renewable) Load(ctx context.Context, name string) (leasestore.Record,
 func (r *renewable) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	return r.now().Swap(ctx, name, old, next)
+}
+
+// plantBatchThatEnds makes no swap of a batch after a conflict.
+func plantBatchThatEnds(p *planted) {
+	p.batch = func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+		out := make([]leasestore.Swapped, len(swaps))
+		for i, w := range swaps {
+			if i > 0 && out[i-1].Err != nil {
+				out[i].Err = out[i-1].Err
+				continue
+			}
+			out[i].Version, out[i].Err = p.good.Swap(ctx, w.Name, w.Old, w.Next)
+		}
+		return out
+	}
+}
+
+// plantBatchInOrder returns the outcomes in the order of the names.
+func plantBatchInOrder(p *planted) {
+	p.batch = func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+		slices.SortFunc(swaps, func(a, b leasestore.Swap) int {
+			return strings.Compare(a.Name, b.Name)
+		})
+		return each(p.good.Swap)(ctx, swaps)
+	}
+}
+
+// plantBatchInSteps compares the versions of a batch before it writes the records.
+func plantBatchInSteps(p *planted) {
+	p.batch = func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+		out := make([]leasestore.Swapped, len(swaps))
+		for i, w := range swaps {
+			if _, ver, _ := p.good.Load(ctx, w.Name); ver != w.Old {
+				out[i].Err = leasestore.ErrConflict
+			}
+		}
+		for range 100 {
+			runtime.Gosched()
+		}
+		for i, w := range swaps {
+			for out[i].Err == nil && out[i].Version == "" {
+				_, ver, _ := p.good.Load(ctx, w.Name)
+				out[i].Version, _ = p.good.Swap(ctx, w.Name, ver, w.Next)
+			}
+		}
+		return out
+	}
 }

@@ -1,0 +1,150 @@
+package coordination
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/concord-go/concord/coordination/leasestore"
+)
+
+// batch makes the swaps of a session. Up to swapsAtOnce are calls of their own. If more are due at
+// the same time, they wait, and each call that ends is followed by one call for all that wait.
+type batch struct {
+	store leasestore.Batcher
+	mu    struct {
+		sync.Mutex
+		calls   int        // under way; swapsAtOnce if any swap with a live context waits
+		waiting []*pending // in order of arrival
+	}
+}
+
+// pending is a swap that waits for a call.
+type pending struct {
+	leasestore.Swap
+	ctx  context.Context
+	done chan leasestore.Swapped // capacity one
+}
+
+// swapsAtOnce is the number of concurrent calls for swaps, if the store is a Batcher. With more,
+// batches would be smaller.
+const swapsAtOnce = 2
+
+// newBatch returns nil if each swap is to be a call of its own: because the store is no Batcher, or
+// because the leases have renewals of their own, which must not wait.
+func (s *Session) newBatch() *batch {
+	if b, able := s.store.(leasestore.Batcher); able && s.Shared() {
+		return &batch{store: b}
+	}
+	return nil
+}
+
+// batched is like swap, but may share a call with swaps of other names. Renewals of the session
+// record share none, because they must not wait. It runs in a goroutine of s.work.
+func (s *Session) batched(ctx context.Context, w leasestore.Swap) (leasestore.Version, error) {
+	if s.batch == nil || strings.HasPrefix(w.Name, leasestore.SessionRecords) {
+		return s.swap(ctx, w.Name, w.Old, w.Next)
+	}
+	p := &pending{Swap: w, ctx: ctx, done: make(chan leasestore.Swapped, 1)}
+	if s.batch.enter(p) {
+		defer s.endCall()
+		return s.swap(ctx, w.Name, w.Old, w.Next)
+	}
+	begun := s.clock.Read().Mono
+	got := s.batch.wait(p)
+	s.called(OperationSwap, begun, got.Err)
+	return got.Version, got.Err
+}
+
+// enter reports whether p can be a call of its own at once. Otherwise p waits.
+func (b *batch) enter(p *pending) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.calls < swapsAtOnce {
+		b.mu.calls++
+		return true
+	}
+	b.mu.waiting = append(b.mu.waiting, p)
+	return false
+}
+
+// wait returns the outcome of a swap that waits. If its context ends first, the swap was certainly
+// not made if it has not been taken into a call; otherwise its outcome is unknown.
+func (b *batch) wait(p *pending) leasestore.Swapped {
+	select {
+	case got := <-p.done:
+		return got
+	case <-p.ctx.Done():
+	}
+	err := context.Cause(p.ctx)
+	if b.withdraw(p) {
+		err = fmt.Errorf("%w: waited for other calls: %w", leasestore.ErrRefused, err)
+	}
+	return leasestore.Swapped{Err: err}
+}
+
+// withdraw reports whether p still waited.
+func (b *batch) withdraw(p *pending) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.mu.waiting, p)
+	if i < 0 {
+		return false
+	}
+	b.mu.waiting = slices.Delete(b.mu.waiting, i, i+1)
+	return true
+}
+
+// endCall ends a call, and begins one for the swaps that wait. It runs in a goroutine of s.work.
+func (s *Session) endCall() {
+	if next := s.batch.next(); next != nil {
+		s.work.Go(func() {
+			defer s.endCall()
+			s.batch.swapAll(next)
+		})
+	}
+}
+
+// next returns the swaps of the next call, or nil if none waits. A swap whose context has ended is
+// about to be withdrawn.
+func (b *batch) next() (next []*pending) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.waiting = slices.DeleteFunc(b.mu.waiting, func(p *pending) bool {
+		due := len(next) < leasestore.MaxBatch && p.ctx.Err() == nil
+		if due {
+			next = append(next, p)
+		}
+		return due
+	})
+	if len(next) == 0 {
+		b.mu.calls--
+	}
+	return next
+}
+
+// swapAll makes swaps in one call, bounded by the context of the first one, which ends first. If
+// the store panics or breaks its contract, the outcomes are unknown.
+func (b *batch) swapAll(all []*pending) {
+	swaps := make([]leasestore.Swap, len(all))
+	for i, p := range all {
+		swaps[i] = p.Swap
+	}
+	var got []leasestore.Swapped
+	defer func() {
+		err := fmt.Errorf("store returned %d outcomes for %d swaps", len(got), len(all))
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store panicked: %v", p)
+		}
+		for i, p := range all {
+			if len(got) == len(all) {
+				p.done <- got[i]
+			} else {
+				p.done <- leasestore.Swapped{Err: err}
+			}
+		}
+	}()
+	got = b.store.SwapAll(all[0].ctx, swaps)
+}
