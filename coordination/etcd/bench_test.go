@@ -4,13 +4,16 @@ package etcd_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -83,4 +86,63 @@ func benchAcquire(b *testing.B, endpoints []string) {
 		b.ReportMetric(float64(medians[i].Microseconds()), p.name+"-µs")
 	}
 	b.ReportMetric(float64(medians[1])/float64(medians[0]), "acquire/transaction")
+}
+
+// single hides the ability to make batches.
+type single struct {
+	leasestore.Store
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.TokenGiver
+}
+
+// BenchmarkLeave acquires and releases 1,000 leases, 64 at a time, as a region of package sharding
+// does, with and without batches in turn.
+func BenchmarkLeave(b *testing.B) {
+	client := connect(b, server(b))
+	round := 0
+	stores := map[string]func(*etcd.Store) coordination.Store{
+		"batches": func(s *etcd.Store) coordination.Store { return s },
+		"single":  func(s *etcd.Store) coordination.Store { return single{s, s, s, s} },
+	}
+	took := map[string][]time.Duration{}
+	for b.Loop() {
+		for _, kind := range []string{"single", "batches"} {
+			round++
+			s, err := coordination.Open(stores[kind](open(b, client, prefix(b)+fmt.Sprint(round, "/"))), coordination.Config{})
+			must(b, err)
+			grants := make([]*coordination.Grant, 1000)
+			for _, phase := range []struct {
+				name string
+				do   func(i int) error
+			}{
+				{"acquire", func(i int) (err error) {
+					grants[i], err = s.Lease(fmt.Sprint("shard-", i)).Acquire(b.Context())
+					return err
+				}},
+				{"release", func(i int) error { return grants[i].Release(b.Context()) }},
+			} {
+				begun := time.Now()
+				var wg sync.WaitGroup
+				turns := make(chan struct{}, 64)
+				for i := range grants {
+					turns <- struct{}{}
+					wg.Go(func() {
+						defer func() { <-turns }()
+						if err := phase.do(i); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				name := kind + "-" + phase.name
+				took[name] = append(took[name], time.Since(begun))
+			}
+			must(b, s.Close(b.Context()))
+		}
+	}
+	for name, all := range took {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Milliseconds()), name+"-ms")
+	}
 }
