@@ -3,10 +3,11 @@
 // A process may be paused between a Check of its lease and the effect that follows, for longer than
 // any time to live, and then act while another process holds the lease. No lease can prevent that,
 // but the target of the effect can: it keeps the highest fencing token it has seen and rejects
-// lower ones, in the same step as the effect. Four kinds of target are covered:
+// lower ones, in the same step as the effect. These kinds of target are covered:
 //
 //	Guard           effects of one process: a device, a file, a cache
 //	Guard.Handler   an HTTP server; Transport puts the token into the requests of its clients
+//	                an actor, with Envelope at the sender and TokenOfMessage at the receiver
 //	Table           a database: the token is compared inside the caller's transaction
 //	Register        a replicated value
 //

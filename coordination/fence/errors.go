@@ -23,9 +23,9 @@ var (
 	// ErrResource is returned for a resource name that is longer than MaxResource. The effect was
 	// not made.
 	ErrResource = errors.New("fence: not a resource")
-	// ErrNoTenure is returned by Transport when the context of the request has no tenure. Nothing
-	// was sent.
-	ErrNoTenure = errors.New("fence: no tenure in the context of the request")
+	// ErrNoTenure is returned by Transport when the context of the request has no tenure, and by
+	// Envelope for a nil tenure. Nothing was sent.
+	ErrNoTenure = errors.New("fence: no tenure")
 )
 
 // StaleError says which token was rejected. It wraps ErrStale.

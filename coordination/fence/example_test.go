@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/fence"
 	"github.com/concord-go/concord/coordination/memory"
@@ -76,6 +78,58 @@ func ExampleGuard_Handler() {
 	// 200 OK
 	// <nil>
 	// true
+}
+
+// An actor rejects messages of former holders, whatever the order in which they arrive. An entity of
+// package sharding passes itself as the tenure.
+func ExampleEnvelope() {
+	session, err := coordination.Open(memory.New(), coordination.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close(context.Background())
+	system := actor.NewActorSystem()
+	defer system.Shutdown()
+
+	var guard fence.Guard
+	ledger := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		entry, ok := ctx.Message().(string)
+		if !ok {
+			return
+		}
+		token, err := fence.TokenOfMessage(ctx.MessageHeader())
+		if err == nil {
+			err = guard.Do(context.Background(), "ledger", token, func(context.Context) error {
+				fmt.Println("written:", entry)
+				return nil
+			})
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+	}))
+
+	for _, entry := range []string{"rent", "wages"} {
+		err := session.Lease("ledger").Do(context.Background(),
+			func(_ context.Context, g *coordination.Grant) error {
+				e, err := fence.Envelope(g, entry)
+				if err != nil {
+					return err // the lease is lost: send nothing
+				}
+				system.Root.Send(ledger, e)
+				return nil
+			})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	system.Root.Send(ledger, "by a program that has no lease")
+	_ = system.Root.PoisonFuture(ledger).Wait()
+	// Output:
+	// written: rent
+	// written: wages
+	// fence: not a token: no header Fencing-Token
 }
 
 // Of two concurrent writes to a register, the one with the larger token wins at every replica.

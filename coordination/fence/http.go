@@ -10,8 +10,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Header is the HTTP header that carries the token, as a decimal number without sign or leading
-// zeros.
+// Header is the header of HTTP requests and of messages that carries the token, as a decimal number
+// without sign or leading zeros.
 const Header = "Fencing-Token"
 
 // TokenOf returns the token in the header of a request. Otherwise the error is ErrToken: there must
@@ -21,10 +21,15 @@ func TokenOf(h http.Header) (coordination.Token, error) {
 	if len(values) != 1 {
 		return 0, fmt.Errorf("%w: %d headers %s, want one", ErrToken, len(values), Header)
 	}
-	n, err := strconv.ParseUint(values[0], 10, 63)
-	if err != nil || n == 0 || strconv.FormatUint(n, 10) != values[0] {
+	return parseToken(values[0])
+}
+
+// parseToken accepts only the form that Token.String writes.
+func parseToken(text string) (coordination.Token, error) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
 		return 0, fmt.Errorf("%w: %s %.40q, must be a number from 1 to %d", ErrToken, Header,
-			values[0], maxToken)
+			text, maxToken)
 	}
 	return coordination.Token(n), nil
 }
