@@ -17,6 +17,43 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "TestCheckRemote_ReadsTheRecord"},
 		},
 		{
+			name:   "the renewal of a session record shares a call with other swaps",
+			rule:   "a renewal waits for no other call of the store",
+			edits:  in("coordination/batch.go", "s.batch == nil || strings.HasPrefix(w.Name, leasestore.SessionRecords)", "s.batch == nil || strings.HasPrefix(w.Name, \"?\")"),
+			killer: killer{pkg: "./coordination", run: "TestBatch_ARenewalWaitsForNoSwap"},
+		},
+		{
+			name:   "the outcomes of a batch go to other swaps",
+			rule:   "each swap of a batch has its own outcome",
+			edits:  in("coordination/batch.go", "p.done <- got[i]", "p.done <- got[len(all)-1-i]"),
+			killer: killer{pkg: "./coordination", run: "TestBatch_AConflictIsOfItsOwnLease"},
+		},
+		{
+			name: "a swap that has waited too long is made later",
+			rule: "a swap that was withdrawn is not made",
+			edits: []edit{
+				{"coordination/batch.go", "len(next) < leasestore.MaxBatch && p.ctx.Err() == nil", "len(next) < leasestore.MaxBatch"},
+				{"coordination/batch.go", "slices.Delete(b.mu.waiting, i, i+1)", "b.mu.waiting[:len(b.mu.waiting):len(b.mu.waiting)]"},
+				{"coordination/batch.go", "b.store.SwapAll(all[0].ctx, swaps)", "b.store.SwapAll(context.Background(), swaps)"},
+			},
+			killer: killer{pkg: "./coordination", run: "TestBatch_ASwapThatWaitsTooLongIsNotMade"},
+		},
+		{
+			name: "a batch with a wrong number of outcomes counts as made",
+			rule: "after a call that broke off, each outcome is unknown",
+			edits: []edit{
+				{"coordination/batch.go", "if len(got) == len(all) {", "if i < len(got) {"},
+				{"coordination/batch.go", "p.done <- leasestore.Swapped{Err: err}", "_ = err"},
+			},
+			killer: killer{pkg: "./coordination", run: "TestBatch_AStoreThatBreaksItsContract"},
+		},
+		{
+			name:   "a message is sent in an envelope although its lease was lost",
+			rule:   "no new work starts under a lost lease",
+			edits:  in("coordination/fence/message.go", "if err := t.Check(); err != nil {", "if err := t.Check(); false {"),
+			killer: killer{pkg: "./coordination/fence", run: "TestEnvelope_UnderALostLeaseThereIsNone"},
+		},
+		{
 			name:   "a pause is measured after the alarm was set again",
 			rule:   "a session counts how often it woke late",
 			edits:  in("coordination/session.go", "s.overrun(alarm.late())\n\t\t\talarm.off()", "alarm.off()\n\t\t\ts.overrun(alarm.late())"),
