@@ -23,7 +23,8 @@ type Status struct {
 	// Released counts the tenures that were released, and Lost those that were lost, by reason.
 	Released uint64
 	Lost     map[Loss]uint64
-	// Calls of the store, by Operation. Watches are not counted.
+	// Calls of the store, by Operation. Watches are not counted. Swaps that share a call, with a
+	// store that is a leasestore.Batcher, count one by one.
 	Calls map[Operation]Calls
 	// Panics counts the panics of this library's own code; see Session.Broken.
 	Panics uint64

@@ -6,12 +6,12 @@ import (
 )
 
 // Store keeps one record per lease name and replaces records by compare-and-set. A backend must
-// implement only Store; Watcher, SessionKeeper, Remover, TokenGiver, Queuer and Documents are
-// optional abilities found by assertion. Every call has a deadline (Config.OperationTimeout) and
-// returns soon after its context ends. Stores are called from many goroutines. Names are UTF-8 of
-// at most MaxName bytes, or begin with SessionRecords. A store keeps all such names, and rejects a
-// name that it could not read back. A session does not close its store: the caller that opened the
-// store closes it after the session.
+// implement only Store; Watcher, SessionKeeper, Remover, TokenGiver, Queuer, Documents and Batcher
+// are optional abilities found by assertion. Every call has a deadline (Config.OperationTimeout)
+// and returns soon after its context ends. Stores are called from many goroutines. Names are UTF-8
+// of at most MaxName bytes, or begin with SessionRecords. A store keeps all such names, and rejects
+// a name that it could not read back. A session does not close its store: the caller that opened
+// the store closes it after the session.
 type Store interface {
 	// Load returns the record and its version. If there is no record, the Version is empty and the
 	// Record is zero except for the last Token, if the store still knows it. A missing or blank

@@ -28,7 +28,9 @@
 // # Guarantees
 //
 // Each write is one statement, in a transaction of its own, conditional on the version of the row,
-// so exactly one contender wins. Tokens rise by one. They begin above the sequence, so if someone
+// so exactly one contender wins. Writes of several leases that a session makes at the same time
+// share a statement, in which each has its own condition: PostgreSQL makes commits with
+// notifications one after another. Tokens rise by one. They begin above the sequence, so if someone
 // deletes a row, they continue above every token that the name had. Tokens start again only if the
 // sequence is reset too.
 //
@@ -47,7 +49,8 @@
 // SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without
 // DELETE, one row stays behind for each closed session. Config.Fair needs all four on the table of
 // queues, and documents need SELECT, INSERT and UPDATE on theirs. Give the pool at least two
-// connections, because one may be listening. Only a pool of pgx can listen; with another driver
+// connections, because one may be listening, and a bound (SetMaxOpenConns): a session that acquires
+// many leases at the same time reads their rows at the same time. Only a pool of pgx can listen; with another driver
 // whose placeholders are $1, everything else works.
 //
 // docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
