@@ -58,6 +58,7 @@ type life struct {
 	changes changes       // of shards, not yet published
 	pace    *core.Pace    // of starting remembered entities; nil: at once
 	room    *core.Room    // for messages that wait for entities
+	buffers buffers       // of mailboxes
 
 	heard  atomic.Bool // a coordinator has been heard
 	orphan atomic.Bool // cut off from the coordinator

@@ -73,6 +73,9 @@ func (m *mailbox) post(p post) bool {
 	if m.closed {
 		return false
 	}
+	if n := len(m.user); n >= few && n == cap(m.user) {
+		m.user = m.cell.place.life.buffers.grow(m.user)
+	}
 	m.user = append(m.user, p)
 	m.schedule()
 	return true
@@ -255,12 +258,41 @@ func (m *mailbox) trim() {
 	if m.batch.len()+len(m.user) > 0 {
 		return
 	}
-	if m.user == nil {
-		m.user = m.batch.items[:0]
+	idle := [...][]post{m.user, m.batch.items[:0]}
+	m.user, m.batch = nil, queue[post]{}
+	for _, b := range idle {
+		if cap(b) > few {
+			m.cell.place.life.buffers.put(b)
+		} else if m.user == nil {
+			m.user = b
+		}
 	}
-	m.batch = queue[post]{}
-	if cap(m.user) > 64 {
-		m.user = nil
+}
+
+// few and many are numbers of messages. An idle mailbox keeps memory for few, and buffers keeps
+// memory for at most many in one piece.
+const (
+	few  = 64
+	many = 1 << 14
+)
+
+// buffers keeps the memory of mailboxes that became empty for others that fill, until the garbage
+// collector takes it. Otherwise a mailbox that is empty again and again, since the entity is faster
+// than its senders, would allocate for each message. The zero value is empty.
+type buffers struct{ pool sync.Pool }
+
+// grow returns a larger buffer with the same messages, or the same one if there is none.
+func (b *buffers) grow(items []post) []post {
+	if larger, ok := b.pool.Get().(*[]post); ok && cap(*larger) > len(items) {
+		return append(*larger, items...)
+	}
+	return items
+}
+
+// put keeps an empty buffer.
+func (b *buffers) put(empty []post) {
+	if cap(empty) <= many {
+		b.pool.Put(&empty)
 	}
 }
 

@@ -2,6 +2,7 @@ package sharding
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,35 @@ func TestMailbox_HandlesNothingWhenTheTenureIsOver(t *testing.T) {
 		left, dead := c.box.close()
 		if len(left) != 2 || left[0].Value != "c" || left[1].Value != "d" || len(dead) > 0 {
 			t.Errorf("left are %v and %v", left, dead)
+		}
+	})
+}
+
+// A mailbox that has used the memory of another handles its messages in order, and an idle mailbox
+// keeps memory for few messages.
+func TestMailbox_SharesItsMemoryWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &place{life: &life{}}
+		for range 3 {
+			var want []any
+			c := &cell{place: p, id: "x", tenure: &hourglass{left: math.MaxInt}}
+			c.box.cell = c
+			n := &noted{}
+			c.box.RegisterHandlers(n, nil)
+			for i := range 10 * few {
+				want = append(want, i)
+				if !c.box.post(post{message: i, from: slot}) {
+					t.Fatal("the mailbox is closed")
+				}
+			}
+			c.box.Start()
+			synctest.Wait()
+			if !slices.Equal(n.handled, want) {
+				t.Fatalf("%v were handled, want %v", n.handled, want)
+			}
+			if got := cap(c.box.user) + cap(c.box.batch.items); got > few {
+				t.Errorf("the idle mailbox has room for %d messages, want at most %d", got, few)
+			}
 		}
 	})
 }

@@ -1,0 +1,126 @@
+package sharding
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	leases "github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// replier is an entity that counts its messages.
+type replier struct{ handled *sync.WaitGroup }
+
+func (r *replier) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(int); ok {
+		r.handled.Done()
+	}
+}
+
+// openPlace returns a shard that is active on an actor system of its own, without a region.
+func openPlace(tb testing.TB, produce func(Entity) actor.Actor) *place {
+	tb.Helper()
+	system := actor.NewActorSystem(actor.WithLoggerFactory(
+		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	session, err := coordination.Open(leases.New(), coordination.Config{TTL: time.Minute})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	grant, err := session.Lease("cart-0").TryAcquire(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l := &life{system: system, cfg: Config{Type: "cart"}.withDefaults(), session: session,
+		produce: produce, counts: &counters{}, clock: timer.ClockOf(system), log: system.Logger(),
+		room: core.NewRoom(1000), closed: make(chan struct{})}
+	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
+	p := &place{life: l, line: &core.Line{}}
+	l.places = []*place{p}
+	keeper, err := spawnKeeper(p, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.open(1, grant, keeper, 0)
+	tb.Cleanup(func() {
+		p.last(1)
+		l.actors.Wait()
+		_ = session.Close(context.Background())
+	})
+	return p
+}
+
+// BenchmarkStart measures the start of an entity by its first message.
+func BenchmarkStart(b *testing.B) {
+	var handled sync.WaitGroup
+	p := openPlace(b, func(Entity) actor.Actor { return &replier{&handled} })
+	ids := make([]string, b.N)
+	for i := range ids {
+		ids[i] = "entity-" + strconv.Itoa(1_000_000+i)
+	}
+	handled.Add(b.N)
+	var message any = 1
+	b.ReportAllocs()
+	b.ResetTimer()
+	work := processor()
+	for _, id := range ids {
+		if !p.tell(core.Body{ID: id, Value: message}) {
+			b.Fatal("the shard is not open")
+		}
+	}
+	handled.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64((processor()-work).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// echo is an entity that answers every thousandth message.
+type echo struct {
+	count    int
+	answered chan struct{}
+}
+
+func (e *echo) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(int); ok {
+		if e.count++; e.count%1000 == 0 {
+			e.answered <- struct{}{}
+		}
+	}
+}
+
+// BenchmarkTell measures a message to an entity that runs, with at most 2,000 under way.
+func BenchmarkTell(b *testing.B) {
+	answered := make(chan struct{}, 2)
+	p := openPlace(b, func(Entity) actor.Actor { return &echo{answered: answered} })
+	var message any = 1
+	answered <- struct{}{}
+	b.ReportAllocs()
+	b.ResetTimer()
+	work := processor()
+	for i := range b.N {
+		if i%1000 == 0 {
+			<-answered
+		}
+		if !p.tell(core.Body{ID: "entity", Value: message}) {
+			b.Fatal("the shard is not open")
+		}
+	}
+	b.ReportMetric(float64((processor()-work).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// processor returns the processor time of this process.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
