@@ -12,16 +12,22 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// keeper is the actor of a shard in one tenure: the parent of its entities.
+// keeper is the actor of a shard in one tenure: the parent of its entities. It counts them itself:
+// an entry in Proto.Actor's set of children would be a tenth of an idle entity.
 type keeper struct {
 	place *place
 	timer *timer.Timer
 	props *actor.Props // shared by all: own ones would be a third of an idle entity
 	next  *cell        // being spawned
+	live  int          // entities that have not terminated
+	over  bool         // no entity follows: the keeper stops when the last has terminated
 }
 
-// rearm sets the time at which the keeper must wake its place.
-type rearm time.Time
+// Messages of a place to its keeper, besides *cell, which is to be spawned.
+type (
+	rearm  time.Time // when the keeper must wake its place
+	finish struct{}  // the slot is empty
+)
 
 // spawnKeeper starts a keeper and returns its PID.
 func spawnKeeper(p *place, token uint64) (*actor.PID, error) {
@@ -48,6 +54,12 @@ func (k *keeper) Receive(ctx actor.Context) {
 		if k.timer.Mine(m) {
 			k.place.pass()
 		}
+	case finish:
+		k.over = true
+		k.leave(ctx)
+	case *actor.Terminated:
+		k.live--
+		k.leave(ctx)
 	case *actor.Stopping:
 		k.timer.Stop()
 	case *actor.Stopped:
@@ -63,13 +75,22 @@ func (k *keeper) spawn(ctx actor.Context, c *cell) {
 			actor.WithMailbox(func() actor.Mailbox { return &k.next.box }))
 	}
 	k.next = c
-	_, err := ctx.SpawnNamed(k.props, c.name())
+	_, err := actor.DefaultSpawner(ctx.ActorSystem(), c.path(ctx.Self()), k.props, ctx)
 	k.next = nil
-	if err != nil { // names are unique
-		k.place.log().Error("entity not spawned", slog.String("entity", c.id),
-			slog.Any("error", err))
-		c.box.fail()
-		k.place.terminated(c)
+	if err == nil {
+		k.live++
+		return
+	}
+	k.place.log().Error("entity not spawned", slog.String("entity", c.id), // names are unique
+		slog.Any("error", err))
+	c.box.fail()
+	k.place.terminated(c)
+}
+
+// leave stops the keeper if it is over.
+func (k *keeper) leave(ctx actor.Context) {
+	if k.over && k.live <= 0 { // below 0 after a restart of the keeper
+		ctx.Stop(ctx.Self())
 	}
 }
 
@@ -77,7 +98,7 @@ func (k *keeper) spawn(ctx actor.Context, c *cell) {
 // incarnation for the same cell.
 type incarnation struct {
 	place *place
-	cell  *cell       // nil before the first message
+	cell  *cell       // nil before the first message after a restart
 	user  actor.Actor // nil: not created
 }
 

@@ -21,6 +21,7 @@ type mailbox struct {
 	mu        sync.Mutex
 	user      []post
 	system    *queue[any] // nil: empty
+	begins    bool        // the actor gets *actor.Started next
 	started   bool        // the actor has been spawned
 	busy      bool        // a goroutine is processing the mailbox
 	suspended bool
@@ -85,6 +86,10 @@ func (m *mailbox) post(p post) bool {
 func (m *mailbox) PostSystemMessage(message any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if _, ok := message.(*actor.Started); ok { // no queue for the first one
+		m.begins = true
+		return // Start follows
+	}
 	m.pushSystem(message)
 }
 
@@ -98,9 +103,15 @@ func (m *mailbox) pushSystem(message any) {
 	m.schedule()
 }
 
-// RegisterHandlers implements actor.Mailbox. Each entity runs in a goroutine of its own.
+// RegisterHandlers implements actor.Mailbox. Each entity runs in a goroutine of its own. The context
+// of an actor that is being spawned is the invoker; its first incarnation learns its cell here.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	m.invoker = invoker
+	if ctx, ok := invoker.(actor.Context); ok {
+		if in, ok := ctx.Actor().(*incarnation); ok {
+			in.cell = m.cell
+		}
+	}
 }
 
 // Start implements actor.Mailbox.
@@ -173,7 +184,7 @@ func (m *mailbox) schedule() {
 
 // work reports whether there is anything to process.
 func (m *mailbox) work() bool {
-	return m.system != nil || !m.suspended && !m.halted && m.batch.len()+len(m.user) > 0
+	return m.begins || m.system != nil || !m.suspended && !m.halted && m.batch.len()+len(m.user) > 0
 }
 
 // process processes messages until none are left. If a handler panics or ends the goroutine, that
@@ -210,6 +221,12 @@ func (m *mailbox) one() bool {
 		return true
 	}
 	m.mu.Lock()
+	if m.begins {
+		m.begins = false
+		m.mu.Unlock()
+		m.handleSystem(&actor.Started{})
+		return true
+	}
 	if m.system != nil {
 		message, _ := m.system.pop()
 		if m.system.len() == 0 {

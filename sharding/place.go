@@ -65,6 +65,11 @@ func (c *cell) entity() Entity {
 // name returns the name of the actor below its keeper; it is different for each incarnation.
 func (c *cell) name() string { return c.id + "$" + strconv.FormatUint(c.run, 10) }
 
+// path returns the id of the actor in its system.
+func (c *cell) path(keeper *actor.PID) string {
+	return keeper.Id + "/" + c.id + "$" + strconv.FormatUint(c.run, 10)
+}
+
 // cellOf returns the cell of an actor below a keeper, by its name, or nil if it has terminated.
 func (p *place) cellOf(self, keeper *actor.PID) *cell {
 	name := strings.TrimPrefix(self.Id, keeper.Id+"/")
@@ -341,10 +346,10 @@ func (p *place) unlock() {
 	}
 	switch {
 	case do.ended && alone:
-		root.Stop(keeper)
+		root.Send(keeper, finish{})
 		go func() { _, _ = yield(grant) }()
 	case do.ended:
-		root.Stop(keeper)
+		root.Send(keeper, finish{})
 		root.Send(p.life.control, &ended{p.n, token})
 	case !do.at.IsZero():
 		root.Send(keeper, rearm(do.at))

@@ -145,17 +145,15 @@ func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
 	if !s.runs(e) {
 		return nil, false
 	}
-	s.use(e, now.Sub(s.epoch))
+	if s.cfg.Idle > 0 {
+		e.at = now.Sub(s.epoch)
+	}
+	s.used.use(e)
 	return e.cell, true
 }
 
 // runs reports whether an entity exists and takes messages without further ado.
 func (s *Slot) runs(e *entity) bool { return e != nil && e.state == running && !s.killed }
-
-func (s *Slot) use(e *entity, now time.Duration) {
-	e.at = now
-	s.used.use(e)
-}
 
 // Attach sets the cell of an incarnation that was just spawned: a value of the caller, which the
 // slot keeps until the incarnation has terminated.
@@ -186,27 +184,30 @@ func (s *Slot) take(b Body) {
 	e := s.entities[b.ID]
 	switch {
 	case s.runs(e):
-		s.use(e, s.now)
+		e.at = s.now
+		s.used.use(e)
 		s.emit(Push{b.ID, e.run, b})
 	case s.killed:
 		s.emit(Reject{b})
 	case e == nil && (!s.cfg.Remember || s.known[b.ID]):
-		s.start(s.enter(b))
+		s.start(s.enter(b.ID), b)
 	case e != nil && len(e.waiting) >= s.cfg.Stash, s.cfg.Room != nil && !s.cfg.Room.has(s.held):
 		s.emit(Reject{b})
 	case e == nil:
-		s.await(s.enter(b))
+		e = s.enter(b.ID)
+		e.waiting = []Body{b}
+		s.hold(1)
+		s.await(e)
 	default:
 		e.waiting = append(e.waiting, b)
 		s.hold(1)
 	}
 }
 
-// enter adds an entity for which a message waits.
-func (s *Slot) enter(b Body) *entity {
-	e := &entity{id: b.ID, waiting: []Body{b}}
-	s.entities[b.ID] = e
-	s.hold(1)
+// enter adds an entity.
+func (s *Slot) enter(id string) *entity {
+	e := &entity{id: id}
+	s.entities[id] = e
 	return e
 }
 
@@ -221,9 +222,9 @@ func (s *Slot) hold(n int) {
 // Held returns the number of messages that wait for entities that do not run yet.
 func (s *Slot) Held() int { return s.held }
 
-// start creates an incarnation and passes it the messages that have waited. Invariant: the previous
-// incarnation has terminated.
-func (s *Slot) start(e *entity) {
+// start creates an incarnation and passes it the messages that have waited, and then those that
+// have just arrived. Invariant: the previous incarnation has terminated.
+func (s *Slot) start(e *entity, arrived ...Body) {
 	s.run++
 	e.run, e.state, e.at, e.forget = s.run, running, s.now, false
 	s.used.enter(e)
@@ -232,6 +233,9 @@ func (s *Slot) start(e *entity) {
 	e.waiting = nil
 	s.hold(-len(waited))
 	for _, b := range waited {
+		s.emit(Push{e.id, e.run, b})
+	}
+	for _, b := range arrived {
 		s.emit(Push{e.id, e.run, b})
 	}
 	if s.stopping {

@@ -83,9 +83,7 @@ func (s *Slot) revive(n int) {
 		if s.entities[id] != nil || !s.known[id] {
 			continue
 		}
-		e := &entity{id: id}
-		s.entities[id] = e
-		s.start(e)
+		s.start(s.enter(id))
 		n--
 	}
 }
