@@ -50,8 +50,8 @@
 // DELETE, one row stays behind for each closed session. Config.Fair needs all four on the table of
 // queues, and documents need SELECT, INSERT and UPDATE on theirs. Give the pool at least two
 // connections, because one may be listening, and a bound (SetMaxOpenConns): a session that acquires
-// many leases at the same time reads their rows at the same time. Only a pool of pgx can listen; with another driver
-// whose placeholders are $1, everything else works.
+// many leases at the same time reads their rows at the same time. Only a pool of pgx can listen;
+// with another driver whose placeholders are $1, everything else works.
 //
 // docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package postgres
