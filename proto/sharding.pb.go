@@ -379,7 +379,7 @@ func (x *ShardingTenure) GetToken() uint64 {
 	return 0
 }
 
-// A region's answer to a table.
+// A region's answer to a table. Epoch 0 with leaving, and nothing else: the region has ended.
 type ShardingReport struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Epoch   uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`

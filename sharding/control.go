@@ -26,7 +26,8 @@ type control struct {
 	view    *membership.View
 	self    core.Member
 	peers   peers
-	tenancy *tenancy // nil: a proxy
+	ended   []core.Member // members whose regions have ended, as last published
+	tenancy *tenancy      // nil: a proxy
 	tick    *timer.Timer
 	begun   bool
 	stir    bool // the phase of a shard may have changed
@@ -413,9 +414,15 @@ func (c *control) settled(ctx actor.Context) {
 		phase, token := c.region.Phase(n)
 		c.life.places[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
 	}
+	if ended := c.region.Ended(); !slices.Equal(ended, c.ended) {
+		c.ended = ended
+		c.life.gone.Store(&ended)
+	}
 	if c.leaving != nil && !c.busy() {
-		ctx.Send(c.leaving, &gone{})
+		sender := c.leaving
 		c.leaving = nil
+		c.step(ctx, core.Left{})
+		ctx.Send(sender, &gone{})
 	}
 }
 

@@ -58,6 +58,7 @@ func (c *coordinator) Receive(ctx actor.Context) {
 
 // onView passes the members that may host to the core.
 func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
+	first := c.view == nil
 	c.view = v
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
 	var newest string
@@ -77,6 +78,11 @@ func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
 		out.Newest = nil
 	}
 	c.shell.Step(ctx, out)
+	if ended := c.life.gone.Load(); first && ended != nil {
+		for _, m := range *ended { // later ones are passed on as they come
+			c.shell.Step(ctx, core.Received{From: m, Message: core.Farewell()})
+		}
+	}
 }
 
 func (c *coordinator) carryOut(ctx actor.Context, e core.Effect) {

@@ -22,6 +22,7 @@ func FuzzDecode(f *testing.F) {
 		core.Table{Epoch: 4, Beat: 9, N: 5, Sum: 6, Entries: []core.Entry{entry}, Over: true},
 		core.Report{Epoch: 4, Beat: 9, N: 5, Sum: 6, Entries: []core.Entry{entry},
 			Active: []core.Tenure{{Shard: 3, Token: 7}}, Leaving: true},
+		core.Farewell(),
 		core.AskFree{Entry: entry}, core.Free{Shard: 3, Version: entry.Version, Blank: core.Blank{
 			Version: "v", Token: 7}},
 		core.Active{Shard: 3, Token: 7}, core.Where{Shard: 3}, core.Pause{Shard: 3, Token: 7},

@@ -51,6 +51,7 @@ type life struct {
 	pid         atomic.Pointer[actor.PID] // of the door, for users
 
 	view   atomic.Pointer[membership.View] // of the control actor; nil: none yet
+	gone   atomic.Pointer[[]core.Member]   // members whose regions have ended; nil: none
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
 	links  links
 

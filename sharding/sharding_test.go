@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
@@ -147,6 +150,47 @@ func TestClose_TheLastTwoAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// Three members stop within two seconds of each other, and each is listed for a while after its
+// end. Each has as long for its shards as ten seconds leave it, if all components have a part.
+func TestClose_AllTogether(t *testing.T) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, MinMembers: 3}
+	}
+	for seed := range 60 {
+		run(t, 3, options{cfg: cfg}, func(c *testCluster) {
+			c.settled(20*time.Second, c.all()...)
+			r := rand.New(rand.NewPCG(uint64(seed), 1))
+			span := func(most time.Duration) time.Duration {
+				return time.Duration(r.Int64N(int64(most)))
+			}
+			spread := []time.Duration{1, 50 * time.Millisecond, time.Second / 2,
+				2 * time.Second}[seed%4]
+			for k := range 20 {
+				_, err := c.node(k%3).ask(fmt.Sprint("e", k), "who", time.Second)
+				require.NoError(t, err)
+			}
+			var wg sync.WaitGroup
+			for _, n := range c.all() {
+				begin, listed := span(spread), span(3*time.Second)
+				wg.Go(func() {
+					time.Sleep(begin)
+					// three phases and the end: sharding, the coordinator, the replicator; the last
+					// member finds nobody that it could give its updates
+					_ = n.leave(4 * closeWithin)
+					err := n.region.Close(context.Background()) // the result of the first call
+					assert.NoError(t, err, "seed %d, %v", seed, n)
+					time.Sleep(listed)
+					c.Leave(n.Member)
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// closeWithin is a sixth of the default of node.RunConfig.StopTimeout.
+const closeWithin = 10 * time.Second / 6
 
 // Messages sent to an entity while it is passivated, or after it stopped itself, go to its next
 // incarnation.

@@ -132,13 +132,16 @@ func (c *control) onEnvelope(ctx actor.Context, env *envelope) {
 	c.hear(ctx, member(from), m)
 }
 
-// hear processes a message of the protocol. Reports go to the coordinator.
+// hear processes a message of the protocol. Reports go to the coordinator, and those of regions
+// that have ended also to the region, for the next coordinator on this member.
 func (c *control) hear(ctx actor.Context, from core.Member, m core.Message) {
-	if r, ok := m.(core.Report); ok {
-		c.life.toCoordinator(from, r)
-		return
+	r, ok := m.(core.Report)
+	if !ok || r.Ended() {
+		c.step(ctx, core.Received{From: from, Message: m})
 	}
-	c.step(ctx, core.Received{From: from, Message: m})
+	if ok {
+		c.life.toCoordinator(from, r)
+	}
 }
 
 func (c *control) hello(to membership.Member, answer bool) {

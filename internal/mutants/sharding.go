@@ -102,14 +102,14 @@ func shards() []mutant {
 			rule: "a coordinator first listens, then decides [S7]",
 			edits: []edit{
 				{shardDir + "allocation.go", "\tif c.settled {\n", "\tc.settled = true\n\t{\n"},
-				{shardDir + "allocation.go", "c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"},
+				{shardDir + "allocation.go", "c.missing(m) && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"},
 			},
 			killer: killer{pkg: shardCore, run: "^TestAllocation_ListensBeforeItDecides$"},
 		},
 		{
 			name:   "a new coordinator takes shards from a home that it has not heard yet",
 			rule:   "a home in view that has not reported yet keeps its shards as long as one that has [S7b]",
-			edits:  in(shardDir+"allocation.go", "c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"),
+			edits:  in(shardDir+"allocation.go", "c.missing(m) && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards$"},
 		},
 		{
@@ -474,6 +474,24 @@ func shards() []mutant {
 			rule:   "a member that was not heard for a while does not count as one that may host [S29]",
 			edits:  in(shardDir+"allocation.go", "c.fit(m, true) || c.unheard(m) }", "c.fit(m, true) || c.of(m) == nil }"),
 			killer: killer{pkg: "./sharding", run: "^TestClose_TheLastTwoAtOnce$"},
+		},
+		{
+			name:   "a region that leaves with all others takes shards again",
+			rule:   "a leaving region that was told that all leave takes no shard again [S29b]",
+			edits:  in(shardDir+"region.go", "over := r.over || t.Over && r.leaving;", "over := t.Over && r.leaving;"),
+			killer: killer{pkg: shardCore, run: "^TestRegion_TakesNoShardAgainAfterAllLeave$"},
+		},
+		{
+			name:   "a region ends in silence",
+			rule:   "a region that has ended tells every member [S29c]",
+			edits:  in(shardDir+"region.go", "\t\tr.tell(to, Farewell())\n", "\t\t_ = to\n"),
+			killer: killer{pkg: "./sharding", run: "^TestClose_AllTogether$"},
+		},
+		{
+			name:   "a coordinator does not know of regions that ended before it began",
+			rule:   "a coordinator does not wait for a region that has ended [S29c]",
+			edits:  in("sharding/coordinator.go", "first && ended != nil", "first && false && ended != nil"),
+			killer: killer{pkg: "./sharding", run: "^TestClose_AllTogether$"},
 		},
 		{
 			name:   "messages to a member that takes none are sent without bound",

@@ -35,6 +35,7 @@ type report struct {
 	from Member
 	Report
 	heard time.Time
+	ended bool // if there is none yet: the region has ended
 }
 
 // NewAllocation returns the core of a coordinator whose lease has the token epoch. The core before
@@ -115,10 +116,14 @@ func (c *Allocation) merge(entries []Entry) {
 func (c *Allocation) onReport(from Member, r Report) {
 	c.merge(r.Entries)
 	i := c.index(from)
+	if r.Ended() {
+		c.reports[i].ended, c.reports[i].Leaving = true, true
+		return
+	}
 	if r.Epoch != c.epoch || r.Beat != 0 && (r.Beat <= c.reports[i].Beat || r.Beat > c.beats) {
 		return
 	}
-	c.reports[i] = report{from, r, c.now}
+	c.reports[i] = report{from: from, Report: r, heard: c.now}
 }
 
 func (c *Allocation) index(m Member) int {
@@ -137,8 +142,8 @@ func (c *Allocation) of(m Member) *report {
 // settle decides, but only after it has heard all members of the view or has waited for Settle.
 func (c *Allocation) settle() {
 	if !c.settled {
-		all := !slices.ContainsFunc(c.view, func(m Member) bool { return c.of(m) == nil })
-		c.settled = all || !c.now.Before(c.begun.Add(c.cfg.Settle))
+		c.settled = !slices.ContainsFunc(c.view, c.missing) ||
+			!c.now.Before(c.begun.Add(c.cfg.Settle))
 	}
 	if c.settled {
 		c.reconcile()
@@ -154,10 +159,17 @@ func (c *Allocation) fit(m Member, failing bool) bool {
 		!r.Leaving && (failing || !r.Failing)
 }
 
-// unheard reports whether a member in the view has not been heard yet, possibly because of lost
-// messages. Such a member keeps its shards for as long as a member that has been heard would.
+// missing reports whether a member in the view has not been heard yet, possibly because of lost
+// messages, and its region is not known to have ended.
+func (c *Allocation) missing(m Member) bool {
+	i := c.index(m)
+	return i >= 0 && c.reports[i].heard.IsZero() && !c.reports[i].ended
+}
+
+// unheard reports whether a member is missing and must not be given up yet: it keeps its shards for
+// as long as a member that has been heard would.
 func (c *Allocation) unheard(m Member) bool {
-	return slices.Contains(c.view, m) && c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))
+	return c.missing(m) && c.now.Before(c.begun.Add(c.cfg.Fit))
 }
 
 // hosts returns the fit members, in the order of the view. If none of them reaches the store,

@@ -56,6 +56,9 @@ type (
 	}
 	// Report is the answer to a Table. Its entries may be merged at any time. The rest describes
 	// the region when it sent the report, and counts until one with a larger Beat has arrived.
+	//
+	// Its Farewell says that the region has ended: it has no shard, takes none, and answers no
+	// Table.
 	Report struct {
 		Epoch   uint64 // of the newest coordinator heard
 		Beat    uint64 // largest of the Tables of that epoch heard; 0 if they are not numbered
@@ -130,6 +133,12 @@ type (
 		Number uint64
 	}
 )
+
+// Farewell returns the Report of a region that has ended.
+func Farewell() Report { return Report{Leaving: true} }
+
+// Ended reports whether r is a Farewell. Answers to Tables have an epoch.
+func (r Report) Ended() bool { return r.Epoch == 0 && r.Leaving }
 
 func (Table) message()    {}
 func (Report) message()   {}
@@ -251,6 +260,8 @@ type (
 	Store struct{ Failing bool }
 	// Leave asks this region to stop hosting.
 	Leave struct{}
+	// Left reports that the Leave has completed.
+	Left struct{}
 	// Gate reports whether guarded work may run on this member. It may initially.
 	Gate struct{ Open bool }
 )
@@ -280,6 +291,7 @@ func (Released) event()      {}
 func (Looked) event()        {}
 func (Store) event()         {}
 func (Leave) event()         {}
+func (Left) event()          {}
 func (Gate) event()          {}
 func (Move) event()          {}
 func (Known) event()         {}

@@ -23,9 +23,10 @@ type Region struct {
 
 	self    Member
 	view    []Member
+	ended   []Member // of the view: their regions have ended
 	removed bool
 	leaving bool
-	over    bool // every region leaves
+	over    bool // every region leaves, and so does this one: it takes no shard again
 	failing bool
 	shut    bool // the gate is shut
 
@@ -103,6 +104,9 @@ func (r *Region) Hopeful() bool { return !r.over && !r.removed }
 // Epoch returns the epoch of the newest coordinator heard.
 func (r *Region) Epoch() uint64 { return r.epoch }
 
+// Ended returns the members of the view whose regions have ended. The caller owns the slice.
+func (r *Region) Ended() []Member { return slices.Clone(r.ended) }
+
 // Orphan reports whether the region is on the wrong side of a partition.
 func (r *Region) Orphan() bool { return r.orphan }
 
@@ -122,6 +126,8 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 		r.failing = ev.Failing
 	case Leave:
 		r.leaving = true
+	case Left:
+		r.farewell()
 	case Gate:
 		r.shut = !ev.Open
 		r.settle()
@@ -175,6 +181,7 @@ func (r *Region) at(n int, do func(*shard)) {
 
 func (r *Region) onView(v View) {
 	r.self, r.view = v.Self, slices.Clone(v.Members)
+	r.ended = slices.DeleteFunc(r.ended, func(m Member) bool { return !r.sees(m) })
 	r.removed = r.removed || v.Removed
 	if r.heard.IsZero() {
 		r.heard = r.now
@@ -196,6 +203,9 @@ func (r *Region) settle() {
 func (r *Region) onReceived(ev Received) {
 	if r.removed || ev.From != r.self && !r.sees(ev.From) {
 		return
+	}
+	if i := slices.Index(r.ended, ev.From); i >= 0 { // perhaps it has another region now
+		r.ended = slices.Delete(r.ended, i, i+1)
 	}
 	switch m := ev.Message.(type) {
 	case Table:
@@ -225,6 +235,11 @@ func (r *Region) onReceived(ev Received) {
 		r.at(m.Shard, func(s *shard) { s.onConfirm(m.Number) })
 	case Data:
 		r.at(m.Shard, func(s *shard) { s.onData(ev.From, m) })
+	case Report:
+		if m.Ended() {
+			r.ended = append(r.ended, ev.From)
+			r.settle()
+		}
 	}
 }
 
@@ -242,11 +257,21 @@ func (r *Region) onTable(from Member, t Table) {
 	for _, e := range t.Entries {
 		r.merge(e)
 	}
-	if over := t.Over && r.leaving; r.orphan || over != r.over {
+	if over := r.over || t.Over && r.leaving; r.orphan || over != r.over {
 		r.orphan, r.over = false, over
 		r.settle()
 	}
 	r.report(from, t)
+}
+
+// farewell tells all members of the view, including this one, that this region has ended.
+func (r *Region) farewell() {
+	if r.removed {
+		return
+	}
+	for _, to := range r.view {
+		r.tell(to, Farewell())
+	}
 }
 
 func (r *Region) merge(e Entry) {
@@ -328,6 +353,12 @@ func (r *Region) NextWake() time.Time {
 }
 
 func (r *Region) sees(m Member) bool { return slices.Contains(r.view, m) }
+
+// awaits reports whether a member can answer a Pause. If every region leaves, one that has ended is
+// not waited for, although its last messages may still be on their way: no region will get them.
+func (r *Region) awaits(m Member) bool {
+	return r.sees(m) && !(r.over && slices.Contains(r.ended, m))
+}
 
 func (r *Region) emit(e Effect) { r.out = append(r.out, e) }
 

@@ -264,7 +264,7 @@ func (s *shard) flushed() {
 	}
 	if s.r.now.Before(s.since.Add(s.r.cfg.FlushTimeout)) {
 		for _, d := range s.owed {
-			if s.r.sees(d.from) && (!d.flushed || !s.intake.has(d.from, d.number)) {
+			if s.r.awaits(d.from) && (!d.flushed || !s.intake.has(d.from, d.number)) {
 				return
 			}
 		}
