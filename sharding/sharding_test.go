@@ -157,7 +157,7 @@ func TestClose_AllTogether(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 16, MinMembers: 3}
 	}
-	for seed := range 60 {
+	for seed := range 40 {
 		run(t, 3, options{cfg: cfg}, func(c *testCluster) {
 			c.settled(20*time.Second, c.all()...)
 			r := rand.New(rand.NewPCG(uint64(seed), 1))

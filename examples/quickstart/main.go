@@ -263,7 +263,7 @@ func (k *shopkeeper) report(ctx context.Context, out string, events []event,
 		{"orders", fmt.Sprint(len(ids))},
 		{"keys", fmt.Sprint(keys)},
 		{"bytes on the wire", fmt.Sprint(bytes)},
-		{"repeated", fmt.Sprintf("%d events, whose outcome a killed node left open",
+		{"repeated", fmt.Sprintf("%d events, whose first outcome was unknown",
 			k.retries.Load())},
 	})
 	k.say.line("✓ the three nodes are equal to each other and to a plain fold of the %d events",
