@@ -25,9 +25,15 @@ const (
 
 // OnStop registers stop to be run once by Shutdown. The components of Concord register themselves;
 // OnStop is for other components of the application. cancel removes the registration. OnStop
-// returns an error once Shutdown has begun.
+// returns an error once Shutdown has begun, and ErrInvalid without a system or a function.
 func OnStop(system *actor.ActorSystem, p Phase, name string,
 	stop func(context.Context) error) (cancel func(), err error) {
+	switch {
+	case system == nil:
+		return nil, fmt.Errorf("%w: %s: no actor system", ErrInvalid, name)
+	case stop == nil:
+		return nil, fmt.Errorf("%w: %s: the function to run at the stop is nil", ErrInvalid, name)
+	}
 	return lifecycle.OnStop(system, p, name, stop)
 }
 
