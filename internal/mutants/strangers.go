@@ -7,6 +7,12 @@ func strangers() []mutant {
 	const members, membersPkg = "internal/membership/", "./internal/membership"
 	return []mutant{
 		{
+			name:   "a connection without a stream stays open",
+			rule:   "connections, streams, senders, watches and calls are bounded",
+			edits:  in("node/remote.go", "\t\t\tMaxConnectionIdle: maxIdle}),", "\t\t}),"),
+			killer: killer{pkg: "./node", run: "^TestServer_ClosesAnIdleConnection$"},
+		},
+		{
 			name:   "a Terminated message for another member's actor is accepted",
 			rule:   "a peer reports and watches only its own actors",
 			edits:  in(dir+"check.go", "if pid.GetAddress() == c.peer {", "if pid.GetAddress() != \"\" {"),

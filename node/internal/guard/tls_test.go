@@ -177,6 +177,14 @@ func TestTLS_ACertificateSpeaksForItsMemberOnly(t *testing.T) {
 	require.ErrorContains(t, a.guard.Check(b.address), a.address,
 		"the error says for whom it speaks")
 	require.ErrorContains(t, member.guard.Check("10.0.0.1:7"), "127.0.0.1")
+
+	// A wildcard name is valid for every host that it matches.
+	wild := listen(t, Config{Files: p.files(ca, pki.Member{Hosts: append([]string{"*.shop.test"},
+		here.Hosts...)})})
+	require.NoError(t, wild.guard.Check("a.shop.test:7"))
+	require.NoError(t, wild.guard.Check("b.shop.test:8"))
+	require.Error(t, wild.guard.Check("shop.test:7"))
+	require.Error(t, wild.guard.Check("a.b.shop.test:7"))
 }
 
 // TestTLS_FilesAreReadAgain renews a certificate and replaces the authority while members talk.

@@ -138,7 +138,10 @@ type (
 func Farewell() Report { return Report{Leaving: true} }
 
 // Ended reports whether r is a Farewell. Answers to Tables have an epoch.
-func (r Report) Ended() bool { return r.Epoch == 0 && r.Leaving }
+func (r Report) Ended() bool {
+	return r.Leaving && !r.Failing && r.Epoch == 0 && r.Beat == 0 && r.N == 0 && r.Sum == 0 &&
+		len(r.Entries) == 0 && len(r.Active) == 0
+}
 
 func (Table) message()    {}
 func (Report) message()   {}
