@@ -123,7 +123,7 @@ type attempt struct {
 	err   error
 }
 
-// tryAll makes an attempt at each lease, all at once, one after another in the queue of the session.
+// tryAll makes an attempt at each lease, all at once. In the queue of the session they are in order.
 func tryAll(t *testing.T, s *coordination.Session, names ...string) (ended chan attempt) {
 	ended = make(chan attempt, len(names))
 	for _, name := range names {
@@ -257,7 +257,8 @@ func TestBatch_ASwapThatWaitsTooLongIsNotMade(t *testing.T) {
 
 // Whatever a store does with a batch, each attempt is answered, and later ones go on.
 func TestBatch_AStoreThatBreaksItsContract(t *testing.T) {
-	for name, fault := range map[string]func(context.Context, []leasestore.Swap) []leasestore.Swapped{
+	type swapAll func(context.Context, []leasestore.Swap) []leasestore.Swapped
+	for name, fault := range map[string]swapAll{
 		"panics": func(context.Context, []leasestore.Swap) []leasestore.Swapped { panic("bug") },
 		"exits": func(context.Context, []leasestore.Swap) []leasestore.Swapped {
 			runtime.Goexit()
@@ -332,7 +333,9 @@ func TestBatch_NeverTwoHolders(t *testing.T) {
 				}
 				return out
 			})
-			slow := slowSwaps{store, func() { time.Sleep(time.Duration(roll(100)) * time.Millisecond) }}
+			slow := slowSwaps{store, func() {
+				time.Sleep(time.Duration(roll(100)) * time.Millisecond)
+			}}
 			holders := map[string]*coordination.Grant{}
 			tokens := map[string]coordination.Token{}
 			var wg sync.WaitGroup

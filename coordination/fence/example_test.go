@@ -80,8 +80,8 @@ func ExampleGuard_Handler() {
 	// true
 }
 
-// An actor rejects messages of former holders, whatever the order in which they arrive. An entity of
-// package sharding passes itself as the tenure.
+// An actor rejects messages of former holders, whatever the order in which they arrive. An entity
+// of package sharding passes itself as the tenure.
 func ExampleEnvelope() {
 	session, err := coordination.Open(memory.New(), coordination.Config{})
 	if err != nil {
