@@ -123,7 +123,7 @@ type attempt struct {
 	err   error
 }
 
-// tryAll makes an attempt at each lease, all at once. In the queue of the session they are in order.
+// tryAll makes an attempt at each lease, all at once. They wait in the order of the names.
 func tryAll(t *testing.T, s *coordination.Session, names ...string) (ended chan attempt) {
 	ended = make(chan attempt, len(names))
 	for _, name := range names {
