@@ -109,7 +109,8 @@ func BenchmarkLeave(b *testing.B) {
 	for b.Loop() {
 		for _, kind := range []string{"single", "batches"} {
 			round++
-			s, err := coordination.Open(stores[kind](open(b, client, prefix(b)+fmt.Sprint(round, "/"))), coordination.Config{})
+			store := open(b, client, prefix(b)+fmt.Sprint(round, "/"))
+			s, err := coordination.Open(stores[kind](store), coordination.Config{})
 			must(b, err)
 			grants := make([]*coordination.Grant, 1000)
 			for _, phase := range []struct {

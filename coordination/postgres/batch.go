@@ -26,19 +26,22 @@ type asked struct {
 // in a circle. Notifications are as in the statement of one swap.
 func (s *Store) batchStatement() string {
 	return fmt.Sprintf(`WITH asked AS (
-	SELECT * FROM json_to_recordset($1::text::json) AS a(name text, old text, owner text, nonce text, token bigint, attempt text, ttl bigint)),
+	SELECT * FROM json_to_recordset($1::text::json)
+		AS a(name text, old text, owner text, nonce text, token bigint, attempt text, ttl bigint)),
 present AS (
 	SELECT q.name, q.nonce, q.token FROM %[1]s q JOIN asked a ON q.name = a.name AND %[2]s = a.old
 	ORDER BY q.name FOR UPDATE OF q),
 updated AS (
-	UPDATE %[1]s q SET owner = a.owner, nonce = a.nonce, token = a.token, attempt = a.attempt::numeric, ttl = a.ttl,
+	UPDATE %[1]s q SET owner = a.owner, nonce = a.nonce, token = a.token,
+		attempt = a.attempt::numeric, ttl = a.ttl,
 		version = nextval('%[1]s_version'), renewed = clock_timestamp()
 	FROM asked a JOIN present p ON p.name = a.name COLLATE "C"
 	WHERE q.name = p.name AND %[2]s = a.old
 	RETURNING q.name, %[2]s AS mark, p.token = a.token AND p.nonce = a.nonce AS renewal),
 inserted AS (
 	INSERT INTO %[1]s AS q (name, owner, nonce, token, attempt, ttl)
-	SELECT name, owner, nonce, token, attempt::numeric, ttl FROM asked WHERE old = '' ORDER BY name COLLATE "C"
+	SELECT name, owner, nonce, token, attempt::numeric, ttl FROM asked WHERE old = ''
+	ORDER BY name COLLATE "C"
 	ON CONFLICT DO NOTHING RETURNING q.name, %[2]s AS mark, false AS renewal)
 SELECT name, mark, CASE WHEN renewal THEN '' ELSE pg_notify($2, name)::text END
 FROM (SELECT * FROM updated UNION ALL SELECT * FROM inserted) AS written`,
