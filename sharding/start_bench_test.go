@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -78,6 +79,67 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 	handled.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64((processor()-work).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// asker starts entities by requests, each after the answer to the one before.
+type asker struct {
+	place *place
+	next  func() (id string, ok bool)
+	done  *sync.WaitGroup
+}
+
+func (a *asker) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started, int:
+	default:
+		return
+	}
+	id, ok := a.next()
+	if !ok {
+		a.done.Done()
+		ctx.Stop(ctx.Self())
+		return
+	}
+	request := &actor.MessageEnvelope{Message: 1, Sender: ctx.Self()}
+	if !a.place.tell(core.Body{ID: id, Value: request}) {
+		panic("the shard is not open")
+	}
+}
+
+// BenchmarkStartRequested measures the start of an entity by a request, with 1,000 under way.
+func BenchmarkStartRequested(b *testing.B) {
+	p := openPlace(b, func(Entity) actor.Actor {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			if ctx.Sender() != nil {
+				ctx.Respond(1)
+			}
+		})
+	})
+	ids := make([]string, b.N)
+	for i := range ids {
+		ids[i] = "entity-" + strconv.Itoa(1_000_000+i)
+	}
+	var taken atomic.Int64
+	next := func() (string, bool) {
+		i := int(taken.Add(1)) - 1
+		if i >= len(ids) {
+			return "", false
+		}
+		return ids[i], true
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	work := processor()
+	var done sync.WaitGroup
+	for range 1000 {
+		done.Add(1)
+		p.life.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &asker{p, next, &done}
+		}))
+	}
+	done.Wait()
 	b.StopTimer()
 	b.ReportMetric(float64((processor()-work).Nanoseconds())/float64(b.N), "cpu-ns/op")
 }

@@ -319,31 +319,31 @@ func shards() []mutant {
 		{
 			name:   "the next incarnation of an entity does not wait for the last one",
 			rule:   "an entity is started again when it has terminated [S14b]",
-			edits:  in(shardDir+"slot.go", "\tdefault:\n\t\te.waiting = append(e.waiting, b)\n\t\ts.hold(1)\n", "\tdefault:\n\t\te.waiting = append(e.waiting, b)\n\t\ts.hold(1)\n\t\tif e.state == ending {\n\t\t\ts.start(e)\n\t\t}\n"),
+			edits:  in(shardDir+"slot.go", "\tdefault:\n\t\ts.wait(b)\n", "\tdefault:\n\t\ts.wait(b)\n\t\tif e.state == ending {\n\t\t\ts.start(e)\n\t\t}\n"),
 			killer: plannedMoves,
 		},
 		{
 			name:   "messages for an ending entity are dropped when its shard is given up",
 			rule:   "a hand-off drains waiting messages [S15]",
-			edits:  in(shardDir+"slot.go", "\tcase len(e.waiting) > 0:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\nfunc (s *Slot) backOff", "\tcase len(e.waiting) > 0 && !s.stopping:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\nfunc (s *Slot) backOff"),
+			edits:  in(shardDir+"slot.go", "\tcase len(s.waiting[e.id]) > 0:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\nfunc (s *Slot) backOff", "\tcase len(s.waiting[e.id]) > 0 && !s.stopping:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\nfunc (s *Slot) backOff"),
 			killer: plannedMoves,
 		},
 		{
 			name:   "an entity that backs off is forgotten when its shard is given up",
 			rule:   "a hand-off drains waiting messages [S15b]",
-			edits:  in(shardDir+"slot.go", "\t\tcase e.state == ending, e.state == unknown:\n\t\tcase len(e.waiting) > 0:", "\t\tcase e.state == ending, e.state == unknown:\n\t\tcase false:"),
+			edits:  in(shardDir+"slot.go", "\t\tcase e.state == ending, e.state == unknown:\n\t\tcase len(s.waiting[e.id]) > 0:", "\t\tcase e.state == ending, e.state == unknown:\n\t\tcase false:"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_WhatIsLeftComesFirst$"},
 		},
 		{
 			name:   "unhandled messages of an entity that stops by itself are dropped",
 			rule:   "an entity that stops leaves its mailbox to the next incarnation [S22]",
-			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, e.waiting)", "slices.Concat(e.waiting)"),
+			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, s.waiting[e.id])", "slices.Concat(s.waiting[e.id])"),
 			killer: plannedMoves,
 		},
 		{
 			name:   "messages that arrived while an entity was ending precede its unhandled messages",
 			rule:   "messages of one sender to one entity are handled in order [S22b]",
-			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, e.waiting)", "slices.Concat(e.waiting, ev.Left)"),
+			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, s.waiting[e.id])", "slices.Concat(s.waiting[e.id], ev.Left)"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_WhatIsLeftComesFirst$"},
 		},
 		{

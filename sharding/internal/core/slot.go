@@ -32,8 +32,9 @@ type Slot struct {
 	run      uint64
 	stopping bool
 	killed   bool
-	empty    bool // Empty was emitted
-	held     int  // messages in entity.waiting
+	empty    bool              // Empty was emitted
+	waiting  map[string][]Body // for entities that do not run, or not yet
+	held     int               // messages in waiting
 
 	remembers // with SlotConfig.Remember
 }
@@ -52,7 +53,6 @@ type entity struct {
 	run      uint64
 	cell     any           // of the caller, for the incarnation
 	at       time.Duration // running: time of the last message; backing off: end of the pause
-	waiting  []Body
 	failures int32
 	state    entityState
 	forget   bool // ending: stop remembering it
@@ -63,8 +63,8 @@ type entity struct {
 
 // NewSlot returns a slot without entities.
 func NewSlot(cfg SlotConfig) *Slot {
-	s := &Slot{cfg: cfg, entities: map[string]*entity{}, remembers: remembers{
-		known: map[string]bool{}}}
+	s := &Slot{cfg: cfg, entities: map[string]*entity{}, waiting: map[string][]Body{},
+		remembers: remembers{known: map[string]bool{}}}
 	s.used.policy = cfg.Policy
 	s.used.resize(cfg.Limit)
 	return s
@@ -191,17 +191,29 @@ func (s *Slot) take(b Body) {
 		s.emit(Reject{b})
 	case e == nil && (!s.cfg.Remember || s.known[b.ID]):
 		s.start(s.enter(b.ID), b)
-	case e != nil && len(e.waiting) >= s.cfg.Stash, s.cfg.Room != nil && !s.cfg.Room.has(s.held):
+	case e != nil && len(s.waiting[b.ID]) >= s.cfg.Stash,
+		s.cfg.Room != nil && !s.cfg.Room.has(s.held):
 		s.emit(Reject{b})
 	case e == nil:
-		e = s.enter(b.ID)
-		e.waiting = []Body{b}
-		s.hold(1)
-		s.await(e)
+		s.wait(b)
+		s.await(s.enter(b.ID))
 	default:
-		e.waiting = append(e.waiting, b)
-		s.hold(1)
+		s.wait(b)
 	}
+}
+
+// wait makes a message wait for its entity.
+func (s *Slot) wait(b Body) {
+	s.waiting[b.ID] = append(s.waiting[b.ID], b)
+	s.hold(1)
+}
+
+// waited takes the messages that have waited for an entity.
+func (s *Slot) waited(e *entity) []Body {
+	waited := s.waiting[e.id]
+	delete(s.waiting, e.id)
+	s.hold(-len(waited))
+	return waited
 }
 
 // enter adds an entity.
@@ -229,10 +241,7 @@ func (s *Slot) start(e *entity, arrived ...Body) {
 	e.run, e.state, e.at, e.forget = s.run, running, s.now, false
 	s.used.enter(e)
 	s.emit(Spawn{e.id, e.run})
-	waited := e.waiting
-	e.waiting = nil
-	s.hold(-len(waited))
-	for _, b := range waited {
+	for _, b := range s.waited(e) {
 		s.emit(Push{e.id, e.run, b})
 	}
 	for _, b := range arrived {
@@ -262,9 +271,9 @@ func (s *Slot) remove(e *entity) {
 	delete(s.entities, e.id)
 }
 
-func (s *Slot) reject(waiting []Body) {
-	s.hold(-len(waiting))
-	for _, b := range waiting {
+// reject rejects the messages that wait for an entity.
+func (s *Slot) reject(e *entity) {
+	for _, b := range s.waited(e) {
 		s.emit(Reject{b})
 	}
 }
@@ -279,8 +288,10 @@ func (s *Slot) onTerminated(ev Terminated) {
 	e.cell = nil
 	itself := e.state == running
 	failed := ev.Failed || itself && !ev.Worked // it may stop at every start
-	e.waiting = slices.Concat(ev.Left, e.waiting)
-	s.hold(len(ev.Left))
+	if len(ev.Left) > 0 {
+		s.waiting[e.id] = slices.Concat(ev.Left, s.waiting[e.id])
+		s.hold(len(ev.Left))
+	}
 	if ev.Worked {
 		e.failures = 0
 	}
@@ -290,17 +301,16 @@ func (s *Slot) onTerminated(ev Terminated) {
 	again := (s.cfg.Remember && itself || s.cfg.Keep) && !s.stopping // unasked, or must run
 	switch {
 	case s.killed, int(e.failures) >= s.cfg.Failures && !again:
-		s.reject(e.waiting)
+		s.reject(e)
 		s.remove(e)
 	case e.forget:
 		s.dismiss(e)
 	case int(e.failures) >= s.cfg.Failures:
-		s.reject(e.waiting)
-		e.waiting = nil
+		s.reject(e)
 		s.backOff(e)
-	case failed && !s.stopping, again && len(e.waiting) == 0:
+	case failed && !s.stopping, again && len(s.waiting[e.id]) == 0:
 		s.backOff(e)
-	case len(e.waiting) > 0:
+	case len(s.waiting[e.id]) > 0:
 		s.start(e)
 	default:
 		s.remove(e)
@@ -320,7 +330,7 @@ func (s *Slot) stopAll() {
 		next := e.next
 		switch {
 		case e.state == ending, e.state == unknown:
-		case len(e.waiting) > 0:
+		case len(s.waiting[e.id]) > 0:
 			s.start(e)
 		default:
 			s.remove(e)
@@ -340,7 +350,7 @@ func (s *Slot) killAll() {
 		for e := l.first; e != nil; {
 			next := e.next
 			if e.state == backingOff || e.state == unknown {
-				s.reject(e.waiting)
+				s.reject(e)
 				s.remove(e)
 			} else {
 				s.emit(Slay{e.id, e.run})
@@ -360,7 +370,7 @@ func (s *Slot) pass() {
 	for e := s.rest.first; e != nil; {
 		next := e.next
 		if e.state == backingOff && s.now >= e.at {
-			if len(e.waiting) > 0 || s.known[e.id] {
+			if len(s.waiting[e.id]) > 0 || s.known[e.id] {
 				s.start(e)
 			} else {
 				s.remove(e)

@@ -105,7 +105,7 @@ func (s *Slot) onRemembered(ids []string) {
 func (s *Slot) dismiss(e *entity) {
 	delete(s.known, e.id)
 	s.emit(Forget{e.id})
-	if len(e.waiting) == 0 {
+	if len(s.waiting[e.id]) == 0 {
 		s.remove(e)
 		return
 	}
