@@ -35,3 +35,36 @@ func TestKeeper_StopsAfterItsEntities(t *testing.T) {
 			d.(*actor.DeadLetterEvent).PID)
 	}
 }
+
+// A keeper that is to stop waits for the entities that are alive.
+func TestKeeper_WaitsForItsEntities(t *testing.T) {
+	handled := make(chan string, 2)
+	p := openPlace(t, func(e Entity) actor.Actor {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(int); ok {
+				handled <- e.ID
+			}
+		})
+	})
+	tell := func(id string) {
+		if !p.tell(core.Body{ID: id, Value: 1}) {
+			t.Fatal("the shard is not open")
+		}
+	}
+	tell("first")
+	<-handled
+	stopped := make(chan struct{})
+	go func() {
+		p.life.actors.Wait()
+		close(stopped)
+	}()
+	p.life.system.Root.Send(p.keeper, finish{})
+	tell("second") // spawned by the keeper, after it has received finish
+	select {
+	case <-handled:
+	case <-stopped:
+		t.Fatal("the keeper stopped before its entities")
+	}
+	p.last(1)
+	<-stopped
+}
