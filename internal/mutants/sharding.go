@@ -667,5 +667,11 @@ func shards() []mutant {
 			edits:  in("sharding/config.go", "n > 0 && isDigit(rune(c.LeasePrefix[n-1]))", "n < 0"),
 			killer: killer{pkg: "./sharding", run: "^TestConfig_NoLeaseHasTwoTypes$"},
 		},
+		{
+			name:   "the keeper of a shard stops before its entities",
+			rule:   "a keeper stops after its entities",
+			edits:  in("sharding/keeper.go", "if k.over && k.live <= 0 {", "if k.over {"),
+			killer: killer{pkg: "./sharding", run: "^TestKeeper_WaitsForItsEntities$"},
+		},
 	}
 }
