@@ -103,8 +103,9 @@ func (m *mailbox) pushSystem(message any) {
 	m.schedule()
 }
 
-// RegisterHandlers implements actor.Mailbox. Each entity runs in a goroutine of its own. The invoker
-// is the context of the actor that is being spawned; its first incarnation learns its cell here.
+// RegisterHandlers implements actor.Mailbox. Each entity runs in a goroutine of its own. The
+// invoker is the context of the actor that is being spawned; its first incarnation learns its cell
+// here.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	m.invoker = invoker
 	if ctx, ok := invoker.(actor.Context); ok {
