@@ -536,6 +536,12 @@ func shards() []mutant {
 			killer: delivers,
 		},
 		{
+			name:   "a delivery is sent again after it was confirmed",
+			rule:   "a delivery is kept by its sender until it is confirmed [S38]",
+			edits:  in(shardDir+"outbox.go", "if !d.concluded && !s.r.now.Before(d.due) {", "if !s.r.now.Before(d.due) {"),
+			killer: delivers,
+		},
+		{
 			name:   "a lost confirmation is not repeated",
 			rule:   "a copy of a delivery that was handled is confirmed again [S38c]",
 			edits:  in(shardDir+"inbox.go", "\t\t\tif handled {\n", "\t\t\tif false && handled {\n"),

@@ -301,6 +301,7 @@ func (n *node) tell(to core.Member, m core.Message) {
 	switch {
 	case o == nil || o.me() != to:
 	case data:
+		n.departs(d)
 		n.w.stream(n, o, d)
 	default:
 		n.w.send(n, o, m)

@@ -324,6 +324,14 @@ func (w *world) probe(c *node) (probes int) {
 	return probes
 }
 
+// part returns the first of n parts of the seeds, and at least one seed: the command that a failure
+// names plays one.
+func part(n int) sim.Seeds {
+	s := *seeds
+	s.Count = max(1, s.Count/n)
+	return s
+}
+
 // simulate runs seeds of one kind, and logs statistics.
 func simulate(t *testing.T, opt options, s sim.Seeds) {
 	var handled, moves, moved, lost, orphans, delivered, again atomic.Int64
@@ -356,47 +364,39 @@ func TestSimulation_NeverTwoAlive(t *testing.T) { simulate(t, chaos, *seeds) }
 // Entities that have received a message live on wherever their shard moves, unless they ask to be
 // forgotten.
 func TestSimulation_Remembers(t *testing.T) {
-	s := *seeds
-	s.Count /= 2
+	s := part(2)
 	simulate(t, rememberingPlanned, s)
 	simulate(t, remembering, s)
-	s.Count /= 4
-	simulate(t, rememberingPaced, s)
+	simulate(t, rememberingPaced, part(8))
 }
 
 // Deliveries are handled at least once, as long as the member that sends them lives.
 func TestSimulation_Delivers(t *testing.T) {
-	s := *seeds
-	s.Count /= 2
+	s := part(2)
 	simulate(t, deliveringPlanned, s)
 	simulate(t, delivering, s)
 }
 
 // More entities receive messages than may run.
 func TestSimulation_OfALimit(t *testing.T) {
-	s := *seeds
-	s.Count /= 4
-	simulate(t, tight, s)
-	s.Count /= 2
+	simulate(t, tight, part(4))
 	for _, policy := range []core.Policy{core.SLRU, core.LFU} {
 		opt := tight
 		opt.policy = policy
-		simulate(t, opt, s)
+		simulate(t, opt, part(8))
 	}
 }
 
 // A table has wishes for homes, with all other faults.
 func TestSimulation_Wishes(t *testing.T) {
-	s := *seeds
-	s.Count /= 4
+	s := part(4)
 	simulate(t, wishingPlanned, s)
 	simulate(t, wishing, s)
 }
 
 // A function chooses homes; it is late, never answers, or names members that do not exist.
 func TestSimulation_Consults(t *testing.T) {
-	s := *seeds
-	s.Count /= 4
+	s := part(4)
 	simulate(t, consultPlanned, s)
 	simulate(t, consulting, s)
 }
@@ -404,16 +404,13 @@ func TestSimulation_Consults(t *testing.T) {
 // Each shard has one entity, which runs wherever its shard moves, although it stops, fails and asks
 // to be forgotten.
 func TestSimulation_Daemons(t *testing.T) {
-	s := *seeds
-	s.Count /= 4
+	s := part(4)
 	simulate(t, keepingPlanned, s)
 	simulate(t, keeping, s)
 }
 
 func TestSimulation_OfFiveMembers(t *testing.T) {
-	s := *seeds
-	s.Count /= 4
-	simulate(t, large, s)
+	simulate(t, large, part(4))
 }
 
 var deviations = flag.Int("deviations", usualDeviations,
