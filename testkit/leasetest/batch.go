@@ -143,6 +143,7 @@ func checkBatchRace(e *env) {
 	}
 	const batches = 8
 	var wg sync.WaitGroup
+	start := make(chan struct{})
 	var got [batches][]leasestore.Swapped
 	order := func(n, i int) int { return (i*(2*n+1) + n) % names } // odd factors have no common one
 	for n := range batches {
@@ -152,9 +153,11 @@ func checkBatchRace(e *env) {
 				mine[i] = swaps[order(n, i)]
 				mine[i].Next = sample(n + 2)
 			}
+			<-start
 			got[n] = b.SwapAll(e.Context(), mine)
 		})
 	}
+	close(start)
 	wg.Wait()
 	won := map[string]int{}
 	for n := range batches {

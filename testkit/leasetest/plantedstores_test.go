@@ -3,10 +3,10 @@ package leasetest_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/concord-go/concord/coordination/leasestore"
 )
@@ -114,6 +114,9 @@ func plantBatchInOrder(p *planted) {
 
 // plantBatchInSteps compares the versions of a batch before it writes the records.
 func plantBatchInSteps(p *planted) {
+	var compared sync.WaitGroup // the first two batches
+	compared.Add(2)
+	var batches atomic.Int64
 	p.batch = func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
 		out := make([]leasestore.Swapped, len(swaps))
 		for i, w := range swaps {
@@ -121,9 +124,10 @@ func plantBatchInSteps(p *planted) {
 				out[i].Err = leasestore.ErrConflict
 			}
 		}
-		for range 100 {
-			runtime.Gosched()
+		if batches.Add(1) <= 2 {
+			compared.Done()
 		}
+		compared.Wait()
 		for i, w := range swaps {
 			for out[i].Err == nil && out[i].Version == "" {
 				_, ver, _ := p.good.Load(ctx, w.Name)
