@@ -33,8 +33,8 @@ func (n *node) delivers(m message) {
 	})
 }
 
-// departs checks a delivery that its sender sends. A copy that is under way when the confirmation of
-// another one arrives may still be handled.
+// departs checks a delivery that its sender sends. A copy that is under way when another one is
+// confirmed may still be handled.
 func (n *node) departs(d core.Data) {
 	if m := d.Body.Value.(message); d.Delivery != 0 && m.state.confirmed {
 		n.w.Fail("delivery %v is sent after its confirmation", m)
