@@ -136,7 +136,7 @@ func (b *batch) swapAll(all []*pending) {
 	defer func() {
 		err := fmt.Errorf("store returned %d outcomes for %d swaps", len(got), len(all))
 		if p := recover(); p != nil {
-			err = fmt.Errorf("store panicked: %v", p)
+			err = panicked(p)
 		}
 		for i, p := range all {
 			if len(got) == len(all) {

@@ -251,11 +251,14 @@ func (d *driver) call(f func(context.Context) core.Event, failed func(error) cor
 	})
 }
 
+// panicked returns the error for a panic of a store.
+func panicked(p any) error { return fmt.Errorf("store panicked: %v", p) }
+
 func guarded(ctx context.Context, f func(context.Context) core.Event,
 	failed func(error) core.Event) (ev core.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			ev = failed(fmt.Errorf("store panicked: %v", p))
+			ev = failed(panicked(p))
 		}
 	}()
 	return f(ctx)

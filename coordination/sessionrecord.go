@@ -2,7 +2,6 @@ package coordination
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -135,7 +134,7 @@ func (s *Session) putBlank(name string, e core.Bury) (_ leasestore.Version, err 
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("store panicked: %v", p)
+			err = panicked(p)
 		}
 	}()
 	return s.swap(ctx, name, leasestore.Version(e.Old), recordOf(e.Next))

@@ -26,8 +26,7 @@ type control struct {
 	view    *membership.View
 	self    core.Member
 	peers   peers
-	ended   []core.Member // members whose regions have ended, as last published
-	tenancy *tenancy      // nil: a proxy
+	tenancy *tenancy // nil: a proxy
 	tick    *timer.Timer
 	begun   bool
 	stir    bool // the phase of a shard may have changed
@@ -414,8 +413,7 @@ func (c *control) settled(ctx actor.Context) {
 		phase, token := c.region.Phase(n)
 		c.life.places[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
 	}
-	if ended := c.region.Ended(); !slices.Equal(ended, c.ended) {
-		c.ended = ended
+	if ended := c.region.Ended(); !slices.Equal(ended, c.life.endedRegions()) {
 		c.life.gone.Store(&ended)
 	}
 	if c.leaving != nil && !c.busy() {

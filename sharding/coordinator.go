@@ -78,8 +78,8 @@ func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
 		out.Newest = nil
 	}
 	c.shell.Step(ctx, out)
-	if ended := c.life.gone.Load(); first && ended != nil {
-		for _, m := range *ended { // later ones are passed on as they come
+	if first {
+		for _, m := range c.life.endedRegions() { // later ones are passed on as they come
 			c.shell.Step(ctx, core.Received{From: m, Message: core.Farewell()})
 		}
 	}

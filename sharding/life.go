@@ -51,7 +51,7 @@ type life struct {
 	pid         atomic.Pointer[actor.PID] // of the door, for users
 
 	view   atomic.Pointer[membership.View] // of the control actor; nil: none yet
-	gone   atomic.Pointer[[]core.Member]   // members whose regions have ended; nil: none
+	gone   atomic.Pointer[[]core.Member]   // see endedRegions; nil: none
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
 	links  links
 
@@ -78,6 +78,14 @@ type life struct {
 }
 
 // component returns the name of the region for reports of bugs.
+// endedRegions returns the members whose regions have ended, as the control actor knows them.
+func (l *life) endedRegions() []core.Member {
+	if ended := l.gone.Load(); ended != nil {
+		return *ended
+	}
+	return nil
+}
+
 func (l *life) component() string { return "sharding " + l.cfg.Type }
 
 func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/internal/leavebench"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -96,54 +96,16 @@ type single struct {
 	leasestore.TokenGiver
 }
 
-// BenchmarkLeave acquires and releases 1,000 leases, 64 at a time, as a region of package sharding
-// does, with and without batches in turn.
+// BenchmarkLeave measures a member that leaves, with and without batches in turn.
 func BenchmarkLeave(b *testing.B) {
 	client := connect(b, server(b))
 	round := 0
-	stores := map[string]func(*etcd.Store) coordination.Store{
-		"batches": func(s *etcd.Store) coordination.Store { return s },
-		"single":  func(s *etcd.Store) coordination.Store { return single{s, s, s, s} },
+	fresh := func() *etcd.Store {
+		round++
+		return open(b, client, prefix(b)+fmt.Sprint(round, "/"))
 	}
-	took := map[string][]time.Duration{}
-	for b.Loop() {
-		for _, kind := range []string{"single", "batches"} {
-			round++
-			store := open(b, client, prefix(b)+fmt.Sprint(round, "/"))
-			s, err := coordination.Open(stores[kind](store), coordination.Config{})
-			must(b, err)
-			grants := make([]*coordination.Grant, 1000)
-			for _, phase := range []struct {
-				name string
-				do   func(i int) error
-			}{
-				{"acquire", func(i int) (err error) {
-					grants[i], err = s.Lease(fmt.Sprint("shard-", i)).Acquire(b.Context())
-					return err
-				}},
-				{"release", func(i int) error { return grants[i].Release(b.Context()) }},
-			} {
-				begun := time.Now()
-				var wg sync.WaitGroup
-				turns := make(chan struct{}, 64)
-				for i := range grants {
-					turns <- struct{}{}
-					wg.Go(func() {
-						defer func() { <-turns }()
-						if err := phase.do(i); err != nil {
-							b.Error(err)
-						}
-					})
-				}
-				wg.Wait()
-				name := kind + "-" + phase.name
-				took[name] = append(took[name], time.Since(begun))
-			}
-			must(b, s.Close(b.Context()))
-		}
-	}
-	for name, all := range took {
-		slices.Sort(all)
-		b.ReportMetric(float64(all[len(all)/2].Milliseconds()), name+"-ms")
-	}
+	leavebench.Run(b, func() coordination.Store { return fresh() }, func() coordination.Store {
+		s := fresh()
+		return single{s, s, s, s}
+	})
 }

@@ -5,7 +5,6 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/leavebench"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/postgres"
 )
@@ -95,49 +95,12 @@ type single struct {
 	leasestore.Remover
 }
 
-// BenchmarkLeave acquires and releases 1,000 leases, 64 at a time, as a region of package sharding
-// does, with and without batches in turn.
+// BenchmarkLeave measures a member that leaves, with and without batches in turn.
 func BenchmarkLeave(b *testing.B) {
 	db := connect(b)
-	stores := map[string]func(*postgres.Store) coordination.Store{
-		"batches": func(s *postgres.Store) coordination.Store { return s },
-		"single":  func(s *postgres.Store) coordination.Store { return single{s, s, s} },
-	}
-	took := map[string][]time.Duration{}
-	for b.Loop() {
-		for _, kind := range []string{"single", "batches"} {
-			s := session(b, stores[kind](open(b, db, table())), coordination.Config{})
-			grants := make([]*coordination.Grant, 1000)
-			for _, phase := range []struct {
-				name string
-				do   func(i int) error
-			}{
-				{"acquire", func(i int) (err error) {
-					grants[i], err = s.Lease(fmt.Sprint("shard-", i)).Acquire(b.Context())
-					return err
-				}},
-				{"release", func(i int) error { return grants[i].Release(b.Context()) }},
-			} {
-				begun := time.Now()
-				var wg sync.WaitGroup
-				turns := make(chan struct{}, 64)
-				for i := range grants {
-					turns <- struct{}{}
-					wg.Go(func() {
-						defer func() { <-turns }()
-						if err := phase.do(i); err != nil {
-							b.Error(err)
-						}
-					})
-				}
-				wg.Wait()
-				name := kind + "-" + phase.name
-				took[name] = append(took[name], time.Since(begun))
-			}
-		}
-	}
-	for name, all := range took {
-		slices.Sort(all)
-		b.ReportMetric(float64(all[len(all)/2].Milliseconds()), name+"-ms")
-	}
+	fresh := func() *postgres.Store { return open(b, db, table()) }
+	leavebench.Run(b, func() coordination.Store { return fresh() }, func() coordination.Store {
+		s := fresh()
+		return single{s, s, s}
+	})
 }
