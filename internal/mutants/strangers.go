@@ -75,8 +75,44 @@ func strangers() []mutant {
 		{
 			name:   "a message of tiny elements is decoded",
 			rule:   "a decoded message takes at most 16 times its encoded size",
-			edits:  in(dir+"cost.go", "if w.left -= n; w.left < 0 {", "if w.left -= n; w.left < -1<<40 {"),
+			edits:  in(dir+"cost.go", "if a.memory -= n; a.memory < 0 {", "if a.memory -= n; a.memory < -1<<40 {"),
 			killer: killer{pkg: pkg, run: "^TestBounds_AMessageOfTinyElementsIsNotDecoded$"},
+		},
+		{
+			name:   "elements of a list take no memory",
+			rule:   "a decoded message takes at most 16 times its encoded size",
+			edits:  in(dir+"cost.go", "return element * 9 / 4", "return element * 0"),
+			killer: killer{pkg: pkg, run: "^TestBounds_TheEstimateFitsTheDecoder$"},
+		},
+		{
+			name:   "a stranger's message has any number of fields",
+			rule:   "a batch of a stranger takes little processor time",
+			edits:  in(dir+"cost.go", "if *a.fields--; *a.fields < 0 {", "if *a.fields--; *a.fields < -1<<40 {"),
+			killer: killer{pkg: pkg, run: "^TestBounds_OfAStranger$"},
+		},
+		{
+			name:   "small messages of a stranger are not weighed",
+			rule:   "a batch of a stranger takes little processor time",
+			edits:  in(dir+"cost.go", "return budget{unweighed: maxStrangeExtra,", "return budget{unweighed: math.MaxInt,"),
+			killer: killer{pkg: pkg, run: "^TestBounds_OfAStranger$"},
+		},
+		{
+			name:   "a stranger's batch has any size",
+			rule:   "a batch of a stranger takes little processor time",
+			edits:  in(dir+"accept.go", "if len(data) > maxStrangeBatch && ", "if len(data) < 0 && "),
+			killer: killer{pkg: pkg, run: "^TestBounds_OfAStranger$"},
+		},
+		{
+			name:   "a stranger's message to this module has any size",
+			rule:   "a batch of a stranger takes little processor time",
+			edits:  in(dir+"check.go", "if len(data) > maxStrangeOurs && ", "if len(data) < 0 && "),
+			killer: killer{pkg: pkg, run: "^TestBounds_OfAStranger$"},
+		},
+		{
+			name:   "members have the bounds of strangers",
+			rule:   "what members send is bounded by its size only",
+			edits:  in(dir+"cost.go", "	if member {", "	if member && false {"),
+			killer: killer{pkg: pkg, run: "^TestBounds_OfAStranger$"},
 		},
 		{
 			name:   "Proto.Actor's own actors receive every message",

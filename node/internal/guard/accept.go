@@ -227,7 +227,7 @@ func (in *incoming) open(data []byte) (*remote.MessageBatch, error) {
 		}
 		in.proven()
 	}
-	if err := scan(data, max(maxEnvelopes, in.guard.cfg.MaxEnvelopes)); err != nil {
+	if err := in.bounds(data); err != nil {
 		p.refuse(tooMuch, "remoting batch", err)
 		return nil, status.Error(codes.InvalidArgument, "concord: "+err.Error())
 	}
@@ -247,6 +247,14 @@ func (in *incoming) open(data []byte) (*remote.MessageBatch, error) {
 	}
 	in.check.filter(b)
 	return b, nil
+}
+
+// bounds returns why a message must not be decoded, or nil.
+func (in *incoming) bounds(data []byte) error {
+	if len(data) > maxStrangeBatch && !in.check.listed() {
+		return fmt.Errorf("more than %d bytes of a process that is not listed", maxStrangeBatch)
+	}
+	return scan(data, max(maxEnvelopes, in.guard.cfg.MaxEnvelopes))
 }
 
 // SendMsg seals the answers of this member.

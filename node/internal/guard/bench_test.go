@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"maps"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,22 +103,4 @@ func benchBatches(b *testing.B, mode string) {
 		time.Sleep(time.Millisecond)
 	}
 	b.ReportMetric(200*float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-}
-
-// BenchmarkCostly shows what messages of a mebibyte take that are made to take much.
-func BenchmarkCostly(b *testing.B) {
-	g, err := New(Config{}, quiet())
-	if err != nil {
-		b.Fatal(err)
-	}
-	all := costly(1 << 20)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(all[name])))
-			b.ReportAllocs()
-			for b.Loop() {
-				receiveAll(g, all[name])
-			}
-		})
-	}
 }

@@ -51,6 +51,7 @@ type checker struct {
 	foreign map[string]struct{}
 	watches watches
 	total   int // bytes of the messages of this batch
+	budget  budget
 }
 
 func newChecker(g *Guard, peer, self string) *checker {
@@ -74,7 +75,7 @@ func (c *checker) filter(b *remote.MessageBatch) {
 	for i, s := range b.Senders {
 		senders[i] = c.sender(s)
 	}
-	c.total = 0
+	c.total, c.budget = 0, budgetOf(c.listed())
 	for _, e := range b.Envelopes {
 		c.total += len(e.MessageData)
 	}
@@ -201,8 +202,10 @@ func kindOf(name string) kind {
 	return k
 }
 
-// weighs reports whether the memory that a message takes must be calculated.
-func (c *checker) weighs(data []byte) bool { return len(data) > small || c.total > maxExtra }
+// weighs reports whether what a message takes must be calculated.
+func (c *checker) weighs(data []byte) bool {
+	return len(data) > small || c.total > c.budget.unweighed
+}
 
 // message returns why a message must not reach an actor, or nil if it may.
 func (c *checker) message(k kind, data []byte, to *target) *refusal {
@@ -213,7 +216,7 @@ func (c *checker) message(k kind, data []byte, to *target) *refusal {
 		return c.envelope(data)
 	}
 	if c.weighs(data) {
-		if err := checkCost(k.of.Descriptor(), data); err != nil {
+		if err := c.budget.check(k.of.Descriptor(), data); err != nil {
 			return &refusal{tooMuch, err.Error()}
 		}
 	}
@@ -295,6 +298,9 @@ const (
 
 // envelope rejects messages in the name of a member other than the peer.
 func (c *checker) envelope(data []byte) *refusal {
+	if len(data) > maxStrangeOurs && !c.listed() {
+		return &refusal{unlisted, fmt.Sprintf("more than %d bytes", maxStrangeOurs)}
+	}
 	manifest, member, payload, err := readHead(data)
 	if err != nil {
 		return &refusal{badMessage, "cannot be decoded"}

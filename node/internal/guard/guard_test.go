@@ -209,13 +209,16 @@ func (l roster) View() *membership.View { return l.view }
 func (l roster) Lost() []string         { return l.lost }
 
 // sees sets the other members that a member sees, by id; the only actor alive there is named alive.
-func (e *end) sees(others map[string]string) {
+func (e *end) sees(others map[string]string) { e.process.see(others) }
+
+// see makes the members with these ids and addresses the view.
+func (p *Process) see(others map[string]string) {
 	v := &membership.View{Cluster: "shop"}
 	for _, id := range slices.Sorted(maps.Keys(others)) {
 		v.Members = append(v.Members, membership.Member{ID: id, Address: others[id],
 			Incarnation: 1, Stamp: 1})
 	}
-	e.process.member.Store(&member{cluster: "shop", members: roster{view: v},
+	p.member.Store(&member{cluster: "shop", members: roster{view: v},
 		lives: func(id string) bool { return id == "alive" },
 		runs:  func(kind string) bool { return kind == "cart" },
 	})
