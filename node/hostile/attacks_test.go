@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/wire"
@@ -337,6 +338,16 @@ func floods() []attack {
 		{"groups in groups", false, push(4, func() []byte {
 			return bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), much/4)
 		})},
+		{"a message of tiny elements", true, func(s *intruder) {
+			l := s.open(s.w.victim(), s.address)
+			for range 4 {
+				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "door",
+					&fieldmaskpb.FieldMask{}), func(b *remote.MessageBatch) {
+					b.Envelopes[0].MessageData = bytes.Repeat(field(1, []byte("a")), much/4)
+				}))
+			}
+			l.settle()
+		}},
 		{"a message beyond the largest", false, push(2, func() []byte {
 			return make([]byte, 65<<20)
 		})},
