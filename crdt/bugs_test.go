@@ -298,12 +298,12 @@ func TestCounter_Overflow(t *testing.T) {
 
 	var p, q crdt.PNCounter
 	p.Add(alice.Writer(), math.MinInt64)
-	require.EqualValues(t, math.MinInt64, p.Value())
+	require.EqualValues(t, int64(math.MinInt64), p.Value())
 	w = alice.Writer()
 	p.Add(w, -1)
 	require.ErrorIs(t, w.Err(), crdt.ErrOverflow)
 	q.Add(bob.Writer(), -1)
-	require.EqualValues(t, math.MinInt64, p.Merge(q).Value())
+	require.EqualValues(t, int64(math.MinInt64), p.Merge(q).Value())
 	p.Add(alice.Writer(), math.MaxInt64)
 	require.EqualValues(t, -1, p.Value())
 	p.Add(alice.Writer(), math.MinInt64+1)

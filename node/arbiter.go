@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -413,7 +414,7 @@ func decodeVerdict(data []byte) (v arbiter.Verdict, ok bool) {
 		return v, false
 	}
 	n, width := binary.Uvarint(data[1:])
-	if width <= 0 || n > 1<<31 {
+	if width <= 0 || n > math.MaxInt32 {
 		return v, false
 	}
 	v = arbiter.Verdict{Kind: arbiter.Kind(data[0]), Members: int(n)}

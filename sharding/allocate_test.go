@@ -134,7 +134,7 @@ func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
 		"exit":  func(*node, sharding.Layout) map[int]string { runtime.Goexit(); return nil },
 		"nil":   func(*node, sharding.Layout) map[int]string { return nil },
 		"gone": func(*node, sharding.Layout) map[int]string {
-			return map[int]string{0: "gone", 1: "", -1: "m000", 99: "m000", 1 << 40: "m001"}
+			return map[int]string{0: "gone", 1: "", -1: "m000", 99: "m000", 1 << 30: "m001"}
 		},
 		"block": func(*node, sharding.Layout) map[int]string { <-block; return nil },
 		"again": func(n *node, l sharding.Layout) map[int]string {

@@ -3,6 +3,7 @@ package sharding
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ func (c Config) Validate() error {
 		{"Spread", c.Spread, 1, max(1, c.Shards)},
 		{"Limit", c.Limit, 0, 1_000_000_000},
 		{"Buffer", c.Buffer, 1, 10_000_000},
-		{"BufferBytes", c.BufferBytes, 1 << 10, 64 << 30},
+		{"BufferBytes", c.BufferBytes, 1 << 10, min(64<<30, math.MaxInt)},
 		{"Stash", c.Stash, 1, 1_000_000},
 		{"RecoverRate", c.RecoverRate, 0, 1_000_000},
 		{"the length of LeasePrefix", len(c.LeasePrefix), 1, maxLeasePrefix},

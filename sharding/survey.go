@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -203,7 +204,7 @@ func (l *life) memberStats(id string) MemberStats {
 }
 
 // maxEntities bounds the counts that a member may report.
-const maxEntities = 1 << 40
+const maxEntities = math.MaxInt32 - 1
 
 // fits rejects counts that no member can have.
 func (m MemberStats) fits() error {

@@ -46,7 +46,7 @@ func decodeStats(payload []byte) (number uint64, m MemberStats, err error) {
 		return 0, m, err
 	}
 	m = MemberStats{
-		Shards: int(in.Active), HandingOff: int(in.HandingOff),
+		Shards: int(min(in.Active, maxShards+1)), HandingOff: int(min(in.HandingOff, maxShards+1)),
 		Entities: int(min(in.Entities, maxEntities+1)), Waiting: int(min(in.Waiting, maxEntities+1)), //nolint:gosec // bounded
 	}
 	return in.Query, m, m.fits()

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command sharding compares entities with bare actors of Proto.Actor, alternating between the two
 // in one run, with two members in this process and a real connection. Absolute numbers depend on
 // the load of the machine; ratios depend less on it.

@@ -22,7 +22,7 @@ func TestEnd_WritesTheLength(t *testing.T) {
 		require.Equal(t, inner, got, n)
 		_, _, tag := protowire.ConsumeTag(b[1+size+more:])
 		v, _ := protowire.ConsumeVarint(b[1+size+more+tag:])
-		require.EqualValues(t, 1<<40, v)
+		require.EqualValues(t, uint64(1<<40), v)
 	}
 }
 

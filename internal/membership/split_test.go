@@ -361,7 +361,7 @@ func TestTuning(t *testing.T) {
 		{Tuning{Patience: 5 * time.Second, Lives: 2}, 5 * time.Second, 50 * time.Second},
 		{Tuning{Lives: 3}, 4 * time.Second, 40 * time.Second},
 		{Tuning{Lives: 5}, 16 * time.Second, 160 * time.Second},
-		{Tuning{Lives: 1 << 40}, time.Minute, 10 * time.Minute},
+		{Tuning{Lives: 1 << 30}, time.Minute, 10 * time.Minute},
 		{Tuning{Patience: 2 * time.Minute, Lives: 9}, 2 * time.Minute, 20 * time.Minute},
 		{Tuning{Patience: time.Hour}, 10 * time.Minute, 100 * time.Minute},
 	} {

@@ -99,7 +99,7 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 		m := remembered{name: fmt.Sprintf("%s%0*d", kind, size-1, i), version: maxOrdinal,
 			inc: incarnation{maxOrdinal, causal.Replica(1<<63 + uint64(i))}, rank: r}
 		if r == gone {
-			m.order = uint64(maxOrdinal - i)
+			m.order = maxOrdinal - uint64(i)
 		}
 		return m
 	}

@@ -26,7 +26,7 @@ type request struct {
 	next     int            // index of the next part
 	ahead    map[int][]byte // parts that arrived before a missing one
 	last     int            // index of the last part, -1 while unknown
-	size     int
+	size     int64
 }
 
 // request asks p for everything that this replica lacks, unless an answer is in flight already.
@@ -177,7 +177,7 @@ func (r *request) collect(m *pb.Part) error {
 	if m.Last {
 		r.last = n
 	}
-	if r.size += len(m.Data); r.size > maxAnswer {
+	if r.size += int64(len(m.Data)); r.size > maxAnswer {
 		return malformed("answer over %d bytes", maxAnswer)
 	}
 	if r.ahead == nil {

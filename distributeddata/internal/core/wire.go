@@ -23,7 +23,7 @@ const (
 	// causal.MaxState.
 	maxRecord = 2 * causal.MaxState
 	// maxAnswer bounds an answer: it is more than a sender can hold in memory.
-	maxAnswer = 1 << 40
+	maxAnswer int64 = 1 << 40
 )
 
 var errMalformed = errors.New("core: malformed message")
