@@ -25,7 +25,11 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	defer n.end(nil)
 	if err := r.registered(n); err != nil {
 		n.end(err)
-		return false, errors.Join(err, r.stop(n, true))
+		stopped := r.stop(n, true)
+		if ctx.Err() != nil {
+			return false, stopped // asked to stop while register ran
+		}
+		return false, errors.Join(err, stopped)
 	}
 	if err := r.start(n); err != nil {
 		n.end(err)
@@ -109,7 +113,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	}
 	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience,
 		Lives: r.pace.lately(time.Now())})
-	n.ctx, n.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	n.ctx, n.end = context.WithCancelCause(ctx)
 	return n, n.prepare(r.lives)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
@@ -152,6 +153,38 @@ func answer(h *node.Health, path string) int {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w.Code
+}
+
+// TestRun_StopsDuringTheStart ends the context while register runs, and while the member waits for
+// others, as the first member of a cluster does.
+func TestRun_StopsDuringTheStart(t *testing.T) {
+	for name, register := range map[string]func(n *node.Node, reached func()) error{
+		"register": func(n *node.Node, reached func()) error {
+			reached()
+			<-n.Context().Done()
+			return n.Context().Err()
+		},
+		"members": func(n *node.Node, reached func()) error {
+			lifecycle.OnStart(n.System, "test", func(context.Context) error {
+				reached()
+				return nil
+			})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cfg := quiet(newHands())
+			cfg.MinMembers, cfg.StartTimeout = 2, time.Hour
+			done := background(ctx, cfg, func(n *node.Node) error { return register(n, cancel) })
+			select {
+			case err := <-done:
+				require.NoError(t, err)
+			case <-time.After(patience):
+				t.Fatal("Run waits for the start, although its context has ended")
+			}
+		})
+	}
 }
 
 func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
