@@ -19,10 +19,14 @@ var usual = []string{
 	"Bad connection to the node health status", "Failure reaching nodes",
 }
 
+// unsent is the message that Proto.Actor logs for a message that is dropped because it is not a
+// protobuf message, such as a reply with a Go string. Nothing else reports the mistake.
+const unsent = "EndpointWriter failed to serialize message"
+
 // quietly returns a logger that lowers the level of what Proto.Actor logs and passes everything
 // else on unchanged. Where Proto.Actor logs a whole message, it logs the type. Progress messages
 // are logged as Debug, since Proto.Actor logs dozens of lines for each membership change, and
-// messages listed in usual as Info.
+// messages listed in usual as Info, except unsent.
 func quietly(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
 type quiet struct{ slog.Handler }
@@ -46,8 +50,7 @@ const messageKey = "message"
 func withoutMessages(r slog.Record) slog.Record {
 	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		k := a.Value.Kind()
-		if a.Key == messageKey && (k == slog.KindAny || k == slog.KindLogValuer) {
+		if a.Key == messageKey {
 			a.Value = slog.StringValue(fmt.Sprintf("%T", a.Value.Any()))
 		}
 		out.AddAttrs(a)
@@ -70,6 +73,9 @@ func isUpstream(pc uintptr) bool {
 }
 
 func lowered(r slog.Record) slog.Level {
+	if r.Message == unsent {
+		return r.Level
+	}
 	for _, u := range usual {
 		if r.Level > slog.LevelInfo && strings.HasPrefix(r.Message, u) {
 			return slog.LevelInfo

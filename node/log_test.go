@@ -46,18 +46,7 @@ func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
 // TestRun_LogsNoErrorOfAClusterThatStarts starts three processes under Run with Proto.Actor's
 // provider, which queries members that have not started yet.
 func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
-	free := ports.Free(t, 3)
-	var hosts []string
-	for _, port := range free {
-		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", port))
-	}
-	t.Setenv(hostsEnv, strings.Join(hosts, ","))
-	var all []*exec.Cmd
-	for _, port := range free {
-		t.Setenv(healthEnv, fmt.Sprint(port))
-		cmd, _, _ := running(t, "cluster") // the first one queries the others for at least a second
-		all = append(all, cmd)
-	}
+	all := members(t, 3, "cluster") // the first one queries the others for at least a second
 	for _, cmd := range all {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
@@ -65,6 +54,35 @@ func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 	}
 	require.Contains(t, fmt.Sprint(all[0].Stderr),
 		`level=INFO msg="Bad connection to the node health status"`)
+}
+
+// members starts n processes of a cluster with Proto.Actor's provider, in a scenario.
+func members(t *testing.T, n int, scenario string) (all []*exec.Cmd) {
+	t.Helper()
+	free := ports.Free(t, n)
+	var hosts []string
+	for _, port := range free {
+		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	t.Setenv(hostsEnv, strings.Join(hosts, ","))
+	for _, port := range free {
+		t.Setenv(healthEnv, fmt.Sprint(port))
+		cmd, _, _ := running(t, scenario)
+		all = append(all, cmd)
+	}
+	return all
+}
+
+// TestRun_LogsAMessageThatCannotBeSentAsAnError sends a string to another member. The caller sees
+// no error, so the log is the only place that shows the mistake.
+func TestRun_LogsAMessageThatCannotBeSentAsAnError(t *testing.T) {
+	all := members(t, 2, "strings")
+	require.Eventually(t, func() bool {
+		return strings.Contains(fmt.Sprint(all[0].Stderr),
+			`level=ERROR msg="EndpointWriter failed to serialize message"`)
+	}, patience, 10*time.Millisecond)
+	require.NotContains(t, fmt.Sprint(all[0].Stderr), "s3cret")
+	require.Contains(t, fmt.Sprint(all[0].Stderr), "message=string")
 }
 
 // TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages, and replicates

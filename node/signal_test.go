@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/stretchr/testify/require"
@@ -42,7 +43,7 @@ func runChild(scenario string) {
 		cfg.StopTimeout = 3 * time.Second
 	case "reexec":
 		cfg.OnSplit = node.Reexec
-	case "cluster":
+	case "cluster", "strings":
 		cfg.Provider = func() (cluster.ClusterProvider, error) {
 			port, err := strconv.Atoi(os.Getenv(healthEnv))
 			return automanaged.NewWithConfig(200*time.Millisecond, port,
@@ -57,6 +58,8 @@ func runChild(scenario string) {
 				<-ctx.Done()
 				fmt.Println("stopping")
 				select {}
+			case "strings":
+				sendString(ctx, n)
 			case "reexec":
 				_ = os.Setenv(runEnv, "orderly") // for the process that replaces this one
 				(<-h.lives).list(false)
@@ -66,6 +69,19 @@ func runChild(scenario string) {
 		})
 		return nil
 	})
+}
+
+// sendString sends a Go string to another member, as soon as there is one.
+func sendString(ctx context.Context, n *node.Node) {
+	for ctx.Err() == nil {
+		for _, m := range n.Cluster.MemberList.Members().Members() {
+			if m.Id != n.System.ID {
+				n.System.Root.Send(actor.NewPID(m.Address(), "nobody"), "s3cret")
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // running starts a process with a scenario and waits until its work has begun.

@@ -11,6 +11,18 @@ func lives() []mutant {
 			killer: killer{pkg: "./internal/early", run: "^TestMailbox_HoldsBackWhatComesBeforeTheStart$"},
 		},
 		{
+			name:   "a start goes on after the end of Run's context",
+			rule:   "a stop does not wait for the start",
+			edits:  in("node/life.go", "context.WithCancelCause(ctx)", "context.WithCancelCause(context.WithoutCancel(ctx))"),
+			killer: killer{pkg: "./node", run: "^TestRun_StopsDuringTheStart$"},
+		},
+		{
+			name:   "log a message that was not sent as an everyday event",
+			rule:   "a message that cannot be sent is logged as an error",
+			edits:  in("node/log.go", "if r.Message == unsent {", "if r.Message == unsent && false {"),
+			killer: killer{pkg: "./node", run: "^TestRun_LogsAMessageThatCannotBeSentAsAnError$"},
+		},
+		{
 			name:   "recover quietly from a panic in an effect",
 			rule:   "a panic of this library's own code is logged, counted and part of the health",
 			edits:  in("internal/bugs/bugs.go", "\tif !due {", "\tif !due || unlogged >= 0 {"),
