@@ -81,8 +81,11 @@ func check(id string, msg any) error {
 // an actor, because it blocks.
 //
 // The errors of Tell, and ErrUndelivered, ErrNotProtobuf, ErrTooLarge and ErrBetweenLives, mean
-// that the message was certainly not handled. ErrUnknown means that ctx ended first. A reply that
-// is an error value is returned as a reply.
+// that the message was certainly not handled. ErrUnknown means that ctx ended first.
+//
+// The reply must be a protobuf message too: at another member any other reply, such as an error
+// value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member
+// every value arrives, as a reply.
 func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
 	if err := check(f.id, msg); err != nil {
 		return nil, err

@@ -17,7 +17,11 @@ import (
 // Errors: ErrUndelivered, ErrBufferFull, ErrNotProtobuf, ErrClosed and ErrBetweenLives mean that
 // the message was certainly not handled. ErrUnknown means that ctx ended first, or that the host to
 // which the message was sent is gone: its member was dropped, or it has lost the lease and another
-// tenure has begun. If the instance replies with an error value, that is a reply.
+// tenure has begun.
+//
+// The reply must be a protobuf message too: at another member any other reply, such as an error
+// value, is dropped and logged there, and Ask waits until ctx ends. From an instance at this member
+// every value arrives, as a reply.
 func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 	if msg == nil {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)

@@ -38,7 +38,11 @@ func Open(dir string) (*Store, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("file: %w: the directory is not named", coordination.ErrInvalid)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("file: %w: the parent must exist", err)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("file: %w", err)
 	}
 	root, err := os.OpenRoot(dir)

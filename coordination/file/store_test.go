@@ -51,6 +51,13 @@ func TestOpen_DirectoryOfOthersIsRefused(t *testing.T) {
 	}
 }
 
+func TestOpen_SaysThatTheParentIsMissing(t *testing.T) {
+	_, err := file.Open(filepath.Join(t.TempDir(), "shop", "leases"))
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "the parent must exist") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOpen_AnEmptyNameIsInvalid(t *testing.T) {
 	if _, err := file.Open(""); !errors.Is(err, coordination.ErrInvalid) {
 		t.Errorf("%v", err)

@@ -18,7 +18,7 @@ import (
 func Open(dir string, key []byte) (store.Store, error) {
 	kind, err := disk.KindOf(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", store.ErrForeign, err)
+		return nil, fmt.Errorf("%w: directory %s is not a store: %w", store.ErrForeign, dir, err)
 	}
 	if err != nil {
 		return nil, err

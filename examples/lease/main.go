@@ -28,7 +28,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
@@ -36,10 +35,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: lease NAME")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	dir := filepath.Join(os.TempDir(), "concord-example-lease")
-	if err := run(ctx, os.Stdout, dir, strings.Join(os.Args[1:], " ")); err != nil {
+	if err := run(ctx, os.Stdout, dir, os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -90,6 +90,7 @@ func TestFlags_SettleTheFault(t *testing.T) {
 		{flags{durable: true, kill: "freeze"}, "freeze", ""},
 		{flags{kill: "all"}, "", "needs -durable"},
 		{flags{kill: "fire"}, "", `"fire" is none of`},
+		{flags{out: "no such directory/state.json"}, "", "-out: "},
 	} {
 		err := c.settle()
 		if c.problem != "" {

@@ -47,7 +47,7 @@ type flags struct {
 	verbose, tls, durable, ui bool
 }
 
-// settle determines the fault, and returns an error if the flags are inconsistent.
+// settle determines the fault, and returns an error if the flags cannot work.
 func (f *flags) settle() error {
 	if f.kill == "" {
 		f.kill = "clerk"
@@ -60,6 +60,9 @@ func (f *flags) settle() error {
 		return fmt.Errorf("-kill %q is none of %s", f.kill, strings.Join(faults, ", "))
 	case f.kill == "all" && !f.durable:
 		return errors.New("-kill all needs -durable: without it the data is in the memory of the nodes that are killed")
+	}
+	if _, err := os.Stat(filepath.Dir(f.out)); err != nil { // not after the whole run
+		return fmt.Errorf("-out: %w", err)
 	}
 	return nil
 }

@@ -145,9 +145,10 @@ type hosts struct {
 }
 
 type host struct {
-	says   answer
-	heard  time.Time // time of the last answer; zero means not listed
-	silent bool      // the silence has been logged
+	says    answer
+	heard   time.Time // time of the last answer; zero means not listed
+	silent  bool      // the silence has been logged
+	foreign bool      // that it belongs to another cluster has been logged
 }
 
 // hear records the result of a request.
@@ -159,9 +160,15 @@ func (h *hosts) hear(now time.Time, n news) {
 	}
 	log := h.self.Log.With(slog.String("host", n.host))
 	if n.err == nil && n.says.ClusterName != h.self.Cluster {
-		n.err = fmt.Errorf("it belongs to cluster %.80q", n.says.ClusterName)
-		at.heard = time.Time{} // another program uses the port now
+		if !at.foreign {
+			log.Warn("host belongs to another cluster",
+				slog.String("theirs", fmt.Sprintf("%.80s", n.says.ClusterName)),
+				slog.String("here", h.self.Cluster))
+		}
+		at.foreign, at.heard = true, time.Time{} // another program uses the port now
+		return
 	}
+	at.foreign = false
 	if n.err == nil {
 		if at.silent {
 			log.Info("host answers")

@@ -82,6 +82,24 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// A wrong name of the cluster is a mistake, which no later answer repairs. The member was often down
+// before, so the line must not depend on what was logged then.
+func TestHosts_AnotherClusterIsLoggedOnce(t *testing.T) {
+	var out strings.Builder
+	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop",
+		Log: slog.New(slog.NewTextHandler(&out, nil))}
+	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
+	start := time.Unix(1000, 0)
+	h.hear(start, news{"b:1", answer{}, errRefused})
+	for range 3 {
+		h.hear(start, news{"b:1", answer{ID: "b", ClusterName: "shup"}, nil})
+	}
+	const line = `level=WARN msg="host belongs to another cluster" host=b:1 theirs=shup here=shop`
+	if got := strings.Count(out.String(), line); got != 1 {
+		t.Errorf("logged %d times:\n%s", got, &out)
+	}
+}
+
 // A process that was frozen, or whose machine was suspended, finds the last answers of all members
 // old, but it has queried none of them.
 func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
