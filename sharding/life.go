@@ -40,6 +40,7 @@ type life struct {
 
 	refusals bugs.Sparse // lines of the log about entities that the application did not create
 	panics   bugs.Sparse // and about panics of its code in entities
+	recalls  bugs.Sparse // and about failed calls of the store of remembered entities
 
 	places      []*place
 	waiting     atomic.Int64 // messages of this process on the indirect path

@@ -62,6 +62,26 @@ func TestLog_AnOutageOfTheStoreIsALineInTenSeconds(t *testing.T) {
 	})
 }
 
+// Each shard that moves to a member without a majority wrote lines of its own: a type has 256 shards
+// by default.
+func TestLog_NoMajorityForRememberedEntitiesIsALineInTenSeconds(t *testing.T) {
+	var log warnings
+	two := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Remember: true, MinMembers: 2}
+	}
+	run(t, 2, options{cfg: two, majority: true, log: log.handler()}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		const text = "remembered entities: no majority"
+		start := len(log.With(text))
+		c.crash(c.node(0))
+		time.Sleep(2 * time.Minute)
+		lines := log.With(text)[start:]
+		require.NotEmpty(t, lines)
+		require.LessOrEqual(t, len(lines), 12)
+		require.NotContains(t, lines[len(lines)-1], "unlogged=0", "the others are counted")
+	})
+}
+
 // An entity that panics was restarted without a line above Info, and nothing showed where it
 // panicked.
 func TestLog_APanicOfAnEntityHasItsStack(t *testing.T) {

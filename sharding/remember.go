@@ -199,16 +199,15 @@ func last(batch []change) (add, remove []string) {
 
 // insist repeats a call of the store while the tenure lasts, and reports whether it succeeded.
 func (m *memory) insist(what string, do func(context.Context) error) bool {
-	for k := 0; m.check() == nil; k++ {
+	for m.check() == nil {
 		ctx, cancel := context.WithTimeout(m.tenure, rememberTimeout)
 		err := contained(func() error { return do(ctx) })
 		cancel()
 		if err == nil {
 			return true
 		}
-		if k&(k-1) == 0 && m.tenure.Err() == nil { // the 1st, 2nd, 3rd, 5th, 9th, …: bounds the log
-			m.place.log().Warn("remembered entities: no majority, or the store fails",
-				slog.String("call", what), slog.Any("error", err))
+		if m.tenure.Err() == nil {
+			m.failed(what, err)
 		}
 		select {
 		case <-time.After(rememberAgain):
@@ -216,6 +215,18 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 		}
 	}
 	return false
+}
+
+// failed logs that a call of the store has failed. It often fails for all shards of a
+// member at once.
+func (m *memory) failed(what string, err error) {
+	life := m.place.life
+	unlogged, due := life.recalls.Due(life.clock.Now(), quiet)
+	if !due {
+		return
+	}
+	m.place.log().Warn("remembered entities: no majority, or the store fails",
+		slog.String("call", what), slog.Any("error", err), slog.Int("unlogged", unlogged))
 }
 
 // Forget passivates the entity that handles a message, and stops remembering it; see

@@ -608,6 +608,12 @@ func shards() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestLease_AStoreThatFailsIsTriedAgain$"},
 		},
 		{
+			name:   "each failed call for remembered entities is logged",
+			rule:   "a member without a majority does not flood the log",
+			edits:  in("sharding/remember.go", "unlogged, due := life.recalls.Due(life.clock.Now(), quiet)", "unlogged, due := 0, true"),
+			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityForRememberedEntitiesIsALineInTenSeconds$"},
+		},
+		{
 			name:   "remembered entities are all started at once",
 			rule:   "remembered entities are started at the pace of their member [S16e]",
 			edits:  in(shardDir+"slot_remember.go", "if s.cfg.Pace == nil {", "if true {"),
