@@ -52,6 +52,12 @@ var failures = map[string]struct {
 	"no such member": {func(_ *testing.T, c *testkit.Cluster) {
 		c.Member(2)
 	}, []string{"no member 2: there are 2"}},
+	"cut from nobody": {func(_ *testing.T, c *testkit.Cluster) {
+		c.Cut(0, 2)
+	}, []string{"no member 2: there are 2"}},
+	"partition from nobody": {func(_ *testing.T, c *testkit.Cluster) {
+		c.Partition([]int{1}, []int{2})
+	}, []string{"no member 2: there are 2"}},
 	"never quiet": {func(_ *testing.T, c *testkit.Cluster) {
 		c.Link(0, 1).Set(testkit.Faults{Delay: time.Hour})
 		c.Member(0).System.Root.Send(actor.NewPID(c.Member(1).Address, "x"), wrapperspb.Int64(1))

@@ -68,25 +68,35 @@ func To(id string) func(Packet) bool {
 	return func(p Packet) bool { return p.Target == id }
 }
 
+// address returns the address of a member. It fails the test if there is none: a test that cuts off
+// nobody would assert nothing.
+func (c *Cluster) address(i int) string {
+	c.t.Helper()
+	return c.Member(i).Address
+}
+
 // Link returns the direction from one member to another.
 func (c *Cluster) Link(from, to int) *Link {
-	return &Link{c, c.sim.Net.Link(address(from), address(to)), from, to}
+	c.t.Helper()
+	return &Link{c, c.sim.Net.Link(c.address(from), c.address(to)), from, to}
 }
 
 // Cut stops all traffic between two members, both ways. See Link for one direction.
 func (c *Cluster) Cut(a, b int) {
+	c.t.Helper()
 	c.note("cut %d–%d", a, b)
-	c.sim.Net.Cut(address(a), address(b))
+	c.sim.Net.Cut(c.address(a), c.address(b))
 }
 
 // Partition cuts every member of each side from the members of the other sides. Members that join
 // later are not cut. All sides still reach the lease store; see Member.Store.
 func (c *Cluster) Partition(sides ...[]int) {
+	c.t.Helper()
 	c.note("partition %v", sides)
 	named := make([][]string, len(sides))
 	for i, side := range sides {
 		for _, m := range side {
-			named[i] = append(named[i], address(m))
+			named[i] = append(named[i], c.address(m))
 		}
 	}
 	c.sim.Net.Partition(named...)

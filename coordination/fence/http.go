@@ -101,7 +101,8 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func tokenUnder(ctx context.Context) (coordination.Token, error) {
 	tenure, ok := coordination.FromContext(ctx)
 	if !ok {
-		return 0, ErrNoTenure
+		return 0, fmt.Errorf("%w: the request's context is not that of a grant or of Lease.Do",
+			ErrNoTenure)
 	}
 	if err := tenure.Check(); err != nil {
 		return 0, err

@@ -122,6 +122,7 @@ func TestTransport_CarriesTheTokenOfTheTenure(t *testing.T) {
 	sent := network.sent
 	_, _, err = post(t.Context())
 	require.ErrorIs(t, err, fence.ErrNoTenure)
+	require.ErrorContains(t, err, "the request's context is not that of a grant or of Lease.Do")
 	end()
 	require.Error(t, next.Check())
 	_, _, err = post(context.WithoutCancel(next.Context()))

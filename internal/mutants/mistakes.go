@@ -4,6 +4,12 @@ package main
 func mistakes() []mutant {
 	return []mutant{
 		{
+			name:   "cut off a member that does not exist",
+			rule:   "a test that cuts off nobody fails",
+			edits:  in("testkit/network.go", "return c.Member(i).Address", "return address(i)"),
+			killer: killer{pkg: "./testkit", run: "^TestRun_FailuresTellWhatWasSeen$"},
+		},
+		{
 			name:   "log each lease of a session that is lost",
 			rule:   "an outage of the lease store is a few lines in the log",
 			edits:  in("coordination/driver.go", "l.named > mostNamed", "l.named < 0"),
