@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // upstream is the prefix of the names of Proto.Actor's functions.
@@ -19,14 +22,10 @@ var usual = []string{
 	"Bad connection to the node health status", "Failure reaching nodes",
 }
 
-// unsent is the message that Proto.Actor logs for a message that is dropped because it is not a
-// protobuf message, such as a reply with a Go string. Nothing else reports the mistake.
-const unsent = "EndpointWriter failed to serialize message"
-
 // quietly returns a logger that lowers the level of what Proto.Actor logs and passes everything
 // else on unchanged. Where Proto.Actor logs a whole message, it logs the type. Progress messages
 // are logged as Debug, since Proto.Actor logs dozens of lines for each membership change, and
-// messages listed in usual as Info, except unsent.
+// messages listed in usual as Info, unless unsendable.
 func quietly(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
 type quiet struct{ slog.Handler }
@@ -73,7 +72,7 @@ func isUpstream(pc uintptr) bool {
 }
 
 func lowered(r slog.Record) slog.Level {
-	if r.Message == unsent {
+	if unsendable(r) {
 		return r.Level
 	}
 	for _, u := range usual {
@@ -85,4 +84,20 @@ func lowered(r slog.Record) slog.Level {
 		return slog.LevelDebug
 	}
 	return r.Level
+}
+
+// unsendable reports whether r says that messages were dropped although the peer is well: one that
+// is not a protobuf message, such as a reply with a Go string, or a batch above the peer's
+// MaxMessage. Nothing else reports these mistakes.
+func unsendable(r slog.Record) (yes bool) {
+	if r.Message == "EndpointWriter failed to serialize message" {
+		return true
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		err, ok := a.Value.Any().(error)
+		yes = ok && status.Code(err) == codes.ResourceExhausted &&
+			strings.Contains(err.Error(), "larger than max")
+		return !yes
+	})
+	return yes
 }

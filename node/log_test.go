@@ -73,14 +73,18 @@ func members(t *testing.T, n int, scenario string) (all []*exec.Cmd) {
 	return all
 }
 
-// TestRun_LogsAMessageThatCannotBeSentAsAnError sends a string to another member. The caller sees
-// no error, so the log is the only place that shows the mistake.
-func TestRun_LogsAMessageThatCannotBeSentAsAnError(t *testing.T) {
-	all := members(t, 2, "strings")
-	require.Eventually(t, func() bool {
-		return strings.Contains(fmt.Sprint(all[0].Stderr),
-			`level=ERROR msg="EndpointWriter failed to serialize message"`)
-	}, patience, 10*time.Millisecond)
+// TestRun_LogsMessagesThatCannotBeSentAsErrors sends a string, and a message above MaxMessage, to
+// another member. The caller sees no error, so the log is the only place that shows the mistake.
+func TestRun_LogsMessagesThatCannotBeSentAsErrors(t *testing.T) {
+	all := members(t, 2, "unsendable")
+	for _, line := range []string{
+		`level=ERROR msg="EndpointWriter failed to serialize message"`,
+		`level=ERROR msg="EndpointWriter lost connection"`,
+	} {
+		require.Eventually(t, func() bool {
+			return strings.Contains(fmt.Sprint(all[0].Stderr), line)
+		}, patience, 10*time.Millisecond, line)
+	}
 	require.NotContains(t, fmt.Sprint(all[0].Stderr), "s3cret")
 	require.Contains(t, fmt.Sprint(all[0].Stderr), "message=string")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/node"
@@ -43,7 +44,8 @@ func runChild(scenario string) {
 		cfg.StopTimeout = 3 * time.Second
 	case "reexec":
 		cfg.OnSplit = node.Reexec
-	case "cluster", "strings":
+	case "cluster", "unsendable":
+		cfg.Remote.MaxMessage = 1 << 20
 		cfg.Provider = func() (cluster.ClusterProvider, error) {
 			port, err := strconv.Atoi(os.Getenv(healthEnv))
 			return automanaged.NewWithConfig(200*time.Millisecond, port,
@@ -58,8 +60,8 @@ func runChild(scenario string) {
 				<-ctx.Done()
 				fmt.Println("stopping")
 				select {}
-			case "strings":
-				sendString(ctx, n)
+			case "unsendable":
+				sendUnsendable(ctx, n)
 			case "reexec":
 				_ = os.Setenv(runEnv, "orderly") // for the process that replaces this one
 				(<-h.lives).list(false)
@@ -71,12 +73,15 @@ func runChild(scenario string) {
 	})
 }
 
-// sendString sends a Go string to another member, as soon as there is one.
-func sendString(ctx context.Context, n *node.Node) {
+// sendUnsendable sends a Go string and a message above MaxMessage to another member, as soon as there
+// is one.
+func sendUnsendable(ctx context.Context, n *node.Node) {
 	for ctx.Err() == nil {
 		for _, m := range n.Cluster.MemberList.Members().Members() {
 			if m.Id != n.System.ID {
-				n.System.Root.Send(actor.NewPID(m.Address(), "nobody"), "s3cret")
+				to := actor.NewPID(m.Address(), "nobody")
+				n.System.Root.Send(to, "s3cret")
+				n.System.Root.Send(to, wrapperspb.String(strings.Repeat("s3cret", 1<<20)))
 				return
 			}
 		}

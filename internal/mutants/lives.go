@@ -19,8 +19,8 @@ func lives() []mutant {
 		{
 			name:   "log a message that was not sent as an everyday event",
 			rule:   "a message that cannot be sent is logged as an error",
-			edits:  in("node/log.go", "if r.Message == unsent {", "if r.Message == unsent && false {"),
-			killer: killer{pkg: "./node", run: "^TestRun_LogsAMessageThatCannotBeSentAsAnError$"},
+			edits:  in("node/log.go", "if unsendable(r) {", "if unsendable(r) && false {"),
+			killer: killer{pkg: "./node", run: "^TestRun_LogsMessagesThatCannotBeSentAsErrors$"},
 		},
 		{
 			name:   "recover quietly from a panic in an effect",
