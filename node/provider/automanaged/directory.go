@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -113,18 +114,28 @@ func (d *directory) request(ctx context.Context, host string) (says answer, err 
 	}
 	got, err := d.client.Do(r)
 	if err != nil {
+		if strings.Contains(err.Error(), "malformed HTTP") { // such as the port of remoting
+			err = fmt.Errorf("%w: %w", errStrange, err)
+		}
 		return answer{}, err
 	}
 	defer got.Body.Close()
 	body := io.LimitReader(got.Body, maxAnswer)
 	if got.StatusCode != http.StatusOK {
 		_, _ = io.Copy(io.Discard, body) // so that the connection can be reused
-		return answer{}, fmt.Errorf("status %s", got.Status)
+		return answer{}, fmt.Errorf("%w: status %s", errStrange, got.Status)
 	}
-	if err := json.NewDecoder(body).Decode(&says); err != nil {
-		return answer{}, fmt.Errorf("answer cannot be decoded: %w", err)
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return answer{}, err
 	}
-	return says, says.check()
+	if err := json.Unmarshal(raw, &says); err != nil {
+		return answer{}, fmt.Errorf("%w: it cannot be decoded: %w", errStrange, err)
+	}
+	if err := says.check(); err != nil {
+		return answer{}, fmt.Errorf("%w: %w", errStrange, err)
+	}
+	return says, nil
 }
 
 // Leave implements roster.Directory. It closes the port, which the other members notice.
@@ -145,10 +156,36 @@ type hosts struct {
 }
 
 type host struct {
-	says    answer
-	heard   time.Time // time of the last answer; zero means not listed
-	silent  bool      // the silence has been logged
-	foreign bool      // that it belongs to another cluster has been logged
+	says  answer
+	heard time.Time // time of the last answer; zero means not listed
+	state state     // as logged
+}
+
+// state is what is known about a host.
+type state uint8
+
+const (
+	unknown state = iota
+	answering
+	silent
+	strange // something else listens there
+	foreign // a member of another cluster
+)
+
+// errStrange means that something answered that is no server of health requests.
+var errStrange = errors.New("not an answer to a health request")
+
+// state returns what the result of a request says about the host.
+func (n *news) state(cluster string) state {
+	switch {
+	case errors.Is(n.err, errStrange):
+		return strange
+	case n.err != nil:
+		return silent
+	case n.says.ClusterName != cluster:
+		return foreign
+	}
+	return answering
 }
 
 // hear records the result of a request.
@@ -158,30 +195,37 @@ func (h *hosts) hear(now time.Time, n news) {
 		at = &host{}
 		h.by[n.host] = at
 	}
-	log := h.self.Log.With(slog.String("host", n.host))
-	if n.err == nil && n.says.ClusterName != h.self.Cluster {
-		if !at.foreign {
-			log.Warn("host belongs to another cluster",
-				slog.String("theirs", fmt.Sprintf("%.80s", n.says.ClusterName)),
-				slog.String("here", h.self.Cluster))
-		}
-		at.foreign, at.heard = true, time.Time{} // another program uses the port now
-		return
+	is := n.state(h.self.Cluster)
+	if is != at.state {
+		h.log(n, at.state, is)
+		at.state = is
 	}
-	at.foreign = false
-	if n.err == nil {
-		if at.silent {
+	switch {
+	case is == answering:
+		at.says, at.heard = n.says, now
+	case is == foreign, errors.Is(n.err, syscall.ECONNREFUSED):
+		at.heard = time.Time{} // its process is gone
+	}
+}
+
+// log logs that the state of a host has changed. A wrong list of hosts and a wrong name of the
+// cluster are mistakes that time does not repair.
+func (h *hosts) log(n news, was, is state) {
+	log := h.self.Log.With(slog.String("host", n.host))
+	switch is {
+	case answering:
+		if was != unknown {
 			log.Info("host answers")
 		}
-		at.says, at.heard, at.silent = n.says, now, false
-		return
-	}
-	if !at.silent {
+	case silent:
 		log.Info("host does not answer", slog.Any("error", n.err))
-	}
-	at.silent = true
-	if errors.Is(n.err, syscall.ECONNREFUSED) {
-		at.heard = time.Time{} // its process is gone
+	case strange:
+		log.Warn("host does not answer as a member: is this the address for health requests?",
+			slog.Any("error", n.err))
+	case foreign:
+		log.Warn("host belongs to another cluster",
+			slog.String("theirs", fmt.Sprintf("%.80s", n.says.ClusterName)),
+			slog.String("here", h.self.Cluster))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	upstream "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"google.golang.org/grpc"
 
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node/provider/internal/roster"
@@ -115,6 +116,27 @@ func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 	}
 	if got := h.listed(start.Add(time.Hour + 3*time.Second)); len(got) != 1 {
 		t.Errorf("silent since: %+v", got)
+	}
+}
+
+// A list of hosts with the addresses of remoting is a mistake, too: its port answers, but not over
+// HTTP.
+func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	go func() { _ = server.Serve(l) }()
+	defer server.Stop()
+	d := &directory{client: &http.Client{Transport: &http.Transport{}}}
+	defer d.client.CloseIdleConnections()
+	if _, err = d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
+		t.Errorf("an answer of gRPC: %v", err)
+	}
+	server.Stop()
+	if _, err = d.request(t.Context(), l.Addr().String()); errors.Is(err, errStrange) {
+		t.Errorf("no answer: %v", err)
 	}
 }
 
