@@ -239,8 +239,9 @@ func TestDurable_RowsOfAnotherAreRefused(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err = durableCart.Get(context.Background(), c.dd[m])
 		require.ErrorIs(t, err, distributeddata.ErrStore)
-		require.ErrorContains(t, err, "another owner")
-		require.ErrorContains(t, lifecycle.Of(m.System).Check(), "another owner")
+		const why = `another cluster, Name or Member: ["" "ddata" ""], here ["" "another" ""]`
+		require.ErrorContains(t, err, why)
+		require.ErrorContains(t, lifecycle.Of(m.System).Check(), why)
 	})
 }
 

@@ -481,7 +481,9 @@ func TestDisk_IsInherited(t *testing.T) {
 
 func TestLoader_RefusesWhatIsNotItsOwn(t *testing.T) {
 	h := header{owner: "other", format: rowFormat}
-	require.ErrorIs(t, NewLoader("this").Add(rowHeader, h.encode()), ErrForeign)
+	err := NewLoader("this\x00ddata\x00shop-1").Add(rowHeader, h.encode())
+	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorContains(t, err, `: ["other"], here ["this" "ddata" "shop-1"]`)
 	h.format++
 	require.ErrorIs(t, NewLoader("other").Add(rowHeader, h.encode()), ErrNewer)
 }

@@ -10,7 +10,7 @@ import (
 // DiskConfig configures a core whose rows are kept on a disk [R60]. All fields except Behind are
 // required.
 type DiskConfig struct {
-	Owner string // rows of another owner, such as cluster and member, are rejected
+	Owner string // its parts are separated by NUL; rows of another owner are rejected
 	// Behind is the write-behind: a batch is written this long after its first change. With 0 it is
 	// written at once, and outputs wait for it.
 	Behind time.Duration
@@ -104,7 +104,7 @@ var (
 	// ErrDiskSlow: the disk did not complete the batch in time. Used in Done.Store.
 	ErrDiskSlow = errors.New("core: the disk is slow: the batch is still being written")
 	// ErrForeign: the rows belong to another owner. Returned by a Loader.
-	ErrForeign = errors.New("core: the rows are of another owner")
+	ErrForeign = errors.New("the rows were written under another cluster, Name or Member")
 	// ErrNewer: the rows have a format that this version does not know. Returned by a Loader.
 	ErrNewer = errors.New("core: the rows have a newer format")
 )

@@ -101,7 +101,8 @@ func (l *Loader) addHeader(value []byte) error {
 	case h.format > rowFormat:
 		return fmt.Errorf("%w: %d, this version knows %d", ErrNewer, h.format, rowFormat)
 	case h.owner != l.owner:
-		return fmt.Errorf("%w: %q, want %q", ErrForeign, h.owner, l.owner)
+		return fmt.Errorf("%w: %q, here %q", ErrForeign, strings.Split(h.owner, "\x00"),
+			strings.Split(l.owner, "\x00"))
 	}
 	l.header, l.found = h, true
 	return nil
