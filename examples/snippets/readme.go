@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-var hosts = []string{"10.0.0.1:6330", "10.0.0.2:6330", "10.0.0.3:6330"}
+var hosts = []string{"127.0.0.1:8001", "127.0.0.1:8002", "127.0.0.1:8003"}
 
 // Clerk is the singleton of the README.
 type Clerk struct{ tenure coordination.Tenure }
@@ -34,8 +34,8 @@ var Cart = distributeddata.NewKey("cart-17", crdt.ORSet[string]{})
 func main() {
 	node.Main(node.RunConfig{
 		Cluster:  "shop",
-		Remote:   node.Config{Port: 7000},
-		Provider: automanaged.New(automanaged.Config{Hosts: hosts}),
+		Remote:   node.Config{Port: 7001},
+		Provider: automanaged.New(automanaged.Config{Port: 8001, Hosts: hosts}),
 		Store:    func() (coordination.Store, error) { return file.Open("/var/lib/shop/leases") },
 	}, func(n *node.Node) error {
 		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
