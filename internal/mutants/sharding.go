@@ -610,7 +610,7 @@ func shards() []mutant {
 		{
 			name:   "each failed call for remembered entities is logged",
 			rule:   "a member without a majority does not flood the log",
-			edits:  in("sharding/remember.go", "unlogged, due := life.recalls.Due(life.clock.Now(), quiet)", "unlogged, due := 0, true"),
+			edits:  in("sharding/remember.go", "life.recalls.Due(life.clock.Now(), quiet)", "life.recalls.Due(life.clock.Now(), 0)"),
 			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityForRememberedEntitiesIsALineInTenSeconds$"},
 		},
 		{
