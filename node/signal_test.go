@@ -73,8 +73,8 @@ func runChild(scenario string) {
 	})
 }
 
-// sendUnsendable sends a Go string and a message above MaxMessage to another member, as soon as there
-// is one.
+// sendUnsendable sends a Go string and a message above MaxMessage to another member, as soon as
+// there is one.
 func sendUnsendable(ctx context.Context, n *node.Node) {
 	for ctx.Err() == nil {
 		for _, m := range n.Cluster.MemberList.Members().Members() {

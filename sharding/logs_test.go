@@ -62,8 +62,8 @@ func TestLog_AnOutageOfTheStoreIsALineInTenSeconds(t *testing.T) {
 	})
 }
 
-// Each shard that moves to a member without a majority wrote lines of its own: a type has 256 shards
-// by default.
+// Each shard that moves to a member without a majority wrote lines of its own: a type has 256
+// shards by default.
 func TestLog_NoMajorityForRememberedEntitiesIsALineInTenSeconds(t *testing.T) {
 	var log warnings
 	two := func(int) sharding.Config {

@@ -83,8 +83,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A wrong name of the cluster is a mistake, which no later answer repairs. The member was often down
-// before, so the line must not depend on what was logged then.
+// A wrong name of the cluster is a mistake, which no later answer repairs. The member was often
+// down before, so the line must not depend on what was logged then.
 func TestHosts_AnotherClusterIsLoggedOnce(t *testing.T) {
 	var out strings.Builder
 	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop",
