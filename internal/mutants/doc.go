@@ -4,6 +4,8 @@
 //
 //	go run ./internal/mutants            # all of them; writes docs/mutants.md
 //	go run ./internal/mutants -only ack  # those whose names match
+//	go run ./internal/mutants -in ^node/ # those planted in these files
+//	go run ./internal/mutants -log FILE  # goes on where a run that wrote FILE ended
 //	go run ./internal/mutants -list      # plants nothing, only writes docs/mutants.md
 //
 // The source tree is not modified: the compiler reads the changed file through an overlay. First

@@ -34,21 +34,32 @@ var (
 	errBroken   = errors.New("does not compile")
 )
 
-// withoutBugs checks that every killer passes on the unmodified code.
+// withoutBugs checks that every killer passes on the unmodified code. It links the tests of each
+// package once.
 func (l *lab) withoutBugs(ctx context.Context, out io.Writer, all []mutant, workers int) error {
 	var killers []killer
+	binaries := map[string]string{}
 	seen := map[killer]bool{}
 	for _, m := range all {
 		if !seen[m.killer] {
 			seen[m.killer] = true
 			killers = append(killers, m.killer)
+			binaries[m.killer.pkg] = ""
 		}
 	}
 	fmt.Fprintf(out, "%d bugs, %d tests\n", len(all), len(killers))
+	for pkg := range binaries {
+		binary := filepath.Join(l.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
+		if output, err := l.command(ctx, l.root, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, pkg); err != nil {
+			return fmt.Errorf("%s does not build:\n%s", pkg, tail(output))
+		}
+		binaries[pkg] = binary
+	}
 	failed := make([]error, len(killers))
 	each(workers, len(killers), func(i int) {
 		k := killers[i]
-		switch output, err := l.test(ctx, k); {
+		args := append([]string{"-test.timeout=400s", "-test.run=" + k.run}, strings.Fields(k.args)...)
+		switch output, err := l.command(ctx, l.path(k.pkg), binaries[k.pkg], args...); {
 		case err != nil:
 			failed[i] = fmt.Errorf("%s -run %q fails without a bug:\n%s", k.pkg, k.run, tail(output))
 		case strings.Contains(output, "no tests to run"):
@@ -138,8 +149,13 @@ func (l *lab) test(ctx context.Context, k killer, flags ...string) (output strin
 	if k.args != "" {
 		args = append(append(args, "-args"), strings.Fields(k.args)...)
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = l.root
+	return l.command(ctx, l.root, "go", args...)
+}
+
+// command returns what a program prints.
+func (l *lab) command(ctx context.Context, dir, name string, args ...string) (output string, err error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
 	data, err := cmd.CombinedOutput()
 	return string(data), err
 }

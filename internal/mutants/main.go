@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ const doc = "docs/mutants.md"
 
 func main() {
 	only := flag.String("only", "", "those whose names match this regular expression")
+	files := flag.String("in", "", "those in files whose paths match this regular expression")
+	log := flag.String("log", "", "append the verdicts to this file, and skip the bugs that are killed in it")
 	workers := flag.Int("p", min(4, runtime.GOMAXPROCS(0)), "how many at a time")
 	list := flag.Bool("list", false, "plant nothing, only write the table to "+doc)
 	flag.Parse()
@@ -32,13 +33,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *only, *workers); err != nil {
+	if err := run(ctx, os.Stdout, choice{*only, *files, *log}, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, only string, workers int) error {
+func run(ctx context.Context, out io.Writer, c choice, workers int) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
@@ -48,16 +49,10 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 	if err != nil {
 		return err
 	}
-	match, err := regexp.Compile(only)
+	all := table()
+	chosen, err := c.of(all)
 	if err != nil {
 		return err
-	}
-	all := table()
-	chosen := make([]mutant, 0, len(all))
-	for _, m := range all {
-		if match.MatchString(m.name) {
-			chosen = append(chosen, m)
-		}
 	}
 	if err := l.withoutBugs(ctx, out, chosen, workers); err != nil {
 		return err
@@ -72,7 +67,11 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 		mu.Lock()
 		defer mu.Unlock()
 		done++
-		fmt.Fprintf(out, "%d of %d: %s\n", done, len(chosen), verdict(chosen[i], killers[i], verdicts[i]))
+		line := verdict(chosen[i], killers[i], verdicts[i])
+		fmt.Fprintf(out, "%d of %d: %s\n", done, len(chosen), line)
+		if ctx.Err() == nil {
+			verdicts[i] = errors.Join(verdicts[i], c.note(line))
+		}
 	})
 	if report(out, chosen, killers, verdicts) > 0 {
 		return errors.Join(verdicts...)
@@ -89,7 +88,7 @@ func verdict(m mutant, killer string, err error) string {
 	if err != nil {
 		return m.name + ": NOT KILLED: " + err.Error()
 	}
-	return m.name + ": killed by " + killer
+	return m.name + killedBy + killer
 }
 
 // report lists the bugs that were not killed, and returns their number.
