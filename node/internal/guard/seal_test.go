@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -170,6 +171,70 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	}
 	require.Equal(t, []string{"pay", "pay twice"}, b.seen())
 	require.Empty(t, c.seen())
+}
+
+// middleman sends the messages of a stream, which begins with an introduction, in another order.
+type middleman struct {
+	grpc.ClientStream
+	order  []int // indices of frames; the first is the introduction
+	frames [][]byte
+}
+
+// SendMsg keeps the messages after the introduction until the last one is known.
+func (m *middleman) SendMsg(v any) error {
+	sent, err := codec{}.Marshal(v)
+	if err != nil {
+		return err
+	}
+	m.frames = append(m.frames, sent.Materialize())
+	switch len(m.frames) {
+	case 1:
+		return m.ClientStream.SendMsg(&frame{data: m.frames[0]})
+	case 3:
+		for _, i := range m.order {
+			if err := m.ClientStream.SendMsg(&frame{data: m.frames[i]}); err != nil {
+				return nil //nolint:nilerr // the other end may have ended the stream
+			}
+		}
+	}
+	return nil
+}
+
+// TestSecret_AStreamIsAsItWasSent repeats, omits and swaps messages of a stream that is open.
+func TestSecret_AStreamIsAsItWasSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		order []int
+		heard []string
+	}{
+		"untouched": {[]int{1, 2}, []string{"pay", "pay twice"}},
+		"repeated":  {[]int{1, 1, 2}, []string{"pay"}},
+		"omitted":   {[]int{2}, nil},
+		"swapped":   {[]int{2, 1}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := secretFile(t, ours)
+			a, b := listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
+			options := append(a.guard.DialOptions(), grpc.WithChainStreamInterceptor(
+				func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+					streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+					s, err := streamer(ctx, desc, cc, method, opts...)
+					return &middleman{ClientStream: s, order: c.order}, err
+				}))
+			s, err := open(t, b, a.address, options...)
+			require.NoError(t, err)
+			s.send(text(b, "pay"))
+			s.send(text(b, "pay twice"))
+			if name == "untouched" {
+				b.hears("pay twice")
+				require.Equal(t, c.heard, b.seen())
+				return
+			}
+			require.NoError(t, s.CloseSend())
+			require.Equal(t, codes.Unauthenticated, status.Code(s.ended()))
+			require.Equal(t, c.heard, b.seen())
+			require.EqualValues(t, 1, b.process.Refusals()["seal"])
+		})
+	}
 }
 
 // TestSecret_AReplayedIntroductionDisplacesNobody checks that the first message of a stream proves
