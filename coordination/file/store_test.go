@@ -208,23 +208,17 @@ func TestStore_BlockedLock(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	ver := write(t, s, "", 1)
-	f, err := os.Open(filepath.Join(dir, "n-x.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	release := hold(t, filepath.Join(dir, "n-x.lock"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = s.Swap(ctx, "x", ver, leasestore.Record{Token: 1})
+	_, err := s.Swap(ctx, "x", ver, leasestore.Record{Token: 1})
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 	if _, _, err := s.Load(t.Context(), "x"); err != nil {
 		t.Errorf("load behind a lock: %v", err)
 	}
-	_ = f.Close()
+	release()
 	write(t, s, ver, 1)
 }
 

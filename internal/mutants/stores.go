@@ -17,10 +17,16 @@ func stores() []mutant {
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/S3_"},
 		},
 		{
-			name:   "file store compares outside the lock",
+			name:   "file store takes no lock",
 			rule:   "compare and write are one step",
 			edits:  in(file+"lock.go", "if held, err := tryFlock(f); held || err != nil {", "if held, err := tryFlock(f); true || held {"),
-			killer: killer{pkg: "./coordination/file", run: "TestConformance/S4_"},
+			killer: killer{pkg: "./coordination/file", run: "TestStore_BlockedLock"},
+		},
+		{
+			name:   "file store compares before it has the lock",
+			rule:   "compare and write are one step",
+			edits:  earlier(file+"store.go", "\tlock, err := s.lock(ctx, name)\n\tif err != nil {\n\t\treturn \"\", refused(err)\n\t}\n\tdefer lock.release()\n", "\tpresent, err := s.read(name)\n\tif err != nil {\n\t\treturn \"\", refused(err)\n\t}\n"),
+			killer: killer{pkg: "./coordination/file", run: "TestStore_ComparesUnderTheLock"},
 		},
 		{
 			name:   "file store forgets the token with the record",

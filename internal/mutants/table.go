@@ -31,3 +31,6 @@ func in(file, old, replacement string) []edit { return []edit{{file, old, replac
 func golden(pkg, scenario string) killer {
 	return killer{pkg: pkg, run: "TestGolden/^" + scenario + "$"}
 }
+
+// earlier is the edit that puts the second of two adjacent texts of a file first.
+func earlier(file, first, second string) []edit { return in(file, first+second, second+first) }
