@@ -408,13 +408,17 @@ func leases() []mutant {
 		{
 			name:   "Close waits for a record that cannot be released",
 			rule:   "Close ends within Drain and six store calls",
-			edits:  in("coordination/session.go", "if l.overdue(closeOperations) {", "if false {"),
+			edits:  in("coordination/closing.go", "closeOperations = 2 * releaseOperations", "closeOperations = 200 * releaseOperations"),
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/A12_"},
 		},
 		{
-			name:   "Close keeps the session record while a lease remains",
-			rule:   "a closed session does not count as a holder",
-			edits:  in("coordination/sessionrecord.go", "(l.quiet() || l.overdue(releaseOperations))", "l.quiet()"),
+			name: "Close keeps the session record while a lease remains",
+			rule: "a closed session does not count as a holder",
+			edits: []edit{
+				{"coordination/sessionrecord.go", "(l.quiet() || l.overdue(releaseOperations))", "l.quiet()"},
+				{"coordination/closing.go", "case l.keeper == nil || l.closing.keeper:", "default:"},
+				{"coordination/closing.go", "\t}\n\treturn l.untilPatienceFor(releaseOperations)", "\t}"},
+			},
 			killer: killer{pkg: "./coordination/file", run: "TestConformance/Shared/A12_"},
 		},
 		{
