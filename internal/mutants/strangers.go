@@ -64,6 +64,18 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestSecret_AStreamIsAsItWasSent$"},
 		},
 		{
+			name:   "only the first answer on a stream is checked",
+			rule:   "a message cannot be replayed or omitted",
+			edits:  in(dir+"open.go", "if err := o.unseal(f.data); err != nil {", "if err := o.unseal(f.data); err != nil && o.onwards == nil {"),
+			killer: killer{pkg: pkg, run: "^TestSecret_AnswersAreAsTheyWereSent$"},
+		},
+		{
+			name:   "the first message of a stream has any size",
+			rule:   "a message is checked against its bounds before it is decoded",
+			edits:  in(dir+"accept.go", "if len(data) > maxFirst {", "if len(data) < 0 {"),
+			killer: killer{pkg: pkg, run: "^TestStream_MustBegin$"},
+		},
+		{
 			name:   "the certificate of a member is valid for its whole host",
 			rule:   "a URI in a certificate restricts it to an address",
 			edits:  in(dir+"files.go", "err == nil && !exact &&", "err == nil && (!exact || true) &&"),

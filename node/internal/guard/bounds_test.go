@@ -239,13 +239,16 @@ func TestBounds_AFullBatchPasses(t *testing.T) {
 
 func TestStream_MustBegin(t *testing.T) {
 	b := listen(t, Config{})
+	huge := stranger.Introduce("127.0.0.1:7")
+	huge.ProtoReflect().SetUnknown(protowire.AppendBytes(
+		protowire.AppendTag(nil, nonceField+100, protowire.BytesType), make([]byte, maxFirst)))
 	for name, m := range map[string]*remote.RemoteMessage{
 		"empty":      {},
 		"a batch":    stranger.Send(text(b, "x")),
 		"no address": stranger.Introduce(""),
 		"no port":    stranger.Introduce("127.0.0.1"),
 		"long":       stranger.Introduce(string(bytes.Repeat([]byte("a"), maxText)) + ":1"),
-		"huge":       stranger.Introduce(string(bytes.Repeat([]byte("a"), maxFirst)) + ":1"),
+		"huge":       huge,
 	} {
 		_, err := openWith(t, b, m)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", name, err)

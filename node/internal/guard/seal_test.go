@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -173,6 +174,19 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	require.Empty(t, c.seen())
 }
 
+// inside puts a stream between the guard, which seals, and the network.
+func inside(wrap func(grpc.ClientStream) grpc.ClientStream) grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc,
+		cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		s, err := streamer(ctx, desc, cc, method, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(s), nil
+	})
+}
+
 // middleman sends the messages of a stream, which begins with an introduction, in another order.
 type middleman struct {
 	grpc.ClientStream
@@ -214,11 +228,9 @@ func TestSecret_AStreamIsAsItWasSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := secretFile(t, ours)
 			a, b := listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
-			options := append(a.guard.DialOptions(), grpc.WithChainStreamInterceptor(
-				func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
-					streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-					s, err := streamer(ctx, desc, cc, method, opts...)
-					return &middleman{ClientStream: s, order: c.order}, err
+			options := append(a.guard.DialOptions(), inside(
+				func(s grpc.ClientStream) grpc.ClientStream {
+					return &middleman{ClientStream: s, order: c.order}
 				}))
 			s, err := open(t, b, a.address, options...)
 			require.NoError(t, err)
@@ -235,6 +247,36 @@ func TestSecret_AStreamIsAsItWasSent(t *testing.T) {
 			require.EqualValues(t, 1, b.process.Refusals()["seal"])
 		})
 	}
+}
+
+// echo repeats the first answer on a stream.
+type echo struct {
+	grpc.ClientStream
+	first []byte
+}
+
+func (e *echo) RecvMsg(v any) error {
+	f := v.(*frame)
+	if e.first != nil {
+		f.data = e.first
+		return nil
+	}
+	err := e.ClientStream.RecvMsg(v)
+	e.first = bytes.Clone(f.data)
+	return err
+}
+
+// TestSecret_AnswersAreAsTheyWereSent repeats an answer on a stream that is open.
+func TestSecret_AnswersAreAsTheyWereSent(t *testing.T) {
+	file := secretFile(t, ours)
+	a, b := listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
+	options := append(a.guard.DialOptions(), inside(func(s grpc.ClientStream) grpc.ClientStream {
+		return &echo{ClientStream: s}
+	}))
+	s, err := open(t, b, a.address, options...)
+	require.NoError(t, err)
+	require.Equal(t, codes.Unauthenticated, status.Code(s.ended()))
+	require.EqualValues(t, 1, a.process.Refusals()["seal"])
 }
 
 // TestSecret_AReplayedIntroductionDisplacesNobody checks that the first message of a stream proves
