@@ -175,6 +175,18 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestStrangers_AreBoundedTogether$"},
 		},
 		{
+			name:   "an index of a batch may be one too large",
+			rule:   "the indices of a batch are within their ranges",
+			edits:  in(dir+"check.go", "int(e.Target) >= len(b.Targets)", "int(e.Target) > len(b.Targets)"),
+			killer: killer{pkg: pkg, run: "^TestBatch_IndicesAreInRange$"},
+		},
+		{
+			name:   "a file without a secret is used",
+			rule:   "a file of secrets holds one or two, of 16 to 1024 bytes",
+			edits:  in(dir+"secret.go", "if len(out) == 0 {", "if len(out) < 0 {"),
+			killer: killer{pkg: pkg, run: "^TestSecret_FilesThatCannotBeUsed$"},
+		},
+		{
 			name:   "a message of many fields is decoded",
 			rule:   "a message has few fields of its own",
 			edits:  in(dir+"scan.go", "case count > most:", "case count < 0:"),

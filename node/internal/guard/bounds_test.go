@@ -237,6 +237,38 @@ func TestBounds_AFullBatchPasses(t *testing.T) {
 	require.Len(t, b.seen(), 1001)
 }
 
+// TestBatch_IndicesAreInRange tests the ends of each range: Proto.Actor indexes with these values.
+func TestBatch_IndicesAreInRange(t *testing.T) {
+	batch := func(change func(*remote.MessageEnvelope)) *remote.MessageBatch {
+		b := &remote.MessageBatch{TypeNames: []string{"a", "b"}, Envelopes: []*remote.MessageEnvelope{
+			{}, {}}}
+		b.Targets = append(b.Targets, stranger.Batch("127.0.0.1:8", "x",
+			wrapperspb.Bool(true)).Targets[0])
+		b.Senders = append(b.Senders, actor.NewPID("127.0.0.1:7", "x"))
+		change(b.Envelopes[1])
+		return b
+	}
+	for name, c := range map[string]struct {
+		set         func(e *remote.MessageEnvelope, n int32)
+		first, last int32
+	}{
+		"type":       {func(e *remote.MessageEnvelope, n int32) { e.TypeId = n }, 0, 1},
+		"target":     {func(e *remote.MessageEnvelope, n int32) { e.Target = n }, 0, 0},
+		"sender":     {func(e *remote.MessageEnvelope, n int32) { e.Sender = n }, 0, 1},
+		"serializer": {func(e *remote.MessageEnvelope, n int32) { e.SerializerId = n }, 0, 0},
+	} {
+		for n := c.first - 1; n <= c.last+1; n++ {
+			err := checkIndices(batch(func(e *remote.MessageEnvelope) { c.set(e, n) }))
+			if within := c.first <= n && n <= c.last; within {
+				require.NoError(t, err, "%s %d", name, n)
+			} else {
+				require.ErrorContains(t, err, fmt.Sprintf("%s %d", name, n))
+			}
+		}
+	}
+	require.Error(t, checkIndices(&remote.MessageBatch{Envelopes: []*remote.MessageEnvelope{nil}}))
+}
+
 func TestStream_MustBegin(t *testing.T) {
 	b := listen(t, Config{})
 	huge := stranger.Introduce("127.0.0.1:7")

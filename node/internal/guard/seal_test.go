@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,21 @@ func TestSecret_IsReplaced(t *testing.T) {
 	both("the old one is gone at one member")
 	write(fa, a, "short")
 	both("a file that cannot be used is not")
+}
+
+func TestSecret_FilesThatCannotBeUsed(t *testing.T) {
+	secret := func(length int) string { return strings.Repeat("s", length) }
+	for want, secrets := range map[string][]string{
+		"holds no secret":         {"", "  "},
+		"a secret has 15 bytes":   {secret(minSecret), secret(minSecret - 1)},
+		"a secret has 1025 bytes": {secret(maxSecret + 1)},
+		"more than 2 secrets":     {secret(minSecret), secret(maxSecret), secret(minSecret)},
+	} {
+		_, err := New(Config{Secret: secretFile(t, secrets...)}, &Process{})
+		require.ErrorContains(t, err, want)
+	}
+	_, err := New(Config{Secret: secretFile(t, secret(minSecret), "", secret(maxSecret))}, &Process{})
+	require.NoError(t, err)
 }
 
 // tape records the frames of one end.
