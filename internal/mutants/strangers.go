@@ -187,6 +187,12 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestSecret_FilesThatCannotBeUsed$"},
 		},
 		{
+			name:   "a watch counts after its unwatch",
+			rule:   "a member may watch any number of actors, one after another",
+			edits:  in(dir+"check.go", "\t\tc.watches.remove(w.Watcher, to.id)\n", ""),
+			killer: killer{pkg: pkg, run: "^TestWatches_AreBounded$"},
+		},
+		{
 			name:   "a message of many fields is decoded",
 			rule:   "a message has few fields of its own",
 			edits:  in(dir+"scan.go", "case count > most:", "case count < 0:"),

@@ -285,8 +285,9 @@ func TestWatches_AreBounded(t *testing.T) {
 	for range maxWatches {
 		require.NotNil(t, c.watch(w(-1), "alive"), "refused without looking at all of them")
 	}
-	c.watches.remove(w(0), "alive")
-	require.Nil(t, c.watch(w(-1), "alive"))
+	require.Nil(t, c.message(kindOf("actor.Unwatch"), mustMarshal(&actor.Unwatch{Watcher: w(0)}),
+		&target{id: "alive"}))
+	require.Nil(t, c.watch(w(-1), "alive"), "after an unwatch")
 
 	// Watches of stopped actors do not count.
 	c = newChecker(b.guard, a.address, b.address)
