@@ -163,6 +163,12 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestConns_APeerDisplacesItsOwn$"},
 		},
 		{
+			name:   "members have any number of connections",
+			rule:   "connections, streams, senders, watches and calls are bounded",
+			edits:  in(dir+"conns.go", " || cs.mu.all > maxConns", ""),
+			killer: killer{pkg: pkg, run: "^TestConns_AreBounded$"},
+		},
+		{
 			name:   "strangers have any number of connections",
 			rule:   "strangers displace strangers",
 			edits:  in(dir+"conns.go", "if cs.mu.strange.Len() > maxStrange {", "if cs.mu.strange.Len() < 0 {"),

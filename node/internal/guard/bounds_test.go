@@ -531,6 +531,31 @@ func TestConns_APeerDisplacesItsOwn(t *testing.T) {
 	require.False(t, isClosed(open("m:4")), "there is room for members")
 }
 
+// TestConns_AreBounded has so many members that no connection is left for others.
+func TestConns_AreBounded(t *testing.T) {
+	cs := newConns(func(string) bool { return true })
+	add := func() (c *conn, closed func() bool) {
+		a, b := net.Pipe()
+		c = cs.add(a)
+		t.Cleanup(func() { _, _ = c.Close(), b.Close() })
+		return c, func() bool {
+			cs.mu.Lock()
+			defer cs.mu.Unlock()
+			return c.closed
+		}
+	}
+	var last func() bool
+	for i := range maxConns {
+		var c *conn
+		c, last = add()
+		c.proven(fmt.Sprint("m:", 1+i/maxPerPeer))
+	}
+	_, fresh := add()
+	require.True(t, fresh(), "one too many")
+	require.False(t, last(), "members stay")
+	require.Equal(t, maxConns, cs.mu.all)
+}
+
 // TestConns_OneOfManyStreamsOfAPeer opens streams as one peer until the oldest ends.
 func TestConns_OneOfManyStreamsOfAPeer(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
