@@ -38,35 +38,49 @@ var (
 // package once.
 func (l *lab) withoutBugs(ctx context.Context, out io.Writer, all []mutant, workers int) error {
 	var killers []killer
-	binaries := map[string]string{}
-	seen := map[killer]bool{}
+	var pkgs []string
+	seen, known := map[killer]bool{}, map[string]bool{}
 	for _, m := range all {
+		if !known[m.killer.pkg] {
+			known[m.killer.pkg] = true
+			pkgs = append(pkgs, m.killer.pkg)
+		}
 		if !seen[m.killer] {
 			seen[m.killer] = true
 			killers = append(killers, m.killer)
-			binaries[m.killer.pkg] = ""
 		}
 	}
 	fmt.Fprintf(out, "%d bugs, %d tests\n", len(all), len(killers))
-	for pkg := range binaries {
-		binary := filepath.Join(l.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
-		if output, err := l.command(ctx, l.root, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, pkg); err != nil {
-			return fmt.Errorf("%s does not build:\n%s", pkg, tail(output))
-		}
-		binaries[pkg] = binary
-	}
-	failed := make([]error, len(killers))
-	each(workers, len(killers), func(i int) {
-		k := killers[i]
-		args := append([]string{"-test.timeout=400s", "-test.run=" + k.run}, strings.Fields(k.args)...)
-		switch output, err := l.command(ctx, l.path(k.pkg), binaries[k.pkg], args...); {
-		case err != nil:
-			failed[i] = fmt.Errorf("%s -run %q fails without a bug:\n%s", k.pkg, k.run, tail(output))
-		case strings.Contains(output, "no tests to run"):
-			failed[i] = fmt.Errorf("%s has no test %q", k.pkg, k.run)
+	failed := make([]error, len(pkgs))
+	each(workers, len(pkgs), func(i int) {
+		if output, err := l.command(ctx, l.root, "go", "test", "-c", "-vet=off", "-ldflags=-s -w",
+			"-o", l.binary(pkgs[i]), pkgs[i]); err != nil {
+			failed[i] = fmt.Errorf("%s does not build:\n%s", pkgs[i], tail(output))
 		}
 	})
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	failed = make([]error, len(killers))
+	each(workers, len(killers), func(i int) { failed[i] = l.passes(ctx, killers[i]) })
 	return errors.Join(failed...)
+}
+
+// binary is the file of the linked tests of a package.
+func (l *lab) binary(pkg string) string {
+	return filepath.Join(l.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
+}
+
+// passes returns nil if a killer passes on the unmodified code.
+func (l *lab) passes(ctx context.Context, k killer) error {
+	args := append([]string{"-test.timeout=400s", "-test.run=" + k.run}, strings.Fields(k.args)...)
+	switch output, err := l.command(ctx, l.path(k.pkg), l.binary(k.pkg), args...); {
+	case err != nil:
+		return fmt.Errorf("%s -run %q fails without a bug:\n%s", k.pkg, k.run, tail(output))
+	case strings.Contains(output, "no tests to run"):
+		return fmt.Errorf("%s has no test %q", k.pkg, k.run)
+	}
+	return nil
 }
 
 // plant runs the killer of one bug and returns the test that detected it.
