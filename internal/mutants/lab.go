@@ -73,7 +73,7 @@ func (l *lab) binary(pkg string) string {
 
 // passes returns nil if a killer passes on the unmodified code.
 func (l *lab) passes(ctx context.Context, k killer) error {
-	args := append([]string{"-test.timeout=400s", "-test.run=" + k.run}, strings.Fields(k.args)...)
+	args := append([]string{"-test.timeout=400s", "-test.run=" + k.run}, k.flags()...)
 	switch output, err := l.command(ctx, l.path(k.pkg), l.binary(k.pkg), args...); {
 	case err != nil:
 		return fmt.Errorf("%s -run %q fails without a bug:\n%s", k.pkg, k.run, tail(output))
@@ -160,8 +160,8 @@ func (l *lab) mutated(m mutant) (map[string]string, error) {
 func (l *lab) test(ctx context.Context, k killer, flags ...string) (output string, err error) {
 	args := append([]string{"test", "-vet=off", "-timeout=400s", "-run=" + k.run}, flags...)
 	args = append(args, k.pkg)
-	if k.args != "" {
-		args = append(append(args, "-args"), strings.Fields(k.args)...)
+	if own := k.flags(); len(own) > 0 {
+		args = append(append(args, "-args"), own...)
 	}
 	return l.command(ctx, l.root, "go", args...)
 }

@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // mutant is one planted bug.
 type mutant struct {
@@ -17,6 +20,17 @@ type edit struct{ file, old, new string }
 type killer struct {
 	pkg, run string
 	args     string // of the test binary
+}
+
+// flags returns the arguments of the test binary. A test that draws its inputs must not save those
+// that fail: it would begin with them when the next bug is planted.
+func (k killer) flags() []string {
+	flags := strings.Fields(k.args)
+	switch k.pkg {
+	case "./crdt", "./internal/causal", "./coordination/stash", replCore:
+		flags = append(flags, "-rapid.nofailfile")
+	}
+	return flags
 }
 
 // table returns all planted bugs.
