@@ -110,7 +110,8 @@ func TestSecret_FilesThatCannotBeUsed(t *testing.T) {
 		_, err := New(Config{Secret: secretFile(t, secrets...)}, &Process{})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := New(Config{Secret: secretFile(t, secret(minSecret), "", secret(maxSecret))}, &Process{})
+	good := secretFile(t, secret(minSecret), "", secret(maxSecret))
+	_, err := New(Config{Secret: good}, &Process{})
 	require.NoError(t, err)
 }
 
