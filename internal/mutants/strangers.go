@@ -43,6 +43,30 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestVouch_TheStreamIsOne$"},
 		},
 		{
+			name:   "a call to a peer that does not answer takes a minute",
+			rule:   "a peer that cannot be called back is refused in time",
+			edits:  in(dir+"vouch.go", "context.WithTimeout(ctx, vouchFor)", "context.WithTimeout(ctx, time.Minute)"),
+			killer: killer{pkg: pkg, run: "^TestVouch_APeerThatCannotBeCalledBackIsRefused$"},
+		},
+		{
+			name:   "a peer that cannot be called back is not asked again",
+			rule:   "a peer that was refused is verified anew",
+			edits:  in(dir+"vouch.go", "\tif k.waiting--; k.waiting > 0 {\n\t\treturn\n\t}\n\tdelete(c.calls, address)\n", "\tk.waiting = maxPerAddress\n"),
+			killer: killer{pkg: pkg, run: "^TestVouch_APeerThatCannotBeCalledBackIsRefused$"},
+		},
+		{
+			name:   "TLS and secret files are examined at every handshake",
+			rule:   "files are examined at most once a second",
+			edits:  in(dir+"guard.go", "if now.Sub(l.at) < lookEvery {", "if now.Sub(l.at) < 0 {"),
+			killer: killer{pkg: pkg, run: "^TestFiles_AreReadAtMostOnceASecond$"},
+		},
+		{
+			name:   "a connection ends when the certificate of its peer expires",
+			rule:   "a connection continues with the certificate with which it began",
+			edits:  in(dir+"credentials.go", "\treturn out, &withConn{info, c}, nil", "\tif p := peerCertificate(info); p != nil {\n\t\ttime.AfterFunc(time.Until(p.NotAfter), func() { _ = c.Close() })\n\t}\n\treturn out, &withConn{info, c}, nil"),
+			killer: killer{pkg: pkg, run: "^TestTLS_AConnectionOutlivesItsCertificate$"},
+		},
+		{
 			name:   "a peer saves up its rate without limit",
 			rule:   "a flooding peer gets its rate and no more",
 			edits:  in(dir+"pace.go", "if saved := now.Add(-burst); p.free.Before(saved) {", "if saved := now.Add(-burst); p.free.IsZero() {"),
