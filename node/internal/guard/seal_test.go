@@ -88,6 +88,7 @@ func TestSecret_IsReplaced(t *testing.T) {
 		a.hears(what)
 	}
 	both("old")
+	s := a.mustDial(b)
 	write(fa, a, ours+"\n"+theirs+"\n")
 	both("one member knows the next one")
 	write(fb, b, ours+"\n"+theirs+"\n")
@@ -97,6 +98,8 @@ func TestSecret_IsReplaced(t *testing.T) {
 	both("the old one is gone at one member")
 	write(fa, a, "short")
 	both("a file that cannot be used is not")
+	s.send(text(b, "on the stream that began with the old one"))
+	b.hears("on the stream that began with the old one")
 }
 
 func TestSecret_FilesThatCannotBeUsed(t *testing.T) {
