@@ -23,11 +23,19 @@ import (
 // *LeaseLost with the reason Closed and has Config.Drain to call cancel. If the request is still
 // pending, or AcquireTo is called later, the actor gets an *AcquireResult.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
-	tell := func(m any) { system.Root.Send(pid, m) }
+	tell := sender(system, pid)
+	l = l.orNone()
 	return l.inBackground(system, l.Acquire, tell, func(g *Grant, tell func(any)) {
 		tell(&Acquired{g})
 		forward(g, tell)
 	}, func(err error) any { return &AcquireResult{Err: err} }).cancel
+}
+
+// sender returns a function that sends to an actor. If the system or pid is nil, sender panics, in
+// the goroutine of its caller: a panic of the function would end the process.
+func sender(system *actor.ActorSystem, pid *actor.PID) func(any) {
+	root, _ := system.Root, pid.Id
+	return func(m any) { root.Send(pid, m) }
 }
 
 // forward reports the events of a grant from now on.

@@ -9,7 +9,7 @@ import (
 // Bool returns the boolean form of the lease: acquired or not, released or not, or an error for
 // "unknown". It has no fencing token and takes no context; prefer Lease where the work can carry a
 // token.
-func (l *Lease) Bool() *BoolLease { return &BoolLease{l: l} }
+func (l *Lease) Bool() *BoolLease { return &BoolLease{l: l.orNone()} }
 
 // BoolLease is a lease in the form of the four functions that leases of other actor systems have.
 // It holds at most one grant. Each call except CheckLease waits for the store, for at most
@@ -69,8 +69,6 @@ func (b *BoolLease) AcquireWithCallback(onLost func(cause error)) (bool, error) 
 // After false and after an error the session tries again in the background. CheckLease returns
 // false from the call on.
 func (b *BoolLease) Release() (bool, error) {
-	ctx, cancel := b.l.s.timeout(context.Background())
-	defer cancel()
 	b.mu.Lock()
 	for stop := range b.mu.attempts {
 		(*stop)()
@@ -81,6 +79,8 @@ func (b *BoolLease) Release() (bool, error) {
 	if g == nil {
 		return true, nil
 	}
+	ctx, cancel := b.l.s.timeout(context.Background())
+	defer cancel()
 	err := g.Release(ctx)
 	if errors.Is(err, ErrStillHeld) {
 		return false, nil

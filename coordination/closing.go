@@ -25,6 +25,9 @@ import (
 // After Close has returned, no goroutine of the session runs. A second call returns the same
 // result.
 func (s *Session) Close(ctx context.Context) error {
+	if !s.opened() {
+		return errNotOpened
+	}
 	s.mu.Lock()
 	s.mu.closed = true
 	s.mu.Unlock()

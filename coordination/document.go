@@ -15,6 +15,8 @@ type Document struct {
 	name  string
 }
 
+var errNoDocument = fmt.Errorf("%w: NewDocument has not made this document", ErrInvalid)
+
 // NewDocument returns the document of a name in a store. The error is ErrInvalid if the store does
 // not implement leasestore.Documents, or if name is not a valid lease name.
 func NewDocument(store Store, name string) (*Document, error) {
@@ -31,6 +33,9 @@ func NewDocument(store Store, name string) (*Document, error) {
 // Load returns the document and its version, both empty if there is none. The error is
 // leasestore.ErrDamaged for content that Swap did not write.
 func (d *Document) Load(ctx context.Context) (text []byte, version string, err error) {
+	if d == nil || d.store == nil {
+		return nil, "", errNoDocument
+	}
 	text, v, err := d.store.LoadDocument(ctx, d.name)
 	return text, string(v), err
 }
@@ -41,6 +46,9 @@ func (d *Document) Load(ctx context.Context) (text []byte, version string, err e
 // later, and the caller reads again before the next Swap.
 func (d *Document) Swap(ctx context.Context, old string,
 	next []byte) (version string, swapped bool, err error) {
+	if d == nil || d.store == nil {
+		return "", false, errNoDocument
+	}
 	if len(next) > leasestore.MaxDocument {
 		return "", false, fmt.Errorf("%w: document %.80q would have %d bytes, over the limit of %d",
 			leasestore.ErrRefused, d.name, len(next), leasestore.MaxDocument)

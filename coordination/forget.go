@@ -7,7 +7,7 @@ import "github.com/concord-go/concord/coordination/internal/core"
 // observed, and while the store has not answered a pending write; call it again later, or keep the
 // name. A forgotten name can be used again, through this Lease or a new one.
 func (l *Lease) Forget() bool {
-	if l.s == nil {
+	if l == nil || l.s == nil {
 		return false
 	}
 	done := make(chan bool, 1)

@@ -35,7 +35,7 @@ import (
 // release.
 func Gated(l *Lease, limit int, produce func(Tenure) actor.Actor) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &gate{lease: l, produce: produce, kept: stash.New(limit)}
+		return &gate{lease: l.orNone(), produce: produce, kept: stash.New(limit)}
 	})
 }
 

@@ -113,6 +113,9 @@ const renewedEvery = time.Second
 // or not. A holder that is alive renews within its Config.RenewInterval, unless the lease is one
 // that never expires.
 func (l *Lease) Renewed(ctx context.Context) (Holder, error) {
+	if err := l.check(); err != nil {
+		return Holder{}, err
+	}
 	again := newAlarm(l.s.clock)
 	defer again.off()
 	every := min(renewedEvery, l.s.cfg.RetryInterval)
@@ -120,8 +123,6 @@ func (l *Lease) Renewed(ctx context.Context) (Holder, error) {
 	for {
 		h, seen, err := l.renewal(ctx)
 		switch {
-		case errors.Is(err, ErrInvalid):
-			return Holder{}, err
 		case err == nil && (h.Session == "" || first != nil && !slices.Equal(seen, first)):
 			return h, nil
 		case err == nil && first == nil:

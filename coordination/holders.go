@@ -113,7 +113,9 @@ func (s *Session) ended() bool {
 // the session is closed, or the member of system leaves its cluster. Call cancel in Stopped at the
 // latest. It may be called more than once.
 func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
-	tell := func(h Holder, err error) { system.Root.Send(pid, &HolderChanged{l.name, h, err}) }
+	send := sender(system, pid)
+	l = l.orNone()
+	tell := func(h Holder, err error) { send(&HolderChanged{l.name, h, err}) }
 	ctx, end := context.WithCancel(context.Background())
 	if err := l.check(); err != nil {
 		end()

@@ -35,11 +35,22 @@ func (l *Lease) Session() *Session { return l.s }
 
 // check returns an error that wraps ErrInvalid if no call of the lease can succeed.
 func (l *Lease) check() error {
-	if l.s == nil {
-		return fmt.Errorf("%w: lease %.80q: the session is nil; Node.Session is nil unless "+
-			"RunConfig.Store is set", ErrInvalid, l.name)
+	switch {
+	case l == nil:
+		return fmt.Errorf("%w: the lease is nil", ErrInvalid)
+	case l.s == nil:
+		return fmt.Errorf("%w: lease %.80q: the session is nil, or Open has not made it; "+
+			"Node.Session is nil unless RunConfig.Store is set", ErrInvalid, l.name)
 	}
 	return CheckName(l.name)
+}
+
+// orNone returns l, or for nil a lease whose calls return ErrInvalid.
+func (l *Lease) orNone() *Lease {
+	if l == nil {
+		return &Lease{}
+	}
+	return l
 }
 
 // TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. If this session already
@@ -178,7 +189,7 @@ func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
 // of Acquire. Do waits for the release for at most Config.OperationTimeout; after that the release
 // continues in the background. If work is nil, the error is ErrInvalid.
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context, g *Grant) error) error {
-	if work == nil {
+	if l != nil && work == nil {
 		return fmt.Errorf("%w: lease %.80q: work is nil", ErrInvalid, l.name)
 	}
 	g, err := l.Acquire(ctx)

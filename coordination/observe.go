@@ -35,7 +35,10 @@ func (s *Session) Observe(id string) (stop func(), err error) {
 		return nil, fmt.Errorf("%w: session id %.80q has %d bytes, it must have from 1 to %d",
 			ErrInvalid, id, len(id), maxID)
 	}
-	if id == s.nonce {
+	switch {
+	case !s.opened():
+		return nil, errNotOpened
+	case id == s.nonce:
 		return func() {}, nil
 	}
 	return s.until(func(l *loop) { l.follow(id, true) }, func(l *loop) { l.follow(id, false) }), nil

@@ -18,6 +18,9 @@ import (
 // in goroutines of their own. Open starts a session and Close ends it. A session belongs to no
 // actor system: a process that begins another life of its member keeps the same session, and by
 // then the leases of the previous life's actors have been released.
+//
+// A session that Open has not made holds nothing: methods with an error result return ErrInvalid,
+// also those of its leases.
 type Session struct {
 	store Store
 	cfg   Config
@@ -110,7 +113,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 // bytes of UTF-8 and does not begin with leasestore.SessionRecords; the methods of a lease with
 // another name return ErrInvalid, and so do those of a lease of a nil session.
 func (s *Session) Lease(name string) *Lease {
-	if s == nil {
+	if !s.opened() {
 		return &Lease{name: name}
 	}
 	s.mu.Lock()
@@ -134,6 +137,11 @@ func (s *Session) machine() *core.Machine {
 // Drain returns the session's Config.Drain: the time that guarded work has to stop.
 func (s *Session) Drain() time.Duration { return s.cfg.Drain }
 
+// opened reports whether Open has made the session.
+func (s *Session) opened() bool { return s != nil && s.done != nil }
+
+var errNotOpened = fmt.Errorf("%w: the session is nil, or Open has not made it", ErrInvalid)
+
 func (s *Session) id() uint64 { return s.ids.Add(1) }
 
 func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {
@@ -143,6 +151,9 @@ func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {
 // send reports whether the loop has received the message. The loop answers every message it
 // receives.
 func (s *Session) send(m message) bool {
+	if !s.opened() {
+		return false
+	}
 	select {
 	case s.inbox <- m:
 		return true

@@ -119,7 +119,10 @@ func (s *Session) Status() Status {
 // near expiry. Otherwise the error wraps ErrClosed after Close, ErrUnknown if the store did not
 // answer within ctx and Config.OperationTimeout, or ErrLost if leases are about to be lost.
 func (s *Session) Health(ctx context.Context) error {
-	if s.ended() {
+	switch {
+	case !s.opened():
+		return errNotOpened
+	case s.ended():
 		return ErrClosed
 	}
 	ctx, cancel := s.timeout(ctx)
