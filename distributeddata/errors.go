@@ -105,8 +105,8 @@ var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 var errNotYet = fmt.Errorf("%w: it has not started yet; it starts with its member, and Ready waits "+
 	"for it", ErrClosed)
 
-// errNoReplicator is returned by operations on a nil Replicator.
-var errNoReplicator = fmt.Errorf("%w: the replicator is nil", ErrInvalid)
+// errNoReplicator is returned by operations on a Replicator that New has not made.
+var errNoReplicator = fmt.Errorf("%w: the replicator is nil, or New has not made it", ErrInvalid)
 
 // given returns an error unless a request has a modify function.
 func given(modify bool) error {

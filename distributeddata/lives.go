@@ -179,7 +179,10 @@ func (r *Replicator) readable() *published {
 
 // unreadable returns the error of a read that finds nothing readable.
 func (r *Replicator) unreadable() error {
-	if r.shut.Load() {
+	switch {
+	case r.pid == nil:
+		return errNoReplicator
+	case r.shut.Load():
 		return ErrClosed
 	}
 	return errNotYet

@@ -41,13 +41,84 @@ func TestNil_ArgumentsAreInvalid(t *testing.T) {
 		for _, level := range []distributeddata.Consistency{distributeddata.Local,
 			distributeddata.Majority} {
 			_, err = key.Get(ctx, nil, level)
-			require.EqualError(t, err, "distributeddata: invalid argument: the replicator is nil")
+			require.EqualError(t, err, "distributeddata: invalid argument: the replicator is nil, or New has not made it")
 			_, err = key.Update(ctx, nil, one, level)
 			require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		}
 		require.ErrorIs(t, distributeddata.Atomically(ctx, nil,
 			func(*distributeddata.Tx) error { return nil }), distributeddata.ErrInvalid)
 		require.ErrorIs(t, key.Delete(ctx, nil), distributeddata.ErrInvalid)
+	})
+}
+
+// Each of these was a nil pointer dereference, or waited until the end of its context.
+func TestZero_ValuesAreInvalid(t *testing.T) {
+	type set = distributeddata.ShardedSet[string]
+	type users = distributeddata.ShardedMap[string, crdt.GCounter]
+	one := func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }
+	calls := func(r *distributeddata.Replicator, key distributeddata.Key[crdt.GCounter], s set,
+		m users) map[string]func(context.Context) error {
+		return map[string]func(context.Context) error{
+			"Ready":     r.Ready,
+			"Close":     r.Close,
+			"Flush":     func(ctx context.Context) error { return r.Flush(ctx) },
+			"Get":       func(ctx context.Context) error { _, err := key.Get(ctx, r); return err },
+			"Update":    func(ctx context.Context) error { _, err := key.Update(ctx, r, one); return err },
+			"Add":       func(ctx context.Context) error { return s.Add(ctx, r, "x") },
+			"Remove":    func(ctx context.Context) error { return s.Remove(ctx, r, "x") },
+			"Contains":  func(ctx context.Context) error { _, err := s.Contains(ctx, r, "x"); return err },
+			"Clear":     func(ctx context.Context) error { return s.Clear(ctx, r) },
+			"Map.Get":   func(ctx context.Context) error { _, err := m.Get(ctx, r, "x"); return err },
+			"Map.Clear": func(ctx context.Context) error { return m.Clear(ctx, r) },
+			"Map.Update": func(ctx context.Context) error {
+				_, err := m.Update(ctx, r, "x", one)
+				return err
+			},
+			"Map.Remove": func(ctx context.Context) error { return m.Remove(ctx, r, "x") },
+			"Changes": func(ctx context.Context) (last error) {
+				for c := range key.Changes(ctx, r) {
+					last = c.Err
+				}
+				return last
+			},
+			"Set.Changes": func(ctx context.Context) (last error) {
+				for c := range s.Changes(ctx, r) {
+					last = c.Err
+				}
+				return last
+			},
+		}
+	}
+	key := distributeddata.NewKey("k", crdt.GCounter{})
+	some := distributeddata.NewShardedSet("s", 1, crdt.ORSet[string]{})
+	many := distributeddata.NewShardedMap("m", 1, crdt.ORMap[string, crdt.GCounter]{})
+	for name, r := range map[string]*distributeddata.Replicator{"nil": nil, "zero": {}} {
+		for call, f := range calls(r, key, some, many) {
+			require.ErrorIs(t, f(t.Context()), distributeddata.ErrInvalid, "%s: %s", name, call)
+		}
+	}
+	run(t, 1, distributeddata.Config{MinMembers: 1}, func(c *cluster) {
+		ctx, dd := context.Background(), c.at(0)
+		for name, f := range calls(dd, distributeddata.Key[crdt.GCounter]{}, set{}, users{}) {
+			if name != "Ready" && name != "Close" && name != "Flush" {
+				require.ErrorIs(t, f(ctx), distributeddata.ErrInvalid, name)
+			}
+		}
+		_, err := set{}.Of(dd.Snapshot())
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		_, err = users{}.Of(dd.Snapshot())
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+			set{}.AddIn(tx, "x")
+			return nil
+		})
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		stop := set{}.Subscribe(dd, nil)
+		stop()
+		dd.Request(c.Member(0).System.Root, set{}.AddMessage("x"))
+		dd.Request(c.Member(0).System.Root, (*distributeddata.Get[crdt.GCounter])(nil))
+		require.NoError(t, dd.Flush(ctx))
+		require.Zero(t, dd.Status().Panics)
 	})
 }
 

@@ -232,9 +232,6 @@ type result[T any] interface{ Result() (T, error) }
 // call sends a request to the actor and waits for its response. A request that a life did not begin
 // is retried in the next one.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
-	if r == nil {
-		return empty, errNoReplicator
-	}
 	if err := r.reentrant(); err != nil {
 		return empty, err
 	}

@@ -55,7 +55,7 @@ func newLayout(name, types string, shards int) *layout {
 func (l *layout) wrong() string {
 	switch {
 	case l.name == "":
-		return "the name of a sharded collection is empty"
+		return "the name of a sharded collection is empty, or no constructor has made it"
 	case len(l.name) > maxCollection:
 		return fmt.Sprintf("the name of a sharded collection has %d bytes, over the limit of %d",
 			len(l.name), maxCollection)
@@ -154,6 +154,17 @@ func (l *layout) differs(id string) error {
 type sharded[T crdt.Value[T]] struct {
 	*layout
 	none *T // see Key
+}
+
+// unmade is the layout of a collection that no constructor has made.
+var unmade = newLayout("", "", 0)
+
+// orInvalid returns s, or for the zero value a collection whose operations return ErrInvalid.
+func (s sharded[T]) orInvalid() sharded[T] {
+	if s.layout == nil {
+		return sharded[T]{unmade, new(T)}
+	}
+	return s
 }
 
 // shard returns the key of the shard for the element that encode, a codec of the application,

@@ -28,13 +28,13 @@ type MapChange[K any, V crdt.Value[V]] struct {
 // that one update made in several shards are yielded together. In all other respects it works like
 // Key.Changes.
 func (m ShardedMap[K, V]) Changes(ctx context.Context, r *Replicator) iter.Seq[*MapChange[K, V]] {
-	return eachChange(ctx, r, m.entries, m.changes)
+	return eachChange(ctx, r, m.entries(), m.changes)
 }
 
 // changes yields the changes in one shard.
 func (m ShardedMap[K, V]) changes(c *Changed[crdt.ORMap[K, V]]) iter.Seq[*MapChange[K, V]] {
 	return func(yield func(*MapChange[K, V]) bool) {
-		if ok, err := m.entries.about(c); !ok {
+		if ok, err := m.entries().about(c); !ok {
 			_ = err == nil || yield(&MapChange[K, V]{Err: err})
 			return
 		}
@@ -66,7 +66,7 @@ func (c *MapChanges[K, V]) All() iter.Seq[*MapChange[K, V]] { return c.all }
 // Subscribe notifies an actor of this member of existing keys and of changes: each shard that has
 // changed is one *MapChanges[K, V]. Everything else works as in Key.Subscribe.
 func (m ShardedMap[K, V]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
-	return subscribeTo(r, m.entries, to, func(c *Changed[crdt.ORMap[K, V]]) any {
+	return subscribeTo(r, m.entries(), to, func(c *Changed[crdt.ORMap[K, V]]) any {
 		return &MapChanges[K, V]{m.changes(c)}
 	})
 }
@@ -81,12 +81,12 @@ type SetChange[E any] struct {
 // Changes yields each existing element, and then each addition and removal, as ShardedMap.Changes
 // does.
 func (s ShardedSet[E]) Changes(ctx context.Context, r *Replicator) iter.Seq[*SetChange[E]] {
-	return eachChange(ctx, r, s.entries, s.changes)
+	return eachChange(ctx, r, s.entries(), s.changes)
 }
 
 func (s ShardedSet[E]) changes(c *Changed[crdt.ORSet[E]]) iter.Seq[*SetChange[E]] {
 	return func(yield func(*SetChange[E]) bool) {
-		if ok, err := s.entries.about(c); !ok {
+		if ok, err := s.entries().about(c); !ok {
 			_ = err == nil || yield(&SetChange[E]{Err: err})
 			return
 		}
@@ -113,7 +113,7 @@ func (c *SetChanges[E]) All() iter.Seq[*SetChange[E]] { return c.all }
 // Subscribe notifies an actor of this member of existing elements and of changes, as
 // ShardedMap.Subscribe does.
 func (s ShardedSet[E]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
-	return subscribeTo(r, s.entries, to, func(c *Changed[crdt.ORSet[E]]) any {
+	return subscribeTo(r, s.entries(), to, func(c *Changed[crdt.ORSet[E]]) any {
 		return &SetChanges[E]{s.changes(c)}
 	})
 }

@@ -32,10 +32,11 @@ import (
 // names both layouts, and their contents never mix. Two programs that use different layouts at the
 // same time detect this once they have heard of each other.
 //
-// Maps are cheap values; declare them as package variables. The entry "users#*" in Config.Durable
+// Maps are cheap values; declare them as package variables. Every operation of a map that
+// NewShardedMap has not made returns ErrInvalid. The entry "users#*" in Config.Durable
 // makes the collection "users" durable.
 type ShardedMap[K any, V crdt.Value[V]] struct {
-	entries sharded[crdt.ORMap[K, V]]
+	made sharded[crdt.ORMap[K, V]]
 }
 
 // NewShardedMap returns the map with the given name: valid UTF-8 of 1 to 256 bytes, without # and
@@ -48,18 +49,20 @@ func NewShardedMap[K any, V crdt.Value[V]](name string, shards int,
 		&empty}}
 }
 
+func (m ShardedMap[K, V]) entries() sharded[crdt.ORMap[K, V]] { return m.made.orInvalid() }
+
 // String returns the name.
-func (m ShardedMap[K, V]) String() string { return m.entries.name }
+func (m ShardedMap[K, V]) String() string { return m.entries().name }
 
 func (m ShardedMap[K, V]) encode(key K) func([]byte) ([]byte, error) {
-	return func(dst []byte) ([]byte, error) { return m.entries.none.AppendKey(dst, key) }
+	return func(dst []byte) ([]byte, error) { return m.entries().none.AppendKey(dst, key) }
 }
 
 // Get returns the value at key, or ErrNotFound. The levels are those of Key.Get, applied to the
 // whole map.
 func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, opts ...Option) (v V,
 	err error) {
-	all, err := m.entries.get(ctx, r, m.encode(key), opts)
+	all, err := m.entries().get(ctx, r, m.encode(key), opts)
 	if err != nil {
 		return v, err
 	}
@@ -81,7 +84,7 @@ func valueOf[K any, V crdt.Value[V]](all crdt.ORMap[K, V], key K) (v V, ok bool,
 // decode what it has encoded, Update returns that error although the change is made.
 func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K,
 	modify func(w *crdt.Writer, v *V) error, opts ...Option) (v V, err error) {
-	shard, err := m.entries.shard(m.encode(key))
+	shard, err := m.entries().shard(m.encode(key))
 	if err != nil {
 		return v, err
 	}
@@ -94,7 +97,7 @@ func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K,
 // key cannot be encoded.
 func (m ShardedMap[K, V]) UpdateMessage(key K, modify func(w *crdt.Writer, v *V) error,
 	opts ...Option) *Update[crdt.ORMap[K, V]] {
-	return m.entries.message(m.encode(key), updating(key, modify), opts)
+	return m.entries().message(m.encode(key), updating(key, modify), opts)
 }
 
 func updating[K any, V crdt.Value[V]](key K,
@@ -107,7 +110,7 @@ func updating[K any, V crdt.Value[V]](key K,
 
 // Remove removes what this replica has seen of the value at key. Removing a missing key succeeds.
 func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, opts ...Option) error {
-	shard, err := m.entries.shard(m.encode(key))
+	shard, err := m.entries().shard(m.encode(key))
 	if err != nil {
 		return err
 	}
@@ -117,7 +120,7 @@ func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, opts
 
 // RemoveMessage returns Remove as a message; the response carries the shard.
 func (m ShardedMap[K, V]) RemoveMessage(key K, opts ...Option) *Update[crdt.ORMap[K, V]] {
-	return m.entries.message(m.encode(key), removing[K, V](key), opts)
+	return m.entries().message(m.encode(key), removing[K, V](key), opts)
 }
 
 func removing[K any, V crdt.Value[V]](key K) func(*crdt.Writer, *crdt.ORMap[K, V]) error {
@@ -126,7 +129,7 @@ func removing[K any, V crdt.Value[V]](key K) func(*crdt.Writer, *crdt.ORMap[K, V
 
 // UpdateIn changes the value at key inside a transaction.
 func (m ShardedMap[K, V]) UpdateIn(tx *Tx, key K, change func(v *V)) {
-	if all := m.entries.in(tx, m.encode(key)); all != nil {
+	if all := m.entries().in(tx, m.encode(key)); all != nil {
 		all.Update(tx.Writer, key, change)
 	}
 }
@@ -134,7 +137,7 @@ func (m ShardedMap[K, V]) UpdateIn(tx *Tx, key K, change func(v *V)) {
 // RemoveIn removes keys inside a transaction.
 func (m ShardedMap[K, V]) RemoveIn(tx *Tx, keys ...K) {
 	for _, key := range keys {
-		if all := m.entries.in(tx, m.encode(key)); all != nil {
+		if all := m.entries().in(tx, m.encode(key)); all != nil {
 			all.Remove(tx.Writer, key)
 		}
 	}
@@ -143,7 +146,7 @@ func (m ShardedMap[K, V]) RemoveIn(tx *Tx, keys ...K) {
 // GetIn returns a copy of the value at key inside a transaction, including the transaction's
 // changes so far, and whether the key is present.
 func (m ShardedMap[K, V]) GetIn(tx *Tx, key K) (v V, ok bool) {
-	if all := m.entries.in(tx, m.encode(key)); all != nil {
+	if all := m.entries().in(tx, m.encode(key)); all != nil {
 		return all.Get(key)
 	}
 	return v, false
@@ -154,7 +157,7 @@ func (m ShardedMap[K, V]) GetIn(tx *Tx, key K) (v V, ok bool) {
 // returns when as many replicas as the level requires have applied it. To clean up after a program
 // with another number of shards, call Clear in that program.
 func (m ShardedMap[K, V]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
-	return m.entries.clear(ctx, r, opts)
+	return m.entries().clear(ctx, r, opts)
 }
 
 // MapSnapshot is the content of a ShardedMap in a Snapshot: all shards at one instant. It may be
@@ -171,12 +174,12 @@ type MapSnapshot[K any, V crdt.Value[V]] struct {
 //
 // Errors: ErrClosed, ErrLoading, ErrInvalid, ErrType. An empty map is not an error.
 func (m ShardedMap[K, V]) Of(now Snapshot) (MapSnapshot[K, V], error) {
-	return MapSnapshot[K, V]{m, now}, m.entries.usable(now)
+	return MapSnapshot[K, V]{m, now}, m.entries().usable(now)
 }
 
 // Get returns a copy of the value at key, and whether the key is present.
 func (s MapSnapshot[K, V]) Get(key K) (v V, ok bool) {
-	if all, ok := s.m.entries.at(s.now, s.m.encode(key)); ok {
+	if all, ok := s.m.entries().at(s.now, s.m.encode(key)); ok {
 		return all.Get(key)
 	}
 	return v, false
@@ -184,14 +187,14 @@ func (s MapSnapshot[K, V]) Get(key K) (v V, ok bool) {
 
 // Contains reports whether key is present.
 func (s MapSnapshot[K, V]) Contains(key K) bool {
-	all, ok := s.m.entries.at(s.now, s.m.encode(key))
+	all, ok := s.m.entries().at(s.now, s.m.encode(key))
 	return ok && all.Contains(key)
 }
 
 // Len returns the number of keys that All yields. It sums the counts kept by the shards, which
 // takes one to five microseconds per shard, regardless of the number of keys.
 func (s MapSnapshot[K, V]) Len() (n int) {
-	for all := range s.m.entries.of(s.now) {
+	for all := range s.m.entries().of(s.now) {
 		n += all.Len()
 	}
 	return n
@@ -202,7 +205,7 @@ func (s MapSnapshot[K, V]) Len() (n int) {
 // another type and those that cannot be decoded.
 func (s MapSnapshot[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		for all := range s.m.entries.of(s.now) {
+		for all := range s.m.entries().of(s.now) {
 			for k, v := range all.All() {
 				if !yield(k, v) {
 					return

@@ -14,7 +14,7 @@ import (
 //
 //	err := Seen.Add(ctx, dd, "4711")
 //	ok, err := Seen.Contains(ctx, dd, "4711") // local, never waits
-type ShardedSet[E any] struct{ entries sharded[crdt.ORSet[E]] }
+type ShardedSet[E any] struct{ made sharded[crdt.ORSet[E]] }
 
 // NewShardedSet returns the set with the given name, with the bounds of NewShardedMap.
 func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
@@ -22,24 +22,26 @@ func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedS
 		&empty}}
 }
 
+func (s ShardedSet[E]) entries() sharded[crdt.ORSet[E]] { return s.made.orInvalid() }
+
 // String returns the name.
-func (s ShardedSet[E]) String() string { return s.entries.name }
+func (s ShardedSet[E]) String() string { return s.entries().name }
 
 func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
-	return func(dst []byte) ([]byte, error) { return s.entries.none.AppendElement(dst, e) }
+	return func(dst []byte) ([]byte, error) { return s.entries().none.AppendElement(dst, e) }
 }
 
 // Contains reports whether e is in the set. Levels and errors are those of Key.Get, but a missing
 // entry is not an error.
 func (s ShardedSet[E]) Contains(ctx context.Context, r *Replicator, e E,
 	opts ...Option) (bool, error) {
-	all, err := s.entries.get(ctx, r, s.encode(e), opts)
+	all, err := s.entries().get(ctx, r, s.encode(e), opts)
 	return err == nil && all.Contains(e), err
 }
 
 // Add adds an element to the set.
 func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Option) error {
-	shard, err := s.entries.shard(s.encode(e))
+	shard, err := s.entries().shard(s.encode(e))
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Opti
 
 // AddMessage returns Add as a message; the response carries the shard.
 func (s ShardedSet[E]) AddMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
-	return s.entries.message(s.encode(e), adding(e), opts)
+	return s.entries().message(s.encode(e), adding(e), opts)
 }
 
 func adding[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
@@ -58,7 +60,7 @@ func adding[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
 
 // Remove removes an element. Removing a missing element succeeds.
 func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...Option) error {
-	shard, err := s.entries.shard(s.encode(e))
+	shard, err := s.entries().shard(s.encode(e))
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...O
 
 // RemoveMessage returns Remove as a message; the response carries the shard.
 func (s ShardedSet[E]) RemoveMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
-	return s.entries.message(s.encode(e), dropping(e), opts)
+	return s.entries().message(s.encode(e), dropping(e), opts)
 }
 
 func dropping[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
@@ -78,7 +80,7 @@ func dropping[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
 // AddIn adds elements to the set inside a transaction.
 func (s ShardedSet[E]) AddIn(tx *Tx, elems ...E) {
 	for _, e := range elems {
-		if all := s.entries.in(tx, s.encode(e)); all != nil {
+		if all := s.entries().in(tx, s.encode(e)); all != nil {
 			all.Add(tx.Writer, e)
 		}
 	}
@@ -87,7 +89,7 @@ func (s ShardedSet[E]) AddIn(tx *Tx, elems ...E) {
 // RemoveIn removes elements inside a transaction.
 func (s ShardedSet[E]) RemoveIn(tx *Tx, elems ...E) {
 	for _, e := range elems {
-		if all := s.entries.in(tx, s.encode(e)); all != nil {
+		if all := s.entries().in(tx, s.encode(e)); all != nil {
 			all.Remove(tx.Writer, e)
 		}
 	}
@@ -96,13 +98,13 @@ func (s ShardedSet[E]) RemoveIn(tx *Tx, elems ...E) {
 // ContainsIn reports whether e is in the set inside a transaction, including the transaction's
 // changes so far.
 func (s ShardedSet[E]) ContainsIn(tx *Tx, e E) bool {
-	all := s.entries.in(tx, s.encode(e))
+	all := s.entries().in(tx, s.encode(e))
 	return all != nil && all.Contains(e)
 }
 
 // Clear removes every element, as ShardedMap.Clear does.
 func (s ShardedSet[E]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
-	return s.entries.clear(ctx, r, opts)
+	return s.entries().clear(ctx, r, opts)
 }
 
 // SetSnapshot is the content of a ShardedSet in a Snapshot. See MapSnapshot.
@@ -113,18 +115,18 @@ type SetSnapshot[E any] struct {
 
 // Of reads the set in a snapshot, as ShardedMap.Of does.
 func (s ShardedSet[E]) Of(now Snapshot) (SetSnapshot[E], error) {
-	return SetSnapshot[E]{s, now}, s.entries.usable(now)
+	return SetSnapshot[E]{s, now}, s.entries().usable(now)
 }
 
 // Contains reports whether e is in the set.
 func (s SetSnapshot[E]) Contains(e E) bool {
-	all, ok := s.s.entries.at(s.now, s.s.encode(e))
+	all, ok := s.s.entries().at(s.now, s.s.encode(e))
 	return ok && all.Contains(e)
 }
 
 // Len returns the number of elements that All yields. It costs as much as MapSnapshot.Len.
 func (s SetSnapshot[E]) Len() (n int) {
-	for all := range s.s.entries.of(s.now) {
+	for all := range s.s.entries().of(s.now) {
 		n += all.Len()
 	}
 	return n
@@ -133,7 +135,7 @@ func (s SetSnapshot[E]) Len() (n int) {
 // All yields the elements, in an unspecified order that is the same each time.
 func (s SetSnapshot[E]) All() iter.Seq[E] {
 	return func(yield func(E) bool) {
-		for all := range s.s.entries.of(s.now) {
+		for all := range s.s.entries().of(s.now) {
 			for e := range all.All() {
 				if !yield(e) {
 					return
