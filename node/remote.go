@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ var redial = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, 
 func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(more, func(o remote.ConfigOption) bool { return o == nil }) {
+		return nil, fmt.Errorf("%w: an option is nil", ErrInvalid)
 	}
 	cfg = cfg.withDefaults()
 	options := []remote.ConfigOption{

@@ -58,11 +58,11 @@ func (c Config) Validate() error {
 // leasestore.MaxName, or is not UTF-8, contains a hash of kind and identity instead of them.
 func (c Config) LeaseName(id *cluster.ClusterIdentity) string {
 	prefix := c.withDefaults().Prefix
-	name := prefix + id.Kind + "/" + id.Identity
+	name := prefix + id.GetKind() + "/" + id.GetIdentity()
 	if len(name) <= leasestore.MaxName && utf8.ValidString(name) {
 		return name
 	}
-	hash := sha256.Sum256([]byte(id.Kind + "/" + id.Identity))
+	hash := sha256.Sum256([]byte(id.GetKind() + "/" + id.GetIdentity()))
 	return prefix + "#" + hex.EncodeToString(hash[:])
 }
 

@@ -120,6 +120,10 @@ func (p *Provider) Lease(location, name, owner string,
 	}
 	cfg := section.Config
 	for _, option := range options {
+		if option == nil {
+			return nil, nil, fmt.Errorf("%w: an option of lease %.80q is nil",
+				coordination.ErrInvalid, name)
+		}
 		option(&cfg)
 	}
 	if owner != "" {

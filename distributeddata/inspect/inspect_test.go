@@ -119,3 +119,14 @@ func TestOpen_RefusesWhatIsOfNoStore(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 }
+
+func TestNil_ArgumentsAreInvalid(t *testing.T) {
+	s, err := bbolt.Open(t.TempDir(), bbolt.Config{})
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = inspect.Verify(t.Context(), nil)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.ErrorIs(t, inspect.Export(t.Context(), nil, new(bytes.Buffer)), store.ErrInvalid)
+	require.ErrorIs(t, inspect.Export(t.Context(), s, nil), store.ErrInvalid)
+	require.ErrorIs(t, s.Commit(t.Context(), nil), store.ErrInvalid)
+}

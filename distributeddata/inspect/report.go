@@ -38,7 +38,8 @@ type Report struct {
 func (r *Report) Sound() bool { return len(r.Corrupt) == 0 && len(r.Missing) == 0 }
 
 // Verify reads all rows, and reports the content and all problems. Its memory use grows with the
-// number of entries. It returns the error that ended the walk, if there was one.
+// number of entries. It returns the error that ended the walk, if there was one. If s is nil, the
+// error is store.ErrInvalid.
 func Verify(ctx context.Context, s store.Store) (*Report, error) {
 	rep := &Report{}
 	newest := uint64(0)
@@ -118,8 +119,12 @@ type exported struct {
 }
 
 // Export writes all rows as lines of JSON: one line per row, and one per problem. Keys and values
-// of rows are in base64. It returns the error that ended the walk, or the error of w.
+// of rows are in base64. It returns the error that ended the walk, or the error of w. If s or w is
+// nil, the error is store.ErrInvalid.
 func Export(ctx context.Context, s store.Store, w io.Writer) error {
+	if w == nil {
+		return fmt.Errorf("%w: the writer is nil", store.ErrInvalid)
+	}
 	out := json.NewEncoder(w)
 	for r, err := range walk(ctx, s) {
 		line := exported{Kind: r.Kind, Entry: r.Entry, Generation: r.Generation, Key: []byte(r.Key),

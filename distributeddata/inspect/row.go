@@ -79,6 +79,10 @@ func (r *Row) describeData() {
 // other error ends the walk.
 func walk(ctx context.Context, s store.Store) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		if s == nil {
+			yield(Row{}, fmt.Errorf("%w: the store is nil", store.ErrInvalid))
+			return
+		}
 		for r, err := range s.Load(ctx) {
 			if !yield(describe(r), err) {
 				return

@@ -7,9 +7,9 @@ import (
 
 // Errors of stores. Match with errors.Is.
 var (
-	// ErrInvalid: the batch exceeds a bound, and nothing of it was written; or the Config or the
-	// directory of a store is not suitable, and nothing was changed.
-	ErrInvalid = errors.New("store: invalid batch")
+	// ErrInvalid: the batch is nil or exceeds a bound, and nothing of it was written; or the Config
+	// or the directory of a store is not suitable, and nothing was changed.
+	ErrInvalid = errors.New("store: invalid argument")
 	// ErrClosed: the store is closed; nothing was written.
 	ErrClosed = errors.New("store: closed")
 	// ErrLocked: the directory is open in another store, in this process or another one. Returned

@@ -86,9 +86,12 @@ func (b *Batch) Len() int { return len(b.ops) }
 // Size returns the number of bytes of all keys and values.
 func (b *Batch) Size() int { return b.size }
 
-// Validate returns an error that wraps ErrInvalid and names the bound, if the batch exceeds one.
-// Stores call it in Commit.
+// Validate returns an error that wraps ErrInvalid if the batch is nil or exceeds a bound, which the
+// error names. Stores call it in Commit.
 func (b *Batch) Validate() error {
+	if b == nil {
+		return fmt.Errorf("%w: the batch is nil", ErrInvalid)
+	}
 	if len(b.ops) > MaxRows {
 		return fmt.Errorf("%w: %d rows, at most %d", ErrInvalid, len(b.ops), MaxRows)
 	}
