@@ -22,6 +22,9 @@ import (
 // cause of ctx: the entities are then stopped after the message that each is handling, and messages
 // are lost.
 func (r *region) Close(ctx context.Context) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	r.present.Last()
 	if l := r.present.Load(); l != nil {
 		err := l.close(ctx)

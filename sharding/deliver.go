@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ import (
 // or this member closed the region, before the message was confirmed. Between two lives of this
 // member, Deliver waits for the next one and continues there. Close does not wait for Deliver.
 func (f Ref[Msg]) Deliver(ctx context.Context, msg Msg) error {
-	if err := check(f.id, msg); err != nil {
+	if err := cmp.Or(f.r.made(), check(f.id, msg)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -39,6 +39,9 @@ func externalKey(typ string) distributeddata.Key[external] {
 // two lives; or ErrUnknown, with the cause, if no majority was reached: the request may or may not
 // take effect, and may be repeated.
 func (r *region) Allocate(ctx context.Context, homes map[int]string) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	l, err := r.external()
 	if err == nil {
 		err = checkHomes(homes, r.shards)
@@ -67,6 +70,9 @@ func (r *region) Allocate(ctx context.Context, homes map[int]string) error {
 // Allocations returns the current requests of Allocate, read from a majority of the replicas. The
 // errors are those of Allocate.
 func (r *region) Allocations(ctx context.Context) (map[int]string, error) {
+	if err := r.made(); err != nil {
+		return nil, err
+	}
 	l, err := r.external()
 	if err != nil {
 		return nil, fmt.Errorf("sharding %q: %w", r.typ, err)

@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error {
 }
 
 func (r *region) send(id string, msg any, sender *actor.PID) error {
-	if err := check(id, msg); err != nil {
+	if err := cmp.Or(r.made(), check(id, msg)); err != nil {
 		return err
 	}
 	l := r.present.Load()
@@ -87,7 +88,7 @@ func check(id string, msg any) error {
 // value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member
 // every value arrives, as a reply.
 func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
-	if err := check(f.id, msg); err != nil {
+	if err := cmp.Or(f.r.made(), check(f.id, msg)); err != nil {
 		return nil, err
 	}
 	for l := f.r.present.Load(); ; {

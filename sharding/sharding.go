@@ -109,6 +109,16 @@ func begin[Msg any](l *life, errs ...error) (*Region[Msg], error) {
 	return &Region[Msg]{r}, nil
 }
 
+var errUnmade = fmt.Errorf("%w: no function of this package has made the region", ErrInvalid)
+
+// made returns ErrInvalid unless New, NewProxy, NewDaemons or NewDaemonsProxy has made the region.
+func (r *region) made() error {
+	if r == nil {
+		return errUnmade
+	}
+	return nil
+}
+
 // local is an address that Proto.Actor resolves on the sending system.
 const local = "nonhost"
 

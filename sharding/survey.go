@@ -57,6 +57,9 @@ const surveyWithin = 3 * time.Second
 // The error matches ErrClosed after Close and between two lives, and ErrUnknown if this member is
 // not up before ctx ends.
 func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
+	if err := r.made(); err != nil {
+		return ClusterStats{}, err
+	}
 	l := r.present.Load()
 	if l == nil {
 		return ClusterStats{}, ErrClosed

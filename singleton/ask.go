@@ -23,6 +23,9 @@ import (
 // value, is dropped and logged there, and Ask waits until ctx ends. From an instance at this member
 // every value arrives, as a reply.
 func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
+	if s == nil || s.present == nil {
+		return nil, errUnmade
+	}
 	if msg == nil {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)
 	}

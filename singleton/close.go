@@ -32,6 +32,9 @@ type (
 // ended first: then the instance is stopped and the lease released without waiting, and messages
 // may be lost.
 func (s *Singleton) Close(ctx context.Context) error {
+	if s == nil || s.present == nil {
+		return errUnmade
+	}
 	s.present.Last()
 	if l := s.present.Load(); l != nil {
 		return l.close(ctx)

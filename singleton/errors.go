@@ -34,6 +34,9 @@ var (
 	ErrInvalid = errors.New("singleton: invalid argument")
 )
 
+var errUnmade = fmt.Errorf("%w: the singleton is nil, or neither New nor NewProxy has made it",
+	ErrInvalid)
+
 var errNoSystem = fmt.Errorf("%w: no actor system", ErrInvalid)
 
 // errStopped is the reason of messages that wait when this member stops.
