@@ -2,7 +2,11 @@ package cockpit
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,9 +85,15 @@ func New(cfg Config) (*Handler, error) {
 	return h, nil
 }
 
-// Show replaces the components that the handler shows. The caller must not change the maps and the
-// slice afterwards.
+// Show replaces the components that the handler shows. It leaves out nil ones, as Node.Session is
+// without a lease store. The caller may change the maps and the slice afterwards.
 func (h *Handler) Show(s Sources) {
+	s.Sessions, s.Replicators, s.Singletons = present(s.Sessions), present(s.Replicators),
+		present(s.Singletons)
+	s.Shards = slices.DeleteFunc(slices.Clone(s.Shards), func(r Shards) bool {
+		v := reflect.ValueOf(r)
+		return r == nil || v.Kind() == reflect.Pointer && v.IsNil()
+	})
 	h.mu.Lock()
 	h.mu.sources = s
 	h.mu.Unlock()
@@ -93,11 +103,21 @@ func (h *Handler) Show(s Sources) {
 	h.picture.pending = true
 }
 
+// present returns a copy of a map without its nil values.
+func present[T any](all map[string]*T) map[string]*T {
+	all = maps.Clone(all)
+	maps.DeleteFunc(all, func(_ string, one *T) bool { return one == nil })
+	return all
+}
+
 // Attach calls Show for one life of a member. It adds to s the system of n and, under the name
 // "leases", the session of n, unless s has that session or that name already. When the life has
 // ended, the handler drops the system. Call Attach in the register function of node.Run. It returns
-// an error if the life is already ending.
+// an error if the life is already ending, and ErrInvalid if n is nil.
 func (h *Handler) Attach(n *node.Node, s Sources) error {
+	if n == nil {
+		return fmt.Errorf("%w: no node to attach to", ErrInvalid)
+	}
 	s.System, s.Life = n.System, n.Life
 	if n.Session != nil {
 		sessions := map[string]*coordination.Session{}

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// ErrInvalid is matched by the errors of Config.Validate.
+// ErrInvalid is matched by the errors of Config.Validate, and of Handler.Attach without a node.
 var ErrInvalid = errors.New("cockpit: invalid configuration")
 
 // Permission is the permission that a request requires.

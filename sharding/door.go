@@ -69,7 +69,10 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 // envelope returns msg if it is an Envelope, or else the Envelope that Config.Extractor yields for
 // it.
 func (d *door) envelope(msg any) (*Envelope, error) {
-	if e, ok := msg.(*Envelope); ok {
+	switch e, ok := msg.(*Envelope); {
+	case ok && e == nil:
+		return nil, fmt.Errorf("%w: no message: a nil %T", ErrInvalid, e)
+	case ok:
 		return e, nil
 	}
 	id, err := d.l.extractor.id(msg)

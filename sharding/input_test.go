@@ -194,12 +194,13 @@ func TestSend_RefusesIdsAndMessagesThatCannotBe(t *testing.T) {
 		dead := deadLetters(n.System)
 		n.System.Root.Send(n.region.PID(), wrapperspb.String("without an envelope"))
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x"})
+		n.System.Root.Send(n.region.PID(), (*sharding.Envelope)(nil))
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{
 			ID: "x", Message: &actor.PoisonPill{}})
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{Message: wrapperspb.String("no id")})
 		n.System.Root.Stop(n.region.PID()) // it cannot be stopped
 		n.System.Root.Poison(n.region.PID())
-		require.EqualValues(t, 5, dead.Load())
+		require.EqualValues(t, 6, dead.Load())
 		home, err := n.ask(strings.Repeat("x", 512), "who", 10*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, "m000", home)

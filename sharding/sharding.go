@@ -165,6 +165,9 @@ type counters struct {
 
 // Stats returns the counters.
 func (r *region) Stats() Stats {
+	if r.made() != nil {
+		return Stats{}
+	}
 	c := &r.counts
 	return Stats{
 		Refused: c.refused.Load(), Dropped: c.dropped.Load(), Ignored: c.ignored.Load(),

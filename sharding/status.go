@@ -88,6 +88,9 @@ func (s Status) Entities() (n int) {
 
 // Status returns what this member knows. Between two lives, and after Close, it has no shards.
 func (r *region) Status() Status {
+	if r.made() != nil {
+		return Status{}
+	}
 	if l := r.present.Load(); l != nil {
 		return l.status()
 	}

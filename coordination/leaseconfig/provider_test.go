@@ -130,6 +130,8 @@ func TestProvider_UnknownLocationListsTheKnown(t *testing.T) {
 	_, _, err := p.Lease("c", "x", "me")
 	require.ErrorIs(t, err, coordination.ErrInvalid)
 	require.ErrorContains(t, err, `no lease section "c", only ["a" "b"]`)
+	_, _, err = p.Lease("a", "x", "me", nil)
+	require.ErrorContains(t, err, "an option of lease \"x\" is nil")
 }
 
 func TestProvider_AllProblemsAtOnce(t *testing.T) {

@@ -82,6 +82,9 @@ func Read(from io.Reader, lookup func(string) (string, bool), kinds Kinds) (*Fil
 
 func read(from io.Reader, name string, lookup func(string) (string, bool),
 	kinds Kinds) (*File, error) {
+	if from == nil || lookup == nil {
+		return nil, fmt.Errorf("%w: %s: the reader or the lookup function is nil", ErrInvalid, name)
+	}
 	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("config: %s: %w", name, err)

@@ -104,6 +104,9 @@ func (s Store) Change(ctx context.Context, of sharding.ShardTenure, add, remove 
 
 // under runs do in a transaction, unless a later tenure of the shard has begun.
 func (s Store) under(ctx context.Context, of sharding.ShardTenure, do func(*sql.Tx) error) error {
+	if s.DB == nil {
+		return fmt.Errorf("remembersql: %w: DB is nil", sharding.ErrInvalid)
+	}
 	tx, err := s.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("remembersql: %w", err)
