@@ -104,7 +104,7 @@ func leases() []mutant {
 		{
 			name:   "all grains of a kind share one lease",
 			rule:   "each grain works under a lease named by its identity",
-			edits:  in("coordination/grain/kind.go", `name := prefix + id.Kind + "/" + id.Identity`, "name := prefix + id.Kind"),
+			edits:  in("coordination/grain/kind.go", `name := prefix + id.GetKind() + "/" + id.GetIdentity()`, "name := prefix + id.GetKind()"),
 			killer: killer{pkg: "./coordination/grain", run: "^TestConfig_NamesOfLeases$"},
 		},
 		{

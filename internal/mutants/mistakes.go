@@ -33,5 +33,29 @@ func mistakes() []mutant {
 			edits:  in("sharding/ref.go", "\tif ctx.Err() != nil {\n\t\treturn nil, fmt.Errorf(\"%w: %w", "\tif false {\n\t\treturn nil, fmt.Errorf(\"%w: %w"),
 			killer: killer{pkg: "./sharding", run: "TestAsk_WithAnEndedContextSendsNothing"},
 		},
+		{
+			name:   "send to a nil PID in a goroutine of the session",
+			rule:   "nil arguments never end the process",
+			edits:  in("coordination/background.go", "root, _ := system.Root, pid.Id", "root := system.Root"),
+			killer: killer{pkg: "./coordination", run: "^TestMisuse_ActorsOfANilLease$"},
+		},
+		{
+			name:   "show a component that is nil",
+			rule:   "nil arguments never end the process",
+			edits:  in("cockpit/cockpit.go", "bool { return one == nil })", "bool { return one == nil && false })"),
+			killer: killer{pkg: "./cockpit", run: "^TestShow_NilComponentsAreLeftOut$"},
+		},
+		{
+			name:   "read a collection that no constructor has made",
+			rule:   "zero values are invalid arguments",
+			edits:  in("distributeddata/sharded.go", "if s.layout == nil {", "if s.layout == nil && false {"),
+			killer: killer{pkg: "./distributeddata", run: "^TestZero_ValuesAreInvalid$"},
+		},
+		{
+			name:   "unwrap an Envelope that is nil",
+			rule:   "sending to the PID of a region is always safe",
+			edits:  in("sharding/door.go", "case ok && e == nil:", "case ok && e == nil && false:"),
+			killer: killer{pkg: "./sharding", run: "^TestSend_RefusesIdsAndMessagesThatCannotBe$"},
+		},
 	}
 }
