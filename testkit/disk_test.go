@@ -107,6 +107,7 @@ func TestDisk_FaultsOfOneCommit(t *testing.T) {
 		require.ErrorIs(t, s.Commit(t.Context(), batch("c", "5")), store.ErrFailed)
 		require.ErrorIs(t, s.Commit(t.Context(), batch("c", "6")), store.ErrFailed)
 		require.NoError(t, s.Close())
+		require.ErrorIs(t, new(testkit.DiskStore).Close(), store.ErrInvalid)
 		rows := rowsOf(t, openDisk(t, d))
 		require.Equal(t, "4", rows["a"])
 		require.Equal(t, 3, d.Stats().Commits)

@@ -190,6 +190,9 @@ func (s *DiskStore) sync(w *write, f DiskFaults) error {
 
 // Close implements store.Store.
 func (s *DiskStore) Close() error {
+	if s.disk == nil {
+		return fmt.Errorf("%w: Disk.Open has not made this store", store.ErrInvalid)
+	}
 	s.turn <- struct{}{} // wait for a sync in progress
 	defer func() { <-s.turn }()
 	s.disk.mu.Lock()
