@@ -15,7 +15,7 @@ import (
 )
 
 // Replicator is this member's replica of the data. Its methods, and those of Key that take it, are
-// safe for concurrent use.
+// safe for concurrent use. Use New to create one: operations on another one return ErrInvalid.
 //
 // Where a process runs one life of its member after another (node.Run), one Replicator serves all
 // of them: New in a later life returns the same Replicator, which continues with the data it held,

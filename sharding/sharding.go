@@ -14,6 +14,8 @@ import (
 
 // Region is this member's part in a type of entities whose messages are of type Msg. It finds every
 // entity, and hosts shards if it was created by New. Its methods may be called from any goroutine.
+// Use New, NewProxy, NewDaemons or NewDaemonsProxy to create one: calls with an error result of
+// another one return ErrInvalid.
 //
 // Under node.Run a process may have several lives: a member that was split off from its cluster
 // leaves it and joins again as a new member. The Region stays valid: in the next life, New returns

@@ -12,7 +12,8 @@ import (
 )
 
 // Singleton is this process's handle of the singleton. It always finds the host, and after New this
-// process may be the host. Its methods may be called from any goroutine.
+// process may be the host. Its methods may be called from any goroutine. Use New or NewProxy to
+// create one: Ask and Close of another one return ErrInvalid.
 //
 // Under node.Run a process may have several lives: a member that was split off from its cluster
 // leaves it and joins again as a new member. The Singleton stays the same: New in the next life
