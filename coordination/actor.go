@@ -27,7 +27,8 @@ import (
 // For an actor that must work only under the lease, use Gated.
 func Props(l *Lease) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &leaseActor{lease: l.orNone(), claims: map[string]*claim{}, refused: map[reflect.Type]bool{}}
+		return &leaseActor{lease: l.orNone(), claims: map[string]*claim{},
+			refused: map[reflect.Type]bool{}}
 	})
 }
 

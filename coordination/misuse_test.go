@@ -76,7 +76,8 @@ func TestMisuse_ActorsOfANilLease(t *testing.T) {
 		p.Request(system.Root.Spawn(coordination.Props(l)), &coordination.Acquire{})
 		require.ErrorIs(t, testkit.Expect[*coordination.AcquireResult](p).Err,
 			coordination.ErrInvalid)
-		testkit.ExpectLog(t, system, testkit.Log{Message: "lease-gated actor stops", Times: 1}, func() {
+		stops := testkit.Log{Message: "lease-gated actor stops", Times: 1}
+		testkit.ExpectLog(t, system, stops, func() {
 			system.Root.Spawn(coordination.Gated(l, 1, nil))
 		})
 

@@ -23,8 +23,8 @@ func (r *Replicator) host(what *string) hosting {
 func (h hosting) done() { h.what.Store(nil) }
 
 // reentrant returns ErrInvalid for a replicator that New has not made, and ErrReentrant on the
-// goroutine of the actor, where a call that waits for the actor would deadlock. The call stack is inspected only while the actor runs an application
-// function.
+// goroutine of the actor, where a call that waits for the actor would deadlock. The call stack is
+// inspected only while the actor runs an application function.
 func (r *Replicator) reentrant() error {
 	if r == nil || r.pid == nil {
 		return errNoReplicator
