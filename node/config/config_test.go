@@ -144,7 +144,10 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 	require.Equal(t, sharding.Config{Type: "account", Shards: 512, Idle: 10 * time.Minute}, account)
 	for _, ask := range []func() error{
 		func() error { _, err := config.Read(nil, os.LookupEnv, kinds()); return err },
-		func() error { _, err := config.Read(strings.NewReader(""), nil, kinds()); return err },
+		func() error { // without a lookup function no variable is set
+			_, err := config.Read(strings.NewReader("node: ${UNSET}"), nil, kinds())
+			return err
+		},
 		func() error { _, err := f.Lease("defaults"); return err },
 		func() error { _, err := f.Replicator("cart"); return err },
 		func() error { _, err := f.Singleton("x"); return err },

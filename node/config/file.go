@@ -74,16 +74,19 @@ func Load(name string, kinds Kinds) (*File, error) {
 	return read(f, name, os.LookupEnv, kinds)
 }
 
-// Read reads a file, and looks up variables with lookup; see os.LookupEnv. An error that matches
-// ErrInvalid lists all problems; see KeyError.
+// Read reads a file, and looks up variables with lookup; see os.LookupEnv. If lookup is nil, no
+// variable is set. An error that matches ErrInvalid lists all problems; see KeyError.
 func Read(from io.Reader, lookup func(string) (string, bool), kinds Kinds) (*File, error) {
 	return read(from, "concord.yaml", lookup, kinds)
 }
 
 func read(from io.Reader, name string, lookup func(string) (string, bool),
 	kinds Kinds) (*File, error) {
-	if from == nil || lookup == nil {
-		return nil, fmt.Errorf("%w: %s: the reader or the lookup function is nil", ErrInvalid, name)
+	if from == nil {
+		return nil, fmt.Errorf("%w: %s: the reader is nil", ErrInvalid, name)
+	}
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
 	}
 	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err != nil {
