@@ -232,7 +232,7 @@ func lies(t *testing.T, from, n int) []byte {
 	var m memory
 	for i := range n {
 		m.all = append(m.all, remembered{name: fmt.Sprintf("lie%09d", from+i), rank: in,
-			inc: incarnation{1, causal.Replica(1 << 30 + from + i)}})
+			inc: incarnation{1, causal.Replica(1<<30 + from + i)}})
 	}
 	return encode(&pb.Members{Members: m.out(), Name: "b", Least: 1})
 }
