@@ -214,10 +214,12 @@ func FuzzVerdict(f *testing.F) {
 func TestGuard_ShutsBeforeTheLeaseIsLost(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		m := c.Member(0)
+		m.Store.Set(testkit.StoreFaults{Away: true}) // else it may be open again before the next line
 		stop, err := startGuard(m.System, m.Session, "guard/0")
 		require.NoError(t, err)
 		require.False(t, gate.Of(m.System).State().Open)
-		within(t, c, 5*time.Second, "held", openAt(c, 0, 1))
+		m.Store.Set(testkit.StoreFaults{})
+		within(t, c, 10*time.Second, "held", openAt(c, 0, 1))
 		m.Store.Set(testkit.StoreFaults{Away: true})
 		took := within(t, c, 30*time.Second, "shut", openAt(c, 1))
 		require.Less(t, took, 21*time.Second, "with a third of the TTL left, or more")
