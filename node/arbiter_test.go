@@ -214,7 +214,7 @@ func FuzzVerdict(f *testing.F) {
 func TestGuard_ShutsBeforeTheLeaseIsLost(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		m := c.Member(0)
-		m.Store.Set(testkit.StoreFaults{Away: true}) // else it may be open again before the next line
+		m.Store.Set(testkit.StoreFaults{Away: true}) // else it may be open at once
 		stop, err := startGuard(m.System, m.Session, "guard/0")
 		require.NoError(t, err)
 		require.False(t, gate.Of(m.System).State().Open)
