@@ -75,10 +75,11 @@ func (c *checker) filter(b *remote.MessageBatch) {
 	for i, s := range b.Senders {
 		senders[i] = c.sender(s)
 	}
-	c.total, c.budget = 0, budgetOf(c.listed())
+	c.total = 0
 	for _, e := range b.Envelopes {
 		c.total += len(e.MessageData)
 	}
+	c.budget = budgetOf(c.total <= small || c.listed()) // nothing is weighed in a small batch
 	types := make([]kind, len(b.TypeNames))
 	for i, name := range b.TypeNames {
 		types[i] = kindOf(name)
