@@ -106,7 +106,7 @@ func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 	c.asked++
 	c.serial++
 	serial, system, self := c.serial, ctx.ActorSystem(), ctx.Self()
-	tell := func(m any) { system.Root.Send(self, m) }
+	tell := func(m any) { bugs.Send(system, self, m) }
 	c.open[serial] = a.lease.inBackground(system, m.attempt(a.lease), tell,
 		func(g *Grant, tell func(any)) { tell(&settled{c, serial, AcquireResult{Grant: g}}) },
 		func(err error) any { return &settled{c, serial, AcquireResult{Err: err}} })
@@ -138,11 +138,11 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 		a.bury(c)
 		return
 	}
-	ctx.Send(c.asker, &m.result)
+	bugs.Send(ctx.ActorSystem(), c.asker, &m.result)
 	if g := m.result.Grant; g != nil && g != c.grant {
 		c.grant = g
 		system, asker := ctx.ActorSystem(), c.asker
-		forward(g, func(m any) { system.Root.Send(asker, m) })
+		forward(g, func(m any) { bugs.Send(system, asker, m) })
 	} else {
 		c.open[m.serial].leave()
 		delete(c.open, m.serial)
@@ -224,18 +224,23 @@ func (a *leaseActor) release(ctx actor.Context, m *Release) {
 		a.withdraw(ctx, c)
 		grant = c.grant
 	}
+	system := ctx.ActorSystem()
 	if grant == nil {
-		ctx.Respond(&ReleaseResult{})
+		respond(system, asker, &ReleaseResult{})
 		return
 	}
-	system := ctx.ActorSystem()
-	answer := func(err error) {
-		if asker != nil {
-			system.Root.Send(asker, &ReleaseResult{Token: grant.Token(), Err: err})
-		}
+	release := func() {
+		err := grant.Release(context.Background())
+		respond(system, asker, &ReleaseResult{Token: grant.Token(), Err: err})
 	}
-	if !a.lease.s.spawn(func() { answer(grant.Release(context.Background())) }) {
-		go func() { answer(grant.Release(context.Background())) }() // closed: Release does not wait
+	if !a.lease.s.spawn(release) {
+		go release() // closed: Release does not wait
+	}
+}
+
+func respond(system *actor.ActorSystem, asker *actor.PID, r *ReleaseResult) {
+	if asker != nil {
+		bugs.Send(system, asker, r)
 	}
 }
 
@@ -243,8 +248,8 @@ func (a *leaseActor) release(ctx actor.Context, m *Release) {
 func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
 	a.forget(ctx, c)
 	for range c.asked {
-		ctx.Send(c.asker, &AcquireResult{Err: fmt.Errorf("lease %q: %w", a.lease.name,
-			ErrReleased)})
+		bugs.Send(ctx.ActorSystem(), c.asker, &AcquireResult{
+			Err: fmt.Errorf("lease %q: %w", a.lease.name, ErrReleased)})
 	}
 	c.end()
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // posted is the request of a direct call. Either the actor takes it or the caller withdraws it.
@@ -52,7 +54,7 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 	}
 	// A cancelled call is not started.
 	if err := ctx.Err(); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		l.system.Root.Send(l.pid, p)
+		bugs.Send(l.system, l.pid, p)
 	}
 	for done := ctx.Done(); ; {
 		select {

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // maxAtDoor is the number of messages that may wait for the actor to run. Further messages are
@@ -145,14 +147,14 @@ func (l *life) refuse(message any, why error) {
 	if req, ok := asRequest(m); ok && sender != nil && answered(req) {
 		req.refuse(why, l.r, func(res any) {
 			if res != nil {
-				l.system.Root.Send(sender, res)
+				bugs.Send(l.system, sender, res)
 			}
 		})
 		return
 	}
 	l.system.Logger().Warn("message refused", slog.String("replicator", l.cfg.Name),
 		slog.String("type", fmt.Sprintf("%T", m)), slog.Any("error", why))
-	l.system.DeadLetter.SendUserMessage(l.r.pid, message)
+	bugs.DeadLetter(l.system, l.r.pid, message)
 }
 
 // answered reports whether a request has a response.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // begin makes l the present life.
@@ -55,7 +57,7 @@ func (r *Replicator) finished(l *life, what held) {
 	switch {
 	case what == nil || !r.mu.again:
 	case next != nil && r.mu.heir != nil:
-		next.system.Root.Send(r.mu.heir, &former{what})
+		bugs.Send(next.system, r.mu.heir, &former{what})
 	default:
 		r.mu.held = append(r.mu.held, what)
 	}

@@ -163,7 +163,7 @@ func (s *arbiterShell) stop(ctx context.Context) error {
 	if pid == nil {
 		return nil
 	}
-	s.system.Root.Send(pid, &arbiterLeave{})
+	bugs.Send(s.system, pid, &arbiterLeave{})
 	released := make(chan struct{})
 	go func() { <-s.stopped; s.calls.Wait(); close(released) }()
 	select {
@@ -311,7 +311,7 @@ func (s *arbiterShell) remember(v *membership.View) {
 
 // try makes one attempt outside the actor, and reports to the actor if the lease is lost later.
 func (s *arbiterShell) try(self *actor.PID, op uint64) {
-	tell := func(m any) { s.system.Root.Send(self, m) }
+	tell := func(m any) { bugs.Send(s.system, self, m) }
 	s.calls.Go(func() {
 		// before the core gives up
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8)
@@ -373,7 +373,7 @@ func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
 		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID,
 			From: s.view.Self.Incarnation,
 			To:   to.Incarnation}
-		ctx.Send(actor.NewPID(to.Address, arbiterName),
+		bugs.Send(ctx.ActorSystem(), actor.NewPID(to.Address, arbiterName),
 			wire.Seal(h, wire.ArbiterVerdict, encodeVerdict(e.Verdict)))
 	}
 }

@@ -420,7 +420,7 @@ func (c *control) settled(ctx actor.Context) {
 		sender := c.leaving
 		c.leaving = nil
 		c.step(ctx, core.Left{})
-		ctx.Send(sender, &gone{})
+		bugs.Send(ctx.ActorSystem(), sender, &gone{})
 	}
 }
 
@@ -466,6 +466,6 @@ func (c *control) shutDown(ctx actor.Context) {
 // toCoordinator passes a report to the coordinator if it is on this member.
 func (l *life) toCoordinator(from core.Member, r core.Report) {
 	if pid := l.coordinator.Load(); pid != nil {
-		l.system.Root.Send(pid, &report{from, r})
+		bugs.Send(l.system, pid, &report{from, r})
 	}
 }

@@ -148,7 +148,7 @@ func (l *life) coordinatorConfig() singleton.Config {
 // up continues the start once the member has an address.
 func (l *life) up(self membership.Member) {
 	l.pid.Store(actor.NewPID(self.Address, l.cfg.doorName()))
-	l.system.Root.Send(l.control, &begun{})
+	bugs.Send(l.system, l.control, &begun{})
 	close(l.running)
 }
 
@@ -186,7 +186,7 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		return ErrBufferFull
 	}
 	b.Value, b.Size = &parcel{value: value, byAsk: byAsk}, sizeOf(value)
-	l.system.Root.Send(l.control, &sent{n, b})
+	bugs.Send(l.system, l.control, &sent{n, b})
 	return nil
 }
 
@@ -207,7 +207,7 @@ func (l *life) refuse(id string, value any, why error) {
 		value = p.value
 	}
 	if _, msg, sender := actor.UnwrapEnvelope(value); long && p.byAsk && sender != nil {
-		l.system.Root.Send(sender, &refusal{why})
+		bugs.Send(l.system, sender, &refusal{why})
 		value = msg
 	}
 	l.deadLetter(id, value)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -111,7 +112,7 @@ func (i *inlet) parcel(from core.Member, b []byte, c *names, t *types) {
 	if err != nil && !errors.Is(err, errNoMessage) {
 		i.l.ignore(wire.ShardingData, err)
 		if sender != nil {
-			i.l.system.Root.Send(sender, &actor.DeadLetterResponse{})
+			bugs.Send(i.l.system, sender, &actor.DeadLetterResponse{})
 		}
 	}
 	if d.Number != 0 {
@@ -129,7 +130,7 @@ func (i *inlet) confirmed(from core.Member, b []byte) {
 		i.l.ignore(wire.ShardingData, err)
 		return
 	}
-	i.l.system.Root.Send(i.l.control, &confirmed{from, int(m.Shard), m.Numbers})
+	bugs.Send(i.l.system, i.l.control, &confirmed{from, int(m.Shard), m.Numbers})
 }
 
 // receive accepts a message of another member.

@@ -45,7 +45,7 @@ func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {
-		ctx.Send(e.Sender, &refusal{why})
+		bugs.Send(ctx.ActorSystem(), e.Sender, &refusal{why})
 		e.Sender = nil
 	}
 	bugs.DeadLetter(st.life.system, ctx.Self(), e.Envelope())

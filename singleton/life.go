@@ -94,7 +94,7 @@ func (l *life) up(self membership.Member) {
 		l.actors.Add(1)
 		l.manager = pid
 	}
-	l.system.Root.Send(l.proxy, &begun{})
+	bugs.Send(l.system, l.proxy, &begun{})
 	close(l.running)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // tenancy acquires and releases outside the manager's mailbox. It belongs to the manager, and
@@ -98,7 +99,7 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 			// now.
 			m.unhook = context.AfterFunc(life, func() { _ = release(grant, releaseAlone) })
 		}
-		system.Root.Send(self, m)
+		bugs.Send(system, self, m)
 	}()
 }
 
@@ -109,7 +110,7 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 		p := &probeEnded{probe: number}
 		defer func() {
 			_ = recover() // the store panicked: it was not reached
-			system.Root.Send(self, p)
+			bugs.Send(system, self, p)
 		}()
 		h, err := lease.Holder(life)
 		p.taken = err == nil && h.Owner != "" && h.Token != last // ours holds nothing any more
@@ -143,7 +144,7 @@ func (t *tenancy) granted(ctx actor.Context, m *attemptEnded) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), m.grant
 	t.last = grant.Token()
 	t.held[uint64(grant.Token())] = &holding{grant, m.unhook}
-	context.AfterFunc(grant.Context(), func() { system.Root.Send(self, &tenureOver{grant}) })
+	context.AfterFunc(grant.Context(), func() { bugs.Send(system, self, &tenureOver{grant}) })
 }
 
 // grant returns the grant with this token, nil if there is none.
@@ -173,7 +174,7 @@ func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration,
 		if grant != nil {
 			err = release(grant, within)
 		}
-		system.Root.Send(self, &releaseEnded{token, err})
+		bugs.Send(system, self, &releaseEnded{token, err})
 	}()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // Config is the configuration of a kind of grains. Zero fields take their defaults.
@@ -114,6 +115,6 @@ func (a *activation) Receive(ctx actor.Context) {
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
-		ctx.Forward(a.gated)
+		bugs.Forward(ctx, a.gated)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"iter"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // Entry is a kept message. Header is nil if the message had none; it must not be
@@ -100,7 +102,7 @@ func (s *Stash) Replay(ctx actor.Context) {
 func (s *Stash) Discard(ctx actor.Context) int {
 	n := s.Len()
 	for e := range s.Drain() {
-		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
+		bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())
 	}
 	return n
 }

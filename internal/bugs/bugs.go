@@ -125,15 +125,32 @@ func (g *guardian) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor
 // Contain calls f, which runs functions of the application on this goroutine. If one panics, that
 // is logged, with its stack and attrs, and affects nothing else.
 func Contain(system *actor.ActorSystem, what string, f func(), attrs ...any) {
-	defer func() {
-		if p := recover(); p != nil {
-			defer func() { _ = recover() }() // the log handler is the application's too
-			system.Logger().Error("a function of the application failed", append(attrs,
-				slog.String("what", what), slog.Any("panic", p),
-				slog.String("stack", string(debug.Stack())))...)
-		}
-	}()
+	defer contained(system, what, attrs)
 	f()
+}
+
+// contained recovers a panic of the application. Defer it.
+func contained(system *actor.ActorSystem, what string, attrs []any) {
+	if p := recover(); p != nil {
+		defer func() { _ = recover() }() // the log handler is the application's too
+		system.Logger().Error("a function of the application failed", append(attrs,
+			slog.String("what", what), slog.Any("panic", p),
+			slog.String("stack", string(debug.Stack())))...)
+	}
+}
+
+// Send sends a message. Processes of the application run on this goroutine, and if the receiver has
+// stopped, so do the subscribers of the event stream, which get the dead letter: one that panics is
+// logged, and affects nothing else.
+func Send(system *actor.ActorSystem, to *actor.PID, message any) {
+	defer contained(system, "taking a message", nil)
+	system.Root.Send(to, message)
+}
+
+// Forward is like Send for the message that ctx holds, with its sender.
+func Forward(ctx actor.Context, to *actor.PID) {
+	defer contained(ctx.ActorSystem(), "taking a message", nil)
+	ctx.Forward(to)
 }
 
 // Publish passes an event to the subscribers of the event stream, on a goroutine of its own since
@@ -150,7 +167,6 @@ func Publish(system *actor.ActorSystem, what string, event any, attrs ...any) <-
 
 // DeadLetter makes a message a dead letter, which subscribers of the event stream may receive.
 func DeadLetter(system *actor.ActorSystem, to *actor.PID, message any) {
-	Contain(system, "taking a dead letter", func() {
-		system.DeadLetter.SendUserMessage(to, message)
-	})
+	defer contained(system, "taking a dead letter", nil)
+	system.DeadLetter.SendUserMessage(to, message)
 }

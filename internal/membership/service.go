@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/eventstream"
 	"github.com/asynkron/protoactor-go/extensions"
 
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -119,7 +120,7 @@ func (s *Service) SetArbiter(here bool) {
 	}
 	s.mu.arbiter = here
 	if s.mu.actor != nil {
-		s.system.Root.Send(s.mu.actor, arbiter{here})
+		bugs.Send(s.system, s.mu.actor, arbiter{here})
 	}
 }
 
@@ -147,7 +148,7 @@ func (s *Service) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.actor != nil && !s.mu.stop {
-		s.system.Root.Send(s.mu.actor, leave{})
+		bugs.Send(s.system, s.mu.actor, leave{})
 	}
 }
 
@@ -227,7 +228,7 @@ func (s *Service) Subscribe(pid *actor.PID) {
 		s.mu.to = append(s.mu.to, pid)
 	}
 	if v := s.view.Load(); v != nil {
-		s.system.Root.Send(pid, v)
+		bugs.Send(s.system, pid, v)
 	}
 }
 
@@ -272,7 +273,7 @@ func (s *Service) publish(v *View) {
 	}
 	s.view.Store(v)
 	for _, pid := range s.mu.to {
-		s.system.Root.Send(pid, v)
+		bugs.Send(s.system, pid, v)
 	}
 	if v.Self.Stamp != 0 && !s.mu.ready {
 		s.mu.ready = true

@@ -36,7 +36,7 @@ func (s *Service) onEvent(e any) {
 	if s.mu.actor == nil && !s.start(members) {
 		return
 	}
-	s.system.Root.Send(s.mu.actor, &topology{members})
+	bugs.Send(s.system, s.mu.actor, &topology{members})
 }
 
 // start spawns the actor if this member is listed. Before that, the system does not have its final
@@ -57,7 +57,7 @@ func (s *Service) start(members []listed) bool {
 	}
 	s.mu.actor = pid
 	if s.mu.arbiter {
-		s.system.Root.Send(pid, arbiter{true})
+		bugs.Send(s.system, pid, arbiter{true})
 	}
 	return true
 }

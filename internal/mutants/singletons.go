@@ -93,7 +93,7 @@ func singletons() []mutant {
 		{
 			name:   "kept messages vanish with their actor",
 			rule:   "the sender of a discarded message is answered",
-			edits:  in("coordination/stash/stash.go", "ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())", "_ = e"),
+			edits:  in("coordination/stash/stash.go", "bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_ = e"),
 			killer: killer{pkg: "./coordination/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
 		},
 		{

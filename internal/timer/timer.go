@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
 // Timer is a one-shot timer of one actor, with at most one arming at a time. Its methods may be
@@ -53,7 +55,7 @@ func (t *Timer) Set(d time.Duration, tag any) {
 
 func (f *Fired) fire() {
 	if f.timer.gen.Load() == f.gen {
-		f.timer.system.Root.Send(f.timer.self, f)
+		bugs.Send(f.timer.system, f.timer.self, f)
 	}
 }
 
