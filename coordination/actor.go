@@ -9,7 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination/stash"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Props returns an actor that acquires and releases the lease on behalf of other actors. It accepts
@@ -88,7 +88,7 @@ func (a *leaseActor) refuse(ctx actor.Context) {
 			slog.String("lease", a.lease.name),
 			slog.String("type", t.String()), slog.Bool("sender", ctx.Sender() != nil))
 	}
-	bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), stash.Of(ctx).Envelope())
+	contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), stash.Of(ctx).Envelope())
 }
 
 func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
@@ -106,7 +106,7 @@ func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 	c.asked++
 	c.serial++
 	serial, system, self := c.serial, ctx.ActorSystem(), ctx.Self()
-	tell := func(m any) { bugs.Send(system, self, m) }
+	tell := func(m any) { contain.Send(system, self, m) }
 	c.open[serial] = a.lease.inBackground(system, m.attempt(a.lease), tell,
 		func(g *Grant, tell func(any)) { tell(&settled{c, serial, AcquireResult{Grant: g}}) },
 		func(err error) any { return &settled{c, serial, AcquireResult{Err: err}} })
@@ -138,11 +138,11 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 		a.bury(c)
 		return
 	}
-	bugs.Send(ctx.ActorSystem(), c.asker, &m.result)
+	contain.Send(ctx.ActorSystem(), c.asker, &m.result)
 	if g := m.result.Grant; g != nil && g != c.grant {
 		c.grant = g
 		system, asker := ctx.ActorSystem(), c.asker
-		forward(g, func(m any) { bugs.Send(system, asker, m) })
+		forward(g, func(m any) { contain.Send(system, asker, m) })
 	} else {
 		c.open[m.serial].leave()
 		delete(c.open, m.serial)
@@ -175,7 +175,7 @@ const nowhere = "nonhost"
 // follow watches an asker if it is an actor. A future would take a Watch for its answer.
 func follow(ctx actor.Context, asker *actor.PID) {
 	if _, is := process(ctx, asker).(*actor.ActorProcess); is {
-		ctx.Watch(asker)
+		contain.Watch(ctx, asker)
 	}
 }
 
@@ -240,7 +240,7 @@ func (a *leaseActor) release(ctx actor.Context, m *Release) {
 
 func respond(system *actor.ActorSystem, asker *actor.PID, r *ReleaseResult) {
 	if asker != nil {
-		bugs.Send(system, asker, r)
+		contain.Send(system, asker, r)
 	}
 }
 
@@ -248,7 +248,7 @@ func respond(system *actor.ActorSystem, asker *actor.PID, r *ReleaseResult) {
 func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
 	a.forget(ctx, c)
 	for range c.asked {
-		bugs.Send(ctx.ActorSystem(), c.asker, &AcquireResult{
+		contain.Send(ctx.ActorSystem(), c.asker, &AcquireResult{
 			Err: fmt.Errorf("lease %q: %w", a.lease.name, ErrReleased)})
 	}
 	c.end()

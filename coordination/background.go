@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -34,8 +35,8 @@ func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel fun
 // sender returns a function that sends to an actor. If the system or pid is nil, sender panics, in
 // the goroutine of its caller: a panic of the function would end the process.
 func sender(system *actor.ActorSystem, pid *actor.PID) func(any) {
-	root, _ := system.Root, pid.Id
-	return func(m any) { root.Send(pid, m) }
+	_, _ = system.Root, pid.Id
+	return func(m any) { contain.Send(system, pid, m) }
 }
 
 // forward reports the events of a grant from now on.

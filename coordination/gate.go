@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination/stash"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -92,7 +92,7 @@ func (g *gate) Receive(ctx actor.Context) {
 
 func (g *gate) acquire(ctx actor.Context) {
 	system, self := ctx.ActorSystem(), ctx.Self()
-	tell := func(m any) { bugs.Send(system, self, m) }
+	tell := func(m any) { contain.Send(system, self, m) }
 	g.claim = g.lease.inBackground(system, g.lease.Acquire, tell,
 		func(grant *Grant, tell func(any)) {
 			tell(&gateHeld{grant})
@@ -109,7 +109,7 @@ func (g *gate) begin(ctx actor.Context, grant *Grant) {
 	g.grant, g.over = grant, false
 	system, self := ctx.ActorSystem(), ctx.Self()
 	produceAside(g.produce, grant, func(a actor.Actor, err error) {
-		bugs.Send(system, self, &gateMade{grant, a, err})
+		contain.Send(system, self, &gateMade{grant, a, err})
 	})
 }
 
@@ -127,7 +127,7 @@ func (g *gate) activate(ctx actor.Context, m *gateMade) {
 	}
 	g.worker = ctx.Spawn(workerProps(m, g.produce, g.claim.cancel))
 	for e := range g.kept.Drain() {
-		bugs.Send(ctx.ActorSystem(), g.worker, e.Envelope())
+		contain.Send(ctx.ActorSystem(), g.worker, e.Envelope())
 	}
 	if n := g.kept.Dropped() - g.dropped; n > 0 {
 		g.dropped += n
@@ -187,8 +187,8 @@ func (g *gate) fail(ctx actor.Context, err error) {
 func (g *gate) pass(ctx actor.Context) {
 	switch {
 	case g.worker != nil && !g.over:
-		bugs.Forward(ctx, g.worker)
+		contain.Forward(ctx, g.worker)
 	case !g.kept.PushContext(ctx):
-		bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), stash.Of(ctx).Envelope())
+		contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), stash.Of(ctx).Envelope())
 	}
 }

@@ -93,7 +93,7 @@ func (g *Grant) Remaining() time.Duration {
 func (g *Grant) OnLost(f func(*LostError)) (stop func() bool) {
 	return context.AfterFunc(g.ctx, func() {
 		if lost, ok := errors.AsType[*LostError](context.Cause(g.ctx)); ok {
-			contain(g, func() { f(lost) })
+			g.contain(func() { f(lost) })
 		}
 	})
 }
@@ -112,7 +112,7 @@ func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 	}
 	g.near.handlers[&f] = struct{}{}
 	if g.near.ongoing {
-		go contain(g, func() { f(g.Remaining()) })
+		go g.contain(func() { f(g.Remaining()) })
 	}
 	return func() {
 		g.near.Lock()
@@ -186,11 +186,11 @@ func (g *Grant) warn(remaining time.Duration) {
 	defer g.near.Unlock()
 	g.near.ongoing = true
 	for f := range g.near.handlers {
-		go contain(g, func() { (*f)(remaining) })
+		go g.contain(func() { (*f)(remaining) })
 	}
 }
 
-func contain(g *Grant, f func()) { g.lease.s.contain(slog.String("lease", g.lease.name), f) }
+func (g *Grant) contain(f func()) { g.lease.s.contain(slog.String("lease", g.lease.name), f) }
 
 // contain runs a handler of the user and recovers from its panic.
 func (s *Session) contain(of slog.Attr, f func()) {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // posted is the request of a direct call. Either the actor takes it or the caller withdraws it.
@@ -54,7 +54,7 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 	}
 	// A cancelled call is not started.
 	if err := ctx.Err(); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		bugs.Send(l.system, l.pid, p)
+		contain.Send(l.system, l.pid, p)
 	}
 	for done := ctx.Done(); ; {
 		select {

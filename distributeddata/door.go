@@ -7,7 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // maxAtDoor is the number of messages that may wait for the actor to run. Further messages are
@@ -147,14 +147,14 @@ func (l *life) refuse(message any, why error) {
 	if req, ok := asRequest(m); ok && sender != nil && answered(req) {
 		req.refuse(why, l.r, func(res any) {
 			if res != nil {
-				bugs.Send(l.system, sender, res)
+				contain.Send(l.system, sender, res)
 			}
 		})
 		return
 	}
 	l.system.Logger().Warn("message refused", slog.String("replicator", l.cfg.Name),
 		slog.String("type", fmt.Sprintf("%T", m)), slog.Any("error", why))
-	bugs.DeadLetter(l.system, l.r.pid, message)
+	contain.DeadLetter(l.system, l.r.pid, message)
 }
 
 // answered reports whether a request has a response.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Flush waits until the disk of this member has every change of durable keys that this replica
@@ -172,8 +173,8 @@ func (a *replica) openDisk() {
 	if a.durable.loading() && a.unloaded == nil {
 		k.load(a.owner())
 	}
-	root, self := a.l.system.Root, a.ctx.Self()
-	k.attach(func(m diskAnswer) { root.Send(self, &m) })
+	system, self := a.l.system, a.ctx.Self()
+	k.attach(func(m diskAnswer) { contain.Send(system, self, &m) })
 }
 
 // owner identifies the owner of the rows. It does not contain a port.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // begin makes l the present life.
@@ -57,7 +57,7 @@ func (r *Replicator) finished(l *life, what held) {
 	switch {
 	case what == nil || !r.mu.again:
 	case next != nil && r.mu.heir != nil:
-		bugs.Send(next.system, r.mu.heir, &former{what})
+		contain.Send(next.system, r.mu.heir, &former{what})
 	default:
 		r.mu.held = append(r.mu.held, what)
 	}

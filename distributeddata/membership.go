@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Membership keeps the record of the members that majorities are counted over, in a store outside
@@ -116,8 +117,8 @@ type recorded struct {
 
 // callStore calls the membership store, whose result arrives as a message.
 func (a *replica) callStore(d *domain, e core.Effect) {
-	root, self := a.l.system.Root, a.ctx.Self()
-	answer := func(ev core.Event) { root.Send(self, &recorded{d, ev}) }
+	system, self := a.l.system, a.ctx.Self()
+	answer := func(ev core.Event) { contain.Send(system, self, &recorded{d, ev}) }
 	switch e := e.(type) {
 	case core.LoadRecord:
 		a.clerk.load(d.line(), e, answer)

@@ -4,6 +4,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // changed records that keys have changed. Subscribers are notified after Config.NotifyInterval.
@@ -32,7 +33,7 @@ func (a *replica) subscribe(pid *actor.PID, text string, exact bool, notice noti
 	if isNew {
 		process, _ := a.l.system.ProcessRegistry.GetLocal(pid.Id)
 		_, w.paced = process.(*actor.ActorProcess)
-		a.ctx.Watch(pid)
+		contain.Watch(a.ctx, pid)
 	}
 	sub := a.subs.add(w, text, exact, notice)
 	if !exact {

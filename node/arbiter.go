@@ -14,6 +14,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
@@ -163,7 +164,7 @@ func (s *arbiterShell) stop(ctx context.Context) error {
 	if pid == nil {
 		return nil
 	}
-	bugs.Send(s.system, pid, &arbiterLeave{})
+	contain.Send(s.system, pid, &arbiterLeave{})
 	released := make(chan struct{})
 	go func() { <-s.stopped; s.calls.Wait(); close(released) }()
 	select {
@@ -311,7 +312,7 @@ func (s *arbiterShell) remember(v *membership.View) {
 
 // try makes one attempt outside the actor, and reports to the actor if the lease is lost later.
 func (s *arbiterShell) try(self *actor.PID, op uint64) {
-	tell := func(m any) { bugs.Send(s.system, self, m) }
+	tell := func(m any) { contain.Send(s.system, self, m) }
 	s.calls.Go(func() {
 		// before the core gives up
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8)
@@ -373,7 +374,7 @@ func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
 		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID,
 			From: s.view.Self.Incarnation,
 			To:   to.Incarnation}
-		bugs.Send(ctx.ActorSystem(), actor.NewPID(to.Address, arbiterName),
+		contain.Send(ctx.ActorSystem(), actor.NewPID(to.Address, arbiterName),
 			wire.Seal(h, wire.ArbiterVerdict, encodeVerdict(e.Verdict)))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
@@ -420,7 +421,7 @@ func (c *control) settled(ctx actor.Context) {
 		sender := c.leaving
 		c.leaving = nil
 		c.step(ctx, core.Left{})
-		bugs.Send(ctx.ActorSystem(), sender, &gone{})
+		contain.Send(ctx.ActorSystem(), sender, &gone{})
 	}
 }
 
@@ -466,6 +467,6 @@ func (c *control) shutDown(ctx actor.Context) {
 // toCoordinator passes a report to the coordinator if it is on this member.
 func (l *life) toCoordinator(from core.Member, r core.Report) {
 	if pid := l.coordinator.Load(); pid != nil {
-		bugs.Send(l.system, pid, &report{from, r})
+		contain.Send(l.system, pid, &report{from, r})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
@@ -90,7 +90,7 @@ func (c *coordinator) carryOut(ctx actor.Context, e core.Effect) {
 	switch e := e.(type) {
 	case core.Tell:
 		if e.To == member(c.view.Self) {
-			bugs.Send(ctx.ActorSystem(), c.life.control, &heard{e.Message})
+			contain.Send(ctx.ActorSystem(), c.life.control, &heard{e.Message})
 			return
 		}
 		manifest, m := encode(e.Message)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -151,14 +151,14 @@ func (l *life) deliver(ctx context.Context, id string, msg any, p *promise) conc
 	}
 	p.done = make(chan conclusion, 1)
 	b := core.Body{ID: id, Value: &parcel{value: msg, promise: p}, Size: sizeOf(msg)}
-	bugs.Send(l.system, l.control, (*promised)(&core.BeginDelivery{Shard: n, Number: p.number,
+	contain.Send(l.system, l.control, (*promised)(&core.BeginDelivery{Shard: n, Number: p.number,
 		Body: b, Again: p.again}))
 	select {
 	case end := <-p.done:
 		return end
 	case <-l.closed:
 	case <-ctx.Done():
-		bugs.Send(l.system, l.control, (*released)(&core.EndDelivery{Shard: n, Number: p.number}))
+		contain.Send(l.system, l.control, (*released)(&core.EndDelivery{Shard: n, Number: p.number}))
 	}
 	select {
 	case end := <-p.done: // it came first
@@ -237,6 +237,6 @@ func (l *life) delivered(e core.Deliver) *delivered {
 // report tells the control actor whether the delivery was handled.
 func (d *delivered) report(ok bool) {
 	l := d.life
-	bugs.Send(l.system, l.control, (*handled)(&core.Handled{Shard: d.shard, Token: d.token,
+	contain.Send(l.system, l.control, (*handled)(&core.Handled{Shard: d.shard, Token: d.token,
 		From: d.from, Number: d.number, OK: ok}))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // ShardChanged is published on the event stream of the member's actor system when the state, the
@@ -69,7 +69,7 @@ func (l *life) announce() {
 		for _, n := range l.changes.take() {
 			e := l.places[n].event(states[n])
 			states[n] = e.State
-			<-bugs.Publish(l.system, "taking a ShardChanged", e,
+			<-contain.Publish(l.system, "taking a ShardChanged", e,
 				slog.String("sharding", l.cfg.Type))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -148,7 +149,7 @@ func (l *life) coordinatorConfig() singleton.Config {
 // up continues the start once the member has an address.
 func (l *life) up(self membership.Member) {
 	l.pid.Store(actor.NewPID(self.Address, l.cfg.doorName()))
-	bugs.Send(l.system, l.control, &begun{})
+	contain.Send(l.system, l.control, &begun{})
 	close(l.running)
 }
 
@@ -186,7 +187,7 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		return ErrBufferFull
 	}
 	b.Value, b.Size = &parcel{value: value, byAsk: byAsk}, sizeOf(value)
-	bugs.Send(l.system, l.control, &sent{n, b})
+	contain.Send(l.system, l.control, &sent{n, b})
 	return nil
 }
 
@@ -207,14 +208,14 @@ func (l *life) refuse(id string, value any, why error) {
 		value = p.value
 	}
 	if _, msg, sender := actor.UnwrapEnvelope(value); long && p.byAsk && sender != nil {
-		bugs.Send(l.system, sender, &refusal{why})
+		contain.Send(l.system, sender, &refusal{why})
 		value = msg
 	}
 	l.deadLetter(id, value)
 }
 
 func (l *life) deadLetter(name string, message any) {
-	bugs.DeadLetter(l.system, actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
+	contain.DeadLetter(l.system, actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
 		message)
 }
 

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/sharding"
 )
@@ -72,4 +74,47 @@ func (c *testCluster) throughPanic(left *atomic.Int64) {
 		}
 	}
 	require.EqualValues(c.t, 1, c.node(0).region.Stats().Panics)
+}
+
+// What this package sends to an actor that has stopped becomes a dead letter. The subscribers of
+// the event stream then run on a goroutine of this package, and a panic there would end the
+// process.
+func TestPanic_OfASubscriberIsNotABugOfThisPackage(t *testing.T) {
+	var taken atomic.Int64
+	o := options{setup: func(n *node) {
+		n.System.EventStream.Subscribe(func(e any) {
+			d, is := e.(*actor.DeadLetterEvent)
+			if !is {
+				return
+			}
+			if _, is = d.Message.(actor.SystemMessage); !is { // there Proto.Actor itself panics
+				taken.Add(1)
+				panic("the application's")
+			}
+		})
+	}}
+	run(t, 3, o, func(c *testCluster) {
+		nobody := actor.NewPID(c.node(0).System.Address(), "nobody")
+		for id := range 30 {
+			e := &sharding.Envelope{ID: fmt.Sprint("cart-", id), Message: wrapperspb.String("who")}
+			c.node(id%3).System.Root.RequestWithCustomSender(c.node(id%3).region.PID(), e, nobody)
+		}
+		time.Sleep(10 * time.Second)
+		c.node(2).store.away(true)
+		require.Error(t, c.node(2).leave(time.Second)) // its leases are released later
+		c.node(2).store.away(false)
+		time.Sleep(time.Minute)
+		for id := range 30 {
+			_, err := c.node(id%2).ask(fmt.Sprint("cart-", id), "last", 10*time.Second)
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.node(1).leave(20*time.Second))
+		require.NoError(t, c.node(0).leave(20*time.Second))
+		time.Sleep(10 * time.Second)
+		for i := range 3 {
+			require.Zero(t, c.node(i).region.Stats().Panics)
+			require.NoError(t, bugs.Of(c.node(i).System).Check())
+		}
+	})
+	require.Positive(t, taken.Load())
 }

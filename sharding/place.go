@@ -12,6 +12,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -333,9 +334,9 @@ func (p *place) unlock() {
 		p.slot, p.tenure, p.keeper = nil, nil, nil
 	}
 	p.mu.Unlock()
-	root := p.life.system.Root
+	system := p.life.system
 	for _, c := range do.spawns {
-		root.Send(keeper, c)
+		contain.Send(system, keeper, c)
 	}
 	for _, b := range do.rejected {
 		if d, ok := b.Value.(*delivered); ok {
@@ -346,13 +347,13 @@ func (p *place) unlock() {
 	}
 	switch {
 	case do.ended && alone:
-		root.Send(keeper, finish{})
+		contain.Send(system, keeper, finish{})
 		go func() { _, _ = yield(grant) }()
 	case do.ended:
-		root.Send(keeper, finish{})
-		root.Send(p.life.control, &ended{p.n, token})
+		contain.Send(system, keeper, finish{})
+		contain.Send(system, p.life.control, &ended{p.n, token})
 	case !do.at.IsZero():
-		root.Send(keeper, rearm(do.at))
+		contain.Send(system, keeper, rearm(do.at))
 	}
 }
 

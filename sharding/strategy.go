@@ -8,7 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -63,7 +63,7 @@ func (l *life) consult(to *actor.PID, e core.Consult) {
 	if err != nil {
 		l.log.Warn("Strategy failed", slog.Any("error", err))
 	}
-	bugs.Send(l.system, to, answer)
+	contain.Send(l.system, to, answer)
 }
 
 // mistakes returns an error that describes the first part of an answer that is ignored.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 )
 
@@ -69,11 +69,11 @@ func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
 	defer cancel()
 	s := &survey{number: l.surveys.Add(1), answered: map[string]MemberStats{},
 		done: make(chan struct{})}
-	defer func() { bugs.Send(l.system, l.control, &surveyed{s.number}) }()
+	defer func() { contain.Send(l.system, l.control, &surveyed{s.number}) }()
 	again := time.NewTicker(repeatEvery)
 	defer again.Stop()
 	for {
-		bugs.Send(l.system, l.control, s)
+		contain.Send(l.system, l.control, s)
 		select {
 		case <-s.done:
 			return s.result()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -81,7 +81,7 @@ func (l *life) readTable() (out []core.Entry) {
 // writeTable writes entries as one event.
 func (l *life) writeTable(entries []core.Entry) {
 	table := l.table()
-	bugs.Send(l.system, l.data.PID(), &distributeddata.Transaction{
+	contain.Send(l.system, l.data.PID(), &distributeddata.Transaction{
 		Modify: func(tx *distributeddata.Tx) error {
 			for _, e := range entries {
 				text, err := encodeEntry(e)

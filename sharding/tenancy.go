@@ -8,6 +8,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -87,7 +88,7 @@ func (t *tenancy) call(f func()) {
 
 // acquire makes an attempt. It results in one *attempted.
 func (t *tenancy) acquire(e core.Acquire) {
-	lease, root, control := t.lease(e.Shard), t.l.system.Root, t.l.control
+	lease, system, control := t.lease(e.Shard), t.l.system, t.l.control
 	t.call(func() {
 		grant, err := try(t.alive, lease, e.Blank)
 		m := &attempted{shard: e.Shard, attempt: e.Attempt, grant: grant, err: err}
@@ -95,7 +96,7 @@ func (t *tenancy) acquire(e core.Acquire) {
 			// Registered before the message is sent: the control actor may already have stopped.
 			m.unhook = context.AfterFunc(t.alive, func() { _, _ = yield(grant) })
 		}
-		root.Send(control, m)
+		contain.Send(system, control, m)
 	})
 }
 
@@ -112,13 +113,13 @@ func try(ctx context.Context, lease *coordination.Lease,
 
 // granted records the grant of an attempt. The control actor gets one message if it is lost.
 func (t *tenancy) granted(m *attempted) uint64 {
-	grant, root, control := m.grant, t.l.system.Root, t.l.control
+	grant, system, control := m.grant, t.l.system, t.l.control
 	key := tenure{m.shard, uint64(grant.Token())}
 	m.unhook()
 	t.held[key] = grant
 	context.AfterFunc(grant.Context(), func() {
 		if !errors.Is(context.Cause(grant.Context()), coordination.ErrReleased) {
-			root.Send(control, (*over)(&key))
+			contain.Send(system, control, (*over)(&key))
 		}
 	})
 	return key.token
@@ -131,7 +132,7 @@ func (t *tenancy) grant(shard int, token uint64) *coordination.Grant {
 
 // release releases a tenure. It results in one *freed.
 func (t *tenancy) release(e core.Release) {
-	grant, root, control := t.grant(e.Shard, e.Token), t.l.system.Root, t.l.control
+	grant, system, control := t.grant(e.Shard, e.Token), t.l.system, t.l.control
 	t.call(func() {
 		m := &freed{Shard: e.Shard, Token: e.Token, Certain: true}
 		if grant != nil {
@@ -139,7 +140,7 @@ func (t *tenancy) release(e core.Release) {
 			m.Certain, m.Blank = err == nil, core.Blank{Version: string(b.Version),
 				Token: uint64(b.Token)}
 		}
-		root.Send(control, m)
+		contain.Send(system, control, m)
 	})
 }
 
@@ -162,11 +163,11 @@ const lookTwice = 2 * time.Second
 // tenure than the last one heard, look therefore waits until the holder has renewed it; or, for a
 // holder that does not renew, until the record would have been taken over or marked as ended.
 func (t *tenancy) look(epoch uint64) {
-	lease, session, root, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session,
-		t.l.system.Root, t.l.control
+	lease, session, system, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session,
+		t.l.system, t.l.control
 	go func() {
 		m := &looked{}
-		defer root.Send(control, m)
+		defer contain.Send(system, control, m)
 		h, err := holder(t.alive, lease)
 		if err != nil || h.Session == "" || h.Session == session.ID() {
 			return

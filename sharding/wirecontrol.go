@@ -6,7 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -35,7 +35,7 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		}
 	}
 	if e.To == c.self {
-		bugs.Send(ctx.ActorSystem(), ctx.Self(), &heard{e.Message})
+		contain.Send(ctx.ActorSystem(), ctx.Self(), &heard{e.Message})
 		return
 	}
 	manifest, m := encode(e.Message)
@@ -89,7 +89,7 @@ func (l *life) seal(v *membership.View, to core.Member, name string, manifest wi
 	payload []byte) {
 	h := wire.Header{Cluster: v.Cluster, Member: v.Self.ID, From: v.Self.Incarnation,
 		To: to.Incarnation}
-	bugs.Send(l.system, actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
+	contain.Send(l.system, actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
 }
 
 // open returns the sender and the content of a message. It accepts messages only from members of

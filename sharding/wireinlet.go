@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -112,7 +112,7 @@ func (i *inlet) parcel(from core.Member, b []byte, c *names, t *types) {
 	if err != nil && !errors.Is(err, errNoMessage) {
 		i.l.ignore(wire.ShardingData, err)
 		if sender != nil {
-			bugs.Send(i.l.system, sender, &actor.DeadLetterResponse{})
+			contain.Send(i.l.system, sender, &actor.DeadLetterResponse{})
 		}
 	}
 	if d.Number != 0 {
@@ -130,7 +130,7 @@ func (i *inlet) confirmed(from core.Member, b []byte) {
 		i.l.ignore(wire.ShardingData, err)
 		return
 	}
-	bugs.Send(i.l.system, i.l.control, &confirmed{from, int(m.Shard), m.Numbers})
+	contain.Send(i.l.system, i.l.control, &confirmed{from, int(m.Shard), m.Numbers})
 }
 
 // receive accepts a message of another member.
@@ -141,17 +141,17 @@ func (p *place) receive(from core.Member, d core.Data) {
 		p.hand(d.Token, d.Body)
 	}
 	p.unlock()
-	root, control := p.life.system.Root, p.life.control
+	system, control := p.life.system, p.life.control
 	switch {
 	case v == core.Strange:
-		root.Send(control, &arrived{from, d})
+		contain.Send(system, control, &arrived{from, d})
 	case v == core.Repeated:
 		p.life.counts.dropped.Add(1)
 	case d.Delivery != 0:
-		root.Send(control, &arrival{from, d})
+		contain.Send(system, control, &arrival{from, d})
 	case v == core.Awaited:
 		d.Body = core.Body{}
-		root.Send(control, &arrival{from, d})
+		contain.Send(system, control, &arrival{from, d})
 	}
 }
 

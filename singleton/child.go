@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // child is the manager's handle of the instance. The zero value is none.
@@ -93,7 +93,7 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 	h := hosted{
 		take:  take,
 		stack: stack,
-		up:    func() { bugs.Send(system, manager, &instanceUp{run}) },
+		up:    func() { contain.Send(system, manager, &instanceUp{run}) },
 		leave: func(a actor.Actor) {
 			w, warm := a.(Warm)
 			if !warm || !planned.Load() {
@@ -155,7 +155,7 @@ func (c child) stop(ctx actor.Context, message any) {
 	c.planned.Store(true)
 	c.over.Store(true)
 	if message != nil {
-		bugs.Send(ctx.ActorSystem(), c.pid, message)
+		contain.Send(ctx.ActorSystem(), c.pid, message)
 		return
 	}
 	ctx.Poison(c.pid)

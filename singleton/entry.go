@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination/stash"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.
@@ -45,10 +45,10 @@ func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {
-		bugs.Send(ctx.ActorSystem(), e.Sender, &refusal{why})
+		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why})
 		e.Sender = nil
 	}
-	bugs.DeadLetter(st.life.system, ctx.Self(), e.Envelope())
+	contain.DeadLetter(st.life.system, ctx.Self(), e.Envelope())
 }
 
 // hopped returns e with one more hop; false if e has reached maxHops.

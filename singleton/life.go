@@ -12,6 +12,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -94,7 +95,7 @@ func (l *life) up(self membership.Member) {
 		l.actors.Add(1)
 		l.manager = pid
 	}
-	bugs.Send(l.system, l.proxy, &begun{})
+	contain.Send(l.system, l.proxy, &begun{})
 	close(l.running)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/stash"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
@@ -278,7 +278,7 @@ func (m *manager) onUp(ctx actor.Context, run uint64) {
 	}
 	m.child.up, m.estate.got = true, nil
 	for en := range m.kept.Drain() {
-		bugs.Send(ctx.ActorSystem(), m.child.pid, en.Envelope())
+		contain.Send(ctx.ActorSystem(), m.child.pid, en.Envelope())
 	}
 }
 
@@ -366,7 +366,7 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 func (m *manager) pass(ctx actor.Context) {
 	switch {
 	case m.machine.State() == core.Active && m.child.up:
-		bugs.Forward(ctx, m.child.pid)
+		contain.Forward(ctx, m.child.pid)
 	case !m.machine.Keeps():
 		m.forward(ctx, stash.Of(ctx))
 	case !m.kept.PushContext(ctx):
@@ -385,7 +385,7 @@ func (m *manager) forward(ctx actor.Context, e stash.Entry) {
 	default:
 		m.life.counts.passedOn.Add(1)
 		next := actor.NewPID(to.Address, m.life.cfg.managerName())
-		bugs.Send(ctx.ActorSystem(), next, hop.Envelope())
+		contain.Send(ctx.ActorSystem(), next, hop.Envelope())
 	}
 }
 
@@ -468,7 +468,7 @@ func (m *manager) finish(ctx actor.Context) {
 		return
 	}
 	for _, c := range m.closers {
-		bugs.Send(ctx.ActorSystem(), c, &handedOver{})
+		contain.Send(ctx.ActorSystem(), c, &handedOver{})
 	}
 	m.closers = nil
 }

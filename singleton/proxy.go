@@ -7,7 +7,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/stash"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
@@ -137,7 +137,7 @@ func (p *proxy) pass(ctx actor.Context) {
 		p.refuse(ctx, stash.Of(ctx), errStray)
 	case p.host != nil && !byAsk && !unaddressed(ctx.Sender()) &&
 		(p.local || portable(ctx.Message())):
-		bugs.Forward(ctx, p.host)
+		contain.Forward(ctx, p.host)
 	case p.host != nil:
 		p.deliver(ctx, stash.Of(ctx))
 	case p.view != nil && p.view.Removed:
@@ -160,7 +160,7 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 	if unaddressed(inner.Sender) {
 		inner.Sender = actor.NewPID(p.view.Self.Address, inner.Sender.Id)
 	}
-	bugs.Send(ctx.ActorSystem(), p.host, inner.Envelope())
+	contain.Send(ctx.ActorSystem(), p.host, inner.Envelope())
 }
 
 // unaddressed reports whether a sender got its PID before this system had an address. At another
@@ -207,7 +207,7 @@ func (p *proxy) finish(ctx actor.Context) {
 		p.giveUp(ctx, errStopped)
 	}
 	if p.kept.Len() == 0 {
-		bugs.Send(ctx.ActorSystem(), p.closer, &drained{})
+		contain.Send(ctx.ActorSystem(), p.closer, &drained{})
 		p.closer = nil
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // tenancy acquires and releases outside the manager's mailbox. It belongs to the manager, and
@@ -99,7 +99,7 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 			// now.
 			m.unhook = context.AfterFunc(life, func() { _ = release(grant, releaseAlone) })
 		}
-		bugs.Send(system, self, m)
+		contain.Send(system, self, m)
 	}()
 }
 
@@ -110,7 +110,7 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 		p := &probeEnded{probe: number}
 		defer func() {
 			_ = recover() // the store panicked: it was not reached
-			bugs.Send(system, self, p)
+			contain.Send(system, self, p)
 		}()
 		h, err := lease.Holder(life)
 		p.taken = err == nil && h.Owner != "" && h.Token != last // ours holds nothing any more
@@ -144,7 +144,7 @@ func (t *tenancy) granted(ctx actor.Context, m *attemptEnded) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), m.grant
 	t.last = grant.Token()
 	t.held[uint64(grant.Token())] = &holding{grant, m.unhook}
-	context.AfterFunc(grant.Context(), func() { bugs.Send(system, self, &tenureOver{grant}) })
+	context.AfterFunc(grant.Context(), func() { contain.Send(system, self, &tenureOver{grant}) })
 }
 
 // grant returns the grant with this token, nil if there is none.
@@ -174,7 +174,7 @@ func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration,
 		if grant != nil {
 			err = release(grant, within)
 		}
-		bugs.Send(system, self, &releaseEnded{token, err})
+		contain.Send(system, self, &releaseEnded{token, err})
 	}()
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Place is the location of the instance.
@@ -131,7 +131,7 @@ func (l *life) announce() {
 		}
 		e := &PlaceChanged{l.cfg.Name, last.Place, last.now}
 		select {
-		case <-bugs.Publish(l.system, "taking a PlaceChanged", e,
+		case <-contain.Publish(l.system, "taking a PlaceChanged", e,
 			slog.String("singleton", l.cfg.Name)):
 		case <-l.closed:
 			return

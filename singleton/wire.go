@@ -9,7 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -63,7 +63,7 @@ func (st *station) send(ctx actor.Context, from, to core.Member, name string,
 	}
 	h := wire.Header{Cluster: st.view.Cluster, Member: from.ID, From: from.Incarnation,
 		To: to.Incarnation}
-	bugs.Send(ctx.ActorSystem(), actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
+	contain.Send(ctx.ActorSystem(), actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
 }
 
 // open returns the sender of an envelope and its contents. It accepts only members of the view, in

@@ -11,7 +11,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Config is the configuration of a kind of grains. Zero fields take their defaults.
@@ -115,6 +115,6 @@ func (a *activation) Receive(ctx actor.Context) {
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
-		bugs.Forward(ctx, a.gated)
+		contain.Forward(ctx, a.gated)
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Entry is a kept message. Header is nil if the message had none; it must not be
@@ -102,7 +102,7 @@ func (s *Stash) Replay(ctx actor.Context) {
 func (s *Stash) Discard(ctx actor.Context) int {
 	n := s.Len()
 	for e := range s.Drain() {
-		bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())
+		contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())
 	}
 	return n
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // seq numbers the requests of this process. The registry's own generator is not used, since it was
@@ -47,7 +49,7 @@ func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID,
 	self, _ := system.ProcessRegistry.Add(p, "$ask"+strconv.FormatUint(seq.Add(1), 36))
 	defer system.ProcessRegistry.Remove(self)
 
-	system.Root.RequestWithCustomSender(target, msg, self)
+	contain.Send(system, target, &actor.MessageEnvelope{Message: msg, Sender: self})
 	select {
 	case answer := <-p.answer:
 		return result(answer)

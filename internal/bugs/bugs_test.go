@@ -91,13 +91,3 @@ func TestGuardian_StartsAgainForEverAndTellsTheHealth(t *testing.T) {
 		synctest.Wait()
 	})
 }
-
-func TestDeadLetter_ASubscriberMayPanic(t *testing.T) {
-	simnet.Bubble(t, func(t *testing.T) {
-		system := simnet.NewSystem("")
-		system.EventStream.Subscribe(func(any) { panic("the application's") })
-		bugs.DeadLetter(system, actor.NewPID("nonhost", "none"), "hello")
-		require.NoError(t, lifecycle.Of(system).Check())
-		synctest.Wait()
-	})
-}

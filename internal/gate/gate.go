@@ -14,7 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/extensions"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // extensionID is allocated once per process, since the registry has room for a hundred.
@@ -73,7 +73,7 @@ func (g *Gate) change(f func()) {
 	f()
 	if s := g.state(); s.Open != was {
 		for _, pid := range g.mu.to {
-			bugs.Send(g.system, pid, s)
+			contain.Send(g.system, pid, s)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (g *Gate) Subscribe(pid *actor.PID) {
 	if !slices.ContainsFunc(g.mu.to, pid.Equal) {
 		g.mu.to = append(g.mu.to, pid)
 	}
-	bugs.Send(g.system, pid, g.state())
+	contain.Send(g.system, pid, g.state())
 }
 
 // Unsubscribe reverts Subscribe. A state may still be in the mailbox of pid.

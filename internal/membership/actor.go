@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
@@ -108,7 +108,7 @@ func (s *memberActor) post(ctx actor.Context, address string, env *pb.Envelope, 
 		return
 	}
 	s.service.counters.sent.Add(1)
-	bugs.Send(ctx.ActorSystem(), actor.NewPID(address, ActorName), env)
+	contain.Send(ctx.ActorSystem(), actor.NewPID(address, ActorName), env)
 }
 
 // notices are log lines for operators.

@@ -12,7 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/eventstream"
 	"github.com/asynkron/protoactor-go/extensions"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -120,7 +120,7 @@ func (s *Service) SetArbiter(here bool) {
 	}
 	s.mu.arbiter = here
 	if s.mu.actor != nil {
-		bugs.Send(s.system, s.mu.actor, arbiter{here})
+		contain.Send(s.system, s.mu.actor, arbiter{here})
 	}
 }
 
@@ -148,7 +148,7 @@ func (s *Service) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.actor != nil && !s.mu.stop {
-		bugs.Send(s.system, s.mu.actor, leave{})
+		contain.Send(s.system, s.mu.actor, leave{})
 	}
 }
 
@@ -228,7 +228,7 @@ func (s *Service) Subscribe(pid *actor.PID) {
 		s.mu.to = append(s.mu.to, pid)
 	}
 	if v := s.view.Load(); v != nil {
-		bugs.Send(s.system, pid, v)
+		contain.Send(s.system, pid, v)
 	}
 }
 
@@ -273,7 +273,7 @@ func (s *Service) publish(v *View) {
 	}
 	s.view.Store(v)
 	for _, pid := range s.mu.to {
-		bugs.Send(s.system, pid, v)
+		contain.Send(s.system, pid, v)
 	}
 	if v.Self.Stamp != 0 && !s.mu.ready {
 		s.mu.ready = true

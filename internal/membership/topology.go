@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
 )
 
@@ -36,7 +37,7 @@ func (s *Service) onEvent(e any) {
 	if s.mu.actor == nil && !s.start(members) {
 		return
 	}
-	bugs.Send(s.system, s.mu.actor, &topology{members})
+	contain.Send(s.system, s.mu.actor, &topology{members})
 }
 
 // start spawns the actor if this member is listed. Before that, the system does not have its final
@@ -57,7 +58,7 @@ func (s *Service) start(members []listed) bool {
 	}
 	s.mu.actor = pid
 	if s.mu.arbiter {
-		bugs.Send(s.system, pid, arbiter{true})
+		contain.Send(s.system, pid, arbiter{true})
 	}
 	return true
 }

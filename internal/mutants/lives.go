@@ -35,6 +35,12 @@ func lives() []mutant {
 			killer: killer{pkg: "./internal/bugs", run: "TestGuardian_StartsAgainForEverAndTellsTheHealth"},
 		},
 		{
+			name:   "a subscriber that panics at a dead letter ends its sender",
+			rule:   "a function of the application that panics ends no process",
+			edits:  in("internal/contain/contain.go", "\tdefer contained(system, \"taking a message\", nil)\n\tsystem.Root.Send", "\tsystem.Root.Send"),
+			killer: killer{pkg: "./internal/contain", run: "TestSend_ASubscriberMayPanic"},
+		},
+		{
 			name:   "wait for an effect that panicked",
 			rule:   "a core does not wait for an effect that panicked",
 			edits:  in("internal/shell/shell.go", "if s.cfg.Failed != nil {", "if s.cfg.Failed == nil {"),

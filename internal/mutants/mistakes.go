@@ -36,7 +36,7 @@ func mistakes() []mutant {
 		{
 			name:   "send to a nil PID in a goroutine of the session",
 			rule:   "nil arguments never end the process",
-			edits:  in("coordination/background.go", "root, _ := system.Root, pid.Id", "root := system.Root"),
+			edits:  in("coordination/background.go", "_, _ = system.Root, pid.Id", "_ = 0"),
 			killer: killer{pkg: "./coordination", run: "^TestMisuse_ActorsOfANilLease$"},
 		},
 		{

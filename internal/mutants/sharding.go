@@ -664,7 +664,7 @@ func shards() []mutant {
 		{
 			name:   "a handler that ends its goroutine ends the announcements of shards",
 			rule:   "handlers of ShardChanged do no harm",
-			edits:  in("internal/bugs/bugs.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tContain(", "\tfunc() {\n\t\tdefer close(done)\n\t\tContain("),
+			edits:  in("internal/contain/contain.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tCall(", "\tfunc() {\n\t\tdefer close(done)\n\t\tCall("),
 			killer: killer{pkg: "./sharding", run: "^TestShardChanged_IsPublished$"},
 		},
 		{

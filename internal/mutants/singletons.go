@@ -9,7 +9,7 @@ func singletons() []mutant {
 		{
 			name:   "a handler that ends its goroutine ends the announcements",
 			rule:   "handlers of PlaceChanged do no harm",
-			edits:  in("internal/bugs/bugs.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tContain(", "\tfunc() {\n\t\tdefer close(done)\n\t\tContain("),
+			edits:  in("internal/contain/contain.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tCall(", "\tfunc() {\n\t\tdefer close(done)\n\t\tCall("),
 			killer: killer{pkg: "./singleton", run: "TestPlaceChanged_IsPublished"},
 		},
 		{
@@ -93,7 +93,7 @@ func singletons() []mutant {
 		{
 			name:   "kept messages vanish with their actor",
 			rule:   "the sender of a discarded message is answered",
-			edits:  in("coordination/stash/stash.go", "bugs.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_ = e"),
+			edits:  in("coordination/stash/stash.go", "contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_ = e"),
 			killer: killer{pkg: "./coordination/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
 		},
 		{

@@ -7,6 +7,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	protoremote "github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // remote is the process that a PID of another address resolves to.
@@ -39,7 +41,7 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 		if h != nil {
 			e.Header = maps.Clone(h)
 		}
-		to.Root.Send(copyPID(target), e)
+		contain.Send(to, copyPID(target), e)
 	}
 	p := Packet{From: r.link.dir.from, To: r.link.dir.to, Target: pid.Id, Message: m,
 		Size: len(raw)}

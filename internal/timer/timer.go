@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/contain"
 )
 
 // Timer is a one-shot timer of one actor, with at most one arming at a time. Its methods may be
@@ -55,7 +55,7 @@ func (t *Timer) Set(d time.Duration, tag any) {
 
 func (f *Fired) fire() {
 	if f.timer.gen.Load() == f.gen {
-		bugs.Send(f.timer.system, f.timer.self, f)
+		contain.Send(f.timer.system, f.timer.self, f)
 	}
 }
 
