@@ -148,6 +148,6 @@ func (a *replica) stranger(m any) {
 			slog.String("type", fmt.Sprint(t)))
 	}
 	defer a.guard("taking a dead letter")
-	a.l.system.DeadLetter.SendUserMessage(a.l.r.pid, &actor.MessageEnvelope{
-		Message: m, Sender: a.ctx.Sender()})
+	letter := &actor.MessageEnvelope{Message: m, Sender: a.ctx.Sender()}
+	a.l.system.DeadLetter.SendUserMessage(a.l.r.pid, letter) //nolint:forbidigo // is guarded
 }

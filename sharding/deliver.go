@@ -158,7 +158,8 @@ func (l *life) deliver(ctx context.Context, id string, msg any, p *promise) conc
 		return end
 	case <-l.closed:
 	case <-ctx.Done():
-		contain.Send(l.system, l.control, (*released)(&core.EndDelivery{Shard: n, Number: p.number}))
+		contain.Send(l.system, l.control,
+			(*released)(&core.EndDelivery{Shard: n, Number: p.number}))
 	}
 	select {
 	case end := <-p.done: // it came first
