@@ -41,6 +41,12 @@ func lives() []mutant {
 			killer: killer{pkg: "./internal/contain", run: "TestSend_ASubscriberMayPanic"},
 		},
 		{
+			name:   "read what a host sends before it was asked",
+			rule:   "a host that speaks another protocol is told apart from a silent one",
+			edits:  in("node/provider/automanaged/client.go", "\t<-p.asked\n", ""),
+			killer: killer{pkg: "./node/provider/automanaged", run: "TestRequest_OfAServerThatSpeaksFirstIsStrange"},
+		},
+		{
 			name:   "wait for an effect that panicked",
 			rule:   "a core does not wait for an effect that panicked",
 			edits:  in("internal/shell/shell.go", "if s.cfg.Failed != nil {", "if s.cfg.Failed == nil {"),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -31,16 +30,8 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 		return nil, err
 	}
 	timeout := max(c.DropAfter/2, c.Refresh)
-	transport := &http.Transport{
-		// A dial continues after its request was abandoned, and the next requests wait for it. The
-		// kernel resends a lost SYN at growing intervals, so without a timeout a host would be
-		// detected up to half a minute after the network is back.
-		DialContext:     (&net.Dialer{Timeout: timeout}).DialContext,
-		MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*c.Refresh + time.Second,
-		MaxResponseHeaderBytes: maxAnswer,
-	}
-	client := &http.Client{Transport: transport, Timeout: timeout}
-	return &directory{cfg: c, server: server, served: served, client: client}, nil
+	return &directory{cfg: c, server: server, served: served,
+		client: newClient(timeout, c.Refresh)}, nil
 }
 
 // Where implements roster.Directory.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"reflect"
 	"slices"
@@ -129,7 +130,7 @@ func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
 	server := grpc.NewServer()
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
-	d := &directory{client: &http.Client{Transport: &http.Transport{}}}
+	d := &directory{client: newClient(10*time.Second, time.Second)}
 	defer d.client.CloseIdleConnections()
 	if _, err = d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
 		t.Errorf("an answer of gRPC: %v", err)
@@ -137,6 +138,36 @@ func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
 	server.Stop()
 	if _, err = d.request(t.Context(), l.Addr().String()); errors.Is(err, errStrange) {
 		t.Errorf("no answer: %v", err)
+	}
+}
+
+// A server of gRPC speaks as soon as it is connected, here long before the request leaves. The
+// client of net/http gives up such a connection, so that the host looked silent.
+func TestRequest_OfAServerThatSpeaksFirstIsStrange(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = c.Write([]byte("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00@\x00"))
+			_, _ = c.Read(make([]byte, 1<<10)) // no preface of HTTP/2
+			_ = c.Close()
+		}
+	}()
+	d := &directory{client: newClient(10*time.Second, time.Second)}
+	defer d.client.CloseIdleConnections()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GotConn: func(c httptrace.GotConnInfo) { // until it has given up, if it does
+			for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end) &&
+				c.Conn.SetDeadline(time.Time{}) == nil; {
+				time.Sleep(time.Millisecond)
+			}
+		},
+	})
+	if _, err = d.request(ctx, l.Addr().String()); !errors.Is(err, errStrange) {
+		t.Errorf("it spoke first: %v", err)
 	}
 }
 
