@@ -160,7 +160,7 @@ func FuzzSince(f *testing.F) {
 	f.Fuzz(func(t *testing.T, have []byte, keep uint8) {
 		v, log := logged(t, int(keep))
 		var seen crdt.VersionVector
-		for i, n := range have {
+		for i, n := range have[:min(len(have), 32)] { // With copies the vector
 			seen = seen.With(crdt.ReplicaID(i+1), uint64(n))
 		}
 		missing, ok := log.Since(v, seen)
