@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -491,6 +492,32 @@ func TestKey_EncryptsWhatIsWritten(t *testing.T) {
 	require.ErrorContains(t, err, "open it without Config.Key")
 	_, err = Open(plain, Config{Key: key[:7]})
 	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+// One flipped bit in the length of a key in the registry made Badger allocate gigabytes.
+func TestKey_ADamagedLengthIsNotAllocated(t *testing.T) {
+	encrypted := Config{Key: []byte("sixteen bytes ok"), Logger: config.Logger}
+	dir := newDir(t)
+	s, err := Open(dir, encrypted)
+	require.NoError(t, err)
+	require.NoError(t, s.Commit(t.Context(), puts("key", "value")))
+	require.NoError(t, s.Close())
+	registry := filepath.Join(dir, badger.KeyRegistryFileName)
+	raw, err := os.ReadFile(filepath.Clean(registry))
+	require.NoError(t, err)
+	require.Greater(t, len(raw), 28, "it has a key")
+	torn := append(slices.Clone(raw), 0x7f) // the first byte of the length of a second key
+	raw[28] ^= 0x20
+	for what, raw := range map[string][]byte{"flipped": raw, "torn": torn} {
+		require.NoError(t, os.WriteFile(registry, raw, 0o600))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = Open(dir, encrypted)
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, store.ErrCorrupt, what)
+		require.ErrorContains(t, err, "KEYREGISTRY: a key of", what)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), what)
+	}
 }
 
 func TestKey_StoreConforms(t *testing.T) {

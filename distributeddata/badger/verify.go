@@ -26,13 +26,16 @@ import (
 // process: all keys of all tables. It writes nothing. Damaged values are left to their checksums.
 // It must be called under disk.Guarded.
 func verify(o badger.Options) error {
+	if err := verifyKeys(o.Dir); err != nil {
+		return err
+	}
 	keys, err := badger.OpenKeyRegistry(badger.KeyRegistryOptions{Dir: o.Dir, ReadOnly: true,
 		EncryptionKey: o.EncryptionKey})
 	if errors.Is(err, badger.ErrEncryptionKeyMismatch) {
 		return wrongKey(o.Dir)
 	}
 	if err != nil {
-		return corrupt("KEYREGISTRY", err)
+		return corrupt(badger.KeyRegistryFileName, err)
 	}
 	if err := verifyLogs(o.Dir, keys); err != nil {
 		return err
@@ -64,6 +67,27 @@ func verify(o badger.Options) error {
 		if err != nil {
 			return corrupt(name, err)
 		}
+	}
+	return nil
+}
+
+// verifyKeys checks the lengths of the keys in the registry: Badger allocates what a damaged one
+// says, up to 4 GiB, and the process may end then. The registry begins with 28 bytes that tell
+// whether the key is right, and each key with its length and its checksum.
+func verifyKeys(dir string) error {
+	raw, err := os.ReadFile(filepath.Join(dir, badger.KeyRegistryFileName))
+	if err != nil {
+		return ignore(err, fs.ErrNotExist) // a new directory
+	}
+	var head [8]byte // after a torn one Badger, too, keeps the rest of the one before
+	for rest := raw[min(28, len(raw)):]; len(rest) > 0; {
+		rest = rest[copy(head[:], rest):]
+		n := uint64(binary.BigEndian.Uint32(head[:]))
+		if n > uint64(len(raw)) {
+			return corrupt(badger.KeyRegistryFileName,
+				fmt.Errorf("a key of %d bytes in a file of %d", n, len(raw)))
+		}
+		rest = rest[min(n, uint64(len(rest))):]
 	}
 	return nil
 }
@@ -106,7 +130,7 @@ func corrupt(name string, err error) error {
 }
 
 func wrongKey(dir string) error {
-	if raw, _ := os.ReadFile(filepath.Join(dir, "KEYREGISTRY")); len(raw) >= 28 &&
+	if raw, _ := os.ReadFile(filepath.Join(dir, badger.KeyRegistryFileName)); len(raw) >= 28 &&
 		string(raw[16:28]) == "Hello Badger" {
 		return fmt.Errorf("%w: it is not encrypted: open it without Config.Key", store.ErrWrongKey)
 	}

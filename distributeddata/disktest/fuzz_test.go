@@ -4,14 +4,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
+// mostAllocated bounds the memory allocated while a small damaged store is opened and read.
+const mostAllocated = 128 << 20
+
 // FuzzDirectory damages one file of a closed store at a place that the input chooses. Opening
-// returns the rows, reports what is missing, or is an error; it neither panics nor hangs.
+// returns the rows, reports what is missing, or is an error; it neither panics nor hangs, nor
+// allocates what a damaged length says.
 func FuzzDirectory(f *testing.F) {
 	for i := range 6 {
 		f.Add(uint8(i), uint8(i), uint32(1000*i), uint8(1<<i), i == 5)
@@ -43,7 +48,11 @@ func FuzzDirectory(f *testing.F) {
 			raw = raw[:place]
 		}
 		require.NoError(t, os.WriteFile(path, raw, 0o600))
-		survive(t, k, dir, want[k.name], fmt.Sprintf("%s, byte %d, flip %d, cut %v",
-			filepath.Base(path), place, flip, cut))
+		what := fmt.Sprintf("%s, byte %d, flip %d, cut %v", filepath.Base(path), place, flip, cut)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		survive(t, k, dir, want[k.name], what)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(mostAllocated), what)
 	})
 }
