@@ -93,7 +93,7 @@ func singletons() []mutant {
 		{
 			name:   "kept messages vanish with their actor",
 			rule:   "the sender of a discarded message is answered",
-			edits:  in("coordination/stash/stash.go", "contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_ = e"),
+			edits:  in("coordination/stash/stash.go", "contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_, _ = e, contain.DeadLetter"),
 			killer: killer{pkg: "./coordination/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
 		},
 		{
