@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
@@ -18,6 +19,7 @@ func TestDeadLetter_ASubscriberMayPanic(t *testing.T) {
 		system := simnet.NewSystem("")
 		system.EventStream.Subscribe(func(any) { panic("the application's") })
 		contain.DeadLetter(system, actor.NewPID("nonhost", "none"), "hello")
+		require.NoError(t, lifecycle.Of(system).Check())
 		synctest.Wait()
 	})
 }
@@ -48,6 +50,7 @@ func TestSend_ASubscriberMayPanic(t *testing.T) {
 		synctest.Wait()
 		require.True(t, done.Load())
 		require.Equal(t, []string{"int", "string", "*actor.Watch"}, taken)
+		require.NoError(t, lifecycle.Of(system).Check())
 		system.Root.Stop(pid)
 		synctest.Wait()
 	})
