@@ -59,8 +59,9 @@ func (g *Grant) Lease() *Lease { return g.lease }
 func (g *Grant) Token() Token { return g.token }
 
 // Previous returns the token of the tenure before this one, whichever session held it; no other
-// tenure was in between. It is 0 if there was none, or if the store has forgotten it. State that
-// carries this token is therefore the last that was written before this tenure.
+// tenure was in between. It is 0 if there was none, or if the store has forgotten it, and a number
+// that no tenure has had if the store shows a larger token for a free lease. State that carries
+// this token is therefore the last that was written before this tenure.
 func (g *Grant) Previous() Token { return g.previous }
 
 // Context ends with the tenure; see Tenure.

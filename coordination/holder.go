@@ -83,8 +83,13 @@ func (l *Lease) sessionOver(ctx context.Context, rec leasestore.Record) (bool, e
 	if err != nil {
 		return false, fmt.Errorf("lease %q: session of its holder: %w: %w", l.name, ErrUnknown, err)
 	}
-	return ver != "" && (session.Token > rec.Session || session.Token == rec.Session &&
-		session.Nonce == ""), nil
+	switch {
+	case ver == "":
+		return false, nil
+	case session.Nonce == "": // read after the lease, so given up after the lease was claimed
+		return session.Token >= rec.Session, nil
+	}
+	return session.Nonce == rec.Nonce && session.Token > rec.Session, nil
 }
 
 func (l *Lease) read(ctx context.Context) (leasestore.Record, leasestore.Version, error) {

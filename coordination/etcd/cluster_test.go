@@ -21,12 +21,12 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// cluster is an etcd cluster of three members for one test.
+// cluster is an etcd cluster for one test.
 type cluster struct {
 	t       testing.TB
 	dir     string
 	peers   string // for --initial-cluster
-	members [3]*member
+	members []*member
 }
 
 type member struct {
@@ -34,8 +34,10 @@ type member struct {
 	cmd                *exec.Cmd
 }
 
-func startCluster(t testing.TB) *cluster {
-	c := &cluster{t: t, dir: t.TempDir()}
+func startCluster(t testing.TB) *cluster { return startMembers(t, 3) }
+
+func startMembers(t testing.TB, n int) *cluster {
+	c := &cluster{t: t, dir: t.TempDir(), members: make([]*member, n)}
 	var peers, addresses []string
 	for _, port := range ports.Free(t, 2*len(c.members)) {
 		addresses = append(addresses, fmt.Sprint("127.0.0.1:", port))

@@ -252,6 +252,12 @@ func leases() []mutant {
 			killer: leaseSim,
 		},
 		{
+			name:   "a blank session record ends every tenure up to its token",
+			rule:   "a blank record may show a larger token than any tenure has had",
+			edits:  in(leaseDir+"peers.go", "p.ended = max(p.ended, known)", "p.ended = max(p.ended, r.Token)"),
+			killer: leaseSim,
+		},
+		{
 			name:   "a session counts as over if the answer arrives late enough",
 			rule:   "the read that finds a session unchanged must begin after the wait",
 			edits:  in(leaseDir+"peers.go", "case op.sent.Mono >= freeAt:", "case m.now.Mono >= freeAt:"),
@@ -266,7 +272,7 @@ func leases() []mutant {
 		{
 			name:   "an observer considers a session dead if the answer arrives late enough",
 			rule:   "the read that finds a session unchanged must begin after the wait",
-			edits:  in(leaseDir+"observer.go", "op.sent.Mono >= p.freeAt(0, o.cfg)", "o.now+0*op.sent.Mono >= p.freeAt(0, o.cfg)"),
+			edits:  in(leaseDir+"observer.go", "op.sent.Mono >= p.freeAt(o.cfg)", "o.now+0*op.sent.Mono >= p.freeAt(o.cfg)"),
 			killer: golden(leaseCore, "observer"),
 		},
 		{
@@ -278,7 +284,7 @@ func leases() []mutant {
 		{
 			name:   "each read forgets earlier observations of a session",
 			rule:   "one observation of a session serves all its leases",
-			edits:  in(leaseDir+"peers.go", "if p.seen.known && ev.Version == p.seen.version {", "if false {"),
+			edits:  in(leaseDir+"peers.go", "if !p.seen.known || ev.Version != p.seen.version {", "if true {"),
 			killer: killer{pkg: "./coordination", run: "^TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed$"},
 		},
 		{

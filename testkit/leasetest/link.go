@@ -23,6 +23,7 @@ type fault struct {
 	refuse     bool          // Swap is rejected
 	panics     bool          // the store panics
 	delay      time.Duration // of answers
+	ahead      bool          // a blank or missing record shows a much larger token
 }
 
 // link is the path of one node to the store.
@@ -131,6 +132,9 @@ func (l *link) Load(ctx context.Context,
 	})
 	if err != nil {
 		return leasestore.Record{}, "", err
+	}
+	if f.ahead && rec.Nonce == "" {
+		rec.Token += 1000
 	}
 	return rec, ver, nil
 }

@@ -62,6 +62,30 @@ var sharedChecks = []check{
 		_, err := n.acquire(time.Hour)
 		e.must(err)
 	}},
+	{"K8_SessionThatBeginsAgainIsAlone", func(e *env) {
+		a, b := e.node(), e.node()
+		b.set(fault{ahead: true})
+		stop, err := b.Observe(a.ID()) // b reads the session record of a after each change
+		e.must(err)
+		defer stop()
+		for range 3 {
+			g := a.hold()
+			log := losses(g)
+			a.set(fault{down: true})
+			e.sleep(2 * ttl)
+			e.that(len(log.all()) == 1, "told %v", log.all())
+			a.set(fault{delay: time.Second}) // b reads between the writes of a
+			g, err := a.acquire(time.Hour)
+			e.must(err)
+			for t := time.Now(); since(t) < 2*ttl; e.sleep(time.Second) {
+				_, err := b.try()
+				e.that(errors.Is(err, coordination.ErrHeld) && g.Check() == nil, "got %v, %v", err,
+					g.Check())
+			}
+			a.set(fault{})
+			e.must(g.Release(e.Context()))
+		}
+	}},
 	{"D8_AllLeasesOfADeadSessionCanBeTaken", func(e *env) {
 		a, b := e.node(), e.node()
 		e.holdMany(a, 3)

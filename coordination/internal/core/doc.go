@@ -38,8 +38,10 @@
 //
 //   - the session record has a larger token: the machine of the session begins a tenure only after
 //     the tenure before has ended and its work has no time left; or
-//   - the session record is blank and has that token: the session was given up, which is done when
-//     nothing is held through it any more, or it was found to be over before (Bury); or
+//   - the session record is blank, with that token or a larger one, in a read that began after the
+//     lease's record was read: the session was given up, which is done when nothing is held through
+//     it any more, or it was found to be over before (Bury). The token of a blank record says
+//     nothing about later tenures, because the store may show any larger one; or
 //   - its present version was first read at some time, and a read that began TTL·(1+ρ)+margin or
 //     more after that time, by the TTL in the record, finds the same version.
 //
@@ -53,7 +55,8 @@
 //
 // An absent session record, or one with a smaller token, does not free the lease at once: someone
 // has deleted it or restored an older one, and its holder may not know yet. It must stay so for the
-// TTL in the lease's record. The holder notices at its next renewal, and loses all its leases.
+// TTL in the lease's record, counted from the first read that found it so and began after the
+// lease's record was read. The holder notices at its next renewal, and loses all its leases.
 //
 // A claim names the tenure of the session that it depends on, and is given up when that tenure has
 // ended: if the claim lands later, it names a tenure that is over. A claim that is not wanted any

@@ -61,6 +61,7 @@ type operation struct {
 	attempt uint64 // of the write, 0 for a blank record
 	sent    Reading
 	look    uint64 // the read of the lease record that led to this operation
+	known   uint64 // largest tenure of the other session known before a read of its record
 }
 
 // kind is the kind of an operation.
@@ -82,6 +83,8 @@ type observation struct {
 	since    time.Duration
 	vanished bool // the record has vanished; its holder may not know yet
 	known    bool // of a session record: it has been read
+	missed   bool // the session record has not named the tenure of this record, since missedAt
+	missedAt time.Duration
 	open     bool // it is free, as far as is known, and can be claimed without another read
 }
 

@@ -54,7 +54,7 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 	}
 	if o.op.id == 0 && o.now >= o.due {
 		o.ops++
-		o.op = operation{id: o.ops, kind: consulting, sent: now}
+		o.op = operation{id: o.ops, kind: consulting, sent: now, known: o.peer.last}
 		o.due = o.now + o.cfg.poll()
 		o.out = append(o.out, LoadSession{o.op.id, o.peer.nonce})
 	}
@@ -96,8 +96,8 @@ func (o *Observer) onLoaded(ev SessionLoaded) {
 		return
 	}
 	o.failures = 0
-	o.peer.observe(ev, o.now)
-	if p := o.peer; op.sent.Mono >= p.freeAt(0, o.cfg) && !o.settled() {
+	o.peer.observe(ev, op.known, o.now)
+	if p := o.peer; op.sent.Mono >= p.freeAt(o.cfg) && !o.settled() {
 		if b, ok := p.lapse(); ok {
 			o.out = append(o.out, b)
 		}
@@ -110,7 +110,7 @@ func (o *Observer) onLoaded(ev SessionLoaded) {
 	case o.peer.seen.version == "": // there is no record yet, or no longer
 		o.due = o.now + o.cfg.poll()
 	default:
-		o.due = min(o.now+o.cfg.poll(), o.peer.freeAt(0, o.cfg))
+		o.due = min(o.now+o.cfg.poll(), o.peer.freeAt(o.cfg))
 	}
 }
 

@@ -12,6 +12,7 @@ type peer struct {
 	nonce  string
 	refs   int // number of machines and observers that refer to it
 	seen   observation
+	last   uint64 // largest tenure that its record has named
 	ended  uint64 // tenures of that session up to this one are over, for good
 	buried bool   // a Bury was emitted for the tenure in seen
 }
@@ -41,20 +42,29 @@ func (p *Peers) drop(q *peer) {
 }
 
 // observe takes in a read of the record. If a later read has overtaken it, the record looks younger
-// than it is, which only costs time.
-func (p *peer) observe(ev SessionLoaded, now time.Duration) {
-	if p.seen.known && ev.Version == p.seen.version {
-		return
+// than it is, which only costs time. Known is the largest tenure that was known when the read
+// began: of a lease held through the session, or of the session's own record. A blank record ends
+// that tenure and those before it, but not every tenure up to its Token: the store may show any
+// larger one, and the session may begin a tenure with a token in between.
+func (p *peer) observe(ev SessionLoaded, known uint64, now time.Duration) {
+	if !p.seen.known || ev.Version != p.seen.version {
+		p.seen = observation{record: ev.Record, version: ev.Version, since: now, known: true}
+		p.buried = false
 	}
-	p.seen = observation{record: ev.Record, version: ev.Version, since: now, known: true}
-	p.buried = false
 	switch r := ev.Record; {
-	case ev.Version == "": // no record: Token only says what the store's next token will exceed
-	case r.blank():
-		p.ended = max(p.ended, r.Token)
-	case r.Token > 0:
+	case ev.Version == "": // no record: its holder may not know yet
+	case r.blank() && r.Token >= known:
+		p.ended = max(p.ended, known)
+	case r.Nonce == p.nonce && r.Token > 0:
+		p.last = max(p.last, r.Token)
 		p.ended = max(p.ended, r.Token-1)
 	}
+}
+
+// shows reports whether the record names that tenure of the session.
+func (p *peer) shows(token uint64) bool {
+	r := p.seen.record
+	return p.seen.version != "" && r.Nonce == p.nonce && r.Token == token
 }
 
 // over reports whether a tenure of the session was given up, was followed by another tenure, or was
@@ -64,26 +74,21 @@ func (p *peer) over(token uint64) bool { return token <= p.ended }
 // lapse ends the tenure in seen, after a read that began late enough has found the record
 // unchanged. It returns, once, the write that reports this end to contenders that have not watched.
 func (p *peer) lapse() (Bury, bool) {
-	if p.seen.version == "" {
+	r := p.seen.record
+	if p.seen.version == "" || r.Nonce != p.nonce {
 		return Bury{}, false
 	}
-	p.ended = max(p.ended, p.seen.record.Token)
+	p.ended = max(p.ended, r.Token)
 	if p.buried {
 		return Bury{}, false
 	}
 	p.buried = true
-	return Bury{p.nonce, p.seen.version, Record{Token: p.seen.record.Token}}, true
+	return Bury{p.nonce, p.seen.version, Record{Token: r.Token}}, true
 }
 
-// freeAt returns when the session is over unless its record changes. An absent record does not free
-// anything at once either, because its holder may not know yet. Then freeAt counts by the TTL of
-// the lease.
-func (p *peer) freeAt(leaseTTL time.Duration, cfg Config) time.Duration {
-	ttl := p.seen.record.TTL
-	if p.seen.version == "" {
-		ttl = leaseTTL
-	}
-	return p.seen.since + cfg.stale(ttl)
+// freeAt returns when the tenure in seen is over unless the record changes.
+func (p *peer) freeAt(cfg Config) time.Duration {
+	return p.seen.since + cfg.stale(p.seen.record.TTL)
 }
 
 // throughPeer reports whether the lease is held through the record of another session. If the
@@ -105,7 +110,8 @@ func (m *Machine) consult(look uint64) {
 		m.claim()
 		return
 	}
-	m.start(operation{kind: consulting, look: look})
+	m.start(operation{kind: consulting, look: look,
+		known: max(m.seen.record.Session, m.peer.last)})
 	m.emit(LoadSession{m.op.id, m.peer.nonce})
 }
 
@@ -118,7 +124,7 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 		m.onUnread(ev.Err)
 		return
 	}
-	m.peer.observe(ev, m.now.Mono)
+	m.peer.observe(ev, op.known, m.now.Mono)
 	if m.phase == reading {
 		m.failures = 0
 		m.judgeSession(op)
@@ -130,7 +136,7 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 // and a read that began after that still finds it unchanged, because then no renewal can have
 // reached its holder in time. The end is final, so later changes do not matter.
 func (m *Machine) judgeSession(op operation) {
-	freeAt := m.peer.freeAt(m.seen.record.TTL, m.cfg)
+	freeAt := m.sessionFreeAt()
 	switch {
 	case m.peer.over(m.seen.record.Session):
 		m.claim()
@@ -142,4 +148,18 @@ func (m *Machine) judgeSession(op operation) {
 	default:
 		m.taken(op.look, freeAt)
 	}
+}
+
+// sessionFreeAt returns when the lease is free unless the session's record changes. If the record
+// does not name the tenure through which the lease is held, then it was deleted or replaced by an
+// older one, and its holder may not know yet. So the TTL of the lease must pass after the first
+// read of the session record that began when the lease had been seen.
+func (m *Machine) sessionFreeAt() time.Duration {
+	if m.peer.shows(m.seen.record.Session) {
+		return m.peer.freeAt(m.cfg)
+	}
+	if !m.seen.missed {
+		m.seen.missed, m.seen.missedAt = true, m.now.Mono
+	}
+	return max(m.seen.missedAt, m.peer.seen.since) + m.cfg.stale(m.seen.record.TTL)
 }

@@ -48,8 +48,8 @@ func (n *node) stepObserver(o *observing, ev core.Event) {
 		switch e := e.(type) {
 		case core.LoadSession:
 			w.call(n, e, func() core.Event {
-				return core.SessionLoaded{Op: e.Op, Record: w.cells[e.Nonce].record,
-					Version: w.cells[e.Nonce].version}
+				r, v := w.read(e.Nonce)
+				return core.SessionLoaded{Op: e.Op, Record: r, Version: v}
 			}, core.SessionLoaded{Op: e.Op, Err: errTest}, func(ev core.Event) {
 				n.stepObserver(o, ev)
 			})
@@ -65,7 +65,8 @@ func (n *node) stepObserver(o *observing, ev core.Event) {
 
 // hintOf notifies the observers of a session that its record has been written.
 func (w *world) hintOf(name string) {
-	ev := core.Changed{Record: w.cells[name].record}
+	r, _ := w.read(name)
+	ev := core.Changed{Record: r}
 	for _, n := range w.nodes {
 		for _, o := range n.obs {
 			if o.watching && o.nonce == name {

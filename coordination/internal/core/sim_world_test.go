@@ -21,6 +21,8 @@ type world struct {
 	errs    float64 // share of calls that the store answers with an error
 	watch   bool
 	gives   bool // the store assigns its own tokens
+	shows   bool // a blank or absent record shows any token that is not below its own
+	expires bool // the store blanks or deletes the record of a session that is not renewed
 	mixed   bool // every other node has a different TTL
 	shared  int  // which nodes hold the lease through a session record: none, all, every other
 	fair    int  // which nodes wait in a queue: none, all, every other
@@ -72,6 +74,7 @@ func newWorld(s *sim.World, opt options) *world {
 	w.errs = w.Fraction("errors", 0.1)
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
 	w.gives = w.Chance("gives", 1./4)
+	w.shows, w.expires = w.Chance("shows", 1./2), w.Chance("expires", 1./3)
 	w.shared, w.fair = w.Number("shared", 0, 2), w.Number("fair", 0, 2)
 	if opt.order {
 		w.fair = 1
@@ -91,6 +94,7 @@ func newWorld(s *sim.World, opt options) *world {
 		"suspend": (*node).suspend, "jump": (*node).jump,
 		"restart": (*node).restart, "close": (*node).close, "acquire": (*node).wants,
 		"stop": (*node).stop, "write": (*node).write, "look": (*node).looks,
+		"halt": (*node).halt,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -175,6 +179,9 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	w.version++
 	c := cell{e.Next, core.Version(fmt.Sprint(w.version))}
 	w.cells[name] = c
+	if name != lease {
+		w.expire(name, c)
+	}
 	for _, n := range w.nodes {
 		if n.watching && name == lease {
 			w.hint(n)
@@ -191,6 +198,35 @@ func (w *world) give(old core.Record, next *core.Record) (token uint64) {
 	}
 	next.Token += uint64(w.Number("given", 0, 3))
 	return next.Token
+}
+
+// read returns the record and the version that the store shows.
+func (w *world) read(name string) (core.Record, core.Version) {
+	c := w.cells[name]
+	if w.shows && c.record.Nonce == "" {
+		c.record.Token += uint64(w.Number("shown", 0, 20))
+	}
+	return c.record, c.version
+}
+
+// expire blanks or deletes the record of a session when it has not been renewed for one and a half
+// times its TTL, if the store does that.
+func (w *world) expire(name string, c cell) {
+	if !w.expires || c.record.Nonce == "" {
+		return
+	}
+	w.After(c.record.TTL*3/2, func() {
+		switch {
+		case w.cells[name].version != c.version:
+		case w.Chance("deletes", 0.5):
+			delete(w.cells, name)
+		default:
+			w.version++
+			w.cells[name] = cell{core.Record{Token: c.record.Token},
+				core.Version(fmt.Sprint(w.version))}
+			w.hintOf(name)
+		}
+	})
 }
 
 // bury blanks the record of an ended session, and removes it some time later.
@@ -218,7 +254,8 @@ func (w *world) free() bool {
 
 // hint notifies a watching node of the record.
 func (w *world) hint(n *node) {
-	ev := core.Changed{Record: w.cells[lease].record}
+	r, _ := w.read(lease)
+	ev := core.Changed{Record: r}
 	w.Send(w.store(), n.i, ev, func() { n.step(ev) })
 }
 
