@@ -108,7 +108,9 @@
 // The timing follows the leader election of Kubernetes' client-go (observed records instead of
 // timestamps), the validity arithmetic of Redlock, and Gray and Cheriton's leases; the token is
 // Chubby's sequencer. It differs from the leases of Akka, Pekko and Akka.NET in that a check
-// compares time, a token exists, an unknown outcome stays unknown, and wall clocks do not matter.
+// compares time, a token exists, an unknown outcome stays unknown, and wall clocks of different
+// machines are never compared. A holder whose own wall clock jumps forward by the time that remains
+// loses the lease, because it counts by the fastest of its clocks.
 //
 // docs/leases.md is the guide. The programs examples/lease, examples/leader and examples/job use a
 // lease directly.

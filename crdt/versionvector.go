@@ -132,13 +132,16 @@ func (v VersionVector) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Seen returns the changes of each replica that a value used alone has seen. A value in a
-// replicator has seen what the replicator has seen. Its encoding keeps only the entries of replicas
-// that the value names, so that its size does not depend on how many replicas ever existed.
+// Seen returns the version vector of a value: how many changes of each replica it has seen. For a
+// value used alone, these are the changes that were merged into it. For a value that a replicator
+// has handed out, they are all changes that the replicator had seen then, to any entry.
 // User-defined types have no such vector; Seen returns an empty one.
 //
-// A decoded value is therefore a snapshot. If it is merged with an older snapshot, an element
-// removed in between can reappear: this happens if nothing else remains of the replica that added
+// The encoding of a value used alone contains the whole vector. The encoding of a value from a
+// replicator contains only the entries of replicas whose changes are still part of the value, so
+// that its size does not depend on how many replicas ever existed. The value decoded from it is a
+// snapshot: Seen returns less for it, and if it is merged with an older snapshot, an element that
+// was removed in between can reappear, namely if nothing else remains of the replica that added
 // the element. Replicators merge their states, not snapshots.
 func Seen[T Value[T]](v T) VersionVector {
 	h, ok := heldBy(&v)

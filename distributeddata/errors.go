@@ -96,6 +96,8 @@ type QuorumError struct {
 	// Seen is less than Wanted, Missing also lists the addresses of members that were listed before
 	// and are lost.
 	Missing []string
+
+	unready bool // this replica does not count in quorums yet
 }
 
 // errNoMinMembers is returned by operations that need a quorum if MinMembers is not set.
@@ -127,6 +129,9 @@ func (e *QuorumError) Error() string {
 		fmt.Fprintf(&b, "%d members counted, ", e.Counted)
 	}
 	b.WriteString(seen(e.Seen, e.Wanted, "missing", e.Missing))
+	if e.unready {
+		b.WriteString("; this replica does not count before its Ready has returned")
+	}
 	return b.String()
 }
 
@@ -157,6 +162,7 @@ func (a *replica) outcome(p pending, d core.Done) error {
 			Key: p.key, Needed: d.Short.Needed, Answered: d.Short.Answered,
 			Counted: d.Short.Counted,
 			Seen:    len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
+			unready: !p.d.core.Ready(),
 		}
 		roll := p.d.core.Rollcall()
 		for _, m := range d.Short.Missing {

@@ -120,6 +120,9 @@ func Each[T any](c *Cluster, produce func(m *Member) (T, error)) *PerMember[T] {
 		if err != nil {
 			c.t.Fatalf("component %T of member %d: %v", v, m.Index, err)
 		}
+		if r, ok := any(v).(readier); ok {
+			m.await = append(m.await, r)
+		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.of[m] = v
@@ -131,6 +134,11 @@ func Each[T any](c *Cluster, produce func(m *Member) (T, error)) *PerMember[T] {
 	}
 	c.births.each = append(c.births.each, add)
 	return e
+}
+
+// readier is a component that becomes ready some time after its member, such as a Replicator.
+type readier interface {
+	Ready(ctx context.Context) error
 }
 
 // PerMember holds one component per member.
@@ -153,8 +161,8 @@ func (e *PerMember[T]) Of(m *Member) T {
 	return e.of[m]
 }
 
-// Ready waits until every member is ready as node.Start requires, see Member.Ready. It fails if a
-// member is not ready within a minute.
+// Ready waits until every member and its components are ready, see Member.Ready. It fails the test
+// if one is not ready within a minute.
 func (c *Cluster) Ready() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -233,6 +241,8 @@ func (c *Cluster) newSystem(id string) *actor.ActorSystem {
 			c.note("%s at %s: %s", strings.ToLower(l.level.String()), id, l)
 		}
 	}
+	bookOf(system).mu.fail = func(text string) { c.note("at %s: %s", id, text) }
+	supervise(system)
 	return system
 }
 
@@ -262,6 +272,7 @@ func (c *Cluster) end() {
 	c.births.end()
 	for _, m := range c.Members() {
 		m.kill()
+		m.disk.Crash() // commits that still wait
 	}
 	c.sim.Close()
 	c.ending.Wait()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -341,6 +342,44 @@ func TestStore_Faults(t *testing.T) {
 		rec, _, _ := c.Leases.Load(ctx, "x")
 		require.NotZero(t, rec.Token)
 	})
+}
+
+// Faults hit every ability of the store.
+func TestStore_FaultsHitEveryAbility(t *testing.T) {
+	ctx, s := t.Context(), testkit.NewStore(memory.New())
+	require.True(t, s.KeepsSessions())
+	v, err := s.Swap(ctx, "x", "", leasestore.Record{Token: 1})
+	require.NoError(t, err)
+	d, err := s.SwapDocument(ctx, "x", "", []byte("text"))
+	require.NoError(t, err)
+	batch := func() error {
+		out := s.SwapAll(ctx, []leasestore.Swap{{Name: "y"}, {Name: "z"}})
+		require.Len(t, out, 2)
+		require.Equal(t, out[0].Err, out[1].Err)
+		return out[0].Err
+	}
+	calls := map[string]func() error{
+		"Load":         func() error { _, _, err := s.Load(ctx, "x"); return err },
+		"SwapAll":      batch,
+		"LoadDocument": func() error { _, _, err := s.LoadDocument(ctx, "x"); return err },
+		"SwapDocument": func() error { _, err := s.SwapDocument(ctx, "x", d, nil); return err },
+		"Remove":       func() error { return s.Remove(ctx, "x", v) },
+	}
+	s.Set(testkit.StoreFaults{Err: errStore})
+	for name, call := range calls {
+		require.ErrorIs(t, call(), errStore, name)
+	}
+	s.Set(testkit.StoreFaults{})
+	for name, call := range calls {
+		require.NoError(t, call(), name)
+	}
+	// One match hits the whole batch, and nothing else.
+	hit := s.Next(func(c testkit.StoreCall) bool { return c.Write && c.Lease == "z" },
+		testkit.StoreFaults{Err: errStore})
+	require.NoError(t, calls["Load"]())
+	require.False(t, hit())
+	require.ErrorIs(t, batch(), errStore)
+	require.True(t, hit())
 }
 
 func TestStore_LostAnswersHaveHappenedAndTheDeadReachNothing(t *testing.T) {

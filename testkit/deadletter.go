@@ -1,7 +1,10 @@
 package testkit
 
 import (
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -32,4 +35,34 @@ func ExpectDeadLetter[M any](t testing.TB, system *actor.ActorSystem, during fun
 			return none
 		}
 	}
+}
+
+// ExpectNoDeadLetter runs during and expects that it sends no message that becomes a dead letter of
+// system, then or shortly afterwards.
+func ExpectNoDeadLetter(t testing.TB, system *actor.ActorSystem, during func()) {
+	t.Helper()
+	var mu sync.Mutex
+	var found []string
+	letters := system.EventStream.Subscribe(func(e any) {
+		if d, ok := e.(*actor.DeadLetterEvent); ok && !internal(d.Message) {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, describe(d.Message)+" to "+name(d.PID)+" from "+name(d.Sender))
+		}
+	})
+	during()
+	time.Sleep(lull)
+	system.EventStream.Unsubscribe(letters)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(found) > 0 {
+		t.Fatalf("expected no dead letter, got:\n  %s",
+			strings.Join(found[:min(len(found), most)], "\n  "))
+	}
+}
+
+// internal reports whether a message is one of Proto.Actor's own, such as a Watch.
+func internal(m any) bool {
+	_, is := m.(actor.SystemMessage)
+	return is
 }

@@ -18,14 +18,16 @@
 //	}
 //
 // An expectation that is not met fails the test and lists everything the probe has received, in
-// order, with the senders. Within limits the time of a part of a test, Fish picks messages out of
-// many, Watch and ExpectTerminated observe the termination of an actor, and Autopilot lets a probe
-// stand in for another actor. ExpectLog and ExpectDeadLetter check what produces no message.
-// RoundTrip checks that a message survives encoding and decoding. Isolate runs one actor alone and
-// records its effects on others. Tenure returns a lease for actors that work only under one.
+// order, with the senders. Panics of actors are listed too, with the line of code that caused them.
+// Within limits the time of a part of a test, Fish picks messages out of many, Watch and
+// ExpectTerminated observe the termination of an actor, and Autopilot lets a probe stand in for
+// another actor. ExpectLog and ExpectDeadLetter check what produces no message. RoundTrip checks
+// that a message survives encoding and decoding. Isolate runs one actor alone and records its
+// effects on others. Tenure returns a lease for actors that work only under one.
 //
 // All of this works in real time, and in virtual time inside Bubble, which extends testing/synctest
-// and makes time-outs cost nothing.
+// and makes time-outs cost nothing. If virtual time stands still, because an actor never rests, the
+// test binary ends with a panic that names the actor.
 //
 // # Many members
 //
@@ -51,8 +53,10 @@
 // Members can Crash, Leave, Restart, Join, Freeze, Suspend and Thaw. They can be expelled, and
 // their views can differ. Each has a Clock, which may be wrong, and a Disk, whose synced data
 // survives a crash. A Link loses, delays, duplicates and reorders messages, all of them or a single
-// one. A Store connects one member to the lease store, with configurable faults. Settle waits until
-// the cluster is idle, Advance advances the time, and Eventually waits for a condition.
+// one. A Store connects one member to the lease store, with configurable faults; it has all
+// abilities of a production store unless LeaseStore takes some away. Ready waits until components
+// count in quorums. Settle waits until the cluster is idle, Advance advances the time, and
+// Eventually waits for a condition.
 //
 // # Splits
 //
@@ -85,8 +89,8 @@
 // The goroutines of a frozen member continue to run, see Member.Freeze. The actors of a crashed
 // member handle Stopping. Sessions, membership and all timers of Concord's components use the clock
 // of their member; contexts, and components that call package time, use the time of the bubble.
-// Goroutines and tickers that a component starts must stop when its member is stopped, or the
-// bubble reports a deadlock; Each does not stop them.
+// Goroutines and tickers that a component starts must stop when its member is stopped, or the test
+// fails and names them; Each does not stop them.
 //
 // # Seeds
 //

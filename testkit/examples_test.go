@@ -90,11 +90,7 @@ func TestExample_FiveNodeHour(t *testing.T) {
 			return distributeddata.New(m.System, distributeddata.Config{MinMembers: 5,
 				HeartbeatInterval: 10 * time.Second})
 		})
-		for _, m := range c.Members() {
-			if err := dd.Of(m).Ready(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c.Ready()
 
 		c.Partition([]int{0, 1}, []int{2, 3, 4})
 		if err := errors.Join(put(dd.At(0), "milk"), put(dd.At(4), "bread")); err != nil {

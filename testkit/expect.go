@@ -1,9 +1,13 @@
 package testkit
 
 import (
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 )
 
 // Expect takes the next message, which must be an M, and returns it.
@@ -23,10 +27,54 @@ func Expect[M any](p *Probe) M {
 	return m
 }
 
-// ExpectAny takes the next message of any type.
-func (p *Probe) ExpectAny() any {
+// ExpectAllOf takes as many messages as there are arguments. They must equal the arguments, in any
+// order: protobuf messages by proto.Equal, all others by reflect.DeepEqual. With one argument it
+// expects the next message to have that value. Together the messages have the timeout of one
+// expectation.
+func (p *Probe) ExpectAllOf(want ...any) {
 	p.t.Helper()
-	return Expect[any](p)
+	start, until := time.Now(), p.until()
+	for missing := slices.Clone(want); len(missing) > 0; {
+		s, ok := p.take(until)
+		if !ok {
+			p.failf("expected %s, got nothing more for %s", describeAll(missing),
+				short(time.Since(start)))
+			return
+		}
+		i := slices.IndexFunc(missing, func(w any) bool { return equal(w, s.message) })
+		if i < 0 {
+			p.failf("expected %s, got %s", describeAll(missing), describe(s.message))
+			return
+		}
+		missing = slices.Delete(missing, i, i+1)
+	}
+}
+
+// ExpectAnyOf takes the next message, which must equal one of the arguments as in ExpectAllOf, and
+// returns it.
+func (p *Probe) ExpectAnyOf(want ...any) any {
+	p.t.Helper()
+	got := Expect[any](p)
+	if !slices.ContainsFunc(want, func(w any) bool { return equal(w, got) }) {
+		p.failf("expected one of %s, got %s", describeAll(want), describe(got))
+	}
+	return got
+}
+
+func equal(a, b any) bool {
+	if m, ok := a.(proto.Message); ok {
+		o, ok := b.(proto.Message)
+		return ok && proto.Equal(m, o)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func describeAll(messages []any) string {
+	var out []string
+	for _, m := range messages {
+		out = append(out, describe(m))
+	}
+	return strings.Join(out, ", ")
 }
 
 // Poll takes the next message if there is one. It never fails.
@@ -69,19 +117,22 @@ const (
 	Continue Outcome = iota // skip it
 	Collect                 // return it, and continue
 	Done                    // return it as the last one
+	Leave                   // end without it: the next expectation takes it
+	Unwanted                // fail the test
 )
 
-// Fish takes messages until judge returns Done, and returns the collected ones including the last.
-// Messages of types other than M are skipped. The whole call has the timeout of one expectation.
+// Fish takes messages until judge returns Done or Leave, and returns the collected ones including
+// the one that is Done. Messages of types other than M are skipped; Fish[any] judges all. The whole
+// call has the timeout of one expectation.
 func Fish[M any](p *Probe, judge func(M) Outcome) []M {
 	p.t.Helper()
 	start, until := time.Now(), p.until()
 	var out []M
-	for passed := 0; ; passed++ {
+	for taken := 0; ; taken++ {
 		s, ok := p.take(until)
 		if !ok {
 			p.failf("fished for %s for %s in vain: collected %d of %d messages, and none was the last",
-				typeName[M](), short(time.Since(start)), len(out), passed)
+				typeName[M](), short(time.Since(start)), len(out), taken)
 			return out
 		}
 		m, ok := s.message.(M)
@@ -93,14 +144,21 @@ func Fish[M any](p *Probe, judge func(M) Outcome) []M {
 			out = append(out, m)
 		case Done:
 			return append(out, m)
+		case Leave:
+			p.untake()
+			return out
+		case Unwanted:
+			p.failf("fished for %s and caught an unwanted message: %s", typeName[M](), describe(m))
+			return out
 		case Continue:
 		}
 	}
 }
 
 // Within limits the total time of all expectations of the probe in f to d. It fails if f takes
-// longer. An outer Within remains in force.
-func (p *Probe) Within(d time.Duration, f func()) {
+// longer, and returns the time that f took, for tests that require a minimum too. An outer Within
+// remains in force.
+func (p *Probe) Within(d time.Duration, f func()) (took time.Duration) {
 	p.t.Helper()
 	start, outer := time.Now(), p.limit
 	if limit := start.Add(d); outer.IsZero() || limit.Before(outer) {
@@ -108,9 +166,10 @@ func (p *Probe) Within(d time.Duration, f func()) {
 	}
 	defer func() { p.limit = outer }()
 	f()
-	if took := time.Since(start); took > d {
+	if took = time.Since(start); took > d {
 		p.failf("expected to be done within %s, took %s", short(d), short(took))
 	}
+	return took
 }
 
 // Remaining returns the timeout of the next expectation.
@@ -202,9 +261,16 @@ func (p *Probe) tryTake(wanted func(any) bool) (seen, <-chan struct{}, bool) {
 		s := &p.mu.seen[i]
 		if s.fate == waiting && wanted(s.message) {
 			s.fate = taken
-			p.last = *s
+			p.last, p.at = *s, i
 			return *s, nil, true
 		}
 	}
 	return seen{}, p.mu.changed, false
+}
+
+// untake puts the message taken last back.
+func (p *Probe) untake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.seen[p.at].fate = waiting
 }

@@ -38,6 +38,22 @@ func TestExpectDeadLetter(t *testing.T) {
 	})
 }
 
+func TestExpectNoDeadLetter(t *testing.T) {
+	inBoth(t, func(t *testing.T) {
+		system := testkit.NewSystem(t)
+		p := testkit.NewProbe(t, system)
+		testkit.ExpectNoDeadLetter(t, system, func() { p.Send(p.PID(), &add{3}) })
+	})
+	testkit.Bubble(t, func(t *testing.T) {
+		says(t, failing(t, func(tb testing.TB) {
+			system := testkit.NewSystem(tb)
+			testkit.ExpectNoDeadLetter(tb, system, func() {
+				go system.Root.Send(system.NewLocalPID("gone"), &add{3})
+			})
+		}), "expected no dead letter, got:\n  *testkit_test.add{n:3} to nonhost/gone from nobody")
+	})
+}
+
 func TestExpectLog(t *testing.T) {
 	inBoth(t, func(t *testing.T) {
 		system := testkit.NewSystem(t)
@@ -113,6 +129,30 @@ func TestNewSystem_PrintsWarningsOnFailure(t *testing.T) {
 	}
 	require.Len(t, r.logs, 1)
 	require.Contains(t, r.logs[0], "WARN  not so fine why=rain")
+}
+
+// The report of a failed test names the actors that panicked.
+func TestNewSystem_ReportsPanics(t *testing.T) {
+	testkit.Bubble(t, func(t *testing.T) {
+		r := &recorder{TB: t}
+		system := testkit.NewSystem(r)
+		pid, err := system.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+			if text, ok := ctx.Message().(string); ok {
+				_ = strings.Repeat(text, -1)
+			}
+		}), "cart")
+		require.NoError(t, err)
+		system.Root.Send(pid, "milk")
+		time.Sleep(time.Second)
+		r.Errorf("failed")
+		for _, f := range r.cleanups {
+			f()
+		}
+		require.Len(t, r.logs, 2)
+		require.Regexp(t, `: actor nonhost/cart panicked: strings: negative Repeat count; `+
+			`in testkit_test\.TestNewSystem_ReportsPanics\S* at kit_test\.go:\d+$`, r.logs[0])
+		require.Contains(t, r.logs[1], "actor nonhost/cart: its supervisor chose the RestartDirective")
+	})
 }
 
 func TestRoundTrip(t *testing.T) {

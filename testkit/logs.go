@@ -25,22 +25,27 @@ type Log struct {
 // Never is a value of Log.Times.
 const Never = -1
 
-// lull is how long ExpectLog waits for surplus lines.
+// lull is how long ExpectLog and ExpectNoDeadLetter wait for what must not come.
 const lull = 100 * time.Millisecond
 
 // quiet is a logger that logs nothing.
 var quiet = slog.New(slog.DiscardHandler)
 
 // NewSystem returns an actor system for a test. The system keeps its log for ExpectLog instead of
-// writing it, and prints warnings and errors if the test fails. It is shut down at the end of the
-// test.
+// writing it. If the test fails, it prints warnings, errors, and the panics of actors, each with
+// the first line of the user's code on its stack and what the supervisor did. It is shut down at
+// the end of the test.
 func NewSystem(t testing.TB, options ...actor.ConfigOption) *actor.ActorSystem {
 	t.Helper()
 	system := actor.NewActorSystem(append([]actor.ConfigOption{WithLogs(), quickDeadLetters},
 		options...)...)
+	supervise(system)
 	t.Cleanup(func() {
 		system.Shutdown()
 		if b := bookOf(system); b != nil && t.Failed() {
+			for _, f := range b.failures() {
+				t.Logf("system %s: %s", system.ID, f)
+			}
 			for _, l := range b.since(0) {
 				if l.level >= slog.LevelWarn {
 					t.Logf("log of %s: %s", system.ID, l)
@@ -181,7 +186,42 @@ type book struct {
 		lines   []line
 		changed chan struct{}
 		watch   func(line)
+		failed  []string     // panics and restarts of actors
+		fail    func(string) // is called with each of them
 	}
+}
+
+// supervise records what supervisors do with failed actors.
+func supervise(system *actor.ActorSystem) {
+	b := bookOf(system)
+	if b == nil {
+		return
+	}
+	system.EventStream.Subscribe(func(e any) {
+		if s, ok := e.(*actor.SupervisorEvent); ok {
+			b.failure(fmt.Sprintf("actor %s: its supervisor chose the %s", name(s.Child), s.Directive))
+		}
+	})
+}
+
+// failure records a panic or a restart of an actor, up to a number of them.
+func (b *book) failure(text string) {
+	b.mu.Lock()
+	full := len(b.mu.failed) >= most
+	if !full {
+		b.mu.failed = append(b.mu.failed, text)
+	}
+	fail := b.mu.fail
+	b.mu.Unlock()
+	if fail != nil && !full {
+		fail(text)
+	}
+}
+
+func (b *book) failures() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.mu.failed)
 }
 
 func bookOf(system *actor.ActorSystem) *book {
@@ -249,8 +289,16 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	h.book.add(l)
+	if r.Message == recovering {
+		h.book.failure(fmt.Sprintf("actor %s panicked: %s; in %s", l.attrs["self"], l.attrs["reason"],
+			panicSite()))
+	}
 	return nil
 }
+
+// recovering is the message that Proto.Actor logs, at Info, in the deferred function that recovers
+// the panic of an actor.
+const recovering = "[ACTOR] Recovering"
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h

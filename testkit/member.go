@@ -36,6 +36,7 @@ type Member struct {
 	dead    chan struct{} // closed when the process has crashed or left; no life follows
 	die     func()        // closes dead
 	coming  atomic.Bool   // the life has ended, and another one will begin
+	await   []readier     // components made by Each
 	members *membership.Service
 }
 
@@ -54,7 +55,7 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	m := &Member{
 		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c,
 		sim: sim, dead: make(chan struct{}),
-		clock: clock, disk: c.births.disk(c, i), Store: &Store{to: c.Leases},
+		clock: clock, disk: c.births.disk(c, i), Store: NewStore(c.Leases),
 		members: membership.Attach(sim.System),
 	}
 	m.die = sync.OnceFunc(func() { close(m.dead) })
@@ -63,7 +64,7 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	}
 	cfg := c.set.leases
 	cfg.Owner, cfg.Logger, cfg.Clock = m.ID, m.System.Logger(), clock
-	session, err := coordination.Open(m.Store, cfg)
+	session, err := coordination.Open(c.set.store(m.Store), cfg)
 	if err == nil {
 		_, err = lifecycle.OnStop(m.System, lifecycle.Leases, "session", session.Close)
 	}
@@ -116,12 +117,23 @@ func (m *Member) String() string { return m.ID }
 func (m *Member) Gone() bool { return m.gone.Load() }
 
 // Ready waits as node.Start does, until the member is listed, its age is known, and its components
-// are usable. It returns the error of ctx, or of a component.
+// can be used. Then it waits for the method Ready(ctx) of each component that Each has made: a
+// Replicator counts in quorums only from then on, so until then majority writes fail behind a
+// partition. A component whose Ready returns an error at once, such as a Replicator without
+// MinMembers, has nothing to wait for. Ready returns the error of ctx, or of a component.
 func (m *Member) Ready(ctx context.Context) error {
 	if err := m.members.Ready(ctx); err != nil {
 		return err
 	}
-	return lifecycle.Of(m.System).Start(ctx)
+	if err := lifecycle.Of(m.System).Start(ctx); err != nil {
+		return err
+	}
+	for _, r := range m.await {
+		if err := r.Ready(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Leave stops the member gracefully, as node.Shutdown does: components in their phases, the

@@ -28,6 +28,7 @@ type Probe struct {
 	deadline time.Time // of the test binary; zero if there is none
 	limit    time.Time // of Within; zero if there is none
 	last     seen      // the message taken last
+	at       int       // its index in seen
 
 	mu struct {
 		sync.Mutex

@@ -46,7 +46,7 @@ func TestProbe_RequestAndExpect(t *testing.T) {
 		p.Request(pid, &add{2})
 		p.Request(pid, &add{3})
 		require.Equal(t, 2, testkit.Expect[*sum](p).n)
-		require.Equal(t, &sum{5}, p.ExpectAny())
+		require.Equal(t, &sum{5}, testkit.Expect[any](p))
 		require.Equal(t, pid.Id, p.Sender().Id)
 		p.ExpectNone(10 * time.Millisecond)
 		p.Send(pid, &silent{})
@@ -87,7 +87,7 @@ func TestProbe_NothingCame(t *testing.T) {
 	says(t, failing(t, func(tb testing.TB) {
 		p := testkit.NewProbe(tb, testkit.NewSystem(tb))
 		p.Timeout = time.Millisecond
-		p.ExpectAny()
+		testkit.Expect[any](p)
 	}), "expected interface {}, got nothing")
 }
 
@@ -148,7 +148,7 @@ func TestProbe_WithinBoundsAll(t *testing.T) {
 		p.Within(time.Hour, func() {
 			require.Equal(t, time.Hour, p.Remaining())
 			time.AfterFunc(30*time.Minute, func() { p.Send(p.PID(), "late") })
-			p.ExpectAny()
+			testkit.Expect[any](p)
 			p.Within(2*time.Hour, func() { require.Equal(t, 30*time.Minute, p.Remaining()) })
 		})
 		require.Equal(t, 3*time.Second, p.Remaining())
@@ -158,7 +158,7 @@ func TestProbe_WithinBoundsAll(t *testing.T) {
 		}), "expected to be done within 1s, took 2s")
 		says(t, failing(t, func(tb testing.TB) {
 			p := testkit.NewProbe(tb, testkit.NewSystem(tb))
-			p.Within(time.Second, func() { time.Sleep(900 * time.Millisecond); p.ExpectAny() })
+			p.Within(time.Second, func() { time.Sleep(900 * time.Millisecond); testkit.Expect[any](p) })
 		}), "got nothing for 100ms")
 	})
 }
@@ -171,7 +171,7 @@ func TestProbe_WatchAndExpectTerminated(t *testing.T) {
 		p.Send(p.PID(), "stays")
 		p.Send(pid, "stop")
 		p.ExpectTerminated(pid)
-		require.Equal(t, "stays", p.ExpectAny())
+		require.Equal(t, "stays", testkit.Expect[any](p))
 		p.Watch(pid) // already stopped
 		p.ExpectTerminated(pid)
 	})
@@ -195,17 +195,17 @@ func TestProbe_ReplyAndForward(t *testing.T) {
 		a, b, c := testkit.NewProbe(t, system), testkit.NewProbe(t, system),
 			testkit.NewProbe(t, system)
 		a.Request(b.PID(), "question")
-		b.ExpectAny()
+		testkit.Expect[any](b)
 		b.Forward(c.PID())
-		require.Equal(t, "question", c.ExpectAny())
+		require.Equal(t, "question", testkit.Expect[any](c))
 		c.Reply("answer")
-		require.Equal(t, "answer", a.ExpectAny())
+		require.Equal(t, "answer", testkit.Expect[any](a))
 		require.True(t, a.Sender().Equal(c.PID()))
 	})
 	says(t, failing(t, func(tb testing.TB) {
 		p := testkit.NewProbe(tb, testkit.NewSystem(tb))
 		p.Send(p.PID(), "anonymous")
-		p.ExpectAny()
+		testkit.Expect[any](p)
 		p.Reply("to whom?")
 	}), `nobody to reply to: the message taken last, "anonymous", has no sender`)
 	says(t, failing(t, func(tb testing.TB) {
@@ -269,5 +269,66 @@ func TestEventually(t *testing.T) {
 			testkit.Eventually(tb, time.Minute, func() error { tries++; return errTooEarly })
 		}), "not within 1m0s, tried 1", "times, last: too early")
 		require.GreaterOrEqual(t, tries, 100)
+	})
+}
+
+func TestProbe_ExpectAllOfAndAnyOf(t *testing.T) {
+	inBoth(t, func(t *testing.T) {
+		p := testkit.NewProbe(t, testkit.NewSystem(t))
+		for _, m := range []any{wrapperspb.Int64(1), "b", &sum{2}, "b", "c"} {
+			p.Send(p.PID(), m)
+		}
+		p.ExpectAllOf("b", &sum{2}, wrapperspb.Int64(1))
+		require.Equal(t, "b", p.ExpectAnyOf("a", "b"))
+		p.ExpectAllOf("c")
+	})
+	testkit.Bubble(t, func(t *testing.T) {
+		probe := func(tb testing.TB, messages ...any) *testkit.Probe {
+			p := testkit.NewProbe(tb, testkit.NewSystem(tb))
+			for _, m := range messages {
+				p.Send(p.PID(), m)
+			}
+			return p
+		}
+		says(t, failing(t, func(tb testing.TB) { probe(tb, "a").ExpectAllOf("a", "b") }),
+			`expected "b", got nothing more for 3s`)
+		says(t, failing(t, func(tb testing.TB) { probe(tb, "a", "a").ExpectAllOf("a", "b") }),
+			`expected "b", got "a"`)
+		says(t, failing(t, func(tb testing.TB) { probe(tb, "c").ExpectAnyOf("a", &sum{1}) }),
+			`expected one of "a", *testkit_test.sum{n:1}, got "c"`)
+	})
+}
+
+func TestProbe_FishLeavesOrFails(t *testing.T) {
+	testkit.Bubble(t, func(t *testing.T) {
+		judge := func(m any) testkit.Outcome {
+			switch m {
+			case "a":
+				return testkit.Collect
+			case "end":
+				return testkit.Leave
+			}
+			return testkit.Unwanted
+		}
+		p := testkit.NewProbe(t, testkit.NewSystem(t))
+		for _, m := range []string{"a", "a", "end"} {
+			p.Send(p.PID(), m)
+		}
+		require.Equal(t, []any{"a", "a"}, testkit.Fish(p, judge))
+		p.ExpectAllOf("end")
+		says(t, failing(t, func(tb testing.TB) {
+			p := testkit.NewProbe(tb, testkit.NewSystem(tb))
+			p.Send(p.PID(), "a")
+			p.Send(p.PID(), &sum{7})
+			testkit.Fish(p, judge)
+		}), "fished for interface {} and caught an unwanted message: *testkit_test.sum{n:7}")
+	})
+}
+
+func TestProbe_WithinReturnsTheTime(t *testing.T) {
+	testkit.Bubble(t, func(t *testing.T) {
+		p := testkit.NewProbe(t, testkit.NewSystem(t))
+		took := p.Within(time.Minute, func() { time.Sleep(3 * time.Second) })
+		require.Equal(t, 3*time.Second, took)
 	})
 }

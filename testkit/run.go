@@ -4,9 +4,11 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
@@ -22,6 +24,7 @@ type settings struct {
 	roles           func(i int) []string
 	versions        func(i int) string
 	leases          coordination.Config
+	store           func(*Store) leasestore.Store
 	clocks          func(i int, clock *Clock)
 	rejoin          bool
 	pause           time.Duration
@@ -70,11 +73,40 @@ func Provider(round, silence time.Duration) Option {
 // Leases configures the sessions of the members. The cluster sets Owner, Logger and Clock.
 func Leases(cfg coordination.Config) Option { return func(s *settings) { s.leases = cfg } }
 
+// LeaseStore makes the session of each member use the store that wrap returns instead of the
+// member's Store. It shows how code behaves with a store of fewer abilities, which embedding
+// selects:
+//
+//	testkit.LeaseStore(func(s *testkit.Store) leasestore.Store {
+//		return struct { // keeps no session records, makes no batches
+//			leasestore.Store
+//			leasestore.Watcher
+//		}{s, s}
+//	})
+func LeaseStore(wrap func(s *Store) leasestore.Store) Option {
+	return func(s *settings) { s.store = wrap }
+}
+
 // Bubble runs test on virtual time like synctest.Test, and then ends the bubble so that actor
-// systems can be used in it: a dead letter leaves behind a goroutine that must return first.
+// systems can be used in it: it waits, for up to a virtual hour, for goroutines that still sleep,
+// such as the one that a dead letter leaves behind. A goroutine that stays fails the test.
+//
+// Virtual time stands still while a goroutine of the test runs. If it stands still for a minute of
+// real time, or until shortly before the timeout of the test binary, the binary ends with a panic
+// that names the goroutine: an actor that sends messages to itself without end, for example, or
+// code that waits for something outside the bubble. Bubble observes the first virtual day so.
+//
+// The test must not call t.Run, t.Parallel or t.Deadline, which panic in a bubble. Call Bubble in
+// subtests instead.
 func Bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	simnet.Bubble(t, test)
+	w := guard(t)
+	defer w.stop()
+	synctest.Test(t, func(t *testing.T) {
+		w.enter()
+		t.Cleanup(func() { w.leave(t) })
+		test(t)
+	})
 }
 
 // Run runs test on virtual time with a cluster of n running members that see each other. At the end
@@ -85,7 +117,8 @@ func Bubble(t *testing.T, test func(t *testing.T)) {
 // The test fails if a message was sent to another member that remoting could not carry.
 func Run(t *testing.T, n int, test func(t *testing.T, c *Cluster), options ...Option) {
 	t.Helper()
-	s := settings{seed: 1, latency: time.Millisecond}
+	s := settings{seed: 1, latency: time.Millisecond,
+		store: func(s *Store) leasestore.Store { return s }}
 	for _, o := range options {
 		o(&s)
 	}

@@ -33,15 +33,20 @@ type StoreFaults struct {
 	LoseAnswer bool
 }
 
-// StoreCall is one call of the lease store.
+// StoreCall is one call of the lease store. In a batch, each swap is matched as a StoreCall of its
+// own, and the faults of a match apply to the whole batch.
 type StoreCall struct {
-	Lease string
-	Write bool
-	Next  leasestore.Record // of a write
+	Lease    string            // or the name of a session record; empty for a document
+	Document string            // empty for a lease
+	Write    bool              // also of a removal
+	Next     leasestore.Record // of a write of a lease, unless it is a removal
 }
 
-// Store is one member's connection to the lease store of the cluster. It is a coordination.Store,
-// so that a test can open sessions other than the member's own.
+// Store is a connection to a lease store, with configurable faults: each member of a cluster has
+// one, and NewStore returns one for tests without a cluster. It is a coordination.Store, so that a
+// test can open sessions other than the member's own, and has every ability that sessions and
+// components use: it keeps session records, watches, makes batches, removes records and keeps
+// documents. The option LeaseStore takes abilities away.
 type Store struct {
 	to     *memory.Store
 	note   func(format string, args ...any)
@@ -63,9 +68,19 @@ type storeOnce struct {
 }
 
 var (
-	_ coordination.Store = (*Store)(nil)
-	_ leasestore.Watcher = (*Store)(nil)
+	_ coordination.Store       = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Batcher       = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
+
+// NewStore returns a connection to a store. Connections to the same store exclude each other's
+// sessions, as those of different processes do.
+func NewStore(to *memory.Store) *Store {
+	return &Store{to: to, note: func(string, ...any) {}}
+}
 
 // Set replaces the faults.
 func (s *Store) Set(f StoreFaults) {
@@ -90,10 +105,10 @@ func (s *Store) Next(match func(StoreCall) bool, f StoreFaults) (hit func() bool
 // Load implements coordination.Store.
 func (s *Store) Load(ctx context.Context,
 	name string) (r leasestore.Record, v leasestore.Version, err error) {
-	err = s.call(ctx, StoreCall{Lease: name}, func() error {
+	err = s.call(ctx, func() error {
 		r, v, err = s.to.Load(ctx, name)
 		return err
-	})
+	}, StoreCall{Lease: name})
 	if err != nil {
 		return leasestore.Record{}, "", err
 	}
@@ -103,10 +118,66 @@ func (s *Store) Load(ctx context.Context,
 // Swap implements coordination.Store.
 func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (v leasestore.Version, err error) {
-	err = s.call(ctx, StoreCall{name, true, next}, func() error {
+	err = s.call(ctx, func() error {
 		v, err = s.to.Swap(ctx, name, old, next)
 		return err
-	})
+	}, StoreCall{Lease: name, Write: true, Next: next})
+	if err != nil {
+		return "", err
+	}
+	return v, nil
+}
+
+// SwapAll implements leasestore.Batcher.
+func (s *Store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+	calls := make([]StoreCall, len(swaps))
+	for i, w := range swaps {
+		calls[i] = StoreCall{Lease: w.Name, Write: true, Next: w.Next}
+	}
+	out := make([]leasestore.Swapped, len(swaps))
+	err := s.call(ctx, func() error {
+		for i, w := range swaps {
+			out[i].Version, out[i].Err = s.to.Swap(ctx, w.Name, w.Old, w.Next)
+		}
+		return nil
+	}, calls...)
+	if err != nil {
+		for i := range out {
+			out[i] = leasestore.Swapped{Err: err}
+		}
+	}
+	return out
+}
+
+// KeepsSessions implements leasestore.SessionKeeper.
+func (s *Store) KeepsSessions() bool { return true }
+
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+	return s.call(ctx, func() error { return s.to.Remove(ctx, name, old) },
+		StoreCall{Lease: name, Write: true})
+}
+
+// LoadDocument implements leasestore.Documents.
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) (text []byte, v leasestore.Version, err error) {
+	err = s.call(ctx, func() error {
+		text, v, err = s.to.LoadDocument(ctx, name)
+		return err
+	}, StoreCall{Document: name})
+	if err != nil {
+		return nil, "", err
+	}
+	return text, v, nil
+}
+
+// SwapDocument implements leasestore.Documents.
+func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (v leasestore.Version, err error) {
+	err = s.call(ctx, func() error {
+		v, err = s.to.SwapDocument(ctx, name, old, next)
+		return err
+	}, StoreCall{Document: name, Write: true})
 	if err != nil {
 		return "", err
 	}
@@ -127,9 +198,9 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 	}
 }
 
-// call carries one call to the store and its answer back.
-func (s *Store) call(ctx context.Context, c StoreCall, do func() error) error {
-	f := s.faultsFor(c)
+// call carries one call to the store and its answer back. A batch has several parts.
+func (s *Store) call(ctx context.Context, do func() error, parts ...StoreCall) error {
+	f := s.faultsFor(parts)
 	switch {
 	case f.Err != nil:
 		return f.Err
@@ -184,11 +255,11 @@ func (s *Store) travel(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (s *Store) faultsFor(c StoreCall) StoreFaults {
+func (s *Store) faultsFor(parts []StoreCall) StoreFaults {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, o := range s.mu.once {
-		if o.match == nil || o.match(c) {
+		if o.match == nil || slices.ContainsFunc(parts, o.match) {
 			s.mu.once = slices.Delete(s.mu.once, i, i+1)
 			o.hit.Store(true)
 			return o.faults

@@ -73,6 +73,7 @@ type history[T crdt.Value[T]] struct {
 	sent   []sent
 	kept   []kept[T]
 	trace  []string
+	*running
 }
 
 func newHistory[T crdt.Value[T]](t *rapid.T, typ Type[T]) *history[T] {
@@ -95,6 +96,7 @@ func (h *history[T]) pick(what string) *actor[T] {
 }
 
 func (h *history[T]) step() {
+	h.doing("step", h.trace)
 	a := h.pick("at")
 	switch n := rapid.IntRange(0, 10).Draw(h.t, "step"); {
 	case n < 4 && h.typ.key != nil && rapid.IntRange(0, 3).Draw(h.t, "remove") == 0:
@@ -210,7 +212,9 @@ func (h *history[T]) text(v T) string {
 	return fmt.Sprintf("%v", v)
 }
 
-func (h *history[T]) story() string { return "history:\n  " + strings.Join(h.trace, "\n  ") }
+func (h *history[T]) story() string { return story(h.trace) }
+
+func story(trace []string) string { return "history:\n  " + strings.Join(trace, "\n  ") }
 
 func describe(effects []Effect) string {
 	var out []string

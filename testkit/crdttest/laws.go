@@ -290,8 +290,12 @@ func (h *history[T]) decode(b []byte) T {
 	return v
 }
 
+// encode also checks that AppendBinary appends.
 func (h *history[T]) encode(v T) []byte {
-	b, err := v.AppendBinary(nil)
+	const before = "before"
+	b, err := v.AppendBinary([]byte(before))
 	h.ok(15, err == nil, "AppendBinary: %v", err)
+	b, appends := bytes.CutPrefix(b, []byte(before))
+	h.ok(15, appends, "AppendBinary does not append to the given slice: it returns %x", b)
 	return b
 }

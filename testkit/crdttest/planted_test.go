@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,7 +53,7 @@ func caught[T crdt.Value[T]](t *testing.T, typ Type[T], broken ...int) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		check(r, typ)
+		check(r, typ, &running{})
 	}()
 	<-done
 	require.True(t, r.failed, "the bug was not caught")
@@ -169,6 +170,28 @@ func TestRun_BrokenMergeIsCaught(t *testing.T) {
 func TestRun_BrokenEncodingIsCaught(t *testing.T) {
 	caught(t, quiet(bitsOf[panics]()), 15)
 	caught(t, bitsOf[losesABit](), 11, 12, 15)
+}
+
+type starts struct{ sound }
+
+// append ignores the slice that it is to append to.
+func (starts) append(_ []byte, n uint8) []byte { return []byte{n} }
+
+func TestRun_EncodingThatDoesNotAppendIsCaught(t *testing.T) {
+	caught(t, quiet(bitsOf[starts]()), 15)
+}
+
+// A merge that does not return fails the test, and the histories end.
+func TestRun_HangingMergeIsCaught(t *testing.T) {
+	r := &running{}
+	r.doing("step", []string{"replica 1 changed"})
+	require.Empty(t, r.hung(time.Hour))
+	said := r.hung(0)
+	require.Contains(t, said, "a step takes longer than 0s, after this history:\n  replica 1 changed")
+	require.True(t, r.over)
+	failed := &recorder{T: t}
+	check(failed, bitsOf[losesABit](), r) // runs nothing any more
+	require.False(t, failed.failed)
 }
 
 // shared is a set that merges into the map of its operand.

@@ -44,9 +44,10 @@ func (d *Draw) Letter(what string) string { return string(rune('a' + d.Int(what,
 // Run checks the laws of the type.
 func Run[T crdt.Value[T]](t *testing.T, typ Type[T]) {
 	t.Helper()
-	t.Run("alone", func(t *testing.T) { check(t, typ) })
-	t.Run("in a map", func(t *testing.T) { check(t, inMap(typ)) })
-	t.Run("removed from a map", func(t *testing.T) { check(t, removed(inMap(typ))) })
+	var r running
+	t.Run("alone", func(t *testing.T) { check(t, typ, &r) })
+	t.Run("in a map", func(t *testing.T) { check(t, inMap(typ), &r) })
+	t.Run("removed from a map", func(t *testing.T) { check(t, removed(inMap(typ)), &r) })
 }
 
 // own reports whether v has a user-defined type, without deltas.
@@ -93,18 +94,32 @@ func removed[T crdt.Value[T]](typ Type[crdt.ORMap[string, T]]) Type[crdt.ORMap[s
 	return typ
 }
 
-// check runs the histories.
-func check[T crdt.Value[T]](t rapid.TB, typ Type[T]) {
+// check runs the histories. They run in a goroutine of their own, because a method of the type may
+// never return. Then no more histories run.
+func check[T crdt.Value[T]](t rapid.TB, typ Type[T], r *running) {
 	t.Helper()
-	rapid.Check(t, func(t *rapid.T) {
-		h := newHistory(t, typ)
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			h.step()
-		}
-		h.algebra()
-		h.garbage()
-		h.strange()
-		h.converge()
-		h.untouched(h.kept)
-	})
+	if r.over {
+		return
+	}
+	r.doing("start", nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		rapid.Check(t, func(t *rapid.T) {
+			h := newHistory(t, typ)
+			h.running = r
+			for range rapid.IntRange(1, 25).Draw(t, "steps") {
+				h.step()
+			}
+			h.doing("check of the laws at the end", h.trace)
+			h.algebra()
+			h.garbage()
+			h.strange()
+			h.converge()
+			h.untouched(h.kept)
+		})
+	}()
+	if hung := r.wait(done, limitOf(t)); hung != "" {
+		t.Fatalf("%T does not return: %s", typ.Empty, hung)
+	}
 }

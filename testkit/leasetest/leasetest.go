@@ -3,6 +3,7 @@ package leasetest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -122,6 +123,9 @@ const name = "lease"
 
 // config uses round numbers: a lease is valid for 29.1 s after the send time, stop-by is 5 s
 // earlier, and another session may take the record after 30.9 s.
+// quiet is the logger of all sessions: the suite loses leases on purpose.
+var quiet = slog.New(slog.DiscardHandler)
+
 func config() coordination.Config { return coordination.Config{TTL: 30 * time.Second} }
 
 const (
@@ -145,6 +149,7 @@ func (e *env) nodeSharing(cfg coordination.Config, shared bool) *node {
 	if w, ok := e.store.(leasestore.Watcher); ok {
 		store = watchedLink{n.link, w}
 	}
+	cfg.Logger = quiet
 	s, err := coordination.Open(store, cfg)
 	if err != nil {
 		e.Fatalf("%v", err)

@@ -55,6 +55,7 @@ func liveSession(t *testing.T, store leasestore.Store,
 	if w, ok := store.(leasestore.Watcher); ok {
 		through = watchedLink{l, w}
 	}
+	cfg.Logger = quiet
 	s, err := coordination.Open(through, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func checkWinner(t *testing.T, open func(t *testing.T) leasestore.Store, contend
 
 // liveConfig has the shortest times that a busy machine and real servers allow.
 func liveConfig(owner string) coordination.Config {
-	return coordination.Config{Owner: owner, TTL: 2 * time.Second,
+	return coordination.Config{Owner: owner, Logger: quiet, TTL: 2 * time.Second,
 		RenewInterval:    400 * time.Millisecond,
 		OperationTimeout: 400 * time.Millisecond, RetryInterval: 200 * time.Millisecond,
 		Drain: 200 * time.Millisecond, Margin: 250 * time.Millisecond}

@@ -47,7 +47,9 @@ func checkNames(e *env) {
 // checkBadNames checks that the session rejects invalid names, and that the store rejects names it
 // could not read back.
 func checkBadNames(e *env) {
-	s, err := coordination.Open(e.store, config())
+	cfg := config()
+	cfg.Logger = quiet
+	s, err := coordination.Open(e.store, cfg)
 	e.must(err)
 	defer s.Close(context.Background())
 	for n, bound := range map[string]string{
