@@ -365,3 +365,26 @@ func TestRemove_LeavesNoKey(t *testing.T) {
 		t.Errorf("%d keys", len(r.Kvs))
 	}
 }
+
+// TestSession_ADeletedRecordFreesTheLease: an operator deletes the record of a lease, but not the
+// holder's key beside it, as "etcdctl del" does. The lease is free when the holder has noticed,
+// although its session lives on.
+func TestSession_ADeletedRecordFreesTheLease(t *testing.T) {
+	keys := prefix(t)
+	cfg := coordination.Config{TTL: 2 * time.Second}
+	s, other := newSession(t, keys, cfg), newSession(t, keys, cfg)
+	grants := s.holdMany(2)
+	_, err := other.client.Delete(t.Context(), s.store.LockName(shard(0)))
+	must(t, err)
+	<-grants[0].Context().Done()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	next, err := other.Lease(shard(0)).Acquire(ctx)
+	if err != nil {
+		t.Fatalf("while the former holder's session lives: %v", err)
+	}
+	if next.Token() <= grants[0].Token() {
+		t.Errorf("%v after %v", next, grants[0])
+	}
+	must(t, grants[1].Check())
+}

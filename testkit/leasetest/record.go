@@ -22,6 +22,19 @@ var recordChecks = []check{
 		e.must(err)
 		e.that(next.Token() > g.Token(), "token %v after %v", next.Token(), g.Token())
 	}},
+	{"D6_F1_ADeletedRecordComesBackBlank", func(e *env) {
+		e.needs(e.options.Delete != nil, "Delete")
+		n := e.node()
+		g := n.hold()
+		e.must(e.options.Delete(e.store, name))
+		e.sleep(e.learns() + 2*ttl) // the holder learns of it, and its work has ended
+		e.that(g.Check() != nil, "still held")
+		rec, ver, err := e.store.Load(e.Context(), name)
+		e.that(err == nil && ver != "" && rec.Nonce == "" && rec.Token >= g.Token(),
+			"after tenure %v the store shows %v under version %q, %v", g.Token(), rec, ver, err)
+		_, err = e.node().acquire(retry) // a session that has not seen it before
+		e.must(err)
+	}},
 	{"D6_G6_AbsenceIsNotFreedomForWhoWaits", func(e *env) {
 		e.needs(e.options.Delete != nil, "Delete")
 		a, b := e.node(), e.node()

@@ -21,7 +21,7 @@ type tenure struct {
 	warned   bool
 	reread   bool // a write met another version: read before the next write
 
-	closedAt Reading // when Close ended it, if it did
+	closedAt Reading // when Close, or a deleted record, ended it
 	closed   bool
 	releases []uint64 // Release requests to answer
 }
@@ -204,10 +204,25 @@ func (m *Machine) confirm() {
 		m.ten.version, m.ten.reread = m.seen.version, false
 		m.confirmed()
 	case m.seen.version == "":
-		m.lose(End{Why: RecordDeleted})
+		m.deleted()
 	default:
 		m.lose(End{Why: TakenOver, Holder: m.seen.record})
 	}
+}
+
+// deleted ends a tenure whose record is absent. When its work has had time to end, the release
+// writes a blank record where there is none: the token stays known, and a store that keeps more
+// than the record, as etcd does with the holder's key, removes the rest. The name of a session
+// record is not used by others, and the session needs its next tenure at once.
+func (m *Machine) deleted() {
+	if m.cfg.Keeper {
+		m.lose(End{Why: RecordDeleted})
+		return
+	}
+	m.ten.version, m.ten.reread = "", false
+	m.ten.closed, m.ten.closedAt = true, m.now
+	m.emit(End{Token: m.ten.token, Why: RecordDeleted})
+	m.enter(draining)
 }
 
 // confirmed continues a tenure that was found in the record.
