@@ -25,6 +25,14 @@
 // leasestore.ErrDamaged, so an acquire returns an unknown outcome. The package repairs and deletes
 // nothing by itself: an operator removes the file.
 //
+// A process whose directory is moved, removed or replaced while it runs writes into it no more: each
+// write is refused with an error that says so, and the process loses its leases within their TTL.
+// Until then a process that opens the new directory may get a lease that the backup does not contain.
+// So stop all processes before you restore a backup. A restore sets tokens back to those of the
+// backup, and a target that remembers larger ones (package fence) rejects the new holders. To
+// continue above them, remove the files x.lease and write a larger number into each x.lock, with 20
+// digits.
+//
 // # Limits
 //
 // The directory must be on a local file system. Locks on network file systems are unreliable, and

@@ -28,7 +28,7 @@ type lockFile struct {
 	token coordination.Token // the largest token written
 }
 
-// lock waits for the lock of a name until ctx ends.
+// lock waits for the lock of a name until ctx ends. It fails if the directory has been replaced.
 func (s *Store) lock(ctx context.Context, name string) (*lockFile, error) {
 	for {
 		f, err := s.root.OpenFile(base(name)+lockSuffix, os.O_RDWR|os.O_CREATE|nonblock, 0o600)
@@ -43,7 +43,8 @@ func (s *Store) lock(ctx context.Context, name string) (*lockFile, error) {
 			continue // ctx bounds it
 		}
 		l := &lockFile{f: f}
-		if l.token, err = s.lastToken(name); err != nil {
+		l.token, err = s.lastToken(name)
+		if err := errors.Join(s.inPlace(), err); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		return l, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
@@ -16,6 +17,7 @@ import (
 // directory by many Stores and processes. Use Open.
 type Store struct {
 	root *os.Root
+	dir  string // absolute
 }
 
 var (
@@ -52,9 +54,31 @@ func Open(dir string) (*Store, error) {
 	if err := private(root, dir); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	s := &Store{root}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("file: %w", err), root.Close())
+	}
+	s := &Store{root, path}
 	s.sweep(time.Now())
 	return s, nil
+}
+
+// inPlace returns an error if the opened directory is not the one that has its name now: processes
+// that open it now work in another one.
+func (s *Store) inPlace() error {
+	opened, err := s.root.Stat(".")
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	named, err := os.Stat(s.dir)
+	if err == nil && !os.SameFile(opened, named) {
+		err = errors.New("there is another one of that name")
+	}
+	if err != nil {
+		return fmt.Errorf("file: directory %s was moved or replaced after this process opened it: %w",
+			s.dir, err)
+	}
+	return nil
 }
 
 // private checks the permissions of the opened directory, whatever its name refers to by now.
@@ -124,12 +148,12 @@ func (s *Store) KeepsSessions() bool { return true }
 func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	defer lock.release()
 	present, err := s.read(name)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	if present.version() != old {
 		return leasestore.ErrConflict

@@ -322,3 +322,87 @@ func TestOpen_RemovesRecordsOfSessionsLongDead(t *testing.T) {
 		t.Errorf("left %v %v", left, err)
 	}
 }
+
+// A process whose directory is moved away, or replaced by a backup, writes into it no more: another
+// process already works in the directory of that name.
+func TestStore_ReplacedDirectoryIsRefused(t *testing.T) {
+	parent := t.TempDir()
+	dir, aside := filepath.Join(parent, "leases"), filepath.Join(parent, "aside")
+	for name, replace := range map[string]func() error{
+		"moved":    func() error { return nil },
+		"replaced": func() error { return os.Mkdir(dir, 0o700) },
+		"file":     func() error { return os.WriteFile(dir, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, dir)
+			defer os.RemoveAll(dir)
+			defer os.RemoveAll(aside)
+			ver := write(t, s, "", 1)
+			doc, err := s.SwapDocument(t.Context(), "x", "", []byte("one"))
+			if err := errors.Join(err, os.Rename(dir, aside), replace()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Swap(t.Context(), "x", ver, leasestore.Record{Token: 1})
+			refuses(t, "swap", dir, err)
+			_, err = s.SwapDocument(t.Context(), "x", doc, []byte("two"))
+			refuses(t, "document", dir, err)
+			refuses(t, "remove", dir, s.Remove(t.Context(), "x", ver))
+
+			if err := errors.Join(os.RemoveAll(dir), os.Rename(aside, dir)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, s, ver, 1)
+		})
+	}
+}
+
+func refuses(t *testing.T, what, dir string, err error) {
+	t.Helper()
+	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// A relative directory stays the same when the process changes its own.
+func TestStore_RelativeDirectoryStaysTheSame(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := open(t, "leases")
+	t.Chdir(t.TempDir())
+	write(t, s, "", 1)
+}
+
+// TestStore_RestoreOfABackup: two processes never hold one lease, although the directory is
+// replaced by an older copy while the first one holds it.
+func TestStore_RestoreOfABackup(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "leases")
+	cfg := coordination.Config{TTL: time.Second}
+	first, err := coordination.Open(open(t, dir), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close(t.Context())
+	g, err := first.Lease("x").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+".aside"),
+		os.CopyFS(dir, os.DirFS(dir+".aside")), os.Chmod(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	second, err := coordination.Open(open(t, dir), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close(t.Context())
+	next, err := second.Lease("x").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Check() == nil || next.Check() != nil {
+		t.Errorf("both hold it: %v, %v", g, next)
+	}
+	if next.Token() <= g.Token() {
+		t.Errorf("%v after %v", next, g)
+	}
+}
