@@ -40,9 +40,9 @@ func (d *Document) Load(ctx context.Context) (text []byte, version string, err e
 	return text, string(v), err
 }
 
-// Swap writes next if the version is still old. If it is not, swapped is false and err is nil; read
-// the document before concluding that another writer changed it. leasestore.ErrRefused means that
-// nothing was written. After any other error next may have been written, or may still be written
+// Swap writes next if the version is still old. If it is not, swapped is false and err is nil:
+// another write came first, perhaps an earlier one of this writer with an unknown outcome.
+// leasestore.ErrRefused means that nothing was written. After any other error next may have been written, or may still be written
 // later, and the caller reads again before the next Swap.
 func (d *Document) Swap(ctx context.Context, old string,
 	next []byte) (version string, swapped bool, err error) {

@@ -34,8 +34,9 @@
 // # Duties
 //
 // The identity must be allowed to read and write blobs of the container (the role Storage Blob Data
-// Contributor, or a shared access signature with r, c, w and d). The client's own retries should
-// end within Config.OperationTimeout; the outcome of a call that is cut off is resolved by reading.
+// Contributor, or a shared access signature with r, c, w and d). The client's own retries, of reads
+// only, should end within Config.OperationTimeout; the outcome of a write that is cut off is resolved
+// by reading.
 //
 // docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package azureblob

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -139,9 +140,11 @@ func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcor
 	return data, *answer.ETag, err
 }
 
-// upload replaces a blob if it still has the version old.
+// upload replaces a blob if it still has the version old. It makes one attempt, because the answer
+// to a repeated request does not show whether the service has executed the first.
 func upload(ctx context.Context, b *blockblob.Client, old string,
 	data []byte) (blockblob.UploadResponse, error) {
+	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 	return b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(old)},
 	})
@@ -216,9 +219,7 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 	return nil
 }
 
-// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. A write
-// that the client has repeated by itself may return a conflict with its own first attempt. The
-// session then reads, and finds its own record.
+// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written.
 func outcome(err error) error {
 	if bloberror.HasCode(err, bloberror.ConditionNotMet, bloberror.BlobAlreadyExists) {
 		return leasestore.ErrConflict

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +22,13 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// cluster is an etcd cluster for one test.
+// cluster is an etcd cluster of three members for one test.
 type cluster struct {
 	t       testing.TB
 	dir     string
 	peers   string // for --initial-cluster
 	members []*member
+	flags   []string // of every member
 }
 
 type member struct {
@@ -36,8 +38,8 @@ type member struct {
 
 func startCluster(t testing.TB) *cluster { return startMembers(t, 3) }
 
-func startMembers(t testing.TB, n int) *cluster {
-	c := &cluster{t: t, dir: t.TempDir(), members: make([]*member, n)}
+func startMembers(t testing.TB, n int, flags ...string) *cluster {
+	c := &cluster{t: t, dir: t.TempDir(), members: make([]*member, n), flags: flags}
 	var peers, addresses []string
 	for _, port := range ports.Free(t, 2*len(c.members)) {
 		addresses = append(addresses, fmt.Sprint("127.0.0.1:", port))
@@ -73,10 +75,11 @@ func (c *cluster) start(m *member, state string) error {
 		return err
 	}
 	defer log.Close()
-	m.cmd = exec.Command(bin, "--name", m.name, "--data-dir", filepath.Join(c.dir, m.name),
+	m.cmd = exec.Command(bin, append(slices.Clone(c.flags), "--name", m.name, "--data-dir", filepath.Join(c.dir, m.name),
 		"--listen-client-urls", "http://"+m.client, "--advertise-client-urls", "http://"+m.client,
 		"--listen-peer-urls", "http://"+m.peer, "--initial-advertise-peer-urls", "http://"+m.peer,
-		"--initial-cluster", c.peers, "--initial-cluster-state", state, "--log-level", "error")
+		"--initial-cluster", c.peers, "--initial-cluster-state", state, "--log-level",
+		"error")...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	return m.cmd.Start()
 }

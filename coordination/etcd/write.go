@@ -247,15 +247,16 @@ func nothing(first, end string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(first), "=", 0).WithRange(end)
 }
 
-// outcome classifies an error: ErrRefused if certainly nothing was written.
+// outcome classifies an error: ErrRefused if certainly nothing was written. ResourceExhausted is not
+// such an error: near its quota, etcd executes a transaction and then answers that there is no
+// space.
 func outcome(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return err
 	}
 	if e, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		switch e.Code() {
-		case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument,
-			codes.ResourceExhausted:
+		case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
 			return fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)
 		}
 	}

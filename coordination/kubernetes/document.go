@@ -88,9 +88,10 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 	}
 	annotations := map[string]string{documentOf: name,
 		atDocument: base64.StdEncoding.EncodeToString(next), atWrite: rand.Text()}
+	ctx, repeated := counted(ctx)
 	written, err := s.writeDocument(ctx, DocumentName(name), string(old), annotations)
 	if err != nil {
-		return "", outcome(err)
+		return "", outcome(err, repeated())
 	}
 	return leasestore.Version(written.ResourceVersion), nil
 }

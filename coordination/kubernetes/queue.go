@@ -78,5 +78,5 @@ func (c cell) Write(ctx context.Context, old string, text []byte) error {
 			map[string]any{"metadata": map[string]any{"resourceVersion": old,
 				"annotations": annotations}})
 	}
-	return outcome(err)
+	return outcome(err, false)
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/coordination/v1"
@@ -121,6 +123,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if err != nil {
 		return "", err
 	}
+	ctx, repeated := counted(ctx)
 	var written *v1.Lease
 	if old == "" {
 		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object,
@@ -134,7 +137,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 		written, err = s.change(ctx, object, patch(name, before, next, time.Now()))
 	}
 	if err != nil {
-		return "", outcome(err)
+		return "", outcome(err, repeated())
 	}
 	_, version, err := read(name, written)
 	return version, err
@@ -172,15 +175,26 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 	if apierrors.IsNotFound(err) {
 		return leasestore.ErrConflict
 	}
-	return outcome(err)
+	return outcome(err, false)
 }
 
-// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. A write
-// that client-go has repeated by itself may return a conflict with its own first attempt. The
-// session then reads, and finds its own record.
-func outcome(err error) error {
-	if err == nil {
+// counted returns a context that counts the HTTP requests made with it, and a function that reports
+// whether there was more than one: client-go repeats a request by itself after some errors.
+func counted(ctx context.Context) (_ context.Context, repeated func() bool) {
+	var requests atomic.Int32
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { requests.Add(1) },
+	}), func() bool { return requests.Load() > 1 }
+}
+
+// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. The answer
+// to a repeated request does not show whether the server has executed the first.
+func outcome(err error, repeated bool) error {
+	switch {
+	case err == nil:
 		return nil
+	case repeated:
+		return fmt.Errorf("kubernetes: answer to a repeated request: %v", err) //nolint:errorlint // no conflict
 	}
 	if errors.Is(err, leasestore.ErrConflict) || apierrors.IsConflict(err) ||
 		apierrors.IsAlreadyExists(err) {

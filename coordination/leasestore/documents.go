@@ -13,8 +13,7 @@ type Documents interface {
 	LoadDocument(ctx context.Context, name string) ([]byte, Version, error)
 	// SwapDocument writes next if the version is still old, and returns the new version. No version
 	// of a name is ever used twice. Callers pass at most MaxDocument bytes. ErrConflict means that
-	// the version is not old; if the client of the store repeats requests by itself, the version
-	// found may be the one that this call wrote. ErrRefused means that next was certainly not
+	// the version is not old, and ErrRefused that there was another reason; next was certainly not
 	// written. After any other error, such as a broken connection or an end of ctx before the
 	// answer, next may have been written, or may still be written later. Only a later read under a
 	// version other than old settles that.

@@ -239,8 +239,10 @@ func tooLong(name string) error {
 func outcome(err error) error {
 	var answered *pgconn.PgError
 	if errors.As(err, &answered) && len(answered.Code) == 5 {
-		switch answered.Code[:2] {
-		case "08", "57", "58", "XX": // connection, operator intervention, system, internal
+		switch class := answered.Code[:2]; {
+		case class == "08", class == "57", class == "58", class == "XX":
+			// connection, operator intervention, system, internal
+		case answered.Code == "40003": // statement completion unknown
 		default:
 			return fmt.Errorf("%w: postgres: %w", leasestore.ErrRefused, err)
 		}

@@ -169,7 +169,11 @@ func (w *write) undo(s *zk.Stat, place string) error {
 		return leasestore.ErrConflict // blank over blank
 	}
 	w.was.data, w.was.holder = s.Version, place
-	return w.yield()
+	err := w.yield()
+	if errors.Is(outcome(err), leasestore.ErrRefused) { // but the first write was made
+		return fmt.Errorf("a write on another node is not reverted: %v", err) //nolint:errorlint // not refused
+	}
+	return err
 }
 
 // takeOver writes over the record of an overdue holder. If locks of other programs wait behind the
