@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/concord-go/concord/coordination/leasestore"
 )
@@ -13,6 +15,7 @@ import (
 var batchChecks = []check{
 	{"S17_SwapsOfABatchAreIndependent", checkBatch},
 	{"S18_ConcurrentBatchesHaveOneWinnerForEachName", checkBatchRace},
+	{"S19_ABatchThatIsCutHasAnOutcomeForEachSwap", checkBatchCut},
 }
 
 // batcher skips the claim if the store is no Batcher.
@@ -180,4 +183,77 @@ func checkBatchRace(e *env) {
 	for _, w := range swaps {
 		e.that(won[w.Name] == 1, "%q: %d batches have written it", w.Name, won[w.Name])
 	}
+}
+
+// checkBatchCut ends the context of a batch in the middle, each time a little later, until a batch
+// is complete. A swap that was made must not be reported as certainly not made, and vice versa.
+func checkBatchCut(e *env) {
+	b := e.batcher()
+	batches := 0
+	cut := func(ctx context.Context) (complete bool) {
+		batches++
+		swaps := make([]leasestore.Swap, leasestore.MaxBatch)
+		for i := range swaps {
+			swaps[i] = leasestore.Swap{Name: fmt.Sprint("cut-", batches, "-", i), Next: sample(i + 1)}
+		}
+		complete = true
+		for i, got := range b.SwapAll(ctx, slices.Clone(swaps)) {
+			now := e.find(swaps[i].Name)
+			switch {
+			case got.Err == nil:
+				e.that(now.version == got.Version, "%q: made as %q, found as %v", swaps[i].Name,
+					got.Version, now)
+				continue
+			case errors.Is(got.Err, leasestore.ErrConflict), errors.Is(got.Err,
+				leasestore.ErrRefused):
+				e.that(now.version == "", "%q: %v, but found as %v", swaps[i].Name, got.Err, now)
+			}
+			complete = false
+		}
+		return complete
+	}
+	for uses := int64(0); uses < 100_000; uses += uses/2 + 1 {
+		ctx, cancel := context.WithCancel(e.Context())
+		f := &fuse{Context: ctx, burn: cancel}
+		f.left.Store(uses)
+		complete := cut(f)
+		cancel()
+		if complete {
+			break
+		}
+	}
+	if !e.options.Outside {
+		return // virtual time does not pass during a call
+	}
+	begun := time.Now()
+	e.that(cut(e.Context()), "a batch that is not cut is not made")
+	took := time.Since(begun)
+	for i := range 20 {
+		ctx, cancel := context.WithTimeout(e.Context(), took*time.Duration(i+1)/20)
+		cut(ctx)
+		cancel()
+	}
+}
+
+// fuse is a context that ends when it has been used a number of times.
+type fuse struct {
+	context.Context
+	left atomic.Int64
+	burn context.CancelFunc
+}
+
+func (f *fuse) use() {
+	if f.left.Add(-1) < 0 {
+		f.burn()
+	}
+}
+
+func (f *fuse) Done() <-chan struct{} {
+	f.use()
+	return f.Context.Done()
+}
+
+func (f *fuse) Err() error {
+	f.use()
+	return f.Context.Err()
 }

@@ -157,9 +157,10 @@ func bugs() map[string]bug {
 				return p.good.Swap(ctx, name, old, next)
 			}
 		}},
-		"a batch ends with its first conflict":     {"S17", plantBatchThatEnds},
-		"outcomes of a batch are in another order": {"S17", plantBatchInOrder},
-		"a batch compares first and writes later":  {"S18", plantBatchInSteps},
+		"a batch ends with its first conflict":      {"S17", plantBatchThatEnds},
+		"outcomes of a batch are in another order":  {"S17", plantBatchInOrder},
+		"a batch compares first and writes later":   {"S18", plantBatchInSteps},
+		"a batch that is cut is refused as a whole": {"S19", plantBatchCut},
 		"an ended context is not heeded": {"S5", func(p *planted) {
 			p.swap = func(ctx context.Context, name string, old leasestore.Version,
 				next leasestore.Record) (leasestore.Version, error) {
@@ -209,6 +210,9 @@ func bugs() map[string]bug {
 		"names ignore case": {"A2", named(strings.ToLower)},
 		"names are cut after 63 bytes": {"A2", named(func(n string) string {
 			return n[:min(len(n), 63)]
+		})},
+		"names lose trailing spaces": {"A2", named(func(n string) string {
+			return strings.TrimRight(n, " ")
 		})},
 		"names are made safe": {"A2", named(func(n string) string {
 			return regexp.MustCompile(`[^a-zA-Z0-9]`).ReplaceAllString(n, "-")

@@ -137,3 +137,17 @@ func plantBatchInSteps(p *planted) {
 		return out
 	}
 }
+
+// plantBatchCut reports a batch that was cut in the middle as refused as a whole.
+func plantBatchCut(p *planted) {
+	p.batch = func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+		out := each(p.good.Swap)(ctx, swaps)
+		if ctx.Err() == nil {
+			return out
+		}
+		for i := range out {
+			out[i] = leasestore.Swapped{Err: leasestore.ErrRefused}
+		}
+		return out
+	}
+}

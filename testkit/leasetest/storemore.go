@@ -20,6 +20,7 @@ import (
 func names() []string {
 	long := strings.Repeat("x", 63)
 	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/",
+		"a ", "a  ", " a", " ", "  ", "a\t", "a.", "a/", "a\u00a0",
 		"a%2fb", "%61",
 		"日本", "\x00", "a\n",
 		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300),
