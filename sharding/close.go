@@ -12,9 +12,9 @@ import (
 
 // Close ends this member's part in the type. Its shards are given to other members, one by one as
 // those become ready: entities handle the messages they have, and no message is lost. If no other
-// member can host, the entities are stopped anyway. Messages of this member are routed until then;
-// messages that still wait become dead letters. If the coordinator is on this member, it moves
-// last.
+// member can host, the entities are stopped anyway. Messages of this member are accepted until
+// then, and other members confirm them before Close returns; messages that still wait become dead
+// letters. If the coordinator is on this member, it moves last.
 //
 // node.Shutdown calls Close, and node.Run calls it at the end of each life; after that, Ask waits
 // for the next life. After a call of Close by the application, Ask does not wait. Later calls wait
@@ -63,15 +63,21 @@ func (l *life) close(ctx context.Context) error {
 // and for the release of their leases.
 const hurryFor = time.Second
 
+// handOff gives the shards up, and then stops the control actor. Messages of this process are
+// accepted while shards move; after that, each has left this member, or is reported.
 func (l *life) handOff(ctx context.Context) error {
 	_, err := ask.Request(ctx, l.system, l.control, &leave{})
+	l.shut()
+	if err == nil {
+		_, err = ask.Request(ctx, l.system, l.control, &flush{})
+	}
 	if err != nil {
 		in, cancel := context.WithTimeout(context.Background(), hurryFor)
 		defer cancel()
 		_, _ = ask.Request(in, l.system, l.control, &hurry{})
 	}
 	l.shutDoors()
-	l.system.Root.Stop(l.control)
+	l.system.Root.Poison(l.control) // behind the messages that it has
 	if e := lifecycle.Wait(ctx, &l.actors); err == nil {
 		err = e
 	}

@@ -69,6 +69,8 @@ type options struct {
 
 	data func(*simnet.Member) distributeddata.Config // default: only MinMembers is set
 
+	lives map[string]*lifecycle.Lives // of the processes at these addresses
+
 	daemons  bool // workers, not entities
 	majority bool // all members count in majorities, not only the first
 
@@ -113,6 +115,9 @@ func (c *testCluster) setup(m *simnet.Member) {
 	c.nodes[m] = nd
 	if c.opts.plant != nil && m.Index == 0 {
 		shell.Plant(m.System, c.opts.plant)
+	}
+	if l := c.opts.lives[m.Address]; l != nil {
+		l.Attach(m.System)
 	}
 	var err error
 	data := distributeddata.Config{}

@@ -40,6 +40,7 @@ type control struct {
 	surveys map[uint64]*survey // in progress, by number
 
 	leaving *actor.PID // waits until no shard is left on this member
+	last    bool       // no message of this process follows
 	quit    bool       // stop without waiting for entities
 }
 
@@ -59,8 +60,9 @@ type (
 	}
 	known  core.Known // entries of the replicated table
 	leave  struct{}   // give up the shards, then answer
+	flush  struct{}   // no message of this process follows: answer when the others have them all
 	hurry  struct{}   // stop waiting for entities
-	gone   struct{}   // answers leave
+	gone   struct{}   // answers leave, flush and hurry
 	report struct {   // to the coordinator
 		from   core.Member
 		report core.Report
@@ -166,8 +168,11 @@ func (c *control) receive(ctx actor.Context) {
 	case *leave:
 		c.leaving = ctx.Sender()
 		c.step(ctx, core.Leave{})
+	case *flush:
+		c.leaving, c.last = ctx.Sender(), true
+		c.step(ctx, core.Finish{})
 	case *hurry:
-		c.leaving = ctx.Sender()
+		c.leaving, c.last = ctx.Sender(), true
 		c.giveUp(ctx)
 	default:
 		c.life.refuse("", stash.Of(ctx).Envelope(), ErrInvalid)
@@ -211,7 +216,7 @@ func (c *control) step(ctx actor.Context, ev core.Event) { c.shell.Step(ctx, ev)
 
 // send routes a message of this process.
 func (c *control) send(ctx actor.Context, m *sent) {
-	if c.quit || c.view != nil && c.view.Removed {
+	if (c.quit || c.view != nil && c.view.Removed) && !c.life.follows() {
 		c.life.arrived(m.shard)
 		c.life.refuse(m.body.ID, m.body.Value, ErrClosed)
 		return
@@ -290,6 +295,10 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 		c.life.refuse(e.Body.ID, e.Body.Value, ErrBufferFull)
 	case core.Drop:
 		c.life.counts.dropped.Add(1)
+		if e.Body.ID != "" {
+			_, msg, _ := actor.UnwrapEnvelope(e.Body.Value)
+			c.life.deadLetter(e.Body.ID, msg)
+		}
 	case core.Look:
 		c.tenancy.look(c.region.Epoch())
 	}
@@ -417,10 +426,12 @@ func (c *control) settled(ctx actor.Context) {
 	if ended := c.region.Ended(); !slices.Equal(ended, c.life.endedRegions()) {
 		c.life.gone.Store(&ended)
 	}
-	if c.leaving != nil && !c.busy() {
+	if c.leaving != nil && !c.busy() && (!c.last || c.region.Finished()) {
 		sender := c.leaving
 		c.leaving = nil
-		c.step(ctx, core.Left{})
+		if c.last {
+			c.step(ctx, core.Left{})
+		}
 		contain.Send(ctx.ActorSystem(), sender, &gone{})
 	}
 }
@@ -443,8 +454,10 @@ func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.H
 func (c *control) shutDown(ctx actor.Context) {
 	c.shell.Stop()
 	c.life.admits.Store(nil)
-	for n := range c.life.places {
+	for n, p := range c.life.places {
+		p.mu.Lock() // a sender that has a ticket passes its message to the link
 		c.region.Line(n).Shut()
+		p.mu.Unlock()
 	}
 	c.life.keepLinks(func(core.Member) bool { return false })
 	c.tick.Stop()
@@ -457,8 +470,7 @@ func (c *control) shutDown(ctx actor.Context) {
 	c.abandon()
 	for n := range c.life.places {
 		for _, b := range c.region.Withdraw(n) {
-			c.life.arrived(n)
-			c.life.refuse(b.ID, b.Value, errStopped)
+			c.life.leave(n, b)
 		}
 	}
 	c.life.actors.Done()

@@ -1,7 +1,6 @@
 package sharding
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,13 +35,18 @@ import (
 // or this member closed the region, before the message was confirmed. Between two lives of this
 // member, Deliver waits for the next one and continues there. Close does not wait for Deliver.
 func (f Ref[Msg]) Deliver(ctx context.Context, msg Msg) error {
-	if err := cmp.Or(f.r.made(), check(f.id, msg)); err != nil {
+	if err := f.r.made(); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ErrUndelivered, context.Cause(ctx))
+	err := check(f.id, msg)
+	switch {
+	case err != nil:
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", ErrUndelivered, context.Cause(ctx))
+	default:
+		err = f.r.deliver(ctx, f.id, msg)
 	}
-	return f.r.deliver(ctx, f.id, msg)
+	return f.r.refused(err)
 }
 
 // Delivery identifies a message that was sent with Ref.Deliver.

@@ -23,7 +23,7 @@ func TestKeeper_StopsAfterItsEntities(t *testing.T) {
 	const entities = 100
 	handled.Add(entities)
 	for i := range entities {
-		if !p.tell(core.Body{ID: strconv.Itoa(i), Value: i}) {
+		if direct, _ := p.tell(core.Body{ID: strconv.Itoa(i), Value: i}); !direct {
 			t.Fatal("the shard is not open")
 		}
 	}
@@ -47,7 +47,7 @@ func TestKeeper_WaitsForItsEntities(t *testing.T) {
 		})
 	})
 	tell := func(id string) {
-		if !p.tell(core.Body{ID: id, Value: 1}) {
+		if direct, _ := p.tell(core.Body{ID: id, Value: 1}); !direct {
 			t.Fatal("the shard is not open")
 		}
 	}

@@ -44,7 +44,8 @@ type life struct {
 	recalls  bugs.Sparse // and about failed calls of the store of remembered entities
 
 	places      []*place
-	waiting     atomic.Int64 // messages of this process on the indirect path
+	waiting     atomic.Int64   // messages of this process on the indirect path
+	entering    sync.WaitGroup // callers that pass such a message to the control actor
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
 	host        *singleton.Singleton      // of the coordinator; nil: a proxy
@@ -77,9 +78,9 @@ type life struct {
 	closed  chan struct{} // closed when it is over
 	err     error         // error of close; set before closed is closed
 	ended   func(error)   // called before closed is closed
+	region  *region
 }
 
-// component returns the name of the region for reports of bugs.
 // endedRegions returns the members whose regions have ended, as the control actor knows them.
 func (l *life) endedRegions() []core.Member {
 	if ended := l.gone.Load(); ended != nil {
@@ -88,6 +89,7 @@ func (l *life) endedRegions() []core.Member {
 	return nil
 }
 
+// component returns the name of the region for reports of bugs.
 func (l *life) component() string { return "sharding " + l.cfg.Type }
 
 func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }
@@ -178,17 +180,41 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		return err
 	}
 	b := core.Body{ID: id, Value: value}
-	if l.places[n].ship(id, value) || l.places[n].tell(b) {
+	if l.places[n].ship(id, value) {
 		return nil
 	}
+	if direct, err := l.places[n].tell(b); direct {
+		return err
+	}
+	defer l.entering.Done()
 	if int(l.waiting.Add(1)) > l.cfg.Buffer {
 		l.arrived(n)
-		l.counts.refused.Add(1)
 		return ErrBufferFull
 	}
 	b.Value, b.Size = &parcel{value: value, byAsk: byAsk}, sizeOf(value)
 	contain.Send(l.system, l.control, &sent{n, b})
 	return nil
+}
+
+// pass passes a message of an earlier life to the control actor, before all messages of this one.
+func (l *life) pass(m sent) {
+	p := l.places[m.shard]
+	p.mu.Lock()
+	p.behind++
+	p.mu.Unlock()
+	l.waiting.Add(1)
+	contain.Send(l.system, l.control, &m)
+}
+
+// shut stops the acceptance of messages of this process. When it returns, those that were accepted
+// are with their entities, the remoting, or the control actor.
+func (l *life) shut() {
+	for _, p := range l.places {
+		p.mu.Lock()
+		p.shut = true
+		p.mu.Unlock()
+	}
+	l.entering.Wait()
 }
 
 // arrived counts a message of this process that has left the indirect path.
@@ -197,21 +223,30 @@ func (l *life) arrived(shard int) {
 	l.places[shard].passed()
 }
 
-// refuse sends a message to the dead letters and counts it. If the message came from Ask, its
-// sender gets the reason.
+// refuse counts a message, and sends it to the dead letters. If the message came from Ask, its
+// sender gets the reason instead.
 func (l *life) refuse(id string, value any, why error) {
 	if n := l.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
 		l.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
-	p, long := value.(*parcel)
-	if long {
+	if p, long := value.(*parcel); long {
+		if l.answer(p, why) {
+			return
+		}
 		value = p.value
 	}
-	if _, msg, sender := actor.UnwrapEnvelope(value); long && p.byAsk && sender != nil {
-		contain.Send(l.system, sender, &refusal{why})
-		value = msg
-	}
 	l.deadLetter(id, value)
+}
+
+// answer sends the caller of Ask the reason why its message was refused, or returns false if the
+// message did not come from Ask.
+func (l *life) answer(p *parcel, why error) bool {
+	_, _, sender := actor.UnwrapEnvelope(p.value)
+	if !p.byAsk || sender == nil {
+		return false
+	}
+	contain.Send(l.system, sender, &refusal{why})
+	return true
 }
 
 func (l *life) deadLetter(name string, message any) {

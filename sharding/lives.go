@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/sharding/internal/core"
 )
 
 // bind starts a life of the region that an earlier life of this process left, or of a new region.
@@ -31,7 +35,8 @@ func bind(l *life) (*region, error) {
 			ErrInvalid, l.cfg.Shards, r.shards)
 	}
 	if lives != nil && !kept {
-		lives.OnEnd(r.present.Last)
+		lives.OnLast(r.present.Last)
+		lives.OnEnd(r.kept.refuse)
 	}
 	if kept {
 		l.cfg.MinMembers = 0 // it joins a cluster that already has hosts
@@ -41,6 +46,7 @@ func bind(l *life) (*region, error) {
 	l.members = membership.Attach(l.system)
 	l.running, l.closed = make(chan struct{}), make(chan struct{})
 	l.ended = func(err error) { r.present.Drop(l, err) }
+	l.region = r
 	if l.unobserve, err = r.observe(l, l.cfg.Meters); err != nil {
 		return nil, fmt.Errorf("sharding %q: metrics: %w", l.cfg.Type, err)
 	}
@@ -48,7 +54,64 @@ func bind(l *life) (*region, error) {
 		return nil, errors.Join(err, l.unobserve())
 	}
 	r.extractor.Store(l.extractor)
+	r.kept.pass(l)
 	r.present.Begin(l, lives == nil)
 	l.members.WhenUp(func(self membership.Member) { l.started.Do(func() { l.up(self) }) })
 	return r, nil
+}
+
+// kept holds the messages of one life that waited for a host when the life ended, until the next
+// life takes them. The bounds of Config.Buffer, which they met, bound them.
+type kept struct {
+	mu       sync.Mutex
+	from     *life // nil: no messages
+	messages []sent
+}
+
+// follows reports whether another life may follow.
+func (l *life) follows() bool { return l.region.present.Follows() }
+
+// leave keeps a message that still waits for a host when a life ends, for the next life. If none
+// follows, or if its sender is an actor, which has ended with the life, the message is refused. Ask
+// sends its message again in the next life.
+func (l *life) leave(shard int, b core.Body) {
+	l.arrived(shard)
+	p := b.Value.(*parcel)
+	_, _, sender := actor.UnwrapEnvelope(p.value)
+	switch {
+	case !l.follows(), sender != nil && !p.byAsk:
+		l.refuse(b.ID, p, errStopped)
+	case p.byAsk:
+		l.answer(p, ErrClosed)
+	default:
+		k := &l.region.kept
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.from, k.messages = l, append(k.messages, sent{shard, b})
+	}
+}
+
+// take removes and returns the messages.
+func (k *kept) take() (from *life, messages []sent) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	from, messages = k.from, k.messages
+	k.from, k.messages = nil, nil
+	return from, messages
+}
+
+// pass makes the messages the first ones of a life.
+func (k *kept) pass(to *life) {
+	_, messages := k.take()
+	for _, m := range messages {
+		to.pass(m)
+	}
+}
+
+// refuse refuses the messages, because no life follows.
+func (k *kept) refuse() {
+	from, messages := k.take()
+	for _, m := range messages {
+		from.refuse(m.body.ID, m.body.Value, errStopped)
+	}
 }

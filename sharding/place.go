@@ -27,6 +27,7 @@ type place struct {
 
 	mu     sync.Mutex
 	door   bool // messages of this process may enter directly
+	shut   bool // no further message of this process is accepted
 	behind int  // messages of this process on the indirect path, which must be handled first
 	status ShardStatus
 
@@ -96,22 +97,26 @@ func (p *place) cell(id string) *cell {
 	return c
 }
 
-// tell accepts a message of this process and returns true. If it returns false, the message must
-// take the indirect path, through the control actor, and counts as behind.
-func (p *place) tell(b core.Body) bool {
+// tell accepts a message of this process. If direct is false, the caller must pass it to the
+// control actor, where it counts as behind, and then call life.entering.Done.
+func (p *place) tell(b core.Body) (direct bool, err error) {
 	p.mu.Lock()
-	if !p.door || p.behind > 0 {
+	switch {
+	case p.shut:
+		p.mu.Unlock()
+		return true, ErrClosed
+	case !p.door || p.behind > 0:
 		p.behind++
+		p.life.entering.Add(1)
 		p.mu.Unlock()
-		return false
-	}
-	if p.push(b) {
+		return false, nil
+	case p.push(b):
 		p.mu.Unlock()
-		return true
+		return true, nil
 	}
 	p.step(core.Take{Body: b})
 	p.unlock()
-	return true
+	return true, nil
 }
 
 // ship sends a message to the member that hosts the shard. It returns false if the shard is here or
@@ -125,7 +130,7 @@ func (p *place) ship(id string, value any) (sent bool) {
 	err := pack(id, value, v.Self.Address, func(m *packet) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.behind > 0 {
+		if p.behind > 0 || p.shut {
 			return
 		}
 		t, ok := p.line.Next(len(m.payload))

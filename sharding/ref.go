@@ -1,7 +1,6 @@
 package sharding
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,28 +44,41 @@ func (f Ref[Msg]) String() string { return f.r.typ + "/" + f.id }
 //
 // After an error the message is certainly not handled: ErrInvalid for an invalid id or message,
 // ErrBufferFull, or ErrClosed, which is also returned between two lives of this member. A message
-// that turns out to be undeliverable later is counted and becomes a dead letter.
+// that turns out to be undeliverable later is counted and becomes a dead letter. One that waits
+// when a life of this member ends is the first to be sent in the next one.
 func (f Ref[Msg]) Tell(msg Msg) error { return f.r.send(f.id, msg, nil) }
 
 // Request sends a message on behalf of the actor of ctx, to which the entity can respond. Otherwise
-// it behaves like Tell.
+// it behaves like Tell, but a message that waits when the life of the actor ends becomes a dead
+// letter.
 func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error {
 	return f.r.send(f.id, msg, ctx.Self())
 }
 
 func (r *region) send(id string, msg any, sender *actor.PID) error {
-	if err := cmp.Or(r.made(), check(id, msg)); err != nil {
+	if err := r.made(); err != nil {
 		return err
+	}
+	if err := check(id, msg); err != nil {
+		return r.refused(err)
 	}
 	l := r.present.Load()
 	if l == nil {
-		return ErrClosed
+		return r.refused(ErrClosed)
 	}
 	value := msg
 	if sender != nil {
 		value = &actor.MessageEnvelope{Message: msg, Sender: sender}
 	}
-	return l.send(id, value, false)
+	return r.refused(l.send(id, value, false))
+}
+
+// refused counts a message whose sender gets err because it was certainly not handled.
+func (r *region) refused(err error) error {
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		r.counts.refused.Add(1)
+	}
+	return err
 }
 
 func check(id string, msg any) error {
@@ -88,8 +100,11 @@ func check(id string, msg any) error {
 // value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member
 // every value arrives, as a reply.
 func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
-	if err := cmp.Or(f.r.made(), check(f.id, msg)); err != nil {
+	if err := f.r.made(); err != nil {
 		return nil, err
+	}
+	if err := check(f.id, msg); err != nil {
+		return nil, f.r.refused(err)
 	}
 	for l := f.r.present.Load(); ; {
 		if l != nil {
@@ -100,7 +115,7 @@ func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
 		}
 		next, err := f.r.present.After(ctx, l)
 		if err != nil {
-			return nil, err
+			return nil, f.r.refused(err)
 		}
 		l = next
 	}
@@ -117,7 +132,8 @@ func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: %w: %w", ErrUndelivered, ask.Unsent(l.running), context.Cause(ctx))
+		return nil, l.region.refused(fmt.Errorf("%w: %w: %w", ErrUndelivered,
+			ask.Unsent(l.running), context.Cause(ctx)))
 	}
 	res, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, byAsk: true})
 	if refused, ok := res.(*refusal); ok {

@@ -31,6 +31,7 @@ type region struct {
 
 	extractor atomic.Pointer[extractor] // nil: none
 	counts    counters
+	kept      kept
 
 	origin     uint64        // random: with a number, it identifies a delivery
 	deliveries atomic.Uint64 // number of the last delivery
@@ -147,8 +148,8 @@ type Envelope struct {
 
 // Stats holds counters since the first New, over all lives. It contains no user data.
 type Stats struct {
-	Refused uint64 // messages returned or sent to the dead letters here, for any reason
-	Dropped uint64 // messages of other regions that were rejected: of another tenure, or duplicates
+	Refused uint64 // messages whose sender got an error, and dead letters of accepted ones
+	Dropped uint64 // messages of other regions: of another tenure (dead letters), or duplicates
 	Ignored uint64 // protocol messages that could not be used: damaged, or of an unknown kind
 
 	Started    uint64 // incarnations of entities, including failed attempts

@@ -74,7 +74,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ResetTimer()
 	work := processor()
 	for _, id := range ids {
-		if !p.tell(core.Body{ID: id, Value: message}) {
+		if direct, _ := p.tell(core.Body{ID: id, Value: message}); !direct {
 			b.Fatal("the shard is not open")
 		}
 	}
@@ -103,7 +103,7 @@ func (a *asker) Receive(ctx actor.Context) {
 		return
 	}
 	request := &actor.MessageEnvelope{Message: 1, Sender: ctx.Self()}
-	if !a.place.tell(core.Body{ID: id, Value: request}) {
+	if direct, _ := a.place.tell(core.Body{ID: id, Value: request}); !direct {
 		panic("the shard is not open")
 	}
 }
@@ -171,7 +171,7 @@ func BenchmarkTell(b *testing.B) {
 		if i%1000 == 0 {
 			<-answered
 		}
-		if !p.tell(core.Body{ID: "entity", Value: message}) {
+		if direct, _ := p.tell(core.Body{ID: "entity", Value: message}); !direct {
 			b.Fatal("the shard is not open")
 		}
 	}

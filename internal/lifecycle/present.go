@@ -50,6 +50,13 @@ func (p *Present[L]) Last() {
 	p.change(func() { p.mu.last = true })
 }
 
+// Follows reports whether a life may follow the current one.
+func (p *Present[L]) Follows() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.mu.last
+}
+
 // Drop removes l, which has ended with err, if it is the current life. A handle must not keep an
 // actor system alive, since one takes several megabytes.
 func (p *Present[L]) Drop(l *L, err error) {

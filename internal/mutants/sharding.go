@@ -239,6 +239,18 @@ func shards() []mutant {
 			killer: delivers,
 		},
 		{
+			name:   "a region ends before its last messages have arrived",
+			rule:   "a region ends when all members have confirmed its messages [S11g]",
+			edits:  in(shardDir+"credit.go", "!r.finish.IsZero() && p.flow.open()", "false"),
+			killer: killer{pkg: shardCore, run: "^TestRegion_EndsWhenItsMessagesHaveArrived$"},
+		},
+		{
+			name:   "messages that wait when a life ends are refused",
+			rule:   "messages that wait when a life ends are handled in the next one",
+			edits:  in("sharding/lives.go", "case !l.follows(), sender", "case true, sender"),
+			killer: killer{pkg: "./sharding", run: "^TestLives_MessagesThatWaitAreHandledInTheNextLife$"},
+		},
+		{
 			name:   "a message overtakes one that the region has numbered",
 			rule:   "numbers under one tenure rise as messages are sent [S12c]",
 			edits:  in(shardDir+"line.go", "l.token == 0 || l.queued > 0", "l.token == 0"),

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -48,6 +49,13 @@ func (f *flow) mark() uint64 {
 	defer f.mu.Unlock()
 	f.marked = f.sent
 	return f.sent
+}
+
+// open reports whether the peer has not confirmed everything.
+func (f *flow) open() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.taken < f.sent
 }
 
 func (f *flow) full() bool {
@@ -141,11 +149,19 @@ func (s *shard) sendAll() {
 	s.buffer = nil
 }
 
-// owes reports whether a member has used up its credit, or messages wait for it. Such a member is
-// asked repeatedly what it has taken, since questions and answers may be lost.
+// owes reports whether a member has used up its credit, messages wait for it, or this region ends
+// and the member has not confirmed all messages. Such a member is asked repeatedly what it has
+// taken, since questions and answers may be lost.
 func (r *Region) owes(m Member) bool {
 	p := r.peers[m]
-	return p != nil && (len(p.blocked) > 0 || p.flow.full())
+	return p != nil && r.awaits(m) && (len(p.blocked) > 0 || p.flow.full() ||
+		!r.finish.IsZero() && p.flow.open())
+}
+
+// Finished reports, after Finish, whether all members have confirmed the messages of this process.
+// It does not wait for members that do not answer within FlushTimeout.
+func (r *Region) Finished() bool {
+	return r.removed || !r.now.Before(r.finish) || !slices.ContainsFunc(r.view, r.owes)
 }
 
 func (r *Region) askTaken() {

@@ -263,6 +263,9 @@ type (
 	Store struct{ Failing bool }
 	// Leave asks this region to stop hosting.
 	Leave struct{}
+	// Finish reports that no message of this process follows. The other members are asked to
+	// confirm what they were sent; see Region.Finished.
+	Finish struct{}
 	// Left reports that the Leave has completed.
 	Left struct{}
 	// Gate reports whether guarded work may run on this member. It may initially.
@@ -294,6 +297,7 @@ func (Released) event()      {}
 func (Looked) event()        {}
 func (Store) event()         {}
 func (Leave) event()         {}
+func (Finish) event()        {}
 func (Left) event()          {}
 func (Gate) event()          {}
 func (Move) event()          {}
@@ -363,10 +367,12 @@ type (
 		Shard int
 		Body  Body
 	}
-	// Drop counts a message that was not accepted: of another tenure, or a duplicate.
+	// Drop counts a message that was not accepted: of another tenure, or a duplicate. Body is that
+	// of a message that no region has any more; it is empty for deliveries and duplicates.
 	Drop struct {
 		Shard    int
 		Repeated bool
+		Body     Body
 	}
 	// Look asks which session holds the coordinator's lease.
 	Look struct{}

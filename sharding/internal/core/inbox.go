@@ -25,7 +25,7 @@ func (s *shard) accept(from Member, b Body, number uint64, again bool) {
 		id := deliveryID{from, number}
 		handled, known := s.accepted[id]
 		if known {
-			s.r.emit(Drop{s.n, true})
+			s.r.emit(Drop{Shard: s.n, Repeated: true})
 			if handled {
 				s.confirm(from, number)
 			}

@@ -28,7 +28,8 @@ type Region struct {
 	leaving bool
 	over    bool // every region leaves, and so does this one: it takes no shard again
 	failing bool
-	shut    bool // the gate is shut
+	shut    bool      // the gate is shut
+	finish  time.Time // after Finish: when it no longer waits for other members
 
 	table  table
 	epoch  uint64    // of the newest coordinator heard
@@ -126,6 +127,9 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 		r.failing = ev.Failing
 	case Leave:
 		r.leaving = true
+	case Finish:
+		r.finish = r.now.Add(r.cfg.FlushTimeout)
+		r.askTaken()
 	case Left:
 		r.farewell()
 	case Gate:
@@ -354,11 +358,9 @@ func (r *Region) NextWake() time.Time {
 
 func (r *Region) sees(m Member) bool { return slices.Contains(r.view, m) }
 
-// awaits reports whether a member can answer a Pause. If every region leaves, one that has ended is
-// not waited for, although its last messages may still be on their way: no region will get them.
-func (r *Region) awaits(m Member) bool {
-	return r.sees(m) && !(r.over && slices.Contains(r.ended, m))
-}
+// awaits reports whether a member can answer. A region that has ended does not, and has no message
+// on its way: it waited until all were confirmed.
+func (r *Region) awaits(m Member) bool { return r.sees(m) && !slices.Contains(r.ended, m) }
 
 func (r *Region) emit(e Effect) { r.out = append(r.out, e) }
 

@@ -114,7 +114,7 @@ func (s *shard) onData(from Member, d Data) {
 	case Strange:
 		s.strange(from, d)
 	case Repeated:
-		s.r.emit(Drop{s.n, true})
+		s.r.emit(Drop{Shard: s.n, Repeated: true})
 	default:
 		s.onArrived(Arrived{from, d})
 	}
@@ -122,7 +122,11 @@ func (s *shard) onData(from Member, d Data) {
 
 // strange answers a message that met no tenure.
 func (s *shard) strange(from Member, d Data) {
-	s.r.emit(Drop{Shard: s.n})
+	drop := Drop{Shard: s.n}
+	if d.Delivery == 0 {
+		drop.Body = d.Body
+	}
+	s.r.emit(drop)
 	s.r.tell(from, NotHere{s.n, d.Token})
 }
 

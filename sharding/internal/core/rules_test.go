@@ -601,9 +601,8 @@ func TestRegion_KnowsWhoHasEnded(t *testing.T) {
 	require.Empty(t, r.Ended(), "c is a stranger")
 }
 
-// S29c: when all leave, a region that has ended owes no answer to a Pause. Otherwise it is waited
-// for, because its last messages may be on their way.
-func TestShard_OneThatHasEndedOwesNothingWhenAllLeave(t *testing.T) {
+// S29c: a region that has ended owes no answer to a Pause: its messages have arrived.
+func TestShard_RegionThatHasEndedOwesNothing(t *testing.T) {
 	stop := core.Stop{Shard: 0, Token: 7}
 	s := running(t)
 	s.step(core.Leave{})
@@ -612,12 +611,41 @@ func TestShard_OneThatHasEndedOwesNothingWhenAllLeave(t *testing.T) {
 	require.Contains(t, s.hear(c, core.Farewell()), stop)
 
 	s = running(t)
-	s.step(core.Leave{})
 	s.hear(b, core.Farewell())
-	require.NotContains(t, s.hear(c, assigned(2, b, a)), stop)
-	require.NotContains(t, s.hear(c, core.Flush{Shard: 0, Token: 7}), stop)
+	require.NotContains(t, s.hear(c, assigned(2, c, a)), stop)
+	require.Contains(t, s.hear(c, core.Flush{Shard: 0, Token: 7}), stop)
+}
+
+// S11g: a region ends when the members have confirmed its messages, or after FlushTimeout.
+func TestRegion_EndsWhenItsMessagesHaveArrived(t *testing.T) {
+	begin := func() (*core.Region, *story) {
+		r := core.NewRegion(config(1))
+		s := tell(r)
+		s.hear(c, assigned(1, b))
+		s.hear(b, core.Active{Shard: 0, Token: 7})
+		s.step(core.Send{Shard: 0, Body: core.Body{ID: "x", Size: 36}})
+		s.step(core.Leave{})
+		return r, s
+	}
+	r, s := begin()
+	ask := core.Tell{To: b, Message: core.Sent{Bytes: 100}}
+	require.Equal(t, []core.Effect{ask}, s.step(core.Finish{}))
+	require.False(t, r.Finished())
+	s.now = s.now.Add(config(1).Repeat)
+	require.Equal(t, []core.Effect{ask}, s.step(core.Wake{}))
+	s.hear(b, core.Taken{Bytes: 100})
+	require.True(t, r.Finished())
+
+	r, s = begin()
+	s.step(core.Finish{})
+	s.hear(b, core.Farewell())
+	require.True(t, r.Finished(), "no entity is at a member whose region has ended")
+
+	r, s = begin()
+	s.step(core.Finish{})
 	s.now = s.now.Add(config(1).FlushTimeout)
-	require.Contains(t, s.step(core.Wake{}), stop)
+	s.step(core.Wake{})
+	require.True(t, r.Finished(), "b does not answer")
 }
 
 // S29c: a coordinator does not wait for regions that ended before it began, nor gives them shards.
