@@ -62,9 +62,10 @@ type Config struct {
 	// RememberStore stores the ids of remembered entities, for more of them than the memory of a
 	// member holds. It requires Remember. Default: they are replicated data.
 	RememberStore RememberStore `yaml:"-"`
-	// HandOff bounds how long the entities of a moving shard may take to stop. After that they are
-	// stopped after the message that each is handling, and messages that wait for them are lost.
-	// Raising it lets more queued work finish, and makes senders wait longer. Default 10s.
+	// HandOff bounds how long an entity may take to stop. After that it is stopped after the message
+	// that it is handling. If its shard moves, the messages that wait for it become dead letters;
+	// otherwise they start it again. Raising it lets more queued work finish, and makes senders wait
+	// longer. Default 10s.
 	HandOff time.Duration `yaml:"hand-off"`
 	// OrphanAfter is how long a region that does not hear a coordinator keeps its shards before it
 	// checks whether it is cut off. Default 5s.
@@ -129,7 +130,8 @@ type Config struct {
 	// microseconds longer than a call of Ref. Default: none.
 	Extractor func(message any) (id string) `yaml:"-"`
 	// StopMessage is sent to an entity that must stop; the entity then stops itself, within
-	// HandOff. Default: the entity is stopped once it has handled the messages before the stop.
+	// HandOff. Later messages wait meanwhile. Default: the entity is stopped once it has handled the
+	// messages before the stop.
 	StopMessage any `yaml:"-"`
 	// Meters receives the metrics, named concord.sharding.*; see Status and Stats for their
 	// meaning. Default otel.GetMeterProvider().
@@ -325,7 +327,7 @@ func (c Config) core() core.Config {
 
 func (c Config) slot(limit int, pace *core.Pace, room *core.Room) core.SlotConfig {
 	return core.SlotConfig{
-		Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember ||
+		HandOff: c.HandOff, Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember ||
 			c.numbered, Keep: c.numbered, Pace: pace, Room: room, Stash: c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,
 	}

@@ -41,6 +41,7 @@ type life struct {
 
 	refusals bugs.Sparse // lines of the log about entities that the application did not create
 	panics   bugs.Sparse // and about panics of its code in entities
+	overdue  bugs.Sparse // and about entities that did not stop when they were asked
 	recalls  bugs.Sparse // and about failed calls of the store of remembered entities
 
 	places      []*place

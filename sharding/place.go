@@ -47,6 +47,7 @@ type place struct {
 type after struct {
 	spawns   []*cell
 	rejected []core.Body
+	overdue  []string // entities that did not stop
 	ended    bool
 	at       time.Time
 }
@@ -268,6 +269,9 @@ func (p *place) terminated(c *cell) {
 func (p *place) step(ev core.SlotEvent) {
 	_, taken := ev.(core.Take)
 	for _, e := range p.effects(ev) {
+		if _, ends := e.(core.End); ends { // it has a deadline
+			taken = false
+		}
 		p.carryOut(e)
 	}
 	if p.closes || taken && (p.life.cfg.Idle == 0 || !p.armed.IsZero()) {
@@ -320,6 +324,9 @@ func (p *place) carryOut(e core.SlotEffect) {
 		p.cell(e.ID).box.post(post{from: stop})
 	case core.Slay:
 		p.cell(e.ID).box.halt()
+		if !p.closes {
+			p.after.overdue = append(p.after.overdue, e.ID)
+		}
 	case core.Reject:
 		p.after.rejected = append(p.after.rejected, e.Body)
 	case core.Remember:
@@ -342,6 +349,12 @@ func (p *place) unlock() {
 	system := p.life.system
 	for _, c := range do.spawns {
 		contain.Send(system, keeper, c)
+	}
+	for _, id := range do.overdue {
+		p.failed(&p.life.overdue, id, func(log *slog.Logger) {
+			log.Warn("entity stopped: it did not end in time", slog.Duration("limit",
+				p.life.cfg.HandOff))
+		})
 	}
 	for _, b := range do.rejected {
 		if d, ok := b.Value.(*delivered); ok {

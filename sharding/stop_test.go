@@ -76,8 +76,46 @@ func TestStopMessage_AnEntityStopsItself(t *testing.T) {
 	})
 }
 
-// An entity that does not stop when it is asked keeps its shard until HandOff. Then it is stopped;
-// the messages that it got after StopMessage are lost and counted, and the next home serves it.
+// An entity that does not stop when it is asked to, although its shard stays, is stopped after
+// HandOff. The messages that wait start it again, and it does not exceed Limit for longer.
+func TestStopMessage_PassivationIsBounded(t *testing.T) {
+	const handOff = 3 * time.Second
+	for name, cfg := range map[string]sharding.Config{
+		"passivate": {}, "idle": {Idle: time.Minute}, "limit": {Limit: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Type, cfg.Shards, cfg.HandOff = "cart", 1, handOff
+			cfg.StopMessage = wrapperspb.String("ignored")
+			run(t, 1, options{cfg: func(int) sharding.Config { return cfg }}, func(c *testCluster) {
+				n := c.node(0)
+				c.settled(20*time.Second, n)
+				for k := range 100 {
+					n.tell(fmt.Sprint("e", k), "1")
+				}
+				if name == "passivate" {
+					n.tell("e0", "passivate")
+				}
+				time.Sleep(cfg.Idle + 100*time.Millisecond)
+				if n.region.Status().Entities() < 5 {
+					t.Fatal("the entities have stopped when they were asked to")
+				}
+				n.tell("e0", "2")
+				answer, err := n.ask("e0", "3", handOff)
+				require.NoError(t, err)
+				require.Equal(t, "3", answer)
+				require.Equal(t, []string{"1", "ignored", "2", "3"}, c.alive.notes("e0 "))
+				if name == "limit" {
+					time.Sleep(2 * handOff)
+					require.Equal(t, 4, n.region.Status().Entities())
+				}
+				require.Zero(t, n.region.Stats().Refused)
+			})
+		})
+	}
+}
+
+// An entity that does not stop when it is asked keeps its shard until HandOff. Then it is stopped,
+// and the next home serves it. A message that waited for it is handled first.
 func TestStopMessage_AnEntityThatNeverStopsIsStopped(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 1, HandOff: 3 * time.Second,
@@ -97,10 +135,10 @@ func TestStopMessage_AnEntityThatNeverStopsIsStopped(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, host.leave(20*time.Second))
 		require.GreaterOrEqual(t, time.Since(begun), 3*time.Second)
-		require.EqualValues(t, 1, host.region.Stats().Refused)
+		require.Zero(t, host.region.Stats().Refused)
 		home, err := other.ask("x", "who", time.Second)
 		require.NoError(t, err)
 		require.Equal(t, other.ID, home)
-		require.Equal(t, []string{"ignored"}, c.alive.notes("x "))
+		require.Equal(t, []string{"ignored", "waits", "ignored"}, c.alive.notes("x "))
 	})
 }

@@ -30,7 +30,7 @@ func mistakes() []mutant {
 		{
 			name:   "call the outcome of an Ask unknown that was not sent",
 			rule:   "a message that was certainly not sent is ErrUndelivered",
-			edits:  in("sharding/ref.go", "\tif ctx.Err() != nil {\n\t\treturn nil, fmt.Errorf(\"%w: %w", "\tif false {\n\t\treturn nil, fmt.Errorf(\"%w: %w"),
+			edits:  in("sharding/ref.go", "\tif ctx.Err() != nil {\n\t\treturn nil, l.region", "\tif false {\n\t\treturn nil, l.region"),
 			killer: killer{pkg: "./sharding", run: "TestAsk_WithAnEndedContextSendsNothing"},
 		},
 		{

@@ -52,7 +52,7 @@ type entity struct {
 	id       string
 	run      uint64
 	cell     any           // of the caller, for the incarnation
-	at       time.Duration // running: time of the last message; backing off: end of the pause
+	at       time.Duration // running: of the last message; ending: deadline; backing off: end
 	failures int32
 	state    entityState
 	forget   bool // ending: stop remembering it
@@ -80,7 +80,7 @@ func (s *Slot) NextWake() (at time.Time) {
 		next = after(last.at, s.cfg.Idle)
 	}
 	for e := s.rest.first; e != nil; e = e.next {
-		if e.state == backingOff {
+		if e.state == backingOff || e.state == ending && !s.stopping { // else KillAll ends it
 			next = min(next, e.at)
 		}
 	}
@@ -261,7 +261,10 @@ func (s *Slot) trim() {
 }
 
 func (s *Slot) end(e *entity) {
-	e.state = ending
+	e.state, e.at = ending, never
+	if s.cfg.HandOff > 0 {
+		e.at = after(s.now, s.cfg.HandOff)
+	}
 	s.rest.add(e)
 	s.emit(End{e.id, e.run})
 }
@@ -360,8 +363,8 @@ func (s *Slot) killAll() {
 	}
 }
 
-// pass passivates idle entities, restarts those whose back-off is over, and starts remembered ones
-// whose turn has come.
+// pass passivates idle entities, stops those that do not end, restarts those whose back-off is
+// over, and starts remembered ones whose turn has come.
 func (s *Slot) pass() {
 	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil &&
 		s.now-e.at >= s.cfg.Idle; e = s.used.fresh.last {
@@ -369,12 +372,15 @@ func (s *Slot) pass() {
 	}
 	for e := s.rest.first; e != nil; {
 		next := e.next
-		if e.state == backingOff && s.now >= e.at {
-			if len(s.waiting[e.id]) > 0 || s.known[e.id] {
-				s.start(e)
-			} else {
-				s.remove(e)
-			}
+		switch {
+		case s.now < e.at, e.state == unknown:
+		case e.state == ending:
+			e.at = never
+			s.emit(Slay{e.id, e.run})
+		case len(s.waiting[e.id]) > 0 || s.known[e.id]:
+			s.start(e)
+		default:
+			s.remove(e)
 		}
 		e = next
 	}

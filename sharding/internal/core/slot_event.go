@@ -112,6 +112,9 @@ type SlotConfig struct {
 	Keep bool
 	// Pace bounds how fast stored entities are started without messages; nil means all at once.
 	Pace *Pace
+	// HandOff is the time after which an entity that was asked to stop is stopped after the message
+	// that it is handling; 0 means never. The messages that wait start it again.
+	HandOff time.Duration
 	// Stash bounds the messages that wait for one entity, and Room those that wait for all entities
 	// of a member; nil means any number.
 	Stash int

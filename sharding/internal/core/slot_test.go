@@ -51,6 +51,28 @@ func TestSlot_AnEntityThatDoesNotStart(t *testing.T) {
 		"killed")
 }
 
+// S14c: an entity that does not end when it is asked to is stopped after HandOff, and the messages
+// that have waited start it again.
+func TestSlot_AnEntityThatDoesNotEnd(t *testing.T) {
+	slot := core.NewSlot(core.SlotConfig{Stash: 10, HandOff: 10 * time.Second, Failures: 8})
+	now := time.Unix(1000, 0)
+	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
+	body := core.Body{ID: "x"}
+	step(core.Take{Body: body})
+	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 1}},
+		step(core.Passivate{ID: "x", Run: 1}))
+	require.Empty(t, step(core.Take{Body: body}))
+	require.Equal(t, now.Add(10*time.Second), slot.NextWake())
+	require.Empty(t, step(core.Pass{}))
+	now = now.Add(10 * time.Second)
+	require.Equal(t, []core.SlotEffect{core.Slay{ID: "x", Run: 1}}, step(core.Pass{}))
+	require.Zero(t, slot.NextWake())
+	require.Empty(t, step(core.Pass{}), "once")
+	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 2},
+		core.Push{ID: "x", Run: 2, Body: body}, core.Push{ID: "x", Run: 2, Body: body}},
+		step(core.Terminated{ID: "x", Run: 1, Left: []core.Body{body}, Worked: true}))
+}
+
 // S22: the messages that an incarnation left precede those that arrived later, and a hand-off
 // drains both.
 func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
