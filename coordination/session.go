@@ -137,6 +137,9 @@ func (s *Session) machine() *core.Machine {
 // Drain returns the session's Config.Drain: the time that guarded work has to stop.
 func (s *Session) Drain() time.Duration { return s.cfg.Drain }
 
+// TTL returns the session's Config.TTL: how long its leases outlive it.
+func (s *Session) TTL() time.Duration { return s.cfg.TTL }
+
 // opened reports whether Open has made the session.
 func (s *Session) opened() bool { return s != nil && s.done != nil }
 

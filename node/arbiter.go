@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
@@ -25,58 +25,10 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// ArbiterConfig configures the lease that decides which side of a partition hosts singletons and
-// shards. It must be the same on all members.
-//
-// While members are missing, the oldest member of each side tries to acquire the lease: at once on
-// a side that sees a majority, later the fewer members the side sees. Guarded work continues on the
-// side that holds the lease. It is stopped on every other side, also when the store does not
-// answer. The lease is released once all members are back.
-//
-// The arbiter decides where guarded work runs, and which side gives way when the partition heals.
-// It is not what prevents a second instance: that is guaranteed by the lease of each singleton and
-// shard, with or without an arbiter.
-type ArbiterConfig struct {
-	// Lease is the name of the lease in the lease store. It must name the cluster, if clusters
-	// share the store.
-	Lease string `yaml:"lease"`
-	// Members is the minimum number of members in the cluster. A side with fewer needs the lease.
-	// Default 1.
-	Members int `yaml:"members"`
-	// Hold is how long members may be missing before anything changes. Raising it tolerates longer
-	// flaps of the provider, and lets a side that will lose the right to host keep hosting for
-	// longer. Default 2s.
-	Hold time.Duration `yaml:"hold"`
-	// Delay is how much longer a side without a majority waits before it tries to acquire than a
-	// side with a majority: half of Delay with exactly half of the members, nearly all of it with
-	// few. It should exceed the difference between the times at which the providers of the two
-	// sides report a cut. Default 5s.
-	Delay time.Duration `yaml:"delay"`
-	// Lapse is how long a member assumes, without hearing from the oldest member of its side, that
-	// the oldest holds the lease. It must be below coordination.Config.Drain by more than the
-	// delivery time of a message. Default 3s.
-	Lapse time.Duration `yaml:"lapse"`
-}
-
-// Validate returns all problems at once; each matches ErrInvalid.
-func (c ArbiterConfig) Validate() error {
-	var errs []error
-	if c.Lease == "" {
-		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease, the name of the lease, must be set",
-			ErrInvalid))
-	} else if err := coordination.CheckName(c.Lease); err != nil {
-		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease: %w", ErrInvalid, err))
-	}
-	if err := c.core().Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("%w: Arbiter: %w", ErrInvalid, err))
-	}
-	return errors.Join(errs...)
-}
-
-func (c ArbiterConfig) core() arbiter.Config {
-	return arbiter.Config{Members: c.Members, Hold: c.Hold, Delay: c.Delay,
-		Lapse: c.Lapse}.WithDefaults()
-}
+// majorityLease and restLease return the names of the leases that decide which side of a partition
+// hosts.
+func majorityLease(cluster string) string { return "concord.majority/" + cluster }
+func restLease(cluster string) string     { return "concord.rest/" + cluster }
 
 const (
 	arbiterName = "concord.arbiter" // name of the arbiter's actor
@@ -86,33 +38,32 @@ const (
 
 // startArbiter starts the arbiter of one life. It shuts the gate at once, and begins when the
 // member is up. stop notifies the other members that this member leaves, shuts the gate, and waits
-// until the lease is released. Call it after guarded work has been handed over and before the
+// until the leases are released. Call it after guarded work has been handed over and before the
 // session is closed.
-func startArbiter(system *actor.ActorSystem, session *coordination.Session,
-	cfg ArbiterConfig) (stop func(context.Context) error, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if lapse, drain := cfg.core().Lapse, session.Drain(); lapse >= drain {
-		return nil, fmt.Errorf("%w: Arbiter.Lapse (%v) must be below Session.Drain (%v)",
-			ErrInvalid, lapse, drain)
-	}
+func startArbiter(system *actor.ActorSystem, session *coordination.Session, cluster string,
+	members int) (stop func(context.Context) error) {
 	s := &arbiterShell{
-		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease),
-		cfg:     cfg.core(),
+		system: system, members: membership.Attach(system), session: session,
+		leases: [2]*coordination.Lease{
+			arbiter.Majority: session.Lease(majorityLease(cluster)),
+			arbiter.Rest:     session.Lease(restLease(cluster)),
+		},
+		cfg:     arbiter.Config{Members: members, TTL: session.TTL()},
 		stopped: make(chan struct{}),
 	}
-	gate.Of(system).Shut(atArbiter, "the arbiter has not decided yet which side hosts")
+	gate.Of(system).Shut(atArbiter, "just started")
+	lifecycle.OnCheck(system, "majority", s.check)
 	s.members.WhenUp(func(membership.Member) { s.spawn() })
-	return s.stop, nil
+	return s.stop
 }
 
-// arbiterShell connects the core with the lease, the members and the gate. Only its actor accesses
+// arbiterShell connects the core with the leases, the members and the gate. Only its actor accesses
 // the fields outside mu.
 type arbiterShell struct {
 	system  *actor.ActorSystem
 	members *membership.Service
-	lease   *coordination.Lease
+	session *coordination.Session
+	leases  [2]*coordination.Lease // by arbiter.Name
 	cfg     arbiter.Config
 	stopped chan struct{} // closed when the actor has stopped
 	calls   sync.WaitGroup
@@ -123,6 +74,7 @@ type arbiterShell struct {
 		stop   bool                           // no actor is spawned any more
 		closed bool                           // no grants are kept any more
 		grants map[uint64]*coordination.Grant // by attempt
+		cutOff string                         // why another side hosts; empty: this one may
 	}
 
 	core   *arbiter.Core
@@ -134,6 +86,10 @@ type arbiterShell struct {
 // Private messages.
 type (
 	arbiterTried struct {
+		op  uint64
+		err error
+	}
+	arbiterProbed struct {
 		op  uint64
 		err error
 	}
@@ -171,7 +127,7 @@ func (s *arbiterShell) stop(ctx context.Context) error {
 	case <-released:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("arbiter lease %q: %w", s.lease.Name(), context.Cause(ctx))
+		return fmt.Errorf("lease %q: %w", s.leases[arbiter.Majority].Name(), context.Cause(ctx))
 	}
 }
 
@@ -196,6 +152,8 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 		s.shell.Fired(ctx, m)
 	case *arbiterTried:
 		s.onTried(ctx, m)
+	case *arbiterProbed:
+		s.onProbed(ctx, m)
 	case *arbiterLost:
 		s.step(ctx, arbiter.Lost{Op: m.op})
 	case *arbiterLeave:
@@ -248,7 +206,9 @@ func (s *arbiterShell) carryOut(ctx actor.Context, e any) {
 	case arbiter.Tell:
 		s.members.SetArbiter(e.Here)
 	case arbiter.Try:
-		s.try(ctx.Self(), e.Op)
+		s.try(ctx.Self(), e)
+	case arbiter.Probe:
+		s.probe(ctx.Self(), e.Op)
 	case arbiter.Release:
 		s.release(e.Op)
 	case arbiter.Send:
@@ -263,6 +223,8 @@ func (s *arbiterShell) failed(ctx actor.Context, e any) {
 		gate.Of(s.system).Shut(atArbiter, "a bug of this library; see the log")
 	case arbiter.Try:
 		s.step(ctx, arbiter.Tried{Op: e.Op, Result: arbiter.Unknown})
+	case arbiter.Probe:
+		s.step(ctx, arbiter.Probed{Op: e.Op, Result: arbiter.Unknown})
 	case arbiter.Tell:
 		s.members.SetArbiter(false)
 	case arbiter.Release:
@@ -270,16 +232,42 @@ func (s *arbiterShell) failed(ctx actor.Context, e any) {
 	}
 }
 
-// set opens or shuts the gate.
+// set opens or shuts the gate, and logs it in one line.
 func (s *arbiterShell) set(g arbiter.Gate) {
 	log := s.system.Logger()
+	here, all := s.core.Counts()
+	s.mu.Lock()
+	was := s.mu.cutOff
+	s.mu.cutOff = ""
+	if !g.Open && (all > 0 || s.core.Elsewhere()) {
+		s.mu.cutOff = g.Why
+	}
+	now := s.mu.cutOff
+	s.mu.Unlock()
 	if g.Open {
-		log.Info("arbiter: guarded work may run here", slog.String("state", s.core.String()))
 		gate.Of(s.system).Let(atArbiter)
+		log.Info("singletons and shards may run here", slog.Int("members", here),
+			slog.Int("of", all))
 		return
 	}
-	log.Warn("arbiter: guarded work must not run here", slog.String("why", g.Why))
 	gate.Of(s.system).Shut(atArbiter, g.Why)
+	switch {
+	case now != "" && was == "":
+		log.Warn("stepped down: no singletons and shards here until the members meet again",
+			slog.String("why", g.Why))
+	case now != was:
+		log.Info("no singletons and shards here", slog.String("why", g.Why))
+	}
+}
+
+// check returns why another side of the cluster hosts, for /readyz.
+func (s *arbiterShell) check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.cutOff == "" {
+		return nil
+	}
+	return errors.New(s.mu.cutOff)
 }
 
 func (s *arbiterShell) onView(ctx actor.Context, v *membership.View) {
@@ -311,35 +299,58 @@ func (s *arbiterShell) remember(v *membership.View) {
 }
 
 // try makes one attempt outside the actor, and reports to the actor if the lease is lost later.
-func (s *arbiterShell) try(self *actor.PID, op uint64) {
+func (s *arbiterShell) try(self *actor.PID, e arbiter.Try) {
 	tell := func(m any) { contain.Send(s.system, self, m) }
 	s.calls.Go(func() {
-		// before the core gives up
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8)
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation())
 		defer cancel()
-		g, err := s.lease.TryAcquire(ctx)
-		if err == nil && !s.keep(op, g) {
+		g, err := s.leases[e.Lease].TryAcquire(ctx)
+		if err == nil && !s.keep(e.Op, g) {
 			s.giveUp(g)
 			return
 		}
-		tell(&arbiterTried{op, err})
+		tell(&arbiterTried{e.Op, err})
 		if err == nil {
-			context.AfterFunc(g.Context(), func() { tell(&arbiterLost{op}) })
+			context.AfterFunc(g.Context(), func() { tell(&arbiterLost{e.Op}) })
 		}
 	})
 }
 
+// probe finds out whether a living session, other than this one, holds the lease of the majority.
+// The record of a session that has crashed looks the same until another one has waited for its TTL.
+func (s *arbiterShell) probe(self *actor.PID, op uint64) {
+	lease := s.leases[arbiter.Majority]
+	s.calls.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation())
+		defer cancel()
+		h, err := lease.Holder(ctx)
+		if err == nil && h.Session != "" && h.Session != s.session.ID() {
+			var g *coordination.Grant
+			if g, err = lease.TryAcquire(ctx); err == nil {
+				s.giveUp(g)
+			}
+		}
+		contain.Send(s.system, self, &arbiterProbed{op, err})
+	})
+}
+
 func (s *arbiterShell) onTried(ctx actor.Context, m *arbiterTried) {
-	e := arbiter.Tried{Op: m.op, Result: arbiter.Unknown}
+	s.step(ctx, arbiter.Tried{Op: m.op, Result: s.result(m.err)})
+}
+
+func (s *arbiterShell) onProbed(ctx actor.Context, m *arbiterProbed) {
+	s.step(ctx, arbiter.Probed{Op: m.op, Result: s.result(m.err)})
+}
+
+func (s *arbiterShell) result(err error) arbiter.Result {
 	switch {
-	case m.err == nil:
-		e.Result = arbiter.Held
-	case errors.Is(m.err, coordination.ErrHeld):
-		e.Result = arbiter.Taken
-	default:
-		s.system.Logger().Debug("arbiter lease: outcome unknown", slog.Any("error", m.err))
+	case err == nil:
+		return arbiter.Held
+	case errors.Is(err, coordination.ErrHeld):
+		return arbiter.Taken
 	}
-	s.step(ctx, e)
+	s.system.Logger().Debug("which side hosts is not known", slog.Any("error", err))
+	return arbiter.Unknown
 }
 
 func (s *arbiterShell) release(op uint64) {
@@ -356,10 +367,10 @@ func (s *arbiterShell) release(op uint64) {
 // confirm.
 func (s *arbiterShell) giveUp(g *coordination.Grant) {
 	s.calls.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation)
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation())
 		defer cancel()
 		if err := g.Release(ctx); err != nil {
-			s.system.Logger().Warn("arbiter lease not released", slog.Any("error", err))
+			s.system.Logger().Warn("lease not released", slog.Any("error", err))
 		}
 	})
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-const arbiterLease = "concord.arbiter/test"
-
 // arbitrate starts an arbiter on every member.
 func arbitrate(c *testkit.Cluster, members int) {
 	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
-		stop, err := startArbiter(m.System, m.Session, ArbiterConfig{Lease: arbiterLease,
-			Members: members})
-		if err == nil {
-			_, err = lifecycle.OnStop(m.System, lifecycle.Leases, "arbiter", stop)
-		}
+		stop := startArbiter(m.System, m.Session, "test", members)
+		_, err := lifecycle.OnStop(m.System, lifecycle.Leases, "majority", stop)
 		return struct{}{}, err
 	})
+}
+
+// rule returns the times of the arbiters.
+func rule(c *testkit.Cluster) arbiter.Config {
+	return arbiter.Config{TTL: c.Member(0).Session.TTL()}
 }
 
 // hosts returns the members where guarded work may run, by index.
@@ -62,9 +62,9 @@ func meet(c *testkit.Cluster) {
 	}
 }
 
-// holder returns the owner of the arbiter lease in the store.
+// holder returns the owner of the lease of the majority in the store.
 func holder(t *testing.T, c *testkit.Cluster, from int) string {
-	h, err := c.Member(from).Session.Lease(arbiterLease).Holder(context.Background())
+	h, err := c.Member(from).Session.Lease(majorityLease("test")).Holder(context.Background())
 	require.NoError(t, err)
 	return h.Owner
 }
@@ -92,8 +92,7 @@ func openAt(c *testkit.Cluster, want ...int) func() bool {
 func TestArbiter_TheMajorityHosts(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 5)
-		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3, 4))
-		within(t, c, 20*time.Second, "lease free", func() bool { return holder(t, c, 0) == "" })
+		within(t, c, time.Second, "open everywhere", openAt(c, 0, 1, 2, 3, 4))
 		oldest := map[int]bool{}
 		for _, m := range c.Members() {
 			o, _ := membership.Attach(m.System).View().Oldest("")
@@ -110,8 +109,8 @@ func TestArbiter_TheMajorityHosts(t *testing.T) {
 			return slices.Contains(minority, i)
 		})
 		split(c, minority, majority)
-		cfg := ArbiterConfig{}.core()
-		within(t, c, cfg.Decided(), "only the majority", openAt(c, majority...))
+		within(t, c, time.Second, "only the majority", openAt(c, majority...))
+		c.Advance(rule(c).Decided())
 		require.Contains(t, majority, index(c, holder(t, c, first)))
 		for range 300 {
 			c.Advance(time.Second)
@@ -128,7 +127,6 @@ func TestArbiter_TheMajorityHosts(t *testing.T) {
 			}
 			return len(hosts(c)) == 5
 		})
-		within(t, c, cfg.Healed(), "lease free", func() bool { return holder(t, c, 0) == "" })
 	})
 }
 
@@ -156,12 +154,12 @@ func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
 				require.Len(t, hosts(c), 3-i)
 			}
 		}
-		require.Empty(t, holder(t, c, 3))
+		require.Equal(t, c.Member(3).ID, holder(t, c, 3))
 	})
 }
 
-// TestArbiter_ASilentStoreShutsEverySide also checks that one side opens when the store returns.
-func TestArbiter_ASilentStoreShutsEverySide(t *testing.T) {
+// TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd also checks that the majority never stops.
+func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
 	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 4)
 		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3))
@@ -171,24 +169,59 @@ func TestArbiter_ASilentStoreShutsEverySide(t *testing.T) {
 		c.Advance(time.Minute)
 		require.Len(t, hosts(c), 4, "nobody is missing: the store is not needed")
 		split(c, []int{0, 1, 2}, []int{3})
-		within(t, c, ArbiterConfig{}.core().Decided(), "shut", openAt(c))
-		c.Advance(time.Minute)
-		require.Empty(t, hosts(c))
+		for range c.Member(0).Session.TTL() / time.Second {
+			require.Len(t, hosts(c), 4)
+			c.Advance(time.Second)
+		}
+		within(t, c, 5*time.Second, "only the majority", openAt(c, 0, 1, 2))
 		for _, m := range c.Members() {
 			m.Store.Set(testkit.StoreFaults{})
 		}
-		within(t, c, 10*time.Second, "one side", func() bool { return len(hosts(c)) > 0 })
+		for range 100 {
+			c.Advance(time.Second)
+			require.Equal(t, []int{0, 1, 2}, hosts(c))
+		}
 	})
 }
 
-func TestArbiterConfig_NamesEveryProblem(t *testing.T) {
-	require.ErrorIs(t, ArbiterConfig{}.Validate(), ErrInvalid)
-	require.ErrorContains(t, ArbiterConfig{Lease: "x", Members: -1, Hold: -time.Second,
-		Lapse: time.Second}.Validate(), "Members (-1)")
+// TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore also checks that it steps down when
+// the majority reaches the store again.
+func TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore(t *testing.T) {
+	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
+		arbitrate(c, 3)
+		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2))
+		for _, i := range []int{0, 1} {
+			c.Member(i).Store.Set(testkit.StoreFaults{Away: true})
+		}
+		split(c, []int{0, 1}, []int{2})
+		within(t, c, 2*c.Member(2).Session.TTL(), "stopped", openAt(c, 0, 1))
+		within(t, c, 2*c.Member(2).Session.TTL(), "the minority too", openAt(c, 0, 1, 2))
+		for _, i := range []int{0, 1} {
+			c.Member(i).Store.Set(testkit.StoreFaults{})
+		}
+		within(t, c, 10*time.Second, "only the majority", openAt(c, 0, 1))
+	})
+}
+
+// TestArbiter_OneOfTwoHalvesHosts also checks that the other one does not.
+func TestArbiter_OneOfTwoHalvesHosts(t *testing.T) {
+	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
+		arbitrate(c, 1)
+		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3))
+		split(c, []int{0, 1}, []int{2, 3})
+		half := func() bool {
+			return slices.Equal(hosts(c), []int{0, 1}) || slices.Equal(hosts(c), []int{2, 3})
+		}
+		within(t, c, 5*time.Second, "one half", half)
+		for range 100 {
+			c.Advance(time.Second)
+			require.True(t, half())
+		}
+	})
 }
 
 func TestVerdict_IsReadAsWritten(t *testing.T) {
-	for _, v := range []arbiter.Verdict{{Kind: arbiter.Ours, Members: 5}, {Kind: arbiter.Leaving},
+	for _, v := range []arbiter.Verdict{{Kind: arbiter.Ours, Members: 5}, {Kind: arbiter.Yielding},
 		{Kind: arbiter.Whole, Members: 10_000}} {
 		got, ok := decodeVerdict(encodeVerdict(v))
 		require.True(t, ok)

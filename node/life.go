@@ -148,7 +148,7 @@ func (r *runner) registered(n *Node) error {
 	return nil
 }
 
-// guard starts the leases that decide whether this life may host guarded work.
+// guard starts what decides whether this life may host singletons and shards.
 func (r *runner) guard(n *Node) error {
 	if r.cfg.Guard != "" {
 		stop, err := startGuard(n.System, r.session, r.cfg.Guard)
@@ -159,14 +159,11 @@ func (r *runner) guard(n *Node) error {
 			return err
 		}
 	}
-	if r.cfg.Arbiter == nil {
+	if r.session == nil || r.cfg.HostWithoutMajority || r.cfg.Session.Forever {
 		return nil
 	}
-	stop, err := startArbiter(n.System, r.session, *r.cfg.Arbiter)
-	if err != nil {
-		return err
-	}
-	return n.OnStop(Leases, "arbiter", stop)
+	stop := startArbiter(n.System, r.session, r.cfg.Cluster, r.cfg.MinMembers)
+	return n.OnStop(Leases, "majority", stop)
 }
 
 // start starts the member and waits until it is ready.

@@ -225,16 +225,14 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestRun_GuardAndArbiterAreReleasedAtTheEnd also shows that a single member opens its gate with
+// TestRun_GuardAndMajorityAreReleasedAtTheEnd also shows that a single member opens its gate with
 // both.
-func TestRun_GuardAndArbiterAreReleasedAtTheEnd(t *testing.T) {
+func TestRun_GuardAndMajorityAreReleasedAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())
 	store := memory.New()
 	cfg.Store = func() (coordination.Store, error) { return store, nil }
 	cfg.Guard = "guard/a"
-	cfg.Arbiter = &node.ArbiterConfig{Lease: "arbiter", Hold: 10 * time.Millisecond,
-		Delay: 10 * time.Millisecond}
 	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
 		n.Go(func(ctx context.Context) error {
 			defer cancel()
@@ -251,7 +249,7 @@ func TestRun_GuardAndArbiterAreReleasedAtTheEnd(t *testing.T) {
 	}))
 	other, err := coordination.Open(store, coordination.Config{})
 	require.NoError(t, err)
-	for _, name := range []string{"guard/a", "arbiter"} {
+	for _, name := range []string{"guard/a", "concord.majority/" + cfg.Cluster} {
 		_, err := other.Lease(name).TryAcquire(t.Context())
 		require.NoError(t, err, name)
 	}
@@ -447,16 +445,6 @@ func TestRun_TheErrorOfTheSessionIsReportedOnce(t *testing.T) {
 	})
 	require.ErrorIs(t, err, node.ErrStop)
 	require.Equal(t, 1, strings.Count(err.Error(), `lease "billing"`), "%v", err)
-}
-
-func TestRun_ArbiterMustLapseBeforeInstancesAreGivenUp(t *testing.T) {
-	cfg := quiet(newHands())
-	cfg.Store = func() (coordination.Store, error) { return memory.New(), nil }
-	cfg.Session.Drain = 2 * time.Second
-	cfg.Arbiter = &node.ArbiterConfig{Lease: "arbiter"}
-	err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })
-	require.ErrorIs(t, err, node.ErrInvalid)
-	require.ErrorContains(t, err, "Arbiter.Lapse (3s) must be below Session.Drain (2s)")
 }
 
 // A membership kept as a document of the lease store is found again in the next life, and is left

@@ -38,12 +38,19 @@ type RunConfig struct {
 	// shards. Each member needs its own: include its address or host name in the name. Guard
 	// requires Store.
 	Guard string `yaml:"guard"`
-	// Arbiter, if set, makes a lease decide which side of a partition hosts singletons and shards.
-	// It requires Store.
-	Arbiter *ArbiterConfig `yaml:"arbiter"`
+	// HostWithoutMajority makes a side of a partition that does not have a majority of the members
+	// go on hosting singletons and shards. The cost: if the member with the coordinator's lease is
+	// cut off from the others and reaches the lease store, all shards move to it, and the others,
+	// who may be many, have none for the length of the cut. By default, and only with Store and
+	// without Session.Forever, the side with a majority hosts, and every other side stops. If no
+	// side has a majority, one of them hosts, which the lease store decides.
+	HostWithoutMajority bool `yaml:"host-without-majority"`
 	// MinMembers is how many members this one must see, including itself, before its first life
 	// counts as started and the work passed to Node.Go begins. Later lives do not wait, because the
-	// other members may be gone for good. Default 1.
+	// other members may be gone for good. While a cluster is started for the first time, a majority
+	// is one of at least so many members: set it to the number of members that you start, or to
+	// more than half of it, so that a member that is cut off in the first seconds does not take
+	// itself for the cluster. Default 1.
 	MinMembers int `yaml:"min-members"`
 	// Logger receives the log records of the member and of Proto.Actor; progress messages of
 	// Proto.Actor are logged at Debug. Default slog.Default().
@@ -189,17 +196,17 @@ func (c RunConfig) Validate() error {
 			bad("%s (%v) must be from %v to %v", d.name, d.is, d.min, d.max)
 		}
 	}
-	if (c.Guard != "" || c.Arbiter != nil) && c.Store == nil {
-		bad("Guard and Arbiter are leases: Store must be set")
+	if c.Guard != "" && c.Store == nil {
+		bad("Guard is a lease: Store must be set")
+	}
+	if c.Store != nil && c.Cluster != "" {
+		if err := coordination.CheckName(majorityLease(c.Cluster)); err != nil {
+			bad("Cluster, as part of the name of a lease: %w", err)
+		}
 	}
 	if c.Guard != "" {
 		if err := coordination.CheckName(c.Guard); err != nil {
 			bad("Guard: %w", err)
-		}
-	}
-	if c.Arbiter != nil {
-		if err := c.Arbiter.Validate(); err != nil {
-			errs = append(errs, err)
 		}
 	}
 	if c.OnSplit > Exit {

@@ -34,9 +34,9 @@ func TestRunConfig_NamesOfLeases(t *testing.T) {
 		"a\xff":                         "is not UTF-8 at byte 1",
 		leasestore.SessionRecords + "x": "must not begin with concord.session.",
 	} {
-		err := RunConfig{Guard: name, Arbiter: &ArbiterConfig{Lease: name}}.Validate()
-		if err == nil || strings.Count(err.Error(), said) != 2 {
-			t.Errorf("%.30q: %v, want %q for Guard and Arbiter.Lease", name, err, said)
+		err := RunConfig{Guard: name}.Validate()
+		if err == nil || strings.Count(err.Error(), said) != 1 {
+			t.Errorf("%.30q: %v, want %q for Guard", name, err, said)
 		}
 	}
 }

@@ -75,7 +75,7 @@ node:
   public: [orders]
   max-message: 1048576
   guard: shop-1
-  arbiter: {lease: side, members: 3, hold: 1s}
+  host-without-majority: true
   min-members: 3
   start-timeout: 20s
   on-split: exit
@@ -116,7 +116,7 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 				"web", "worker"},
 			SecretFile: "/etc/shop/secret", Public: []string{"orders"}, MaxMessage: 1 << 20,
 		},
-		Guard: "shop-1", Arbiter: &node.ArbiterConfig{Lease: "side", Members: 3, Hold: time.Second},
+		Guard: "shop-1", HostWithoutMajority: true,
 		MinMembers: 3, StartTimeout: 20 * time.Second, OnSplit: node.Exit, NoSignals: true,
 	}, n)
 

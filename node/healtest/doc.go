@@ -9,9 +9,11 @@
 // that answers everywhere, and checks that nothing was lost and that there were never two
 // instances.
 //
-// Some cases use leases in addition to the singleton's: the host of a cluster with guards loses the
-// lease store, and the host of a cluster with an arbiter is cut off with a minority. The records of
-// the singleton show where it lived meanwhile.
+// In some cases the host of a cluster with guards loses the lease store, or the host is cut off with
+// a minority. The records of the singleton show where it lived meanwhile.
+//
+// TestOutage cuts off or kills members with default settings, in any second of their life, and
+// measures how long clients have no answer from singletons and shards.
 //
 // Without flags, a few cases run once. "make heal" runs all cases and prints how long each took to
 // heal next to its goal. Where netem cannot run because it needs root, the tests are skipped with a

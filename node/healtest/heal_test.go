@@ -93,8 +93,8 @@ var faults = []heals{
 		check: nothingForged, forged: withSecret},
 	{name: "guard-store-silent", members: []int{3, 5}, goal: goalGuarded, fault: silentStore,
 		check: stoppedInTime, leases: withGuard},
-	{name: "arbiter-cut", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost,
-		check: majorityHosts, leases: withArbiter},
+	{name: "cut-host", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost,
+		check: majorityHosts},
 }
 
 // played is one case: a fault on a cluster of one size with one provider.

@@ -17,22 +17,17 @@ import (
 
 // Leases of members in addition to the singleton's.
 const (
-	withGuard   = "guard"   // one for each member
-	withArbiter = "arbiter" // decides which side of a partition hosts
+	withGuard = "guard" // one for each member
 )
 
-// Times of the cases with such leases. The rest of a lease when the guard stops guarded work, and
-// the time in which the arbiter decides, must be long compared with the delays of a busy machine.
 const (
-	longTTL      = 18 * time.Second
-	arbiterLapse = 2 * time.Second
-	// decided is the time after which only the majority hosts: node.ArbiterConfig's Hold and the
-	// time of an attempt, plus the time for which members then assume that the lease is held, plus
-	// the time in which the instance stops.
-	decided = 5*time.Second + arbiterLapse + 3*time.Second
-	// idle is the time after which the arbiter lease has been released at the start, when it is
-	// needed just as after a cut.
-	idle = 20 * time.Second
+	// longTTL is the TTL in cases with a guard: the rest of a lease when the guard stops guarded
+	// work must be long compared with the delays of a busy machine.
+	longTTL = 18 * time.Second
+	// decided is the time after which only the majority hosts: the time after which the provider
+	// drops a silent member, plus that of a call of the store, plus the time in which the instance
+	// stops, on a busy machine.
+	decided = 10 * time.Second
 )
 
 var longLeases = coordination.Config{
@@ -170,15 +165,13 @@ func stoppedInTime(c *members) {
 }
 
 // cutWithHost cuts off the member that hosts the singleton, with as many others as a minority may
-// have. It first waits until the arbiter lease is released: a side that had held it since the start
-// would keep it.
+// have.
 func cutWithHost(c *members, r *rand.Rand, d time.Duration) {
-	time.Sleep(idle)
 	host := c.host()
 	others := slices.DeleteFunc(r.Perm(c.n), func(i int) bool { return i == host })
 	k := r.IntN((c.n - 1) / 2)
 	minority, rest := append([]int{host}, others[:k]...), others[k:]
-	d += decided + longTTL + 10*time.Second
+	d += decided + leaseTTL + 10*time.Second
 	c.broken = period{from: bootTime(), where: minority}
 	apart(func([]int) [][]int { return [][]int{slices.Clone(minority), rest} })(c, r, d)
 	c.broken.until = bootTime()

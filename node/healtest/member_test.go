@@ -58,6 +58,7 @@ type spec struct {
 	Secret    string
 	TLS       *node.TLS
 	Silent    string // while this file exists, the lease store does not answer
+	Outages   bool   // a member with default settings, for TestOutage
 
 	StopTimeout time.Duration // of node.Run
 }
@@ -67,11 +68,12 @@ type command struct{ Do string } // quiet or dump
 
 // report is a line on standard output, with one of its fields set.
 type report struct {
-	Status   *status   `json:",omitempty"` // every statusInterval
-	Acked    *acked    `json:",omitempty"` // added to the set at Majority
-	Answered *answered `json:",omitempty"` // by the singleton
-	Dump     []string  `json:",omitempty"` // the set
-	Quiet    bool      `json:",omitempty"` // the load has ended, and its counts are final
+	Status   *status    `json:",omitempty"` // every statusInterval
+	Acked    *acked     `json:",omitempty"` // added to the set at Majority
+	Answered *answered  `json:",omitempty"` // by the singleton
+	Round    *questions `json:",omitempty"` // of questions, by a member of TestOutage
+	Dump     []string   `json:",omitempty"` // the set
+	Quiet    bool       `json:",omitempty"` // the load has ended, and its counts are final
 }
 
 const statusInterval = 100 * time.Millisecond
@@ -120,6 +122,10 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 		return node.ExitInvalid
 	}
 	m.out.Encoder = json.NewEncoder(out)
+	if m.Outages {
+		go m.serve(in)
+		return m.runOutages()
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	var working sync.WaitGroup
 	m.work(&working)
@@ -136,12 +142,8 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 		Health:      &m.health,
 		StopTimeout: m.StopTimeout,
 	}
-	switch m.Leases {
-	case withGuard:
+	if m.Leases == withGuard {
 		cfg.Session, cfg.Guard = longLeases, "guard/"+m.Host
-	case withArbiter:
-		cfg.Session, cfg.Arbiter = longLeases, &node.ArbiterConfig{Lease: "arbiter",
-			Members: len(m.Hosts), Lapse: arbiterLapse}
 	}
 	var strangers sync.WaitGroup
 	forging, stop := context.WithCancel(context.Background())

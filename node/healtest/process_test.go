@@ -42,6 +42,7 @@ type heard struct {
 	quiet   bool
 	dumps   [][]string
 	lives   int
+	rounds  []questions
 }
 
 // launch starts a member process by calling start.
@@ -107,6 +108,8 @@ func (h *heard) take(r report) {
 		}
 	case r.Acked != nil:
 		h.acked = append(h.acked, *r.Acked)
+	case r.Round != nil:
+		h.rounds = append(h.rounds, *r.Round)
 	case r.Answered != nil:
 		h.answers = append(h.answers, *r.Answered)
 	case r.Quiet:

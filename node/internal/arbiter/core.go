@@ -13,33 +13,27 @@ type Core struct {
 	out []any
 
 	view    View
-	known   bool // there has been a view
-	n       int  // the number of members; 0: not known yet
-	whole   bool
-	since   time.Time       // when whole last changed
+	viewAt  time.Time       // when the view last changed; zero: there has been none
+	n       int             // how many members there are, present and missing; 0: not known yet
 	leaving map[string]bool // members that announced their departure
-	gone    map[string]bool // members missing since the view was last whole
+	gone    map[string]bool // members missing since none was
 	ended   bool
 
 	kind Kind // the verdict that determines the gate
 	why  string
 
 	// State of a leader.
-	contest   time.Time // start of the contest; zero: none
-	answer    Result
-	asked     bool // there has been a result in this contest
-	op        uint64
-	trying    bool
-	tried     time.Time
-	due       time.Time // time of the next attempt
-	held      uint64    // the attempt that holds the lease; 0: none
-	releaseAt time.Time // time at which to release it; zero: keep it
-	beat      time.Time // time of the next message
-	said      Verdict
+	op          uint64 // of the last attempt or probe
+	major, rest claim
+	probe       claim
+	contest     time.Time // since when this side has had no majority; zero: it has one
+	reachable   bool      // the store has answered in this contest
+	beat        time.Time // time of the next message
+	said        Verdict
 
 	// State of a follower.
 	heard   time.Time // last message of the present leader; zero: none
-	verdict Kind      // last verdict of any leader
+	verdict Kind      // its verdict
 
 	gate Gate
 	told bool
@@ -48,7 +42,7 @@ type Core struct {
 
 // New returns an arbiter that has seen nothing. Its gate is shut.
 func New(cfg Config) *Core {
-	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet",
+	return &Core{cfg: cfg, kind: Undecided, why: "no view yet",
 		leaving: map[string]bool{}, gone: map[string]bool{}}
 }
 
@@ -67,6 +61,8 @@ func (c *Core) Step(now time.Time, e any) []any {
 		c.onView(e)
 	case Tried:
 		c.onTried(e)
+	case Probed:
+		c.onProbed(e)
 	case Lost:
 		c.onLost(e)
 	case Heard:
@@ -76,7 +72,7 @@ func (c *Core) Step(now time.Time, e any) []any {
 		return c.out
 	}
 	switch {
-	case c.ended, !c.known:
+	case c.ended, c.viewAt.IsZero():
 	case c.leads():
 		c.lead()
 		c.speak()
@@ -90,9 +86,20 @@ func (c *Core) Step(now time.Time, e any) []any {
 // NextWake returns when the core needs a Wake; zero: never.
 func (c *Core) NextWake() time.Time { return c.wake }
 
+// Counts returns how many members are in view, and how many there are; 0: not known yet.
+func (c *Core) Counts() (here, all int) { return len(c.view.Members), c.n }
+
+// Elsewhere reports whether another side of the cluster is known to host.
+func (c *Core) Elsewhere() bool { return c.kind == Elsewhere || c.kind == Yielding }
+
 func (c *Core) emit(e any) { c.out = append(c.out, e) }
 
 func (c *Core) leads() bool { return c.view.Self == c.view.Oldest }
+
+func (c *Core) hasMajority() bool { return 2*len(c.view.Members) > c.n }
+
+// missing reports whether members are missing.
+func (c *Core) missing() bool { return len(c.view.Members) < c.n }
 
 // reached reports whether the time at has come. If not, it schedules a wake for it.
 func (c *Core) reached(at time.Time) bool {
@@ -127,10 +134,15 @@ func (c *Core) onView(v View) {
 	for _, id := range v.Members {
 		delete(c.gone, id)
 	}
-	if !c.known || old.Oldest != v.Oldest {
-		c.contest, c.heard = time.Time{}, time.Time{}
+	if old.Oldest != v.Oldest {
+		c.heard, c.verdict = time.Time{}, 0
 	}
+	if !slices.Equal(old.Members, v.Members) {
+		c.contest = time.Time{}
+	}
+	c.viewAt = c.now
 	c.beat = time.Time{} // notify all members
+	c.major.due, c.major.taken = time.Time{}, time.Time{}
 	c.count(c.n)
 }
 
@@ -139,12 +151,7 @@ func (c *Core) count(n int) {
 	if n > 0 {
 		n = max(n, len(c.view.Members))
 	}
-	c.n = n
-	if whole := n > 0 && len(c.view.Members) >= max(n, c.cfg.Members); whole != c.whole ||
-		!c.known {
-		c.known, c.whole, c.since = true, whole, c.now
-	}
-	if c.whole {
+	if c.n = n; n > 0 && !c.missing() {
 		clear(c.gone)
 	}
 }
@@ -156,15 +163,16 @@ func (c *Core) forget(id string) {
 	c.n = max(c.n-1, min(c.n, 1))
 }
 
-// end shuts the gate permanently and releases the lease.
+// end shuts the gate permanently and releases the leases.
 func (c *Core) end(why string) {
-	c.release()
+	c.release(&c.major)
+	c.release(&c.rest)
 	c.ended, c.kind, c.why = true, Undecided, why
 }
 
 // onLeave tells the other members not to count this one as missing.
 func (c *Core) onLeave() {
-	if c.known {
+	if !c.viewAt.IsZero() {
 		c.emit(Send{c.others(), Verdict{Leaving, c.n}})
 	}
 	c.end("the member leaves the cluster")
@@ -187,7 +195,7 @@ func (c *Core) onHeard(e Heard) {
 	case e.Verdict.Kind == Leaving:
 		c.leaving[e.From] = true
 		if e.From == c.view.Oldest && c.verdict == Ours {
-			c.heard = time.Time{} // the lease is released with it
+			c.verdict = Pending // the lease is released with it
 		}
 	case e.From == c.view.Oldest && !c.leads():
 		c.heard, c.verdict = c.now, e.Verdict.Kind
@@ -195,45 +203,6 @@ func (c *Core) onHeard(e Heard) {
 			c.count(e.Verdict.Members)
 		}
 	}
-}
-
-// follow sets the gate according to the leader.
-func (c *Core) follow() {
-	c.contest, c.trying = time.Time{}, false
-	if c.held != 0 && !c.heard.IsZero() {
-		c.surrender() // to the leader of both members
-	}
-	switch {
-	case c.held != 0 && c.heard.IsZero():
-		c.rule(Ours, "")
-	case c.verdict == 0:
-		c.rule(Undecided, "the oldest member has not announced which side hosts")
-	case !c.verdict.open():
-		c.rule(c.verdict, reason(c.verdict))
-	case c.verdict == Whole && (c.whole || !c.reached(c.expiry())):
-		c.rule(Whole, "")
-	case c.verdict != Whole && !c.heard.IsZero() && !c.reached(c.heard.Add(c.cfg.Lapse)):
-		c.rule(c.verdict, "")
-	default:
-		c.verdict = Undecided
-		c.rule(Undecided, "the oldest member has not announced for a while which side hosts")
-	}
-}
-
-// expiry returns until when the leader's verdict Whole counts although this member misses others.
-func (c *Core) expiry() time.Time {
-	missed := c.since.Add(c.cfg.Hold)
-	if heard := c.heard.Add(c.cfg.Idle); !c.heard.IsZero() && heard.After(missed) {
-		missed = heard
-	}
-	return missed.Add(c.cfg.Lapse)
-}
-
-func reason(k Kind) string {
-	if k == Elsewhere {
-		return "another side of the cluster holds the arbiter lease"
-	}
-	return "members are missing, and the arbiter lease is not held"
 }
 
 func (c *Core) rule(k Kind, why string) { c.kind, c.why = k, why }
@@ -244,9 +213,9 @@ func (c *Core) speak() {
 	if v == c.said && !c.reached(c.beat) {
 		return
 	}
-	every := c.cfg.Beat
+	every := c.cfg.Beat()
 	if c.kind == Whole {
-		every = c.cfg.Idle
+		every = c.cfg.idle()
 	}
 	c.said, c.beat = v, c.now.Add(every)
 	c.reached(c.beat)
@@ -255,7 +224,7 @@ func (c *Core) speak() {
 	}
 }
 
-// show emits the changes of the gate and of the lease.
+// show emits the changes of the gate, and of what is known about where guarded work runs.
 func (c *Core) show() {
 	if g := (Gate{c.kind.open(), c.why}); g != c.gate {
 		c.gate = g
@@ -269,7 +238,6 @@ func (c *Core) show() {
 
 // String describes the state, for test failures.
 func (c *Core) String() string {
-	return fmt.Sprintf("%v: %d of %d, leads %v, whole %v, held %d, %s", c.kind, len(c.view.Members),
-		c.n, c.leads(), c.whole,
-		c.held, c.why)
+	return fmt.Sprintf("%v: %d of %d, leads %v, held %v %v, %s", c.kind, len(c.view.Members),
+		c.n, c.leads(), c.major.held, c.rest.held, c.why)
 }

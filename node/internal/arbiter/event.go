@@ -21,6 +21,11 @@ type (
 		Op     uint64
 		Result Result
 	}
+	// Probed is the result of a Probe: Held means that nobody holds the lease of the majority.
+	Probed struct {
+		Op     uint64
+		Result Result
+	}
 	// Lost reports that the lease acquired in attempt Op is lost.
 	Lost struct{ Op uint64 }
 	// Heard is a message from another member.
@@ -41,10 +46,15 @@ type (
 		Open bool
 		Why  string
 	}
-	// Tell reports whether the lease is known to be held on this side.
+	// Tell reports whether members are missing and this side is known to host.
 	Tell struct{ Here bool }
-	// Try requests one attempt to acquire the lease.
-	Try struct{ Op uint64 }
+	// Try requests one attempt to acquire a lease.
+	Try struct {
+		Op    uint64
+		Lease Name
+	}
+	// Probe requests to find out whether a living member holds the lease of the majority.
+	Probe struct{ Op uint64 }
 	// Release releases the lease acquired in attempt Op.
 	Release struct{ Op uint64 }
 	// Send sends a verdict to other members.
@@ -54,6 +64,17 @@ type (
 	}
 )
 
+// Name is one of the two leases.
+type Name uint8
+
+// Names of the leases.
+const (
+	Majority Name = iota // held by a side with a majority
+	Rest                 // elects one of several sides without a majority
+)
+
+func (n Name) String() string { return [...]string{"majority", "rest"}[n] }
+
 // Result is the result of an attempt.
 type Result uint8
 
@@ -61,13 +82,14 @@ type Result uint8
 const (
 	Unknown Result = iota // the store did not answer
 	Held                  // acquired by this member
-	Taken                 // certainly held by another side
+	Taken                 // held by another member
 )
 
 // Verdict is a leader's decision, sent to the members of its view.
 type Verdict struct {
 	Kind Kind
-	// Members is how many members the leader remembers; 0 means that it has just started.
+	// Members is how many members the leader counts, present and missing; 0 means that it does not
+	// know.
 	Members int
 }
 
@@ -78,12 +100,13 @@ type Kind uint8
 
 // Kinds.
 const (
-	Undecided Kind = iota + 1 // the holder is not known
-	Pending                   // a majority is trying; its gate stays open until the result
+	Undecided Kind = iota + 1 // this side has no majority, and does not host
+	Pending                   // this side goes on hosting, and no lease says so
 	Whole                     // no member is missing
-	Ours                      // the leader holds the lease
-	Elsewhere                 // another side holds the lease
+	Ours                      // members are missing, and a lease says that this side hosts
+	Elsewhere                 // another side hosts
 	Leaving                   // the sender leaves in order; not a verdict
+	Yielding                  // this side has a majority, but another one hosts
 	kinds
 )
 
@@ -98,5 +121,5 @@ func (k Kind) String() string {
 	if k == 0 || k >= kinds {
 		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
-	return [...]string{"", "undecided", "pending", "whole", "ours", "elsewhere", "leaving"}[k]
+	return [...]string{"", "undecided", "pending", "whole", "ours", "elsewhere", "leaving", "yielding"}[k]
 }

@@ -1,99 +1,126 @@
 package arbiter
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // lead decides as the leader, the oldest member of the view.
 func (c *Core) lead() {
-	c.verdict = 0
-	switch {
-	case c.whole && (c.kind == Whole || c.reached(c.since.Add(c.cfg.Settle))):
-		c.surrender()
-		c.contest = time.Time{}
-		c.rule(Whole, "")
-	case c.held != 0:
-		c.contest, c.releaseAt = time.Time{}, time.Time{}
-		c.rule(Ours, "")
-	case c.whole: // the decision stays until the view has settled
-		c.contest = time.Time{}
-	case c.kind == Whole && !c.reached(c.since.Add(c.cfg.Hold)):
-	default:
-		c.try()
-	}
-	c.verdict = c.kind // in case an older member leads from now on
-}
-
-// try tries to acquire the lease when it is this side's turn.
-func (c *Core) try() {
-	if c.contest.IsZero() {
-		c.contest, c.asked, c.due = c.now, false, time.Time{}
-	}
-	if c.trying && c.reached(c.tried.Add(c.cfg.Operation)) {
-		c.onTried(Tried{Op: c.op})
-	}
-	switch size := len(c.view.Members); {
-	case c.asked && c.answer == Taken:
-		c.rule(Elsewhere, reason(Elsewhere))
-	case !c.asked && c.kind.open() && 2*size > c.n:
-		c.rule(Pending, "")
-	default:
-		c.rule(Undecided, reason(Undecided))
-	}
-	turn := c.contest.Add(c.cfg.delay(len(c.view.Members), c.n))
-	if c.due.After(turn) {
-		turn = c.due
-	}
-	if !c.trying && c.reached(turn) {
-		c.op++
-		c.trying, c.tried = true, c.now
-		c.emit(Try{c.op})
-		c.reached(c.now.Add(c.cfg.Operation))
-	}
-}
-
-// onTried processes the result of an attempt. A grant that is no longer needed is released at once,
-// or later by lead or follow.
-func (c *Core) onTried(e Tried) {
-	if e.Op != c.op || !c.trying && e.Result != Held || c.held != 0 {
-		if e.Result == Held && e.Op != c.held {
-			c.emit(Release{e.Op})
-		}
+	if c.n > 0 && !c.hasMajority() {
+		c.leadRest()
 		return
 	}
-	c.trying, c.asked, c.answer, c.due = false, true, e.Result, c.now.Add(c.cfg.Retry)
-	if e.Result != Held {
-		return
-	}
-	c.held = e.Op
-	if c.n == 0 {
+	c.contest = time.Time{}
+	c.release(&c.rest)
+	if c.n > 0 && c.missing() && c.major.held && c.reached(c.viewAt.Add(rebase)) {
 		c.count(len(c.view.Members))
 	}
+	if !c.major.held && c.attempt(&c.major) {
+		c.emit(Try{c.major.op, Majority})
+	}
+	switch {
+	case c.n == 0 && c.major.held: // nobody hosts: this is the beginning of the cluster
+		c.count(max(len(c.view.Members), c.cfg.Members))
+		c.lead()
+	case c.n == 0 && c.major.is(Taken):
+		c.rule(Elsewhere, "another side of the cluster hosts")
+	case c.n == 0 && c.major.asked:
+		c.rule(Undecided, "just started, and the lease store does not answer")
+	case c.n == 0:
+		c.rule(Undecided, "just started")
+	case !c.major.taken.IsZero() && c.reached(c.major.taken.Add(2*c.cfg.TTL)):
+		// The holder lives, and another side counts fewer members than this one: see rebase.
+		c.rule(Yielding, yielding)
+	case !c.missing():
+		c.rule(Whole, "")
+	case c.major.held:
+		c.rule(Ours, "")
+	default:
+		c.rule(Pending, "")
+	}
 }
 
-// onLost starts another contest, without a delay because this side was hosting.
-func (c *Core) onLost(e Lost) {
-	if e.Op != c.held || c.held == 0 {
-		return
+const yielding = "another side of the cluster counts fewer members, has a majority of them, and hosts"
+
+// leadRest decides as the leader of a side without a majority. It hosts if it gets the lease of the
+// rest while nobody holds that of the majority.
+func (c *Core) leadRest() {
+	if c.contest.IsZero() {
+		c.contest = c.now
+		c.probe.begin()
+		c.rest.begin()
+		c.reachable = false
 	}
-	c.release()
-	c.contest, c.asked, c.answer, c.due = c.now.Add(-c.cfg.Delay), true, Unknown, time.Time{}
+	c.release(&c.major)
+	if c.attempt(&c.probe) {
+		c.emit(Probe{c.probe.op})
+	}
+	if c.rest.held && c.probe.is(Taken) { // a majority is back
+		c.release(&c.rest)
+	}
+	turn := c.contest.Add(c.cfg.delay(len(c.view.Members), c.n))
+	if !c.rest.held && c.probe.is(Held) && c.reached(turn) && c.attempt(&c.rest) {
+		c.emit(Try{c.rest.op, Rest})
+	}
+	c.reachable = c.reachable || c.probe.is(Held) || c.probe.is(Taken)
+	half := 2*len(c.view.Members) == c.n && c.probe.is(Held) && !c.rest.asked
+	switch {
+	case c.rest.held:
+		c.rule(Ours, "")
+	case c.probe.is(Taken) || c.rest.is(Taken):
+		c.rule(Elsewhere, c.cutOff("another side hosts"))
+	case c.kind.open() && (half || !c.reachable && !c.reached(c.contest.Add(c.cfg.TTL))):
+		// Without the store nothing can be given up: what is held goes on until its leases end.
+		c.rule(Pending, "")
+	case !c.reachable:
+		c.rule(Undecided, c.cutOff("the lease store does not answer"))
+	default:
+		c.rule(Undecided, c.cutOff("it is not known yet which side hosts"))
+	}
 }
 
-// surrender releases the lease once no member assumes any more that this one holds it.
-func (c *Core) surrender() {
-	if c.held == 0 {
-		return
-	}
-	if c.releaseAt.IsZero() {
-		c.releaseAt = c.now.Add(c.cfg.Lapse)
-	}
-	if c.reached(c.releaseAt) {
-		c.release()
-	}
+// cutOff describes a side without a majority.
+func (c *Core) cutOff(then string) string {
+	return fmt.Sprintf("cut off with %d of %d members, which is not a majority; %s",
+		len(c.view.Members), c.n, then)
 }
 
-func (c *Core) release() {
-	if c.held != 0 {
-		c.emit(Release{c.held})
+// follow decides as a member that is not the leader.
+func (c *Core) follow() {
+	c.contest = time.Time{}
+	if !c.heard.IsZero() { // to the leader of both members
+		c.release(&c.major)
+		c.release(&c.rest)
 	}
-	c.held, c.releaseAt = 0, time.Time{}
+	told := c.verdict
+	lasts := c.cfg.Lapse()
+	if told == Whole {
+		lasts += c.cfg.idle()
+	}
+	if !c.heard.IsZero() && c.reached(c.heard.Add(lasts)) {
+		told = 0
+	}
+	switch {
+	case c.n > 0 && c.hasMajority() && told == Yielding:
+		c.rule(Yielding, yielding)
+	case c.n > 0 && c.hasMajority() && !c.missing():
+		c.rule(Whole, "")
+	case c.n > 0 && c.hasMajority() && told == Ours:
+		c.rule(Ours, "")
+	case c.n > 0 && c.hasMajority():
+		c.rule(Pending, "")
+	case c.rest.held:
+		c.rule(Ours, "")
+	case told.open():
+		c.rule(told, "")
+	case c.n == 0:
+		c.rule(Undecided, "the oldest member has not announced yet how many members there are")
+	case told == 0 && c.kind.open() && !c.reached(c.viewAt.Add(c.cfg.Lapse())):
+		c.rule(Pending, "") // until the leader of this side has announced its verdict
+	case told == Elsewhere:
+		c.rule(Elsewhere, c.cutOff("another side hosts"))
+	default:
+		c.rule(Undecided, c.cutOff("it is not known yet which side hosts"))
+	}
 }

@@ -22,7 +22,7 @@ func play(s *sim.World) {
 	}
 	const trouble = 2 * time.Minute
 	for range r.IntN(12) {
-		at := 10*time.Second + w.Moment(trouble-10*time.Second)
+		at := w.Moment(trouble)
 		span := time.Second + w.Moment(40*time.Second)
 		switch i := r.IntN(7); r.IntN(6) {
 		case 0, 1:
@@ -45,44 +45,42 @@ func play(s *sim.World) {
 	w.Until(trouble)
 	w.Loss = 0
 	w.Until(50 * time.Second) // members and stores that were down are back
-	w.Eventually(2*ttl+w.cfg.Hold+w.cfg.Delay+w.cfg.Retry+w.detection, "hosted by a side", w.hosted)
+	w.Eventually(w.bound(), "hosted by one side, that of the majority if there is one", w.hosted)
 	w.Until(time.Minute)
 	w.unite(w.Number("restart", 0, 1) == 1)
 	w.Until(w.detection + 6*time.Second)
-	w.Eventually(w.cfg.Healed()+w.detection, "open everywhere, without the lease", w.healed)
-}
-
-// hosted reports whether all members of one side have open gates, and no others do.
-func (w *world) hosted() bool {
-	open, all := map[int]int{}, map[int]int{}
-	for _, l := range w.living() {
-		all[l.side]++
-		if l.gate.Open {
-			open[l.side]++
-		}
-	}
-	for side := range open {
-		return len(open) == 1 && open[side] == all[side]
-	}
-	return false
-}
-
-func (w *world) healed() bool {
-	for _, l := range w.living() {
-		if !l.gate.Open || l.here || l.held != 0 {
-			return false
-		}
-	}
-	return true
+	w.Eventually(w.cfg.Decided()+w.detection+6*w.cfg.Lapse(), "open everywhere", w.healed)
 }
 
 // TestSimulation_OneSideHosts plays seeded histories of members under partitions of every shape,
 // crashes, orderly leaves, delayed views, lost messages, and a lease store that some or all members
-// do not reach. In each history, members never act on two holders of the lease; once views have
-// settled, at most one side has an open gate; under a lasting partition one side hosts; after it
-// has healed, every gate is open and the lease is free.
+// do not reach, from the first second on. In each history a side with a majority hosts whatever the
+// store does; once views have settled, at most one side hosts, and no gate changes any more; under a
+// lasting partition one side hosts; after it has healed, every gate is open.
 func TestSimulation_OneSideHosts(t *testing.T) { sim.Run(t, *seeds, play) }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 300), Twice: true}, play)
 }
+
+// cutOnce splits the members once, at any moment from the first on, while the store answers all.
+func cutOnce(s *sim.World) {
+	w := newWorld(s)
+	w.Loss = 0
+	r := w.Rand()
+	var words []any
+	most := 1 + r.IntN(2)
+	for range 7 {
+		words = append(words, r.IntN(most+1))
+	}
+	at := w.Moment(90 * time.Second)
+	w.Act(at, "split", words...)
+	w.Until(at + 3*time.Second) // all have been started
+	w.Eventually(w.detection+w.cfg.Decided(), "hosted by one side, that of the majority if there is one", w.hosted)
+	w.Until(10 * time.Second)
+}
+
+// TestSimulation_CutOnce checks how soon exactly one side hosts, that of the majority if there is
+// one, in whatever second of the cluster's life it is cut: within the time in which the provider
+// notices and Config.Decided.
+func TestSimulation_CutOnce(t *testing.T) { sim.Run(t, *seeds, cutOnce) }

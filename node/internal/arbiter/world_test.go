@@ -21,17 +21,26 @@ const (
 // delays, and a lease that some of them cannot reach for some time.
 type world struct {
 	*sim.World
-	cfg     arbiter.Config
-	nodes   []*node
-	all     map[string]*life
-	lives   int
-	changed time.Duration // when a view, a store or a side last changed
-	lease   struct {
-		holder *life
-		op     uint64
-		until  time.Duration
-	}
+	cfg       arbiter.Config
+	nodes     []*node
+	all       map[string]*life
+	lives     int
+	moved     time.Duration // when a member or a side last changed
+	changed   time.Duration // when a view, a store or a side last changed
+	leases    [2]record
 	detection time.Duration // maximum delay until a view follows
+}
+
+// record is the state of a lease in the store.
+type record struct {
+	holder *life
+	until  time.Duration
+}
+
+// freeFor reports whether a lease can be acquired by l.
+func (w *world) freeFor(name arbiter.Name, l *life) bool {
+	r := &w.leases[name]
+	return r.holder == nil || r.holder == l || w.Elapsed() >= r.until
 }
 
 // node is a machine of the cluster.
@@ -52,8 +61,9 @@ type life struct {
 	view    arbiter.View
 	gate    arbiter.Gate
 	here    bool
-	held    uint64
-	renewed time.Duration
+	gateAt  time.Duration // when the gate last changed
+	held    [2]uint64     // attempts that hold the leases; 0: none
+	renewed [2]time.Duration
 	over    bool
 	left    bool          // it has released the lease
 	ended   time.Duration // when it ended or began to leave
@@ -70,7 +80,7 @@ func newWorld(s *sim.World) *world {
 		w.detection += w.Span("blindness", 0, time.Minute)
 	}
 	n := w.Number("members", 2, 7)
-	w.cfg = arbiter.Config{Members: n}.WithDefaults()
+	w.cfg = arbiter.Config{Members: n, TTL: ttl}
 	for i := range n {
 		w.nodes = append(w.nodes, &node{w: w, i: i, store: true})
 	}
@@ -88,8 +98,9 @@ func newWorld(s *sim.World) *world {
 			}
 		})
 	}
-	w.Always("one lease", w.oneLease)
 	w.Always("one side", w.oneSide)
+	w.Always("no side flaps", w.noFlaps)
+	w.Always("the majority serves", w.majorityServes)
 	return w
 }
 
@@ -105,53 +116,9 @@ func (w *world) living() (all []*life) {
 	return all
 }
 
-// oneLease checks that all members that assume their side to hold the lease rely on the same holder
-// at all times.
-func (w *world) oneLease() error {
-	var of *life
-	for _, l := range w.living() {
-		if !l.here || !l.gate.Open {
-			continue
-		}
-		by := l
-		if l.held == 0 {
-			by = w.all[l.view.Oldest]
-		}
-		if by.left && w.Elapsed()-by.ended <= w.cfg.Lapse+time.Second {
-			continue // it has released the lease; others may not know yet
-		}
-		if of != nil && of != by && of.side != by.side {
-			return fmt.Errorf("%s and %s both count as holders", of.id, by.id)
-		}
-		of = by
-	}
-	return nil
-}
-
 func (w *world) byID(id string) *life {
 	if l := w.all[id]; l != nil && !l.over {
 		return l
-	}
-	return nil
-}
-
-// oneSide checks that at most one side has an open gate once views have matched the sides for long
-// enough.
-func (w *world) oneSide() error {
-	if w.Elapsed()-w.changed <= w.cfg.Decided()+w.detection+3*time.Second ||
-		w.Loss > 0 && !w.IsCalm() {
-		return nil
-	}
-	var open *life
-	for _, l := range w.living() {
-		if !l.gate.Open {
-			continue
-		}
-		if open != nil && open.side != l.side {
-			return fmt.Errorf("%s (%v) and %s (%v) are open on two sides", open.id, open.core,
-				l.id, l.core)
-		}
-		open = l
 	}
 	return nil
 }
@@ -190,6 +157,7 @@ func (l *life) leave() {
 // views makes every member see its side, each after a delay; a new member sees it at once.
 func (w *world) views(fresh *life) {
 	w.touch()
+	w.moved = w.Elapsed()
 	for _, l := range w.living() {
 		after := w.Span("detect", 0, w.detection)
 		if l == fresh {
@@ -274,17 +242,23 @@ func (l *life) step(e any) {
 	if l.over {
 		return
 	}
-	for _, e := range l.core.Step(l.w.Now(), e) {
+	w := l.w
+	for _, e := range l.core.Step(w.Now(), e) {
 		switch e := e.(type) {
 		case arbiter.Gate:
+			if l.gate.Open != e.Open {
+				l.gateAt = w.Elapsed()
+			}
 			l.gate = e
-			l.w.Note("%s: gate %v", l.id, e)
+			w.Note("%s: gate %v", l.id, e)
 		case arbiter.Tell:
 			l.here = e.Here
 		case arbiter.Send:
 			l.send(e)
 		case arbiter.Try:
-			l.try(e.Op)
+			l.try(e)
+		case arbiter.Probe:
+			l.probe(e.Op)
 		case arbiter.Release:
 			l.release(e.Op)
 		}
@@ -322,52 +296,74 @@ func (l *life) wakeAt(at time.Time) {
 
 // try is one attempt. While the store is unavailable, its outcome is unknown: the lease may have
 // been granted, and is then released.
-func (l *life) try(op uint64) {
-	w := l.w
+func (l *life) try(e arbiter.Try) {
+	w, r := l.w, &l.w.leases[e.Lease]
 	w.After(w.Span("try", 0, 200*time.Millisecond), func() {
-		switch free := w.lease.holder == nil || w.Elapsed() >= w.lease.until; {
+		free := w.freeFor(e.Lease, l)
+		switch {
 		case l.over:
 		case !l.store:
 			if free && w.Chance("written", 0.3) {
-				w.lease.holder, w.lease.until = nil, w.Elapsed()+2*time.Second // released later
+				r.holder, r.until = nil, w.Elapsed()+2*time.Second // released later
 			}
-			w.After(w.cfg.Operation, func() {
-				l.step(arbiter.Tried{Op: op, Result: arbiter.Unknown})
+			w.After(w.cfg.Operation(), func() {
+				l.step(arbiter.Tried{Op: e.Op, Result: arbiter.Unknown})
 			})
-		case !free && w.lease.holder != l:
-			l.step(arbiter.Tried{Op: op, Result: arbiter.Taken})
+		case !free:
+			l.step(arbiter.Tried{Op: e.Op, Result: arbiter.Taken})
 		default:
-			w.lease.holder, w.lease.op = l, op
-			l.held = op
-			l.renew(op)
-			l.step(arbiter.Tried{Op: op, Result: arbiter.Held})
+			r.holder = l
+			l.held[e.Lease] = e.Op
+			l.renew(e)
+			l.step(arbiter.Tried{Op: e.Op, Result: arbiter.Held})
 		}
 	})
 }
 
-func (l *life) renew(op uint64) {
+func (l *life) probe(op uint64) {
 	w := l.w
-	if l.over || l.held != op {
+	w.After(w.Span("probe", 0, 200*time.Millisecond), func() {
+		result := arbiter.Taken
+		switch {
+		case l.over:
+			return
+		case !l.store:
+			w.After(w.cfg.Operation(), func() {
+				l.step(arbiter.Probed{Op: op, Result: arbiter.Unknown})
+			})
+			return
+		case w.freeFor(arbiter.Majority, l):
+			result = arbiter.Held
+		}
+		l.step(arbiter.Probed{Op: op, Result: result})
+	})
+}
+
+func (l *life) renew(e arbiter.Try) {
+	w, r := l.w, &l.w.leases[e.Lease]
+	if l.over || l.held[e.Lease] != e.Op {
 		return
 	}
-	if l.store && w.lease.holder == l {
-		l.renewed, w.lease.until = w.Elapsed(), w.Elapsed()+ttl
+	if l.store && r.holder == l {
+		l.renewed[e.Lease], r.until = w.Elapsed(), w.Elapsed()+ttl
 	}
-	if left := l.renewed + stopBy - w.Elapsed(); left <= 0 {
-		l.held = 0
-		l.step(arbiter.Lost{Op: op})
+	if left := l.renewed[e.Lease] + stopBy - w.Elapsed(); left <= 0 {
+		l.held[e.Lease] = 0
+		l.step(arbiter.Lost{Op: e.Op})
 		return
 	} else {
-		w.After(min(left, ttl/3), func() { l.renew(op) })
+		w.After(min(left, ttl/3), func() { l.renew(e) })
 	}
 }
 
 func (l *life) release(op uint64) {
-	if l.held != op {
-		return
-	}
-	l.held = 0
-	if l.store && l.w.lease.holder == l {
-		l.w.lease.holder = nil
+	for name := range l.held {
+		if l.held[name] != op {
+			continue
+		}
+		l.held[name] = 0
+		if l.store && l.w.leases[name].holder == l {
+			l.w.leases[name].holder = nil
+		}
 	}
 }

@@ -1,0 +1,374 @@
+//go:build linux
+
+package healtest_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/testkit/netem"
+)
+
+// outage is a fault that takes something from the members, and the side that should serve.
+type outage struct {
+	name  string
+	n     int           // members
+	store string        // which members reach the lease store: all, majority, minority, nobody
+	begin time.Duration // of the fault, after the processes were started
+	goal  time.Duration // until the side that should serve answers for everything
+}
+
+func (o outage) String() string {
+	return fmt.Sprintf("outage/%s/%d/store=%s/after=%v", o.name, o.n, o.store, o.begin)
+}
+
+// defaultTTL is the TTL of leases by default.
+const defaultTTL = 30 * time.Second
+
+// outagesAll returns every case.
+func outagesAll() (all []outage) {
+	quick, slow := 5*time.Second, defaultTTL+5*time.Second
+	add := func(name string, n int, store string, begin, goal time.Duration) {
+		all = append(all, outage{name, n, store, begin, goal})
+	}
+	for _, n := range []int{3, 5} {
+		for _, begin := range []time.Duration{0, 1, 3, 10, 60} {
+			begin *= time.Second
+			for _, name := range []string{"cut-host", "cut-other"} {
+				add(name, n, "all", begin, quick)
+			}
+			if n == 5 {
+				add("cut-two", n, "all", begin, quick)
+			}
+			add("crash-host", n, "all", begin, slow)
+		}
+		for _, store := range []string{"majority", "minority"} {
+			add("cut-host", n, store, 10*time.Second, slow)
+		}
+		add("cut-host", n, "nobody", 10*time.Second, quick)
+		add("cut-one-way", n, "all", 10*time.Second, quick)
+		add("crash-most", n, "all", 10*time.Second, slow)
+	}
+	add("cut-half", 4, "all", 10*time.Second, quick)
+	return all
+}
+
+// TestOutage cuts off or kills members of clusters with default settings, and measures how long it
+// takes until the side that should serve answers for every entity and for the singleton, as clients
+// at each of its members see it. Meanwhile no other side may serve, /readyz must say so, and after
+// the end of the fault there must be one view again.
+func TestOutage(t *testing.T) {
+	if err := netem.Possible(); err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("NOT TESTED: netem needs root on Linux with /dev/net/tun: %v", err)
+	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatalf("-case: %v", err)
+	}
+	all := outagesAll()
+	if *runs == 0 && *only == "" {
+		all = []outage{{"cut-host", 3, "all", 3 * time.Second, 5 * time.Second}}
+	}
+	var lines []string
+	for _, o := range all {
+		if !match.MatchString(o.String()) || *size != 0 && *size != o.n {
+			continue
+		}
+		var served, healed []time.Duration
+		missed := 0
+		for i := range max(*runs, 1) {
+			t.Run(fmt.Sprintf("%v/%d", o, i), func(t *testing.T) {
+				s, h, ok := o.run(t)
+				if !ok {
+					missed++
+					return
+				}
+				served, healed = append(served, s), append(healed, h)
+			})
+		}
+		lines = append(lines, fmt.Sprintf("%-52s runs %3d missed %2d  served %s (goal %v)  healed %s", o,
+			max(*runs, 1), missed, spread(served), o.goal, spread(healed)))
+	}
+	fmt.Println("outage, seconds: median/worst\n" + strings.Join(lines, "\n"))
+}
+
+func spread(all []time.Duration) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%.1f/%.1f", all[len(all)/2].Seconds(), all[len(all)-1].Seconds())
+}
+
+// side divides the members of an outage.
+type side struct {
+	serves []int // the members that should serve
+	others []int // those that should not; killed ones are in neither
+}
+
+// run runs a case once, and returns how long after the fault everything was answered, and how long
+// after its end.
+func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
+	c := &members{t: t, net: netem.New(t, o.n), starts: make([]int, o.n),
+		live: make([]*process, o.n), frozen: map[string]bool{}}
+	c.n = o.n
+	dir, err := os.MkdirTemp("", "concord-outage-") //nolint:usetesting // the logs of failures are kept
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.dir = dir
+	t.Cleanup(c.end)
+	for i := range o.n {
+		c.hosts = append(c.hosts, c.net.Addr(i))
+	}
+	began := time.Now()
+	for i := range o.n {
+		c.launchOutage(i)
+	}
+	time.Sleep(time.Until(began.Add(o.begin)))
+	if o.begin >= 10*time.Second {
+		c.awaitServed(bootTime(), all(o.n))
+	}
+	from, s := o.strike(c)
+	window := o.goal + 7*time.Second
+	if o.begin < 10*time.Second {
+		window += 10 * time.Second // they start meanwhile
+	}
+	if o.store != "all" || o.goal > 5*time.Second {
+		window = defaultTTL + 15*time.Second
+	}
+	time.Sleep(window)
+	if o.store == "nobody" {
+		c.t.Logf("without the store, everything was answered for %v", c.held(from, s))
+		from = bootTime()
+		c.everybodyReaches()
+		time.Sleep(12 * time.Second)
+	}
+	served, ok = c.served(from, s)
+	ok = c.judge(s, ok)
+	c.everybodyReaches()
+	if len(s.others) == 0 {
+		return served, healed, ok
+	}
+	c.net.Heal()
+	mended := bootTime()
+	h, whole := c.awaitServed(mended, append(slices.Clone(s.serves), s.others...))
+	if !whole {
+		t.Error("the members do not serve after the end of the fault")
+	}
+	return served, h, ok && whole
+}
+
+// all returns the indexes of n members.
+func all(n int) (out []int) {
+	for i := range n {
+		out = append(out, i)
+	}
+	return out
+}
+
+func (c *members) launchOutage(i int) {
+	c.t.Helper()
+	s := spec{Name: fmt.Sprintf("m%d", i), Host: c.hosts[i], Hosts: c.hosts, Outages: true,
+		LeaseDir: filepath.Join(c.dir, "leases"), Silent: c.silent(i)}
+	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
+		return c.net.Start(i, cmd)
+	})
+	if err != nil {
+		c.t.Fatalf("%s: %v", s.Name, err)
+	}
+	c.live[i] = p
+}
+
+// strike causes the fault, and returns when, and which side should serve.
+func (o outage) strike(c *members) (from time.Duration, s side) {
+	host := c.clerkAt()
+	others := slices.DeleteFunc(all(o.n), func(i int) bool { return i == host })
+	switch o.name {
+	case "cut-host", "cut-one-way", "crash-host":
+		s = side{serves: others, others: []int{host}}
+	case "cut-other":
+		s = side{serves: append([]int{host}, others[1:]...), others: others[:1]}
+	case "cut-two", "cut-half":
+		s = side{serves: others[1:], others: []int{host, others[0]}}
+	case "crash-most":
+		s = side{serves: others[:(o.n-1)/2]}
+	}
+	major := len(s.serves) > o.n/2
+	for _, i := range s.serves {
+		if o.store == "nobody" || o.store == "minority" && major {
+			c.silence(i)
+		}
+	}
+	for _, i := range s.others {
+		if o.store == "nobody" || o.store == "majority" {
+			c.silence(i)
+		}
+	}
+	from = bootTime()
+	switch {
+	case o.name == "crash-host":
+		c.kill(host)
+		s.others = nil
+	case o.name == "crash-most":
+		for i := range o.n {
+			if !slices.Contains(s.serves, i) {
+				c.kill(i)
+			}
+		}
+	default:
+		for _, a := range s.serves {
+			for _, b := range s.others {
+				c.net.Set(b, a, netem.Link{Cut: true})
+				if o.name != "cut-one-way" {
+					c.net.Set(a, b, netem.Link{Cut: true})
+				}
+			}
+		}
+	}
+	if o.store == "minority" {
+		s.serves, s.others = s.others, s.serves
+	}
+	c.t.Logf("%v: %v should serve, %v should not", o, s.serves, s.others)
+	return from, s
+}
+
+func (c *members) silence(i int) {
+	if err := os.WriteFile(c.silent(i), nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *members) everybodyReaches() {
+	for i := range c.n {
+		_ = os.Remove(c.silent(i))
+	}
+}
+
+// clerkAt returns the member that answers for the singleton; the first, if none does yet.
+func (c *members) clerkAt() int {
+	var last questions
+	for _, p := range c.live {
+		for _, r := range p.now().rounds {
+			if r.Clerk != "" && r.At > last.At {
+				last = r
+			}
+		}
+	}
+	return max(0, slices.IndexFunc(c.live, func(p *process) bool { return p.Name == last.Clerk }))
+}
+
+// served returns how long after from every question at the members that should serve was answered
+// for good; false: never.
+func (c *members) served(from time.Duration, s side) (time.Duration, bool) {
+	var took time.Duration
+	ok := true
+	if len(s.serves) > 0 && 2*len(s.serves) == c.n { // either half may serve
+		s.serves = []int{c.clerkAt()}
+	}
+	for _, i := range s.serves {
+		rounds := c.live[i].now().rounds
+		first := slices.IndexFunc(rounds, func(r questions) bool { return r.At >= from })
+		if first < 0 {
+			return 0, false
+		}
+		good := from
+		for _, r := range rounds[first:] {
+			if r.Missing > 0 {
+				good = max(good, r.At+roundEvery)
+			}
+		}
+		took = max(took, good-from)
+		if good > bootTime()-2*time.Second-roundTimeout {
+			ok = false
+			last := rounds[len(rounds)-1]
+			c.t.Errorf("%s: %d of %d unanswered at the end: %s; view of %d; %s", c.live[i].Name,
+				last.Missing, entities+1, last.Why, last.Members, last.NotReady)
+		}
+	}
+	return took, ok
+}
+
+// judge checks that only the side that should serve has answered lately, and that /readyz says
+// which one that is.
+func (c *members) judge(s side, ok bool) bool {
+	late := bootTime() - 4*time.Second
+	if 2*len(s.others) == c.n {
+		return ok
+	}
+	for _, i := range append(slices.Clone(s.serves), s.others...) {
+		serves := slices.Contains(s.serves, i)
+		var last questions
+		for _, r := range c.live[i].now().rounds {
+			if r.At < late {
+				continue
+			}
+			last = r
+			for _, name := range r.By {
+				at := slices.IndexFunc(c.live, func(p *process) bool {
+					return p != nil && p.Name == name
+				})
+				if !slices.Contains(s.serves, at) {
+					c.t.Errorf("%s, of a side that should not serve, still answers", name)
+					return false
+				}
+			}
+		}
+		if serves != (last.NotReady == "") {
+			c.t.Errorf("%s serves: %v, and /readyz says %q", c.live[i].Name, serves, last.NotReady)
+			ok = false
+		}
+	}
+	return ok
+}
+
+// held returns how long after from the first question at the members that should serve had no
+// answer.
+func (c *members) held(from time.Duration, s side) time.Duration {
+	first := bootTime()
+	for _, i := range s.serves {
+		for _, r := range c.live[i].now().rounds {
+			if r.At >= from && r.Missing > 0 {
+				first = min(first, r.At)
+			}
+		}
+	}
+	return first - from
+}
+
+// awaitServed waits until the given members list each other and every question since then is
+// answered, and returns how long that took.
+func (c *members) awaitServed(since time.Duration, which []int) (took time.Duration, ok bool) {
+	for {
+		good := time.Duration(0)
+		done := true
+		for _, i := range which {
+			p := c.live[i]
+			rounds := p.now().rounds
+			at := len(rounds)
+			for at > 0 && rounds[at-1].At >= since && rounds[at-1].Missing == 0 &&
+				rounds[at-1].Members == len(which) && rounds[at-1].NotReady == "" {
+				at--
+			}
+			if len(rounds)-at < 8 {
+				done = false
+				break
+			}
+			good = max(good, rounds[at].At)
+		}
+		if done {
+			return good - since, true
+		}
+		if bootTime()-since > patience() {
+			return 0, false
+		}
+		time.Sleep(poll)
+	}
+}

@@ -1,0 +1,140 @@
+package arbiter_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/node/internal/arbiter"
+)
+
+// bound is the time in which the sides decide once nothing changes: leases of members that have
+// crashed, or do not reach the store, end first.
+func (w *world) bound() time.Duration {
+	return 2*ttl + 2*ttl/10 + w.cfg.Decided() + w.detection
+}
+
+// side is what is true of one side of a partition.
+type side struct {
+	members, open []*life
+	leader        *life
+}
+
+func (w *world) sides() map[int]*side {
+	all := map[int]*side{}
+	for _, l := range w.living() {
+		s := all[l.node.side]
+		if s == nil {
+			s = &side{}
+			all[l.node.side] = s
+		}
+		s.members = append(s.members, l)
+		if l.gate.Open {
+			s.open = append(s.open, l)
+		}
+		if s.leader == nil || l.born < s.leader.born {
+			s.leader = l
+		}
+	}
+	return all
+}
+
+// majorityServes checks that every member of a side with a majority has an open gate, once views
+// have matched the sides for a moment, whatever the store does. A side of which nobody knows how
+// many members there are asks the store first.
+func (w *world) majorityServes() error {
+	for _, s := range w.sides() {
+		_, known := s.leader.core.Counts()
+		since := w.Elapsed() - w.moved - w.detection
+		if known == 0 {
+			since = w.Elapsed() - w.changed - w.bound()
+		}
+		if 2*len(s.members) <= len(w.nodes) || since <= w.cfg.Lapse() ||
+			known == 0 && !s.leader.store {
+			continue
+		}
+		if w.disputed(s.leader) {
+			continue
+		}
+		for _, l := range s.members {
+			_, known := l.core.Counts()
+			if !l.gate.Open && !l.left && known > 0 {
+				return fmt.Errorf("%s is on the side of %d of %d members and does not host: %v",
+					l.id, len(s.members), len(w.nodes), l.core)
+			}
+		}
+	}
+	return nil
+}
+
+// disputed reports whether a side other than that of l counts itself as the majority, and has the
+// lease: members have left it in order, or were missing for a minute, so it counts fewer of them.
+func (w *world) disputed(l *life) bool {
+	h := w.leases[arbiter.Majority].holder
+	if h == nil || h.over || h.node.side == l.node.side {
+		return false
+	}
+	here, all := h.core.Counts()
+	return 2*here > all
+}
+
+// oneSide checks that at most one side has an open gate once nothing has changed for long enough.
+// While the store does not answer a majority, another side may host when the leases of the majority
+// have ended.
+func (w *world) oneSide() error {
+	if w.Elapsed()-w.changed <= w.bound() || w.Loss > 0 && !w.IsCalm() {
+		return nil
+	}
+	var open *life
+	for _, s := range w.sides() {
+		if len(s.open) == 0 || !s.leader.store {
+			continue
+		}
+		if open != nil {
+			return fmt.Errorf("%s (%v) and %s (%v) are open on two sides", open.id, open.core,
+				s.open[0].id, s.open[0].core)
+		}
+		open = s.open[0]
+	}
+	return nil
+}
+
+// noFlaps checks that no gate changes once nothing else has changed for long enough.
+func (w *world) noFlaps() error {
+	for _, l := range w.living() {
+		if l.gateAt > w.changed+w.bound()+time.Second && (w.Loss == 0 || w.IsCalm()) {
+			return fmt.Errorf("%s: gate %v, although nothing has changed for %v: %v", l.id,
+				l.gate, l.gateAt-w.changed, l.core)
+		}
+	}
+	return nil
+}
+
+// hosted reports whether all members of one side have open gates, and no others do.
+func (w *world) hosted() bool {
+	hosts := 0
+	for _, s := range w.sides() {
+		switch {
+		case len(s.open) == len(s.members):
+			hosts++
+		case len(s.open) > 0:
+			return false
+		}
+		if 2*len(s.members) > len(w.nodes) && len(s.open) == 0 && !w.disputed(s.leader) {
+			return false
+		}
+	}
+	return hosts == 1
+}
+
+func (w *world) healed() bool {
+	holders := 0
+	for _, l := range w.living() {
+		if !l.gate.Open || l.here || l.held[arbiter.Rest] != 0 {
+			return false
+		}
+		if l.held[arbiter.Majority] != 0 {
+			holders++
+		}
+	}
+	return holders <= 1
+}
