@@ -33,11 +33,12 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	}
 	if err := r.start(n); err != nil {
 		n.end(err)
-		stopped := r.stop(n, r.life == 1 || ctx.Err() != nil)
+		again := (r.life > 1 || errors.Is(err, ErrRemoved)) && ctx.Err() == nil
+		stopped := r.stop(n, !again) // the session outlives a life, unless that is the last one
 		if ctx.Err() != nil {
 			return false, stopped // asked to stop during the start
 		}
-		return r.life > 1 || errors.Is(err, ErrRemoved), errors.Join(err, stopped)
+		return again, errors.Join(err, stopped)
 	}
 	r.keepPort(n)
 	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster),

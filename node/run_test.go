@@ -225,6 +225,34 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
+// TestRun_RemovedDuringTheFirstStart drops a member while its first life waits for a component. The
+// start ends at once, and the session works in the next life.
+func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h, cfg, store := newHands(), quiet(newHands()), memory.New()
+	cfg.Provider, cfg.StartTimeout = h.provider, time.Hour
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	waits := make(chan struct{})
+	err := node.Run(ctx, cfg, func(n *node.Node) error {
+		if n.Life == 1 {
+			go func() { <-waits; (<-h.lives).list(false) }()
+			lifecycle.OnStart(n.System, "test", func(ctx context.Context) error {
+				close(waits)
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		}
+		n.Go(func(context.Context) error {
+			defer cancel()
+			_, err := n.Session.Lease("x").TryAcquire(ctx)
+			return err
+		})
+		return nil
+	})
+	require.NoError(t, err)
+}
+
 // TestRun_GuardAndMajorityAreReleasedAtTheEnd also shows that a single member opens its gate with
 // both.
 func TestRun_GuardAndMajorityAreReleasedAtTheEnd(t *testing.T) {

@@ -52,7 +52,8 @@ func runOf(system *actor.ActorSystem) *run {
 // to be compared with the other members, and every component created on its system is ready for
 // use.
 //
-// Start waits until ctx ends: a member that its provider never lists is never ready.
+// Start waits until ctx ends, since a member that its provider never lists is never ready, or until
+// the member is removed from its cluster; the error then also matches that of Why.
 //
 // After an error, including that of ctx, the member may be partly started: call Shutdown. The
 // exceptions are ErrInvalid and ErrStarted, after which nothing was done. A cluster can be started
@@ -86,13 +87,28 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	if err := process.Check(c.ActorSystem.Address()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStart, err)
 	}
-	if err := lifecycle.Of(c.ActorSystem).Start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", ErrNotReady, err)
+	return ready(ctx, c.ActorSystem, members)
+}
+
+// ready waits until every component is ready for use, or the member is removed.
+func ready(ctx context.Context, system *actor.ActorSystem, members *membership.Service) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-members.Removed():
+			cancel(members.Cause())
+		case <-ctx.Done():
 		}
-		return err
+	}()
+	err := lifecycle.Of(system).Start(ctx)
+	switch {
+	case err != nil && members.Cause() != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, members.Cause())
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
-	return nil
+	return err
 }
 
 // listed waits until the member is in its cluster. It does not wait for StartMember to return,
