@@ -73,8 +73,8 @@ func (h *Health) Live() error {
 	return nil
 }
 
-// Ready returns nil while the member is in the cluster, is not split off, and every component can
-// be used.
+// Ready returns nil while the member is in the cluster, is not split off, is on the side that hosts
+// singletons and shards if members are missing, and every component can be used.
 func (h *Health) Ready() error {
 	h.mu.Lock()
 	s, system, cause := h.mu.state, h.mu.system, h.mu.cause
@@ -122,10 +122,12 @@ func (h *Health) details() (lines []string) {
 		return nil
 	}
 	members := membership.Attach(system)
+	lost := members.Lost()
 	if v := members.View(); v != nil {
-		lines = append(lines, "members: "+addresses(v.Members))
+		lines = append(lines, fmt.Sprintf("members: %d of %d: %s", len(v.Members),
+			len(v.Members)+len(lost), addresses(v.Members)))
 	}
-	if lost := members.Lost(); len(lost) > 0 {
+	if len(lost) > 0 {
 		lines = append(lines, "missing: "+strings.Join(lost, ", "))
 	}
 	if others, since := members.Split(); len(others) > 0 {

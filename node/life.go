@@ -66,7 +66,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	cause := Why(n.System)
 	n.end(cause)
 	r.cfg.Health.set(stateBetween, nil, cause)
-	r.cfg.Logger.Warn("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),
+	r.cfg.Logger.Info("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),
 		slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
 	if stopped != nil { // not a reason to stay away: unreleased leases expire
@@ -115,6 +115,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience,
 		Lives: r.pace.lately(time.Now())})
 	n.ctx, n.end = context.WithCancelCause(ctx)
+	r.startWatch(n)
 	return n, n.prepare(r.lives)
 }
 
@@ -160,11 +161,16 @@ func (r *runner) guard(n *Node) error {
 			return err
 		}
 	}
-	if r.session == nil || r.cfg.HostWithoutMajority || r.cfg.Session.Forever {
+	if !r.majorityHosts() {
 		return nil
 	}
 	stop := startArbiter(n.System, r.session, r.cfg.Cluster, r.cfg.MinMembers)
 	return n.OnStop(Leases, "majority", stop)
+}
+
+// majorityHosts reports whether only the side of a partition that has a majority hosts.
+func (r *runner) majorityHosts() bool {
+	return r.session != nil && !r.cfg.HostWithoutMajority && !r.cfg.Session.Forever
 }
 
 // start starts the member and waits until it is ready.

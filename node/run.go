@@ -124,7 +124,11 @@ func (r *runner) run(ctx context.Context) error {
 		if err != nil { // of the stop of this life, or of its start
 			about = append(about, slog.Any("error", err))
 		}
-		r.cfg.Logger.Warn("member joins again with a new life", about...)
+		level := slog.LevelInfo // the end of the life has been logged
+		if err != nil {
+			level = slog.LevelWarn
+		}
+		r.cfg.Logger.Log(ctx, level, "member joins again with a new life", about...)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

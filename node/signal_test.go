@@ -183,7 +183,7 @@ func TestHealth_OverHTTP(t *testing.T) {
 	address := <-up
 	code, body = get("/readyz")
 	require.Equal(t, http.StatusOK, code)
-	require.Equal(t, "ok\nmembers: "+address+"\n", body)
+	require.Equal(t, "ok\nmembers: 1 of 1: "+address+"\n", body)
 	code, _ = get("/livez")
 	require.Equal(t, http.StatusOK, code)
 	code, _ = get("/")

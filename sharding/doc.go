@@ -69,9 +69,11 @@
 //   - A Receive does not return: in a planned move the shard stays unavailable and the lease is
 //     kept until it has returned. After a loss of the lease another member may have the entity by
 //     then; only the token protects the target.
-//   - Partition: a member that does not hear the coordinator for Config.OrphanAfter, and finds
-//     that another living session holds the coordinator's lease, gives up its shards. While there
-//     is no other coordinator, it keeps them.
+//   - Partition: under node.Run the side with a majority of the members hosts, and every other side
+//     gives up its shards; see docs/operations.md. A member that is not missing, but does not hear
+//     the coordinator for Config.OrphanAfter, and finds that another living session holds the
+//     coordinator's lease, gives up its shards too. While there is no other coordinator, it keeps
+//     them.
 //   - The store fails: entities stop one Drain before their leases expire; homes stay as they are,
 //     and messages wait up to Config.Buffer. If the store still answers other members, those take
 //     over.

@@ -42,8 +42,8 @@
 //   - Instances fail there: Config.Tries in a row have panicked or stopped by themselves.
 //   - Its store does not answer: its lease has expired for that reason, or it has tried to acquire
 //     for Config.StoreTimeout.
-//   - The node does not allow it: a node guard was lost, or another fragment of a split cluster has
-//     the arbiter lease. Then an instance there stops within Drain: it has half of Drain, at most a
+//   - The node does not allow it: a node guard was lost, or the member is on a side of a partition
+//     that has no majority. Then an instance there stops within Drain: it has half of Drain, at most a
 //     second, to handle the messages in its mailbox.
 //
 // The announcement is repeated each second and is valid for ten seconds. The member may host again
@@ -118,8 +118,9 @@
 //   - Receive that does not return: an instance cannot be stopped in the middle of Receive. In a
 //     planned move the member keeps the lease until Receive has returned. After a loss another
 //     member may have an instance by then; only the token protects.
-//   - Partition: each side may conclude that its oldest member should host, but only one side has
-//     the lease. The side without it keeps messages up to Buffer. A short partition, in which no
+//   - Partition: under node.Run the side with a majority of the members hosts, and the instance on
+//     another side stops and releases the lease; see docs/operations.md. Otherwise the side with
+//     the lease hosts. The other side keeps messages up to Buffer. A short partition, in which no
 //     member was dropped, changes nothing. After a longer one Proto.Actor does not take dropped
 //     members back: the members of the side that gives way join again as new members, under
 //     node.Run automatically. They are the youngest, so the instance stays with the other side, or

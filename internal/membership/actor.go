@@ -121,7 +121,7 @@ var notices = [numberOfNotices]struct {
 		"the cluster is split: a running member and this one do not list each other"},
 	agreement:   {slog.LevelInfo, "members list each other again"},
 	permitGiven: {slog.LevelInfo, "another member may give way to this one"},
-	permitTaken: {slog.LevelWarn, "this member gives way to another fragment of the cluster"},
+	permitTaken: {slog.LevelInfo, "this member gives way to another fragment of the cluster"},
 	goodbye:     {slog.LevelDebug, "member leaves gracefully"},
 }
 

@@ -1,42 +1,47 @@
-// Package arbiter decides which side of a partition hosts guarded work, with one lease per cluster
-// and a protocol of one message. It is a state machine; package node connects it with the lease,
-// the members and the gate.
+// Package arbiter decides which side of a partition hosts guarded work: the side with a majority of
+// the members. It is a state machine; package node connects it with the lease store, the members and
+// the gate.
 //
-// The oldest member of a view leads. While the view is whole, that is, while it has as many members
-// as the leader remembers, no lease is needed and the gate is open. When members are missing, the
-// leader tries to acquire the lease: at once if it sees a majority of the members it remembers,
-// later the fewer it sees. An attempt has one of three results:
+// A member remembers how many members there are: the most that it has seen at once, without those
+// that left in order. A side with more than half of them has a majority. Its gates are open, and do
+// not depend on the store. Its leader, the oldest member, holds the lease Majority, so that members
+// on other sides, and members that have just started, can see that there is a majority.
 //
-//	held      this side hosts; the gate is open
-//	taken     another side hosts; the gate is shut
-//	unknown   the store does not answer; the gate is shut, and no side is declared down
+// A side without a majority is decided by its leader. The leader releases Majority and probes it:
 //
-// The leader sends its verdict to the other members of its view, and repeats it every Beat. A
-// member that has not heard for Lapse that the lease is held shuts its gate. When the view has been
-// whole for Settle, the lease is released.
+//	                  no majority              the store answers
+//	majority: open ───────────────▶ Pending: open ─────────────▶ Undecided: shut
+//	     ▲                             │ no answer for TTL              │ nobody holds Majority, and
+//	     │                             └────────────────▶ shut          │ it is this side's turn: Rest
+//	     │                                                              ▼
+//	     └──── members are back ◀──── Elsewhere: shut ◀─────────── Ours: open
+//	                                                  a majority is back
 //
-//	        members missing for Hold           held
-//	Whole ───────────────────────────▶ contest ─────▶ Ours
-//	  ▲                                 │  ▲ taken, unknown: again after Retry
-//	  └───────── whole for Settle ──────┴──┴──── lost: contest
+// Of several sides without a majority, one gets the lease Rest: an exact half tries at once and goes
+// on until the store has decided, smaller sides try later, the larger first. Without the store
+// nothing can be released, so what is held goes on until its leases end.
 //
-// A member that leaves in order announces it and is not missed. A member that starts remembers no
-// other members: it follows the leader that it sees. If it is the oldest itself, it acquires the
-// lease once before it opens its gate. A process that starts alone inside a partition therefore
-// does not mistake itself for the whole cluster.
+// The leader sends its verdict, and the number of members, to the other members of its view. They
+// follow it where their own view has no majority. The verdict lapses when the leader is silent.
+//
+// A member that has just started does not know how many members there are until its leader says so.
+// A leader that does not know either acquires Majority first: if nobody holds it, this is the
+// beginning of the cluster, and there are as many members as it sees, or Config.Members if that is
+// more.
+//
+// A majority that has had the lease and the same view for a minute no longer counts the members that
+// are missing. Another side may then have more members, and also count itself as a majority. It
+// finds Majority held by a member that lives, that is for longer than a crashed member could hold
+// it, and yields.
 //
 // # Guarantees
 //
 // The arbiter is not what prevents two instances: each singleton and each shard has its own lease.
-// The arbiter decides where guarded work runs, and which side gives way.
 //
-// Once the view of each side of a partition has been stable for Config.Decided, the two sides do
-// not both have an open gate, unless one of them considers itself whole. Only a side with at least
-// Config.Members members can do so, and only if the others have left in order or all members have
-// started inside the partition: a side cannot know of members that come up on another side. Before
-// that time, and while views within a side differ, both gates may be open.
-//
-// While the store answers, one side has an open gate within one TTL of the lease plus Hold, Delay
-// and Retry after its view has become stable. After a partition has healed and views are whole,
-// every gate is open within Config.Healed.
+// A side with a majority hosts as soon as its views show it, from every state, except when it
+// yields, or when nobody there knows how many members there are and the store does not answer. Once
+// views, members and store have not changed for Config.Decided, one side hosts, the others do not,
+// and no gate changes any more; if leases of crashed members are involved, it takes until these have
+// ended, and if two sides count differently, twice as long. While the store does not answer a
+// majority, another side may have an open gate too.
 package arbiter

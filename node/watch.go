@@ -1,0 +1,120 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
+)
+
+// gather is how long a change of the view waits to be logged: one fault drops several members one
+// after the other, and the good-bye of a member may come after its removal.
+const gather = 500 * time.Millisecond
+
+// watch logs which members are dropped and which come back, in one line for each fault.
+type watch struct {
+	log     *slog.Logger
+	members *membership.Service
+	ttl     time.Duration    // of the leases; 0: there is no lease store
+	rule    bool             // the majority hosts
+	view    *membership.View // the latest
+	said    *membership.View // the last one logged
+	lost    []string         // addresses of dropped members that are not back
+	tick    *timer.Timer
+	waits   bool // for tick
+}
+
+// startWatch logs the changes of one life.
+func (r *runner) startWatch(n *Node) {
+	w := &watch{log: r.cfg.Logger, members: membership.Attach(n.System), rule: r.majorityHosts()}
+	if r.session != nil {
+		w.ttl = r.session.TTL()
+	}
+	w.members.Subscribe(n.System.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+		return w
+	})))
+}
+
+// Receive implements actor.Actor.
+func (w *watch) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		w.tick = timer.New(ctx.ActorSystem(), ctx.Self())
+	case *actor.Stopping:
+		w.tick.Stop()
+	case *membership.View:
+		if w.view = m; w.said == nil {
+			w.said = m
+		} else if !w.waits {
+			w.waits = true
+			w.tick.Set(gather, nil)
+		}
+	case *timer.Fired:
+		if w.tick.Mine(m) {
+			w.waits = false
+			w.report(w.said, w.view)
+			w.said = w.view
+		}
+	}
+}
+
+// report logs what has changed from one view to another.
+func (w *watch) report(was, v *membership.View) {
+	if v.Removed {
+		return // the end of the life is logged
+	}
+	here := map[string]bool{}
+	for _, m := range v.Members {
+		here[m.Address] = true
+	}
+	lost := w.members.Lost()
+	var dropped, left, back []string
+	for _, m := range was.Members {
+		switch {
+		case here[m.Address]:
+		case slices.Contains(lost, m.Address):
+			dropped = append(dropped, m.Address)
+		default:
+			left = append(left, m.Address)
+		}
+	}
+	for _, address := range w.lost {
+		if here[address] {
+			back = append(back, address)
+		}
+	}
+	w.lost = lost
+	all := len(v.Members) + len(w.lost)
+	remain := slog.String("members", fmt.Sprintf("%d of %d", len(v.Members), all))
+	if len(dropped) > 0 {
+		w.log.Warn("members dropped: the provider does not list them any more",
+			slog.String("dropped", strings.Join(dropped, ", ")), remain,
+			slog.String("then", w.then(len(v.Members), all)))
+	}
+	if len(left) > 0 {
+		w.log.Info("members left", slog.String("left", strings.Join(left, ", ")), remain)
+	}
+	if len(back) > 0 {
+		w.log.Info("members are back", slog.String("back", strings.Join(back, ", ")), remain)
+	}
+}
+
+// then says what follows for singletons and shards.
+func (w *watch) then(here, all int) string {
+	switch {
+	case w.ttl == 0:
+		return "there is no lease store, and nothing moves"
+	case !w.rule:
+		return fmt.Sprintf("what they hosted moves when their leases end, in at most %v", w.ttl)
+	case 2*here > all:
+		return fmt.Sprintf("this side has the majority and hosts: what they hosted moves here when "+
+			"they step down, or when their leases end, in at most %v", w.ttl)
+	}
+	return "this side has no majority: it steps down unless the lease store decides that it hosts"
+}

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/testkit"
+)
+
+// TestWatch_OneLineForEachFault cuts one member off from two others, and stops another in order.
+func TestWatch_OneLineForEachFault(t *testing.T) {
+	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
+		logs := make([]child.Screen, 4)
+		for i, m := range c.Members() {
+			r := &runner{session: m.Session, cfg: RunConfig{
+				Logger: slog.New(slog.NewTextHandler(&logs[i], nil))}}
+			r.startWatch(&Node{System: m.System})
+		}
+		c.Advance(10 * time.Second)
+		require.NoError(t, c.Member(3).Leave(t.Context()))
+		c.Advance(10 * time.Second)
+		split(c, []int{0}, []int{1, 2})
+		c.Advance(time.Second)
+		for i, want := range []string{"1 of 3", "2 of 3", "2 of 3"} {
+			text := logs[i].String()
+			require.Equal(t, 1, strings.Count(text, "members left"), text)
+			require.Contains(t, text, want)
+			warned := strings.Count(text, "level=WARN")
+			require.Equal(t, strings.Count(text, "members dropped"), warned, text)
+			for j := range 3 {
+				if (i == 0) != (j == 0) {
+					require.Contains(t, text, c.Member(j).System.Address())
+				}
+			}
+		}
+		require.Contains(t, logs[0].String(), "no majority")
+		require.Contains(t, logs[1].String(), "in at most 30s")
+	})
+}
