@@ -48,7 +48,7 @@ func (n *instances) where() []int {
 // reaches the lease store.
 func TestArbiter_ASingletonMovesToTheMajority(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
-		arbitrate(c, 5)
+		arbitrate(c, 3)
 		var live instances
 		testkit.Each(c, func(m *testkit.Member) (*singleton.Singleton, error) {
 			return singleton.New(m.System, m.Session, singleton.Config{Name: "one"},

@@ -91,7 +91,7 @@ func openAt(c *testkit.Cluster, want ...int) func() bool {
 // minority.
 func TestArbiter_TheMajorityHosts(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
-		arbitrate(c, 5)
+		arbitrate(c, 3)
 		within(t, c, time.Second, "open everywhere", openAt(c, 0, 1, 2, 3, 4))
 		oldest := map[int]bool{}
 		for _, m := range c.Members() {
@@ -161,7 +161,7 @@ func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
 // TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd also checks that the majority never stops.
 func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
 	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
-		arbitrate(c, 4)
+		arbitrate(c, 3)
 		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3))
 		for _, m := range c.Members() {
 			m.Store.Set(testkit.StoreFaults{Away: true})
@@ -188,7 +188,7 @@ func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
 // the majority reaches the store again.
 func TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
-		arbitrate(c, 3)
+		arbitrate(c, 2)
 		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2))
 		for _, i := range []int{0, 1} {
 			c.Member(i).Store.Set(testkit.StoreFaults{Away: true})

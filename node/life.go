@@ -164,7 +164,11 @@ func (r *runner) guard(n *Node) error {
 	if !r.majorityHosts() {
 		return nil
 	}
-	stop := startArbiter(n.System, r.session, r.cfg.Cluster, r.cfg.MinMembers)
+	members := r.cfg.MinMembers
+	if r.life > 1 {
+		members = 1 // the others may be gone for good
+	}
+	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members)
 	return n.OnStop(Leases, "majority", stop)
 }
 

@@ -47,10 +47,9 @@ type RunConfig struct {
 	HostWithoutMajority bool `yaml:"host-without-majority"`
 	// MinMembers is how many members this one must see, including itself, before its first life
 	// counts as started and the work passed to Node.Go begins. Later lives do not wait, because the
-	// other members may be gone for good. While a cluster is started for the first time, a majority
-	// is one of at least so many members: set it to the number of members that you start, or to
-	// more than half of it, so that a member that is cut off in the first seconds does not take
-	// itself for the cluster. Default 1.
+	// other members may be gone for good. Set it to more than half of
+	// the members that you start: fewer do not begin the cluster, so a member that is cut off in
+	// the first seconds does not take itself for the cluster. Default 1.
 	MinMembers int `yaml:"min-members"`
 	// Logger receives the log records of the member and of Proto.Actor; progress messages of
 	// Proto.Actor are logged at Debug. Default slog.Default().

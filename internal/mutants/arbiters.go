@@ -37,9 +37,9 @@ func arbiters() []mutant {
 		},
 		{
 			name:   "the first member takes itself for the cluster",
-			rule:   "the settings say how many members there are at least",
-			edits:  in(dir+"lead.go", "c.count(max(len(c.view.Members), c.cfg.Members))", "c.count(len(c.view.Members))"),
-			killer: killer{pkg: pkg, run: "^TestCore_SmallBeginningOfALargeClusterDoesNotHost$"},
+			rule:   "fewer than MinMembers members do not begin a cluster",
+			edits:  in(dir+"lead.go", "c.count(2*c.cfg.Members - 1)", "c.count(1)"),
+			killer: killer{pkg: pkg, run: "^TestCore_BeginningOfAClusterNeedsItsMembers$"},
 		},
 		{
 			name:   "a minority keeps the lease of the majority",

@@ -129,7 +129,7 @@ func (w *world) hosted() bool {
 func (w *world) healed() bool {
 	holders := 0
 	for _, l := range w.living() {
-		if !l.gate.Open || l.here || l.held[arbiter.Rest] != 0 {
+		if !l.gate.Open || l.held[arbiter.Rest] != 0 {
 			return false
 		}
 		if l.held[arbiter.Majority] != 0 {

@@ -4,8 +4,9 @@ import "time"
 
 // Config configures an arbiter. All times follow from the TTL of the session.
 type Config struct {
-	// Members is how many members there are at least when the cluster is started for the first
-	// time. Default 1.
+	// Members is how many members see each other before one of them serves. When the cluster
+	// starts, so many count as a majority: it is assumed that there are at most one less than that
+	// elsewhere, until the view of those that have begun it has not changed for a moment.
 	Members int
 	// TTL is the TTL of the leases.
 	TTL time.Duration
@@ -30,6 +31,10 @@ func (c Config) idle() time.Duration { return 5 * c.Beat() }
 
 // Lapse is how long a member relies on the last verdict of its leader.
 func (c Config) Lapse() time.Duration { return 3 * c.Beat() }
+
+// joining is how long the view must be unchanged after the start of the cluster, before members that
+// were assumed to exist are not counted any more.
+const joining = 5 * time.Second
 
 // rebase is how long the view of a majority must be unchanged before it no longer counts the
 // members that are missing.

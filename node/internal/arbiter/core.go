@@ -15,6 +15,8 @@ type Core struct {
 	view    View
 	viewAt  time.Time       // when the view last changed; zero: there has been none
 	n       int             // how many members there are, present and missing; 0: not known yet
+	assumed bool            // n follows from the settings: this side has just started
+	founded bool            // it has held the lease of the majority since
 	leaving map[string]bool // members that announced their departure
 	gone    map[string]bool // members missing since none was
 	ended   bool
@@ -87,7 +89,15 @@ func (c *Core) Step(now time.Time, e any) []any {
 func (c *Core) NextWake() time.Time { return c.wake }
 
 // Counts returns how many members are in view, and how many there are; 0: not known yet.
-func (c *Core) Counts() (here, all int) { return len(c.view.Members), c.n }
+func (c *Core) Counts() (here, all int) { return len(c.view.Members), c.known() }
+
+// known returns how many members there are; 0: not known yet.
+func (c *Core) known() int {
+	if c.assumed && !c.founded {
+		return 0
+	}
+	return c.n
+}
 
 // Elsewhere reports whether another side of the cluster is known to host.
 func (c *Core) Elsewhere() bool { return c.kind == Elsewhere || c.kind == Yielding }
@@ -173,7 +183,7 @@ func (c *Core) end(why string) {
 // onLeave tells the other members not to count this one as missing.
 func (c *Core) onLeave() {
 	if !c.viewAt.IsZero() {
-		c.emit(Send{c.others(), Verdict{Leaving, c.n}})
+		c.emit(Send{c.others(), Verdict{Leaving, c.known()}})
 	}
 	c.end("the member leaves the cluster")
 	c.show()
@@ -200,6 +210,7 @@ func (c *Core) onHeard(e Heard) {
 	case e.From == c.view.Oldest && !c.leads():
 		c.heard, c.verdict = c.now, e.Verdict.Kind
 		if e.Verdict.Members > 0 {
+			c.assumed = false
 			c.count(e.Verdict.Members)
 		}
 	}
@@ -209,7 +220,7 @@ func (c *Core) rule(k Kind, why string) { c.kind, c.why = k, why }
 
 // speak sends the leader's verdict to the other members.
 func (c *Core) speak() {
-	v := Verdict{c.kind, c.n}
+	v := Verdict{c.kind, c.known()}
 	if v == c.said && !c.reached(c.beat) {
 		return
 	}

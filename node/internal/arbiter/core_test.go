@@ -97,13 +97,25 @@ func TestCore_NewMemberIsShutWhileAnotherSideHosts(t *testing.T) {
 	s.that(s.gate.Open, "open")
 }
 
-func TestCore_SmallBeginningOfALargeClusterDoesNotHost(t *testing.T) {
+func TestCore_BeginningOfAClusterNeedsItsMembers(t *testing.T) {
 	s := newStage(t, 3)
-	s.sees("me")
-	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
-	s.that(!s.gate.Open && s.gave == s.try.Op, "shut, with the lease released")
 	s.sees("me", "b")
-	s.that(s.gate.Open, "open")
+	s.that(!s.gate.Open && s.try.Op == 0, "shut, without an attempt")
+	s.sees("me", "b", "c")
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+	s.that(s.gate.Open && s.said.Members == 5, "open, and two more may start")
+	s.pass(6 * time.Second)
+	s.that(s.gate.Open && s.said.Members == 3, "open, and nobody else has started")
+	s.sees("me", "b")
+	s.that(s.gate.Open, "a majority of three")
+}
+
+func TestCore_CutWhileMembersStart(t *testing.T) {
+	s := newStage(t, 3)
+	s.whole("me", "b", "c")
+	s.sees("me", "b")
+	s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
+	s.that(!s.gate.Open, "shut: the majority of five may be on the other side")
 }
 
 func TestCore_MajorityNeverWaitsForTheStore(t *testing.T) {

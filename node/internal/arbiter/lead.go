@@ -7,27 +7,31 @@ import (
 
 // lead decides as the leader, the oldest member of the view.
 func (c *Core) lead() {
-	if c.n > 0 && !c.hasMajority() {
+	if c.n == 0 { // so many members see each other before one of them serves: see Config.Members
+		c.assumed, c.founded = true, false
+		c.count(2*c.cfg.Members - 1)
+	}
+	if !c.hasMajority() {
 		c.leadRest()
 		return
 	}
 	c.contest = time.Time{}
 	c.release(&c.rest)
-	if c.n > 0 && c.missing() && c.major.held && c.reached(c.viewAt.Add(rebase)) {
+	c.assumed = c.assumed && !(c.founded && !c.missing())
+	if c.major.held && c.missing() && c.reached(c.viewAt.Add(c.patience())) {
+		c.assumed = false
 		c.count(len(c.view.Members))
 	}
 	if !c.major.held && c.attempt(&c.major) {
 		c.emit(Try{c.major.op, Majority})
 	}
+	c.founded = c.founded || c.major.held // nobody else hosts: this is the beginning of the cluster
 	switch {
-	case c.n == 0 && c.major.held: // nobody hosts: this is the beginning of the cluster
-		c.count(max(len(c.view.Members), c.cfg.Members))
-		c.lead()
-	case c.n == 0 && c.major.is(Taken):
-		c.rule(Elsewhere, "another side of the cluster hosts")
-	case c.n == 0 && c.major.asked:
+	case c.known() == 0 && c.major.is(Taken):
+		c.rule(Elsewhere, "just started, and another side of the cluster hosts")
+	case c.known() == 0 && c.major.asked:
 		c.rule(Undecided, "just started, and the lease store does not answer")
-	case c.n == 0:
+	case c.known() == 0:
 		c.rule(Undecided, "just started")
 	case !c.major.taken.IsZero() && c.reached(c.major.taken.Add(2*c.cfg.TTL)):
 		// The holder lives, and another side counts fewer members than this one: see rebase.
@@ -39,6 +43,15 @@ func (c *Core) lead() {
 	default:
 		c.rule(Pending, "")
 	}
+}
+
+// patience returns how long the view of a majority must be unchanged before the members that are
+// missing are not counted any more.
+func (c *Core) patience() time.Duration {
+	if c.assumed {
+		return joining
+	}
+	return rebase
 }
 
 const yielding = "another side of the cluster counts fewer members, has a majority of them, and hosts"
@@ -82,6 +95,10 @@ func (c *Core) leadRest() {
 
 // cutOff describes a side without a majority.
 func (c *Core) cutOff(then string) string {
+	if c.known() == 0 {
+		return fmt.Sprintf("just started with %d members, and %d are a majority; %s",
+			len(c.view.Members), c.n/2+1, then)
+	}
 	return fmt.Sprintf("cut off with %d of %d members, which is not a majority; %s",
 		len(c.view.Members), c.n, then)
 }
@@ -102,19 +119,19 @@ func (c *Core) follow() {
 		told = 0
 	}
 	switch {
-	case c.n > 0 && c.hasMajority() && told == Yielding:
+	case c.majority() && told == Yielding:
 		c.rule(Yielding, yielding)
-	case c.n > 0 && c.hasMajority() && !c.missing():
+	case c.majority() && !c.missing():
 		c.rule(Whole, "")
-	case c.n > 0 && c.hasMajority() && told == Ours:
+	case c.majority() && told == Ours:
 		c.rule(Ours, "")
-	case c.n > 0 && c.hasMajority():
+	case c.majority():
 		c.rule(Pending, "")
 	case c.rest.held:
 		c.rule(Ours, "")
 	case told.open():
 		c.rule(told, "")
-	case c.n == 0:
+	case c.known() == 0:
 		c.rule(Undecided, "the oldest member has not announced yet how many members there are")
 	case told == 0 && c.kind.open() && !c.reached(c.viewAt.Add(c.cfg.Lapse())):
 		c.rule(Pending, "") // until the leader of this side has announced its verdict
@@ -124,3 +141,6 @@ func (c *Core) follow() {
 		c.rule(Undecided, c.cutOff("it is not known yet which side hosts"))
 	}
 }
+
+// majority reports whether this member knows that its side has a majority.
+func (c *Core) majority() bool { return c.known() > 0 && c.hasMajority() }

@@ -80,7 +80,7 @@ func newWorld(s *sim.World) *world {
 		w.detection += w.Span("blindness", 0, time.Minute)
 	}
 	n := w.Number("members", 2, 7)
-	w.cfg = arbiter.Config{Members: n, TTL: ttl}
+	w.cfg = arbiter.Config{Members: n/2 + 1, TTL: ttl}
 	for i := range n {
 		w.nodes = append(w.nodes, &node{w: w, i: i, store: true})
 	}
