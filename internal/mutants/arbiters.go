@@ -14,7 +14,7 @@ func arbiters() []mutant {
 		{
 			name:   "a majority waits for the store",
 			rule:   "a side with a majority hosts, whether or not the store answers",
-			edits:  in(dir+"lead.go", "default:\n\t\tc.rule(Pending, \"\")\n\t}\n}\n\nconst", "default:\n\t\tc.rule(Undecided, \"\")\n\t}\n}\n\nconst"),
+			edits:  in(dir+"lead.go", "default:\n\t\tc.rule(Pending, \"\")\n\t}\n}\n\n// patience", "default:\n\t\tc.rule(Undecided, \"\")\n\t}\n}\n\n// patience"),
 			killer: killer{pkg: pkg, run: "^TestCore_MajorityNeverWaitsForTheStore$"},
 		},
 		{
