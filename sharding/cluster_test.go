@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -29,6 +28,7 @@ import (
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -132,7 +132,7 @@ func (c *testCluster) setup(m *simnet.Member) {
 		require.NoError(c.t, err)
 		return
 	}
-	nd.store = &faultyStore{Store: c.store}
+	nd.store = &faultyStore{Store: testkit.NewStore(c.store)}
 	var leases coordination.Store = nd.store
 	if c.opts.plain {
 		leases = plainStore{nd.store}
@@ -385,44 +385,24 @@ func (c *testCluster) crash(n *node) {
 
 // faultyStore is the store as reached by one member.
 type faultyStore struct {
-	*memory.Store
-	off   atomic.Bool
+	*testkit.Store
 	spoil atomic.Pointer[func(name string)] // called first by Load; nil: none
 }
 
 var errAway = errors.New("store away")
 
-func (f *faultyStore) away(off bool) { f.off.Store(off) }
+func (f *faultyStore) away(off bool) {
+	var faults testkit.StoreFaults
+	if off {
+		faults.Err = errAway
+	}
+	f.Set(faults)
+}
 
 func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record,
 	leasestore.Version, error) {
 	if spoil := f.spoil.Load(); spoil != nil {
 		(*spoil)(name)
 	}
-	if f.off.Load() {
-		return leasestore.Record{}, "", errAway
-	}
 	return f.Store.Load(ctx, name)
-}
-
-func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version,
-	next leasestore.Record) (leasestore.Version, error) {
-	if f.off.Load() {
-		return "", errAway
-	}
-	return f.Store.Swap(ctx, name, old, next)
-}
-
-func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
-	return func(yield func(leasestore.Record, error) bool) {
-		for rec, err := range f.Store.Watch(ctx, name) {
-			if f.off.Load() {
-				yield(leasestore.Record{}, errAway)
-				return
-			}
-			if !yield(rec, err) {
-				return
-			}
-		}
-	}
 }

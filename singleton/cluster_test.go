@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -18,13 +17,13 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/singleton"
+	"github.com/concord-go/concord/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -90,7 +89,8 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 }
 
 func (c *testCluster) setup(m *simnet.Member) {
-	nd := &node{Member: m, c: c, store: &faultyStore{Store: c.store, off: c.opts.away}}
+	nd := &node{Member: m, c: c, store: &faultyStore{Store: testkit.NewStore(c.store)}}
+	nd.store.away(c.opts.away)
 	c.nodes[m] = nd
 	if c.opts.plant != nil && m.Index == 0 {
 		shell.Plant(m.System, c.opts.plant)
@@ -275,68 +275,24 @@ func (o *observer) done() {
 
 // faultyStore is the store as one member reaches it.
 type faultyStore struct {
-	*memory.Store
-	mu   sync.Mutex
-	off  bool
-	late time.Duration // delay of the answer to a write
-}
-
-func (f *faultyStore) slow(d time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.late = d
+	*testkit.Store
+	faults testkit.StoreFaults
 }
 
 var errAway = errors.New("store away")
 
 func (f *faultyStore) away(off bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.off = off
+	f.faults.Err = nil
+	if off {
+		f.faults.Err = errAway
+	}
+	f.Set(f.faults)
 }
 
-func (f *faultyStore) err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.off {
-		return errAway
-	}
-	return nil
-}
-
-func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record,
-	leasestore.Version, error) {
-	if err := f.err(); err != nil {
-		return leasestore.Record{}, "", err
-	}
-	return f.Store.Load(ctx, name)
-}
-
-func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version,
-	next leasestore.Record) (leasestore.Version, error) {
-	if err := f.err(); err != nil {
-		return "", err
-	}
-	ver, err := f.Store.Swap(ctx, name, old, next)
-	f.mu.Lock()
-	late := f.late
-	f.mu.Unlock()
-	time.Sleep(late)
-	return ver, err
-}
-
-func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
-	return func(yield func(leasestore.Record, error) bool) {
-		for rec, err := range f.Store.Watch(ctx, name) {
-			if e := f.err(); e != nil {
-				yield(leasestore.Record{}, e)
-				return
-			}
-			if !yield(rec, err) {
-				return
-			}
-		}
-	}
+// slow delays answers.
+func (f *faultyStore) slow(d time.Duration) {
+	f.faults.Answer = d
+	f.Set(f.faults)
 }
 
 func texts(prefix string, n int) (out []string) {
