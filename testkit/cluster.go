@@ -218,7 +218,7 @@ func (c *Cluster) note(format string, args ...any) {
 func (c *Cluster) story() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := fmt.Sprintf("seed %d; to run it again: %s=%d", c.seed, SeedVariable, c.seed)
+	s := fmt.Sprintf("seed %d; to run it again: %s=%d", c.seed, seedVariable, c.seed)
 	if len(c.mu.notes) == 0 {
 		return s + "\nNothing was done to the cluster."
 	}

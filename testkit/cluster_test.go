@@ -190,7 +190,7 @@ func TestCluster_SameSeedSameHistory(t *testing.T) {
 	}
 	require.Equal(t, history(7), history(7))
 	require.NotEqual(t, history(7), history(8))
-	t.Setenv(testkit.SeedVariable, "9")
+	t.Setenv("TESTKIT_SEED", "9")
 	testkit.Run(t, 1, func(t *testing.T, c *testkit.Cluster) {
 		require.EqualValues(t, 9, c.Seed())
 	}, testkit.Seed(1))

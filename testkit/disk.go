@@ -69,7 +69,7 @@ type volume struct {
 	rows    map[string]cell
 	written []*write // not synced, in order
 	torn    bool     // ends with half a batch
-	opener  *DiskStore
+	opener  *diskStore
 }
 
 // cell is a row; its value is immutable.
@@ -150,9 +150,9 @@ func (d *Disk) Crash() {
 	}
 }
 
-// Open opens the store with the given name, and creates it if it does not exist. It returns
-// store.ErrLocked while the store is open elsewhere.
-func (d *Disk) Open(name string) (*DiskStore, error) {
+// Open opens the store with the given name, and creates it if it does not exist. Concurrent commits
+// share a sync. It returns store.ErrLocked while the store is open elsewhere.
+func (d *Disk) Open(name string) (store.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	v := d.mu.volumes[name]
@@ -167,7 +167,7 @@ func (d *Disk) Open(name string) (*DiskStore, error) {
 		v.torn = false
 		d.mu.stats.Torn++
 	}
-	v.opener = &DiskStore{disk: d, name: name, on: v, turn: make(chan struct{}, 1),
+	v.opener = &diskStore{disk: d, name: name, on: v, turn: make(chan struct{}, 1),
 		end: make(chan struct{})}
 	return v.opener, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// DiskStore is a store on a Disk, created by Disk.Open. Concurrent commits share a sync.
-type DiskStore struct {
+// diskStore is a store on a Disk, created by Disk.Open.
+type diskStore struct {
 	disk *Disk
 	name string
 	on   *volume
@@ -25,10 +25,10 @@ type DiskStore struct {
 	failed error
 }
 
-var _ store.Store = (*DiskStore)(nil)
+var _ store.Store = (*diskStore)(nil)
 
 // Load implements store.Store.
-func (s *DiskStore) Load(ctx context.Context) iter.Seq2[store.Row, error] {
+func (s *diskStore) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		rows, err := s.snapshot(ctx)
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *DiskStore) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 	}
 }
 
-func (s *DiskStore) snapshot(ctx context.Context) (map[string]cell, error) {
+func (s *diskStore) snapshot(ctx context.Context) (map[string]cell, error) {
 	if err := s.readable(ctx); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *DiskStore) snapshot(ctx context.Context) (map[string]cell, error) {
 	return maps.Clone(s.on.rows), nil
 }
 
-func (s *DiskStore) readable(ctx context.Context) error {
+func (s *diskStore) readable(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return s.errorf(context.Cause(ctx))
 	}
@@ -72,7 +72,7 @@ func (s *DiskStore) readable(ctx context.Context) error {
 }
 
 // stateLocked returns why the store cannot be used, or nil.
-func (s *DiskStore) stateLocked() error {
+func (s *diskStore) stateLocked() error {
 	switch {
 	case s.over:
 		return s.errorf(store.ErrClosed)
@@ -83,7 +83,7 @@ func (s *DiskStore) stateLocked() error {
 }
 
 // Commit implements store.Store.
-func (s *DiskStore) Commit(ctx context.Context, b *store.Batch) error {
+func (s *diskStore) Commit(ctx context.Context, b *store.Batch) error {
 	if err := s.awake(ctx); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *DiskStore) Commit(ctx context.Context, b *store.Batch) error {
 }
 
 // settle waits until a batch is synced, possibly by the sync of another batch.
-func (s *DiskStore) settle(ctx context.Context, w *write, f DiskFaults) error {
+func (s *diskStore) settle(ctx context.Context, w *write, f DiskFaults) error {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -120,7 +120,7 @@ func (s *DiskStore) settle(ctx context.Context, w *write, f DiskFaults) error {
 }
 
 // awake waits while the machine is frozen, and returns an error if the call must not continue.
-func (s *DiskStore) awake(ctx context.Context) error {
+func (s *diskStore) awake(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
 			return s.errorf(context.Cause(ctx))
@@ -139,7 +139,7 @@ func (s *DiskStore) awake(ctx context.Context) error {
 }
 
 // write writes a batch to the disk. It returns nil if there is nothing to sync.
-func (s *DiskStore) write(b *store.Batch) (*write, DiskFaults, error) {
+func (s *diskStore) write(b *store.Batch) (*write, DiskFaults, error) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if err := s.stateLocked(); err != nil {
@@ -164,14 +164,14 @@ func (s *DiskStore) write(b *store.Batch) (*write, DiskFaults, error) {
 	return w, f, nil
 }
 
-func (s *DiskStore) synced(w *write) bool {
+func (s *diskStore) synced(w *write) bool {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	return w.synced
 }
 
 // sync syncs w and everything else written so far, unless an earlier sync has done so.
-func (s *DiskStore) sync(w *write, f DiskFaults) error {
+func (s *diskStore) sync(w *write, f DiskFaults) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if !w.synced {
@@ -189,10 +189,7 @@ func (s *DiskStore) sync(w *write, f DiskFaults) error {
 }
 
 // Close implements store.Store.
-func (s *DiskStore) Close() error {
-	if s.disk == nil {
-		return fmt.Errorf("%w: Disk.Open has not made this store", store.ErrInvalid)
-	}
+func (s *diskStore) Close() error {
 	s.turn <- struct{}{} // wait for a sync in progress
 	defer func() { <-s.turn }()
 	s.disk.mu.Lock()
@@ -202,7 +199,7 @@ func (s *DiskStore) Close() error {
 }
 
 // endLocked closes the store, once. If powerless is set, it does so without a last sync.
-func (s *DiskStore) endLocked(powerless bool) {
+func (s *diskStore) endLocked(powerless bool) {
 	if s.over {
 		return
 	}
@@ -216,4 +213,4 @@ func (s *DiskStore) endLocked(powerless bool) {
 	s.on.opener = nil
 }
 
-func (s *DiskStore) errorf(err error) error { return fmt.Errorf("store %q: %w", s.name, err) }
+func (s *diskStore) errorf(err error) error { return fmt.Errorf("store %q: %w", s.name, err) }

@@ -94,7 +94,7 @@ func TestRun_FailuresTellWhatWasSeen(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0],
 		"-test.run=^TestRun_FailuresTellWhatWasSeen$", "-test.v")
-	cmd.Env = append(os.Environ(), mustFail+"=1", testkit.SeedVariable+"=77")
+	cmd.Env = append(os.Environ(), mustFail+"=1", "TESTKIT_SEED=77")
 	out, err := cmd.CombinedOutput()
 	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
 		t.Fatalf("expected failures, got %v\n%s", err, out)

@@ -69,10 +69,6 @@ func Isolate(t testing.TB, props *actor.Props) *Isolated {
 // PID returns the PID of the actor.
 func (i *Isolated) PID() *actor.PID { return i.pid }
 
-// System returns the system of the actor. Any other actor spawned there, including a probe, does
-// nothing.
-func (i *Isolated) System() *actor.ActorSystem { return i.system }
-
 // Ref returns a PID with the given name, to be passed to the actor. No actor runs there.
 func (i *Isolated) Ref(name string) *actor.PID { return actor.NewPID(elsewhere, name) }
 

@@ -99,11 +99,11 @@ func ExpectLog(t testing.TB, system *actor.ActorSystem, want Log, during func())
 			story += "\n  " + l.String()
 		}
 	}
-	t.Fatalf("expected log %s, got %d\n%s", want, n, story)
+	t.Fatalf("expected log %s, got %d\n%s", want.text(), n, story)
 }
 
-// String returns a description of the expected lines.
-func (w Log) String() string {
+// text returns a description of the expected lines.
+func (w Log) text() string {
 	times := "at least once"
 	switch {
 	case w.Times == Never:
@@ -290,8 +290,8 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	})
 	h.book.add(l)
 	if r.Message == recovering {
-		h.book.failure(fmt.Sprintf("actor %s panicked: %s; in %s", l.attrs["self"], l.attrs["reason"],
-			panicSite()))
+		h.book.failure(fmt.Sprintf("actor %s panicked: %s; in %s", l.attrs["self"],
+			l.attrs["reason"], panicSite()))
 	}
 	return nil
 }

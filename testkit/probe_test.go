@@ -158,7 +158,10 @@ func TestProbe_WithinBoundsAll(t *testing.T) {
 		}), "expected to be done within 1s, took 2s")
 		says(t, failing(t, func(tb testing.TB) {
 			p := testkit.NewProbe(tb, testkit.NewSystem(tb))
-			p.Within(time.Second, func() { time.Sleep(900 * time.Millisecond); testkit.Expect[any](p) })
+			p.Within(time.Second, func() {
+				time.Sleep(900 * time.Millisecond)
+				testkit.Expect[any](p)
+			})
 		}), "got nothing for 100ms")
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// SeedVariable is the environment variable that overrides the seed of every Run.
-const SeedVariable = "TESTKIT_SEED"
+// seedVariable is the environment variable that overrides the seed of every Run.
+const seedVariable = "TESTKIT_SEED"
 
 // Option is an option of Run.
 type Option func(*settings)
@@ -122,10 +122,10 @@ func Run(t *testing.T, n int, test func(t *testing.T, c *Cluster), options ...Op
 	for _, o := range options {
 		o(&s)
 	}
-	if text := os.Getenv(SeedVariable); text != "" {
+	if text := os.Getenv(seedVariable); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			t.Fatalf("%s: %v", SeedVariable, err)
+			t.Fatalf("%s: %v", seedVariable, err)
 		}
 		s.seed = seed
 	}

@@ -121,8 +121,8 @@ func (w *watchdog) leave(t *testing.T) {
 		close(w.quit)
 		<-w.ended
 		for _, g := range left {
-			t.Errorf("a goroutine of the test has not ended: %s, in state %q\n%s", g.site(), g.status,
-				g.stack)
+			t.Errorf("a goroutine of the test has not ended: %s, in state %q\n%s", g.site(),
+				g.status, g.stack)
 		}
 		return
 	}

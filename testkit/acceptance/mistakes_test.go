@@ -71,11 +71,14 @@ var mistakes = map[string]mistake{
 	"an actor never rests": {test: func(t *testing.T) {
 		testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 			system := c.Member(0).System
-			pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &chatter{} }))
+			pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+				return &chatter{}
+			}))
 			system.Root.Send(pid, "go on")
 			c.Settle()
 		})
-	}, ends: true, says: []string{"virtual time has stood still for", "acceptance.(*chatter).Receive"}},
+	}, ends: true, says: []string{"virtual time has stood still for",
+		"acceptance.(*chatter).Receive"}},
 
 	"an actor waits for a lock": {test: func(t *testing.T) {
 		testkit.Bubble(t, func(t *testing.T) {
@@ -103,13 +106,15 @@ var mistakes = map[string]mistake{
 		testkit.Bubble(t, func(t *testing.T) {
 			go forever(make(chan int))
 		})
-	}, ends: true, says: []string{"a goroutine of the test has not ended: acceptance.forever at mistakes_test.go:"}},
+	}, ends: true, says: []string{"a goroutine of the test has not ended: " +
+		"acceptance.forever at mistakes_test.go:"}},
 
 	"a message is no protobuf message": {test: func(t *testing.T) {
 		testkit.Run(t, 2, func(_ *testing.T, c *testkit.Cluster) {
 			c.Member(0).System.Root.Send(actor.NewPID(c.Member(1).Address, "x"), 7)
 		})
-	}, says: []string{"sent to another member, but no protobuf messages, so remoting would drop them: [int]"}},
+	}, says: []string{"sent to another member, but no protobuf messages, so remoting would drop " +
+		"them: [int]"}},
 
 	"an actor works on after its lease": {test: func(t *testing.T) {
 		_, end := testkit.Tenure(t, 7)
