@@ -4,9 +4,11 @@ package postgres_test
 
 import (
 	"context"
+	crand "crypto/rand"
 	"database/sql"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -50,6 +52,31 @@ func TestFenceTable_EffectsNeverFallInToken(t *testing.T) {
 		"SELECT count(*) FILTER (WHERE token < before), count(*) FROM (SELECT token, lag(token) OVER (ORDER BY n) AS before FROM effects) e").Scan(&fell, &effects))
 	if effects == 0 || fell > 0 {
 		t.Errorf("%d of %d effects follow one with a higher token", fell, effects)
+	}
+}
+
+// TestFenceTable_AStoppedHolderBlocksTheNextForTheTimeout: the holder stops inside its transaction.
+// With the setting that Table.Admit recommends, the next holder is admitted all the same.
+func TestFenceTable_AStoppedHolderBlocksTheNextForTheTimeout(t *testing.T) {
+	db := connect(t)
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS concord_fence (resource VARCHAR(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL, writes BIGINT NOT NULL)")
+	must(t, err)
+	holder, err := sql.Open("pgx", os.Getenv("CONCORD_POSTGRES")+
+		" idle_in_transaction_session_timeout=300ms tcp_keepalives_idle=5 tcp_keepalives_interval=2 tcp_keepalives_count=3 client_connection_check_interval=5s")
+	must(t, err)
+	defer holder.Close()
+	table, resource := fence.Table{Placeholder: fence.Dollar}, crand.Text()
+	for token := coordination.Token(1); token <= 3; token += 2 { // a new row, and a present one
+		stopped, err := holder.BeginTx(t.Context(), nil)
+		must(t, err)
+		must(t, table.Admit(t.Context(), stopped, resource, token))
+		next, err := db.BeginTx(t.Context(), nil)
+		must(t, err)
+		must(t, table.Admit(t.Context(), next, resource, token+1))
+		must(t, next.Commit())
+		if err := stopped.Commit(); err == nil {
+			t.Errorf("a transaction with token %d was committed after token %d", token, token+1)
+		}
 	}
 }
 

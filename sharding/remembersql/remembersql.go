@@ -33,7 +33,8 @@ import (
 
 // Store is a sharding.RememberStore. Each call is one transaction, which fence.Table admits by the
 // token of the tenure, under the resource "concord-remembered", the type and the shard; see
-// fence.Table.Admit for the databases that it works with.
+// fence.Table.Admit for the databases that it works with, and for the timeouts that their
+// connections need.
 type Store struct {
 	// DB is required. Its transactions must not be READ UNCOMMITTED.
 	DB *sql.DB
