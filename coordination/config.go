@@ -49,8 +49,8 @@ type Config struct {
 	// The store must be a leasestore.SessionKeeper. Default false.
 	Forever bool `yaml:"forever"`
 	// Fair serves the waiters of Acquire in order of arrival. Without it, the first to claim the
-	// lease after a release gets it. The store must be a leasestore.Queuer. Fair costs one call for
-	// each read of the lease and one after the lease is granted. A session that does not reach the
+	// lease after a release gets it. The store must keep leasestore.Documents. Fair costs two
+	// calls for each read of the lease and two after the lease is granted. A session that does not reach the
 	// store, or is paused, loses its place after three reads, which is three times the lesser of
 	// RetryInterval and RenewInterval, plus two OperationTimeouts; after TTL if that is less.
 	// TryAcquire does not wait, so it has no place and takes a free lease at once; so does a

@@ -81,7 +81,7 @@ func TestConfig_ReportsEveryProblem(t *testing.T) {
 		t.Errorf("no store: %v", openErr)
 	}
 	for ability, c := range map[string]Config{"SessionKeeper": {Forever: true},
-		"Queuer": {Fair: true}} {
+		"Documents": {Fair: true}} {
 		if _, openErr := Open(struct{ Store }{}, c); !errors.Is(openErr, ErrInvalid) ||
 			!strings.Contains(openErr.Error(), ability) {
 			t.Errorf("a store that is no %s: %v", ability, openErr)

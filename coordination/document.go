@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/concord-go/concord/coordination/internal/queue"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -18,7 +20,8 @@ type Document struct {
 var errNoDocument = fmt.Errorf("%w: NewDocument has not made this document", ErrInvalid)
 
 // NewDocument returns the document of a name in a store. The error is ErrInvalid if the store does
-// not implement leasestore.Documents, or if name is not a valid lease name.
+// not implement leasestore.Documents, or if name is not a valid lease name, or begins with
+// "concord.queue.": these documents hold the queues of Config.Fair.
 func NewDocument(store Store, name string) (*Document, error) {
 	d, ok := store.(leasestore.Documents)
 	if !ok {
@@ -26,6 +29,10 @@ func NewDocument(store Store, name string) (*Document, error) {
 	}
 	if err := CheckName(name); err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(name, queue.Documents) {
+		return nil, fmt.Errorf("%w: document %.80q: names that begin with %q are those of queues",
+			ErrInvalid, name, queue.Documents)
 	}
 	return &Document{d, name}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
@@ -32,6 +33,7 @@ type driver struct {
 	unwatch context.CancelFunc
 	told    func(core.Event) // of the session record: reports its events to the leases; else nil
 	looks   int              // calls of Lease.Observe that have not been stopped
+	queued  atomic.Int64     // when the place in the queue was last written, monotonic; 0: never
 
 	failure   error // of the last call of the store; nil after an answer
 	dismissed bool  // the lease was not released when the session record was given up

@@ -4,30 +4,31 @@ import (
 	"context"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/internal/queue"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// enqueue asks the store for a place. Open has checked that the store is a Queuer.
+// enqueue takes or keeps the place in the queue of the lease. A place that was written a moment ago
+// is only looked at: a release wakes all waiters, and all their writes would conflict. Open has
+// checked that the store keeps documents.
 func (d *driver) enqueue(e core.Enqueue) {
+	now := int64(d.lease.s.now().Mono)
+	last := d.queued.Load()
+	keep := last != 0 && now-last < int64(e.Place.TTL/6)
 	d.call(func(ctx context.Context) core.Event {
-		ahead, err := d.lease.s.store.(leasestore.Queuer).Enqueue(ctx, d.lease.name,
-			leasestore.Waiter(e.Place))
-		known := make([]core.Place, len(ahead))
-		for i, p := range ahead {
-			known[i] = core.Place(p)
+		ahead, wrote, err := queue.Enqueue(ctx, d.lease.s.store.(leasestore.Documents),
+			d.lease.name, e.Place, keep)
+		if wrote && err == nil {
+			d.queued.Store(now)
 		}
-		return core.Enqueued{Op: e.Op, Ahead: known, Err: err}
+		return core.Enqueued{Op: e.Op, Ahead: ahead, Err: err}
 	}, func(err error) core.Event { return core.Enqueued{Op: e.Op, Err: err} })
 }
 
 // leave gives up the session's own place and removes the places of dead sessions.
 func (d *driver) leave(e core.Leave) {
-	gone := make([]leasestore.Waiter, len(e.Places))
-	for i, p := range e.Places {
-		gone[i] = leasestore.Waiter(p)
-	}
 	d.call(func(ctx context.Context) core.Event {
-		return core.Left{Op: e.Op, Err: d.lease.s.store.(leasestore.Queuer).Leave(ctx, d.lease.name,
-			gone)}
+		return core.Left{Op: e.Op, Err: queue.Leave(ctx, d.lease.s.store.(leasestore.Documents),
+			d.lease.name, e.Places)}
 	}, func(err error) core.Event { return core.Left{Op: e.Op, Err: err} })
 }

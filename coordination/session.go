@@ -82,8 +82,8 @@ func Open(store Store, cfg Config) (*Session, error) {
 			"%w: Forever needs a store that implements SessionKeeper, %T does not",
 			ErrInvalid, store)
 	}
-	if _, ok := store.(leasestore.Queuer); cfg.Fair && !ok {
-		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not",
+	if _, ok := store.(leasestore.Documents); cfg.Fair && !ok {
+		return nil, fmt.Errorf("%w: Fair needs a store that implements Documents, %T does not",
 			ErrInvalid, store)
 	}
 	s := &Session{

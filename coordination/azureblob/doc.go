@@ -9,8 +9,8 @@
 //
 // Each lease has one blob, with the record as JSON. A write replaces it if its ETag is still the
 // one that was read; it is never deleted. Each session has one blob, which it renews for all its
-// leases and deletes when it ends. Each lease that sessions with Config.Fair have waited for has
-// one blob with their queue. Azure's own blob leases are not used: they last 15 to 60 seconds or
+// leases and deletes when it ends. A document (leasestore.Documents) is the content of a blob of its
+// own, whose name Store.DocumentBlob returns, and its version is the ETag. Azure's own blob leases are not used: they last 15 to 60 seconds or
 // forever, have no number that grows, and need two calls where one conditional write is enough. A
 // blob on which another program has placed such a lease cannot be written: the write is refused,
 // and no holder is shown.

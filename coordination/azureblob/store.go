@@ -58,7 +58,7 @@ var (
 	_ leasestore.Store         = (*Store)(nil)
 	_ leasestore.SessionKeeper = (*Store)(nil)
 	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
 // New returns a store on the client of a container.
@@ -111,7 +111,7 @@ func (s *Store) Load(ctx context.Context,
 	if err != nil {
 		return leasestore.Record{}, "", err
 	}
-	data, etag, err := download(ctx, b)
+	data, etag, err := download(ctx, b, maxRecord)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return absent(name, err)
 	}
@@ -127,7 +127,8 @@ func (s *Store) Load(ctx context.Context,
 }
 
 // download reads a blob, up to one byte more than its maximum size.
-func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcore.ETag, err error) {
+func download(ctx context.Context, b *blockblob.Client,
+	most int64) (data []byte, etag azcore.ETag, err error) {
 	answer, err := b.DownloadStream(ctx, nil)
 	if err != nil {
 		return nil, "", err
@@ -136,7 +137,7 @@ func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcor
 	if answer.ETag == nil || *answer.ETag == "" {
 		return nil, "", errors.New("an answer without ETag")
 	}
-	data, err = io.ReadAll(io.LimitReader(answer.Body, maxRecord+1))
+	data, err = io.ReadAll(io.LimitReader(answer.Body, most+1))
 	return data, *answer.ETag, err
 }
 
@@ -181,14 +182,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: azureblob: %w", leasestore.ErrRefused, err)
 	}
-	answer, err := upload(ctx, b, string(old), data)
-	if err != nil {
-		return "", outcome(err)
-	}
-	if answer.ETag == nil || *answer.ETag == "" {
-		return "", errors.New("azureblob: written, but the answer has no ETag")
-	}
-	return leasestore.Version(*answer.ETag), nil
+	return written(upload(ctx, b, string(old), data))
 }
 
 // unchanged is the condition that a blob still has a version, or still does not exist.

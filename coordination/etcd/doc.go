@@ -30,11 +30,6 @@
 // The second key of a lease that is held forever (coordination.Config.Forever) is on no etcd lease.
 // The release deletes it, forced or not.
 //
-// A session that waits in order (coordination.Config.Fair) has a key below
-// concord/leases/,queue/NAME/, on an etcd lease of its own; the order of the queue is the order of
-// creation. With each read of the lease the session writes its key again and reads the others, in
-// one transaction. A queue keeps 256 places.
-//
 // A document (leasestore.Documents) is the value of concord/leases/,document/NAME. Its version is
 // the revision of its last change.
 //

@@ -12,7 +12,7 @@ import (
 
 // Config is the configuration of a store.
 type Config struct {
-	// Prefix of all keys, including those of queues, at most 1024 bytes. Stores with different
+	// Prefix of all keys, at most 1024 bytes. Stores with different
 	// prefixes are independent if neither prefix begins with the other. Default "concord/leases/".
 	Prefix string `yaml:"prefix"`
 }
@@ -44,7 +44,6 @@ var (
 	_ leasestore.SessionKeeper = (*Store)(nil)
 	_ leasestore.Remover       = (*Store)(nil)
 	_ leasestore.TokenGiver    = (*Store)(nil)
-	_ leasestore.Queuer        = (*Store)(nil)
 	_ leasestore.Documents     = (*Store)(nil)
 	_ leasestore.Batcher       = (*Store)(nil)
 )

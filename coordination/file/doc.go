@@ -8,9 +8,8 @@
 // # What is on disk
 //
 // Each lease has two files, named after it. x.lease holds the record. x.lock is locked while the
-// record is being replaced, and keeps the largest token. While sessions with Config.Fair wait,
-// x.queue keeps their order; it is not synced, and a damaged one is replaced by an empty queue. A
-// name that does not fit into a file name is hashed; the record contains the full name, and a
+// record is being replaced, and keeps the largest token. x.document holds
+// a document. A name that does not fit into a file name is hashed; the record contains the full name, and a
 // record of another name is an error. The directory is created with mode 0700 and files with 0600.
 // Paths never leave the directory, not even through links.
 //

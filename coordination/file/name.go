@@ -9,7 +9,6 @@ import (
 const (
 	recordSuffix = ".lease"
 	lockSuffix   = ".lock"
-	queueSuffix  = ".queue"
 
 	// maxPlain leaves room for suffixes within the 255 bytes that file systems allow.
 	maxPlain = 200

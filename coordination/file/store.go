@@ -25,7 +25,6 @@ var (
 	_ leasestore.Watcher       = (*Store)(nil)
 	_ leasestore.SessionKeeper = (*Store)(nil)
 	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Queuer        = (*Store)(nil)
 	_ leasestore.Documents     = (*Store)(nil)
 )
 

@@ -103,15 +103,6 @@ func (s store) Remove(ctx context.Context, name string, old leasestore.Version) 
 	return s.Store.Remove(ctx, s.prefix+name, old)
 }
 
-func (s store) Enqueue(ctx context.Context, name string,
-	p leasestore.Waiter) ([]leasestore.Waiter, error) {
-	return s.Store.Enqueue(ctx, s.prefix+name, p)
-}
-
-func (s store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
-	return s.Store.Leave(ctx, s.prefix+name, gone)
-}
-
 func (s store) LoadDocument(ctx context.Context, name string) ([]byte, leasestore.Version, error) {
 	return s.Store.LoadDocument(ctx, s.prefix+name)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Store keeps one record per lease name and replaces records by compare-and-set. A backend must
-// implement only Store; Watcher, SessionKeeper, Remover, TokenGiver, Queuer, Documents and Batcher
+// implement only Store; Watcher, SessionKeeper, Remover, TokenGiver, Documents and Batcher
 // are optional abilities found by assertion. Every call has a deadline (Config.OperationTimeout)
 // and returns soon after its context ends. Stores are called from many goroutines. Names are UTF-8
 // of at most MaxName bytes, or begin with SessionRecords. A store keeps all such names, and rejects

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/concord-go/concord/coordination/internal/queue"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -22,7 +21,6 @@ type Store struct {
 		sync.Mutex
 		entries map[string]*entry
 		writes  uint64 // ever made; the last one is the newest version
-		queues  map[string]*queue.Queue
 		texts   map[string]text
 	}
 }
@@ -41,7 +39,6 @@ var (
 	_ leasestore.Watcher       = (*Store)(nil)
 	_ leasestore.SessionKeeper = (*Store)(nil)
 	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Queuer        = (*Store)(nil)
 	_ leasestore.Documents     = (*Store)(nil)
 )
 
@@ -94,40 +91,6 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 	}
 	close(e.changed)
 	delete(s.mu.entries, name)
-	return nil
-}
-
-// Enqueue implements leasestore.Queuer.
-func (s *Store) Enqueue(ctx context.Context, name string,
-	p leasestore.Waiter) ([]leasestore.Waiter, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, ok := s.mu.queues[name]
-	if !ok {
-		if s.mu.queues == nil {
-			s.mu.queues = map[string]*queue.Queue{}
-		}
-		q = &queue.Queue{}
-		s.mu.queues[name] = q
-	}
-	return q.Enqueue(p), nil
-}
-
-// Leave implements leasestore.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q, ok := s.mu.queues[name]; ok {
-		if q.Leave(gone...); len(q.Places) == 0 {
-			delete(s.mu.queues, name)
-		}
-	}
 	return nil
 }
 

@@ -17,10 +17,6 @@
 // wall clock, which may be set, and changes with a failover. Contenders count the holder's TTL on
 // their own monotonic clocks.
 //
-// The unlogged table concord_leases_queue has one row for each lease that sessions with Config.Fair
-// wait for. It contains the queue of these sessions. A crash of the server may empty the table,
-// which only costs the order.
-//
 // The table concord_leases_documents has one row for each document (leasestore.Documents).
 // Store.Install creates it also if the other tables already exist; until then documents are
 // refused, and leases work.
@@ -47,8 +43,8 @@
 // # Duties
 //
 // SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without
-// DELETE, one row stays behind for each closed session. Config.Fair needs all four on the table of
-// queues, and documents need SELECT, INSERT and UPDATE on theirs. Give the pool at least two
+// DELETE, one row stays behind for each closed session. Documents, and with them Config.Fair, need
+// SELECT, INSERT and UPDATE on their table. Give the pool at least two
 // connections, because one may be listening, and a bound (SetMaxOpenConns): a session that acquires
 // many leases at the same time reads their rows at the same time. Only a pool of pgx can listen;
 // with another driver whose placeholders are $1, everything else works.

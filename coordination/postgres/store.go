@@ -23,8 +23,8 @@ const (
 // Config is the configuration of a store.
 type Config struct {
 	// Table holds the leases: lower-case letters, digits and underscores, optionally after a schema
-	// and a dot, at most 50 bytes in all. The names of its sequence, its tables of queues and
-	// documents and its channel are derived from it. Default "concord_leases".
+	// and a dot, at most 50 bytes in all. The names of its sequence, its table of documents
+	// and its channel are derived from it. Default "concord_leases".
 	Table string `yaml:"table"`
 }
 
@@ -49,7 +49,6 @@ type Store struct {
 	batch  string
 	remove string
 
-	lockQueue, writeQueue, dropQueue             string
 	loadDocument, insertDocument, updateDocument string
 
 	listener listener
@@ -60,7 +59,6 @@ var (
 	_ leasestore.Watcher       = (*Store)(nil)
 	_ leasestore.SessionKeeper = (*Store)(nil)
 	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Queuer        = (*Store)(nil)
 	_ leasestore.Documents     = (*Store)(nil)
 	_ leasestore.Batcher       = (*Store)(nil)
 )
@@ -117,10 +115,6 @@ CREATE TABLE IF NOT EXISTS %[1]s (
 	version bigint NOT NULL DEFAULT nextval('%[1]s_version'),
 	renewed timestamptz NOT NULL DEFAULT clock_timestamp() -- for people
 );
-CREATE UNLOGGED TABLE IF NOT EXISTS %[1]s_queue ( -- who waits for a lease, with Config.Fair; a crash of the server may empty it
-	name  text COLLATE "C" PRIMARY KEY, -- of the lease
-	queue text NOT NULL
-);
 CREATE TABLE IF NOT EXISTS %[1]s_documents (
 	name    text COLLATE "C" PRIMARY KEY, -- of the document
 	content bytea NOT NULL,
@@ -150,10 +144,6 @@ written AS (
 	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
 SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
 	s.batch = s.batchStatement()
-	s.lockQueue = fmt.Sprintf(
-		"INSERT INTO %[1]s_queue AS q VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET name = q.name RETURNING queue", s.table)
-	s.writeQueue = fmt.Sprintf("UPDATE %s_queue SET queue = $2 WHERE name = $1", s.table)
-	s.dropQueue = fmt.Sprintf("DELETE FROM %s_queue WHERE name = $1", s.table)
 	s.documentStatements()
 	s.remove = fmt.Sprintf("DELETE FROM %[1]s WHERE name = $1 AND %[2]s = $2", s.table, mark)
 }
@@ -226,6 +216,19 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 		return errors.Join(leasestore.ErrConflict, err)
 	}
 	return nil
+}
+
+// inTransaction runs do in a transaction and commits it, unless do fails.
+func (s *Store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 func tooLong(name string) error {

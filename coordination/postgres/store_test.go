@@ -130,7 +130,6 @@ func TestLeastPrivileges(t *testing.T) {
 		"CREATE ROLE " + role + " LOGIN",
 		"GRANT SELECT, INSERT, UPDATE ON " + name + " TO " + role,
 		"GRANT USAGE, SELECT ON SEQUENCE " + name + "_version TO " + role,
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + name + "_queue TO " + role,
 		"GRANT SELECT, INSERT, UPDATE ON " + name + "_documents TO " + role,
 	} {
 		_, err := db.ExecContext(t.Context(), statement)

@@ -22,10 +22,9 @@
 // the session that takes over one of its leases, or after two days, a few at a time, when other
 // sessions end.
 //
-// With coordination.Config.Fair, a waiter has an ephemeral child in /concord/leases/%queues/NAME.
-// The name of the child contains all its data, so a read costs one request for the whole queue and
-// one for the waiter's own place. The node of the queue is a container, which ZooKeeper removes
-// when it is empty. Beyond 256 places, the place that was written least recently is removed.
+// A document (leasestore.Documents) is the data of /concord/leases/%documents/NAME, after a line that
+// names the only child of that node. The child is different each time that the document is created,
+// and a swap depends on it and on the version of the data.
 //
 // A store has one ZooKeeper session, which all its coordination sessions share.
 //

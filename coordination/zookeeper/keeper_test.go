@@ -5,10 +5,8 @@ package zookeeper_test
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -318,61 +316,4 @@ func TestForever_HasAPlaceThatNoSessionEnds(t *testing.T) {
 	g, err := try(t, s.lease)
 	must(t, err)
 	must(t, g.Release(t.Context()))
-}
-
-// alone waits until a queue has no other places: a server may lag behind the one that ended a
-// session, and answers what it knows. It waits much less than a session timeout.
-func alone(t *testing.T, ahead func(beat uint64) int) {
-	t.Helper()
-	for beat, end := uint64(0), time.Now().Add(30*time.Second); ahead(beat) > 0; beat++ {
-		if time.Now().After(end) {
-			t.Fatal("the places of a closed store are still there after 30s")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// TestQueue_EndsWithItsWaiters: places belong to the ZooKeeper session of the store and are
-// separate from those of the lock. If there are too many, the place that was written least recently
-// is removed.
-func TestQueue_EndsWithItsWaiters(t *testing.T) {
-	s := beside(t)
-	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")],
-		SessionTimeout: time.Hour})
-	place := func(nonce string, beat uint64) leasestore.Waiter {
-		return leasestore.Waiter{Nonce: nonce, Beat: beat, TTL: time.Minute}
-	}
-	ahead := func(of leasestore.Store, p leasestore.Waiter) []leasestore.Waiter {
-		t.Helper()
-		got, err := of.(leasestore.Queuer).Enqueue(t.Context(), name, p)
-		must(t, err)
-		return got
-	}
-	ahead(other, place("a/-.", 1))
-	if got := ahead(s.store, place("b", 1)); len(got) != 1 || got[0] != place("a/-.", 1) {
-		t.Errorf("behind %+v", got)
-	}
-	l := s.lock()
-	must(t, l.Lock()) // there is no other place in its line
-	must(t, l.Unlock())
-	must(t, other.Close())
-	alone(t, func(beat uint64) int { return len(ahead(s.store, place("b", 2+beat))) })
-	for i := range 256 {
-		if i == 200 {
-			ahead(s.store, place("b", 1<<32)) // so that 0 is the oldest
-		}
-		if got := ahead(s.store, place(fmt.Sprint(i), 1)); len(got) != min(i+1, 255) {
-			t.Fatalf("place %d is behind %d", i, len(got))
-		}
-	}
-	if got := ahead(s.store, place("b", 1<<32+1)); len(got) != 0 {
-		t.Errorf("behind %+v", got)
-	}
-	if got := ahead(s.store, place("1", 2)); len(got) != 1 {
-		t.Errorf("behind %+v", got)
-	}
-	_, err := s.store.Enqueue(t.Context(), name, place(strings.Repeat("x", 129), 1))
-	if !errors.Is(err, leasestore.ErrRefused) {
-		t.Errorf("a long nonce: %v", err)
-	}
 }

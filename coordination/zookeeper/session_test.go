@@ -158,23 +158,26 @@ func TestClose_NudgesTheServer(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	gone := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path,
 		SessionTimeout: long})
-	place := leasestore.Waiter{Nonce: "a", Beat: 1, TTL: time.Hour}
-	_, err := gone.Enqueue(t.Context(), "x", place)
+	_, err := gone.Swap(t.Context(), "x", "", leasestore.Record{Owner: "o", Nonce: "n", Token: 1,
+		TTL: time.Hour})
 	must(t, err)
 	s := open(t, zookeeper.Config{Path: path})
-	ahead := func() int {
+	held := func() bool {
 		t.Helper()
-		got, err := s.Enqueue(t.Context(), "x", leasestore.Waiter{Nonce: "b", Beat: 1,
-			TTL: time.Hour})
+		rec, _, err := s.Load(t.Context(), "x")
 		must(t, err)
-		return len(got)
+		return rec.Nonce != ""
 	}
-	if n := ahead(); n != 1 {
-		t.Fatalf("behind %d places, want 1", n)
+	if !held() {
+		t.Fatal("not held")
 	}
 	p.dawdle()
 	must(t, gone.Close())
-	alone(t, func(uint64) int { return ahead() })
+	for end := time.Now().Add(30 * time.Second); held(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) { // much less than the session timeout
+			t.Fatal("held 30s after the store was closed")
+		}
+	}
 }
 
 // TestLostConnection_ReadsAndWatchesGoOn: if a connection is lost, a pending read asks the next

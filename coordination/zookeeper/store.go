@@ -36,7 +36,7 @@ var (
 	_ leasestore.Watcher       = (*Store)(nil)
 	_ leasestore.SessionKeeper = (*Store)(nil)
 	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
 // Open connects to ZooKeeper and waits until there is a session, or until ctx has ended. Errors of
@@ -86,8 +86,8 @@ func (s *Store) LockPath(name string) string {
 
 // Nodes beside those of leases. No escaped name equals these.
 const (
-	sessionsNode = "/%sessions"
-	queuesNode   = "/%queues"
+	sessionsNode  = "/%sessions"
+	documentsNode = "/%documents"
 )
 
 // part returns a name as the last part of a path.

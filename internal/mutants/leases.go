@@ -388,6 +388,18 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination/file", run: "TestStore_RemovedLockIsNotHeld"},
 		},
 		{
+			name:   "writes go on in a directory that was replaced",
+			rule:   "a process writes only into the directory that has the name now",
+			edits:  in("coordination/file/lock.go", "errors.Join(s.inPlace(), err)", "err"),
+			killer: killer{pkg: "./coordination/file", run: "TestStore_ReplacedDirectoryIsRefused"},
+		},
+		{
+			name:   "a deleted record is left absent",
+			rule:   "the token of a tenure stays known after its record was deleted",
+			edits:  in(leaseDir+"tenure.go", "if m.cfg.Keeper {\n\t\tm.lose(End{Why: RecordDeleted})", "if true {\n\t\tm.lose(End{Why: RecordDeleted})"),
+			killer: killer{pkg: "./testkit/leasetest", run: "TestOwnStore/D6_F1_"},
+		},
+		{
 			name:   "a session record is written in the format without sessions",
 			rule:   "a program that does not support sessions must not read a record with a session as its own format",
 			edits:  in("coordination/internal/record/record.go", "if r.Session != 0 || r.Forever {", "if r.Forever {"),

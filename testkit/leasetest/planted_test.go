@@ -30,15 +30,12 @@ type planted struct {
 	good interface {
 		leasestore.Store
 		leasestore.Watcher
-		leasestore.Queuer
+		leasestore.Documents
 	}
 	load func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error)
 	swap func(ctx context.Context, name string, old leasestore.Version,
 		next leasestore.Record) (leasestore.Version, error)
 	watch func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error]
-	queue func(ctx context.Context, name string, place leasestore.Waiter) ([]leasestore.Waiter,
-		error)
-	leave func(ctx context.Context, name string, gone []leasestore.Waiter) error
 	batch func(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped
 }
 
@@ -56,13 +53,14 @@ func (p *planted) Watch(ctx context.Context, name string) iter.Seq2[leasestore.R
 	return p.watch(ctx, name)
 }
 
-func (p *planted) Enqueue(ctx context.Context, name string,
-	place leasestore.Waiter) ([]leasestore.Waiter, error) {
-	return p.queue(ctx, name, place)
+func (p *planted) LoadDocument(ctx context.Context, name string) ([]byte, leasestore.Version,
+	error) {
+	return p.good.LoadDocument(ctx, name)
 }
 
-func (p *planted) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
-	return p.leave(ctx, name, gone)
+func (p *planted) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
+	return p.good.SwapDocument(ctx, name, old, next)
 }
 
 func (p *planted) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
@@ -71,7 +69,7 @@ func (p *planted) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leases
 
 func correct() *planted {
 	m := memory.New()
-	return &planted{m, m.Load, m.Swap, m.Watch, m.Enqueue, m.Leave, each(m.Swap)}
+	return &planted{m, m.Load, m.Swap, m.Watch, each(m.Swap)}
 }
 
 // each makes the swaps of a batch one by one.
@@ -249,30 +247,6 @@ func bugs() map[string]bug {
 					_, old, _ = p.good.Load(ctx, name)
 				}
 				return p.good.Swap(ctx, name, old, next)
-			}
-		}},
-		"who writes a place again goes to the end": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string,
-				place leasestore.Waiter) ([]leasestore.Waiter, error) {
-				if err := p.good.Leave(ctx, name, []leasestore.Waiter{place}); err != nil {
-					return nil, err
-				}
-				return p.good.Enqueue(ctx, name, place)
-			}
-		}},
-		"who has come before is not told": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string,
-				place leasestore.Waiter) ([]leasestore.Waiter, error) {
-				ahead, err := p.good.Enqueue(ctx, name, place)
-				return ahead[:min(len(ahead), 1)], err
-			}
-		}},
-		"who is alive is taken out of the queue": {"S15", func(p *planted) {
-			p.leave = func(ctx context.Context, name string, gone []leasestore.Waiter) error {
-				for i := range gone {
-					gone[i].Beat = 1<<64 - 1
-				}
-				return p.good.Leave(ctx, name, gone)
 			}
 		}},
 		"a deleted record gets its versions again": {"S3", nil},

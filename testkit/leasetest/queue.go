@@ -3,7 +3,6 @@ package leasetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,10 +11,10 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// queueChecks check sessions that wait in order, if the store is a Queuer.
+// queueChecks check sessions that wait in order, if the store keeps documents.
 var queueChecks = []check{
 	{"B16_WaitersAreServedInOrder", func(e *env) {
-		e.needsAbility(e.queues(), "Queuer")
+		e.needsAbility(e.queues(), "Documents")
 		g := e.fair().hold()
 		var served []int
 		var wg sync.WaitGroup
@@ -38,7 +37,7 @@ var queueChecks = []check{
 		e.that(slices.IsSorted(served) && len(served) == 5, "served in the order %v", served)
 	}},
 	{"B16_ADeadWaiterIsPassedOver", func(e *env) {
-		e.needsAbility(e.queues(), "Queuer")
+		e.needsAbility(e.queues(), "Documents")
 		g := e.fair().hold()
 		for range 3 {
 			dead := e.fair()
@@ -54,7 +53,7 @@ var queueChecks = []check{
 		e.that(since(t) <= stale+2*retry, "granted after %v", since(t))
 	}},
 	{"B16_ADeadWaitersTTLHoldsNobodyUp", func(e *env) {
-		e.needsAbility(e.queues(), "Queuer")
+		e.needsAbility(e.queues(), "Documents")
 		g := e.fair().hold()
 		dead := e.longFair()
 		go func() { _, _ = dead.queue() }()
@@ -69,7 +68,7 @@ var queueChecks = []check{
 			"granted after %v, behind a dead waiter with a TTL of a day", since(t))
 	}},
 	{"B16_WhoGivesUpHoldsNobodyUp", func(e *env) {
-		e.needsAbility(e.queues(), "Queuer")
+		e.needsAbility(e.queues(), "Documents")
 		g := e.fair().hold()
 		_, err := e.fair().acquire(time.Second)
 		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
@@ -85,7 +84,7 @@ var queueChecks = []check{
 		e.that(since(t) <= retry, "granted after %v", since(t))
 	}},
 	{"B16_OneAttemptDoesNotWait", func(e *env) {
-		e.needsAbility(e.queues(), "Queuer")
+		e.needsAbility(e.queues(), "Documents")
 		g := e.fair().hold()
 		first := e.fair()
 		next := first.waits()
@@ -98,9 +97,9 @@ var queueChecks = []check{
 	}},
 }
 
-// queues reports whether the store itself is a Queuer.
+// queues reports whether the store itself keeps documents.
 func (e *env) queues() bool {
-	_, ok := e.own().(leasestore.Queuer)
+	_, ok := e.own().(leasestore.Documents)
 	return ok
 }
 
@@ -137,117 +136,68 @@ func (n *node) waits() <-chan struct{} {
 	return granted
 }
 
-// checkQueue checks the store alone.
-func checkQueue(e *env) {
-	q, ok := e.store.(leasestore.Queuer)
-	e.needsAbility(ok, "Queuer")
-	place := func(nonce string, beat uint64) leasestore.Waiter {
-		return leasestore.Waiter{Nonce: nonce, Beat: beat, TTL: ttl}
-	}
-	finds := func(p leasestore.Waiter, want ...leasestore.Waiter) {
-		e.Helper()
-		ahead, err := q.Enqueue(e.Context(), name, p)
-		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p,
-			ahead, want, err)
-	}
-	finds(place("a", 1))
-	finds(place("b", 1), place("a", 1))
-	finds(place("c", 1), place("a", 1), place("b", 1))
-	finds(place("a", 5))
-	finds(place("a", 2)) // late
-	finds(place("b", 2), place("a", 5))
-	e.must(q.Leave(e.Context(), name, []leasestore.Waiter{place("a", 4), place("nobody", 1)}))
-	finds(place("b", 3), place("a", 5))
-	e.must(q.Leave(e.Context(), name, []leasestore.Waiter{place("a", 5), place("b", 7)}))
-	finds(place("c", 2))
-	finds(place("a", 6), place("c", 2))
-	ahead, err := q.Enqueue(e.Context(), "another", place("x", 1))
-	e.that(err == nil && len(ahead) == 0, "queues of two names: %v %v", ahead, err)
-
-	ctx, cancel := context.WithCancel(e.Context())
-	cancel()
-	_, err = q.Enqueue(ctx, name, place("late", 1))
-	e.that(err != nil, "a place after the context ended")
-	e.that(q.Leave(ctx, name, []leasestore.Waiter{place("c", 2)}) != nil,
-		"left after the context ended")
-	finds(place("a", 7), place("c", 2))
-	checkQueueOrder(e, q)
-}
-
-// checkQueueOrder takes places concurrently and checks that all see one order.
-func checkQueueOrder(e *env, q leasestore.Queuer) {
-	const n = 30
-	before := make([]int, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			ahead, err := q.Enqueue(e.Context(), "crowd",
-				leasestore.Waiter{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
-			if err != nil {
-				e.Errorf("%v", err)
-			}
-			before[i] = len(ahead)
-		})
-	}
-	wg.Wait()
-	slices.Sort(before)
-	for i, got := range before {
-		e.that(got == i, "%d places are at %v", n, before)
-	}
-}
-
-// Enqueue fails if the store is not a Queuer.
-func (l *link) Enqueue(ctx context.Context, name string,
-	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
-	f := l.begin(name)
-	defer l.end(name)
-	q, ok := l.store.(leasestore.Queuer)
+// LoadDocument fails if the store keeps no documents.
+func (l *link) LoadDocument(ctx context.Context,
+	name string) (text []byte, ver leasestore.Version, err error) {
+	f := l.begin("document " + name)
+	defer l.end("document " + name)
+	d, ok := l.store.(leasestore.Documents)
 	if !ok {
-		return nil, errors.ErrUnsupported
+		return nil, "", errors.ErrUnsupported
 	}
-	err = l.through(ctx, f, func() (err error) {
-		ahead, err = q.Enqueue(ctx, name, p)
+	if err = l.through(ctx, f, func() (err error) {
+		text, ver, err = d.LoadDocument(ctx, name)
 		return err
-	})
-	return ahead, err
-}
-
-// Leave fails if the store is not a Queuer.
-func (l *link) Leave(ctx context.Context, name string, gone []leasestore.Waiter) error {
-	f := l.begin(name)
-	defer l.end(name)
-	q, ok := l.store.(leasestore.Queuer)
-	if !ok {
-		return errors.ErrUnsupported
+	}); err != nil {
+		return nil, "", err
 	}
-	return l.through(ctx, f, func() error { return q.Leave(ctx, name, gone) })
+	return text, ver, nil
 }
 
-// Enqueue fails if the store is not a Queuer.
-func (g *gateway) Enqueue(ctx context.Context, name string,
-	p leasestore.Waiter) (ahead []leasestore.Waiter, err error) {
-	q, ok := g.store.(leasestore.Queuer)
+// SwapDocument fails if the store keeps no documents.
+func (l *link) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (ver leasestore.Version, err error) {
+	f := l.begin("document " + name)
+	defer l.end("document " + name)
+	d, ok := l.store.(leasestore.Documents)
 	if !ok {
-		return nil, errors.ErrUnsupported
+		return "", errors.ErrUnsupported
+	}
+	if err = l.through(ctx, f, func() (err error) {
+		ver, err = d.SwapDocument(ctx, name, old, next)
+		return err
+	}); err != nil {
+		return "", err
+	}
+	return ver, nil
+}
+
+// LoadDocument fails if the store keeps no documents.
+func (g *gateway) LoadDocument(ctx context.Context,
+	name string) (text []byte, ver leasestore.Version, err error) {
+	d, ok := g.store.(leasestore.Documents)
+	if !ok {
+		return nil, "", errors.ErrUnsupported
 	}
 	if ended := g.outside(ctx, func(ctx context.Context) {
-		ahead, err = q.Enqueue(ctx, name, p)
+		text, ver, err = d.LoadDocument(ctx, name)
 	}); ended != nil {
-		return nil, ended
+		return nil, "", ended
 	}
-	return ahead, err
+	return text, ver, err
 }
 
-// Leave fails if the store is not a Queuer.
-func (g *gateway) Leave(ctx context.Context, name string, gone []leasestore.Waiter) (err error) {
-	q, ok := g.store.(leasestore.Queuer)
+// SwapDocument fails if the store keeps no documents.
+func (g *gateway) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (ver leasestore.Version, err error) {
+	d, ok := g.store.(leasestore.Documents)
 	if !ok {
-		return errors.ErrUnsupported
+		return "", errors.ErrUnsupported
 	}
 	if ended := g.outside(ctx, func(ctx context.Context) {
-		err = q.Leave(ctx, name, gone)
+		ver, err = d.SwapDocument(ctx, name, old, next)
 	}); ended != nil {
-		return ended
+		return "", ended
 	}
-	return err
+	return ver, err
 }

@@ -165,7 +165,6 @@ var storeChecks = []check{
 			least = given
 		}
 	}},
-	{"S15_QueueKeepsTheOrderOfArrival", checkQueue},
 	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
 	{"A2_WhatIsNoNameIsRefused", checkBadNames},
 }

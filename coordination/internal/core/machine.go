@@ -436,7 +436,7 @@ func (m *Machine) heed() {
 		return
 	}
 	if h, r := m.hint, m.seen.record; h.blank() || h.Token != r.Token || h.Attempt != r.Attempt {
-		m.due = m.now.Mono
+		m.due = min(m.due, m.now.Mono+m.standsBack())
 	}
 	m.hint = nil
 }

@@ -99,6 +99,20 @@ func (m *Machine) turn() (at time.Duration) {
 	return at
 }
 
+// standsBack returns how long a waiter leaves a change of the lease to the living waiters ahead of it:
+// a release wakes all waiters, and only the first can use it.
+func (m *Machine) standsBack() (d time.Duration) {
+	if !m.orderly() {
+		return 0
+	}
+	for _, s := range m.queue.ahead {
+		if m.now.Mono < s.since+m.cfg.ignored(s.place.TTL) {
+			d += m.cfg.beat() / 100
+		}
+	}
+	return min(d, m.cfg.beat())
+}
+
 // leaves reports whether the place must be given up because no caller waits any more.
 func (m *Machine) leaves() bool {
 	return m.queue.beat != 0 && !m.patient()
