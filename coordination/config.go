@@ -49,10 +49,10 @@ type Config struct {
 	// The store must be a leasestore.SessionKeeper. Default false.
 	Forever bool `yaml:"forever"`
 	// Fair serves the waiters of Acquire in order of arrival. Without it, the first to claim the
-	// lease after a release gets it. The store must keep leasestore.Documents. Fair costs two
-	// calls for each read of the lease and two after the lease is granted. A session that does not reach the
-	// store, or is paused, loses its place after three reads, which is three times the lesser of
-	// RetryInterval and RenewInterval, plus two OperationTimeouts; after TTL if that is less.
+	// lease after a release gets it. The store must keep leasestore.Documents. Fair costs two calls
+	// for each read of the lease and two after the lease is granted. A session that does not reach
+	// the store, or is paused, loses its place after three reads, which is three times the lesser
+	// of RetryInterval and RenewInterval, plus two OperationTimeouts; after TTL if that is less.
 	// TryAcquire does not wait, so it has no place and takes a free lease at once; so does a
 	// session that is not Fair. All goroutines of a session share one place. Default false.
 	Fair bool `yaml:"fair"`

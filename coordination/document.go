@@ -49,8 +49,8 @@ func (d *Document) Load(ctx context.Context) (text []byte, version string, err e
 
 // Swap writes next if the version is still old. If it is not, swapped is false and err is nil:
 // another write came first, perhaps an earlier one of this writer with an unknown outcome.
-// leasestore.ErrRefused means that nothing was written. After any other error next may have been written, or may still be written
-// later, and the caller reads again before the next Swap.
+// leasestore.ErrRefused means that nothing was written. After any other error next may have been
+// written, or may still be written later, and the caller reads again before the next Swap.
 func (d *Document) Swap(ctx context.Context, old string,
 	next []byte) (version string, swapped bool, err error) {
 	if d == nil || d.store == nil {

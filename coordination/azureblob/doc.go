@@ -9,11 +9,11 @@
 //
 // Each lease has one blob, with the record as JSON. A write replaces it if its ETag is still the
 // one that was read; it is never deleted. Each session has one blob, which it renews for all its
-// leases and deletes when it ends. A document (leasestore.Documents) is the content of a blob of its
-// own, whose name Store.DocumentBlob returns, and its version is the ETag. Azure's own blob leases are not used: they last 15 to 60 seconds or
-// forever, have no number that grows, and need two calls where one conditional write is enough. A
-// blob on which another program has placed such a lease cannot be written: the write is refused,
-// and no holder is shown.
+// leases and deletes when it ends. A document (leasestore.Documents) is the content of a blob of
+// its own, whose name Store.DocumentBlob returns, and its version is the ETag. Azure's own blob
+// leases are not used: they last 15 to 60 seconds or forever, have no number that grows, and need
+// two calls where one conditional write is enough. A blob on which another program has placed such
+// a lease cannot be written: the write is refused, and no holder is shown.
 //
 // # Guarantees
 //
@@ -35,8 +35,8 @@
 //
 // The identity must be allowed to read and write blobs of the container (the role Storage Blob Data
 // Contributor, or a shared access signature with r, c, w and d). The client's own retries, of reads
-// only, should end within Config.OperationTimeout; the outcome of a write that is cut off is resolved
-// by reading.
+// only, should end within Config.OperationTimeout; the outcome of a write that is cut off is
+// resolved by reading.
 //
 // docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package azureblob

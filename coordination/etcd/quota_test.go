@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// TestQuota_RefusedMeansNotWritten: near its quota, etcd executes transactions and answers them with
-// ResourceExhausted all the same.
+// TestQuota_RefusedMeansNotWritten: near its quota, etcd executes transactions and answers them
+// with ResourceExhausted all the same.
 func TestQuota_RefusedMeansNotWritten(t *testing.T) {
 	c := startMembers(t, 1, "--quota-backend-bytes", fmt.Sprint(4<<20))
 	s := open(t, connect(t, c.endpoints()), prefix(t))

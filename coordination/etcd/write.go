@@ -247,8 +247,8 @@ func nothing(first, end string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(first), "=", 0).WithRange(end)
 }
 
-// outcome classifies an error: ErrRefused if certainly nothing was written. ResourceExhausted is not
-// such an error: near its quota, etcd executes a transaction and then answers that there is no
+// outcome classifies an error: ErrRefused if certainly nothing was written. ResourceExhausted is
+// not such an error: near its quota, etcd executes a transaction and then answers that there is no
 // space.
 func outcome(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {

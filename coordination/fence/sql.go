@@ -48,20 +48,20 @@ func Dollar(n int) string { return "$" + strconv.Itoa(n) }
 //
 // After a nil error the row of the resource is locked until the transaction ends: no other effect
 // is admitted meanwhile, not even that of the next tenure. So a process that is stopped, or whose
-// machine disappears, inside its transaction blocks the next holder until that one's ctx ends, unless
-// the database ends such transactions itself. With Postgres set idle_in_transaction_session_timeout
-// to what a transaction may take, and tcp_keepalives_idle, tcp_keepalives_interval,
-// tcp_keepalives_count and client_connection_check_interval so that statements of dead clients end as
-// well; all are parameters of a connection:
+// machine disappears, inside its transaction blocks the next holder until that one's ctx ends,
+// unless the database ends such transactions itself. With Postgres set
+// idle_in_transaction_session_timeout to what a transaction may take, and tcp_keepalives_idle,
+// tcp_keepalives_interval, tcp_keepalives_count and client_connection_check_interval so that
+// statements of dead clients end as well; all are parameters of a connection:
 //
 //	postgres://db/shop?idle_in_transaction_session_timeout=10s&tcp_keepalives_idle=5&tcp_keepalives_interval=2&tcp_keepalives_count=3&client_connection_check_interval=5s
 //
-// MariaDB has idle_transaction_timeout. MySQL and SQLite have no such setting: with SQLite a stopped
-// process blocks all others, with MySQL until wait_timeout. After any error, roll back. A *StaleError means that the row has a higher
-// token. ErrContended means that another transaction came between, as happens with the first token
-// of a resource and with snapshots; try again. Other errors are those of the database. A duplicate
-// key is among them if two transactions bring the first token of a resource at once; trying again
-// is safe.
+// MariaDB has idle_transaction_timeout. MySQL and SQLite have no such setting: with SQLite a
+// stopped process blocks all others, with MySQL until wait_timeout. After any error, roll back. A
+// *StaleError means that the row has a higher token. ErrContended means that another transaction
+// came between, as happens with the first token of a resource and with snapshots; try again. Other
+// errors are those of the database. A duplicate key is among them if two transactions bring the
+// first token of a resource at once; trying again is safe.
 //
 // Admit needs a database in which an UPDATE locks the rows it changes and compares with the last
 // committed values, or fails: Postgres, MySQL and SQLite at every isolation level except READ

@@ -8,10 +8,10 @@
 // # What is on disk
 //
 // Each lease has two files, named after it. x.lease holds the record. x.lock is locked while the
-// record is being replaced, and keeps the largest token. x.document holds
-// a document. A name that does not fit into a file name is hashed; the record contains the full name, and a
-// record of another name is an error. The directory is created with mode 0700 and files with 0600.
-// Paths never leave the directory, not even through links.
+// record is being replaced, and keeps the largest token. x.document holds a document. A name that
+// does not fit into a file name is hashed; the record contains the full name, and a record of
+// another name is an error. The directory is created with mode 0700 and files with 0600. Paths
+// never leave the directory, not even through links.
 //
 // # Guarantees
 //
@@ -24,13 +24,13 @@
 // leasestore.ErrDamaged, so an acquire returns an unknown outcome. The package repairs and deletes
 // nothing by itself: an operator removes the file.
 //
-// A process whose directory is moved, removed or replaced while it runs writes into it no more: each
-// write is refused with an error that says so, and the process loses its leases within their TTL.
-// Until then a process that opens the new directory may get a lease that the backup does not contain.
-// So stop all processes before you restore a backup. A restore sets tokens back to those of the
-// backup, and a target that remembers larger ones (package fence) rejects the new holders. To
-// continue above them, remove the files x.lease and write a larger number into each x.lock, with 20
-// digits.
+// A process whose directory is moved, removed or replaced while it runs writes into it no more:
+// each write is refused with an error that says so, and the process loses its leases within their
+// TTL. Until then a process that opens the new directory may get a lease that the backup does not
+// contain. So stop all processes before you restore a backup. A restore sets tokens back to those
+// of the backup, and a target that remembers larger ones (package fence) rejects the new holders.
+// To continue above them, remove the files x.lease and write a larger number into each x.lock, with
+// 20 digits.
 //
 // # Limits
 //

@@ -186,8 +186,8 @@ func counted(ctx context.Context) (_ context.Context, repeated func() bool) {
 	}), func() bool { return requests.Load() > 1 }
 }
 
-// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. The answer
-// to a repeated request does not show whether the server has executed the first.
+// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. The
+// answer to a repeated request does not show whether the server has executed the first.
 func outcome(err error, repeated bool) error {
 	switch {
 	case err == nil:

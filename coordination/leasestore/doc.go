@@ -3,7 +3,7 @@
 // coordination.Open and do not call them.
 //
 // A store implements Store: two methods over a database with a compare-and-set. It may have more
-// abilities, which sessions find by assertion: Watcher, SessionKeeper, Remover, TokenGiver, Documents
-// and Batcher. Package testkit/leasetest checks a store and names each rule that it
+// abilities, which sessions find by assertion: Watcher, SessionKeeper, Remover, TokenGiver,
+// Documents and Batcher. Package testkit/leasetest checks a store and names each rule that it
 // breaks. docs/stores.md has a complete example.
 package leasestore

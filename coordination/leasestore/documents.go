@@ -4,8 +4,8 @@ import "context"
 
 // Documents is an optional ability of a Store: it keeps opaque bytes beside the leases and replaces
 // them by compare-and-set. A document and a lease of the same name are unrelated. A store copies
-// the bytes that it keeps and the bytes that it returns. coordination.Config.Fair keeps its queues in
-// documents. All stores of this module implement it.
+// the bytes that it keeps and the bytes that it returns. coordination.Config.Fair keeps its queues
+// in documents. All stores of this module implement it.
 type Documents interface {
 	// LoadDocument returns the document and its version; both are empty if there is none. The
 	// answer reflects every swap that returned before the call. The error is ErrDamaged for content

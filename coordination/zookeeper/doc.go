@@ -22,9 +22,9 @@
 // the session that takes over one of its leases, or after two days, a few at a time, when other
 // sessions end.
 //
-// A document (leasestore.Documents) is the data of /concord/leases/%documents/NAME, after a line that
-// names the only child of that node. The child is different each time that the document is created,
-// and a swap depends on it and on the version of the data.
+// A document (leasestore.Documents) is the data of /concord/leases/%documents/NAME, after a line
+// that names the only child of that node. The child is different each time that the document is
+// created, and a swap depends on it and on the version of the data.
 //
 // A store has one ZooKeeper session, which all its coordination sessions share.
 //

@@ -148,7 +148,7 @@ var arrows = map[string][]string{
 		"internal/races", "node"},
 	"testkit/acceptance": {},
 	"testkit/crdttest":   {"crdt"},
-	"testkit/pki":      {},
+	"testkit/pki":        {},
 	"testkit": {"coordination", "coordination/memory",
 		"distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet",
 		"internal/timer", "coordination/leasestore"},

@@ -99,8 +99,8 @@ func (m *Machine) turn() (at time.Duration) {
 	return at
 }
 
-// standsBack returns how long a waiter leaves a change of the lease to the living waiters ahead of it:
-// a release wakes all waiters, and only the first can use it.
+// standsBack returns how long a waiter leaves a change of the lease to the living waiters ahead of
+// it: a release wakes all waiters, and only the first can use it.
 func (m *Machine) standsBack() (d time.Duration) {
 	if !m.orderly() {
 		return 0

@@ -46,8 +46,8 @@ func Enqueue(ctx context.Context, d leasestore.Documents, lease string, p core.P
 	return ahead, wrote, err
 }
 
-// Leave removes places, except those that have been written again with a larger beat. After an error
-// each may or may not have been removed.
+// Leave removes places, except those that have been written again with a larger beat. After an
+// error each may or may not have been removed.
 func Leave(ctx context.Context, d leasestore.Documents, lease string, gone []core.Place) error {
 	return change(ctx, d, lease, func(q *queue) bool { return q.leave(gone) })
 }
