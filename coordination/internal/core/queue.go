@@ -100,17 +100,19 @@ func (m *Machine) turn() (at time.Duration) {
 }
 
 // standsBack returns how long a waiter leaves a change of the lease to the living waiters ahead of
-// it: a release wakes all waiters, and only the first can use it.
-func (m *Machine) standsBack() (d time.Duration) {
+// it: a release wakes all waiters, and only the first, or the second if the first has left, can use
+// it.
+func (m *Machine) standsBack() time.Duration {
 	if !m.orderly() {
 		return 0
 	}
+	ahead := 0
 	for _, s := range m.queue.ahead {
 		if m.now.Mono < s.since+m.cfg.ignored(s.place.TTL) {
-			d += m.cfg.beat() / 100
+			ahead++
 		}
 	}
-	return min(d, m.cfg.beat())
+	return min(time.Duration(max(0, ahead-1))*(m.cfg.beat()/100), m.cfg.beat())
 }
 
 // leaves reports whether the place must be given up because no caller waits any more.
