@@ -78,7 +78,7 @@ soak: ## what takes long: SEEDS histories (default 100000), the scenarios on pro
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
 heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each case; about half an hour per run of all; CASE=regexp for some
-	cd internal/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^TestHeal$$' -count=1 -timeout 1000h -v -parallel 1 \
+	cd internal/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^Test(Heal|Outage)$$' -count=1 -timeout 1000h -v -parallel 1 \
 		-args -runs $(or $(RUNS),3) -case '$(CASE)' -seed $(or $(SEED),0)
 
 replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round

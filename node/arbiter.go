@@ -260,14 +260,21 @@ func (s *arbiterShell) set(g arbiter.Gate) {
 	}
 }
 
-// check returns why another side of the cluster hosts, for /readyz.
+// errStoreAway is for a side whose members may host, but cannot renew leases or acquire others.
+var errStoreAway = errors.New("members are missing, and the lease store does not answer: " +
+	"what runs here ends with its leases, and a side that reaches the store hosts then")
+
+// check returns why this side of the cluster does not host, for /readyz.
 func (s *arbiterShell) check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.cutOff == "" {
-		return nil
+	switch {
+	case s.mu.cutOff != "":
+		return errors.New(s.mu.cutOff)
+	case len(s.members.Lost()) > 0 && s.session.Failing():
+		return errStoreAway
 	}
-	return errors.New(s.mu.cutOff)
+	return nil
 }
 
 func (s *arbiterShell) onView(ctx actor.Context, v *membership.View) {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -196,6 +197,10 @@ func TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore(t *testing.T
 		split(c, []int{0, 1}, []int{2})
 		within(t, c, 2*c.Member(2).Session.TTL(), "stopped", openAt(c, 0, 1))
 		within(t, c, 2*c.Member(2).Session.TTL(), "the minority too", openAt(c, 0, 1, 2))
+		require.NoError(t, lifecycle.Of(c.Member(2).System).Check())
+		says := fmt.Sprint(lifecycle.Of(c.Member(0).System).Check(),
+			lifecycle.Of(c.Member(1).System).Check())
+		require.Contains(t, says, errStoreAway.Error()) // of the one that has had a lease
 		for _, i := range []int{0, 1} {
 			c.Member(i).Store.Set(testkit.StoreFaults{})
 		}

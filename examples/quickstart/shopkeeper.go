@@ -246,13 +246,17 @@ func (k *shopkeeper) acknowledged(id string, number int64) error {
 func (k *shopkeeper) statuses(ctx context.Context) (out [nodeCount]*status) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	var all sync.WaitGroup
 	for i := range k.nodes {
 		if p, _ := k.nodes[i].get(); p != nil {
-			if a, err := p.call(ctx, command{Ask: "status"}); err == nil {
-				out[i] = a.Status
-			}
+			all.Go(func() { // a frozen node does not answer
+				if a, err := p.call(ctx, command{Ask: "status"}); err == nil {
+					out[i] = a.Status
+				}
+			})
 		}
 	}
+	all.Wait()
 	return out
 }
 

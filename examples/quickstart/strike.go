@@ -96,19 +96,20 @@ func (k *shopkeeper) killAll(ctx context.Context, token uint64) error {
 // complete again. The node is not restarted.
 func (k *shopkeeper) outage(ctx context.Context, victim int, token uint64, what string,
 	begin func() (end func() error, err error)) error {
+	began := time.Now()
 	end, err := begin()
 	if err != nil {
 		return err
 	}
 	k.say.line("✗ %s %s for %v, where the clerk works", k.nodes[victim].name, what, outage)
+	back := make(chan error, 1)
+	go func() { back <- k.clerkBack(ctx, token, began) }() // clients wait from now on
 	err = pause(ctx, outage)
 	if err = errors.Join(err, end()); err != nil {
-		return err
+		return errors.Join(err, <-back)
 	}
 	mended := time.Now()
 	k.say.line("  %s can go on; the others have dropped it, and Proto.Actor never takes a dropped member back", k.nodes[victim].name)
-	back := make(chan error, 1)
-	go func() { back <- k.clerkBack(ctx, token, mended) }()
 	if err := k.whole(ctx); err != nil {
 		return errors.Join(err, <-back)
 	}

@@ -90,6 +90,7 @@ func TestOutage(t *testing.T) {
 					missed++
 					return
 				}
+				t.Logf("served after %v, healed after %v", s, h)
 				served, healed = append(served, s), append(healed, h)
 			})
 		}
