@@ -147,7 +147,6 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	}
 	time.Sleep(window)
 	if o.store == "nobody" {
-		c.t.Logf("without the store, everything was answered for %v", c.held(from, s))
 		from = bootTime()
 		c.everybodyReaches()
 		time.Sleep(12 * time.Second)
@@ -328,20 +327,6 @@ func (c *members) judge(s side, ok bool) bool {
 		}
 	}
 	return ok
-}
-
-// held returns how long after from the first question at the members that should serve had no
-// answer.
-func (c *members) held(from time.Duration, s side) time.Duration {
-	first := bootTime()
-	for _, i := range s.serves {
-		for _, r := range c.live[i].now().rounds {
-			if r.At >= from && r.Missing > 0 {
-				first = min(first, r.At)
-			}
-		}
-	}
-	return first - from
 }
 
 // awaitServed waits until the given members list each other and every question since then is
