@@ -3,6 +3,7 @@ package crdt_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/concord-go/concord/crdt"
@@ -104,6 +105,9 @@ func TestLaws_ORMultiMap(t *testing.T) {
 			out := map[string]string{}
 			for k, e := range v.All() {
 				out[k+e] = "in"
+			}
+			if n := len(slices.Collect(v.Keys())); n != v.Len() {
+				out["len"] = fmt.Sprint(v.Len())
 			}
 			return out
 		},

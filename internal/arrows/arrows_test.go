@@ -147,7 +147,7 @@ var arrows = map[string][]string{
 	"testkit/clustertest": {"internal/child", "internal/ports",
 		"internal/races", "node"},
 	"testkit/acceptance": {},
-	"testkit/crdttest":   {"crdt"},
+	"testkit/crdttest":   {"crdt", "internal/causal"},
 	"testkit/pki":        {},
 	"testkit": {"coordination", "coordination/memory",
 		"distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet",

@@ -6,6 +6,7 @@ import "github.com/concord-go/concord/internal/pmap"
 // faster than Insert. The zero value is ready for use.
 type Builder struct {
 	atoms  pmap.Builder[Entry]
+	index  indexer
 	marks  pmap.Map[Mark]
 	path   string
 	leaves []Leaf // at path
@@ -32,7 +33,7 @@ func (b *Builder) WithMark(path string, m Mark) {
 // Store returns the store of all atoms and marks added.
 func (b *Builder) Store() Store {
 	b.flush()
-	return Store{atoms: b.atoms.Map(), marks: b.marks}
+	return Store{atoms: b.atoms.Map(), marks: b.marks, index: b.index.index()}
 }
 
 func (b *Builder) flush() {
@@ -44,6 +45,7 @@ func (b *Builder) flush() {
 		e = entryOf(append([]Leaf(nil), b.leaves...))
 	}
 	b.atoms.Add([]byte(b.path), e)
+	b.index.add(b.path)
 	b.leaves = b.leaves[:0]
 }
 

@@ -77,11 +77,12 @@ func (s Store) CountChildren(base string, depth int, kind Kind) int {
 	return s.index.CountPrefix(indexKey(depth, base))
 }
 
-// indexer builds an index from the paths of a state, in order.
-type indexer struct {
-	last  [MaxDepth]string
-	level [MaxDepth]pmap.Builder[struct{}]
-	deep  int // levels in use
+// indexer builds an index from the paths of a state, in order. The zero value is ready for use.
+type indexer struct{ levels []*indexLevel } // by the depth of the maps
+
+type indexLevel struct {
+	last string // the value added last
+	keys pmap.Builder[struct{}]
 }
 
 func (x *indexer) add(path string) {
@@ -89,9 +90,12 @@ func (x *indexer) add(path string) {
 		return
 	}
 	outer(path, func(depth, end int) bool {
-		if x.last[depth] != path[:end] {
-			x.last[depth], x.deep = Clone(path[:end]), max(x.deep, depth+1)
-			x.level[depth].Add([]byte(indexKey(depth, path[:end])), struct{}{})
+		for len(x.levels) <= depth {
+			x.levels = append(x.levels, &indexLevel{})
+		}
+		if l := x.levels[depth]; l.last != path[:end] {
+			l.last = Clone(path[:end])
+			l.keys.Add([]byte(indexKey(depth, path[:end])), struct{}{})
 		}
 		return true
 	})
@@ -99,12 +103,15 @@ func (x *indexer) add(path string) {
 
 // index returns the index of all paths added.
 func (x *indexer) index() pmap.Map[struct{}] {
-	if x.deep == 1 {
-		return x.level[0].Map()
+	switch len(x.levels) {
+	case 0:
+		return pmap.Map[struct{}]{}
+	case 1:
+		return x.levels[0].keys.Map()
 	}
 	var all pmap.Builder[struct{}]
-	for i := range x.deep {
-		for k := range x.level[i].Map().All() {
+	for _, l := range x.levels {
+		for k := range l.keys.Map().All() {
 			all.Add([]byte(k), struct{}{})
 		}
 	}

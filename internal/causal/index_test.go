@@ -98,7 +98,7 @@ func TestIndex_FollowsThePaths(t *testing.T) {
 	})
 }
 
-func TestIndex_OfADecodedState(t *testing.T) {
+func TestIndex_OfADecodedAndABuiltState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Store
 		for range rapid.IntRange(0, 40).Draw(t, "paths") {
@@ -111,5 +111,14 @@ func TestIndex_OfADecodedState(t *testing.T) {
 		}
 		requireIndex(t, s)
 		requireIndex(t, rebuilt(t, s, MakeVector(Dot{1, 1}, Dot{2, 1})))
+		var b Builder
+		for path, e := range s.Prefix("") {
+			for l := range e.All() {
+				require.True(t, b.Add(path, l))
+			}
+		}
+		built := b.Store()
+		requireIndex(t, built)
+		requireIndex(t, built.Drop(drawPath(t)))
 	})
 }

@@ -116,6 +116,11 @@ func (h *history[T]) step() {
 		a.ms = uint64(rapid.IntRange(1, 8).Draw(h.t, "clock")) // may run backwards
 		a.ahead = max(a.ahead, a.ms)
 		h.clock(a)
+		if !h.own && rapid.Bool().Draw(h.t, "stored") {
+			a.value = h.stored(a.value)
+			h.note(a, "went through a replicator; clock %d", a.ms)
+			break
+		}
 		a.value = h.decode(h.encode(a.value))
 		h.note(a, "went through its encoding; clock %d", a.ms)
 	}
