@@ -37,6 +37,12 @@ func replication() []mutant {
 			killer: scenario("TestQuiet_RefusedOneLeavesNoTraceInTheOthersEvent"),
 		},
 		{
+			name:   "each event of a commit reserves room for the keys of all",
+			rule:   "the memory of a burst grows with its keys, not with their square [R7d]",
+			edits:  in(replDir+"ledger.go", "if e.keys == nil && last == 0 {", "if e.keys == nil {"),
+			killer: scenario("TestOpen_EventsOfABurstTakeRoomForTheirOwnKeys"),
+		},
+		{
 			name:   "send only the last update of an event",
 			rule:   "an event contains the effects of all its updates [R3]",
 			edits:  in(replDir+"open.go", "if !w.was.Same(w.base) {", "if false {"),

@@ -71,6 +71,12 @@ func values() []mutant {
 			killer: killer{pkg: causal, run: "TestIndex_FollowsThePaths"},
 		},
 		{
+			name:   "a store built from ordered atoms has no index of its maps",
+			rule:   "the index of a store matches its paths, however the store was made",
+			edits:  in(dir+"build.go", "\tb.index.add(b.path)\n", ""),
+			killer: killer{pkg: causal, run: "TestIndex_OfADecodedAndABuiltState"},
+		},
+		{
 			name:   "a merge within an update returns the later state as the join",
 			rule:   "a state that has seen more is the join only if the other has recorded everything it holds as seen",
 			edits:  in("crdt/value.go", "v.settled() && v.seen.Before(o.seen)", "v.seen.Before(o.seen)"),

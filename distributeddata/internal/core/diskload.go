@@ -166,9 +166,7 @@ func (c *Core) doAside(keys map[string]causal.Store) {
 		}
 		return nil
 	})
-	for _, w := range t.work {
-		c.merge(w)
-	}
+	c.merge(t.work)
 	c.end()
 }
 

@@ -95,7 +95,7 @@ func spread(events []event, k keyChange, keys int, seen causal.Vector) {
 	of := func(a causal.Atom) int { return int(a.N - first) } //nolint:gosec // not negative
 	put := func(i int, k keyChange) {
 		e := &events[i]
-		if e.keys == nil {
+		if e.keys == nil && last == 0 { // one of many events has few of the keys
 			e.keys = make([]keyChange, 0, keys)
 		}
 		if k.Clear {

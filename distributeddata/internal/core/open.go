@@ -71,20 +71,46 @@ func (c *Core) Gathers() bool { return len(c.open) > 0 }
 // Unanswered returns the number of callers that wait for the open events to be committed.
 func (c *Core) Unanswered() int { return len(c.unanswered) }
 
-// merge makes an update's work on a key part of the open event.
-func (c *Core) merge(w *working) {
-	c.using = c.using || w.cleared || !w.change.Empty()
-	if i, ok := find(c.open, w.key); ok {
-		c.spare, c.open[i] = c.open[i], w
+// merge makes an update's work, which is in the order of its keys, part of the open event.
+func (c *Core) merge(work []*working) {
+	if len(c.open) > 0 && len(work) > few {
+		c.mergeMany(work)
 	} else {
-		c.open = slices.Insert(c.open, i, w)
+		for _, w := range work {
+			if i, ok := find(c.open, w.key); ok {
+				c.spare, c.open[i] = c.open[i], w
+			} else {
+				c.open = slices.Insert(c.open, i, w)
+			}
+		}
 	}
-	size := keyChange{key: w.key, Change: w.change}.size()
-	for _, a := range w.change.Adds {
-		size += len(a.Payload)
+	size := 0
+	for _, w := range work {
+		c.using = c.using || w.cleared || !w.change.Empty()
+		size += keyChange{key: w.key, Change: w.change}.size()
+		for _, a := range w.change.Adds {
+			size += len(a.Payload)
+		}
 	}
 	c.unpushed += size
-	c.gather(size)
+	if len(work) > 0 {
+		c.gather(size)
+	}
+}
+
+// mergeMany merges work into the open keys in one pass.
+func (c *Core) mergeMany(work []*working) {
+	all := make([]*working, 0, len(c.open)+len(work))
+	for _, was := range c.open {
+		for len(work) > 0 && work[0].key < was.key {
+			all, work = append(all, work[0]), work[1:]
+		}
+		if len(work) > 0 && work[0].key == was.key {
+			was, work = work[0], work[1:]
+		}
+		all = append(all, was)
+	}
+	c.open = append(all, work...)
 }
 
 // answer answers an update that is done or was rejected. The answer waits for the open events, and

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -271,4 +272,40 @@ func atomsOf(c *Core, key string) (dots []causal.Dot) {
 		}
 	}
 	return dots
+}
+
+// Each event of a commit takes room for its own keys, not for those of all events.
+func TestOpen_EventsOfABurstTakeRoomForTheirOwnKeys(t *testing.T) {
+	l := newLab(t, "a", "b")
+	const n = 200
+	for i := range n {
+		l.follows("a", Level{}, add(fmt.Sprintf("s%03d", i), "x"))
+	}
+	l.step("a", End{})
+	a := l.cores["a"]
+	own, ok := a.log.from(a.me, 1)
+	require.True(t, ok)
+	require.Len(t, own, n)
+	for _, e := range own {
+		require.Len(t, e.keys, 1)
+		require.LessOrEqual(t, cap(e.keys), 4)
+	}
+}
+
+// The keys of a large update are merged into those of the open events in one pass.
+func TestOpen_ALargeUpdateJoinsOpenKeys(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.follows("a", Level{}, add("s00", "y"), add("s05", "x"), add("s99", "x"))
+	var many []op
+	for i := range 3 * few {
+		many = append(many, add(fmt.Sprintf("s%02d", i), "x"), remove("s00", "y"))
+	}
+	l.follows("a", Level{}, many...)
+	l.follows("a", Level{}, remove("s05", "x"))
+	l.step("a", End{})
+	l.step("a", Wake{})
+	l.deliver(all)
+	a := l.cores["a"]
+	require.Equal(t, 3*few, a.Keys().Len(), "s05 is empty, s99 is there")
+	l.equal("a", "b")
 }

@@ -282,9 +282,7 @@ func (c *Core) redo() {
 		return nil
 	})
 	c.openAs = t.Dot() // the one before was of the former id [R29]
-	for _, w := range t.work {
-		c.merge(w)
-	}
+	c.merge(t.work)
 	c.end()
 	for _, ev := range v.calls {
 		c.startWrite(unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline})

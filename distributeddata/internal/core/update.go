@@ -148,9 +148,7 @@ func (c *Core) update(ev Update) {
 		return
 	}
 	c.openAs = t.dot
-	for _, w := range t.work {
-		c.merge(w)
-	}
+	c.merge(t.work)
 	c.answer(ev, nil)
 	if c.unpushed > maxUnpushed {
 		c.push()
