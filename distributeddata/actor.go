@@ -55,6 +55,7 @@ type replica struct {
 	limit        time.Duration // of the call whose request is being handled
 	telling      bool          // a tellOn is in flight
 	stopped      bool
+	broken       bool // it has panicked repeatedly, and serves no more; see stopServing
 
 	turn      uint64 // changes with each request, and when run has returned
 	responded bool   // to the message being handled
@@ -120,6 +121,10 @@ func (a *replica) Receive(ctx actor.Context) {
 }
 
 func (a *replica) receive(ctx actor.Context) {
+	if a.broken {
+		a.receiveBroken(ctx)
+		return
+	}
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		if !a.begun() {
@@ -305,7 +310,7 @@ func (a *replica) onEnvelope(env *pb.Envelope) {
 	}
 	if manifest.Durable() || manifest == wire.ReplicatorBeat {
 		a.noteList(h)
-		if manifest.Durable() && h.Keys != a.l.r.choice.sum() {
+		if manifest.Durable() && (d == nil || h.Keys != a.l.r.choice.sum()) {
 			return
 		}
 	}
@@ -399,6 +404,10 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		a.l.r.disk.commit(e)
 	case core.DiskIs:
 		d.diskIs(e.DiskState)
+	case core.Unrecovered:
+		d.log.Error("the disk was damaged, and its rows hold additions that no other member had when this one was refilled: they are not shown; concordctl store prints them while the member is stopped",
+			slog.Int("entries", len(e.Keys)),
+			slog.Any("keys", e.Keys[:min(len(e.Keys), keysNamed)]))
 	case core.Changed:
 		a.expirer.changed(e.Keys)
 		a.changed(e.Keys)

@@ -115,6 +115,9 @@ func (a *replica) interrupted() {
 	a.tellLater()
 }
 
+// home is the path of this package.
+var home = reflect.TypeFor[replica]().PkgPath()
+
 // asRequest returns the request in a message, including one sent by value and one of a direct call.
 func asRequest(message any) (request, bool) {
 	v := reflect.ValueOf(message)
@@ -124,8 +127,8 @@ func asRequest(message any) (request, bool) {
 	if p, ok := message.(*resumed); ok {
 		return p.request, true
 	}
-	if r, ok := message.(request); ok {
-		return r, !v.IsNil()
+	if r, ok := message.(request); ok { // a type that embeds a request is not one
+		return r, v.Kind() == reflect.Pointer && !v.IsNil() && v.Type().Elem().PkgPath() == home
 	}
 	if v.Kind() != reflect.Struct {
 		return nil, false

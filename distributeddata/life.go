@@ -136,6 +136,9 @@ func (l *life) up(ctx context.Context) error {
 
 // check returns nil if the replica counts in quorums, or need not.
 func (l *life) check() error {
+	if p := l.published.Load(); p != nil && p.stopped != nil {
+		return p.stopped
+	}
 	if l.cfg.MinMembers == 0 {
 		return nil // it counts in no quorum
 	}
@@ -150,6 +153,9 @@ func (l *life) waitsFor() error {
 	p := l.published.Load()
 	if p == nil {
 		return errors.New("this member is not listed in its own view yet")
+	}
+	if p.stopped != nil {
+		return p.stopped
 	}
 	h := &p.half
 	// The durable domain is the one that is not ready.

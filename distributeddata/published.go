@@ -23,6 +23,7 @@ type published struct {
 	others   []string         // addresses of members that list other durable keys
 	expiry   []string         // addresses of members with other times to live
 	view     *membership.View // nil before the first view
+	stopped  error            // why the replica serves no more, before its life has ended
 }
 
 // half is the published state of one domain.

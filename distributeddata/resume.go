@@ -7,15 +7,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/timer"
 )
 
 // A panic of this library's own code restarts the actor, after a growing pause. The replica
 // outlives its actor: it keeps its id, its state, its subscriptions and the pending calls [R29].
 //
-//	running ──panic──▶ broken ──Started──▶ running
-//	                     └──repeated panics──▶ empty, under a new id, as after a crash
+//	running ──panic──▶ interrupted ──Started──▶ running
+//	                        └──repeated panics──▶ stopped, with its state, until the life ends
 
 // errBroken is the answer to a call that a panic of this library has interrupted.
 var errBroken = fmt.Errorf("%w: a bug of this library interrupted the call; see the log",
@@ -54,14 +57,17 @@ func (a *replica) crashed(why any) {
 // resume continues after a panic.
 func (a *replica) resume() {
 	effects := make([][]core.Effect, len(a.domains))
+	if a.broken {
+		return
+	}
 	if a.crashes.count >= maxCrashes {
-		a.beginAnew()
-	} else {
-		for i, d := range a.domains {
-			if d.shell.Interrupted() {
-				d.followAnew()
-				effects[i] = d.core.Resume(d.shell.Now(), d.calls())
-			}
+		a.stopServing()
+		return
+	}
+	for i, d := range a.domains {
+		if d.shell.Interrupted() {
+			d.followAnew()
+			effects[i] = d.core.Resume(d.shell.Now(), d.calls())
 		}
 	}
 	a.publish()
@@ -83,23 +89,66 @@ func (a *replica) tellLater() {
 	}
 }
 
-// beginAnew discards the state of the replica, which causes repeated panics, and starts as a new
-// replica.
-func (a *replica) beginAnew() {
+// errStopped answers every request to a replica that has stopped serving.
+var errStopped = fmt.Errorf("%w: it stopped serving after repeated panics, which are bugs of this library; its state is kept until the process ends: see the log, and restart the process",
+	ErrClosed)
+
+// stopServing ends a replica that panics again and again. It keeps its state: it may hold what no
+// other member has, and reads at Local and snapshots show it. It answers every request with an
+// error and sends nothing, so other members treat it as one that cannot be reached.
+func (a *replica) stopServing() {
+	a.broken = true
 	for _, d := range a.domains {
-		d.log.Error("the replicator panics repeatedly; it starts empty, as a new replica",
-			slog.String("was", d.core.Replica().String()), slog.Uint64("lost", d.core.Uncopied()))
-		d.begin()
-		d.followAnew()
+		a.try("stopping the replicator", func() {
+			d.shell.Stop()
+			d.log.Error("the replicator panics repeatedly and has stopped serving; its state is kept for inspection until the process ends",
+				slog.String("replica", d.core.Replica().String()),
+				slog.Int("keys", d.core.Keys().Len()),
+				slog.Uint64("not-known-elsewhere", d.core.Uncopied()))
+		})
 	}
-	a.crashes = crashes{}
-	if a.durable != nil {
-		a.openDisk()
+	for _, t := range []*timer.Timer{a.notify, a.patience} {
+		a.try("stopping a timer", t.Stop)
 	}
+	a.try("stopping the replicator", a.expirer.stop)
+	for _, w := range a.waiting {
+		a.try("answering a call", func() { a.refuse(w, errStopped) })
+	}
+	a.waiting = nil
 	for _, id := range slices.Sorted(maps.Keys(a.pending)) {
 		p := a.pending[id]
 		delete(a.pending, id)
-		a.ended(p, core.Done{}, errBroken)
+		a.try("answering a call", func() { a.ended(p, core.Done{}, errBroken) })
+	}
+	if old := a.l.published.Load(); old != nil {
+		next := *old.past()
+		next.stopped = errStopped
+		a.l.published.Store(&next)
+		a.l.r.news.tell()
+	}
+}
+
+// receiveBroken answers requests to a replica that has stopped serving.
+func (a *replica) receiveBroken(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Stopping:
+		a.stop()
+		return
+	case *posted:
+		if !m.take() {
+			return
+		}
+		a.asker = asker{call: m}
+	}
+	if req, ok := asRequest(ctx.Message()); ok && answered(req) && a.asker.waits() {
+		req.refuse(errStopped, a.l.r, func(res any) { a.respond(a.asker, res) })
+	}
+}
+
+// try calls f, and logs a panic of it.
+func (a *replica) try(what string, f func()) {
+	if err := guarded(func() error { f(); return nil }); err != nil {
+		a.log.Error("a bug of this library: "+what+" panicked", slog.Any("error", err))
 	}
 }
 
@@ -112,22 +161,19 @@ func (a *replica) stop() {
 		a.stopped = true
 		a.l.finish(a.cores())
 	}()
-	try := func(f func()) {
-		if err := guarded(func() error { f(); return nil }); err != nil {
-			a.log.Error("a bug of this library: stopping the replicator panicked",
-				slog.Any("error", err))
-		}
-	}
 	if !a.begun() {
 		return
 	}
-	if slices.ContainsFunc(a.domains, func(d *domain) bool { return d.shell.Interrupted() }) {
-		try(a.resume)
+	const stopping = "stopping the replicator"
+	if !a.broken {
+		if slices.ContainsFunc(a.domains, func(d *domain) bool { return d.shell.Interrupted() }) {
+			a.try(stopping, a.resume)
+		}
+		for _, d := range a.domains {
+			a.try(stopping, func() { d.step(core.Wake{}) }) // pushes updates without a waiter
+		}
 	}
-	for _, d := range a.domains {
-		try(func() { d.step(core.Wake{}) }) // pushes updates without a waiter
-	}
-	try(a.shutDown)
+	a.try(stopping, a.shutDown)
 }
 
 // cores returns the cores of the domains, or nil if the actor has not started.

@@ -3,6 +3,7 @@ package distributeddata_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,8 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // fuse makes a step of the first member's replicator panic, after a number of places.
@@ -123,26 +126,83 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 	})
 }
 
-// A replica that panics repeatedly, whatever is tried, starts empty under a new id, and is
-// refilled: the member is not lost.
-func TestResume_GivesUpWhatPanicsForEver(t *testing.T) {
+// A replica that panics repeatedly, whatever is tried, says so and stops serving. It keeps its
+// state, also what no other member has; the others continue without it, and a new process is
+// refilled.
+func TestResume_RepeatedPanicsKeepTheState(t *testing.T) {
 	var f fuse
 	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
 		require.NoError(t, c.add(1, "milk", distributeddata.All))
 		was := c.at(0).Status()
+		heal := c.split([]int{0}, []int{1, 2})
+		require.NoError(t, c.add(0, "here only"))
 		f.every.Store(true)
 		require.ErrorIs(t, c.add(0, "bread"), distributeddata.ErrUnknown)
-		for c.at(0).Status().Replica == was.Replica {
+		for c.at(0).Status().Panics < was.Panics+6 {
 			time.Sleep(time.Second)
 		}
 		f.every.Store(false)
-		time.Sleep(10 * time.Second)
+		heal()
+		time.Sleep(time.Minute)
 		s := c.at(0).Status()
-		require.NotEqual(t, was.Replica, s.Replica)
-		require.True(t, s.Ready, s.NotReady)
-		require.LessOrEqual(t, s.Panics, uint64(10))
+		require.Equal(t, was.Replica, s.Replica, "its state is kept")
+		require.False(t, s.Ready)
+		require.Contains(t, s.NotReady, "stopped serving after repeated panics")
+		require.ErrorContains(t, lifecycle.Of(c.Member(0).System).Check(), "stopped serving")
+		require.Contains(t, c.elements(0), "here only", "it can be inspected")
+		err := c.add(0, "eggs")
+		require.ErrorIs(t, err, distributeddata.ErrClosed)
+		require.ErrorContains(t, err, "restart the process")
+		_, err = cart.Get(context.Background(), c.at(0), distributeddata.Majority)
+		require.ErrorIs(t, err, distributeddata.ErrClosed)
+
+		require.NoError(t, c.add(1, "eggs", distributeddata.Majority))
+		m := c.Restart(c.Member(0))
+		c.ready(m)
+		v, err := cart.Get(context.Background(), c.dd[m], distributeddata.Majority)
+		require.NoError(t, err)
+		require.Equal(t, []string{"eggs", "milk"}, slices.Collect(v.All()))
+	})
+}
+
+// embedding is a type of an application that embeds a request by mistake.
+type embedding struct {
+	*distributeddata.Update[crdt.GCounter]
+}
+
+// Messages that are nil, unknown or of durable keys at a member without them change nothing.
+func TestMessages_StrangeOnesNeverPanic(t *testing.T) {
+	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
+		require.NoError(t, c.add(0, "milk", distributeddata.All))
+		was := c.at(0).Status()
+		member := c.Member(1)
+		for i := range 128 {
+			m := wire.Manifest(i % 64)
+			if i >= 64 {
+				m = m.OfDurable()
+			}
+			for _, keys := range []uint64{0, 1} {
+				for _, payload := range [][]byte{nil, {1}, {0xff, 0xff}} {
+					c.Member(0).System.Root.Send(c.at(0).PID(), wire.Seal(wire.Header{
+						Member: member.ID, From: uint64(c.at(1).Status().Replica),
+						To: uint64(was.Replica), Keys: keys}, m, payload))
+				}
+			}
+		}
+		for _, m := range []any{(*pb.Envelope)(nil), &pb.Envelope{},
+			(*distributeddata.Update[crdt.GCounter])(nil), distributeddata.Get[crdt.GCounter]{},
+			embedding{}, &embedding{}, "text", 7, struct{}{}, []byte(nil),
+			&distributeddata.Update[crdt.GCounter]{}, &distributeddata.Subscribe[crdt.GCounter]{},
+			&distributeddata.Unsubscribe[crdt.GCounter]{}, (*distributeddata.GetKeys)(nil),
+			&distributeddata.ForgetMember{}, &distributeddata.Transaction{}} {
+			c.Member(0).System.Root.Send(c.at(0).PID(), m)
+		}
+		time.Sleep(5 * time.Second)
+		s := c.at(0).Status()
+		require.Zero(t, s.Panics)
+		require.Equal(t, was.Replica, s.Replica)
+		require.Equal(t, []string{"milk"}, c.elements(0))
 		require.NoError(t, c.add(0, "eggs", distributeddata.All))
-		require.Equal(t, []string{"eggs", "milk"}, c.elements(0))
 	})
 }
 
