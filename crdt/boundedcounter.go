@@ -69,10 +69,13 @@ func (c *BoundedCounter) Sub(w *Writer, n uint64) {
 // soon as it has received the change. If w's replica holds fewer than n, the update fails with
 // [ErrBounds].
 func (c *BoundedCounter) Transfer(w *Writer, to ReplicaID, n uint64) {
-	if n == 0 || to == w.Replica() || !c.open(w) || !c.holds(w, n) {
+	if n == 0 || !c.open(w) || !c.holds(w, n) {
 		return
 	}
-	if to == 0 {
+	switch to {
+	case w.Replica():
+		return // it holds them already
+	case 0:
 		w.Fail(fmt.Errorf("%w: transfer to replica 0", ErrBounds))
 		return
 	}

@@ -73,8 +73,9 @@ type PNCounter struct{ view }
 func (c *PNCounter) tag() causal.Tag { return causal.MakeTag(causal.PNCounter, causal.Custom) }
 
 // Add adds n, which may be negative. The update fails with [ErrOverflow] if the counter would leave
-// the range of int64, or if the additions of w's replica since the last reset would exceed 2^64-1
-// in one direction.
+// the range of int64, or if the additions of w's replica that no reset has removed would exceed
+// 2^64-1 in one direction. If concurrent additions have taken the counter out of the range, an
+// addition that brings it nearer succeeds.
 func (c *PNCounter) Add(w *Writer, n int64) {
 	if n == 0 || !c.open(w) {
 		return
@@ -84,9 +85,10 @@ func (c *PNCounter) Add(w *Writer, n int64) {
 		plus, minus = 0, -uint64(n)
 	}
 	s := c.sum(c.tag())
+	end, in := s.net()
 	s.plus.add(plus)
 	s.minus.add(minus)
-	if _, ok := s.net(); !ok {
+	if _, ok := s.net(); !ok && (in || (end > 0) == (n > 0)) {
 		w.Fail(ErrOverflow)
 		return
 	}
@@ -129,6 +131,7 @@ func (v *view) count(w *Writer, tag causal.Tag, plus, minus uint64) {
 // countAt is count for any slot of w's replica.
 func (v *view) countAt(w *Writer, path string, plus, minus uint64) {
 	t := causal.Total{Since: w.dot.N}
+	var hadPlus, hadMinus uint64 // what the slot contributes
 	if e, ok := v.store.Get(path); ok {
 		if own, ok := e.Of(w.dot.Replica); ok {
 			var err error
@@ -136,15 +139,16 @@ func (v *view) countAt(w *Writer, path string, plus, minus uint64) {
 				w.Fail(ErrMalformed)
 				return
 			}
+			hadPlus, hadMinus = v.store.Contribution(path, own)
 		}
 	}
-	var overPlus, overMinus uint64
-	t.Plus, overPlus = bits.Add64(t.Plus, plus, 0)
-	t.Minus, overMinus = bits.Add64(t.Minus, minus, 0)
+	_, overPlus := bits.Add64(hadPlus, plus, 0)
+	_, overMinus := bits.Add64(hadMinus, minus, 0)
 	if overPlus|overMinus != 0 {
 		w.Fail(ErrOverflow)
 		return
 	}
+	t.Plus, t.Minus = t.Plus+plus, t.Minus+minus // modulo 2^64, see causal.Store.Contribution
 	next, err := put(w, v.store, []byte(path), causal.Leaf{Dot: w.dot, Payload: t.Payload()})
 	if err != nil {
 		w.Fail(err)

@@ -59,8 +59,8 @@ func (f EWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
 func (f EWFlag) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }
 
 // DWFlag is a flag that is on or off. Disable wins over a concurrent enable: the flag is on if it
-// was enabled and a later enable has seen every disable. The zero value is off. Copies are
-// snapshots.
+// was enabled, and a later enable has seen each disable; different enables may have seen different
+// ones. The zero value is off. Copies are snapshots.
 //
 // A DWFlag costs about 60 bytes once it was switched, on or off, and 40 more for each further
 // replica that switched it concurrently.

@@ -8,9 +8,9 @@ import (
 )
 
 // RWSet is a set in which a remove wins over a concurrent add: an element is in the set if it was
-// added and a later add has seen every remove of it. The zero value is an empty set of elements
-// with a natural encoding; see [NewRWSet] for others. Copies are snapshots and are safe for
-// concurrent reads.
+// added, and a later add has seen each remove; different adds may have seen different ones. The
+// zero value is an empty set of elements with a natural encoding; see [NewRWSet] for others. Copies
+// are snapshots and are safe for concurrent reads.
 //
 // The set must remember a remove so that it wins over adds that arrive later. A removed element
 // therefore costs as much as a present one, its encoding and about 60 bytes, until it is added

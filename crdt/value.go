@@ -211,7 +211,7 @@ func put(w *Writer, s causal.Store, path []byte, l causal.Leaf) (causal.Store, e
 	if err := fits(len(path), len(l.Payload)); err != nil {
 		return s, err
 	}
-	if s.Len() >= causal.MaxPaths {
+	if s.Len() >= causal.MaxPaths && !w.hosted { // a replicator has limits of its own
 		if _, ok := s.Get(string(path)); !ok {
 			return s, fmt.Errorf("%w: more than %d elements", ErrTooLarge, causal.MaxPaths)
 		}

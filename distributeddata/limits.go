@@ -97,6 +97,10 @@ func (a *replica) fits(key string, was, is causal.Store, added *int) error {
 		if err := a.within(maxElements, n, key); err != nil {
 			return err
 		}
+		if n > causal.MaxPaths { // MaxElements is larger
+			return &limitError{fmt.Sprintf("key %q: %v: a value holds at most %d elements, and this would be %d; a ShardedMap or ShardedSet holds more",
+				key, ErrLimit, causal.MaxPaths, n)}
+		}
 	}
 	if !was.Empty() || is.Empty() {
 		return nil

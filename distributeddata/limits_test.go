@@ -315,3 +315,26 @@ func TestKey_EmptyIsInvalidEverywhere(t *testing.T) {
 		require.Zero(t, dd.Status().Keys)
 	})
 }
+
+// The element after the largest number of elements that any value may have is an ErrLimit like any
+// other.
+func TestLimits_TheDefaultNumberOfElements(t *testing.T) {
+	run(t, 1, distributeddata.Config{MinMembers: 1}, func(c *cluster) {
+		const most = 1_000_000
+		key := distributeddata.NewKey("large", crdt.ORSet[int]{})
+		add := func(from, to int) error {
+			_, err := key.Update(context.Background(), c.at(0),
+				func(w *crdt.Writer, v *crdt.ORSet[int]) error {
+					for i := range to - from {
+						v.Add(w, from+i)
+					}
+					return nil
+				})
+			return err
+		}
+		require.NoError(t, add(0, most))
+		err := add(most, most+1)
+		require.ErrorIs(t, err, distributeddata.ErrLimit)
+		require.ErrorContains(t, err, "MaxElements is 1000000")
+	})
+}

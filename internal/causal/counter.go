@@ -53,15 +53,16 @@ func ParseTotal(p string) (Total, error) {
 }
 
 // Contribution returns the amount that the slot at path adds to its counter: the totals of its atom
-// minus the part of the chain that concurrent resets had seen. A malformed payload contributes
-// nothing.
+// minus the part of the chain that concurrent resets had seen. The totals of a chain are counted
+// modulo 2^64, so their difference is exact whatever was reset before. A malformed payload
+// contributes nothing.
 func (s Store) Contribution(path string, l Leaf) (plus, minus uint64) {
 	t, err := ParseTotal(l.Payload)
 	if err != nil {
 		return 0, 0
 	}
 	if m, ok := s.Mark(path); ok && t.Since <= m.N && m.N < l.N {
-		return t.Plus - min(m.Plus, t.Plus), t.Minus - min(m.Minus, t.Minus)
+		return t.Plus - m.Plus, t.Minus - m.Minus
 	}
 	return t.Plus, t.Minus
 }
