@@ -3,7 +3,6 @@ package distributeddata
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -45,13 +44,11 @@ func (d *domain) drained(end core.Done, err error) error {
 		return nil
 	case end.Short == nil:
 		return err
-	case end.Short.Handed:
-		d.log.Warn("this member stops, but the others have not agreed in time to stop counting it; they will after ForgetAfter, or when Forget is called",
-			slog.String("member", l.member()), slog.Duration("forget-after", l.cfg.ForgetAfter),
-			slog.Any("error", err))
-		return nil
 	case l.r.goesOn(): // the next life continues with its state
 		return nil
+	case end.Short.Handed:
+		return fmt.Errorf("the others have what this member, %q, held, but have not agreed in time to stop counting it; they do so after ForgetAfter, %v, or when Forget is called: %w",
+			l.member(), l.cfg.ForgetAfter, err)
 	}
 	return err
 }

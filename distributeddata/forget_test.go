@@ -131,3 +131,19 @@ func TestConfig_NamesOfMembersAreBounded(t *testing.T) {
 		require.ErrorContains(t, err, why)
 	}
 }
+
+// Close of a member that is cut off cannot reach the others' agreement: it says so.
+func TestClose_OfAMemberThatIsCutOffSaysThatItIsCounted(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
+		require.NoError(t, c.add(2, "x", distributeddata.All))
+		time.Sleep(3 * time.Second)
+		c.split([]int{2}, []int{0, 1})
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		err := c.at(2).Close(ctx)
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		require.ErrorContains(t, err, "stop counting it")
+		time.Sleep(time.Second)
+		require.Equal(t, 3, c.at(0).Status().Counted)
+	})
+}

@@ -5,6 +5,12 @@ package main
 func quorums() []mutant {
 	return []mutant{
 		{
+			name:   "count a newcomer while counted members are missing and none counts",
+			rule:   "where no member counts, a newcomer raises the majority only if no counted member is missing [M3]",
+			edits:  in(replDir+"admit.go", "(own.rank == in || c.countedHere()) &&", "true &&"),
+			killer: scenario("TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack"),
+		},
+		{
 			name:   "count a forgotten replica that leaves as a member",
 			rule:   "a leaving replica hands over to a majority of the rest [R53]",
 			edits:  in(replDir+"leave.go", "majorityOf(c.beside())", "majorityOf(c.size() - 1)"),

@@ -310,6 +310,18 @@ func replication() []mutant {
 			killer: scenario("TestMark_StaysUntilTheOwnersEventsAreHere"),
 		},
 		{
+			name:   "drop the mark of a departed replica while a member is away",
+			rule:   "the mark of a departed replica is void when no member can have an event of it that is not here [R10]",
+			edits:  in(replDir+"beat.go", "return c.departed(owner) && c.allCover(m.By, owner)", "return c.departed(owner)"),
+			killer: scenario("TestMark_OfADepartedReplicaStaysWhileAMemberIsAway"),
+		},
+		{
+			name:   "keep the marks of departed replicas",
+			rule:   "a deleted counter leaves nothing [R10]",
+			edits:  in(replDir+"beat.go", "return c.departed(owner) && c.allCover(m.By, owner)", "return false"),
+			killer: scenario("TestMark_DeletedCountersOfDepartedReplicasLeaveNothing"),
+		},
+		{
 			name:   "drop a mark before the owner has seen the reset",
 			rule:   "a mark is dropped when the owner has seen the reset and this replica has all earlier events of the owner [R10]",
 			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)", "c.seen.Get(owner) >= p.vector().Get(owner)"),

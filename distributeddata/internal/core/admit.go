@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A replica starts empty and not ready: it merges, serves and takes local updates. Its word does
 // not count in quorums until it has been refilled [R17], and until the counting members have
@@ -66,10 +69,23 @@ func (c *Core) mayTake(own remembered) bool {
 		return c.roll.filled || c.roll.size == 0
 	}
 	if c.clustered() {
-		return c.roll.filled || gave && (n >= c.cfg.MinMembers || c.disk.keeps() &&
-			n >= majorityOf(c.size()))
+		return c.roll.filled || gave && (own.rank == in || c.countedHere()) &&
+			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= majorityOf(c.size()))
 	}
 	return spoke && n >= c.cfg.MinMembers
+}
+
+// countedHere reports whether all counted members are in view and have answered this replica. Where
+// none of them counts yet, a newcomer would raise the majority that the others need to become ready
+// [M3]. It may do so only if none of them is missing.
+func (c *Core) countedHere() bool {
+	return !slices.ContainsFunc(c.roll.all, func(r remembered) bool {
+		if r.rank != in && r.rank != going || r.name == c.cfg.Member {
+			return false
+		}
+		p := c.peerOf(r.inc.replica)
+		return p == nil || !p.gave
+	})
 }
 
 // usurped reports whether a later process runs under this one's name. A replica that has never

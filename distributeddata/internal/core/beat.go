@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -240,7 +242,8 @@ func (c *Core) catchUp() {
 
 // markVoid reports whether a mark is no longer needed [R10]. A later chain of the slot's owner
 // makes it void. So does the owner's own knowledge of the reset once all of its events from before
-// that are here.
+// that are here. An owner that has gone learns of nothing: its mark is void once every member
+// covers the reset, and none has an event of the owner that is not here.
 func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 	owner, ok := causal.SlotOwner(path)
 	if !ok {
@@ -253,6 +256,32 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 	if owner == c.me || c.past.events.Get(owner) > 0 {
 		return true // it has seen the reset, and has nothing in flight
 	}
-	p := c.peerOf(owner)
-	return p != nil && p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
+	if p := c.peerOf(owner); p != nil {
+		return p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
+	}
+	return c.departed(owner) && c.allCover(m.By, owner)
+}
+
+// departed reports whether a replica has not run for any member for so long that none of its
+// messages can be in flight.
+func (c *Core) departed(r causal.Replica) bool {
+	if at := c.roll.at(r); at.rank != absent && at.rank != gone {
+		return false
+	}
+	return c.ready && !slices.ContainsFunc(c.formers, func(f former) bool { return f.replica == r })
+}
+
+// allCover reports whether all members, those in view and those that are remembered and not gone,
+// cover the event d and have no event of r that is not here.
+func (c *Core) allCover(d causal.Dot, r causal.Replica) bool {
+	n := c.seen.Get(r)
+	for _, p := range c.peers {
+		if p.replica == 0 || !p.vector().Covers(d) || p.vector().Get(r) > n {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(c.roll.all, func(m remembered) bool {
+		return m.rank != gone && m.rank != absent && m.name != c.cfg.Member &&
+			c.peerOf(m.inc.replica) == nil
+	})
 }

@@ -249,7 +249,7 @@ func (c *Core) settle() {
 	c.fetchRestored()
 	c.refill()
 	c.admit()
-	c.reissue()
+	c.sortAside()
 	c.catchUp()
 	c.mend()
 	c.acknowledge()

@@ -92,22 +92,35 @@ func TestDisk_HoleInStoreRefillsInsteadOfDeleting(t *testing.T) {
 			l.shows("a", "")
 			l.meet()
 			for _, n := range l.order {
-				l.shows(n, "c/n=7\ns/only=1\ns/x=1\n")
+				l.shows(n, "c/n=5\ns/x=1\n")
 			}
 			require.False(t, l.cores["a"].Disk().Refilling)
-			l.crash("a")
-			require.Empty(t, l.boot("a").holes, "the rows of the former generation are gone")
-			l.shows("a", "c/n=7\ns/only=1\ns/x=1\n")
-			for key := range d.rows {
-				n, ok := parseRow(key)
-				require.True(t, !ok || n.generation == 1, key)
+			require.Equal(t, []alarm{{"a", Unrecovered{[]string{"c", "s"}}}}, l.alarms)
+			for range 2 { // they stay, and are named at each start
+				l.alarms = nil
+				l.crash("a")
+				require.Empty(t, l.boot("a").holes)
+				l.meet()
+				for _, n := range l.order {
+					l.shows(n, "c/n=5\ns/x=1\n")
+				}
+				require.Equal(t, []alarm{{"a", Unrecovered{[]string{"c", "s"}}}}, l.alarms)
+				old := 0
+				for key := range d.rows {
+					if n, ok := parseRow(key); ok && n.generation == 0 {
+						old++
+						require.Contains(t, []string{"c", "s"}, n.key, key)
+					}
+				}
+				require.Equal(t, 2, old, "the counter's slot, and the element that only a had")
 			}
 		})
 	}
 }
 
-// A power cut may come at any moment of this: nothing is done twice.
-func TestDisk_WhatIsSetAsideIsDoneAgainOnce(t *testing.T) {
+// A power cut may come at any moment of the refill: nothing is counted twice, and what only the
+// damaged disk had is named by the process that ends the refill.
+func TestDisk_WhatIsSetAsideIsNeverRepeated(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "x"), count("c", "n", 5))
 	l.deliver(all)
@@ -118,6 +131,7 @@ func TestDisk_WhatIsSetAsideIsDoneAgainOnce(t *testing.T) {
 	damageRow(&d.simDisk, "corrupt")
 	for crashes := 0; ; crashes++ { // one batch later each time
 		require.Less(t, crashes, 100)
+		l.alarms = nil
 		l.boot("a")
 		d.held = true
 		for range crashes {
@@ -137,8 +151,42 @@ func TestDisk_WhatIsSetAsideIsDoneAgainOnce(t *testing.T) {
 	l.sync("a")
 	l.meet()
 	for _, n := range l.order {
-		l.shows(n, "c/n=7\ns/x=1\n")
+		l.shows(n, "c/n=5\ns/x=1\n")
 	}
+	require.Equal(t, []alarm{{"a", Unrecovered{[]string{"c"}}}}, l.alarms)
+}
+
+// A member that was cut off has the events that the damaged disk had. When it returns, they take
+// effect once, everywhere, and what was removed meanwhile stays removed.
+func TestDisk_AHoleRepeatsNothingThatOneCutOffHas(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c", "d", "e")
+	l.update("a", majority, add("s", "x"), add("s", "y"), count("c", "n", 5))
+	l.deliver(all)
+	l.update("a", Level{}, count("c", "n", 2), add("s", "only"))
+	l.deliver(between("a", "e")) // only e receives it
+	l.take(all)
+	l.update("e", Level{}, remove("s", "only"))
+	l.take(all)
+	l.order = []string{"a", "b", "c", "d"} // e is cut off
+	l.crash("a")
+	damageRow(&l.disks["a"].simDisk, "corrupt")
+	l.boot("a")
+	l.meet()
+	l.meet()
+	for _, n := range l.order {
+		l.shows(n, "c/n=5\ns/x=1\ns/y=1\n")
+	}
+	l.order = append(l.order, "e")
+	l.meet()
+	l.meet()
+	for _, n := range l.order {
+		l.shows(n, "c/n=7\ns/x=1\ns/y=1\n")
+	}
+	l.alarms = nil
+	l.crash("a")
+	l.boot("a")
+	l.meet()
+	require.Empty(t, l.alarms, "the others have it")
 }
 
 // seeAll gives a member the view of all running members.

@@ -58,10 +58,16 @@ type (
 	// DiskIs reports a new state of the disk. Every state other than DiskWorking should raise an
 	// alarm.
 	DiskIs struct{ DiskState }
+	// Unrecovered names the keys of which the rows of a disk with a hole hold additions that no
+	// member had when this replica was refilled. It should raise an alarm. The rows stay in the
+	// store.
+	Unrecovered struct{ Keys []string }
 )
 
 func (Commit) effect() {}
 func (DiskIs) effect() {}
+
+func (Unrecovered) effect() {}
 
 // DiskPhase is the phase of a core's disk.
 type DiskPhase uint8
@@ -90,7 +96,7 @@ type DiskState struct {
 	Unsaved int    // estimated bytes of changes that are in no completed batch
 	Batches uint64 // number written since the start
 	// Refilling says that the disk had a hole. The readable rows are set aside until this replica
-	// has been refilled; then it redoes those changes in them that no other member has seen [R22a].
+	// has been refilled and has compared them with what the other members have [R64].
 	Refilling bool
 	Holes     int // number of rows that could not be read at the start
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -8,8 +9,9 @@ import (
 )
 
 // aside is what could be read of a disk with a hole. Its vector is not usable: missing atoms would
-// look as if they had been removed. Its content is therefore ignored until this replica has been
-// refilled; then the atoms that the vector does not cover are redone as an own event [R22a].
+// look as if they had been removed. So the replica starts as a new one, and is refilled. What its
+// vector does not cover then is what the disk alone may have had. It is reported, and its rows stay
+// in the store under their generation [R64].
 type aside struct {
 	keys map[string]causal.Store
 	rows []string // rows to delete once everything is safe
@@ -138,17 +140,22 @@ func newest(rows []string) (generation uint64) {
 	return generation
 }
 
-// reissue redoes, once this replica has been refilled, the changes that were set aside and that no
-// vector covers. When that is safe on the disk, the rows set aside are deleted.
-func (c *Core) reissue() {
+// sortAside finds, once this replica has been refilled, what the disk alone had. When the refilled
+// state is safe on the disk, the other rows that were set aside are deleted.
+func (c *Core) sortAside() {
 	d := &c.disk
 	a := d.aside
 	switch {
 	case a == nil || d.phase != DiskWorking:
 	case !a.done && c.ready && c.revoked == nil:
-		c.doAside(a.keys)
+		var only []string
+		only, a.rows = a.only(c.seen)
 		a.done, a.keys, a.at = true, nil, d.moments+1
-		d.formed.aside, d.formed.members = d.formed.live, 1
+		if d.formed.members = 1; len(only) == 0 { // differs from any digest: a header is written
+			d.formed.aside = d.formed.live
+		} else {
+			c.emit(Unrecovered{only})
+		}
 	case a.done && d.saved >= a.at && len(d.batches) == 0 && !c.unsaved():
 		d.drop(a.rows)
 		d.aside = nil
@@ -156,84 +163,39 @@ func (c *Core) reissue() {
 	}
 }
 
-// doAside makes an own event of the atoms that are not covered.
-func (c *Core) doAside(keys map[string]causal.Store) {
-	c.end()
-	t := c.newTxn()
-	_ = t.run(func(t *Txn) error { // the rows' contents were checked when they were written
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			c.doAsideOf(t, key, keys[key])
-		}
-		return nil
-	})
-	c.merge(t.work)
-	c.end()
-}
-
-// doAsideOf adds the uncovered atoms of a key to the event of t. Paths that this replica has
-// written since keep its own atoms.
-func (c *Core) doAsideOf(t *Txn, key string, old causal.Store) {
-	s, here := t.Get(key), t.Get(key)
-	for path, e := range old.Prefix("") {
-		for l := range e.All() {
-			if c.seen.Covers(l.Dot) {
-				continue
-			}
-			if owner, slot := causal.SlotOwner(path); slot {
-				s = c.addSlot(t, s, here, path, owner, l)
-			} else if at, ok := s.Get(path); !ok || !mine(at, c.me) {
-				s = s.Insert(causal.Clone(path), causal.Leaf{Dot: t.Dot(), Payload: l.Payload})
+// only returns, in order, the keys that have atoms which seen does not cover, and the rows of no
+// such atom.
+func (a *aside) only(seen causal.Vector) (keys, useless []string) {
+	uncovered := map[string]bool{}
+	for key, s := range a.keys {
+		for _, e := range s.Prefix("") {
+			for l := range e.All() {
+				if !seen.Covers(l.Dot) {
+					uncovered[key] = true
+				}
 			}
 		}
 	}
-	t.Put(key, s)
+	for _, row := range a.rows {
+		if n, ok := parseRow(row); !ok || n.vector || !uncovered[n.key] || !a.keeps(n, seen) {
+			useless = append(useless, row)
+		}
+	}
+	return slices.Sorted(maps.Keys(uncovered)), useless
 }
 
-func mine(e causal.Entry, me causal.Replica) bool {
-	_, ok := e.Of(me)
-	return ok
-}
-
-// addSlot adds the content of another replica's counter slot to this replica's slot, minus the part
-// that others have seen.
-func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.Replica,
-	l causal.Leaf) causal.Store {
-	total, err := causal.ParseTotal(l.Payload)
-	beside, ok := causal.SlotOf(path, c.me)
-	if err != nil || !ok {
-		return s
+// keeps reports whether the row, of a key with uncovered atoms, may belong to one of them.
+func (a *aside) keeps(n rowName, seen causal.Vector) bool {
+	if n.kind != rowAtom || len(n.rest) <= 8 {
+		return n.kind == rowPart
 	}
-	if total.Since <= c.seen.Get(owner) {
-		e, inHere := here.Get(path)
-		was, ok := causal.Total{}, false
-		if inHere {
-			had, _ := e.Of(owner)
-			was, err = causal.ParseTotal(had.Payload)
-			ok = err == nil && was.Since == total.Since
-		}
-		m, marked := here.Mark(path)
-		switch {
-		case ok:
-		case marked && total.Since <= m.N:
-			was = causal.Total{Plus: m.Plus, Minus: m.Minus}
-		default:
-			return s // its chain was reset, by an unknown part of it
-		}
-		total.Plus, total.Minus = total.Plus-min(was.Plus, total.Plus),
-			total.Minus-min(was.Minus, total.Minus)
+	path, r := n.rest[:len(n.rest)-8], n.rest[len(n.rest)-8:]
+	e, ok := a.keys[n.key].Get(path)
+	if !ok {
+		return false
 	}
-	if total.Plus|total.Minus == 0 {
-		return s
-	}
-	total.Since = t.Dot().N
-	if e, ok := s.Get(beside); ok {
-		had, _ := e.Of(c.me)
-		if was, err := causal.ParseTotal(had.Payload); err == nil {
-			total.Since, total.Plus, total.Minus = was.Since, total.Plus+was.Plus,
-				total.Minus+was.Minus
-		}
-	}
-	return s.Put(beside, causal.Leaf{Dot: t.Dot(), Payload: total.Payload()})
+	l, ok := e.Of(causal.Replica(binary.BigEndian.Uint64([]byte(r))))
+	return ok && !seen.Covers(l.Dot)
 }
 
 // keeps reports whether this replica's disk works and has everything that its member ever

@@ -124,3 +124,34 @@ func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 		}
 	}
 }
+
+// A majority of the disks is back: the cluster serves at once, although a newcomer under another
+// name has come first. Nobody counts the newcomer before somebody counts.
+func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
+	for _, least := range []int{2, 3} {
+		l := newDiskLabOf(t, least, "a", "b", "c")
+		l.update("a", majority, add("s", "x"))
+		l.deliver(all)
+		for _, n := range l.order {
+			l.crash(n)
+		}
+		l.disks["n"] = &labDisk{events: 1000} // the machine of c is gone
+		l.order = []string{"a", "n"}
+		l.boot("a")
+		l.boot("n")
+		for range 3 {
+			l.meet()
+		}
+		require.Equal(t, 3, l.cores["a"].size(), "n must not be counted")
+		l.order = []string{"a", "n", "b"}
+		l.boot("b")
+		for range 6 {
+			l.meet()
+		}
+		for _, n := range l.order {
+			require.True(t, l.cores[n].Ready(), "%s, MinMembers %d: %+v", n, least,
+				l.cores[n].Rollcall())
+			l.shows(n, "s/x=1\n")
+		}
+	}
+}

@@ -19,8 +19,10 @@ type labDisk struct {
 }
 
 // newDiskLab returns a lab of members with disks.
-func newDiskLab(t *testing.T, names ...string) *lab {
-	l := newLabOf(t, 0)
+func newDiskLab(t *testing.T, names ...string) *lab { return newDiskLabOf(t, 0, names...) }
+
+func newDiskLabOf(t *testing.T, least int, names ...string) *lab {
+	l := newLabOf(t, least)
 	l.order, l.disks = names, map[string]*labDisk{}
 	for _, n := range names {
 		l.disks[n] = &labDisk{events: 1000}

@@ -25,6 +25,8 @@ type Loader struct {
 	redo    []store.Op // by the rows that they replace
 	redone  int        // number of them that have been processed
 	live    gathering
+	old     gathering // of the generation oldOf, which is not live
+	oldOf   uint64
 	aside   map[string]causal.Store
 	trash   []string // useless rows
 	others  []string // rows of other generations
@@ -150,11 +152,17 @@ func (l *Loader) addRow(key string, value []byte) {
 
 // setAside keeps the readable rows of a generation that is not live.
 func (l *Loader) setAside(n rowName, value []byte) {
-	var g gathering
-	if n.vector || n.kind == rowPart || g.add(n, value) != nil { // a single part is useless
+	if n.vector {
 		return
 	}
-	l.keepAside(&g)
+	if n.generation != l.oldOf {
+		l.keepAside(&l.old)
+		l.old, l.oldOf = gathering{}, n.generation
+	}
+	if l.old.add(n, value) != nil && len(l.old.blob) > 0 { // parts of an atom are missing
+		l.old.blob = nil
+		_ = l.old.add(n, value)
+	}
 }
 
 func (l *Loader) keepAside(g *gathering) {
@@ -217,6 +225,7 @@ func (l *Loader) Image() *Image {
 	for l.redone < len(l.redo) {
 		l.redoNext()
 	}
+	l.keepAside(&l.old)
 	marks := l.live.finish()
 	i := &Image{
 		header: l.header, memory: l.members, redo: l.redo, aside: l.aside, trash: l.trash,

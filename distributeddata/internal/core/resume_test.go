@@ -194,7 +194,13 @@ func TestResume_WhatADiskHandsOverIsTaken(t *testing.T) {
 			l.equal("a", "b", "c")
 			l.crash("a")
 			require.Empty(t, l.boot("a").holes)
-			l.shows("a", "c/n=5\ns/only=1\ns/x=1\n")
+			if damage == "" {
+				l.shows("a", "c/n=5\ns/only=1\ns/x=1\n")
+			} else {
+				l.shows("a", "c/n=5\ns/x=1\n")
+				l.meet()
+				require.Equal(t, alarm{"a", Unrecovered{[]string{"s"}}}, l.alarms[len(l.alarms)-1])
+			}
 			if blasted = l.blasted; blasted == 0 {
 				require.Greater(t, place, 2)
 			}

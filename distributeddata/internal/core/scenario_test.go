@@ -430,6 +430,87 @@ func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	}
 }
 
+// A deleted counter leaves nothing, also where replicas that counted have been replaced before it
+// was deleted. So a month of counters that come and go, with restarts, costs nothing at rest.
+func TestMark_DeletedCountersOfDepartedReplicasLeaveNothing(t *testing.T) {
+	for _, disks := range []bool{false, true} {
+		l := newLab(t, "a", "b", "c")
+		if disks {
+			l = newDiskLab(t, "a", "b", "c")
+		}
+		rest := -1
+		for day := range 10 {
+			for i := range 5 {
+				for _, n := range l.order {
+					l.update(n, Level{}, count(fmt.Sprint("c", i), "n", 1))
+					l.deliver(all)
+				}
+			}
+			who := l.order[day%3]
+			if disks {
+				l.crash(who)
+				l.boot(who)
+			} else {
+				l.start(who)
+			}
+			l.meet()
+			require.True(t, l.cores[who].Ready())
+			for i := range 5 {
+				l.update(l.order[(day+1)%3], majority, op{kind: opDelete, key: fmt.Sprint("c", i)})
+				l.deliver(all)
+			}
+			for range 2*forkBeats + 10 {
+				l.tick(time.Second)
+			}
+			for _, n := range l.order {
+				require.Zero(t, l.cores[n].Keys().Len(), "day %d, %s, disks %v", day, n, disks)
+				l.equal("a", n)
+			}
+			if !disks {
+				continue
+			}
+			atoms := 0
+			for key := range l.disks["a"].rows {
+				if n, ok := parseRow(key); ok && !n.vector {
+					atoms++
+				}
+			}
+			if rest < 0 {
+				rest = atoms
+			}
+			require.Equal(t, rest, atoms, "rows of values at rest")
+		}
+	}
+}
+
+// A mark stays while a member may still hold increments of the departed replica.
+func TestMark_OfADepartedReplicaStaysWhileAMemberIsAway(t *testing.T) {
+	l := newLab(t, "a", "b", "c", "d", "e")
+	l.update("b", majority, count("c", "n", 5))
+	l.deliver(all)
+	l.update("b", Level{}, count("c", "n", 2))
+	l.deliver(between("b", "e")) // e alone has it
+	l.take(all)
+	l.order = []string{"a", "b", "c", "d"}
+	l.start("b")
+	for range 3 {
+		l.meet()
+	}
+	require.True(t, l.cores["b"].Ready())
+	l.update("a", majority, op{kind: opDelete, key: "c"})
+	l.deliver(all)
+	for range 2*forkBeats + 10 {
+		l.tick(time.Second)
+	}
+	l.order = append(l.order, "e")
+	for range 3 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		l.shows(n, "c/n=2\n")
+	}
+}
+
 // A reset that arrives after a concurrent increment finds no atom to remove. Its mark alone changes
 // the value, and subscribers must be notified [R54].
 func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {

@@ -273,9 +273,11 @@ func (s *play) rot(a sim.Args) {
 	s.end(sl)
 	d := &sl.disk
 	if keys := slices.Sorted(maps.Keys(d.rows)); len(keys) > 0 {
-		s.thawed++ // what it redoes belongs to no event of the specification
 		s.stats.rot++
-		d.rotten = map[string]bool{keys[s.w.Number("row", 0, len(keys)-1)]: true}
+		d.rotten = map[string]bool{}
+		for range s.w.Number("rows", 1, 3) {
+			d.rotten[keys[s.w.Number("row", 0, len(keys)-1)]] = true
+		}
 		d.safe = nil
 	}
 	s.comeBack(sl, a.Span(2))
