@@ -42,7 +42,7 @@ func (l *losses) all() []error {
 func TestBool_CallbacksTellALossOnceAndNoRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, coordination.Config{})
+		session, err := coordination.Open(store, times)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, session.Close(context.Background())) }()
 		lease := session.Lease("x").Bool()
@@ -86,7 +86,7 @@ func TestBool_TakenIsFalseAndARefusedReleaseToo(t *testing.T) {
 		store := &flaky{Store: memory.New()}
 		var leases [2]*coordination.BoolLease
 		for i := range leases {
-			session, err := coordination.Open(store, coordination.Config{})
+			session, err := coordination.Open(store, times)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, session.Close(context.Background())) }()
 			leases[i] = session.Lease("x").Bool()

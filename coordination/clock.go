@@ -1,7 +1,6 @@
 package coordination
 
 import (
-	"context"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
@@ -64,17 +63,6 @@ func (processClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 }
 
 func (s *Session) now() core.Reading { return core.Reading(s.clock.Read()) }
-
-// timeout bounds ctx by Config.OperationTimeout. With Config.Clock set, the context has no
-// Deadline, because a deadline would refer to another clock.
-func (s *Session) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.cfg.Clock == nil {
-		return context.WithTimeout(ctx, s.cfg.OperationTimeout)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := s.clock.AfterFunc(s.cfg.OperationTimeout, func() { cancel(context.DeadlineExceeded) })
-	return ctx, func() { stop(); cancel(context.Canceled) }
-}
 
 // alarm sends on a channel after a time on a Clock. It belongs to one goroutine.
 type alarm struct {

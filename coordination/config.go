@@ -21,14 +21,19 @@ type Config struct {
 	// with the same Owner exclude each other. At most 2048 bytes of UTF-8. Default: host:pid.
 	Owner string `yaml:"owner"`
 	// TTL is how long a lease outlives its holder. A higher value survives longer pauses and
-	// outages of the store; a lower value shortens the wait after a crash. Default 30s, from 10ms
-	// to 24h.
+	// outages of the store; a lower value shortens the wait after a crash. With the default, a
+	// contender that watches a lease holds it from 6 to 9 seconds after its holder has crashed, and
+	// a holder loses nothing if its process stands still for 2 seconds, or if each call of the store
+	// takes 2 seconds. Default 8s, from 10ms to 24h.
 	TTL time.Duration `yaml:"heartbeat-timeout"`
-	// RenewInterval is the time between renewals, ±10 %. Default TTL/3, or less, but at least
+	// RenewInterval is the time between renewals, ±10 %. Default TTL/4, or less, but at least
 	// TTL/10, if Drain, Margin and the like leave no time for two such renewals; see Validate.
 	RenewInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds one call of the store, and TryAcquire as a whole. Default 3s, or
-	// TTL/10 if that is less.
+	// OperationTimeout bounds one call of the store. A store whose calls take longer grants and
+	// renews nothing, so it should be well above the time of a slow call; a lower value repeats a
+	// lost call sooner. Default 0.3·TTL, or 15s if that is less: calls that take a quarter of TTL
+	// cost no lease. If RenewInterval, Drain and the like leave less time, it gives way, down to
+	// TTL/10.
 	OperationTimeout time.Duration `yaml:"lease-operation-timeout"`
 	// RetryInterval is the time between reads of a lease that another session holds, ±10 %. If the
 	// store is a leasestore.Watcher, a release is noticed at once all the same. Default 5s, or
@@ -100,15 +105,19 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	defaultTo(&c.TTL, 30*time.Second)
-	defaultTo(&c.OperationTimeout, min(3*time.Second, c.TTL/10))
+	defaultTo(&c.TTL, 8*time.Second)
 	defaultTo(&c.Drain, c.TTL/6)
 	defaultTo(&c.Margin, max(c.TTL/50, min(250*time.Millisecond, c.TTL/20)))
 	if c.ClockRateError == 0 {
 		c.ClockRateError = 0.01
 	}
-	room := (c.usable() - c.OperationTimeout) / 2
-	defaultTo(&c.RenewInterval, min(c.TTL/3, max(room, c.TTL/10)))
+	room := c.usable() * 2 / 5
+	if c.RenewInterval != 0 {
+		room = c.usable() - 2*c.RenewInterval
+	}
+	defaultTo(&c.OperationTimeout, min(15*time.Second, c.TTL*3/10, max(room, c.TTL/10)))
+	room = (c.usable() - c.OperationTimeout) / 2
+	defaultTo(&c.RenewInterval, min(c.TTL/4, max(room, c.TTL/10)))
 	defaultTo(&c.RetryInterval, min(5*time.Second, c.RenewInterval))
 	return c
 }
@@ -182,6 +191,7 @@ func (c Config) Validate() error {
 	}
 	if !(c.ClockRateError >= 0 && c.ClockRateError < 0.5) { // also false for NaN
 		bad("ClockRateError (%v) must be at least 0 and below 0.5", c.ClockRateError)
+		c.ClockRateError = 0.01
 	}
 	if c.RenewInterval >= c.TTL/2 {
 		bad("RenewInterval (%v) must be below half of TTL (%v)", c.RenewInterval, c.TTL)

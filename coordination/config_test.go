@@ -17,9 +17,10 @@ func TestConfig_DefaultsAreValid(t *testing.T) {
 		}
 	}
 	c := Config{}.withDefaults()
-	if c.TTL != 30*time.Second || c.RenewInterval != 10*time.Second ||
-		c.OperationTimeout != 3*time.Second ||
-		c.Drain != 5*time.Second || c.Margin != 600*time.Millisecond || c.Owner == "" {
+	if c.TTL != 8*time.Second || c.RenewInterval.Round(10*time.Millisecond) !=
+		1970*time.Millisecond || c.OperationTimeout != 2400*time.Millisecond ||
+		c.Drain.Round(10*time.Millisecond) != 1330*time.Millisecond ||
+		c.Margin != 250*time.Millisecond || c.Owner == "" {
 		t.Errorf("defaults %+v", c)
 	}
 }
@@ -29,13 +30,13 @@ func TestConfig_DefaultsAreValid(t *testing.T) {
 func TestConfig_OneFieldAlone(t *testing.T) {
 	for _, ok := range []Config{
 		{TTL: 10 * time.Millisecond}, {TTL: 100 * time.Millisecond}, {TTL: 24 * time.Hour},
-		{RenewInterval: time.Millisecond}, {RenewInterval: 10 * time.Second},
-		{OperationTimeout: time.Millisecond}, {OperationTimeout: 10 * time.Second},
+		{RenewInterval: time.Millisecond}, {RenewInterval: 2700 * time.Millisecond},
+		{OperationTimeout: time.Millisecond}, {OperationTimeout: 4 * time.Second},
 		{RetryInterval: time.Millisecond}, {RetryInterval: 24 * time.Hour},
-		{Drain: 1}, {Drain: 10 * time.Second}, {Drain: 20 * time.Second},
-		{Margin: 1}, {Margin: 5 * time.Second},
+		{Drain: 1}, {Drain: 2 * time.Second}, {Drain: 3500 * time.Millisecond},
+		{Margin: 1}, {Margin: 2 * time.Second},
 		{ClockRateError: 1e-9}, {ClockRateError: 0.2},
-		{LockDelay: 24*time.Hour - 30*time.Second},
+		{LockDelay: 24*time.Hour - 8*time.Second},
 		{TTL: time.Second, ClockRateError: 0.05}, {TTL: time.Minute, Drain: 20 * time.Second},
 	} {
 		if err := ok.Validate(); err != nil {
@@ -43,16 +44,16 @@ func TestConfig_OneFieldAlone(t *testing.T) {
 		}
 	}
 	for want, bad := range map[string]Config{
-		"TTL (30ns) must be at least 10ms":             {TTL: 30},
-		"TTL (-1ns) must be at least 10ms":             {TTL: -1},
-		"RenewInterval (10ns) must be at least 1ms":    {RenewInterval: 10},
-		"OperationTimeout (-3s) must be at least 1ms":  {OperationTimeout: -3 * time.Second},
-		"RetryInterval (5ns) must be at least 1ms":     {RetryInterval: 5},
-		"Drain (-1ns) must be above 0":                 {Drain: -1},
-		"Margin (-1ns) must be above 0":                {Margin: -1},
-		"TTL (30s) and LockDelay (24h0m0s) together":   {LockDelay: 24 * time.Hour},
-		"ClockRateError (0.5) must be at least 0":      {ClockRateError: 0.5},
-		"2·RenewInterval (3s) + OperationTimeout (3s)": {Drain: 21 * time.Second},
+		"TTL (30ns) must be at least 10ms":              {TTL: 30},
+		"TTL (-1ns) must be at least 10ms":              {TTL: -1},
+		"RenewInterval (10ns) must be at least 1ms":     {RenewInterval: 10},
+		"OperationTimeout (-3s) must be at least 1ms":   {OperationTimeout: -3 * time.Second},
+		"RetryInterval (5ns) must be at least 1ms":      {RetryInterval: 5},
+		"Drain (-1ns) must be above 0":                  {Drain: -1},
+		"Margin (-1ns) must be above 0":                 {Margin: -1},
+		"TTL (8s) and LockDelay (24h0m0s) together":     {LockDelay: 24 * time.Hour},
+		"ClockRateError (0.5) must be at least 0":       {ClockRateError: 0.5},
+		"2·RenewInterval (800ms) + OperationTimeout (8": {Drain: 5500 * time.Millisecond},
 	} {
 		err := bad.Validate()
 		if err == nil || !strings.Contains(err.Error(), want) ||

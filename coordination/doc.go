@@ -82,7 +82,7 @@
 // # What it costs
 //
 // If the store is a leasestore.SessionKeeper, a session renews one record for all its leases. A
-// thousand leases then cost one write every TTL/3, two writes for each lease that is acquired and
+// thousand leases then cost one write every TTL/4, two writes for each lease that is acquired and
 // released, and one read of each lease every three TTLs. The session writes its record before it
 // acquires its first lease, and Close removes it; after a crash, the session that takes over one of
 // its leases removes it. If the record cannot be renewed, the session loses all its leases at once.
@@ -98,7 +98,7 @@
 // # Life of a grant
 //
 //	send time            stop-by                  validity ends        others may acquire
-//	   │ renewed at TTL/3   │ Check fails            │ work has ended      │
+//	   │ renewed at TTL/4   │ Check fails            │ work has ended      │
 //	   ├────────────────────┼────────────────────────┼─────────────────────┤
 //	   0                    V − Drain                V = TTL·(1−ρ)−Margin  TTL·(1+ρ)+Margin, or more
 //

@@ -233,8 +233,15 @@ func (d *driver) load(e core.Load) {
 	}, func(err error) core.Event { return core.Loaded{Op: e.Op, Err: err} })
 }
 
+// swap makes a conditional write. A renewal of the session record has until the end of the tenure
+// that it prolongs: the machine sends another one after Config.OperationTimeout, and takes the
+// answer that comes first.
 func (d *driver) swap(e core.Swap) {
-	d.call(func(ctx context.Context) core.Event {
+	within := d.lease.s.cfg.OperationTimeout
+	if d.told != nil && e.Next.Nonce != "" {
+		within = d.lease.s.cfg.TTL
+	}
+	d.callWithin(within, func(ctx context.Context) core.Event {
 		ver, err := d.lease.s.batched(ctx, leasestore.Swap{Name: d.lease.name,
 			Old: leasestore.Version(e.Old), Next: recordOf(e.Next)})
 		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver),
@@ -242,12 +249,17 @@ func (d *driver) swap(e core.Swap) {
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }
 
-// call runs f outside the loop and posts its event to the loop. A panic of the store becomes an
-// error of unknown outcome.
 func (d *driver) call(f func(context.Context) core.Event, failed func(error) core.Event) {
+	d.callWithin(d.lease.s.cfg.OperationTimeout, f, failed)
+}
+
+// callWithin runs f outside the loop and posts its event to the loop. A panic of the store becomes
+// an error of unknown outcome.
+func (d *driver) callWithin(within time.Duration, f func(context.Context) core.Event,
+	failed func(error) core.Event) {
 	s := d.lease.s
 	s.work.Go(func() { // the loop is alive, so Close is not waiting for work yet
-		ctx, cancel := s.timeout(s.calls)
+		ctx, cancel := s.timeoutAfter(s.calls, within)
 		defer cancel()
 		s.post(d.lease, guarded(ctx, f, failed), nil)
 	})

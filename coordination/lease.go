@@ -53,17 +53,22 @@ func (l *Lease) orNone() *Lease {
 	return l
 }
 
-// TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. If this session already
-// holds the lease, it returns the present grant. After ErrHeld another session certainly holds the
+// TryAcquire makes one attempt, which ends with the first call of the store that fails, and at the
+// latest with ctx or after four times Config.OperationTimeout. If this session already holds the
+// lease, it returns the present grant. After ErrHeld another session certainly holds the
 // lease. After any other error the outcome is unknown, and the attempt leaves no holder behind.
 func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := l.s.timeout(ctx)
+	ctx, cancel := l.s.timeoutAfter(ctx, attemptOperations*l.s.cfg.OperationTimeout)
 	defer cancel()
 	return l.acquire(ctx, core.Acquire{})
 }
+
+// attemptOperations is how many calls of the store an attempt makes at most: reads of the lease and
+// of its holder's session, and writes of the session's own record and of the lease.
+const attemptOperations = 4
 
 // Acquire waits until the session holds the lease or ctx ends. With Config.Fair, waiters are served
 // in order of arrival. If ctx ends, the error wraps the outcome of the last attempt and the cause

@@ -88,12 +88,12 @@ func TestObserve_OneLookForAllLeasesOfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		holder := &flaky{Store: st}
-		a, err := coordination.Open(holder, coordination.Config{})
+		a, err := coordination.Open(holder, times)
 		if err != nil {
 			t.Fatal(err)
 		}
 		count := &counted{Store: st}
-		b, err := coordination.Open(&sessions{count}, coordination.Config{})
+		b, err := coordination.Open(&sessions{count}, times)
 		if err != nil {
 			t.Fatal(err)
 		}

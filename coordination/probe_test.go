@@ -39,8 +39,12 @@ func onStage(t *testing.T, play func(s *stage)) {
 	})
 }
 
+// times are round numbers.
+var times = coordination.Config{TTL: 30 * time.Second, RenewInterval: 10 * time.Second,
+	OperationTimeout: 3 * time.Second, RetryInterval: 5 * time.Second}
+
 func (s *stage) open(store coordination.Store) *coordination.Session {
-	session, err := coordination.Open(store, coordination.Config{})
+	session, err := coordination.Open(store, times)
 	if err != nil {
 		s.Fatal(err)
 	}

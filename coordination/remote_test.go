@@ -16,7 +16,7 @@ import (
 func TestCheckRemote_ReadsTheRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, coordination.Config{})
+		session, err := coordination.Open(store, times)
 		require.NoError(t, err)
 		ctx := t.Context()
 		g, err := session.Lease("x").TryAcquire(ctx)
@@ -31,7 +31,7 @@ func TestCheckRemote_ReadsTheRecord(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, g.CheckRemote(ctx))
 
-		operator, err := coordination.Open(store, coordination.Config{})
+		operator, err := coordination.Open(store, times)
 		require.NoError(t, err)
 		require.NoError(t, operator.Lease("x").ForceRelease(ctx, g.Token()))
 		require.NoError(t, g.Check(), "not noticed yet")

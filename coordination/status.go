@@ -135,29 +135,3 @@ func (s *Session) Health(ctx context.Context) error {
 	}
 	return nil
 }
-
-// load calls Store.Load and counts the call.
-func (s *Session) load(ctx context.Context, name string) (leasestore.Record,
-	leasestore.Version, error) {
-	begun := s.clock.Read().Mono
-	rec, ver, err := s.store.Load(ctx, name)
-	s.called(OperationLoad, begun, err)
-	return rec, ver, err
-}
-
-// swap calls Store.Swap and counts the call.
-func (s *Session) swap(ctx context.Context, name string, old leasestore.Version,
-	next leasestore.Record) (leasestore.Version, error) {
-	begun := s.clock.Read().Mono
-	ver, err := s.store.Swap(ctx, name, old, next)
-	s.called(OperationSwap, begun, err)
-	return ver, err
-}
-
-// given returns the token that the store itself gave to the record of version ver, or 0.
-func (s *Session) given(ver leasestore.Version) Token {
-	if g, ok := s.store.(leasestore.TokenGiver); ok {
-		return g.TokenOf(ver)
-	}
-	return 0
-}

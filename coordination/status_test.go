@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -44,14 +45,20 @@ func collected(t *testing.T, reader sdk.Reader) map[string]int64 {
 	return values
 }
 
+func timed(owner string, meters metric.MeterProvider) coordination.Config {
+	cfg := times
+	cfg.Owner, cfg.Meters = owner, meters
+	return cfg
+}
+
 func TestStatus_CountsWhatHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := sdk.NewManualReader()
 		provider := sdk.NewMeterProvider(sdk.WithReader(reader))
 		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, coordination.Config{Owner: "a", Meters: provider})
+		session, err := coordination.Open(store, timed("a", provider))
 		require.NoError(t, err)
-		other, err := coordination.Open(store, coordination.Config{Owner: "b"})
+		other, err := coordination.Open(store, timed("b", nil))
 		require.NoError(t, err)
 		require.NoError(t, session.Health(t.Context()))
 		require.Zero(t, session.Status().Renewed)
@@ -117,7 +124,7 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 func TestHealth_TellsOfLeasesNearExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, coordination.Config{})
+		session, err := coordination.Open(store, times)
 		require.NoError(t, err)
 		g, err := session.Lease("x").TryAcquire(t.Context())
 		require.NoError(t, err)
@@ -206,7 +213,7 @@ func TestHoldersTo_TellsAnActor(t *testing.T) {
 func TestHolders_AnOutageIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, coordination.Config{})
+		session, err := coordination.Open(store, times)
 		require.NoError(t, err)
 		store.away.Store(true)
 		time.AfterFunc(time.Minute, func() { store.away.Store(false) })
@@ -234,7 +241,7 @@ func TestHolders_AreToldAgainAfterAnOutage(t *testing.T) {
 		defer func() { require.NoError(t, holder.Close(context.Background())) }()
 		_, err = holder.Lease("x").TryAcquire(t.Context())
 		require.NoError(t, err)
-		session, err := coordination.Open(store, coordination.Config{})
+		session, err := coordination.Open(store, times)
 		require.NoError(t, err)
 		time.AfterFunc(time.Minute, func() { store.away.Store(true) })
 		time.AfterFunc(2*time.Minute, func() { store.away.Store(false) })

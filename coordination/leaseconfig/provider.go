@@ -61,7 +61,7 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (leasestore.Store,
 		error){}}
 	for _, location := range slices.Sorted(maps.Keys(sections)) {
-		s := DefaultSection(sections[location])
+		s := sections[location]
 		p.sections[location] = s
 		open, err := s.opener(openers)
 		if err != nil {

@@ -80,7 +80,7 @@ func leases() []mutant {
 		{
 			name:   "the timeout of a store call does not follow the TTL",
 			rule:   "the default of each time follows TTL",
-			edits:  in("coordination/config.go", "min(3*time.Second, c.TTL/10)", "3*time.Second"),
+			edits:  in("coordination/config.go", "min(15*time.Second, c.TTL*3/10, max(room, c.TTL/10))", "15*time.Second"),
 			killer: killer{pkg: "./coordination", run: "TestConfig_DefaultsAreValid"},
 		},
 		{

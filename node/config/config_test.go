@@ -85,7 +85,7 @@ node:
 leases:
   defaults: {heartbeat-timeout: 60s, heartbeat-interval: 10s, lease-class: file, store: {directory: /leases}}
   shop: {heartbeat-interval: 6s, owner: "10.0.0.1:7000"}
-  ever: {heartbeat-timeout: infinite, lock-delay: 1m, lease-class: memory, store: {}}
+  ever: {heartbeat-timeout: infinite, heartbeat-interval: 1s, lock-delay: 1m, lease-class: memory, store: {}}
   plain:
 replicators:
   carts:
@@ -122,7 +122,7 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 
 	ever, err := f.Lease("ever")
 	require.NoError(t, err)
-	require.Equal(t, coordination.Config{RenewInterval: 10 * time.Second, Forever: true,
+	require.Equal(t, coordination.Config{RenewInterval: time.Second, Forever: true,
 		LockDelay: time.Minute}, ever.Config)
 	plain, err := f.Lease("plain")
 	require.NoError(t, err)

@@ -138,7 +138,7 @@ func (r *reader) member(s shape, f *File, stores map[string]func() (coordination
 	}
 	r.validated(c.Validate(), s.Node, reflect.TypeFor[nodeShape](),
 		map[string]string{"Store": "lease"})
-	c.Session = leaseconfig.DefaultSection(f.leases[is.Lease]).Config
+	c.Session = f.leases[is.Lease].Config
 	return c
 }
 

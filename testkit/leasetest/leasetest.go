@@ -121,12 +121,15 @@ type node struct {
 
 const name = "lease"
 
-// config uses round numbers: a lease is valid for 29.1 s after the send time, stop-by is 5 s
-// earlier, and another session may take the record after 30.9 s.
 // quiet is the logger of all sessions: the suite loses leases on purpose.
 var quiet = slog.New(slog.DiscardHandler)
 
-func config() coordination.Config { return coordination.Config{TTL: 30 * time.Second} }
+// config uses round numbers: a lease is valid for 29.1 s after the send time, stop-by is 5 s
+// earlier, and another session may take the record after 30.9 s.
+func config() coordination.Config {
+	return coordination.Config{TTL: ttl, RenewInterval: ttl / 3, OperationTimeout: op,
+		RetryInterval: 5 * time.Second}
+}
 
 const (
 	ttl   = 30 * time.Second

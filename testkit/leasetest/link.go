@@ -23,6 +23,7 @@ type fault struct {
 	refuse     bool          // Swap is rejected
 	panics     bool          // the store panics
 	delay      time.Duration // of answers
+	slow       time.Duration // each call takes that long, half of it on the way to the store
 	ahead      bool          // a blank or missing record shows a much larger token
 }
 
@@ -107,19 +108,34 @@ func (l *link) through(ctx context.Context, f fault, do func() error) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	if !passes(ctx, f.slow/2) {
+		return ctx.Err()
+	}
 	err := do()
+	if !passes(ctx, f.slow/2) {
+		return ctx.Err()
+	}
 	if f.loseAnswer {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if f.delay > 0 {
-		select {
-		case <-time.After(f.delay):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if !passes(ctx, f.delay) {
+		return ctx.Err()
 	}
 	return err
+}
+
+// passes waits for d, and returns false if ctx ends before.
+func passes(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (l *link) Load(ctx context.Context,

@@ -3,10 +3,12 @@ package leasetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // renewed waits for the next renewal.
@@ -25,6 +27,14 @@ func (e *env) learns() time.Duration {
 		return 3*ttl*11/10 + time.Second
 	}
 	return ttl / 2
+}
+
+// polls returns how much later a change is noticed if the store is not watched.
+func (e *env) polls() time.Duration {
+	if _, ok := e.store.(leasestore.Watcher); ok {
+		return 0
+	}
+	return retry
 }
 
 func contextCause(g *coordination.Grant) error { return context.Cause(g.Context()) }
@@ -116,6 +126,39 @@ var renewChecks = []check{
 		n.set(fault{})
 		e.sleep(ttl)
 		e.must(g.Check())
+	}},
+	{"D10_SlowStoreCostsNoLease", func(e *env) {
+		for i, part := range []time.Duration{20, 10, 5, 4} {
+			call := ttl / part
+			a, b := e.nodeWith(coordination.Config{TTL: ttl}), e.nodeWith(coordination.Config{TTL: ttl})
+			for _, n := range []*node{a, b} {
+				n.set(fault{slow: call})
+			}
+			l := fmt.Sprint("slow-", i)
+			begun := time.Now()
+			g, err := a.granted(a.Lease(l).TryAcquire(e.Context()))
+			e.must(err)
+			e.that(since(begun) <= 3*call+time.Second, "granted after %v, each call takes %v",
+				since(begun), call)
+			next := make(chan waited, 1)
+			go func() {
+				g, err := b.Lease(l).Acquire(e.Context())
+				next <- waited{g, err, time.Now()}
+			}()
+			for t := time.Now(); since(t) < 10*ttl; e.sleep(time.Second) {
+				if err := g.Check(); err != nil {
+					e.Fatalf("lost after %v, each call takes %v: %v", since(t), call, err)
+				}
+			}
+			crashed := time.Now()
+			a.crash()
+			w := <-next
+			_, err = b.granted(w.grant, w.err)
+			e.must(err)
+			e.that(w.at.Sub(crashed) <= stale+4*call+e.polls(), "taken after %v, each call takes %v",
+				w.at.Sub(crashed), call)
+			b.crash()
+		}
 	}},
 	{"K_NearExpiryOncePerEpisode", func(e *env) {
 		n := e.node()

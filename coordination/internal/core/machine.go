@@ -42,6 +42,7 @@ type Machine struct {
 
 	opCount  uint64
 	op       operation     // in flight, if op.id != 0
+	late     []operation   // renewals that are overdue, and may still be answered
 	due      time.Duration // when the next operation starts; monotonic
 	failures int           // consecutive, of the store
 	lastErr  error
@@ -232,12 +233,16 @@ func (m *Machine) lapsed() bool {
 	return m.now.Mono >= m.ten.lapse(m.cfg)
 }
 
-// onOverdue gives an operation up. A late answer to it is ignored.
+// onOverdue gives an operation up. A late answer to it is ignored, except that a renewal counts
+// whenever it is answered: on a slow store, or after a pause, a second one would come too late.
 func (m *Machine) onOverdue() {
 	switch op := m.op; op.kind {
 	case loading:
 		m.onLoaded(Loaded{Op: op.id, Err: errTimeout})
 	case swapping:
+		if m.phase == held {
+			m.late = append(m.late, op)
+		}
 		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
 	case consulting:
 		m.onSessionLoaded(SessionLoaded{Op: op.id, Err: errTimeout})

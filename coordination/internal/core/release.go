@@ -98,7 +98,7 @@ func (m *Machine) finish(o Outcome) {
 	if m.cfg.Keeper {
 		m.emit(Over{m.ten.token, o})
 	}
-	m.ten, m.lastErr = tenure{}, nil
+	m.ten, m.late, m.lastErr = tenure{}, nil, nil
 	m.enter(idle)
 }
 

@@ -36,7 +36,9 @@ type node struct {
 	nextID  uint64
 	pending map[uint64]string // requests without an answer
 	polite  bool              // releases its grants soon
+	keeps   bool              // never releases its grants
 	won     int
+	lost    int // grants that have expired
 
 	token    uint64 // of the present tenure, 0 if none
 	ended    bool   // its end was reported
@@ -362,12 +364,14 @@ func (n *node) end(e core.End) {
 	}
 	n.ended = true
 	switch e.Why {
+	case core.Expired:
+		n.lost++
 	case core.TakenOver, core.RecordDeleted, core.Released:
 		n.working = false
 	case core.Closed:
 		n.workEnd = n.reading().Mono + n.w.opt.cfg.Drain
 	}
-	if e.Why == core.Expired && n.w.Chance("releases-expired", 0.5) {
+	if e.Why == core.Expired && !n.keeps && n.w.Chance("releases-expired", 0.5) {
 		n.release(n.w.Span("drains", 0, 2*time.Second))
 	}
 }
@@ -393,7 +397,7 @@ func (n *node) answered(a core.Answer) {
 	n.won++
 	if n.polite {
 		n.release(time.Second)
-	} else if !n.w.Chance("keeps", 0.25) {
+	} else if !n.keeps && !n.w.Chance("keeps", 0.25) {
 		n.release(n.w.Span("holds", 0, 30*time.Second))
 	}
 }

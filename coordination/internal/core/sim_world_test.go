@@ -19,6 +19,7 @@ type world struct {
 	version int             // version of the newest record
 	nodes   []*node
 	errs    float64 // share of calls that the store answers with an error
+	refused float64 // share of swaps that the store refuses
 	watch   bool
 	gives   bool // the store assigns its own tokens
 	shows   bool // a blank or absent record shows any token that is not below its own
@@ -71,7 +72,7 @@ func newWorld(s *sim.World, opt options) *world {
 		// longer than an operation may take
 		Late: w.Fraction("late", 0.1), Lateness: 4 * time.Second,
 	}
-	w.errs = w.Fraction("errors", 0.1)
+	w.errs, w.refused = w.Fraction("errors", 0.1), 0.02
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
 	w.gives = w.Chance("gives", 1./4)
 	w.shows, w.expires = w.Chance("shows", 1./2), w.Chance("expires", 1./3)
@@ -165,7 +166,7 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if e.Old != w.cells[name].version && !w.opt.blindStore {
 		return core.Swapped{Op: e.Op, Status: core.Conflicted}
 	}
-	if !w.opt.order && w.Chance("refused", 0.02) {
+	if !w.opt.order && w.Chance("refused", w.refused) {
 		return core.Swapped{Op: e.Op, Status: core.Refused, Err: errTest}
 	}
 	given := w.give(w.cells[name].record, &e.Next)

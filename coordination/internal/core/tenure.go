@@ -133,6 +133,7 @@ func (m *Machine) recordOf(attempt uint64) Record {
 func (m *Machine) onSwapped(ev Swapped) {
 	op, ok := m.answered(ev.Op, swapping)
 	if !ok {
+		m.onLate(ev)
 		return
 	}
 	switch {
@@ -143,6 +144,25 @@ func (m *Machine) onSwapped(ev Swapped) {
 	default:
 		m.onRenewed(op, ev)
 	}
+}
+
+// onLate handles the answer to a renewal that was given up as overdue. The write that was sent
+// instead depends on the version that this renewal has replaced, so its outcome does not matter.
+func (m *Machine) onLate(ev Swapped) {
+	i := slices.IndexFunc(m.late, func(op operation) bool { return op.id == ev.Op })
+	if i < 0 {
+		return
+	}
+	op := m.late[i]
+	m.late = slices.Delete(m.late, i, i+1)
+	if _, possible := m.ten.validityOf(op.attempt, m.cfg); !possible || m.phase != held ||
+		ev.Status != Written {
+		return
+	}
+	m.op = operation{}
+	m.ten.reread = false
+	m.wrote(op, ev.Version)
+	m.extend(op.attempt)
 }
 
 // wrote notes that our write is now the record.

@@ -102,10 +102,7 @@ var absent = map[string]string{
 
 // other lists defaults that differ in a file.
 var other = map[string]string{
-	"coordination.Config.Owner":            "the host:port of the member in the section that node.lease names, else host:pid",
-	"coordination.Config.TTL":              "120s",
-	"coordination.Config.RenewInterval":    "a tenth of heartbeat-timeout, at least 5s, at most a third",
-	"coordination.Config.OperationTimeout": "5s, or a tenth of heartbeat-timeout if that is less",
+	"coordination.Config.Owner": "the host:port of the member in the section that node.lease names, else host:pid",
 }
 
 // named lists fields that are set by the key of their section.
