@@ -70,7 +70,8 @@ type Config struct {
 	// killed one stopped. The new tenure has the next token. Inherit gives up exclusion among
 	// sessions of one Owner: if two of them run at the same time, both may believe for up to TTL
 	// that they hold the lease, until the first learns of the takeover, and only fencing
-	// distinguishes their effects. A session with Forever that cannot reach the store does not
+	// distinguishes their effects. The later one takes a lease once; the first one does not take it
+	// back, and inherits nothing more. A session with Forever that cannot reach the store does not
 	// learn of it. To notice a takeover, a session with Inherit reads each lease that needs no
 	// renewal of its own every RenewInterval. So set Inherit only where something else keeps
 	// processes of one Owner apart, such as the port that they listen on or a StatefulSet, and set

@@ -1,6 +1,9 @@
 package coordination_test
 
 import (
+	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,4 +70,45 @@ func TestInherit_ASuccessorGoesOnAtOnce(t *testing.T) {
 func TestInherit_NeedsAnOwner(t *testing.T) {
 	require.ErrorContains(t, coordination.Config{Inherit: true}.Validate(), "Inherit needs Owner")
 	require.NoError(t, coordination.Config{Inherit: true, Owner: "10.0.0.1:7000"}.Validate())
+}
+
+// Two processes of one owner run at once, against the rule, and both want the lease all the time.
+// The later one takes it once; then they exclude each other, and after its end the first one waits
+// like any other.
+func TestInherit_TwoLivingProcessesTakeTheLeaseOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		var tenures atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var sessions []*coordination.Session
+		for range 2 {
+			s, err := coordination.Open(store, coordination.Config{Owner: "10.0.0.1:7000",
+				Inherit: true})
+			require.NoError(t, err)
+			sessions = append(sessions, s)
+			all.Go(func() {
+				for {
+					g, err := s.Lease("x").Acquire(ctx)
+					if err != nil {
+						return
+					}
+					tenures.Add(1)
+					select {
+					case <-g.Context().Done():
+					case <-ctx.Done():
+					}
+				}
+			})
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, int64(2), tenures.Load())
+		require.NoError(t, sessions[1].Close(t.Context()))
+		time.Sleep(time.Minute)
+		require.Equal(t, int64(3), tenures.Load())
+		cancel()
+		all.Wait()
+		require.NoError(t, sessions[0].Close(context.Background()))
+	})
 }

@@ -26,6 +26,7 @@ type Session struct {
 	cfg   Config
 	nonce string
 	clock Clock
+	begun time.Duration // when the session was opened, on the monotonic clock
 	ids   atomic.Uint64
 	stats stats
 	bugs  bugs.Log
@@ -94,6 +95,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	if s.clock == nil {
 		s.clock = newClock()
 	}
+	s.begun = s.now().Mono
 	s.mu.leases = map[string]*Lease{}
 	s.shared = keepsSessions(store) && !cfg.Forever
 	s.batch = s.newBatch()
@@ -130,7 +132,7 @@ func (s *Session) Lease(name string) *Lease {
 // machine returns a new state machine for a lease.
 func (s *Session) machine() *core.Machine {
 	cfg := s.cfg.core(s.nonce)
-	cfg.Shared, cfg.Peers = s.shared, s.peers
+	cfg.Shared, cfg.Peers, cfg.Opened = s.shared, s.peers, s.begun
 	return core.New(cfg)
 }
 

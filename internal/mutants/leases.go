@@ -194,7 +194,7 @@ func leases() []mutant {
 		{
 			name:   "a contender waits for its own TTL instead of the holder's",
 			rule:   "the TTL in the record counts",
-			edits:  in(leaseDir+"machine.go", "m.cfg.stale(r.TTL)", "m.cfg.stale(m.cfg.TTL)"),
+			edits:  in(leaseDir+"machine.go", "m.seen.since + m.cfg.stale(r.TTL)", "m.seen.since + m.cfg.stale(m.cfg.TTL)"),
 			killer: leaseSim,
 		},
 		{

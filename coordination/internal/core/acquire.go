@@ -114,7 +114,7 @@ func (m *Machine) claimOpen() bool {
 // judge continues after a fresh read. With Fair, a waiter enqueues before claiming, unless it could
 // not claim.
 func (m *Machine) judge(read uint64) {
-	if m.orderly() && (!m.cfg.Shared || m.backed()) {
+	if m.orderly() && m.mayClaim() {
 		m.enqueue(read)
 		return
 	}
@@ -143,14 +143,14 @@ func (m *Machine) taken(read uint64, freeAt time.Duration) {
 }
 
 // await plans the next read: when the record may be taken, or sooner by polling, or at once for a
-// caller that came while the last read was in flight.
+// caller that came, or a session record that was written, while the last read was in flight.
 func (m *Machine) await(freeAt time.Duration) {
 	if !m.looking() {
 		return
 	}
 	m.phase, m.races = waiting, 0
 	m.due = min(freeAt, m.now.Mono+m.cfg.poll())
-	if slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait }) {
+	if slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait }) || m.unplaced() {
 		m.due = m.now.Mono
 	}
 	m.heed()

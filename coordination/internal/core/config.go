@@ -22,7 +22,8 @@ type Config struct {
 	LockDelay    time.Duration // added to the TTL in the record
 	Forever      bool          // tenures never expire
 	Shared       bool          // tenures live as long as the tenure of the session record
-	Inherit      bool          // leases of other sessions of the same owner are taken at once
+	Inherit      bool          // leases of an earlier session of the same owner are taken at once
+	Opened       time.Duration // when the session was opened; monotonic
 	Fair         bool          // waiters are served in order of arrival
 	Keeper       bool          // this is the machine of the session record
 	Peers        *Peers        // what the session knows about others; nil: nothing yet

@@ -48,6 +48,7 @@ type Machine struct {
 	lastErr  error
 
 	seen      observation
+	read      bool   // the record was read before
 	unsettled bool   // a write of a tenure that was given up without an answer may still land
 	high      uint64 // largest token ever seen
 	ten       tenure
@@ -82,6 +83,7 @@ type observation struct {
 	record   Record
 	version  Version
 	since    time.Duration
+	later    bool // the machine had read another version before
 	vanished bool // the record has vanished; its holder may not know yet
 	known    bool // of a session record: it has been read
 	missed   bool // the session record has not named the tenure of this record, since missedAt
@@ -364,10 +366,11 @@ func (m *Machine) onUnread(err error) {
 // observe remembers since when the record has its present version, and the largest token.
 func (m *Machine) observe(r Record, v Version) {
 	m.high = max(m.high, r.Token)
+	defer func() { m.read = true }()
 	if v == m.seen.version {
 		return
 	}
-	next := observation{record: r, version: v, since: m.now.Mono}
+	next := observation{record: r, version: v, since: m.now.Mono, later: m.read}
 	if v == "" && !m.seen.record.blank() {
 		// an absent record does not mean a free lease
 		next.record, next.vanished = m.seen.record, true
@@ -393,8 +396,15 @@ func (m *Machine) freeAt() time.Duration {
 // inherits reports whether the record belongs to a session that this one succeeds: the caller
 // guarantees that one session of an owner runs at a time. As in any claim, the conditional write on
 // the record's version keeps others out.
+//
+// If two run nevertheless, the later one takes the lease once and keeps it: a session inherits
+// nothing that was written since it read the record first, nothing after another session of the
+// owner has taken a lease from it, and nothing that it reads for the first time when the record of
+// a predecessor would have expired, unless that never expires.
 func (m *Machine) inherits(r Record) bool {
-	return m.cfg.Inherit && !m.cfg.Keeper && r.Owner == m.cfg.Owner && r.Nonce != m.cfg.Nonce
+	return m.cfg.Inherit && !m.cfg.Keeper && r.Owner == m.cfg.Owner && r.Nonce != m.cfg.Nonce &&
+		!m.seen.later && !m.cfg.Peers.succeeded &&
+		(r.Forever || m.seen.since-m.cfg.Opened < m.cfg.stale(r.TTL))
 }
 
 // watch asks for hints while a caller waits for a lease that another session holds, or follows it.

@@ -5,7 +5,10 @@ import "time"
 // Peers is what the machines of one session know about the records of other sessions. They share
 // it: a record that one machine has read or follows need not be waited for again by the others. The
 // zero value is empty. Peers belongs to the goroutine of the machines.
-type Peers struct{ known map[string]*peer }
+type Peers struct {
+	known     map[string]*peer
+	succeeded bool // another session of the same owner has taken a lease from this one
+}
 
 // peer is what is known about the record of another session through which leases are held.
 type peer struct {

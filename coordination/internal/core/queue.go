@@ -47,6 +47,12 @@ func (m *Machine) orderly() bool {
 	})
 }
 
+// mayClaim reports whether a claim could be made now. A waiter that cannot claim takes no place.
+func (m *Machine) mayClaim() bool { return !m.cfg.Shared || m.backed() }
+
+// unplaced reports whether the callers wait without the place that they could have by now.
+func (m *Machine) unplaced() bool { return m.orderly() && m.queue.beat == 0 && m.mayClaim() }
+
 // enqueue takes a place at the end, or keeps the present place, after a read of the lease record.
 func (m *Machine) enqueue(look uint64) {
 	m.start(operation{kind: enqueueing, look: look})

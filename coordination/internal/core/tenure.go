@@ -226,6 +226,9 @@ func (m *Machine) confirm() {
 	case m.seen.version == "":
 		m.deleted()
 	default:
+		if r := m.seen.record; r.Owner == m.cfg.Owner && !r.blank() {
+			m.cfg.Peers.succeeded = true
+		}
 		m.lose(End{Why: TakenOver, Holder: m.seen.record})
 	}
 }
