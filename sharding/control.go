@@ -250,6 +250,7 @@ func (c *control) look(ctx actor.Context) {
 			}
 		}
 	}
+	c.vote()
 	if c.quit {
 		return
 	}

@@ -393,6 +393,46 @@ func TestSettings_ThatDifferAreRefused(t *testing.T) {
 	}
 }
 
+// Three members start at once, one of them with another number of shards: that one does not become
+// ready, whichever it is, and the others serve. Of two, the older one stays.
+func TestSettings_MostMembersDecideAtAColdStart(t *testing.T) {
+	for _, members := range []int{2, 3} {
+		for odd := range members {
+			t.Run(fmt.Sprint(odd, " of ", members), func(t *testing.T) {
+				cfg := func(i int) sharding.Config {
+					c := sharding.Config{Type: "cart", Shards: 16}
+					if i == odd {
+						c.Shards = 17
+					}
+					return c
+				}
+				run(t, members, options{cfg: cfg}, func(c *testCluster) {
+					var ready []*node
+					for _, n := range c.all() {
+						if n.ready == nil {
+							ready = append(ready, n)
+							continue
+						}
+						require.ErrorIs(t, n.ready, sharding.ErrInvalid)
+						require.NoError(t, n.leave(20*time.Second))
+						c.Leave(n.Member)
+					}
+					require.Len(t, ready, max(1, members-1))
+					if members == 3 {
+						require.NotContains(t, ready, c.nodes[c.Member(odd)])
+					}
+					time.Sleep(stale + 20*time.Second)
+					active := 0
+					for _, n := range ready {
+						active += n.region.Status().Count(sharding.Active)
+					}
+					require.Len(t, ready[0].region.Status().Shards, active)
+				})
+			})
+		}
+	}
+}
+
 func TestBuffer_IsBounded(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 16, Buffer: 80}

@@ -57,6 +57,7 @@ type life struct {
 	view   atomic.Pointer[membership.View] // of the control actor; nil: none yet
 	gone   atomic.Pointer[[]core.Member]   // see endedRegions; nil: none
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
+	ballot atomic.Pointer[ballot]          // nil: no view yet
 	links  links
 
 	surveys atomic.Uint64 // number of surveys begun

@@ -2,6 +2,7 @@ package sharding
 
 import (
 	"errors"
+	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -83,6 +84,8 @@ func (l *life) check() error {
 		return errors.New("this member is not listed in its own view yet")
 	}
 	switch {
+	case l.outvoted() != "":
+		return fmt.Errorf("most members have other settings: %s", l.outvoted())
 	case l.orphan.Load():
 		return errors.New("this member is cut off from the coordinator of its shards")
 	case !l.heard.Load():

@@ -25,6 +25,7 @@ type past struct {
 
 type peer struct {
 	incarnation uint64
+	settings    string
 	differs     bool   // its settings differ from ours
 	stop        func() // ends the observation of its session
 }
@@ -100,7 +101,7 @@ func (c *control) introduce(_ actor.Context) {
 
 // meet records a member that has introduced itself for the first time.
 func (c *control) meet(ctx actor.Context, from membership.Member, settings, session string) {
-	q := &peer{incarnation: from.Incarnation, stop: func() {}}
+	q := &peer{incarnation: from.Incarnation, settings: settings, stop: func() {}}
 	if own := c.life.cfg.settings(); settings != own {
 		q.differs = true
 		c.log.Error("a member has different settings of the type: its messages are ignored",

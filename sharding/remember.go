@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,27 +21,87 @@ import (
 // replicas late, when another member already has the shard, so Load adds again what it has read: a
 // removal removes only the additions that its author had seen, and the author checks its own
 // tenure.
+//
+// The name of a set has the number of all shards. If the members had another Config.Shards before,
+// each shard takes its entities out of the former sets when it is loaded.
 type replicated struct {
-	data  *distributeddata.Replicator
-	check func() error
+	data   *distributeddata.Replicator
+	shards int
+	check  func() error
+}
+
+// layout returns the beginning of the names of the sets for the present number of shards.
+func (r replicated) layout(typ string) string {
+	return rememberedKeys(typ) + strconv.Itoa(r.shards) + "-"
 }
 
 func (r replicated) key(of ShardTenure) distributeddata.Key[crdt.ORSet[string]] {
-	return distributeddata.NewKey(rememberedKeys(of.Type)+strconv.Itoa(of.Shard),
-		crdt.ORSet[string]{})
+	return distributeddata.NewKey(r.layout(of.Type)+strconv.Itoa(of.Shard), crdt.ORSet[string]{})
 }
 
 // Load implements RememberStore: it returns what a majority remembers.
 func (r replicated) Load(ctx context.Context, of ShardTenure) ([]string, error) {
-	set, err := r.key(of).Get(ctx, r.data, distributeddata.Linearizable)
-	if isNotFound(err) {
-		return nil, nil
+	own := r.key(of)
+	set, err := own.Get(ctx, r.data, distributeddata.Linearizable)
+	if err != nil && !isNotFound(err) {
+		return nil, err
 	}
 	ids := slices.Collect(set.All())
-	if err == nil && len(ids) > 0 {
-		err = r.Change(ctx, of, ids, nil)
+	former := r.former(of) // this replica now has what a majority had
+	if len(ids)+len(former) == 0 {
+		return nil, nil
 	}
-	return ids, err
+	for _, moved := range former {
+		ids = append(ids, moved...)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return ids, distributeddata.Atomically(ctx, r.data, func(tx *distributeddata.Tx) error {
+		if err := r.check(); err != nil {
+			return err
+		}
+		now := own.In(tx)
+		for _, id := range ids {
+			now.Add(tx.Writer, id)
+		}
+		for key, moved := range former {
+			was := key.In(tx)
+			for _, id := range moved {
+				was.Remove(tx.Writer, id)
+			}
+		}
+		return nil
+	}, distributeddata.Majority)
+}
+
+// former returns the entities of a shard in the sets of other numbers of shards.
+func (r replicated) former(of ShardTenure) map[distributeddata.Key[crdt.ORSet[string]]][]string {
+	all, own := rememberedKeys(of.Type), r.layout(of.Type)
+	now := r.data.Snapshot()
+	out := map[distributeddata.Key[crdt.ORSet[string]]][]string{}
+	look := func(from string) {
+		for e := range now.Entries(all, from) {
+			if strings.HasPrefix(e.Key, own) {
+				return
+			}
+			if e.Gone || e.Atoms == 0 {
+				continue
+			}
+			key := distributeddata.NewKey(e.Key, crdt.ORSet[string]{})
+			set, err := key.Of(now)
+			if err != nil {
+				continue
+			}
+			for id := range set.All() {
+				if shardOf(id, r.shards) == of.Shard {
+					out[key] = append(out[key], id)
+				}
+			}
+		}
+	}
+	look(all)
+	look(strings.TrimSuffix(own, "-") + ".") // behind the present sets
+	return out
 }
 
 // Change implements RememberStore: it changes the set at a majority.
@@ -94,7 +155,7 @@ func (p *place) remember(tenure *coordination.Grant) {
 	m := &memory{place: p, of: ShardTenure{p.life.cfg.Type, p.n, tenure.Token()},
 		store: p.life.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
 	if m.store == nil {
-		m.store = replicated{p.life.data, tenure.Check}
+		m.store = replicated{p.life.data, p.life.cfg.Shards, tenure.Check}
 	}
 	p.memory = m
 	go m.recall()

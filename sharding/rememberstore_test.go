@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/simnet"
@@ -268,5 +269,61 @@ func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
 		c.settled(2*stale+20*time.Second, c.all()...)
 		time.Sleep(time.Second)
 		require.Equal(t, 30, c.alive.count())
+	})
+}
+
+// The whole cluster stops, and starts with another number of shards: every entity is remembered. One
+// that is forgotten then stays so, also with the first number again.
+func TestRemember_SurvivesAnotherNumberOfShards(t *testing.T) {
+	disks := map[string]*testkit.Disk{} // by address
+	var mu sync.Mutex
+	data := func(m *simnet.Member) distributeddata.Config {
+		mu.Lock()
+		defer mu.Unlock()
+		if disks[m.Address] == nil {
+			disks[m.Address] = testkit.NewDisk(1)
+		} else {
+			disks[m.Address].Crash()
+		}
+		s, err := disks[m.Address].Open("ddata")
+		if err != nil {
+			panic(err)
+		}
+		return distributeddata.Config{Durable: []string{sharding.RememberedKeys("cart")},
+			Store: store.Store(s)}
+	}
+	shards := 12
+	cfg := func(int) sharding.Config {
+		c := remembering(0)
+		c.Shards = shards
+		return c
+	}
+	run(t, 3, options{cfg: cfg, majority: true, data: data}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 100 {
+			_, err := c.node(k%3).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+			require.NoError(t, err)
+		}
+		want := 100
+		for _, shards = range []int{10, 37, 12} {
+			for _, n := range c.all() {
+				c.alive.forget(n)
+				c.Crash(n.Member)
+				n.store.away(true)
+			}
+			c.alive.last = map[string]coordination.Token{} // each entity gets the lease of another shard
+			var again []*simnet.Member
+			for i := range 3 {
+				again = append(again, c.Start(c.Member(i).Address))
+			}
+			c.List(again, again)
+			c.start()
+			c.settled(2*stale+20*time.Second, c.all()...)
+			time.Sleep(5 * time.Second)
+			require.Equal(t, want, c.alive.count(), "with %d shards", shards)
+			c.all()[0].tell(fmt.Sprint("e", shards), "forget")
+			time.Sleep(5 * time.Second)
+			want--
+		}
 	})
 }

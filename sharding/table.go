@@ -1,9 +1,7 @@
 package sharding
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -23,37 +21,6 @@ type assignment = crdt.MaxRegister[string]
 
 func (l *life) table() distributeddata.Prefix[assignment] {
 	return distributeddata.NewPrefix("concord-sharding-"+l.cfg.Type+"/shard-", assignment{})
-}
-
-// agreement holds the settings of all members that have run this type.
-func (l *life) agreement() distributeddata.Key[crdt.GSet[string]] {
-	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/settings", crdt.GSet[string]{})
-}
-
-// agree returns an error if the settings of this member differ from those of the cluster.
-func (l *life) agree(ctx context.Context) error {
-	if err := l.data.Ready(ctx); err != nil {
-		return fmt.Errorf("sharding %q: replicator: %w", l.cfg.Type, err)
-	}
-	own, key := l.cfg.settings(), l.agreement()
-	there, err := key.Get(ctx, l.data)
-	if err != nil && !isNotFound(err) {
-		return fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
-	}
-	for s := range there.All() {
-		if s != own {
-			return fmt.Errorf("sharding %q: %w: the cluster has %s, this member has %s", l.cfg.Type,
-				ErrInvalid, s, own)
-		}
-	}
-	_, err = key.Update(ctx, l.data, func(w *crdt.Writer, v *crdt.GSet[string]) error {
-		v.Add(w, own)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
-	}
-	return nil
 }
 
 // subscribeTable sends changed entries to the control actor.

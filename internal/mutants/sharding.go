@@ -393,14 +393,26 @@ func shards() []mutant {
 			rule: "a new home reads from a majority which entities are remembered [S16b]",
 			edits: []edit{
 				{"sharding/remember.go", "r.data, distributeddata.Linearizable)", "r.data)"},
-				{"sharding/remember.go", "if err == nil && len(ids) > 0 {", "if false {"},
+				{"sharding/remember.go", "if len(ids)+len(former) == 0 {\n\t\treturn nil, nil", "if true {\n\t\treturn ids, nil"},
 			},
 			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeReadsAMajority$"},
 		},
 		{
+			name:   "entities that another number of shards remembers are left there",
+			rule:   "a shard takes its entities out of the sets of other numbers of shards [S16g]",
+			edits:  in("sharding/remember.go", "\tlook(all)\n", ""),
+			killer: killer{pkg: "./sharding", run: "^TestRemember_SurvivesAnotherNumberOfShards$"},
+		},
+		{
+			name:   "the first member to start decides on the settings",
+			rule:   "the settings that most members have count",
+			edits:  in("sharding/agree.go", "b.missing > 0 && !late", "false"),
+			killer: killer{pkg: "./sharding", run: "^TestSettings_MostMembersDecideAtAColdStart$"},
+		},
+		{
 			name:   "a new home does not add again which entities it has read",
 			rule:   "a late removal of an earlier home forgets no entity that the new home runs [S16c]",
-			edits:  in("sharding/remember.go", "if err == nil && len(ids) > 0 {", "if false {"),
+			edits:  in("sharding/remember.go", "if len(ids)+len(former) == 0 {\n\t\treturn nil, nil", "if true {\n\t\treturn ids, nil"),
 			killer: killer{pkg: "./sharding", run: "^TestRemember_ANewHomeAddsAgainWhatItHasRead$"},
 		},
 		{

@@ -1,0 +1,119 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// ballot holds the settings that the members with the role have announced.
+type ballot struct {
+	missing  int      // members that have announced nothing yet
+	settings []string // of the others, the oldest member first
+}
+
+// most returns the settings that most of the members have, or among equals those of the oldest. It
+// returns an empty string if no member has announced any.
+func (b *ballot) most() (most string) {
+	votes := map[string]int{}
+	for _, s := range b.settings {
+		votes[s]++
+	}
+	for _, s := range b.settings {
+		if most == "" || votes[s] > votes[most] {
+			most = s
+		}
+	}
+	return most
+}
+
+// vote counts the announced settings.
+func (c *control) vote() {
+	b := &ballot{}
+	for _, m := range c.view.ByAge(c.life.cfg.Role) {
+		switch q := c.peers.of(m); {
+		case m.ID == c.view.Self.ID:
+			if c.life.session != nil {
+				b.settings = append(b.settings, c.life.cfg.settings())
+			}
+		case q == nil:
+			b.missing++
+		default:
+			b.settings = append(b.settings, q.settings)
+		}
+	}
+	c.life.ballot.Store(b)
+}
+
+// outvoted returns the settings of most members, if they differ from those of this one.
+func (l *life) outvoted() (theirs string) {
+	if b := l.ballot.Load(); b != nil && b.most() != l.cfg.settings() {
+		return b.most()
+	}
+	return ""
+}
+
+// agreement holds the settings of all members that have run this type.
+func (l *life) agreement() distributeddata.Key[crdt.GSet[string]] {
+	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/settings", crdt.GSet[string]{})
+}
+
+// lookEvery is how often a member that starts looks whether the settings are agreed.
+const lookEvery = 20 * time.Millisecond
+
+// agree waits until the members agree on the settings, and returns an error if they are not those
+// of this member. Unless all members that have run the type had the same ones, those of most
+// members count.
+func (l *life) agree(ctx context.Context) error {
+	if err := l.data.Ready(ctx); err != nil {
+		return fmt.Errorf("sharding %q: replicator: %w", l.cfg.Type, err)
+	}
+	for begun := time.Now(); ; {
+		done, err := l.agreed(ctx, time.Since(begun) > l.cfg.Settle)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-l.closed:
+			return ErrClosed
+		case <-ctx.Done():
+			return fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type,
+				context.Cause(ctx))
+		}
+	}
+}
+
+// agreed makes one attempt. late means that members that have announced nothing are not waited for.
+func (l *life) agreed(ctx context.Context, late bool) (done bool, err error) {
+	own, key := l.cfg.settings(), l.agreement()
+	there, err := key.Get(ctx, l.data)
+	if err != nil && !isNotFound(err) {
+		return false, fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
+	}
+	theirs := l.outvoted()
+	known := there.Len() == 1 && there.Contains(own)
+	b := l.ballot.Load()
+	switch {
+	case known && theirs == "":
+		return true, nil
+	case b == nil, b.missing > 0 && !late:
+		return false, nil
+	case theirs != "":
+		return false, fmt.Errorf("sharding %q: %w: the cluster has %s, this member has %s",
+			l.cfg.Type, ErrInvalid, theirs, own)
+	case l.session == nil: // a proxy has no say
+		return true, nil
+	}
+	_, err = key.Update(ctx, l.data, func(w *crdt.Writer, v *crdt.GSet[string]) error {
+		v.Add(w, own)
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
+	}
+	return true, err
+}
