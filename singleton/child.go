@@ -84,7 +84,7 @@ func (h hosted) around(a actor.Actor) actor.Actor {
 }
 
 // spawn starts an instance, under a name made of its tenure and its number: first, or after a panic
-// the result of produce. take hands it the state of the last instance.
+// the result of produce. take hands the state of the last instance to first, and to no other.
 func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure,
 	first actor.Actor, take func(actor.Actor)) child {
 	over, planned, left := new(atomic.Bool), new(atomic.Bool), new(atomic.Pointer[leftState])
@@ -110,9 +110,10 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 		if over.Load() || tenure.Check() != nil {
 			return inert{}
 		}
-		a := first
-		if first = nil; a != nil {
-			return h.around(a)
+		if first != nil {
+			made := h.around(first)
+			first, h.take = nil, nil
+			return made
 		}
 		a, why, trace := m.produce(tenure)
 		if why != nil {

@@ -276,7 +276,7 @@ func (m *manager) onUp(ctx actor.Context, run uint64) {
 	if m.child.run != run || m.machine.State() != core.Active {
 		return
 	}
-	m.child.up, m.estate.got = true, nil
+	m.child.up = true
 	for en := range m.kept.Drain() {
 		contain.Send(ctx.ActorSystem(), m.child.pid, en.Envelope())
 	}

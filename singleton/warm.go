@@ -32,8 +32,8 @@ const MaxState = 255 << 10
 // called, and the instance starts as it would without Warm. Keep data that must not be lost in a
 // store.
 //
-// The state is never stale: TakeOver is called only if no tenure was between that of the giver and
-// this one.
+// The state is never stale: it is handed over once, and only if no tenure was between that of the
+// giver and this one.
 type Warm interface {
 	actor.Actor
 	// HandOver returns the state for the next instance, or nil if there is none. It is called on
@@ -41,8 +41,8 @@ type Warm interface {
 	// than MaxState bytes is not passed on: an error is logged and counted in Stats.StateLost.
 	HandOver() proto.Message
 	// TakeOver receives that state, with the token of the tenure that left it. It is called on the
-	// goroutine of Receive, before *actor.Started. An instance that fails in Started is made again,
-	// and gets the state again.
+	// goroutine of Receive, before *actor.Started. An instance that is made again after it has
+	// failed, even in Started, does not get the state.
 	TakeOver(giver coordination.Token, state proto.Message)
 }
 
@@ -146,13 +146,14 @@ func (m *manager) onStateTaken(t *pb.SingletonStateTaken) {
 	}
 }
 
-// inherited returns a function that hands the received state to the first instance of a tenure, or
-// nil.
+// inherited returns a function that hands the received state to the first instance of a tenure, and
+// forgets the state. It returns nil if there is none.
 func (m *manager) inherited(grant *coordination.Grant) func(actor.Actor) {
 	s := m.estate.got
 	if s == nil || coordination.Token(s.Token) != grant.Previous() {
 		return nil
 	}
+	m.estate.got = nil
 	msg, err := unpacked(s)
 	if err != nil {
 		m.loseState(err)
@@ -160,7 +161,7 @@ func (m *manager) inherited(grant *coordination.Grant) func(actor.Actor) {
 	}
 	return func(a actor.Actor) {
 		if w, ok := a.(Warm); ok {
-			w.TakeOver(coordination.Token(s.Token), proto.Clone(msg))
+			w.TakeOver(coordination.Token(s.Token), msg)
 		}
 	}
 }

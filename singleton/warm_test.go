@@ -76,7 +76,6 @@ func TestWarm_StatePassesInAPlannedMove(t *testing.T) {
 	run(t, 4, warmly(&fails), func(c *testCluster) {
 		c.found(c.node(3), 20*time.Second)
 		c.told(c.node(3), "first")
-		fails = 2 // the next instance gets the state again when it is made again
 		require.NoError(t, c.node(0).single.Close(context.Background()))
 		host, took := c.found(c.node(3), 20*time.Second)
 		require.Equal(t, "m001", host)
@@ -86,9 +85,39 @@ func TestWarm_StatePassesInAPlannedMove(t *testing.T) {
 		host, _ = c.found(c.node(3), 20*time.Second)
 		require.Equal(t, "m002", host)
 		require.Equal(t, []string{
-			"first", "of 1 at 2: first", "of 1 at 2: first", "of 1 at 2: first", "of 2 at 3: first",
+			"first", "of 1 at 2: first", "of 2 at 3: first",
 		}, c.alive.notes())
 		require.Zero(t, c.node(0).single.Stats().StateLost)
+	})
+}
+
+// An instance that fails in Started may have acted on the state that it took, so the next one does
+// not get it.
+func TestWarm_AnInstanceThatFailedInStartedHadTheState(t *testing.T) {
+	fails := 0
+	run(t, 2, warmly(&fails), func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		c.told(c.node(1), "first")
+		fails = 2
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		host, _ := c.found(c.node(1), 20*time.Second)
+		require.Equal(t, "m001", host)
+		require.Equal(t, []string{"first", "of 1 at 2: first"}, c.alive.notes())
+	})
+}
+
+// A state is handed over once: an instance that is made again after a panic would take a stale one.
+func TestWarm_AStateIsHandedOverOnce(t *testing.T) {
+	fails := 0
+	run(t, 2, warmly(&fails), func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		c.told(c.node(1), "3")
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		c.told(c.node(1), "6")
+		time.Sleep(30 * time.Second)
+		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("panic"))
+		c.found(c.node(1), time.Second)
+		require.Equal(t, []string{"3", "of 1 at 2: 3", "6"}, c.alive.notes())
 	})
 }
 

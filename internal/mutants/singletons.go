@@ -193,6 +193,12 @@ func singletons() []mutant {
 			killer: killer{pkg: top, run: "^TestWarm_StateOfAnEarlierTenureIsNotTakenOver$"},
 		},
 		{
+			name:   "an instance that is made again takes the state of the last planned move",
+			rule:   "a state is handed over once",
+			edits:  in("singleton/child.go", "first, h.take = nil, nil", "first = nil"),
+			killer: killer{pkg: top, run: "^TestWarm_AStateIsHandedOverOnce$"},
+		},
+		{
 			name:   "the lease is released before the next host has the state",
 			rule:   "the next host has the state before its tenure begins",
 			edits:  in("singleton/tenancy.go", "if given != nil {", "if false {"),
