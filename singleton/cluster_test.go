@@ -45,6 +45,9 @@ type testCluster struct {
 	store *memory.Store
 	alive *observer
 	nodes map[*simnet.Member]*node
+
+	blocked chan struct{} // closed when no instance blocks any more; made in the bubble
+	unblock func()
 }
 
 type options struct {
@@ -89,6 +92,10 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 }
 
 func (c *testCluster) setup(m *simnet.Member) {
+	if c.blocked == nil {
+		c.blocked = make(chan struct{})
+		c.unblock = sync.OnceFunc(func() { close(c.blocked) })
+	}
 	nd := &node{Member: m, c: c, store: &faultyStore{Store: testkit.NewStore(c.store)}}
 	nd.store.away(c.opts.away)
 	c.nodes[m] = nd
@@ -125,6 +132,7 @@ func (c *testCluster) setup(m *simnet.Member) {
 
 // close stops everything, also at crashed members, whose goroutines still run.
 func (c *testCluster) close() {
+	c.unblock()
 	for _, nd := range c.nodes {
 		_ = nd.leave(time.Second)
 	}

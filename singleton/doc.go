@@ -37,11 +37,12 @@
 //	   └──────────────────────────────────────────────────────────release has ended───────┘
 //
 // A member that cannot host abstains: it announces this to the others, which then elect the next
-// oldest. There are three reasons to abstain:
+// oldest. There are four reasons to abstain:
 //
 //   - Instances fail there: Config.Tries in a row have panicked or stopped by themselves.
 //   - Its store does not answer: its lease has expired for that reason, or it has tried to acquire
 //     for Config.StoreTimeout.
+//   - It has lost the lease, and a second later, or half of Drain, its instance is still in Receive.
 //   - The node does not allow it: a node guard was lost, or the member is on a side of a partition
 //     that has no majority. Then an instance there stops within Drain: it has half of Drain, at most a
 //     second, to handle the messages in its mailbox.
@@ -116,8 +117,9 @@
 //     lives. Check reports this at once, and the token protects; the manager first stops the
 //     instance.
 //   - Receive that does not return: an instance cannot be stopped in the middle of Receive. In a
-//     planned move the member keeps the lease until Receive has returned. After a loss another
-//     member may have an instance by then; only the token protects.
+//     planned move the member keeps the lease until Receive has returned. After a loss the member
+//     passes messages on, and abstains until Receive has returned. Another member has an instance
+//     when the lease has expired; then only the token protects.
 //   - Partition: under node.Run the side with a majority of the members hosts, and the instance on
 //     another side stops and releases the lease; see docs/operations.md. Otherwise the side with
 //     the lease hosts. The other side keeps messages up to Buffer. A short partition, in which no

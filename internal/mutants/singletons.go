@@ -199,6 +199,12 @@ func singletons() []mutant {
 			killer: killer{pkg: top, run: "^TestWarm_AStateIsHandedOverOnce$"},
 		},
 		{
+			name:   "a member that has lost the lease keeps messages and questions",
+			rule:   "a host that has lost its lease passes messages on",
+			edits:  in(dir+"machine.go", "m.state != Younger && !m.lost", "m.state != Younger"),
+			killer: killer{pkg: top, run: "^TestStuck_"},
+		},
+		{
 			name:   "the lease is released before the next host has the state",
 			rule:   "the next host has the state before its tenure begins",
 			edits:  in("singleton/tenancy.go", "if given != nil {", "if false {"),

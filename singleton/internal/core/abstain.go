@@ -101,7 +101,7 @@ func (m *Machine) onGate(ev Gate) {
 	m.abst.able, m.abst.vacant, m.abst.look = time.Time{}, time.Time{}, m.now
 }
 
-// silence abstains because of the store, if another member can host then.
+// silence abstains because of the store or a stuck instance, if another member can host then.
 func (m *Machine) silence() {
 	if m.ring.others() && !m.over() {
 		m.abstain()
@@ -176,7 +176,7 @@ func (m *Machine) attend() {
 func (m *Machine) mayReturn() bool {
 	a := &m.abst
 	switch {
-	case a.shut || a.able.IsZero():
+	case a.shut || m.lost || a.able.IsZero():
 		return false
 	case !m.ring.others(), !a.taken && a.times == 1 && !a.faulty:
 		return true

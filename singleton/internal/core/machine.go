@@ -51,6 +51,8 @@ type Machine struct {
 	run     uint64 // number of the last instance
 	killed  bool   // the instance of run was killed
 	broken  bool   // the instance of run has panicked and is suspended; in BackOff only
+	lost    bool   // the tenure is over, and its instance or its release has not ended yet
+	stuck   bool   // the instance of a lost tenure does not terminate
 
 	follows      bool // the lease is observed
 	closing      bool
@@ -97,7 +99,11 @@ func (m *Machine) Next() (Member, bool) {
 // Keeps reports whether messages wait here: for the instance, for the end of the hand-over, or
 // until a member is known that should host.
 func (m *Machine) Keeps() bool {
-	return m.state != Stopped && (m.state != Younger || m.elected() || !m.ring.elect().known())
+	if m.state == Stopped {
+		return false
+	}
+	_, elsewhere := m.Next()
+	return !elsewhere || m.state != Younger && !m.lost
 }
 
 // NextWake returns when a Wake is wanted; zero if not at all.
@@ -213,9 +219,9 @@ func (m *Machine) settle() {
 	case Stopping:
 		if !m.killed {
 			m.due = earliest(m.due, m.stopDeadline)
-		}
-		if m.passed() {
-			m.kill()
+			if m.passed() {
+				m.kill()
+			}
 		}
 	}
 	if m.state == Stopped && m.closing && !m.told {

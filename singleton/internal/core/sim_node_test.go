@@ -209,6 +209,10 @@ func (n *node) carryOut(e core.Effect) {
 		}
 		n.ends(e.Run, w.Span("stops-after", 0, 2*handOver)) // may need to be killed
 	case core.Kill:
+		if !w.lease.valid(w, n, n.ran) && w.Chance("stuck", 0.1) {
+			n.sticks(e.Run)
+			return
+		}
 		n.ends(e.Run, w.Span("dies-after", 0, validity-stopBy))
 	case core.Release:
 		w.lease.release(w, n, e.Token)
@@ -279,6 +283,18 @@ func (n *node) restart(e core.Restart) {
 // ends makes the instance terminate later.
 func (n *node) ends(run uint64, d time.Duration) {
 	n.w.After(d, n.living(func() { n.gone(run) }))
+}
+
+// sticks makes the instance of a lost tenure block for longer than its lease is valid. Then only
+// its token protects, so it does not count as alive.
+func (n *node) sticks(run uint64) {
+	d := n.w.Span("sticks-for", validity-stopBy, 15*time.Second)
+	n.w.After(validity-stopBy, n.living(func() {
+		if n.w.alive[n] == run {
+			delete(n.w.alive, n)
+		}
+	}))
+	n.w.After(d, n.living(func() { n.step(core.Gone{Run: run}) }))
 }
 
 func (n *node) gone(run uint64) {

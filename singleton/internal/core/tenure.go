@@ -38,7 +38,8 @@ func (m *Machine) onFailed(ev Failed) {
 func (m *Machine) start() {
 	m.enter(Active)
 	m.run++
-	m.killed, m.started, m.stopDeadline = false, m.now, time.Time{}
+	m.killed, m.lost, m.stuck = false, false, false
+	m.started, m.stopDeadline = m.now, time.Time{}
 	m.emit(Start{m.run, m.token})
 }
 
@@ -58,11 +59,13 @@ func (m *Machine) kill() {
 	}
 }
 
-// onLost stops the instance at once: the lease leaves it only the time to finish a message.
+// onLost stops the instance at once: the lease leaves it only the time to finish a message. From
+// then on another member may host, so messages and questions are passed on.
 func (m *Machine) onLost(ev Lost) {
 	if ev.Token != m.token {
 		return
 	}
+	m.lost = true
 	if ev.Silent {
 		m.silence()
 	}
@@ -75,6 +78,9 @@ func (m *Machine) onLost(ev Lost) {
 		m.kill()
 	case BackOff:
 		m.end()
+	}
+	if m.state == Stopping {
+		m.due = m.now.Add(m.cfg.Hurry)
 	}
 }
 
@@ -111,6 +117,7 @@ func (m *Machine) onGone(ev Gone) {
 	}
 	switch m.state {
 	case Stopping:
+		m.stuck = false
 		m.release()
 	case Active:
 		m.fail()
@@ -142,8 +149,15 @@ func (m *Machine) fails() bool {
 	return hosting && m.failures >= m.cfg.Tries && !m.abst.on && !m.over()
 }
 
-// stepAside abstains when instances keep failing here, if another member can host then.
+// stepAside abstains, if another member can host then, when instances keep failing here, or when
+// the instance of a lost tenure does not terminate, so that this member cannot make another one.
 func (m *Machine) stepAside() {
+	if m.state == Stopping && m.lost && m.passed() {
+		m.stuck, m.due = true, time.Time{}
+	}
+	if m.stuck {
+		m.silence()
+	}
 	if m.state == BackOff && m.failures >= m.cfg.Tries && m.ring.others() && !m.over() &&
 		!m.abst.aside() {
 		m.abstain()
@@ -163,7 +177,7 @@ func (m *Machine) onReleased(ev Released) {
 	if m.state != Releasing || ev.Token != m.token {
 		return
 	}
-	m.token = 0
+	m.token, m.lost = 0, false
 	m.enter(Younger)
 	if to, ok := m.Next(); ok && ev.Certain {
 		m.emit(TellFree{to, ev.Token})

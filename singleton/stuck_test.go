@@ -1,0 +1,83 @@
+package singleton_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// stuck is an instance that blocks in Receive, whatever happens to its lease.
+type stuck struct {
+	worker
+}
+
+func (s *stuck) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*wrapperspb.StringValue); ok && m.Value == "block" {
+		s.node.c.alive.stop(&s.worker) // only its token protects from here on
+		<-s.node.c.blocked
+		return
+	}
+	s.worker.Receive(ctx)
+}
+
+func blocking() options {
+	return options{produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+		return func(t coordination.Tenure) actor.Actor {
+			return &stuck{worker{node: n, tenure: t}}
+		}
+	}}
+}
+
+// A host that has lost its lease while its instance blocks in Receive passes questions and messages
+// on to the next host, and does not take the instance back before it can make one.
+func TestStuck_AnInstanceElsewhereIsReachedAndStays(t *testing.T) {
+	run(t, 3, blocking(), func(c *testCluster) {
+		c.found(c.node(2), 20*time.Second)
+		c.Member(2).System.Root.Send(c.node(2).single.PID(), wrapperspb.String("block"))
+		c.node(0).store.away(true)
+		time.Sleep(ttl + stale) // the lease expires
+		for i := range 3 {
+			host, took := c.found(c.node(i), 20*time.Second)
+			require.Equal(t, "m001", host)
+			require.Less(t, took, 2*time.Second, "from %d", i)
+		}
+		c.node(0).store.away(false)
+		for range 60 {
+			time.Sleep(5 * time.Second)
+			host, took := c.found(c.node(0), 5*time.Second)
+			require.Equal(t, "m001", host)
+			require.Less(t, took, time.Second)
+		}
+		c.unblock()
+		time.Sleep(time.Minute)
+		host, _ := c.found(c.node(2), time.Second)
+		require.Equal(t, "m000", host, "the oldest hosts again when it can")
+	})
+}
+
+// The same if the lease was lost for another reason, so that the member need not abstain for its
+// store.
+func TestStuck_AfterARevokedLeaseAnotherMemberHosts(t *testing.T) {
+	run(t, 2, blocking(), func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("block"))
+		time.Sleep(time.Second)
+		lease := c.node(1).session.Lease("singleton-jobs")
+		h, err := lease.Holder(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, lease.ForceRelease(context.Background(), h.Token))
+		time.Sleep(time.Minute) // the holder reads the record every three TTLs
+		for i := range 2 {
+			host, took := c.found(c.node(i), 20*time.Second)
+			require.Equal(t, "m001", host)
+			require.Less(t, took, 2*time.Second, "from %d", i)
+		}
+		c.unblock()
+	})
+}
