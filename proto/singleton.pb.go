@@ -271,38 +271,37 @@ func (*SingletonLeaving) Descriptor() ([]byte, []int) {
 	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{4}
 }
 
-// A manager informs the others that it does not host for now: its gate is shut, its store does not
-// answer, or instances fail at its member; or that it claims the instance. It repeats the message
-// while that is so.
-type SingletonAbstain struct {
+// The announcements of a member about its singletons. Each second every member sends one of these to
+// every other, without words if there is no news, and one with the words that have changed at once.
+type SingletonNews struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Grows with each change within one incarnation. A message with a smaller one is late.
-	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// How long the announcement is valid, in milliseconds. 0: the sender may host again, and claims
-	// nothing.
-	Millis uint32 `protobuf:"varint,2,opt,name=millis,proto3" json:"millis,omitempty"`
-	// The sender hosts nevertheless, because no other member may, although instances fail there.
-	Failing bool `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
-	// The sender does not abstain. It claims the instance, because its configuration prefers it.
-	Claims        bool `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Number of changes of the sender's words within one incarnation.
+	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Number of words that the sender has.
+	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The words replace all earlier ones, as far as they fit; the rest follows with the same version.
+	Whole bool `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
+	// The sender lacks words of the receiver, and requests all of them.
+	Ask           bool             `protobuf:"varint,4,opt,name=ask,proto3" json:"ask,omitempty"`
+	Words         []*SingletonWord `protobuf:"bytes,5,rep,name=words,proto3" json:"words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SingletonAbstain) Reset() {
-	*x = SingletonAbstain{}
+func (x *SingletonNews) Reset() {
+	*x = SingletonNews{}
 	mi := &file_concord_v1_singleton_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SingletonAbstain) String() string {
+func (x *SingletonNews) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SingletonAbstain) ProtoMessage() {}
+func (*SingletonNews) ProtoMessage() {}
 
-func (x *SingletonAbstain) ProtoReflect() protoreflect.Message {
+func (x *SingletonNews) ProtoReflect() protoreflect.Message {
 	mi := &file_concord_v1_singleton_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -314,37 +313,144 @@ func (x *SingletonAbstain) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SingletonAbstain.ProtoReflect.Descriptor instead.
-func (*SingletonAbstain) Descriptor() ([]byte, []int) {
+// Deprecated: Use SingletonNews.ProtoReflect.Descriptor instead.
+func (*SingletonNews) Descriptor() ([]byte, []int) {
 	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *SingletonAbstain) GetSequence() uint64 {
+func (x *SingletonNews) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SingletonNews) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *SingletonNews) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *SingletonNews) GetAsk() bool {
+	if x != nil {
+		return x.Ask
+	}
+	return false
+}
+
+func (x *SingletonNews) GetWords() []*SingletonWord {
+	if x != nil {
+		return x.Words
+	}
+	return nil
+}
+
+// What a manager announces about one singleton: that it runs, and whether it may host.
+type SingletonWord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Grows with each change of the next three within one incarnation. A word with a smaller one is
+	// late.
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// It does not host for now: its gate is shut, its store does not answer, or instances fail there.
+	Abstains bool `protobuf:"varint,3,opt,name=abstains,proto3" json:"abstains,omitempty"`
+	// The sender hosts nevertheless, because no other member may, although instances fail there.
+	Failing bool `protobuf:"varint,4,opt,name=failing,proto3" json:"failing,omitempty"`
+	// It claims the instance, because its configuration prefers it.
+	Claims bool `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Fencing token of the tenure under which the instance runs there. 0: it does not.
+	Token uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	// Hash of the settings that must be equal at all members.
+	Settings      uint64 `protobuf:"fixed64,7,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SingletonWord) Reset() {
+	*x = SingletonWord{}
+	mi := &file_concord_v1_singleton_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SingletonWord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SingletonWord) ProtoMessage() {}
+
+func (x *SingletonWord) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_singleton_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SingletonWord.ProtoReflect.Descriptor instead.
+func (*SingletonWord) Descriptor() ([]byte, []int) {
+	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SingletonWord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SingletonWord) GetSequence() uint64 {
 	if x != nil {
 		return x.Sequence
 	}
 	return 0
 }
 
-func (x *SingletonAbstain) GetMillis() uint32 {
+func (x *SingletonWord) GetAbstains() bool {
 	if x != nil {
-		return x.Millis
+		return x.Abstains
 	}
-	return 0
+	return false
 }
 
-func (x *SingletonAbstain) GetFailing() bool {
+func (x *SingletonWord) GetFailing() bool {
 	if x != nil {
 		return x.Failing
 	}
 	return false
 }
 
-func (x *SingletonAbstain) GetClaims() bool {
+func (x *SingletonWord) GetClaims() bool {
 	if x != nil {
 		return x.Claims
 	}
 	return false
+}
+
+func (x *SingletonWord) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *SingletonWord) GetSettings() uint64 {
+	if x != nil {
+		return x.Settings
+	}
+	return 0
 }
 
 // A host sends the next one the state of its instance before it releases the lease.
@@ -361,7 +467,7 @@ type SingletonState struct {
 
 func (x *SingletonState) Reset() {
 	*x = SingletonState{}
-	mi := &file_concord_v1_singleton_proto_msgTypes[6]
+	mi := &file_concord_v1_singleton_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -373,7 +479,7 @@ func (x *SingletonState) String() string {
 func (*SingletonState) ProtoMessage() {}
 
 func (x *SingletonState) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_singleton_proto_msgTypes[6]
+	mi := &file_concord_v1_singleton_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -386,7 +492,7 @@ func (x *SingletonState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingletonState.ProtoReflect.Descriptor instead.
 func (*SingletonState) Descriptor() ([]byte, []int) {
-	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{6}
+	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SingletonState) GetToken() uint64 {
@@ -420,7 +526,7 @@ type SingletonStateTaken struct {
 
 func (x *SingletonStateTaken) Reset() {
 	*x = SingletonStateTaken{}
-	mi := &file_concord_v1_singleton_proto_msgTypes[7]
+	mi := &file_concord_v1_singleton_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -432,7 +538,7 @@ func (x *SingletonStateTaken) String() string {
 func (*SingletonStateTaken) ProtoMessage() {}
 
 func (x *SingletonStateTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_singleton_proto_msgTypes[7]
+	mi := &file_concord_v1_singleton_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -445,7 +551,7 @@ func (x *SingletonStateTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingletonStateTaken.ProtoReflect.Descriptor instead.
 func (*SingletonStateTaken) Descriptor() ([]byte, []int) {
-	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{7}
+	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SingletonStateTaken) GetToken() uint64 {
@@ -472,12 +578,21 @@ const file_concord_v1_singleton_proto_rawDesc = "" +
 	"\x04lost\x18\x02 \x01(\bR\x04lost\"%\n" +
 	"\rSingletonFree\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\"\x12\n" +
-	"\x10SingletonLeaving\"x\n" +
-	"\x10SingletonAbstain\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06millis\x18\x02 \x01(\rR\x06millis\x12\x18\n" +
-	"\afailing\x18\x03 \x01(\bR\afailing\x12\x16\n" +
-	"\x06claims\x18\x04 \x01(\bR\x06claims\"P\n" +
+	"\x10SingletonLeaving\"\x98\x01\n" +
+	"\rSingletonNews\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\x12\x10\n" +
+	"\x03ask\x18\x04 \x01(\bR\x03ask\x12/\n" +
+	"\x05words\x18\x05 \x03(\v2\x19.concord.v1.SingletonWordR\x05words\"\xbf\x01\n" +
+	"\rSingletonWord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1a\n" +
+	"\babstains\x18\x03 \x01(\bR\babstains\x12\x18\n" +
+	"\afailing\x18\x04 \x01(\bR\afailing\x12\x16\n" +
+	"\x06claims\x18\x05 \x01(\bR\x06claims\x12\x14\n" +
+	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x1a\n" +
+	"\bsettings\x18\a \x01(\x06R\bsettings\"P\n" +
 	"\x0eSingletonState\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -497,23 +612,25 @@ func file_concord_v1_singleton_proto_rawDescGZIP() []byte {
 	return file_concord_v1_singleton_proto_rawDescData
 }
 
-var file_concord_v1_singleton_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_concord_v1_singleton_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_concord_v1_singleton_proto_goTypes = []any{
 	(*SingletonIdentify)(nil),   // 0: concord.v1.SingletonIdentify
 	(*SingletonHost)(nil),       // 1: concord.v1.SingletonHost
 	(*SingletonPaused)(nil),     // 2: concord.v1.SingletonPaused
 	(*SingletonFree)(nil),       // 3: concord.v1.SingletonFree
 	(*SingletonLeaving)(nil),    // 4: concord.v1.SingletonLeaving
-	(*SingletonAbstain)(nil),    // 5: concord.v1.SingletonAbstain
-	(*SingletonState)(nil),      // 6: concord.v1.SingletonState
-	(*SingletonStateTaken)(nil), // 7: concord.v1.SingletonStateTaken
+	(*SingletonNews)(nil),       // 5: concord.v1.SingletonNews
+	(*SingletonWord)(nil),       // 6: concord.v1.SingletonWord
+	(*SingletonState)(nil),      // 7: concord.v1.SingletonState
+	(*SingletonStateTaken)(nil), // 8: concord.v1.SingletonStateTaken
 }
 var file_concord_v1_singleton_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	6, // 0: concord.v1.SingletonNews.words:type_name -> concord.v1.SingletonWord
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_singleton_proto_init() }
@@ -527,7 +644,7 @@ func file_concord_v1_singleton_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_singleton_proto_rawDesc), len(file_concord_v1_singleton_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,6 +64,7 @@ type options struct {
 	version func(i int) string
 	produce func(*node) func(sharding.Entity) actor.Actor
 	proxies func(i int) bool
+	unaware func(i int) bool // members of a version without the type
 	setup   func(*node)
 	plant   func(effect any) // called before each effect at the first member
 
@@ -127,6 +128,9 @@ func (c *testCluster) setup(m *simnet.Member) {
 	data.MinMembers = c.counted()
 	nd.data, err = distributeddata.New(m.System, data)
 	require.NoError(c.t, err)
+	if c.opts.unaware != nil && c.opts.unaware(m.Index) {
+		return
+	}
 	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
 		nd.region, err = sharding.NewProxy[message](m.System, nd.data, c.opts.cfg(m.Index))
 		require.NoError(c.t, err)

@@ -19,8 +19,8 @@ type Config struct {
 	// Type is the name of the type, unique in the cluster. It is part of actor names, leases and
 	// keys. Required, at most 40 bytes: letters, digits and any of -_.
 	Type string `yaml:"type"`
-	// Role limits the hosts to members with this role; each of them must call New. Default: every
-	// member hosts.
+	// Role limits the hosts to members with this role, of those that call New. Default: every member
+	// that calls New hosts.
 	Role string `yaml:"role"`
 	// Shards is the number of shards that the entities are divided into, from 1 to 4096. It is
 	// fixed as long as any member of the type runs: a member with a different number does not

@@ -188,6 +188,8 @@ func (c *control) listen(ctx actor.Context) {
 	c.life.subscribeTable(ctx.Self())
 	if c.tenancy != nil {
 		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
+	} else {
+		c.step(ctx, core.Gate{}) // it hosts nothing, also if the member has the role
 	}
 	c.tick.Set(tickEvery, nil)
 }

@@ -38,7 +38,7 @@ func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Sessio
 // NewDaemonsProxy prepares this member to send to workers, as NewProxy does for entities.
 func NewDaemonsProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator,
 	cfg Config) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator}, checkProxy(cfg),
+	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator},
 		checkDaemons(cfg))
 }
 

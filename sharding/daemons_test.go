@@ -149,7 +149,6 @@ func TestDaemons_RefuseWhatCannotBe(t *testing.T) {
 		require.ErrorContains(t, err, text)
 	}
 	_, err = sharding.NewDaemonsProxy[message](nil, nil, sharding.Config{Type: "daemon"})
-	require.ErrorContains(t, err, "Role is not set")
 	require.ErrorContains(t, err, "Shards is 0")
 	runDaemons(t, 1, options{}, func(c *testCluster) {
 		n := c.node(0)

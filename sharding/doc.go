@@ -36,9 +36,10 @@
 //
 // # Duties of the caller
 //
-//  1. Call New with the same Config on every member with the role before the member starts, and
-//     call NewProxy on the other members. The cluster would wait for a member with the role that
-//     did not call New. Between the lives of a member under node.Run, call New again.
+//  1. Call New with the same Config on every member that may host, before the member starts, and
+//     NewProxy on others that send. A member with the role that calls neither, as in a rolling
+//     update that adds or removes the type, hosts nothing. Between the lives of a member under
+//     node.Run, call New again.
 //  2. Run the replicator on all these members, including proxies. It carries the table of
 //     shards.
 //  3. Use protobuf messages for all messages and replies that may cross between members.

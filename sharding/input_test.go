@@ -83,7 +83,7 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 		require.ErrorContains(t, err, text)
 	}
 	_, err = sharding.NewProxy[message](nil, nil, sharding.Config{Type: "cart"})
-	require.ErrorContains(t, err, "Role is not set")
+	require.ErrorContains(t, err, "no replicator")
 	run(t, 1, options{setup: func(n *node) {
 		_, err := sharding.New[message](n.System, n.session, n.data, config(0), produce)
 		require.ErrorIs(t, err, sharding.ErrInvalid)

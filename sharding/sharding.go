@@ -77,18 +77,10 @@ func checkHost(session *coordination.Session, cfg Config,
 	return errs
 }
 
-// NewProxy prepares this member to send to entities without hosting any. Config.Role is required,
-// and this member must not have it: every member with the role is expected to host.
+// NewProxy prepares this member to send to entities without hosting any, whatever its roles.
 func NewProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator,
 	cfg Config) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg, data: replicator}, checkProxy(cfg))
-}
-
-func checkProxy(cfg Config) error {
-	if cfg.Role == "" {
-		return fmt.Errorf("%w: Role is not set, so this member would have to host", ErrInvalid)
-	}
-	return nil
+	return begin[Msg](&life{system: system, cfg: cfg, data: replicator})
 }
 
 func begin[Msg any](l *life, errs ...error) (*Region[Msg], error) {

@@ -186,7 +186,7 @@ func TestProtocol_StrayMessagesAreRefusedAndCounted(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		n := c.node(1)
 		c.found(n, 20*time.Second)
-		for i, stray := range []any{&pb.SingletonFree{}, &pb.SingletonAbstain{}, byValue()} {
+		for i, stray := range []any{&pb.SingletonFree{}, &pb.SingletonNews{}, byValue()} {
 			_, err := n.single.Ask(context.Background(), stray)
 			require.ErrorIs(t, err, singleton.ErrInvalid, "%T", stray)
 			n.System.Root.Send(n.single.PID(), stray)
@@ -199,7 +199,7 @@ func TestProtocol_StrayMessagesAreRefusedAndCounted(t *testing.T) {
 		from := wire.Header{Cluster: view.Cluster, Member: view.Self.ID,
 			From: view.Self.Incarnation}
 		for i, env := range []*pb.Envelope{{}, wire.Seal(from, 49, nil),
-			wire.Seal(from, wire.SingletonAbstain, []byte("?"))} {
+			wire.Seal(from, wire.SingletonState, []byte("?"))} {
 			n.System.Root.Send(actor.NewPID(n.Address, "concord-singleton-jobs"), env)
 			synctest.Wait()
 			require.EqualValues(t, i+1, n.single.Stats().Ignored, "%v", env)

@@ -5,12 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/internal/membership"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/singleton/internal/core"
 )
-
-// clientFor is how long a proxy counts as a client of this host after its last question.
-const clientFor = 3 * askInterval
 
 // drainFor bounds the wait, at the end of a hand-over, for proxies that have not yet asked for the
 // next host.
@@ -21,21 +19,15 @@ type client struct {
 	member core.Member
 	round  uint64
 	hops   uint32
-	open   bool // its question was neither answered nor passed on
-	heard  time.Time
+	open   bool      // its question was neither answered nor passed on
 	expect time.Time // deadline of the wait for its next search; zero: no wait
 }
 
-// clients are the proxies that asked recently, by member id. There are never more than members.
+// clients are the proxies that have asked, by member id. There are never more than members.
 type clients map[string]*client
 
 // hear records a question. A question of an earlier search only shows that the proxy is alive.
-func (cs clients) hear(from core.Member, q *pb.SingletonIdentify, now time.Time) *client {
-	for id, c := range cs {
-		if now.Sub(c.heard) > clientFor {
-			delete(cs, id)
-		}
-	}
+func (cs clients) hear(from core.Member, q *pb.SingletonIdentify) *client {
 	c := cs[from.ID]
 	if c == nil || c.member.Incarnation != from.Incarnation {
 		c = &client{}
@@ -44,8 +36,16 @@ func (cs clients) hear(from core.Member, q *pb.SingletonIdentify, now time.Time)
 	if q.Round > c.round {
 		c.expect = time.Time{}
 	}
-	c.member, c.round, c.hops, c.open, c.heard = from, max(c.round, q.Round), q.Hops, true, now
+	c.member, c.round, c.hops, c.open = from, max(c.round, q.Round), q.Hops, true
 	return c
+}
+
+// keep removes the clients that are not in the view.
+func (cs clients) keep(v *membership.View) {
+	maps.DeleteFunc(cs, func(id string, c *client) bool {
+		m, ok := v.Find(id)
+		return !ok || m.Incarnation != c.member.Incarnation
+	})
 }
 
 // each calls f for each client, in the order of their ids.
@@ -58,9 +58,7 @@ func (cs clients) each(f func(*client)) {
 // expectAll starts to wait, for drainFor, for the next search of each client.
 func (cs clients) expectAll(now time.Time) {
 	for _, c := range cs {
-		if now.Sub(c.heard) <= clientFor {
-			c.expect = now.Add(drainFor)
-		}
+		c.expect = now.Add(drainFor)
 	}
 }
 

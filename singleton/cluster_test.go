@@ -59,6 +59,7 @@ type options struct {
 	plain   bool // the store cannot watch
 	away    bool // the store is unavailable at first
 	proxies func(i int) bool
+	unaware func(i int) bool            // members of a version without the singleton
 	lives   map[string]*lifecycle.Lives // of the processes at these addresses
 	system  func(id string) *actor.ActorSystem
 	plant   func(effect any) // called before each effect at the first member
@@ -105,6 +106,10 @@ func (c *testCluster) setup(m *simnet.Member) {
 	if l := c.opts.lives[m.Address]; l != nil {
 		l.Attach(m.System)
 	}
+	if c.opts.unaware != nil && c.opts.unaware(m.Index) {
+		membership.Attach(m.System) // it has other components
+		return
+	}
 	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
 		s, err := singleton.NewProxy(m.System, c.opts.cfg)
 		require.NoError(c.t, err)
@@ -149,6 +154,16 @@ func (n *node) leave(within time.Duration) error {
 		_ = n.session.Close(ctx)
 	}
 	return err
+}
+
+// at returns the living member at an address.
+func (c *testCluster) at(address string) *simnetMember {
+	for _, m := range c.Live() {
+		if m.Address == address {
+			return m
+		}
+	}
+	return nil
 }
 
 func (n *node) members() *membership.Service { return membership.Attach(n.System) }

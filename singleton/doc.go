@@ -47,8 +47,14 @@
 //     that has no majority. Then an instance there stops within Drain: it has half of Drain, at most a
 //     second, to handle the messages in its mailbox.
 //
-// The announcement is repeated each second and is valid for ten seconds. The member may host again
-// when its store has answered and either no other member can host, or nobody holds the lease, or
+// Every member announces each second that its managers run, and which of them abstain, in one
+// message to each other member for all its singletons. An announcement is valid for ten seconds.
+// Only a member with a valid announcement is elected, or one that was listed less than ten seconds
+// ago, and an instance moves only to a member that has announced that it can host. So in a rolling
+// update that adds or removes a singleton, the members that have it host it, whatever the others
+// are.
+//
+// A member that abstains may host again when its store has answered and either no other member can host, or nobody holds the lease, or
 // ten seconds have passed, doubled each time up to five minutes: a store that comes and goes does
 // not move the instance back and forth. The last member that may host abstains neither for its
 // store nor for failing instances, so there is always one that tries. A member where instances
@@ -81,8 +87,8 @@
 //
 // Every member also runs a proxy, whose PID is Singleton.PID. The proxy asks the managers where the
 // instance is and keeps messages until a manager reports that it hosts. Then it sends them to the
-// instance, with sender and header. It asks every second, so that it finds the instance again even
-// if a message of this protocol is lost.
+// instance, with sender and header. The announcements show that the instance is still there. If two
+// of them are missing, the proxy asks again, every second.
 //
 // # State
 //
@@ -95,9 +101,9 @@
 //
 // # Duties of the caller
 //
-//  1. Call New with the same Config on every member with the role before the member starts, and
-//     NewProxy elsewhere. The others would wait for a member with the role that did not call New.
-//     Between the lives of a member, under node.Run, call New again: it returns the same Singleton.
+//  1. Call New with the same Config on every member that may host, before the member starts, and
+//     NewProxy at others that send. If Role or LeaseName differ from those of an older member, this
+//     member does not host, and the health of both is an error that says so. Between the lives of a member, under node.Run, call New again: it returns the same Singleton.
 //  2. Use protobuf messages for everything that may cross between members, including replies:
 //     remoting drops other messages with only a line in the log.
 //  3. Put the token of the Tenure into every effect outside the instance, and have the target

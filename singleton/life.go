@@ -34,6 +34,11 @@ type life struct {
 	started sync.Once
 	manager *actor.PID // set by started; nil for a proxy
 	calls   calls
+
+	news     *news
+	departed bool                   // only the actor of news uses it
+	differs  atomic.Pointer[teller] // a member with other settings; nil: none
+
 	unhook  func()         // unregisters the OnStop hook
 	running chan struct{}  // closed when the actors run
 	actors  sync.WaitGroup // actors that have not stopped
@@ -72,7 +77,9 @@ func (l *life) begin(key string) error {
 	l.actors.Add(1)
 	l.unhook, l.proxy = unhook, pid
 	l.pid.Store(pid)
+	l.news = newsOf(l.system, l.members)
 	lifecycle.OnStart(l.system, key, l.ready)
+	lifecycle.OnCheck(l.system, key, l.check)
 	go l.announce()
 	return nil
 }
@@ -114,6 +121,7 @@ func (l *life) over(err error) {
 	l.err = err
 	l.calls.end()
 	l.ended(err)
+	l.news.tell(&depart{l})
 	close(l.closed)
 }
 

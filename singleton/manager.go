@@ -53,6 +53,8 @@ type manager struct {
 	claimed bool         // the last announcement was a claim
 	reason  any          // why the last instance panicked
 	ending  bool         // the actor is stopping
+	shut    bool         // the node does not allow it to host
+	differs string       // id of an older member with other settings; empty: none
 }
 
 func newManager(l *life) *manager {
@@ -62,8 +64,7 @@ func newManager(l *life) *manager {
 			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
 			BackOff: l.cfg.MinBackoff, MaxBackOff: l.cfg.MaxBackoff, Tries: l.cfg.Tries,
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
-			// nine announcements in a row may be lost
-			Abstain: 10 * time.Second, Repeat: time.Second,
+			Abstain: announcedFor, Repeat: time.Second,
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
 			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
 		}),
@@ -127,13 +128,20 @@ func (m *manager) receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *membership.View:
 		m.view = msg
+		m.clients.keep(msg)
 		m.step(ctx, m.hosts(msg))
+		m.compare(ctx, nil)
+		m.life.news.tell(&attend{m.life})
+	case *said:
+		m.compare(ctx, msg)
+		m.step(ctx, msg.event())
 	case *pb.Envelope:
 		m.onEnvelope(ctx, msg)
 	case *timer.Fired:
 		m.shell.Fired(ctx, msg)
 	case *gate.State:
-		m.step(ctx, core.Gate{Open: msg.Open})
+		m.shut = !msg.Open
+		m.admit(ctx)
 	case *instanceUp:
 		m.onUp(ctx, msg.run)
 	case *attemptEnded:
@@ -331,7 +339,7 @@ func (m *manager) tellManagers(ctx actor.Context, manifest wire.Manifest, msg pr
 	}
 }
 
-// tellAbstain notifies the managers, and logs each announcement once.
+// tellAbstain announces to the other members, and logs each announcement once.
 func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 	if e.Seq != m.told {
 		m.told = e.Seq
@@ -353,12 +361,43 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		}
 		m.claimed = e.Claims
 	}
-	if m.view != nil {
-		m.tellManagers(ctx, wire.SingletonAbstain, &pb.SingletonAbstain{
-			Sequence: e.Seq, Millis: uint32(e.For.Milliseconds()), Failing: e.Failing,
-			Claims: e.Claims,
-		})
+	m.life.news.tell(&say{m.life, &pb.SingletonWord{
+		Name: m.life.cfg.Name, Sequence: e.Seq, Failing: e.Failing, Claims: e.Claims,
+		Abstains: e.For > 0 && !e.Failing && !e.Claims, Token: e.Token,
+		Settings: m.life.cfg.settings(),
+	}})
+}
+
+// compare records whether an older member has other settings. This member does not host as long as
+// one has: each of the two might have an instance.
+func (m *manager) compare(ctx actor.Context, s *said) {
+	if m.view == nil {
+		return
 	}
+	older := func(id string) bool {
+		for _, o := range m.view.ByAge("") {
+			if o.ID == id || o.ID == m.view.Self.ID {
+				return o.ID == id
+			}
+		}
+		return false
+	}
+	switch {
+	case s == nil:
+	case s.differs && older(s.from.ID):
+		m.differs = s.from.ID
+	case m.differs == s.from.ID:
+		m.differs = ""
+	}
+	if m.differs != "" && !older(m.differs) {
+		m.differs = ""
+	}
+	m.admit(ctx)
+}
+
+// admit passes on whether this member may host at all.
+func (m *manager) admit(ctx actor.Context) {
+	m.step(ctx, core.Gate{Open: !m.shut && m.differs == ""})
 }
 
 // pass forwards a message to the instance, keeps it for the next instance, or passes it on to the
@@ -423,13 +462,6 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 		m.step(ctx, core.Free{})
 	case wire.SingletonLeaving:
 		m.step(ctx, core.Leaving{Member: from})
-	case wire.SingletonAbstain:
-		var a pb.SingletonAbstain
-		if m.decode(payload, &a) {
-			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, Failing: a.Failing,
-				Claims: a.Claims,
-				For:    time.Duration(a.Millis) * time.Millisecond})
-		}
 	case wire.SingletonState:
 		var s pb.SingletonState
 		if m.decode(payload, &s) {
@@ -447,7 +479,7 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 
 // onIdentify answers now, or when the instance runs, or passes the question on.
 func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.SingletonIdentify) {
-	c := m.clients.hear(from, q, m.shell.Now())
+	c := m.clients.hear(from, q)
 	switch {
 	case m.machine.State() == core.Active:
 		m.tellHost(ctx, c)

@@ -61,6 +61,10 @@ func (p *proxy) Receive(ctx actor.Context) {
 	case *membership.View:
 		p.view = m
 		p.step(ctx, p.hosts(m))
+		p.life.news.tell(&attend{p.life})
+	case *said:
+		p.step(ctx, m.event())
+		p.again(ctx)
 	case *pb.Envelope:
 		p.onEnvelope(ctx, m)
 	case *timer.Fired:
@@ -81,8 +85,7 @@ func (p *proxy) step(ctx actor.Context, ev core.Event) { p.shell.Step(ctx, ev) }
 func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 	switch e := e.(type) {
 	case core.Ask:
-		if _, token, known := p.route.Host(); known && p.host == nil { // see failed
-			p.step(ctx, core.Paused{From: e.To, Token: token})
+		if p.again(ctx) {
 			return
 		}
 		p.send(ctx, member(p.view.Self), e.To, p.life.cfg.managerName(), wire.SingletonIdentify,
@@ -96,8 +99,18 @@ func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 	}
 }
 
+// again begins another search if the last effect of one has panicked, and reports that; see failed.
+func (p *proxy) again(ctx actor.Context) bool {
+	host, token, known := p.route.Host()
+	if !known || p.host != nil {
+		return false
+	}
+	p.step(ctx, core.Paused{From: host, Token: token})
+	return true
+}
+
 // failed continues after an effect that panicked. The proxy keeps messages until it has found the
-// host again, after the next question.
+// host again, after the next question or announcement.
 func (p *proxy) failed(_ actor.Context, e core.Effect) {
 	if _, found := e.(core.Found); found {
 		p.host = nil

@@ -56,17 +56,12 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 	return begin(&life{system: system, cfg: cfg.withDefaults(), session: session, produce: produce})
 }
 
-// NewProxy prepares this member for sending to the singleton, without hosting it. Config.Role is
-// required, and this member must not have that role, because each member that has it is expected to
-// host. Like New, it returns the same *Singleton in each life of the member.
+// NewProxy prepares this member for sending to the singleton, without hosting it, whatever its
+// roles. Like New, it returns the same *Singleton in each life of the member.
 func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	err := cfg.Validate()
 	if system == nil {
 		err = errors.Join(errNoSystem, err)
-	}
-	if cfg.Role == "" {
-		err = errors.Join(err, fmt.Errorf("%w: Role is not set, so this member would have to host",
-			ErrInvalid))
 	}
 	if err != nil {
 		return nil, err

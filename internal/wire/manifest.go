@@ -73,8 +73,8 @@ const (
 	SingletonFree Manifest = 43
 	// SingletonLeaving reports that the sender will no longer host.
 	SingletonLeaving Manifest = 44
-	// SingletonAbstain reports that the sender does not host for now.
-	SingletonAbstain Manifest = 45
+	// SingletonNews carries the announcements of a member about its singletons.
+	SingletonNews Manifest = 45
 	// SingletonState carries the state that an instance leaves to the next one.
 	SingletonState Manifest = 46
 	// SingletonStateTaken acknowledges that state.
@@ -145,7 +145,7 @@ var names = [...]string{
 	SingletonPaused:       "singleton.paused",
 	SingletonFree:         "singleton.free",
 	SingletonLeaving:      "singleton.leaving",
-	SingletonAbstain:      "singleton.abstain",
+	SingletonNews:         "singleton.news",
 	SingletonState:        "singleton.state",
 	SingletonStateTaken:   "singleton.state-taken",
 	ShardingHello:         "sharding.hello",

@@ -191,9 +191,9 @@ func forgeries() (all []attack) {
 		return sealed(p.was.Self, p.was.Incarnation, 0, wire.SingletonHost, &pb.SingletonHost{
 			Round: 1 + p.round, Token: math.MaxUint64})
 	})
-	forge("a member abstains", false, managerActor,
-		of(wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: math.MaxUint64,
-			Millis: math.MaxUint32}))
+	forge("a member abstains", false, "concord-singletons",
+		of(wire.SingletonNews, &pb.SingletonNews{Version: math.MaxUint64, Count: 1, Whole: true,
+			Words: []*pb.SingletonWord{{Name: "jobs", Sequence: math.MaxUint64, Abstains: true}}}))
 	forge("a question from the end of numbers", false, managerActor,
 		of(wire.SingletonIdentify, &pb.SingletonIdentify{Round: math.MaxUint64}))
 	forge("a topology without members", true, "eventstream", func(pair) proto.Message {

@@ -5,9 +5,8 @@ import "time"
 // abstention is the state of a member's own abstention: for now it does not host, so that the next
 // oldest may. Its gate is shut, its store does not answer, or instances keep failing here.
 //
-// The announcement is valid only for a while, so the member repeats it. When the abstention has
-// ended, the member announces that a few times; if all of these are lost, the last announcement
-// expires. The abstention ends when the gate is open, the store has answered a read of the lease,
+// Every member repeats its announcement, which is valid only for a while, whether it abstains or
+// not. The abstention ends when the gate is open, the store has answered a read of the lease,
 // and
 //
 //   - no other member may host, or
@@ -29,8 +28,7 @@ type abstention struct {
 	failing bool      // announced last: instances fail here, but no other member may host
 	claims  bool      // announced last: this member claims the instance
 
-	tell  time.Time // when the next announcement is due; zero: none
-	again int       // remaining announcements of the end
+	tell time.Time // when the next announcement is due; zero: none
 
 	probe   uint64    // number of the last probe
 	looking bool      // the last probe has not been answered
@@ -42,9 +40,6 @@ type abstention struct {
 	times int       // abstentions in a row
 	over  time.Time // when the last abstention ended
 }
-
-// repeatEnd is how often the end of an abstention is announced.
-const repeatEnd = 3
 
 // due returns when a Wake is wanted; zero if not at all.
 func (a *abstention) due(m *Machine) time.Time {
@@ -154,13 +149,13 @@ func (m *Machine) attend() {
 		return
 	}
 	if a.on && m.mayReturn() {
-		a.on, a.faulty, a.over, a.again, a.tell = false, false, m.now, repeatEnd, m.now
+		a.on, a.faulty, a.over, a.tell = false, false, m.now, m.now
 		a.seq++
 		m.ring.abstains = false
 	}
 	if failing, claims := m.fails(), m.claims(); failing != a.failing || claims != a.claims {
 		a.seq++
-		a.failing, a.claims, a.again, a.tell = failing, claims, repeatEnd, m.now
+		a.failing, a.claims, a.tell = failing, claims, m.now
 		m.ring.claims = claims
 	}
 	if !a.tell.IsZero() && !m.now.Before(a.tell) {
@@ -187,23 +182,24 @@ func (m *Machine) mayReturn() bool {
 
 func (m *Machine) announce() {
 	a := &m.abst
-	if a.on || a.failing || a.claims {
-		a.tell = m.now.Add(m.cfg.Repeat)
-		m.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing, a.claims})
-		return
-	}
-	m.emit(TellAbstain{Seq: a.seq})
 	a.tell = m.now.Add(m.cfg.Repeat)
-	if a.again--; a.again == 0 {
-		a.tell = time.Time{}
+	e := TellAbstain{Seq: a.seq, Failing: a.failing, Claims: a.claims}
+	if a.on || a.failing || a.claims {
+		e.For = m.cfg.Abstain
 	}
+	if m.state == Active {
+		e.Token = m.token
+	}
+	m.emit(e)
 }
 
 func (m *Machine) onView(ev View) {
 	if ev.Removed && !m.ring.removed {
 		m.hurry()
 	}
-	m.ring.onView(ev)
+	if m.ring.onView(ev) || m.up.IsZero() {
+		m.abst.tell = m.now
+	}
 	if m.closing {
 		m.ring.onLeaving(m.ring.self)
 	}

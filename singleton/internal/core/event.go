@@ -51,16 +51,17 @@ type (
 	Close struct{}
 	// Gate reports whether this member may host at all.
 	Gate struct{ Open bool }
-	// Abstain is the announcement of another member that it does not host for the duration For; if
-	// For is 0, that it may host again. Two kinds are no abstentions. Failing: instances fail
-	// there, but it hosts, since no other member may. Claims: it claims the instance, because it is
-	// the first by its own preference. Of two announcements of one member the one with the larger
-	// Seq counts.
+	// Abstain is the announcement of another member that it runs, and does not host for now; if For
+	// is 0, that it may host. Two kinds are no abstentions. Failing: instances fail there, but it
+	// hosts, since no other member may. Claims: it claims the instance, because it is the first by
+	// its own preference. Of two announcements of one member the one with the larger Seq counts.
+	// Token: the instance runs there under this tenure; 0: it does not. It is an input of both.
 	Abstain struct {
 		From            Member
 		Seq             uint64
 		For             time.Duration
 		Failing, Claims bool
+		Token           uint64
 	}
 	// Probed answers a Probe. Taken: the lease is held by another session.
 	Probed struct {
@@ -135,11 +136,12 @@ type (
 	}
 	// TellLeaving notifies all members that we will not host any more.
 	TellLeaving struct{}
-	// TellAbstain sends an Abstain to the managers.
+	// TellAbstain sends an Abstain to the other managers, and to all proxies.
 	TellAbstain struct {
 		Seq             uint64
 		For             time.Duration
 		Failing, Claims bool
+		Token           uint64
 	}
 	// Probe reads the lease; answered by Probed. Probes never overlap.
 	Probe struct{ Probe uint64 }
@@ -204,7 +206,7 @@ type Config struct {
 	// hosts. 0: it waits for Settle instead, from its first view on.
 	MinMembers int
 	Settle     time.Duration
-	// Abstain is how long an announcement of an abstention is valid; it is repeated every Repeat.
+	// Abstain is how long an announcement is valid; it is repeated every Repeat.
 	Abstain, Repeat time.Duration
 	// Grace is how long a member that is elected by age waits for a claim of the member that it
 	// prefers, before it acquires.

@@ -95,7 +95,7 @@ func config(story string) core.Config {
 
 func show(e core.Effect) string {
 	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
-	return strings.NewReplacer(" Incarnation:1 Address:", "", " Failing:false", "", " Claims:false",
+	return strings.NewReplacer(" Incarnation:1 Address:", "", " Token:0", "", " Failing:false", "", " Claims:false",
 		"", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
 }
 
@@ -141,6 +141,8 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Gate{}
 	case "open":
 		return core.Gate{Open: true}
+	case "runs": // from, sequence, token
+		return core.Abstain{From: named(words[1]), Seq: number(2), Token: number(3)}
 	case "abstain": // from, sequence, seconds
 		return core.Abstain{From: named(words[1]), Seq: number(2),
 			For: time.Duration(number(3)) * time.Second}

@@ -70,7 +70,7 @@ type Machine struct {
 }
 
 // New returns the machine of a member that has not seen a view yet.
-func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
+func New(cfg Config) *Machine { return &Machine{cfg: cfg, ring: ring{valid: cfg.Abstain}} }
 
 // State returns the present state.
 func (m *Machine) State() State { return m.state }
@@ -189,9 +189,11 @@ func (m *Machine) elected() bool {
 // wanted reports whether this member should host now.
 func (m *Machine) wanted() bool { return m.elected() && m.seated }
 
-// unwanted reports whether it should not; if no member is known that should, neither is true.
+// unwanted reports whether it should not; if no member is known that should, neither is true. An
+// instance leaves this member only for another one that has announced that it can host.
 func (m *Machine) unwanted() bool {
-	return m.over() || m.abst.on || m.ring.elect().known() && !m.elected()
+	e := m.ring.elect()
+	return m.over() || m.abst.on || e.known() && !e.same(m.ring.self) && m.ring.spoke(e)
 }
 
 // passed reports whether the state's wait has ended.

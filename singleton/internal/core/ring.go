@@ -18,67 +18,80 @@ func (m Member) known() bool { return m.ID != "" }
 
 // ring holds the members that may host.
 //
-// Invariant: departed ⊆ hosts and absent ⊆ hosts, so they are as bounded as the view.
+// Invariant: departed ⊆ hosts, and said has one element for each of hosts, so they are as bounded
+// as the view.
 type ring struct {
+	valid    time.Duration // of an announcement
 	now      time.Time
 	self     Member
 	hosts    []Member // oldest first
 	prefers  []Member // best first, by this member's preference; nil: it has none
 	departed []Member // members that will not host any more
-	absent   []absence
+	said     []announced
 	abstains bool // self abstains
 	claims   bool // self claims the instance
 	removed  bool
 }
 
-// absence is the last announcement of a member on whether it hosts.
-type absence struct {
+// announced is the last announcement of a member. A member that announces nothing may run a version
+// of the application without this singleton, so it counts as able to host only for a while after it
+// is listed.
+type announced struct {
 	member Member
 	seq    uint64
-	until  time.Time // zero: it may
+	at     time.Time // of the last announcement, or when the member was listed
+	spoke  bool      // it has announced something
 
+	abstains        bool // it does not host for now
 	failing, claims bool // it hosts, but instances fail there; it claims the instance
 }
 
-// longestAbsence bounds how long an announcement is valid.
-const longestAbsence = time.Minute
-
-func (r *ring) onView(v View) {
+// onView handles a view, and reports whether it lists a member that was not listed before.
+func (r *ring) onView(v View) (news bool) {
 	r.self, r.hosts, r.prefers = v.Self, slices.Clone(v.Hosts), slices.Clone(v.Preferred)
 	r.removed = r.removed || v.Removed
 	r.departed = slices.DeleteFunc(r.departed, func(m Member) bool { return !r.listed(m) })
-	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return !r.listed(a.member) })
+	said := make([]announced, 0, len(r.hosts))
+	for _, m := range r.hosts {
+		if a := r.of(m); a != nil {
+			said = append(said, *a)
+		} else {
+			said, news = append(said, announced{member: m, at: r.now}), true
+		}
+	}
+	r.said = said
+	return news
 }
 
-// onAbstain handles an announcement of another member, unless a newer one is known.
+// of returns what a member has announced; nil if the member is not listed.
+func (r *ring) of(m Member) *announced {
+	i := slices.IndexFunc(r.said, func(a announced) bool { return a.member.same(m) })
+	if i < 0 {
+		return nil
+	}
+	return &r.said[i]
+}
+
+// onAbstain handles an announcement of another member. A late one only shows that the member runs.
 func (r *ring) onAbstain(ev Abstain) {
-	if !r.listed(ev.From) || ev.From.same(r.self) {
+	a := r.of(ev.From)
+	if a == nil || ev.From.same(r.self) {
 		return
 	}
-	i := slices.IndexFunc(r.absent, func(a absence) bool { return a.member.same(ev.From) })
-	if i < 0 {
-		i = len(r.absent)
-		r.absent = append(r.absent, absence{member: ev.From})
-	}
-	a := &r.absent[i]
-	switch {
-	case ev.Seq < a.seq:
-	case ev.For <= 0:
-		a.seq, a.until = ev.Seq, time.Time{}
-	case ev.Seq > a.seq || !a.until.IsZero():
-		a.seq, a.until = ev.Seq, r.now.Add(min(ev.For, longestAbsence))
-		a.failing, a.claims = ev.Failing, ev.Claims
+	a.at, a.spoke = r.now, true
+	if ev.Seq >= a.seq {
+		a.seq, a.failing, a.claims = ev.Seq, ev.Failing, ev.Claims
+		a.abstains = ev.For > 0 && !ev.Failing && !ev.Claims
 	}
 }
 
-// absentNow reports whether a member abstains.
-func (r *ring) absentNow(m Member) bool {
-	if m.same(r.self) {
-		return r.abstains
-	}
-	return slices.ContainsFunc(r.absent, func(a absence) bool {
-		return a.member.same(m) && !a.failing && !a.claims && r.now.Before(a.until)
-	})
+// present reports whether the announcement of a member is valid.
+func (r *ring) present(a announced) bool { return r.now.Before(a.at.Add(r.valid)) }
+
+// spoke reports whether a member has announced that it runs.
+func (r *ring) spoke(m Member) bool {
+	a := r.of(m)
+	return a != nil && a.spoke
 }
 
 // claimed reports whether a member claims the instance.
@@ -86,23 +99,20 @@ func (r *ring) claimed(m Member) bool {
 	if m.same(r.self) {
 		return r.claims
 	}
-	return slices.ContainsFunc(r.absent, func(a absence) bool {
-		return a.member.same(m) && a.claims && r.now.Before(a.until)
-	})
+	a := r.of(m)
+	return a != nil && a.claims && r.present(*a)
 }
 
 // failing reports whether another member hosts and instances fail there.
 func (r *ring) failing() bool {
-	return slices.ContainsFunc(r.absent, func(a absence) bool {
-		return a.failing && r.now.Before(a.until)
-	})
+	return slices.ContainsFunc(r.said, func(a announced) bool { return a.failing && r.present(a) })
 }
 
 // due returns when the next announcement expires; zero if there is none.
 func (r *ring) due() (at time.Time) {
-	for _, a := range r.absent {
-		if r.now.Before(a.until) {
-			at = earliest(at, a.until)
+	for _, a := range r.said {
+		if r.present(a) && !a.member.same(r.self) {
+			at = earliest(at, a.at.Add(r.valid))
 		}
 	}
 	return at
@@ -124,7 +134,13 @@ func (r *ring) others() bool {
 }
 
 // able reports whether a member may host, as far as we know.
-func (r *ring) able(m Member) bool { return !r.left(m) && !r.absentNow(m) }
+func (r *ring) able(m Member) bool {
+	if m.same(r.self) {
+		return !r.abstains && !r.left(m)
+	}
+	a := r.of(m)
+	return a != nil && r.present(*a) && !a.abstains && !r.left(m)
+}
 
 // onLeaving records that a member will not host any more, and reports whether that is new.
 func (r *ring) onLeaving(m Member) bool {

@@ -13,7 +13,8 @@ const hasty = 32
 //
 // It asks along the path of its messages. When a host pauses, it asks that host, which passes the
 // question on behind the messages. So when the next host answers, it has the messages, and messages
-// sent to it directly come later. Only if that path does not answer, Route asks the oldest member.
+// sent to it directly come later. Only if that path does not answer, Route asks the member that
+// should host: the one that the managers elect.
 type Route struct {
 	interval time.Duration
 	now      time.Time
@@ -24,21 +25,25 @@ type Route struct {
 	host  Member // zero: not known
 	token uint64
 	heard time.Time // last time from the host
+	told  bool      // that was an announcement: the next one comes without a question
 
 	last  uint64 // token of the last host
 	doubt bool   // messages sent to it may be lost: it is silent, or has lost its lease
 
-	via    Member // the path; zero: through the oldest member
+	via    Member // the path; zero: through the elected member
 	asked  time.Time
-	gap    time.Duration // until the next question to the oldest member
+	gap    time.Duration // until the next question to the elected member
 	to     Member        // the member asked last
 	silent int           // unanswered questions on this path
 }
 
-// NewRoute returns a route that knows no member. It asks every interval. The first questions of a
-// search through the oldest member follow each other sooner: after a 32nd of the interval, a 16th,
-// and so on.
-func NewRoute(interval time.Duration) *Route { return &Route{interval: interval} }
+// NewRoute returns a route that knows no member. It asks every interval, unless the announcements
+// of the host show that it still hosts. The first questions of a search through the elected member
+// follow each other sooner: after a 32nd of the interval, a 16th, and so on. An announcement is
+// valid for ten intervals.
+func NewRoute(interval time.Duration) *Route {
+	return &Route{interval: interval, ring: ring{valid: 10 * interval}}
+}
 
 // Host returns the place of the instance; ok is false if it is not known.
 func (r *Route) Host() (m Member, token uint64, ok bool) { return r.host, r.token, r.host.known() }
@@ -56,7 +61,10 @@ func (r *Route) NextWake() time.Time {
 
 // pause returns the time between the last question and the next one.
 func (r *Route) pause() time.Duration {
-	if r.host.known() || r.via.known() {
+	switch {
+	case r.host.known() && r.told:
+		return 3 * r.interval / 2
+	case r.host.known() || r.via.known():
 		return r.interval
 	}
 	return min(r.gap, r.interval)
@@ -64,8 +72,10 @@ func (r *Route) pause() time.Duration {
 
 // Step handles one event at time now and returns its effects, in order. The caller owns the slice.
 func (r *Route) Step(now time.Time, ev Event) []Effect {
-	r.now, r.out = now, nil
+	r.now, r.ring.now, r.out = now, now, nil
 	switch ev := ev.(type) {
+	case Abstain:
+		r.onAbstain(ev)
 	case View:
 		r.onView(ev)
 	case Leaving:
@@ -93,7 +103,22 @@ func (r *Route) path() Member {
 	case r.via.known():
 		return r.via
 	}
-	return r.ring.oldest()
+	return r.ring.elect()
+}
+
+// onAbstain handles an announcement: of the host, or of a member that should host.
+func (r *Route) onAbstain(ev Abstain) {
+	before := r.ring.elect()
+	r.ring.onAbstain(ev)
+	switch {
+	case r.host.known() && r.host.same(ev.From):
+		if r.told = ev.Token == r.token; r.told {
+			r.heard, r.asked = r.now, r.now
+		}
+	case !r.host.known() && !r.via.known() && !before.same(r.ring.elect()):
+		r.gap = r.interval / hasty
+		r.ask()
+	}
 }
 
 func (r *Route) ask() {
@@ -103,19 +128,20 @@ func (r *Route) ask() {
 	}
 }
 
-// search forgets the host and asks again: through via, or through the oldest member.
+// search forgets the host and asks again: through via, or through the elected member.
 func (r *Route) search(via Member) {
 	if r.host.known() {
 		r.emit(Hidden{})
 	}
-	r.host, r.token, r.via, r.silent = Member{}, 0, via, 0
+	r.host, r.token, r.via, r.silent, r.told = Member{}, 0, via, 0, false
 	r.gap = r.interval / hasty
 	r.round++
 	r.ask()
 }
 
 func (r *Route) onView(v View) {
-	before, left := r.ring.oldest(), r.ring.left(r.via)
+	before, left := r.ring.elect(), r.ring.left(r.via)
+	v.Self = Member{} // the manager here announces as the others do
 	r.ring.onView(v)
 	switch {
 	case r.ring.removed:
@@ -130,7 +156,7 @@ func (r *Route) onView(v View) {
 		r.search(Member{})
 	case r.round == 0:
 		r.search(Member{})
-	case !before.same(r.ring.oldest()):
+	case !before.same(r.ring.elect()):
 		r.gap = r.interval / hasty
 		r.ask()
 	}
@@ -158,7 +184,7 @@ func (r *Route) onHost(ev Host) {
 		r.orphan()
 	}
 	r.last, r.doubt = ev.Token, false
-	r.host, r.token, r.heard = ev.From, ev.Token, r.now
+	r.host, r.token, r.heard, r.told = ev.From, ev.Token, r.now, false
 	r.via, r.silent = Member{}, 0
 	if news {
 		r.emit(Found{r.host, r.token})

@@ -35,6 +35,7 @@ type node struct {
 	wants   preference
 
 	closed, final bool
+	foreign       bool          // it runs a version of the application without the singleton
 	shut          time.Duration // until when its gate is shut
 	shutAt        time.Duration // since when its gate is shut
 	sick          time.Duration // until when instances fail here
@@ -151,6 +152,9 @@ func (n *node) expelled() {
 // step passes an event to both machines, and carries out their effects.
 func (n *node) step(ev core.Event) {
 	w := n.w
+	if n.foreign {
+		return
+	}
 	at := w.Now()
 	for _, e := range n.r.Step(at, ev) {
 		w.Note("member %d routes: %T%+v", n.i, e, e)
@@ -223,7 +227,7 @@ func (n *node) carryOut(e core.Effect) {
 		w.lease.probe(w, n, e.Probe)
 	case core.TellAbstain:
 		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing,
-			Claims: e.Claims}
+			Claims: e.Claims, Token: e.Token}
 		for _, o := range w.nodes {
 			w.send(n, o.me(), word, func(to *node) { to.step(word) })
 		}
@@ -356,7 +360,7 @@ func (w *world) send(from *node, to core.Member, msg any, deliver func(*node)) {
 		return
 	}
 	w.Send(from.i, target.i, msg, func() {
-		if target.me() == to {
+		if target.me() == to && !target.foreign {
 			deliver(target)
 		}
 	})

@@ -294,9 +294,10 @@ func (w *world) heal() {
 // one because instances failed there: the oldest of the members that prefer themselves, else the
 // oldest.
 func (w *world) host() *node {
-	able := slices.DeleteFunc(w.order(), func(n *node) bool { return n.m.Aside() })
+	run := slices.DeleteFunc(w.order(), func(n *node) bool { return n.foreign })
+	able := slices.DeleteFunc(slices.Clone(run), func(n *node) bool { return n.m.Aside() })
 	if len(able) == 0 {
-		return w.order()[0]
+		return run[0]
 	}
 	for _, n := range able {
 		if n.wants != (preference{}) && n.wants.best(able) == n {
@@ -315,7 +316,7 @@ func (w *world) settled() bool {
 		return false
 	}
 	for _, n := range w.nodes {
-		if h, token, ok := n.r.Host(); !ok || h != host.me() || token != host.m.Token() {
+		if h, token, ok := n.r.Host(); !n.foreign && (!ok || h != host.me() || token != host.m.Token()) {
 			return false
 		}
 	}
