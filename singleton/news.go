@@ -48,6 +48,7 @@ type news struct {
 // teller is another member that announces its singletons.
 type teller struct {
 	member  core.Member
+	listed  uint64 // the tick at which it was listed
 	version uint64
 	words   map[string]*pb.SingletonWord
 }
@@ -222,7 +223,7 @@ func (n *news) onView(v *membership.View) {
 	})
 	for _, m := range v.Members {
 		if m.ID != v.Self.ID && n.peers[m.ID] == nil {
-			n.peers[m.ID] = &teller{member: member(m), words: map[string]*pb.SingletonWord{}}
+			n.peers[m.ID] = &teller{member: member(m), listed: n.ticks, words: map[string]*pb.SingletonWord{}}
 			n.sendWhole(member(m))
 		}
 	}
@@ -320,11 +321,21 @@ func (n *news) hear(p *teller, m *pb.SingletonNews) {
 	}
 }
 
-// refresh passes on the announcements of a member that have not changed.
+// refresh passes on the announcements of a member that have not changed. A member that has been
+// listed for a while and announces others runs none of the remaining singletons.
 func (n *news) refresh(p *teller) {
+	due := n.ticks%refreshEvery == 0
 	for name, w := range p.words {
-		if w.Token != 0 || n.ticks%refreshEvery == 0 {
+		if w.Token != 0 || due {
 			n.pass(p, name)
+		}
+	}
+	if !due || n.ticks < p.listed+refreshEvery {
+		return
+	}
+	for name, l := range n.lives {
+		if p.words[name] == nil {
+			n.deliver(l, &said{from: p.member, word: &pb.SingletonWord{Name: name, Abstains: true}})
 		}
 	}
 }
@@ -340,6 +351,10 @@ func (n *news) pass(p *teller, name string) {
 		n.system.Logger().Error("a member has another Role or LeaseName of the singleton",
 			slog.String("singleton", name), slog.String("member", p.member.ID))
 	}
+	n.deliver(l, s)
+}
+
+func (n *news) deliver(l *life, s *said) {
 	contain.Send(n.system, l.proxy, s)
 	if l.session != nil {
 		contain.Send(n.system, actor.NewPID(local, l.cfg.managerName()), s)
