@@ -61,6 +61,12 @@
 // failed does not take the instance back from another member unless they fail there too. Then those
 // members take turns, ten seconds or more apart, doubled each time up to five minutes.
 //
+// A member that is elected may not acquire the lease all the same, because of a fault or because it
+// lies. So the next one reads the lease until it has seen the elected member hold it. If the lease
+// stays free for Config.StoreTimeout and five seconds, or for three times as long nothing is seen,
+// it tries itself, and does not count on the elected member for ten seconds, doubled each time up to
+// five minutes.
+//
 // A member that has just started does not host at once; see Config.MinMembers and Config.Settle.
 //
 // # Preferred hosts

@@ -66,7 +66,8 @@ func newManager(l *life) *manager {
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
 			Abstain: announcedFor, Repeat: time.Second,
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
-			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
+			Doubt: l.cfg.StoreTimeout + 5*time.Second, // an honest member has abstained by then
+			Grace: 2 * time.Second,                    // a claim takes a round trip, and may be lost once
 		}),
 		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}
@@ -147,7 +148,8 @@ func (m *manager) receive(ctx actor.Context) {
 	case *attemptEnded:
 		m.onAttempt(ctx, msg)
 	case *probeEnded:
-		m.step(ctx, core.Probed{Probe: msg.probe, Reached: msg.reached, Taken: msg.taken})
+		m.step(ctx, core.Probed{Probe: msg.probe, Reached: msg.reached, Taken: msg.taken,
+			Token: msg.token})
 	case *tenureOver:
 		m.step(ctx, core.Lost{Token: uint64(msg.grant.Token()), Silent: msg.silent()})
 	case *releaseEnded:

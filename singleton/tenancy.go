@@ -45,6 +45,7 @@ type (
 	probeEnded struct {
 		probe          uint64
 		reached, taken bool
+		token          uint64
 	}
 	releaseEnded struct {
 		token uint64
@@ -114,7 +115,7 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 		}()
 		h, err := lease.Holder(life)
 		p.taken = err == nil && h.Owner != "" && h.Token != last // ours holds nothing any more
-		p.reached = err == nil
+		p.reached, p.token = err == nil, uint64(h.Token)
 	}()
 }
 

@@ -205,6 +205,12 @@ func singletons() []mutant {
 			killer: killer{pkg: top, run: "^TestStuck_"},
 		},
 		{
+			name:   "a member that does not acquire the lease stays elected",
+			rule:   "an elected member that does not host does not silence the singleton",
+			edits:  in(dir+"doubt.go", "a.shunned = m.now.Add(", "_ = m.now.Add("),
+			killer: killer{pkg: top, run: "^TestLiar_ClaimsSilenceASingletonForAWhile$"},
+		},
+		{
 			name:   "the lease is released before the next host has the state",
 			rule:   "the next host has the state before its tenure begins",
 			edits:  in("singleton/tenancy.go", "if given != nil {", "if false {"),

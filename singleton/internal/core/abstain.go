@@ -125,7 +125,12 @@ func (m *Machine) onProbed(ev Probed) {
 	if ev.Probe != a.probe || !a.looking {
 		return
 	}
-	a.looking, a.taken = false, ev.Taken
+	a.looking = false
+	if !a.on {
+		m.doubt.onRead(m, ev)
+		return
+	}
+	a.taken = ev.Taken
 	switch {
 	case !ev.Reached:
 		a.able = time.Time{}

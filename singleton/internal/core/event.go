@@ -63,10 +63,11 @@ type (
 		Failing, Claims bool
 		Token           uint64
 	}
-	// Probed answers a Probe. Taken: the lease is held by another session.
+	// Probed answers a Probe. Taken: the lease is held by another session, under this token.
 	Probed struct {
 		Probe          uint64
 		Reached, Taken bool
+		Token          uint64
 	}
 )
 
@@ -211,6 +212,9 @@ type Config struct {
 	// Grace is how long a member that is elected by age waits for a claim of the member that it
 	// prefers, before it acquires.
 	Grace time.Duration
+	// Doubt is how long the lease may be free before the next member tries although another one is
+	// elected.
+	Doubt time.Duration
 	// Return is how long the store must have answered before a member that abstained takes the
 	// instance back from another one, doubled with each abstention up to MaxReturn. It starts over
 	// after MaxReturn without an abstention.

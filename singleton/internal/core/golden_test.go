@@ -83,7 +83,7 @@ func config(story string) core.Config {
 		HandOver: 10 * time.Second, Hurry: time.Second, Grace: 2 * time.Second,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
 		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second,
-		MaxReturn: time.Minute,
+		MaxReturn: time.Minute, Doubt: 15 * time.Second,
 	}
 	var settle string
 	if n, _ := fmt.Sscanf(story, "settle %s", &settle); n == 1 {

@@ -60,6 +60,7 @@ type Machine struct {
 	told         bool      // Closed was emitted
 
 	abst   abstention
+	doubt  doubt
 	up     time.Time // when the first view came; zero: not yet
 	seated bool      // the start is over: enough members were seen, or enough time has passed
 	grace  time.Time // end of the wait for a claim of the preferred member; zero: no wait
@@ -111,7 +112,8 @@ func (m *Machine) NextWake() time.Time {
 	if m.over() {
 		return m.due
 	}
-	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt(), m.graceEnd())
+	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt(), m.graceEnd(),
+		m.doubt.due(m.abst.looking))
 }
 
 // Step handles one event at time now and returns its effects, in order. The caller owns the slice.
@@ -151,6 +153,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	m.seat()
 	m.stepAside()
 	m.attend()
+	m.watch()
 	m.yield()
 	m.settle()
 	m.follow()

@@ -44,6 +44,10 @@ type announced struct {
 
 	abstains        bool // it does not host for now
 	failing, claims bool // it hosts, but instances fail there; it claims the instance
+	token           uint64
+
+	shunned time.Time // until then this member does not count on it; see doubt
+	shuns   int       // how often in a row
 }
 
 // onView handles a view, and reports whether it lists a member that was not listed before.
@@ -82,6 +86,7 @@ func (r *ring) onAbstain(ev Abstain) {
 	if ev.Seq >= a.seq {
 		a.seq, a.failing, a.claims = ev.Seq, ev.Failing, ev.Claims
 		a.abstains = ev.For > 0 && !ev.Failing && !ev.Claims
+		a.token = ev.Token
 	}
 }
 
@@ -114,6 +119,9 @@ func (r *ring) due() (at time.Time) {
 		if r.present(a) && !a.member.same(r.self) {
 			at = earliest(at, a.at.Add(r.valid))
 		}
+		if r.now.Before(a.shunned) {
+			at = earliest(at, a.shunned)
+		}
 	}
 	return at
 }
@@ -139,7 +147,7 @@ func (r *ring) able(m Member) bool {
 		return !r.abstains && !r.left(m)
 	}
 	a := r.of(m)
-	return a != nil && r.present(*a) && !a.abstains && !r.left(m)
+	return a != nil && r.present(*a) && !a.abstains && !r.now.Before(a.shunned) && !r.left(m)
 }
 
 // onLeaving records that a member will not host any more, and reports whether that is new.

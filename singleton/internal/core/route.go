@@ -34,6 +34,8 @@ type Route struct {
 	asked  time.Time
 	gap    time.Duration // until the next question to the elected member
 	to     Member        // the member asked last
+	since  time.Time     // when it was asked first
+	turn   int           // of the members to ask
 	silent int           // unanswered questions on this path
 }
 
@@ -103,7 +105,22 @@ func (r *Route) path() Member {
 	case r.via.known():
 		return r.via
 	}
-	return r.ring.elect()
+	return r.candidate()
+}
+
+// candidate returns the member to ask when no path is known: the one that should host. If it does
+// not answer, the others have their turn, since the elected one may not host: a member that
+// announces that it does, and then the rest by age.
+func (r *Route) candidate() Member {
+	all := []Member{r.ring.elect()}
+	for _, hosting := range []bool{true, false} {
+		for _, m := range r.ring.hosts {
+			if a := r.ring.of(m); r.ring.able(m) && a.token != 0 == hosting && !m.same(all[0]) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all[r.turn%len(all)]
 }
 
 // onAbstain handles an announcement: of the host, or of a member that should host.
@@ -116,14 +133,17 @@ func (r *Route) onAbstain(ev Abstain) {
 			r.heard, r.asked = r.now, r.now
 		}
 	case !r.host.known() && !r.via.known() && !before.same(r.ring.elect()):
-		r.gap = r.interval / hasty
+		r.gap, r.turn = r.interval/hasty, 0
 		r.ask()
 	}
 }
 
 func (r *Route) ask() {
 	r.asked = r.now
-	if r.to = r.path(); r.to.known() && !r.ring.removed {
+	if to := r.path(); !to.same(r.to) {
+		r.to, r.since = to, r.now
+	}
+	if r.to.known() && !r.ring.removed {
 		r.emit(Ask{r.to, r.round})
 	}
 }
@@ -136,6 +156,7 @@ func (r *Route) search(via Member) {
 	r.host, r.token, r.via, r.silent, r.told = Member{}, 0, via, 0, false
 	r.gap = r.interval / hasty
 	r.round++
+	r.turn, r.since = 0, r.now
 	r.ask()
 }
 
@@ -202,6 +223,9 @@ func (r *Route) onWake() {
 		r.search(Member{})
 	default:
 		r.gap = min(2*r.gap, r.interval)
+		if !r.host.known() && !r.via.known() && r.now.Sub(r.since) >= patience*r.interval {
+			r.turn, r.since = r.turn+1, r.now
+		}
 		r.ask()
 	}
 }

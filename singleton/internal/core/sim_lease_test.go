@@ -70,7 +70,7 @@ func (l *lease) probe(w *world, n *node, number uint64) {
 			return
 		}
 		taken := l.holder != nil && !(l.holder == n && l.life == n.life)
-		n.step(core.Probed{Probe: number, Reached: true, Taken: taken})
+		n.step(core.Probed{Probe: number, Reached: true, Taken: taken, Token: l.token})
 	}))
 }
 

@@ -55,6 +55,7 @@ func (n *node) boot() {
 		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff,
 		Tries: 3, Settle: n.w.settle, Grace: grace,
 		Abstain: abstainFor, Repeat: time.Second, Return: 2 * time.Second, MaxReturn: maxReturn,
+		Doubt: 6 * time.Second,
 	})
 	n.r = core.NewRoute(interval)
 	life := n.life
