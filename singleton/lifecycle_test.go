@@ -284,7 +284,7 @@ func TestConfig_EveryProblemAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "no actor system")
 	_, err = singleton.NewProxy(nil, singleton.Config{Name: "jobs", Role: "none"})
 	require.ErrorContains(t, err, "no actor system")
-	_, err = singleton.NewProxy(system, singleton.Config{Name: "jobs"})
+	_, err = singleton.NewProxy(system, singleton.Config{})
 	require.ErrorIs(t, err, singleton.ErrInvalid)
 }
 

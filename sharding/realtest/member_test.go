@@ -26,6 +26,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/singleton"
 )
 
 const memberEnv = "CONCORD_SHARDING_MEMBER"
@@ -50,6 +51,8 @@ type spec struct {
 	Dir    string // contains the leases and the files of entities
 	Shards int
 	Away   string // while this file exists, the lease store does not answer
+	Old    bool   // a version of the application without the type and the singleton
+	Role   string // of this version, which the type and the singleton need; empty: none
 }
 
 // listed is a member as the provider knows it.
@@ -66,6 +69,7 @@ type command struct {
 	Entities int
 	Deliver  bool // deliver them, each entity's by its own goroutine
 	Active   bool // report how many shards are active here
+	Clerk    bool // ask the singleton
 }
 
 // answer is a line on standard output.
@@ -74,6 +78,7 @@ type answer struct {
 	Ready  bool
 	Sent   bool
 	Active *int
+	Clerk  bool
 	Err    string
 }
 
@@ -100,6 +105,7 @@ type member struct {
 	spec
 	provider *told
 	region   atomic.Pointer[sharding.Region[proto.Message]]
+	clerk    atomic.Pointer[singleton.Singleton]
 	out      struct {
 		sync.Mutex
 		*json.Encoder
@@ -124,7 +130,8 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 		}
 	}()
 	return node.Run(ctx, node.RunConfig{
-		Cluster: "real", Remote: node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
+		Cluster: "real", Remote: node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true,
+			Roles: roles(m.Role)},
 		Provider: func() (cluster.ClusterProvider, error) { return m.provider, nil },
 		Store:    m.store,
 		Session:  coordination.Config{Owner: m.Name, TTL: ttl},
@@ -189,18 +196,61 @@ func (m *member) register(n *node.Node) error {
 	if err != nil {
 		return err
 	}
-	region, err := sharding.New[proto.Message](n.System, n.Session, data,
-		sharding.Config{Type: "log", Shards: m.Shards, MinMembers: 3, StableAfter: time.Second},
-		func(e sharding.Entity) actor.Actor { return &log{Entity: e, dir: m.Dir, at: m.Name} })
-	if err != nil {
-		return err
+	if !m.Old {
+		if err := m.hosts(n, data); err != nil {
+			return err
+		}
 	}
-	m.region.Store(region)
 	n.Go(func(context.Context) error {
 		m.say(answer{Ready: true})
 		return nil
 	})
 	return nil
+}
+
+// hosts makes the type and the singleton.
+func (m *member) hosts(n *node.Node, data *distributeddata.Replicator) error {
+	least := 3
+	if m.Role != "" {
+		least = 1
+	}
+	region, err := sharding.New[proto.Message](n.System, n.Session, data,
+		sharding.Config{Type: "log", Role: m.Role, Shards: m.Shards, MinMembers: least,
+			StableAfter: time.Second},
+		func(e sharding.Entity) actor.Actor { return &log{Entity: e, dir: m.Dir, at: m.Name} })
+	if err != nil {
+		return err
+	}
+	m.region.Store(region)
+	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", Role: m.Role},
+		func(coordination.Tenure) actor.Actor { return actor.ReceiveFunc(answerAll) })
+	m.clerk.Store(clerk)
+	return err
+}
+
+// answerAll is the instance of the singleton.
+func answerAll(c actor.Context) {
+	if _, ok := c.Message().(*wrapperspb.StringValue); ok {
+		c.Respond(wrapperspb.String("yes"))
+	}
+}
+
+func roles(role string) []string {
+	if role == "" {
+		return nil
+	}
+	return []string{role}
+}
+
+// ask asks the singleton.
+func (m *member) ask() (a answer) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	a.Clerk = true
+	if _, err := m.clerk.Load().Ask(ctx, wrapperspb.String("there?")); err != nil {
+		a.Err = err.Error()
+	}
+	return a
 }
 
 // serve executes commands until the end of the input.
@@ -228,6 +278,8 @@ func (m *member) serve(in io.Reader) error {
 		case do.Active:
 			n := m.region.Load().Status().Count(sharding.Active)
 			m.say(answer{Active: &n})
+		case do.Clerk:
+			m.say(m.ask())
 		}
 	}
 	return nil

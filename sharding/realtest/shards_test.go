@@ -46,31 +46,51 @@ func start(t *testing.T, n, shards int) *members {
 // startOn starts processes, each on a node of a network; nil: all on the loopback interface.
 func startOn(t *testing.T, net *netem.Network, n, shards int) *members {
 	t.Helper()
-	c := &members{t: t, dir: t.TempDir(), shards: shards}
-	require.NoError(t, os.Mkdir(filepath.Join(c.dir, "leases"), 0o700))
+	c := newMembers(t, shards)
 	for i, port := range ports.Free(t, n) {
 		host, starts := "127.0.0.1", (*exec.Cmd).Start
 		if net != nil {
 			host, starts = net.Addr(i), func(cmd *exec.Cmd) error { return net.Start(i, cmd) }
 		}
-		p := &process{name: fmt.Sprint("m", i), says: make(chan answer, 100),
-			sent: make(chan answer, 10)}
-		text, err := json.Marshal(spec{Name: p.name, Host: host, Port: port, Dir: c.dir,
-			Shards: shards, Away: c.away()})
-		require.NoError(t, err)
-		p.Process = child.StartBy(t, starts, []string{memberEnv + "=" + string(text)},
-			func(line []byte) {
-				var a answer
-				switch err := json.Unmarshal(line, &a); {
-				case err != nil:
-				case a.Sent:
-					p.sent <- a
-				default:
-					p.says <- a
-				}
-			})
-		c.live = append(c.live, p)
+		c.launch(starts, spec{Host: host, Port: port})
 	}
+	c.together()
+	return c
+}
+
+func newMembers(t *testing.T, shards int) *members {
+	t.Helper()
+	c := &members{t: t, dir: t.TempDir(), shards: shards}
+	require.NoError(t, os.Mkdir(filepath.Join(c.dir, "leases"), 0o700))
+	return c
+}
+
+// launch starts a process.
+func (c *members) launch(starts func(*exec.Cmd) error, s spec) *process {
+	c.t.Helper()
+	s.Name, s.Dir, s.Shards, s.Away = fmt.Sprint("m", len(c.live)), c.dir, c.shards, c.away()
+	p := &process{name: s.Name, says: make(chan answer, 100), sent: make(chan answer, 10)}
+	text, err := json.Marshal(s)
+	require.NoError(c.t, err)
+	p.Process = child.StartBy(c.t, starts, []string{memberEnv + "=" + string(text)},
+		func(line []byte) {
+			var a answer
+			switch err := json.Unmarshal(line, &a); {
+			case err != nil:
+			case a.Sent:
+				p.sent <- a
+			default:
+				p.says <- a
+			}
+		})
+	c.live = append(c.live, p)
+	return p
+}
+
+// together waits until all processes run, lets them list each other, and waits until they are
+// ready.
+func (c *members) together() {
+	c.t.Helper()
 	for _, p := range c.live {
 		p.here = *c.answer(p, func(a answer) bool { return a.Here != nil }).Here
 	}
@@ -78,7 +98,6 @@ func startOn(t *testing.T, net *netem.Network, n, shards int) *members {
 	for _, p := range c.live {
 		c.answer(p, func(a answer) bool { return a.Ready })
 	}
-	return c
 }
 
 // answer waits for an answer of a process.
