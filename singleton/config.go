@@ -12,8 +12,7 @@ import (
 // Config is the configuration of a singleton. Zero fields take their defaults. All members use the
 // same Config.
 type Config struct {
-	// Name distinguishes the singletons of a cluster. It is part of actor names. Required, at most
-	// 64 bytes.
+	// Name distinguishes the singletons of a cluster. Required, at most 64 bytes.
 	Name string `yaml:"name"`
 	// Role limits the hosts to members with this role, of those that call New. Default: every member
 	// that calls New may host.

@@ -54,18 +54,19 @@
 // update that adds or removes a singleton, the members that have it host it, whatever the others
 // are.
 //
-// A member that abstains may host again when its store has answered and either no other member can host, or nobody holds the lease, or
-// ten seconds have passed, doubled each time up to five minutes: a store that comes and goes does
-// not move the instance back and forth. The last member that may host abstains neither for its
-// store nor for failing instances, so there is always one that tries. A member where instances
-// failed does not take the instance back from another member unless they fail there too. Then those
-// members take turns, ten seconds or more apart, doubled each time up to five minutes.
+// A member that abstains may host again when its store has answered and either no other member can
+// host, or nobody holds the lease, or ten seconds have passed, doubled each time up to five
+// minutes: a store that comes and goes does not move the instance back and forth. The last member
+// that may host abstains neither for its store nor for failing instances, so there is always one
+// that tries. A member where instances failed does not take the instance back from another member
+// unless they fail there too. Then those members take turns, ten seconds or more apart, doubled
+// each time up to five minutes.
 //
 // A member that is elected may not acquire the lease all the same, because of a fault or because it
 // lies. So the next one reads the lease until it has seen the elected member hold it. If the lease
 // stays free for Config.StoreTimeout and five seconds, or for three times as long nothing is seen,
-// it tries itself, and does not count on the elected member for ten seconds, doubled each time up to
-// five minutes.
+// it tries itself, and does not count on the elected member for ten seconds, doubled each time up
+// to five minutes.
 //
 // A member that has just started does not host at once; see Config.MinMembers and Config.Settle.
 //
@@ -109,7 +110,8 @@
 //
 //  1. Call New with the same Config on every member that may host, before the member starts, and
 //     NewProxy at others that send. If Role or LeaseName differ from those of an older member, this
-//     member does not host, and the health of both is an error that says so. Between the lives of a member, under node.Run, call New again: it returns the same Singleton.
+//     member does not host, and the health of both is an error that says so. Between the lives of a
+//     member, under node.Run, call New again: it returns the same Singleton.
 //  2. Use protobuf messages for everything that may cross between members, including replies:
 //     remoting drops other messages with only a line in the log.
 //  3. Put the token of the Tenure into every effect outside the instance, and have the target
@@ -131,9 +133,9 @@
 //   - Receive that does not return: an instance cannot be stopped in the middle of Receive. In a
 //     planned move the member keeps the lease until Receive has returned or its session is closed.
 //     A member that stops with a deadline closes it at the deadline, and the session releases the
-//     lease Drain later, so end the process soon after that. After a loss the member
-//     passes messages on, and abstains until Receive has returned. Another member has an instance
-//     when the lease has expired; then only the token protects.
+//     lease Drain later, so end the process soon after that. After a loss the member passes
+//     messages on, and abstains until Receive has returned. Another member has an instance when the
+//     lease has expired; then only the token protects.
 //   - Partition: under node.Run the side with a majority of the members hosts, and the instance on
 //     another side stops and releases the lease; see docs/operations.md. Otherwise the side with
 //     the lease hosts. The other side keeps messages up to Buffer. A short partition, in which no

@@ -223,7 +223,8 @@ func (n *news) onView(v *membership.View) {
 	})
 	for _, m := range v.Members {
 		if m.ID != v.Self.ID && n.peers[m.ID] == nil {
-			n.peers[m.ID] = &teller{member: member(m), listed: n.ticks, words: map[string]*pb.SingletonWord{}}
+			n.peers[m.ID] = &teller{member: member(m), listed: n.ticks,
+				words: map[string]*pb.SingletonWord{}}
 			n.sendWhole(member(m))
 		}
 	}

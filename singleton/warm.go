@@ -23,8 +23,7 @@ import (
 const MaxState = 255 << 10
 
 // Warm is implemented by an instance that leaves its state to the next one in a planned move: its
-// member leaves, or another one should host. The next instance then need not load what this one
-// knew.
+// member leaves, or another one should host.
 //
 // The state saves work; it is never guaranteed to arrive. It is lost in a crash, with a lost lease,
 // when the instance was stopped because HandOver was over, when it panicked or stopped by itself,
