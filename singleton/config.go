@@ -14,8 +14,8 @@ import (
 type Config struct {
 	// Name distinguishes the singletons of a cluster. Required, at most 64 bytes.
 	Name string `yaml:"name"`
-	// Role limits the hosts to members with this role, of those that call New. Default: every member
-	// that calls New may host.
+	// Role limits the hosts to members with this role, of those that call New. Default: every
+	// member that calls New may host.
 	Role string `yaml:"role"`
 	// PreferNewest prefers hosts with the newest application version; see node.Config.AppVersion.
 	// The instance then moves once in a rolling update, to the first member of the new version.

@@ -66,8 +66,9 @@ func newManager(l *life) *manager {
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
 			Abstain: announcedFor, Repeat: time.Second,
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
-			Doubt: l.cfg.StoreTimeout + 5*time.Second, // an honest member has abstained by then
-			Grace: 2 * time.Second,                    // a claim takes a round trip, and may be lost once
+			// an honest member has abstained by then
+			Doubt: l.cfg.StoreTimeout + 5*time.Second,
+			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
 		}),
 		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}

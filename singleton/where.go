@@ -107,8 +107,9 @@ func (s *Singleton) Watch(ctx context.Context) iter.Seq2[Place, bool] {
 }
 
 // PlaceChanged is published on the event stream of the member's actor system when the result of
-// Where has changed, with that result. Handlers run in a goroutine of their own, one after the other:
-// one that blocks delays the next event, and nothing else. If one panics, that is logged, and the later ones do not receive that event.
+// Where has changed, with that result. Handlers run in a goroutine of their own, one after the
+// other: one that blocks delays the next event, and nothing else. If one panics, that is logged,
+// and the later ones do not receive that event.
 type PlaceChanged struct {
 	Name  string // of the singleton
 	Place Place

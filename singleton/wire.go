@@ -114,8 +114,8 @@ func stray(msg any) bool {
 	}
 	switch msg.(type) {
 	case *pb.SingletonIdentify, *pb.SingletonHost, *pb.SingletonPaused, *pb.SingletonFree,
-		*pb.SingletonLeaving,
-		*pb.SingletonNews, *pb.SingletonWord, *pb.SingletonState, *pb.SingletonStateTaken, *pb.Envelope:
+		*pb.SingletonLeaving, *pb.SingletonNews, *pb.SingletonWord, *pb.SingletonState,
+		*pb.SingletonStateTaken, *pb.Envelope:
 		return true
 	}
 	return reflect.TypeOf(msg) == reflect.TypeFor[pb.Envelope]() // by value

@@ -95,7 +95,8 @@ func config(story string) core.Config {
 
 func show(e core.Effect) string {
 	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
-	return strings.NewReplacer(" Incarnation:1 Address:", "", " Token:0", "", " Failing:false", "", " Claims:false",
+	return strings.NewReplacer(" Incarnation:1 Address:", "", " Token:0", "",
+		" Failing:false", "", " Claims:false",
 		"", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
 }
 

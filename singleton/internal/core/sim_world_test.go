@@ -316,7 +316,8 @@ func (w *world) settled() bool {
 		return false
 	}
 	for _, n := range w.nodes {
-		if h, token, ok := n.r.Host(); !n.foreign && (!ok || h != host.me() || token != host.m.Token()) {
+		h, token, ok := n.r.Host()
+		if !n.foreign && (!ok || h != host.me() || token != host.m.Token()) {
 			return false
 		}
 	}
