@@ -66,12 +66,11 @@ func TestAsk_AnyValueIsAReplyOfALocalInstance(t *testing.T) {
 func TestWatch_ASlowReaderSeesTheLastChange(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		ctx, cancel := context.WithCancel(context.Background())
-		var seen []string
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			for place, known := range c.node(2).single.Watch(ctx) {
-				seen = append(seen, fmt.Sprint(place.Token, known))
+				c.alive.note(fmt.Sprint(place.Token, known))
 				time.Sleep(time.Minute)
 			}
 		}()
@@ -79,13 +78,13 @@ func TestWatch_ASlowReaderSeesTheLastChange(t *testing.T) {
 		require.NoError(t, c.node(0).single.Close(context.Background()))
 		c.found(c.node(2), 20*time.Second)
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"0 false", "2 true"}, seen)
+		require.Equal(t, []string{"0 false", "2 true"}, c.alive.notes())
 		require.NoError(t, c.node(2).single.Close(context.Background()))
 		place, known := c.node(2).single.Where()
 		require.False(t, known)
 		require.Equal(t, coordination.Token(2), place.Token)
 		time.Sleep(2 * time.Minute)
-		require.Equal(t, []string{"0 false", "2 true", "2 false"}, seen)
+		require.Equal(t, []string{"0 false", "2 true", "2 false"}, c.alive.notes())
 		cancel()
 		<-ended
 		synctest.Wait()

@@ -108,31 +108,39 @@ func (r *Route) path() Member {
 	return r.candidate()
 }
 
-// candidate returns the member to ask when no path is known: the one that should host. If it does
-// not answer, the others have their turn, since the elected one may not host: a member that
-// announces that it does, and then the rest by age.
+// candidate returns the member to ask when no path is known: the one that should host, unless it
+// has announced nothing yet and another one announces that it hosts. If it does not answer, the
+// others have their turn.
 func (r *Route) candidate() Member {
-	all := []Member{r.ring.elect()}
-	for _, hosting := range []bool{true, false} {
-		for _, m := range r.ring.hosts {
-			if a := r.ring.of(m); r.ring.able(m) && a.token != 0 == hosting && !m.same(all[0]) {
-				all = append(all, m)
-			}
+	e := r.ring.elect()
+	var hosting, rest []Member
+	for _, m := range r.ring.hosts {
+		switch {
+		case !r.ring.able(m) || m.same(e):
+		case r.ring.of(m).token != 0:
+			hosting = append(hosting, m)
+		default:
+			rest = append(rest, m)
 		}
 	}
+	all := append([]Member{e}, hosting...)
+	if !r.ring.spoke(e) {
+		all = append(hosting, e)
+	}
+	all = append(all, rest...)
 	return all[r.turn%len(all)]
 }
 
 // onAbstain handles an announcement: of the host, or of a member that should host.
 func (r *Route) onAbstain(ev Abstain) {
-	before := r.ring.elect()
+	before := r.path()
 	r.ring.onAbstain(ev)
 	switch {
 	case r.host.known() && r.host.same(ev.From):
 		if r.told = ev.Token == r.token; r.told {
 			r.heard, r.asked = r.now, r.now
 		}
-	case !r.host.known() && !r.via.known() && !before.same(r.ring.elect()):
+	case !r.host.known() && !r.via.known() && !before.same(r.path()):
 		r.gap, r.turn = r.interval/hasty, 0
 		r.ask()
 	}
