@@ -54,12 +54,10 @@ type Config struct {
 	SecretFile string `yaml:"secret-file"`
 	// PlaintextUnsafe allows listening beyond loopback without TLS and without a secret. Anyone who
 	// can read or change the traffic between members can then impersonate a member. Anyone else who
-	// reaches the port can send user messages to every actor that Public does not exclude.
+	// reaches the port can send user messages to the actors in Public.
 	PlaintextUnsafe bool `yaml:"plaintext-unsafe"`
-	// Public names the actors that messages from other members reach, together with their children.
-	// nil means all actors. Replies to futures, messages for virtual actors and messages for the
-	// components of Concord are always delivered. Replies to other actors of the application are
-	// delivered only if Public names those actors.
+	// Public names the actors that processes outside the cluster can send to, together with their
+	// children; by default they reach none. Members reach every actor.
 	Public []string `yaml:"public"`
 	// MaxRate is the number of messages that this member accepts from one peer in a second, where
 	// each KiB counts as one more. A peer that sends faster is slowed down by the flow control of

@@ -77,17 +77,22 @@
 //   - A stream must begin within five seconds with the address of its peer, and prove it. Messages
 //     that speak for another address than the peer's are dropped: hellos and other messages of
 //     Concord in the name of another member, the termination of an actor that is not at the peer,
-//     watches on behalf of others, and messages for Proto.Actor's own actors that members do not send
-//     to them. Those that ban members or spawn actors must come from a listed member.
-//   - A message for another address is not relayed, and one for an actor outside Config.Public is
-//     not delivered. A sender must be at the peer or at a member; each connection may name a few
-//     other sender addresses.
+//     watches on behalf of others, answers of a member that was not asked, and messages that
+//     members do not send to their receiver.
+//   - Of a process that is not a member only introductions are delivered, and messages for the
+//     actors in Config.Public. Members list a newcomer at different times, so its first messages
+//     wait for up to 1.5 seconds for that.
+//   - A message for another address is not relayed. A sender must be at the peer or at a member;
+//     each connection may name a few other sender addresses.
 //   - Indices, serializer and types are checked before they are used. System messages that would
 //     stop or restart an actor are removed. If a batch has a message of an unknown type, as in a
 //     rolling upgrade, only that message is dropped.
 //   - The envelopes, types, targets, senders and headers of a batch are counted before it is
 //     decoded, and so are the elements of a message above 32 KiB, so that decoding takes at most 16
-//     times its size plus 1 MiB of memory. A member has at most 10,000 watches, and so have all
+//     times its size plus 1 MiB of memory, and time in proportion. On a connection whose peer is
+//     not a member at most 1 MiB may wait for the end of a message, and on all of them 64 MiB; it
+//     is closed if no stream begins in time. Headers have at most 8
+//     KiB. A member has at most 10,000 watches, and so have all
 //     other processes together. Of more than 256 connections that are unproven, 1024 of processes
 //     that are no members, or 16 of one peer, the oldest is closed.
 //   - An invalid batch ends its stream with InvalidArgument, an unproven peer with Unauthenticated.
@@ -105,10 +110,7 @@
 //   - Neither: the member calls the address back and asks whether the stream comes from there. That
 //     keeps out strangers that cannot read the traffic between members. A stranger that listens on
 //     an address of its own can prove that address. It is not a member until the provider lists it,
-//     and messages of Concord are accepted from members only, but its user messages are delivered.
-//
-// Without TLS and secret, members of versions older than the guard are trusted when they cannot
-// answer the call.
+//     and reaches only the actors in Config.Public.
 //
 // docs/first-cluster.md is the guide, docs/operations.md describes faults, alarms and updates, and
 // docs/security.md TLS and secrets. Program examples/hello is the smallest member.

@@ -19,9 +19,9 @@ func Refused() uint64 { return process.Refused() }
 //	bound       a bound on size or number is exceeded
 //	unproven    a peer that has not proven that it is at the address it claims
 //	forged      a message that speaks for another member
-//	unlisted    a message of a process that is not a member, or not listed as one yet
+//	unlisted    a message of a process that is not a member, or not listed as one yet, for an
+//	            actor that is not in Config.Public
 //	relayed     a message for another address
-//	not-public  a message for an actor that is not in Config.Public
 //	seal        a message without the cluster's secret, or a replayed one
 //	panic       a panic while a message was handled
 func Refusals() map[string]uint64 { return process.Refusals() }

@@ -76,7 +76,7 @@ func member(arg string) int {
 		panic(err)
 	}
 	rc, err := node.Remote(node.Config{Port: s.Port, Roles: s.Roles, TLS: s.TLS,
-		SecretFile: s.Secret})
+		SecretFile: s.Secret, Public: []string{"watcher"}})
 	if err != nil {
 		panic(err)
 	}

@@ -41,6 +41,9 @@ const (
 	dialWindow = 8 * time.Second
 	// maxIdle is how long a connection without a stream stays open.
 	maxIdle = time.Minute
+	// settle is how long the first messages of a member wait at another one that does not list it
+	// yet.
+	settle = 1500 * time.Millisecond
 	// pingMin must be below pingAfter: a server that is pinged more often than it allows closes the
 	// connection.
 	pingMin = 5 * time.Second
@@ -91,7 +94,7 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
 	gc := guard.Config{
 		Advertised: rc.AdvertisedHost, Secret: cfg.SecretFile, Public: cfg.Public,
-		MaxEnvelopes: rc.EndpointWriterBatchSize, MaxRate: cfg.MaxRate,
+		MaxEnvelopes: rc.EndpointWriterBatchSize, MaxRate: cfg.MaxRate, Settle: settle,
 	}
 	if cfg.TLS != nil {
 		gc.Files = &guard.Files{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key,

@@ -63,7 +63,13 @@ type Hello struct {
 	Leaving bool `protobuf:"varint,16,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	// FNV-1a hash of the id of the member with the smallest stamp. It breaks ties, because members
 	// that start together have equal stamps.
-	OldestMark    uint64 `protobuf:"fixed64,17,opt,name=oldest_mark,json=oldestMark,proto3" json:"oldest_mark,omitempty"`
+	OldestMark uint64 `protobuf:"fixed64,17,opt,name=oldest_mark,json=oldestMark,proto3" json:"oldest_mark,omitempty"`
+	// Hash of the proof that the sender gives to the receiver once either does not list the other.
+	// Present if the sender lists the receiver.
+	Pledge []byte `protobuf:"bytes,18,opt,name=pledge,proto3" json:"pledge,omitempty"`
+	// The value that only the sender's process knows, for this receiver. Present if one of them does
+	// not list the other.
+	Proof         []byte `protobuf:"bytes,19,opt,name=proof,proto3" json:"proof,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +223,20 @@ func (x *Hello) GetOldestMark() uint64 {
 	return 0
 }
 
+func (x *Hello) GetPledge() []byte {
+	if x != nil {
+		return x.Pledge
+	}
+	return nil
+}
+
+func (x *Hello) GetProof() []byte {
+	if x != nil {
+		return x.Proof
+	}
+	return nil
+}
+
 // Others travels like a Hello, to a member whose list of members differs from the sender's.
 type Others struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -268,7 +288,7 @@ var File_concord_v1_membership_proto protoreflect.FileDescriptor
 const file_concord_v1_membership_proto_rawDesc = "" +
 	"\n" +
 	"\x1bconcord/v1/membership.proto\x12\n" +
-	"concord.v1\"\xca\x03\n" +
+	"concord.v1\"\xf8\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -289,7 +309,9 @@ const file_concord_v1_membership_proto_rawDesc = "" +
 	"\bdeclined\x18\x0f \x01(\x04R\bdeclined\x12\x18\n" +
 	"\aleaving\x18\x10 \x01(\bR\aleaving\x12\x1f\n" +
 	"\voldest_mark\x18\x11 \x01(\x06R\n" +
-	"oldestMark\"&\n" +
+	"oldestMark\x12\x16\n" +
+	"\x06pledge\x18\x12 \x01(\fR\x06pledge\x12\x14\n" +
+	"\x05proof\x18\x13 \x01(\fR\x05proof\"&\n" +
 	"\x06Others\x12\x1c\n" +
 	"\taddresses\x18\x01 \x03(\tR\taddressesB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 

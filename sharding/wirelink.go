@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -36,20 +37,23 @@ func newLink(l *life, to core.Member) *link {
 	return k
 }
 
-// parcel adds a packet, and then a question about the bytes sent, unless ask is 0. It returns false
-// if the link has been closed.
-func (k *link) parcel(p *packet, ask uint64) bool {
+// parcel adds a packet, and then a question about the bytes sent, unless confirm is 0. It returns
+// false if the link has been closed.
+func (k *link) parcel(p *packet, confirm uint64) bool {
 	n := p.size()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.gone {
 		return false
 	}
+	if p.senderID != "" {
+		ask.Sent(k.life.system, p.senderID, k.to.Address)
+	}
 	k.reserve(n + 1 + protowire.SizeVarint(uint64(n))) //nolint:gosec // a length
 	k.data = protowire.AppendTag(k.data, fieldParcels, protowire.BytesType)
 	k.data = protowire.AppendVarint(k.data, uint64(n)) //nolint:gosec // a length
 	k.data = p.appendTo(k.data)
-	k.ask = max(k.ask, ask)
+	k.ask = max(k.ask, confirm)
 	k.begin()
 	return true
 }

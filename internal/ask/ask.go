@@ -2,7 +2,8 @@ package ask
 
 import (
 	"context"
-	"strconv"
+	"crypto/rand"
+	"strings"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -10,13 +11,39 @@ import (
 	"github.com/concord-go/concord/internal/contain"
 )
 
-// seq numbers the requests of this process. The registry's own generator is not used, since it was
-// renamed between the supported versions of Proto.Actor.
-var seq atomic.Uint64
+// prefix begins the name of every temporary process. The rest of the name is random: a process that
+// restarts at the same address never uses a name of its predecessor again, so it never takes the
+// answer to one of its predecessor's questions; and only a member that got the question knows the
+// name.
+const prefix = "$ask-"
 
 // process receives the answer: it takes the first message and drops the others.
 type process struct {
 	answer chan any // capacity 1, never closed
+	asked  atomic.Pointer[string]
+}
+
+// Sent records that the question of asker is being sent to the member at address. The guard accepts
+// an answer from the network only from the member to which the question was sent last.
+func Sent(system *actor.ActorSystem, asker, address string) {
+	if !strings.HasPrefix(asker, prefix) {
+		return
+	}
+	at, _ := system.ProcessRegistry.GetLocal(asker)
+	if p, ok := at.(*process); ok {
+		p.asked.Store(&address)
+	}
+}
+
+// Accepts reports whether a process of this name may get a message from the member at address: it
+// is not one that waits for the answer of another member.
+func Accepts(system *actor.ActorSystem, id, address string) bool {
+	if !strings.HasPrefix(id, prefix) {
+		return true
+	}
+	at, _ := system.ProcessRegistry.GetLocal(id)
+	p, ok := at.(*process)
+	return !ok || *p.asked.Load() == address // a late answer becomes a dead letter
 }
 
 func (p *process) SendUserMessage(_ *actor.PID, message any) {
@@ -46,7 +73,8 @@ func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID,
 		return nil, context.Cause(ctx)
 	}
 	p := &process{answer: make(chan any, 1)}
-	self, _ := system.ProcessRegistry.Add(p, "$ask"+strconv.FormatUint(seq.Add(1), 36))
+	p.asked.Store(&target.Address)
+	self, _ := system.ProcessRegistry.Add(p, prefix+rand.Text()) // 128 bits at least
 	defer system.ProcessRegistry.Remove(self)
 
 	contain.Send(system, target, &actor.MessageEnvelope{Message: msg, Sender: self})

@@ -22,6 +22,7 @@ type peer struct {
 	speaks      bool      // it supports permits
 	poll        bool      // ask it to answer the next hello
 	agreed      time.Time // last hello in which it reported that it lists us
+	pledge      string    // the first that it gave
 	against     int       // consecutive hellos that report that it does not list us
 	againstAt   time.Time
 }
@@ -43,6 +44,7 @@ type core struct {
 	address     string // ours
 	systemID    string // a hint as to which id is ours if several are listed at our address
 	incarnation uint64
+	key         []byte // of our process: for the proofs
 
 	self    listed
 	arrived map[string]int // ids listed at our address, by the number of the first event
@@ -89,10 +91,10 @@ type core struct {
 	effects     []effect
 }
 
-func newCore(s settings, cluster, address, systemID string, incarnation uint64) *core {
+func newCore(s settings, cluster, address, systemID string, incarnation uint64, key []byte) *core {
 	return &core{
 		settings: s, cluster: cluster, address: address, systemID: systemID,
-		incarnation: incarnation, peers: map[string]*peer{}, others: map[string]*other{},
+		incarnation: incarnation, key: key, peers: map[string]*peer{}, others: map[string]*other{},
 	}
 }
 
@@ -191,7 +193,7 @@ func (c *core) beforeUp(now time.Time, members []listed) {
 		if !ids[m.ID] {
 			c.drop(m.ID)
 			if !addresses[m.Address] {
-				c.lose(now, m.Address, false)
+				c.lose(now, m.Address, "", false)
 			}
 		}
 	}
@@ -208,7 +210,7 @@ func (c *core) compare(now time.Time, still map[string]*peer) {
 		changed = true
 		c.drop(p.ID)
 		if !p.left && !c.lists(p.Address) {
-			c.lose(now, p.Address, false)
+			c.lose(now, p.Address, p.pledge, false)
 		}
 	}
 	c.found(func(l *lostAddress) bool { return c.lists(l.address) })

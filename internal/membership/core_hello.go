@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -34,11 +35,16 @@ func (c *core) onHello(now time.Time, r received) {
 		c.onStranger(now, r)
 		return
 	}
+	h := r.hello
+	if !h.listsYou && !c.familiar(h.address, h.proof) {
+		c.emit(dropped{whyStale}) // of another process, which does not speak for the listed one
+		return
+	}
 	if why, ok := c.adopt(now, p, r); !ok {
 		c.emit(dropped{why})
 		return
 	}
-	h := r.hello
+	p.pledge = cmp.Or(p.pledge, h.pledge)
 	p.sequence, p.heard = h.sequence, now
 	if p.stamp == 0 && h.stamp != 0 {
 		p.stamp, c.changed = h.stamp, true
@@ -103,7 +109,7 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 			c.former = slices.Delete(c.former, 0, 1)
 		}
 	}
-	*p = peer{listed: p.listed, incarnation: r.from, since: now, next: p.next}
+	*p = peer{listed: p.listed, pledge: p.pledge, incarnation: r.from, since: now, next: p.next}
 	c.changed = true
 	return 0, true
 }
@@ -159,7 +165,7 @@ func (c *core) mayAnswer(now time.Time, address string) bool {
 // incarnation, the answer requests another hello, so that each side has heard from the other.
 func (c *core) answerStranger(r received) {
 	c.sequence++
-	c.emit(send{r.hello.address, r.from, c.compose(r.member, false, r.to == 0 &&
+	c.emit(send{r.hello.address, r.from, c.compose(r.hello.address, r.member, false, r.to == 0 &&
 		r.hello.size != 0)})
 }
 
@@ -257,7 +263,7 @@ func (c *core) answers(p *peer) bool { return c.self.ID > p.ID }
 
 func (c *core) hello(now time.Time, p *peer, answer bool) {
 	c.sequence++
-	c.emit(send{p.Address, p.incarnation, c.compose(p.ID, true, answer)})
+	c.emit(send{p.Address, p.incarnation, c.compose(p.Address, p.ID, true, answer)})
 	p.next = c.nextHello(now, p)
 }
 
@@ -276,16 +282,23 @@ func (c *core) nextHello(now time.Time, p *peer) time.Time {
 	return at
 }
 
-// compose returns a hello for the member with this id, which is "" if unknown. It omits a stamp
+// compose returns a hello for the member at an address with this id, which is "" if unknown. It omits a stamp
 // that may still be withdrawn if the receiver is not listed here: the receiver may already list us,
 // and would then not accept another stamp.
-func (c *core) compose(id string, lists, answer bool) hello {
+func (c *core) compose(to, id string, lists, answer bool) hello {
 	h := hello{
 		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,
 		listsYou: lists, answer: answer, claim: c.claim(), droppedYou: c.hasDropped(id),
 	}
 	if c.view != nil {
 		h.viewHash = c.view.Hash
+	}
+	proof := c.proofFor(to)
+	if lists {
+		h.pledge = pledgeOf(proof)
+	}
+	if !lists || c.others[id] != nil {
+		h.proof = proof
 	}
 	if !lists && c.mayWithdraw(c.now) {
 		h.stamp, h.maxStamp = 0, 0

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -10,6 +11,7 @@ import (
 // forever. Lost addresses are therefore sent hellos.
 type lostAddress struct {
 	address string
+	pledge  string    // of the last member that we listed there; "" of none
 	named   bool      // only by another member: we have never listed a member there
 	since   time.Time // when it was lost or last heard from
 	next    time.Time // time of the next hello
@@ -18,8 +20,9 @@ type lostAddress struct {
 }
 
 // lose records the address of a member that is no longer listed, or that another member has named.
-func (c *core) lose(now time.Time, address string, named bool) {
+func (c *core) lose(now time.Time, address, pledge string, named bool) {
 	if l := c.lostAt(address); l != nil {
+		l.pledge = cmp.Or(pledge, l.pledge)
 		if !named && l.named {
 			l.named, l.since, l.gap, c.lostChanged = false, now, c.askGap, true
 		}
@@ -32,7 +35,7 @@ func (c *core) lose(now time.Time, address string, named bool) {
 	if named {
 		first = 0
 	}
-	c.lost = append(c.lost, &lostAddress{address: address, named: named, since: now,
+	c.lost = append(c.lost, &lostAddress{address: address, pledge: pledge, named: named, since: now,
 		next: now.Add(first), gap: c.askGap})
 	c.lostChanged = true
 }
@@ -109,7 +112,7 @@ func (c *core) askLost(now time.Time) {
 		l.next = now.Add(max(l.gap, time.Duration(len(c.lost))*c.lostGap))
 		c.sequence++
 		c.emit(asked{})
-		c.emit(send{l.address, 0, c.compose("", false, true)})
+		c.emit(send{l.address, 0, c.compose(l.address, "", false, true)})
 	}
 }
 
@@ -129,13 +132,13 @@ func (c *core) lostMembers() (out []string) {
 func (c *core) onNamed(now time.Time, n named) {
 	o, known := c.others[n.member]
 	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation ||
-		!c.familiar(o.address) {
+		!c.familiar(o.address, o.hello.proof) {
 		c.emit(dropped{whyStranger})
 		return
 	}
 	for _, a := range n.addresses[:min(len(n.addresses), maxNames)] {
 		if a != "" && a != c.address && !c.lists(a) {
-			c.lose(now, a, true)
+			c.lose(now, a, "", true)
 		}
 	}
 }

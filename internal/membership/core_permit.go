@@ -32,7 +32,7 @@ func (c *core) giveWay(now time.Time) {
 	}
 	c.askedAt = now
 	c.sequence++
-	h := c.compose(first.id, c.peers[first.id] != nil, true)
+	h := c.compose(first.address, first.id, c.peers[first.id] != nil, true)
 	h.yield = true
 	c.requests = append(c.requests, request{first.id, first.incarnation, c.sequence, now})
 	c.emit(send{first.address, first.incarnation, h})
@@ -58,23 +58,15 @@ func (c *core) first(now time.Time) (first *other) {
 
 // unrelated reports whether neither member has ever listed the other. In that case no id is banned,
 // so a new one would not help: the provider has to find them, or they belong to two clusters with
-// one name. For a stranger we know only our own side, whatever it claims. But a member that sees no
-// other member has nothing to lose by believing it.
+// one name. For a stranger we know only our own side, whatever it claims.
 func (c *core) unrelated(o *other) bool {
 	switch {
 	case c.peers[o.id] != nil:
 		return false
-	case !c.familiar(o.address):
-		return len(c.peers) > 0 || !o.hello.listsYou
+	case !c.familiar(o.address, o.hello.proof):
+		return true
 	}
 	return !o.certain && !o.hello.listsYou
-}
-
-// familiar reports whether we list an address, have listed it, or a member at such an address has
-// named it. The sender of any other hello is a stranger: nothing confirms what it says about itself
-// or about us.
-func (c *core) familiar(address string) bool {
-	return c.lists(address) || c.lostAt(address) != nil
 }
 
 // settled reports whether our view has not changed for the duration patience, so that members which
@@ -120,7 +112,7 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 		return
 	case i < 0 && len(c.permits) >= most:
 		return
-	case i < 0 && !c.mayPermit(now, h.address):
+	case i < 0 && !c.mayPermit(now, h):
 		return
 	}
 	c.sequence++
@@ -129,12 +121,12 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 		c.permits = append(c.permits, p)
 		c.emit(noted{permitGiven, c.memberOf(r)})
 	} else {
-		if !c.familiar(h.address) {
+		if !c.familiar(h.address, h.proof) {
 			p.until = c.permits[i].until
 		}
 		c.permits[i] = p
 	}
-	answer := c.compose(r.member, listed, false)
+	answer := c.compose(h.address, r.member, listed, false)
 	answer.permit = h.sequence
 	c.emit(send{h.address, r.from, answer})
 }
@@ -142,8 +134,8 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 // mayPermit limits permits for strangers. A member that we have never listed may have to give way,
 // but the holder of a permit keeps us from giving way. Strangers get one permit at a time, for a
 // quarter of the time.
-func (c *core) mayPermit(now time.Time, address string) bool {
-	if c.familiar(address) {
+func (c *core) mayPermit(now time.Time, h hello) bool {
+	if c.familiar(h.address, h.proof) {
 		return true
 	}
 	if len(c.permits) > 0 || now.Sub(c.strangerAt) < 4*c.permitFor {
@@ -174,7 +166,7 @@ func (c *core) permitted(now time.Time, r received) {
 		return
 	}
 	c.sequence++
-	answer := c.compose(r.member, c.peers[r.member] != nil, false)
+	answer := c.compose(h.address, r.member, c.peers[r.member] != nil, false)
 	answer.declined = h.sequence
 	c.emit(send{h.address, r.from, answer})
 }
@@ -202,14 +194,14 @@ func (c *core) leave() {
 func (c *core) sayGoodbye() {
 	for _, p := range c.order {
 		c.sequence++
-		h := c.compose(p.ID, true, false)
+		h := c.compose(p.Address, p.ID, true, false)
 		h.leaving = true
 		c.emit(send{p.Address, p.incarnation, h})
 	}
 	for _, l := range c.lost {
 		if o := c.otherAt(l.address); o != nil && c.peers[o.id] == nil {
 			c.sequence++
-			h := c.compose(o.id, false, false)
+			h := c.compose(o.address, o.id, false, false)
 			h.leaving = true
 			c.emit(send{o.address, o.incarnation, h})
 		}

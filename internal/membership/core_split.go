@@ -94,7 +94,7 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	}
 	o := c.others[r.member]
 	if o == nil || o.incarnation != r.from {
-		if o == nil && !c.roomFor(h.address) {
+		if o == nil && !c.roomFor(h) {
 			return
 		}
 		o = &other{id: r.member, incarnation: r.from, since: now}
@@ -114,14 +114,14 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 
 // roomFor reports whether a member in conflict can be added. Strangers get at most a quarter of the
 // room, and are removed for other members.
-func (c *core) roomFor(address string) bool {
+func (c *core) roomFor(h hello) bool {
 	var strangers []string
 	for id, o := range c.others {
-		if !c.familiar(o.address) {
+		if !c.familiar(o.address, o.hello.proof) {
 			strangers = append(strangers, id)
 		}
 	}
-	if !c.familiar(address) {
+	if !c.familiar(h.address, h.proof) {
 		return len(strangers) < c.maxOthers/4 && len(c.others) < c.maxOthers
 	}
 	if len(c.others) >= c.maxOthers && len(strangers) > 0 {
@@ -204,7 +204,7 @@ func (c *core) contactOther(now time.Time, o *other) {
 		to = 0 // it may have been replaced by another process
 	}
 	c.sequence++
-	c.emit(send{o.address, to, c.compose(o.id, false, true)})
+	c.emit(send{o.address, to, c.compose(o.address, o.id, false, true)})
 	if now.Sub(o.named) >= c.nameGap {
 		o.named = now
 		c.emit(name{o.address, o.incarnation, c.names()})

@@ -19,7 +19,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	return &fixture{t: t, c: newCore(defaultSettings(), "", "a:1", "sys", 100),
+	return &fixture{t: t, c: newCore(defaultSettings(), "", "a:1", "sys", 100, nil),
 		now: time.UnixMilli(1_000_000)}
 }
 

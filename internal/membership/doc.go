@@ -93,9 +93,10 @@
 // another. TLS or a secret keep strangers out. Without them, a stranger that listens at its own
 // address can send hellos, since only the name of the cluster is checked. Its effects are bounded:
 // 8 answers a second to addresses of its choice, 64 members in conflict, a permit for a quarter of
-// the time. It cannot make a member give way that sees another one. An address is familiar only if
-// it is or was listed here, or was named by a member at a familiar address, and claims of others
-// count only for the report of a split. Two clusters with one name must not reach each other.
+// the time. It cannot make a member give way: the claims of a process count only for the report of
+// a split unless it is at an address that is or was listed here, and shows that it is the process
+// that was listed there, or unless a member that has shown this names the address. For this, each
+// process gives each member that it lists a pledge, the hash of a proof. Two clusters with one name must not reach each other.
 //
 // A cluster that loses more than 256 members at once sends hellos to the last 256. Members of
 // versions before the permits never give way to others, and are expelled as before; a mixed cluster

@@ -102,4 +102,6 @@ type hello struct {
 	permit     uint64 // sequence of the request that is granted: its sender may give way
 	declined   uint64 // sequence of the hello with the permit: its sender does not give way
 	leaving    bool   // the sender leaves gracefully
+	pledge     string // hash of the proof that the sender has for the receiver; to those it lists
+	proof      string // shows that the sender gave the pledge; if one does not list the other
 }

@@ -47,7 +47,7 @@ func (p *place) start() {
 			t.Lives++
 		}
 	}
-	l.core = newCore(t.apply(defaultSettings()), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives))
+	l.core = newCore(t.apply(defaultSettings()), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives), p.key())
 	p.life, p.last = l, ending{}
 	p.w.Note("%s starts at %d", l.id, p.i)
 	p.w.After(p.w.Span("look", 0, p.w.round), l.look)
@@ -58,8 +58,12 @@ func (p *place) start() {
 
 func (p *place) startIn(d time.Duration) { p.w.After(d, p.start) }
 
-// crash ends the life abruptly.
+// key returns the key of the present process.
+func (p *place) key() []byte { return fmt.Append(nil, p.i, p.pid) }
+
+// crash ends the life abruptly, and the process.
 func (p *place) crash() {
+	p.pid++
 	p.life, p.down = nil, true
 }
 

@@ -37,6 +37,7 @@ type place struct {
 	life *life // nil while none runs
 	down bool  // after a crash or a leave, or before the first start
 	was  int   // number of lives so far
+	pid  int   // number of processes that have ended
 	ends []time.Duration
 	last ending // if there has been no life since
 }

@@ -46,6 +46,53 @@ func TestStranger_NobodyGivesWayToIt(t *testing.T) {
 	}
 }
 
+// fallen returns member a, which listed b and c until b died.
+func fallen(t *testing.T, proof string) *fixture {
+	f := newFixture(t).step(at("a", "b", "c"))
+	b := from("b", 'b', 1, 1098)
+	b.hello.size, b.hello.pledge = 3, pledgeOf(proof)
+	f.step(from("c", 'c', 1, 1099)).step(b).step(at("a", "c"))
+	require.NotZero(t, f.c.stamp)
+	return f.pass(5 * time.Second)
+}
+
+// A stranger that listens at the address of a dead member knows everything that the member has
+// said, except the proof that its process has said to nobody yet. Before the fix, the address was
+// enough.
+func TestStranger_TheAddressOfALostMemberProvesNothing(t *testing.T) {
+	const proof = "0123456789abcdef"
+	yields := func(id, given string) (n int) {
+		f := fallen(t, proof)
+		for i := range uint64(100) {
+			r := denying(id, 10+i, claim{size: 1 << 30, oldest: 1, arbiter: true})
+			r.hello.address, r.hello.droppedYou, r.hello.proof = "b:1", true, given
+			f.pass(250 * time.Millisecond).step(r)
+			n += len(f.yields())
+		}
+		return n
+	}
+	for _, id := range []string{"b", "z"} {
+		require.Zero(t, yields(id, ""), id)
+		require.Zero(t, yields(id, "0123456789abcdeF"), id)
+		require.Positive(t, yields(id, proof), "%s: the process itself, in this life or the next", id)
+	}
+}
+
+// While the dead member is still listed, a stranger at its address that uses its id is not heard
+// either, if it disowns us.
+func TestStranger_DisownsNobodyInTheNameOfAListedMember(t *testing.T) {
+	f := newFixture(t).step(at("a", "b"))
+	b := from("b", 'b', 1, 1098)
+	b.hello.size, b.hello.pledge = 2, pledgeOf("0123456789abcdef")
+	f.step(b).pass(5 * time.Second)
+	for i := range uint64(100) {
+		r := denying("b", 10+i, claim{})
+		f.pass(250 * time.Millisecond).step(r)
+		require.False(t, f.c.removed)
+		require.Empty(t, f.yields())
+	}
+}
+
 // A member that is never listed here may have to give way, and needs a permit. While the permit is
 // outstanding, this member does not give way itself.
 func TestStranger_GetsAPermitNowAndThen(t *testing.T) {

@@ -1,11 +1,13 @@
 package membership
 
 import (
+	"crypto/rand"
 	"hash/fnv"
 	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -49,7 +51,7 @@ func (s *Service) start(members []listed) bool {
 	}
 	a := newMemberActor(s, newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system),
 		address,
-		s.system.ID, incarnation(s.system.ID, address)))
+		s.system.ID, incarnation(s.system.ID, address), processKey()))
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return a },
 		early.Mailbox(), bugs.Guardian(component, nil)), ActorName)
 	if err != nil {
@@ -88,6 +90,13 @@ func clusterName(system *actor.ActorSystem) (name string) {
 	}()
 	return cluster.GetCluster(system).Config.Name
 }
+
+// processKey is the key of this process, which all its lives share.
+var processKey = sync.OnceValue(func() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return key
+})
 
 // incarnation returns a different number for every process: system ids are random.
 func incarnation(systemID, address string) uint64 {

@@ -23,7 +23,7 @@ func encode(hdr wire.Header, h hello) (*pb.Envelope, error) {
 		Size: uint32(min(h.size, math.MaxUint32)), Oldest: h.oldest, OldestMark: h.mark,
 		Arbiter: h.arbiter, Disowned: h.disowned,
 		DroppedYou: h.droppedYou, Yield: h.yield, Permit: h.permit, Declined: h.declined,
-		Leaving: h.leaving,
+		Leaving: h.leaving, Pledge: []byte(h.pledge), Proof: []byte(h.proof),
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func decodeNames(hdr wire.Header, payload []byte) (event, error) {
 func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 	var m pb.Hello
 	if len(payload) > 4*wire.MaxName || proto.Unmarshal(payload, &m) != nil ||
-		len(m.Address) > wire.MaxName {
+		len(m.Address) > wire.MaxName || len(m.Pledge) > proofSize || len(m.Proof) > proofSize {
 		return nil, errPayload
 	}
 	return received{member: hdr.Member, from: hdr.From, to: hdr.To, hello: hello{
@@ -82,7 +82,7 @@ func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 		claim: claim{size: uint64(m.Size), oldest: m.Oldest, mark: m.OldestMark,
 			arbiter: m.Arbiter, disowned: m.Disowned},
 		droppedYou: m.DroppedYou, yield: m.Yield, permit: m.Permit, declined: m.Declined,
-		leaving: m.Leaving,
+		leaving: m.Leaving, pledge: string(m.Pledge), proof: string(m.Proof),
 	}}, nil
 }
 

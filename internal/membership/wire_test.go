@@ -89,7 +89,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("envelope changed")
 		}
 		// Whatever the hello contains, the core accepts it.
-		c := newCore(defaultSettings(), "shop", "b:1", "", 9)
+		c := newCore(defaultSettings(), "shop", "b:1", "", 9, nil)
 		for _, e := range []event{at("b", "m1"), r, r, wake{}} {
 			c.Step(time.UnixMilli(1_000_000), e)
 		}
@@ -113,7 +113,7 @@ func FuzzDecodeNames(f *testing.F) {
 			n.addresses) {
 			t.Fatalf("%+v is not %+v: %v", n2, n, err)
 		}
-		c := newCore(defaultSettings(), "shop", "b:1", "", 9)
+		c := newCore(defaultSettings(), "shop", "b:1", "", 9, nil)
 		for _, e := range []event{at("b"), received{member: "m1", from: 7, to: 9,
 			hello: hello{sequence: 1, claim: claim{size: 1}}}, n, wake{}} {
 			c.Step(time.UnixMilli(1_000_000), e)

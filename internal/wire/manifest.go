@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Manifest is the type of a payload. Numbers are never reused; a change of a payload that old nodes
 // cannot read gets a new number.
@@ -18,6 +22,31 @@ func (m Manifest) Durable() bool { return m&durable != 0 }
 
 // Plain returns m without the mark for durable keys.
 func (m Manifest) Plain() Manifest { return m &^ durable }
+
+// receivers are the prefixes of the actors that take the manifests up to a number, and no others.
+var receivers = []struct {
+	last Manifest
+	name []string
+}{
+	{9, []string{"concord-membership"}},
+	{29, []string{"concord-replicator-"}},
+	{39, nil},
+	{49, []string{"concord-singleton-"}},
+	{69, []string{"concord-sharding-", "concord-inlet-"}},
+	{74, []string{"concord.arbiter"}},
+}
+
+// For reports whether an actor takes messages with this manifest. Only those of replicators have
+// a form for durable keys.
+func (m Manifest) For(actor string) bool {
+	for _, r := range receivers {
+		if m.Plain() <= r.last {
+			return (!m.Durable() || r.last == 29) && slices.ContainsFunc(r.name,
+				func(p string) bool { return strings.HasPrefix(actor, p) })
+		}
+	}
+	return false
+}
 
 // Membership, 1 to 9.
 const (

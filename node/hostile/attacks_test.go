@@ -2,13 +2,17 @@ package hostile_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +21,8 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -51,6 +57,7 @@ type attack struct {
 func attacks() []attack {
 	all := append(crashers(), forgeries()...)
 	all = append(all, floods()...)
+	all = append(all, memory()...)
 	return append(all, connections()...)
 }
 
@@ -172,6 +179,22 @@ func forgeries() (all []attack) {
 		return sealed(p.was.Self, 7, 0, wire.ReplicatorBeat, &pb.Beat{Ready: true, Announced: true,
 			Leaving: true})
 	})
+	for _, durable := range []bool{true, false} {
+		m, name := wire.ReplicatorBeat, "heartbeats of a stranger"
+		if durable {
+			m, name = m.OfDurable(), "heartbeats of a stranger, for durable keys"
+		}
+		all = append(all, attack{name, durable, func(s *intruder) {
+			for _, to := range s.w.members {
+				l := s.open(to, s.address)
+				for range 9 { // an actor that fails as often starts empty
+					l.batch(stranger.Batch(to.address, replicatorActor, sealed("nobody", 7, 0, m,
+						&pb.Beat{Ready: true, Announced: true})))
+				}
+				l.settle()
+			}
+		}})
+	}
 	forge("members that are gone", true, replicatorActor, func(p pair) proto.Message {
 		gone := &pb.Members{Name: p.of.address, Least: 1}
 		for _, name := range slices.Sorted(
@@ -236,8 +259,52 @@ func forgeries() (all []attack) {
 	forge("a delivery of nothing", false, "$pubsub-delivery", func(pair) proto.Message {
 		return &cluster.DeliverBatchRequestTransport{}
 	})
+	all = append(all, attack{"answers in place of the singleton", true, answers})
 	return append(all, attack{"a large fragment that grants everything", true, largeFragment},
 		attack{"a message for somebody else", true, relayed})
+}
+
+// answers answers the questions of a member in place of the singleton, under every name that the
+// process can be expected to use.
+func answers(s *intruder) {
+	from, _ := s.w.bystander()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		l := s.open(from, s.address)
+		for n := int64(1); ; n++ {
+			b := stranger.Batch(from.address, "door", wrapperspb.String("forged"))
+			b.Targets, b.Envelopes = b.Targets[:0], nil
+			for i := range int64(200) {
+				one := stranger.Batch(from.address, "$ask"+strconv.FormatInt((n*200+i)%1000, 36),
+					wrapperspb.String("forged"))
+				b.Targets = append(b.Targets, one.Targets...)
+				e := one.Envelopes[0]
+				e.Target = int32(i) //nolint:gosec // below 200
+				b.Envelopes = append(b.Envelopes, e)
+			}
+			l.batch(b)
+			select {
+			case <-stop:
+				l.settle()
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	var err error
+	for range 10 {
+		var is status
+		if is, err = from.status(); err == nil && is.Asked != "" {
+			err = errors.New(is.Asked)
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(stop)
+	<-done
+	require.NoError(s.t, err)
 }
 
 // gossip returns a message of Proto.Actor's gossip after which its receiver bans a member.
@@ -397,6 +464,121 @@ func floods() []attack {
 			}
 			l.settle()
 		}},
+	}
+}
+
+// memory are attacks that hold memory with calls that never end. The members are looked at while
+// they are under way.
+func memory() []attack {
+	look := func(s *intruder) { require.NoError(s.t, s.w.asBefore()) }
+	// dam is a connection on which no more than some bytes are sent.
+	dam := func(bytes int64) grpc.DialOption {
+		return grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
+			if err != nil {
+				return nil, err
+			}
+			d := &dammed{Conn: c, closed: make(chan struct{})}
+			d.left.Store(bytes)
+			return d, nil
+		})
+	}
+	const each, streams = 30 << 20, 16
+	unfinished := func(method string, introduced bool) func(*intruder) {
+		return func(s *intruder) {
+			cc := s.connect(s.w.victim(), dam(each*streams*9/10))
+			for range streams {
+				stream, err := cc.NewStream(s.t.Context(), &grpc.StreamDesc{ServerStreams: true,
+					ClientStreams: true}, method)
+				if err != nil {
+					return
+				}
+				if introduced {
+					_ = stream.SendMsg(stranger.Introduce(s.address))
+				}
+				go func() { _ = stream.SendMsg(make([]byte, each)) }()
+			}
+			for range 10 {
+				time.Sleep(300 * time.Millisecond)
+				look(s)
+			}
+		}
+	}
+	return []attack{
+		{"unfinished calls", true, unfinished("/remote.Remoting/ListProcesses", false)},
+		{"unfinished first messages", false, unfinished("/remote.Remoting/Receive", false)},
+		{"unfinished messages", false, unfinished("/remote.Remoting/Receive", true)},
+		{"compressed headers", true, func(s *intruder) {
+			for range 4 {
+				s.headers(250_000, 16)
+			}
+			for range 5 {
+				look(s)
+			}
+		}},
+	}
+}
+
+// dammed is a connection whose writes block after some bytes.
+type dammed struct {
+	net.Conn
+	left   atomic.Int64
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Write implements net.Conn.
+func (d *dammed) Write(b []byte) (int, error) {
+	if d.left.Add(-int64(len(b))) < 0 {
+		<-d.closed
+		return 0, net.ErrClosed
+	}
+	return d.Conn.Write(b)
+}
+
+// Close implements net.Conn.
+func (d *dammed) Close() error {
+	d.once.Do(func() { close(d.closed) })
+	return d.Conn.Close()
+}
+
+// headers opens streams on one connection, each with n header fields of one byte.
+func (s *intruder) headers(n, streams int) {
+	raw, err := net.Dial("tcp", s.w.victim().address)
+	require.NoError(s.t, err)
+	c := raw
+	if s.w.mode == tlsMode {
+		c = tls.Client(raw, &tls.Config{InsecureSkipVerify: true, //nolint:gosec // a stranger
+			NextProtos: []string{"h2"}})
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	_, _ = io.WriteString(c, http2.ClientPreface)
+	f := http2.NewFramer(c, nil)
+	_ = f.WriteSettings()
+	var head bytes.Buffer
+	enc := hpack.NewEncoder(&head)
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path",
+		"/remote.Remoting/Receive"}, {":authority", "x"}, {"content-type", "application/grpc"},
+		{"te", "trailers"}} {
+		_ = enc.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
+	}
+	all := append(head.Bytes(), bytes.Repeat([]byte{0x80 | 16}, n)...) // accept-encoding
+	for i := range streams {
+		id := uint32(2*i + 1) //nolint:gosec // below 100
+		const frame = 16 << 10
+		for at := 0; at < len(all); at += frame {
+			part, last := all[at:min(at+frame, len(all))], at+frame >= len(all)
+			if at == 0 {
+				err = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: part,
+					EndHeaders: last})
+			} else {
+				err = f.WriteContinuation(id, last, part)
+			}
+			if err != nil {
+				return // the connection was closed
+			}
+		}
 	}
 }
 

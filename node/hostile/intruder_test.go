@@ -22,13 +22,15 @@ type intruder struct {
 	t       *testing.T
 	w       *world
 	address string // where it listens and vouches for everything
+	lanes   map[string]*lane
 
 	mu    sync.Mutex
 	heard map[uint32]uint64 // incarnation of the sender, by manifest
+	asked map[uint64]uint64 // sequence of the last hello that requested a permit, by its sender
 }
 
 func newIntruder(t *testing.T, w *world) *intruder {
-	s := &intruder{t: t, w: w, heard: map[uint32]uint64{}}
+	s := &intruder{t: t, w: w, heard: map[uint32]uint64{}, asked: map[uint64]uint64{}}
 	s.address = stranger.Listen(t, listener{s: s})
 	return s
 }
@@ -55,6 +57,11 @@ func (l listener) Receive(stream remote.Remoting_ReceiveServer) error {
 			if proto.Unmarshal(e.MessageData, &env) == nil {
 				l.s.mu.Lock()
 				l.s.heard[env.Manifest] = env.From
+				var h pb.Hello
+				if env.Manifest == uint32(wire.MembershipHello) &&
+					proto.Unmarshal(env.Payload, &h) == nil && h.Yield {
+					l.s.asked[env.From] = h.Sequence
+				}
 				l.s.mu.Unlock()
 			}
 		}
@@ -95,6 +102,19 @@ func (s *intruder) open(to *process, from string) *lane {
 	l := s.bare(s.connect(to))
 	l.push(stranger.Introduce(from))
 	return l
+}
+
+// lane returns a stream that stays open, by its name and receiver.
+func (s *intruder) lane(to *process, name string) *lane {
+	key := to.address + " " + name
+	if l := s.lanes[key]; l != nil && l.ClientStream != nil && l.Context().Err() == nil {
+		return l
+	}
+	if s.lanes == nil {
+		s.lanes = map[string]*lane{}
+	}
+	s.lanes[key] = s.open(to, s.address)
+	return s.lanes[key]
 }
 
 // bare opens a stream and sends nothing.

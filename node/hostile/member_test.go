@@ -8,11 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
@@ -53,6 +56,7 @@ type status struct {
 	DoorStarted int
 	Failures    []string // of actors, Proto.Actor's own included
 	Grain       string   // the activation of a virtual actor
+	Asked       string   // why a question to the singleton failed; "": it did not
 	Goroutines  int
 	Heap        uint64 // after a garbage collection
 	Refusals    map[string]uint64
@@ -94,7 +98,7 @@ func runMember(raw string) int {
 	m := &life{}
 	go func() {
 		for n, in := 1, bufio.NewScanner(os.Stdin); in.Scan(); n++ {
-			line, _ := json.Marshal(m.status(ctx, n))
+			line, _ := json.Marshal(m.command(ctx, n, in.Text()))
 			fmt.Println(string(line))
 		}
 		stop()
@@ -102,7 +106,7 @@ func runMember(raw string) int {
 	err := node.Run(ctx, node.RunConfig{
 		Cluster: s.Cluster,
 		Remote: node.Config{Port: s.Port, Advertised: s.Advertised, TLS: s.TLS,
-			SecretFile: s.Secret},
+			SecretFile: s.Secret, Public: []string{"door"}},
 		Provider: automanaged.New(automanaged.Config{
 			Port: s.Health, Hosts: s.Healths, Refresh: 200 * time.Millisecond, DropAfter: patience,
 		}),
@@ -174,15 +178,95 @@ func instances(s spec) func(coordination.Tenure) actor.Actor {
 		}
 	}
 	return func(t coordination.Tenure) actor.Actor {
+		var held []func()
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
 				note("start", t)
 			case *actor.Stopped:
 				note("stop", t)
+			case *wrapperspb.StringValue:
+				answer(ctx, ctx.Message().(*wrapperspb.StringValue), &held)
 			}
 		})
 	}
+}
+
+// Beginnings of questions to the singleton.
+const (
+	hold    = "hold "    // is not answered now
+	release = "release " // is answered after everything that was held, which stays held
+)
+
+// answer answers a question after a moment, in which others can try to.
+func answer(ctx actor.Context, m *wrapperspb.StringValue, held *[]func()) {
+	root, to := ctx.ActorSystem().Root, ctx.Sender()
+	reply := func() { root.Send(to, wrapperspb.String("re: "+m.Value)) }
+	switch {
+	case strings.HasPrefix(m.Value, hold):
+		*held = append(*held, reply)
+	case strings.HasPrefix(m.Value, release):
+		for _, f := range *held {
+			f()
+		}
+		time.AfterFunc(20*time.Millisecond, reply)
+	default:
+		time.AfterFunc(100*time.Millisecond, reply)
+	}
+}
+
+// ask asks the singleton.
+func (l *life) ask(ctx context.Context, question string) error {
+	res, err := l.single.Ask(ctx, wrapperspb.String(question))
+	if err != nil {
+		return err
+	}
+	if got, ok := res.(*wrapperspb.StringValue); !ok || got.Value != "re: "+question {
+		return fmt.Errorf("the answer to %q is %v", question, res)
+	}
+	return nil
+}
+
+// ready reports whether the member has registered its components.
+func (l *life) ready() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.single != nil
+}
+
+// hold asks n questions that are held, and waits for no answer.
+func (l *life) hold(ctx context.Context, n int) {
+	for i := range n {
+		go func() { _ = l.ask(ctx, fmt.Sprint(hold, i)) }()
+	}
+}
+
+// release asks n questions, one after the other, and returns what was wrong with the answers.
+func (l *life) release(ctx context.Context, n int) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for i := range n {
+		if err := l.ask(ctx, fmt.Sprint(release, i)); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// command carries out a line of the standard input.
+func (l *life) command(ctx context.Context, n int, line string) status {
+	word, arg, _ := strings.Cut(line, " ")
+	count, _ := strconv.Atoi(arg)
+	switch {
+	case !l.ready():
+		return status{N: n}
+	case word == "hold":
+		l.hold(ctx, count)
+		return status{N: n}
+	case word == "release":
+		return status{N: n, Life: 1, Asked: l.release(ctx, count)}
+	}
+	return l.status(ctx, n)
 }
 
 func (l *life) status(ctx context.Context, n int) (s status) {
@@ -213,6 +297,9 @@ func (l *life) status(ctx context.Context, n int) (s status) {
 		s.Added = err.Error()
 	}
 	s.Sum = v.Value()
+	if err := l.ask(try, fmt.Sprint(s.Self, n)); err != nil {
+		s.Asked = err.Error()
+	}
 	got := make(chan [2]int, 1)
 	l.node.System.Root.Send(l.door, got)
 	select {

@@ -45,6 +45,7 @@ type world struct {
 type process struct {
 	*child.Process
 	address string
+	spec    spec
 	answers chan status
 	asked   int
 }
@@ -117,7 +118,7 @@ func (w *world) identify(dir, address string, s *spec) {
 func (w *world) launch(s spec, address string) *process {
 	raw, err := json.Marshal(s)
 	require.NoError(w.t, err)
-	p := &process{address: address, answers: make(chan status, 16)}
+	p := &process{address: address, spec: s, answers: make(chan status, 16)}
 	p.Process = child.Start(w.t, []string{memberEnv + "=" + string(raw), "GOMAXPROCS=2"},
 		func(line []byte) {
 			var s status
@@ -136,9 +137,12 @@ func (w *world) launch(s spec, address string) *process {
 }
 
 // status queries the status of a member.
-func (p *process) status() (status, error) {
+func (p *process) status() (status, error) { return p.say("status") }
+
+// say gives a member a command, and returns its answer.
+func (p *process) say(command string) (status, error) {
 	p.asked++
-	if err := p.Say("status"); err != nil {
+	if err := p.Say(command); err != nil {
 		return status{}, fmt.Errorf("member at %s is gone: %w", p.address, err)
 	}
 	timeout := time.After(patience)
@@ -177,6 +181,8 @@ func (w *world) well() error {
 			return fmt.Errorf("the actor at %s was started %d times", p.address, s.DoorStarted)
 		case len(s.Failures) > 0:
 			return fmt.Errorf("actors at %s have failed: %q", p.address, s.Failures)
+		case s.Asked != "":
+			return fmt.Errorf("a question of %s to the singleton: %s", p.address, s.Asked)
 		case s.Grain == "":
 			return fmt.Errorf("the virtual actor is not found from %s", p.address)
 		}
@@ -268,6 +274,8 @@ func (w *world) asBefore() error {
 			return fmt.Errorf("member at %s was %s and is %s", p.address, was.Self, s.Self)
 		case fmt.Sprint(s.IDs) != fmt.Sprint(was.IDs):
 			return fmt.Errorf("member at %s saw %v and sees %v", p.address, was.IDs, s.IDs)
+		case s.Sum < was.Sum:
+			return fmt.Errorf("the counter at %s was %d and is %d", p.address, was.Sum, s.Sum)
 		case s.Host != was.Host:
 			return fmt.Errorf("the singleton was at %s and is at %s", was.Host, s.Host)
 		case s.Grain != was.Grain:

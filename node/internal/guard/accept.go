@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
@@ -25,13 +27,21 @@ func (g *Guard) accept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 			err = status.Error(codes.Internal, "concord: internal error")
 		}
 	}()
+	p, _ := peer.FromContext(ss.Context())
+	auth, _ := p.AuthInfo.(*withConn)
+	if auth != nil {
+		auth.conn.streams.Add(1)
+		defer auth.conn.streams.Add(-1)
+	}
 	if info.FullMethod == vouchMethod {
 		return g.vouch(ss)
 	}
-	in := &incoming{ServerStream: ss, guard: g, pace: pace{rate: g.cfg.MaxRate}}
-	if err := in.begin(); err != nil {
+	in := &incoming{ServerStream: ss, guard: g}
+	if err := in.begin(p, auth); err != nil {
 		return err
 	}
+	in.pace = g.paces.of(in.check.peer)
+	defer g.paces.done(in.pace)
 	return handler(srv, in)
 }
 
@@ -40,9 +50,10 @@ type incoming struct {
 	grpc.ServerStream
 	guard *Guard
 	check *checker
-	pace  pace
+	pace  *pace
 	first *remote.RemoteMessage // not passed on yet
-	conn  *conn                 // nil once its peer is proven
+	conn  *conn                 // nil in tests
+	sure  bool                  // the peer is proven
 
 	onwards *seal // nil: no secret
 	sending sync.Mutex
@@ -52,7 +63,7 @@ type incoming struct {
 }
 
 // begin reads the first message, which names the peer's address, and verifies that address.
-func (in *incoming) begin() error {
+func (in *incoming) begin(p *peer.Peer, auth *withConn) error {
 	g := in.guard
 	f, err := inTime(g.cfg.Silence, func() (*frame, error) { return receive(in.ServerStream) })
 	if err != nil {
@@ -67,13 +78,11 @@ func (in *incoming) begin() error {
 		g.process.refuse(badStream, "remoting stream", err)
 		return status.Error(codes.InvalidArgument, "concord: "+err.Error())
 	}
-	p, _ := peer.FromContext(in.Context())
 	self := g.self(p)
 	if address == self {
 		g.process.refuse(unproven, "remoting stream", "claims to be this member")
 		return status.Error(codes.Unauthenticated, "concord: not this member")
 	}
-	auth, _ := p.AuthInfo.(*withConn)
 	if err := in.prove(f.data, auth, address, self); err != nil {
 		why, code := unproven, codes.Unauthenticated
 		switch {
@@ -86,21 +95,32 @@ func (in *incoming) begin() error {
 		return status.Error(code, "concord: "+err.Error())
 	}
 	in.first, in.check = msg, newChecker(g, address, self)
+	g.strangers.since(address, in.check.listed(), time.Now())
 	if auth != nil {
 		in.conn = auth.conn
+		in.conn.idle.Stop()
 	}
 	if in.onwards == nil {
 		in.proven()
 	}
+	in.taken(len(f.data))
 	return nil
 }
 
 // proven records that the peer of the connection is proven. With a secret that is so once a second
 // message has come: the first one can be a recorded one.
 func (in *incoming) proven() {
-	if in.conn != nil {
+	if !in.sure && in.conn != nil {
 		in.conn.proven(in.check.peer)
-		in.conn = nil
+	}
+	in.sure = true
+}
+
+// taken records that a message is complete. Whoever has the secret, or else a member, may send more
+// at a time than others.
+func (in *incoming) taken(bytes int) {
+	if in.conn != nil {
+		in.conn.taken(bytes, in.sure && (in.guard.secret != nil || in.check.listed()))
 	}
 }
 
@@ -204,6 +224,7 @@ func (in *incoming) RecvMsg(m any) error {
 		size := len(f.data)
 		b, err := in.open(f.data)
 		f.free()
+		in.taken(size)
 		if err == nil {
 			err = in.pace.wait(in.Context(), len(b.Envelopes), size)
 		}
@@ -245,9 +266,39 @@ func (in *incoming) open(data []byte) (*remote.MessageBatch, error) {
 		p.refuse(badBatch, "remoting batch", err)
 		return nil, status.Error(codes.InvalidArgument, "concord: "+err.Error())
 	}
+	in.settle(b)
 	in.check.filter(b)
 	return b, nil
 }
+
+// settle waits for a short time until the peer is listed, if it has just appeared and the batch has
+// messages that only members may send. Introductions do not wait.
+func (in *incoming) settle(b *remote.MessageBatch) {
+	left := in.guard.cfg.Settle - time.Since(in.guard.strangers.since(in.check.peer,
+		in.check.listed(), time.Now()))
+	if left <= 0 || !slices.ContainsFunc(b.Envelopes, func(e *remote.MessageEnvelope) bool {
+		_, id := targetOf(b, int(e.Target))
+		return b.TypeNames[e.TypeId] != envelopeName && !in.guard.public(id)
+	}) {
+		return
+	}
+	end := time.NewTimer(left)
+	defer end.Stop()
+	look := time.NewTicker(lookForMember)
+	defer look.Stop()
+	for !in.check.listed() {
+		select {
+		case <-look.C:
+		case <-end.C:
+			return
+		case <-in.Context().Done():
+			return
+		}
+	}
+}
+
+// lookForMember is the interval at which settle looks for the peer among the members.
+const lookForMember = 20 * time.Millisecond
 
 // bounds returns why a message must not be decoded, or nil.
 func (in *incoming) bounds(data []byte) error {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -234,7 +235,7 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 	var ends []net.Conn
 	for range maxFresh + 10 {
 		a, b := net.Pipe()
-		all, ends = append(all, cs.add(a)), append(ends, b)
+		all, ends = append(all, cs.add(a, time.Hour)), append(ends, b)
 		if len(all) == 5 {
 			all[4].proven("10.0.0.1:1")
 		}
@@ -252,7 +253,7 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 		_, _ = all[i].Close(), ends[i].Close()
 		_ = all[i].Close()
 	}
-	require.Zero(t, cs.mu.all)
+	require.Empty(t, cs.mu.open)
 	require.Zero(t, cs.mu.fresh.Len())
 }
 
@@ -263,7 +264,7 @@ func TestConns_APeerDisplacesItsOwn(t *testing.T) {
 	open := func(address string) *conn {
 		a, b := net.Pipe()
 		t.Cleanup(func() { _, _ = a.Close(), b.Close() })
-		c := cs.add(a)
+		c := cs.add(a, time.Hour)
 		c.proven(address)
 		return c
 	}
@@ -292,7 +293,7 @@ func TestConns_APeerDisplacesItsOwn(t *testing.T) {
 	require.False(t, isClosed(becomes), "a peer that is a member by now stays")
 	require.False(t, isClosed(member), "members stay")
 	require.Equal(t, maxStrange, cs.mu.strange.Len())
-	require.Equal(t, 1+maxPerPeer+1+maxStrange, cs.mu.all)
+	require.Len(t, cs.mu.open, 1+maxPerPeer+1+maxStrange)
 	require.False(t, isClosed(open("m:4")), "there is room for members")
 }
 
@@ -301,7 +302,7 @@ func TestConns_AreBounded(t *testing.T) {
 	cs := newConns(func(string) bool { return true })
 	add := func() (c *conn, closed func() bool) {
 		a, b := net.Pipe()
-		c = cs.add(a)
+		c = cs.add(a, time.Hour)
 		t.Cleanup(func() { _, _ = c.Close(), b.Close() })
 		return c, func() bool {
 			cs.mu.Lock()
@@ -318,7 +319,67 @@ func TestConns_AreBounded(t *testing.T) {
 	_, fresh := add()
 	require.True(t, fresh(), "one too many")
 	require.False(t, last(), "members stay")
-	require.Equal(t, maxConns, cs.mu.all)
+	require.Len(t, cs.mu.open, maxConns)
+}
+
+// TestHeld_BytesOfUnfinishedMessagesAreBounded sends bytes that do not complete a message.
+func TestHeld_BytesOfUnfinishedMessagesAreBounded(t *testing.T) {
+	cs := newConns(func(string) bool { return false })
+	open := func() (*conn, func(n int) error) {
+		a, b := net.Pipe()
+		c := cs.add(a, time.Hour)
+		t.Cleanup(func() { _, _ = c.Close(), b.Close() })
+		return c, func(n int) error {
+			go func() { _, _ = b.Write(make([]byte, n)) }()
+			_, err := io.ReadFull(c, make([]byte, n))
+			return err
+		}
+	}
+	c, sends := open()
+	require.NoError(t, sends(maxHeld))
+	c.taken(0, false)
+	require.NoError(t, sends(maxHeld))
+	require.ErrorIs(t, sends(1), errHeld)
+	require.Zero(t, cs.held.Load())
+
+	c, sends = open()
+	c.streams.Store(2)
+	require.NoError(t, sends(maxHeld))
+	c.taken(5, false)
+	require.ErrorIs(t, sends(6), errHeld, "the other stream holds the rest")
+
+	c, sends = open()
+	c.taken(0, true)
+	require.NoError(t, sends(2*maxHeld), "a member")
+	require.Zero(t, cs.held.Load())
+
+	// All together: the one that holds most is closed.
+	var all []func(int) error
+	for range maxHeldByAll/(maxHeld/2) + 1 {
+		_, sends := open()
+		all = append(all, sends)
+	}
+	require.NoError(t, all[7](maxHeld*3/4))
+	for i, sends := range all {
+		if i != 7 {
+			require.NoError(t, sends(maxHeld/2))
+		}
+	}
+	require.Error(t, all[7](1), "it was closed")
+	require.LessOrEqual(t, cs.held.Load(), int64(maxHeldByAll))
+}
+
+// TestHeld_AConnectionWithoutAnIntroductionEnds closes a connection on which nothing is introduced.
+func TestHeld_AConnectionWithoutAnIntroductionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cs := newConns(func(string) bool { return false })
+		a, b := net.Pipe()
+		defer b.Close()
+		cs.add(a, time.Second)
+		_, err := b.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.Empty(t, cs.mu.open)
+	})
 }
 
 // TestConns_OneOfManyStreamsOfAPeer opens streams as one peer until the oldest ends.
@@ -339,6 +400,7 @@ func TestConns_OneOfManyStreamsOfAPeer(t *testing.T) {
 // bound.
 func TestStall_APeerThatDoesNotReadIsLeft(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
+	b.sees(map[string]string{"a": a.address})
 	a.guard.stall = 50 * time.Millisecond
 	s := a.mustDial(b)
 	b.mu.Lock() // blocks the receiver

@@ -14,7 +14,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // checkIndices checks the values that Proto.Actor uses as indices without a bounds check.
@@ -68,8 +70,9 @@ type refusal struct {
 // must have been checked.
 func (c *checker) filter(b *remote.MessageBatch) {
 	targets := make([]target, len(b.Targets))
-	for i := range b.Targets {
-		targets[i] = c.target(targetOf(b, i))
+	for i, listed := 0, c.listed(); i < len(b.Targets); i++ {
+		address, id := targetOf(b, i)
+		targets[i] = c.target(address, id, listed)
 	}
 	senders := make([]*refusal, len(b.Senders))
 	for i, s := range b.Senders {
@@ -91,7 +94,7 @@ func (c *checker) filter(b *remote.MessageBatch) {
 			r = senders[e.Sender-1]
 		}
 		k := types[e.TypeId]
-		if r == nil && (!k.harmless || to.host || c.weighs(e.MessageData)) {
+		if r == nil && (!k.harmless || to.host || to.introduces || c.weighs(k, e.MessageData)) {
 			r = c.message(k, e.MessageData, to)
 		}
 		if r != nil {
@@ -123,37 +126,32 @@ type target struct {
 	refused *refusal
 	host    bool // an actor of Proto.Actor
 	accepts []protoreflect.FullName
+	// introduces is set if the peer is not listed and may only introduce itself.
+	introduces bool
 }
 
-// target rejects targets that Proto.Actor would relay to another address, and actors that are not
-// public.
-func (c *checker) target(address, id string) target {
+// target rejects targets that Proto.Actor would relay to another address, questions that the peer
+// was not asked, and, if the peer is not a member, actors that are not public.
+func (c *checker) target(address, id string, listed bool) target {
 	t := target{id: id}
 	t.accepts, t.host = hosted(id)
 	switch {
 	case address != c.self && address != local:
 		t.refused = &refusal{relayed, "for another address"}
-	case !c.guard.public(id):
-		t.refused = &refusal{notPublic, "for an actor that is not public"}
+	case !c.guard.process.accepts(id, c.peer):
+		t.refused = &refusal{forged, "answers a question that its sender was not asked"}
+	case listed:
+	case id == membership.ActorName:
+		t.introduces = true
+	case t.host || !c.guard.public(id):
+		t.refused = &refusal{unlisted, "for an actor that is not in Config.Public"}
 	}
 	return t
 }
 
-// always lists the prefixes of actor names that remote messages always reach: actors of this
-// module, futures, and the actors that locate and run virtual actors.
-var always = []string{"concord-", "future$", "partition-activator"}
-
-// public reports whether remote messages may reach an actor: all actors, or those of Config.Public
-// and their children.
+// public reports whether processes that are not members reach an actor: those of Config.Public and
+// their children.
 func (g *Guard) public(id string) bool {
-	if g.cfg.Public == nil {
-		return true
-	}
-	for _, p := range always {
-		if strings.HasPrefix(id, p) {
-			return true
-		}
-	}
 	for _, p := range g.cfg.Public {
 		if rest, ok := strings.CutPrefix(id, p); ok && (rest == "" || rest[0] == '/') {
 			return true
@@ -188,6 +186,7 @@ type kind struct {
 	host     bool // a type of Proto.Actor
 	nested   bool // Proto.Actor decodes messages in it before an actor sees them, without bounds
 	harmless bool // its messages may reach every actor of users, if they are small
+	packs    bool // its messages may have packed lists
 }
 
 func kindOf(name string) kind {
@@ -200,12 +199,14 @@ func kindOf(name string) kind {
 	_, system := k.example.(actor.SystemMessage)
 	_, k.nested = k.example.(remote.RootSerialized)
 	k.harmless = !k.host && !system && !k.nested && name != envelopeName
+	k.packs = shapeOf(mt.Descriptor()).packs
 	return k
 }
 
 // weighs reports whether what a message takes must be calculated.
-func (c *checker) weighs(data []byte) bool {
-	return len(data) > small || c.total > c.budget.unweighed
+func (c *checker) weighs(k kind, data []byte) bool {
+	return len(data) > small || k.packs && len(data) > smallPacked ||
+		c.total > c.budget.unweighed
 }
 
 // message returns why a message must not reach an actor, or nil if it may.
@@ -214,9 +215,12 @@ func (c *checker) message(k kind, data []byte, to *target) *refusal {
 		return &refusal{badMessage, "unknown type"}
 	}
 	if !to.host && k.of.Descriptor().FullName() == envelopeName {
-		return c.envelope(data)
+		return c.envelope(data, to.id)
 	}
-	if c.weighs(data) {
+	if to.introduces {
+		return &refusal{unlisted, "no introduction"}
+	}
+	if c.weighs(k, data) {
 		if err := c.budget.check(k.of.Descriptor(), data); err != nil {
 			return &refusal{tooMuch, err.Error()}
 		}
@@ -297,41 +301,54 @@ const (
 	inHelloAddress     protowire.Number = 1
 )
 
-// envelope rejects messages in the name of a member other than the peer.
-func (c *checker) envelope(data []byte) *refusal {
-	if len(data) > maxStrangeOurs && !c.listed() {
+// envelope rejects messages that are not for the actor at which they are directed, messages in the
+// name of a member other than the peer, and, of a process that is not listed, everything except an
+// introduction.
+func (c *checker) envelope(data []byte, to string) *refusal {
+	listed := c.listed()
+	if len(data) > maxStrangeOurs && !listed {
 		return &refusal{unlisted, fmt.Sprintf("more than %d bytes", maxStrangeOurs)}
 	}
 	manifest, member, payload, err := readHead(data)
 	if err != nil {
 		return &refusal{badMessage, "cannot be decoded"}
 	}
+	introduces := manifest == wire.MembershipHello || manifest == wire.MembershipOthers
+	switch {
+	case !manifest.For(to):
+		return &refusal{badMessage, "its receiver does not take such messages"}
+	case !listed && !introduces:
+		return &refusal{unlisted, "a message of the protocol"}
+	}
 	at := ""
 	if v := c.guard.process.view(); v != nil {
 		if m, ok := v.Find(member); ok {
 			at = m.Address
-		} else if manifest == wire.SingletonIdentify {
+		} else if !introduces {
 			return &refusal{unlisted, "names no member"}
 		}
 	}
-	if manifest == wire.SingletonIdentify {
-		return c.passedOn()
+	if md := withLists[manifest]; md != nil && len(payload) > smallPacked {
+		if err := c.budget.check(md.ProtoReflect().Descriptor(), payload); err != nil {
+			return &refusal{tooMuch, err.Error()}
+		}
 	}
-	if at != "" && at != c.peer {
+	switch {
+	case manifest == wire.SingletonIdentify: // members pass on the question of another member
+		return nil
+	case at != "" && at != c.peer:
 		return &refusal{forged, "in the name of another member"}
-	}
-	if manifest == wire.MembershipHello && helloAddress(payload) != c.peer {
+	case manifest == wire.MembershipHello && helloAddress(payload) != c.peer:
 		return &refusal{forged, "introduces another address"}
 	}
 	return nil
 }
 
-// passedOn allows members to relay the lookup of a singleton in the name of the member that asks.
-func (c *checker) passedOn() *refusal {
-	if c.listed() {
-		return nil
-	}
-	return &refusal{unlisted, "relayed by a process that is not listed"}
+// withLists holds the payloads with lists of numbers that are decoded by generated code.
+var withLists = map[wire.Manifest]proto.Message{
+	wire.ShardingTable:   &pb.ShardingTable{},
+	wire.ShardingReport:  &pb.ShardingReport{},
+	wire.ShardingAskFree: &pb.ShardingAskFree{},
 }
 
 // readHead decodes the needed fields of an Envelope. If a field occurs twice the last one counts,

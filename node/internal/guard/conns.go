@@ -2,8 +2,11 @@ package guard
 
 import (
 	"container/list"
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 const (
@@ -16,6 +19,10 @@ const (
 	// maxPerPeer bounds those of one peer. A member has several while it finds out that its network
 	// was cut.
 	maxPerPeer = 16
+	// maxHeld bounds the bytes that have arrived on a connection since its last complete message,
+	// and maxHeldByAll those of all such connections, unless their peer is a member.
+	maxHeld      = 1 << 20
+	maxHeldByAll = 64 << 20
 )
 
 // conns are the connections opened by other processes. When there are too many of a sort, the
@@ -23,10 +30,11 @@ const (
 // connects again if it must.
 type conns struct {
 	known func(address string) bool // whether a member or lost member has an address
+	held  atomic.Int64              // bytes, of peers that are not members
 
 	mu struct {
 		sync.Mutex
-		all     int
+		open    map[*conn]struct{}
 		fresh   *list.List            // of *conn without a proven peer, oldest first
 		strange *list.List            // of *conn of peers that were no members when they came
 		peers   map[string]*list.List // of *conn, by the address of the peer
@@ -36,7 +44,7 @@ type conns struct {
 func newConns(known func(address string) bool) *conns {
 	c := &conns{known: known}
 	c.mu.fresh, c.mu.strange = list.New(), list.New()
-	c.mu.peers = map[string]*list.List{}
+	c.mu.peers, c.mu.open = map[string]*list.List{}, map[*conn]struct{}{}
 	return c
 }
 
@@ -46,19 +54,26 @@ type conn struct {
 	of   *conns
 	once sync.Once
 
+	trusted atomic.Bool  // the peer is a member: it may hold memory
+	held    atomic.Int64 // bytes since the last complete message
+	streams atomic.Int32
+	idle    *time.Timer // closes the connection until a stream has been introduced
+
 	// Guarded by of.mu.
 	closed bool
 	peer   string                       // its proven address; "" before
 	in     map[*list.List]*list.Element // the lists that hold it
 }
 
-func (cs *conns) add(raw net.Conn) *conn {
+// add adds a connection, which is closed if no stream is introduced on it within a time.
+func (cs *conns) add(raw net.Conn, within time.Duration) *conn {
 	c := &conn{Conn: raw, of: cs, in: map[*list.List]*list.Element{}}
+	c.idle = time.AfterFunc(within, func() { _ = c.Close() }) // it is dropped, whatever the error
 	cs.mu.Lock()
-	cs.mu.all++
+	cs.mu.open[c] = struct{}{}
 	c.enterLocked(cs.mu.fresh)
 	var oldest *conn
-	if cs.mu.fresh.Len() > maxFresh || cs.mu.all > maxConns {
+	if cs.mu.fresh.Len() > maxFresh || len(cs.mu.open) > maxConns {
 		oldest = front(cs.mu.fresh)
 	}
 	cs.mu.Unlock()
@@ -118,14 +133,63 @@ func (cs *conns) prove(c *conn, address string, known bool) (surplus []*conn) {
 	return surplus
 }
 
+var errHeld = errors.New("guard: too much of messages that are not complete")
+
+// Read implements net.Conn. A message takes memory from its first byte on, long before anything
+// checks it.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n == 0 || c.trusted.Load() {
+		return n, err
+	}
+	held, all := c.held.Add(int64(n)), c.of.held.Add(int64(n))
+	if held > maxHeld {
+		_ = c.Close() // it is dropped, whatever the error
+		return 0, errHeld
+	}
+	if all > maxHeldByAll {
+		if most := c.of.holdsMost(); most != nil {
+			_ = most.Close()
+		}
+	}
+	return n, err
+}
+
+// taken records that a message of the connection is complete, and whether its peer is a member.
+// Other streams may have incomplete ones.
+func (c *conn) taken(bytes int, member bool) {
+	c.trusted.Store(member)
+	if member || c.streams.Load() <= 1 {
+		c.of.held.Add(-c.held.Swap(0))
+		return
+	}
+	less := min(int64(bytes), c.held.Load())
+	c.held.Add(-less)
+	c.of.held.Add(-less)
+}
+
+// holdsMost returns the connection that holds most bytes.
+func (cs *conns) holdsMost() (most *conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.mu.open {
+		if most == nil || c.held.Load() > most.held.Load() {
+			most = c
+		}
+	}
+	return most
+}
+
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.once.Do(func() {
+		c.idle.Stop()
 		cs := c.of
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
-		cs.mu.all--
+		delete(cs.mu.open, c)
 		c.closed = true
+		c.of.held.Add(-c.held.Swap(0))
 		for l := range c.in {
 			c.leaveLocked(l)
 		}

@@ -145,8 +145,8 @@ func TestBounds_OfAStranger(t *testing.T) {
 		{"more", batch(list(all + 1)), 0},
 		{"as many in two messages", batch(list(half), list(half)), 2},
 		{"more in two messages", batch(list(half), list(half+1)), 1},
-		{"small messages", batch(slices.Repeat([]proto.Message{list(2500)}, 100)...),
-			maxStrangeFields / 5000},
+		{"small messages", batch(slices.Repeat([]proto.Message{list(250)}, 200)...),
+			maxStrangeFields / 500},
 		{"as many bytes as allowed", batch(ofBytes(maxStrangeBatch - around)), 1},
 		{"more", batch(ofBytes(maxStrangeBatch - around + 1)), 0},
 		{"to this module", batch(hello(maxStrangeOurs)), 1},
@@ -154,6 +154,10 @@ func TestBounds_OfAStranger(t *testing.T) {
 	} {
 		for _, listed := range []bool{false, true} {
 			members, want := map[string]string{"b": self}, c.passes
+			if c.send.TypeNames[0] == envelopeName {
+				c.send = stranger.Changed(stranger.Batch(self, "concord-membership", &pb.Envelope{}),
+					func(b *remote.MessageBatch) { b.Envelopes = c.send.Envelopes })
+			}
 			if listed {
 				members["a"], want = peer, len(c.send.Envelopes)
 			}
@@ -208,6 +212,7 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 	}
 
 	a, b := listen(t, Config{}), listen(t, Config{})
+	b.sees(map[string]string{"a": a.address})
 	l := &lane{to: b, s: a.mustDial(b)}
 	require.False(t, l.delivered(
 		stranger.Changed(stranger.Batch(b.address, "x", &structpb.ListValue{}),
@@ -215,6 +220,36 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 				b.Envelopes[0].MessageData = many(1, nil, size/2)
 			})))
 	require.True(t, l.delivered(stranger.Batch(b.address, "x", list)))
+}
+
+// TestBounds_PackedListsInPiecesAreNotDecoded covers lists for which the decoder takes quadratic
+// time: 747 kB took more than 22 s.
+func TestBounds_PackedListsInPiecesAreNotDecoded(t *testing.T) {
+	location := &descriptorpb.SourceCodeInfo_Location{}
+	piece := []byte{0x0a, 1, 1} // of location.path
+	pieces := func(size int) []byte { return bytes.Repeat(piece, size/len(piece)) }
+	file := &descriptorpb.FileDescriptorProto{}
+	// The field source_code_info holds one message; its locations are a list.
+	again := func(inner []byte) []byte { return field(nil, 9, inner) }
+	require.ErrorIs(t, weigh(location, pieces(747<<10)), errCost)
+	require.ErrorIs(t, weigh(location, pieces(small)), errCost)
+	require.ErrorIs(t, weigh(location, bytes.Repeat(append([]byte{8, 1}, piece...), small/5)),
+		errCost, "single numbers between the pieces")
+	require.False(t, shapeOf(wrapperspb.String("").ProtoReflect().Descriptor()).packs)
+	require.True(t, shapeOf(file.ProtoReflect().Descriptor()).packs)
+	require.NoError(t, weigh(location, pieces(smallPacked)))
+	require.NoError(t, weigh(file, again(bytes.Repeat(field(nil, 1, piece), 5000))),
+		"many lists of one piece each")
+
+	// A message that occurs again in a field that holds one continues its lists.
+	have := field(nil, 2, []byte{0x12, 1, 1}) // Request.have.numbers
+	require.ErrorIs(t, weigh(&pb.Request{}, bytes.Repeat(have, small/len(have))), errCost)
+
+	g, err := New(Config{}, trusting())
+	require.NoError(t, err)
+	b := stranger.Batch("127.0.0.1:8", "x", location)
+	b.Envelopes[0].MessageData = pieces(small)
+	require.Empty(t, receiveAll(g, mustMarshal(stranger.Send(b))), "small ones too")
 }
 
 // TestBounds_TheEstimateFitsTheDecoder compares the calculated memory with what is allocated.
@@ -237,7 +272,7 @@ func TestBounds_TheEstimateFitsTheDecoder(t *testing.T) {
 	} {
 		fields := math.MaxInt
 		a := allowance{memory: 1 << 30, fields: &fields}
-		require.NoError(t, a.message(shapeOf(c.m.ProtoReflect().Descriptor()), c.data, 0))
+		require.NoError(t, a.message(shapeOf(c.m.ProtoReflect().Descriptor()), c.data, 0, &lists{}))
 		estimate := 1<<30 - a.memory
 		decode := func() { require.NoError(t, proto.Unmarshal(c.data, c.m)) }
 		decode() // the first time takes more

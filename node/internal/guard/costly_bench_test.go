@@ -26,7 +26,7 @@ func BenchmarkCostliest(b *testing.B) {
 
 // receiving reports the processor time of this process, and with it that of garbage collection.
 func receiving(b *testing.B, p *Process, all map[string][]byte) {
-	g, err := New(Config{}, p)
+	g, err := New(Config{Public: []string{"x"}}, p)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -72,12 +72,13 @@ const maxSilence = 5 * time.Second
 // serverCredentials counts connections before anything is read from them.
 type serverCredentials struct {
 	credentials.TransportCredentials
-	conns *conns
+	conns   *conns
+	silence time.Duration
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (s *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c := s.conns.add(raw)
+	c := s.conns.add(raw, 2*s.silence) // once for TLS, and once for the first message
 	out, info, err := s.TransportCredentials.ServerHandshake(c)
 	if err != nil {
 		_ = c.Close() // the error of the handshake is the one to report
@@ -88,7 +89,7 @@ func (s *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 
 // Clone implements credentials.TransportCredentials.
 func (s *serverCredentials) Clone() credentials.TransportCredentials {
-	return &serverCredentials{s.TransportCredentials.Clone(), s.conns}
+	return &serverCredentials{s.TransportCredentials.Clone(), s.conns, s.silence}
 }
 
 // withConn is the authentication of a connection together with the connection.

@@ -43,6 +43,25 @@ func envelope(member string, m wire.Manifest, payload proto.Message) proto.Messa
 	return wire.Seal(wire.Header{Cluster: "shop", Member: member, From: 1, To: 1}, m, data)
 }
 
+// receiverOf returns the actor to which members send a message.
+func receiverOf(m proto.Message) string {
+	e, ok := m.(*pb.Envelope)
+	if !ok {
+		return "alive"
+	}
+	switch n := wire.Manifest(e.Manifest).Plain(); {
+	case n < 10:
+		return "concord-membership"
+	case n < 30:
+		return "concord-replicator-x"
+	case n < 50:
+		return "concord-singleton-x"
+	case n < 70:
+		return "concord-sharding-x"
+	}
+	return "concord.arbiter"
+}
+
 // TestForged_NobodySpeaksForAnotherMember uses a peer that is a member, so its own messages are
 // accepted.
 func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
@@ -51,7 +70,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	b.sees(map[string]string{"a": a.address, "b": b.address, "c": other})
 	l := &lane{to: b, s: a.mustDial(b)}
 	to := func(m proto.Message) *remote.MessageBatch {
-		return stranger.Batch(b.address, "alive", m)
+		return stranger.Batch(b.address, receiverOf(m), m)
 	}
 	pid := actor.NewPID
 
@@ -111,6 +130,15 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	} {
 		require.True(t, l.delivered(to(m)), name)
 	}
+	require.False(t, l.delivered(stranger.Batch(b.address, "concord-membership",
+		envelope("a", wire.ReplicatorBeat, &pb.Beat{}))), "a beat for another actor")
+	require.False(t, l.delivered(stranger.Batch(b.address, "alive",
+		envelope("a", wire.ReplicatorBeat, &pb.Beat{}))), "a beat for an actor of a user")
+	answer := wrapperspb.Bool(true)
+	require.True(t, l.delivered(stranger.Batch(b.address, "$ask "+a.address, answer)),
+		"the answer of the member that was asked")
+	require.False(t, l.delivered(stranger.Batch(b.address, "$ask "+other, answer)),
+		"an answer in place of the member that was asked")
 	require.True(t, l.delivered(stranger.Batch(b.address, "eventstream", wrapperspb.Bool(true))),
 		"an event of a user")
 }
@@ -128,39 +156,36 @@ func TestForged_ActorsOfProtoActorBelieveNoStranger(t *testing.T) {
 		"guardian$1"}
 	state, marks := &cluster.GossipState{}, 0
 	for _, c := range []struct {
-		name     string
-		m        proto.Message
-		to       []string
-		stranger bool // it arrives even from a stranger
-		member   bool // it arrives from a member
+		name   string
+		m      proto.Message
+		to     []string
+		member bool // it arrives from a member
 	}{
-		{"activation", &cluster.ActivationRequest{ClusterIdentity: cart}, activations, true, true},
-		{"activation of nothing", &cluster.ActivationRequest{}, activations, false, false},
+		{"activation", &cluster.ActivationRequest{ClusterIdentity: cart}, activations, true},
+		{"activation of nothing", &cluster.ActivationRequest{}, activations, false},
 		{"activation of an unknown kind", &cluster.ActivationRequest{
-			ClusterIdentity: &cluster.ClusterIdentity{Kind: "x"}}, activations, false, false},
-		{"topology", &cluster.ClusterTopology{}, everywhere, false, false},
-		{"termination at the peer", &actor.Terminated{Who: pid(a.address, "x")}, everywhere,
-			false, false},
-		{"watch", &actor.Watch{Watcher: pid(a.address, "x")}, everywhere, false, false},
-		{"envelope", envelope("a", wire.ReplicatorBeat, &pb.Beat{}), everywhere, false, false},
+			ClusterIdentity: &cluster.ClusterIdentity{Kind: "x"}}, activations, false},
+		{"topology", &cluster.ClusterTopology{}, everywhere, false},
+		{"termination at the peer", &actor.Terminated{Who: pid(a.address, "x")}, everywhere, false},
+		{"watch", &actor.Watch{Watcher: pid(a.address, "x")}, everywhere, false},
+		{"envelope", envelope("a", wire.ReplicatorBeat, &pb.Beat{}), everywhere, false},
 		{"text", wrapperspb.String("x"), []string{"activator", "$pubsub-delivery", "gossip",
-			"partition-activator", "EndpointSupervisor/$1", "deadletter"}, false, false},
-		{"text", wrapperspb.Bool(true), []string{"eventstream"}, true, true},
-		{"gossip", &cluster.GossipRequest{State: state}, []string{"gossip"}, false, true},
-		{"gossip without a state", &cluster.GossipRequest{}, []string{"gossip"}, false, false},
-		{"spawning", &remote.ActorPidRequest{}, []string{"activator"}, false, true},
-		{"delivery", &cluster.DeliverBatchRequestTransport{}, []string{"$pubsub-delivery"}, false,
-			true},
-		{"batch of messages", &cluster.PubSubBatchTransport{}, []string{"x"}, false, true},
+			"partition-activator", "EndpointSupervisor/$1", "deadletter"}, false},
+		{"text", wrapperspb.Bool(true), []string{"eventstream"}, true},
+		{"gossip", &cluster.GossipRequest{State: state}, []string{"gossip"}, true},
+		{"gossip without a state", &cluster.GossipRequest{}, []string{"gossip"}, false},
+		{"spawning", &remote.ActorPidRequest{}, []string{"activator"}, true},
+		{"delivery", &cluster.DeliverBatchRequestTransport{}, []string{"$pubsub-delivery"}, true},
+		{"batch of messages", &cluster.PubSubBatchTransport{}, []string{"x"}, true},
 		{"end of an activation", &cluster.ActivationTerminated{ClusterIdentity: cart,
-			Pid: pid(a.address, "x")}, []string{"eventstream"}, false, true},
+			Pid: pid(a.address, "x")}, []string{"eventstream"}, true},
 		{"end of an activation elsewhere", &cluster.ActivationTerminated{ClusterIdentity: cart,
-			Pid: pid(other, "x")}, []string{"eventstream"}, false, false},
+			Pid: pid(other, "x")}, []string{"eventstream"}, false},
 	} {
 		for _, id := range c.to {
 			for _, listed := range []bool{false, true} {
 				members := map[string]string{"b": b.address}
-				want := c.stranger
+				want := false
 				if listed {
 					members["a"], want = a.address, c.member
 				}
@@ -180,15 +205,16 @@ func TestForged_AStrangerPassesNothingOn(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"b": b.address, "c": "10.0.0.9:7"})
 	l := &lane{to: b, s: a.mustDial(b)}
-	require.False(t, l.delivered(
-		stranger.Batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{
-			Round: 1 << 60}))))
-	require.EqualValues(t, 1, b.process.Refusals()["unlisted"])
-	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonLeaving,
-		&pb.SingletonLeaving{}))))
+	send := func(m proto.Message) bool {
+		return l.delivered(stranger.Batch(b.address, receiverOf(m), m))
+	}
+	require.False(t, send(envelope("c", wire.SingletonIdentify,
+		&pb.SingletonIdentify{Round: 1 << 60})))
+	require.False(t, send(envelope("a", wire.ReplicatorBeat.OfDurable(), &pb.Beat{})))
+	require.EqualValues(t, 2, b.process.Refusals()["unlisted"])
+	require.True(t, send(envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address})))
+	require.False(t, send(envelope("c", wire.MembershipHello, &pb.Hello{Address: a.address})))
 	require.EqualValues(t, 1, b.process.Refusals()["forged"])
-	require.True(t, l.delivered(stranger.Batch(b.address, "x", envelope("a", wire.MembershipHello,
-		&pb.Hello{Address: a.address}))))
 }
 
 // TestForged_TheLastFieldCounts checks that a repeated field is read as the decoder reads it.
@@ -201,7 +227,7 @@ func TestForged_TheLastFieldCounts(t *testing.T) {
 	for name, data := range map[string][]byte{"mine first": append(mine, forged...),
 		"cut": forged[:len(forged)-1]} {
 		require.False(t, l.delivered(
-			stranger.Changed(stranger.Batch(b.address, "x", &pb.Envelope{}),
+			stranger.Changed(stranger.Batch(b.address, "concord-singleton-x", &pb.Envelope{}),
 				func(b *remote.MessageBatch) {
 					b.Envelopes[0].MessageData = data
 				})), name)
@@ -221,26 +247,49 @@ func TestRelay_NothingIsPassedOn(t *testing.T) {
 	require.True(t, l.delivered(stranger.Batch("nonhost", "x", wrapperspb.Bool(true))))
 }
 
+// TestPublic_OthersAreNotReached checks what Config.Public promises: processes that are not members
+// reach the actors that it names and their children, and members reach every actor.
 func TestPublic_OthersAreNotReached(t *testing.T) {
-	a, b := listen(t, Config{}), listen(t, Config{Public: []string{"door"}})
-	l := &lane{to: b, s: a.mustDial(b)}
-	send := func(id string) bool {
-		before := len(b.seen())
-		l.s.send(stranger.Batch(b.address, id, wrapperspb.String(id)))
-		l.s.send(stranger.Batch(b.address, "door", wrapperspb.String("behind "+id)))
-		b.hears("behind " + id)
-		return len(b.seen()) > before+1
+	ids := map[string]bool{
+		"door": true, "door/1": true, "doorman": false, "safe": false, "door2/door": false,
+		"$1": false, "future$7": false, "concord-membership": false, "concord-singleton-x": false,
+		"concord-singleton-proxy-x": false, "concord-region-x": false,
+		"concord-replicator-x": false, "partition-activator/x$door": false,
 	}
-	for id, reached := range map[string]bool{
-		"door": true, "door/1": true, "doorman": false, "safe": false,
-		"door2/door": false, "": false,
-		"activator": false, "EndpointSupervisor": false, "eventstream": false, "$1": false,
-		"future$7": true, "concord-membership": true, "partition-activator/x$door": true,
-	} {
-		require.Equal(t, reached, send(id), id)
+	for _, public := range [][]string{{"door"}, {}} {
+		for _, listed := range []bool{false, true} {
+			a, b := listen(t, Config{}), listen(t, Config{Public: append(public, "mark")})
+			if listed {
+				b.sees(map[string]string{"a": a.address})
+			} else {
+				b.sees(nil)
+			}
+			s := a.mustDial(b)
+			for id, named := range ids {
+				before := len(b.seen())
+				s.send(stranger.Batch(b.address, id, wrapperspb.String(id)))
+				s.send(stranger.Batch(b.address, "mark", wrapperspb.String("behind "+id)))
+				b.hears("behind " + id)
+				require.Equal(t, listed || named && len(public) > 0, len(b.seen()) > before+1,
+					"%s, with Public %v, of a member: %v", id, public, listed)
+			}
+		}
 	}
-	require.True(t, b.guard.public("partition-activator"), "where virtual actors are activated")
-	require.EqualValues(t, 8, b.process.Refusals()["not-public"])
+}
+
+// TestSettle_AMessageWaitsForItsSenderToBeListed covers a member that has just joined.
+func TestSettle_AMessageWaitsForItsSenderToBeListed(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{Settle: patience})
+	b.sees(nil)
+	s := a.mustDial(b)
+	s.send(stranger.Batch(b.address, "concord-membership",
+		envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address})))
+	b.hears("concord.v1.Envelope")
+	s.send(stranger.Batch(b.address, "safe", wrapperspb.String("early")))
+	s.send(stranger.Batch(b.address, "x", wrapperspb.String("behind it")))
+	b.sees(map[string]string{"a": a.address})
+	b.hears("behind it")
+	require.Equal(t, []string{"concord.v1.Envelope", "early", "behind it"}, b.seen())
 }
 
 // TestSenders_AreBounded bounds sender addresses: each address that is answered costs Proto.Actor

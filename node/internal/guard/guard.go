@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/membership"
 )
 
@@ -27,13 +29,16 @@ type Config struct {
 	Files *Files
 	// Secret, if set, is the file with the secret of the cluster.
 	Secret string
-	// Public names the actors that remote messages may reach; nil means all.
+	// Public names the actors that processes outside the cluster may reach.
 	Public []string
 	// MaxEnvelopes bounds a batch if it is above the default.
 	MaxEnvelopes int
 	// MaxRate bounds the messages of one peer a second, where each KiB counts as one more; 0 means
 	// no bound.
 	MaxRate int
+	// Settle is how long messages of a process that has just appeared wait for it to be listed, if
+	// only members may send them: members list a newcomer at different times. 0: not at all.
+	Settle time.Duration
 	// Silence bounds TLS and the start of HTTP/2, and the wait for the first message of a stream.
 	// Default 5s.
 	Silence time.Duration
@@ -50,6 +55,7 @@ type Guard struct {
 	callers *callers // calls that verify the addresses of peers
 	stall   time.Duration
 
+	paces     paces
 	strangers strangers
 
 	dialOptions atomic.Pointer[[]grpc.DialOption] // for calls to other members
@@ -61,7 +67,8 @@ func New(cfg Config, p *Process) (*Guard, error) {
 		cfg.Silence = maxSilence
 	}
 	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(p.knows),
-		opened: opened{to: map[nonce]string{}}}
+		opened: opened{to: map[nonce]string{}}, paces: paces{rate: cfg.MaxRate,
+			all: map[string]*pace{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
 	p.guard.Store(g)
 	if cfg.Files != nil {
@@ -84,7 +91,9 @@ func New(cfg Config, p *Process) (*Guard, error) {
 // ServerOptions returns the options for the gRPC server that Proto.Actor creates.
 func (g *Guard) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(&serverCredentials{TransportCredentials: g.credentials(), conns: g.conns}),
+		grpc.Creds(&serverCredentials{TransportCredentials: g.credentials(), conns: g.conns,
+			silence: g.cfg.Silence}),
+		grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.ChainStreamInterceptor(g.accept),
 		grpc.ChainUnaryInterceptor(g.refuseUnary),
@@ -157,18 +166,32 @@ type member struct {
 	}
 	lives func(id string) bool   // whether an actor exists
 	runs  func(kind string) bool // whether virtual actors of a kind run here
+	// accepts reports whether an actor may get an answer of the member at an address.
+	accepts func(id, address string) bool
 }
 
 // Bind sets the member that runs in this process. Before Bind, the guard knows no other members.
+// It also makes the names that Proto.Actor gives to futures and to actors without a name begin at
+// a random number: a process that restarts at the same address would use those of its predecessor
+// again, and take the answers to its questions.
 func (p *Process) Bind(system *actor.ActorSystem, name string) {
 	p.log.Store(system.Logger())
+	atomic.AddUint64(&system.ProcessRegistry.SequenceID, rand.Uint64()>>1)
+	system.Extensions.Register(attached{p.guard.Load()})
 	p.member.Store(&member{name, membership.Attach(system), func(id string) bool {
 		_, ok := system.ProcessRegistry.GetLocal(id)
 		return ok
 	}, func(kind string) bool {
 		_, ok := cluster.GetCluster(system).TryGetClusterKind(kind)
 		return ok
-	}})
+	}, func(id, address string) bool { return ask.Accepts(system, id, address) }})
+}
+
+// accepts reports whether an actor may get an answer of the member at an address, or true if that
+// is not known.
+func (p *Process) accepts(id, address string) bool {
+	m := p.member.Load()
+	return m == nil || m.accepts(id, address)
 }
 
 // runs reports whether virtual actors of a kind run at this member, or true if that is not known.
@@ -209,7 +232,6 @@ const (
 	forged                   // a message that speaks for another member
 	unlisted                 // a message of a process that is not listed, or not listed yet
 	relayed                  // a message for another address
-	notPublic                // a message for an actor that is not public
 	badSeal                  // a message without the secret, or replayed
 	internal                 // a panic
 	numberOfReasons
@@ -217,7 +239,7 @@ const (
 
 var reasonNames = [numberOfReasons]string{
 	"call", "stream", "batch", "message", "bound", "unproven", "forged", "unlisted",
-	"relayed", "not-public", "seal", "panic",
+	"relayed", "seal", "panic",
 }
 
 // Refused returns the total number of rejections.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,6 +94,9 @@ func bind(t testing.TB) *end {
 
 // serve starts the member.
 func (e *end) serve(cfg Config) *end {
+	if cfg.Public == nil {
+		cfg.Public = []string{"x", "alive"} // what the tests send arrives, listed or not
+	}
 	g, err := New(cfg, e.process)
 	require.NoError(e.t, err)
 	g.CallWith(g.DialOptions())
@@ -221,5 +225,9 @@ func (p *Process) see(others map[string]string) {
 	p.member.Store(&member{cluster: "shop", members: roster{view: v},
 		lives: func(id string) bool { return id == "alive" },
 		runs:  func(kind string) bool { return kind == "cart" },
+		accepts: func(id, address string) bool {
+			asked, question := strings.CutPrefix(id, "$ask ")
+			return !question || asked == address
+		},
 	})
 }

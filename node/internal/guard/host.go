@@ -61,14 +61,9 @@ func (c *checker) toHost(k kind, data []byte, to *target) *refusal {
 		return &refusal{badMessage, "cannot be decoded"}
 	}
 	switch {
-	case name == activationRequest:
-		// Processes that are not listed yet, or are clients of the cluster, may use virtual actors.
-		if !c.guard.process.runs(textIn(m, "cluster_identity", "kind")) {
-			return &refusal{badMessage, "an activation of an unknown kind"}
-		}
-		return nil
-	case !c.listed():
-		return &refusal{unlisted, "for an actor of Proto.Actor"}
+	case name == activationRequest &&
+		!c.guard.process.runs(textIn(m, "cluster_identity", "kind")):
+		return &refusal{badMessage, "an activation of an unknown kind"}
 	case name == activationTerminated && textIn(m, "pid", "Address") != c.peer:
 		return &refusal{forged, "the terminated activation is not at the peer"}
 	case name == gossipRequest && !has(m, "state"):

@@ -47,6 +47,8 @@ type outgoing struct {
 	secret []byte // the secret with which the stream began; nil: none
 	from   string
 
+	proved bool // a message has been sealed
+
 	mu      sync.Mutex
 	begun   bool
 	onwards *seal // set once the other end has answered
@@ -72,7 +74,22 @@ func (o *outgoing) SendMsg(m any) error {
 		return o.ClientStream.SendMsg(m)
 	}
 	defer o.watch()()
-	lent := mem.DefaultBufferPool().Get(proto.Size(msg) + sealLength)
+	size := proto.Size(msg)
+	if !o.proved {
+		// The other end accepts a large message only after a sealed one.
+		o.proved = true
+		if size > maxUnproven {
+			data, err := proto.Marshal(&remote.RemoteMessage{
+				MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: &remote.MessageBatch{}}})
+			if err != nil {
+				return err
+			}
+			if err := o.ClientStream.SendMsg(&frame{data: o.onwards.put(data)}); err != nil {
+				return err
+			}
+		}
+	}
+	lent := mem.DefaultBufferPool().Get(size + sealLength)
 	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*lent)[:0], msg)
 	if err != nil {
 		return err
@@ -80,6 +97,9 @@ func (o *outgoing) SendMsg(m any) error {
 	*lent = o.onwards.put(data)
 	return o.ClientStream.SendMsg(&frame{lent: lent})
 }
+
+// maxUnproven is the largest message with which a sealed stream continues.
+const maxUnproven = maxHeld / 4
 
 // maxStall bounds how long a peer may take to accept one message. Proto.Actor queues without bound
 // for a peer that does not read; when the stream ends, the queued messages become dead letters.

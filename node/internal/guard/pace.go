@@ -2,13 +2,47 @@ package guard
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
+// paces holds the pace of each peer that has a stream: all streams of a peer share one.
+type paces struct {
+	rate int
+	mu   sync.Mutex
+	all  map[string]*pace // by address
+}
+
+// of returns the pace of a peer, for one more stream.
+func (ps *paces) of(address string) *pace {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.all[address]
+	if p == nil {
+		p = &pace{rate: ps.rate, peer: address}
+		ps.all[address] = p
+	}
+	p.streams++
+	return p
+}
+
+// done releases the pace at the end of a stream.
+func (ps *paces) done(p *pace) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p.streams--; p.streams == 0 {
+		delete(ps.all, p.peer)
+	}
+}
+
 // pace limits how fast the messages of one peer are passed on. A peer that sends faster is slowed
-// down by the flow control of its connection; nothing is dropped. It is used by one goroutine.
+// down by the flow control of its connection; nothing is dropped.
 type pace struct {
-	rate int       // units a second; 0: no limit
+	rate    int // units a second; 0: no limit
+	peer    string
+	streams int // guarded by the mutex of paces
+
+	mu   sync.Mutex
 	free time.Time // when all units taken until now are paid for
 }
 
@@ -23,6 +57,8 @@ func (p *pace) take(now time.Time, messages, bytes int) time.Duration {
 	if p.rate == 0 {
 		return 0
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if saved := now.Add(-burst); p.free.Before(saved) {
 		p.free = saved
 	}

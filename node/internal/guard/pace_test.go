@@ -51,9 +51,24 @@ func TestPace_TheWaitEndsWithTheStream(t *testing.T) {
 	})
 }
 
+// All streams of a peer share its rate.
+func TestPace_IsOfAPeer(t *testing.T) {
+	ps := paces{rate: 10_000, all: map[string]*pace{}}
+	one, two, other := ps.of("a:1"), ps.of("a:1"), ps.of("b:1")
+	now := time.Unix(1000, 0)
+	require.LessOrEqual(t, one.take(now, 500, 0), time.Duration(0))
+	require.Equal(t, 100*time.Millisecond, two.take(now, 1000, 0))
+	require.LessOrEqual(t, other.take(now, 500, 0), time.Duration(0))
+	for _, p := range []*pace{one, two, other} {
+		ps.done(p)
+	}
+	require.Empty(t, ps.all)
+}
+
 // What exceeds the rate waits, and nothing is lost.
 func TestPace_NothingIsLost(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{MaxRate: 10_000})
+	b.sees(map[string]string{"a": a.address})
 	s := a.mustDial(b)
 	var want []string
 	for i := range 5 {

@@ -19,6 +19,8 @@ const (
 	// maxFirst is the largest size of a stream's first message, in bytes: one version of
 	// Proto.Actor lists blocked members in it.
 	maxFirst = 256 << 10
+	// maxHeaderList bounds the headers of a call, decompressed.
+	maxHeaderList = 8 << 10
 )
 
 // Field numbers of Proto.Actor's messages. They are the same in all its versions.

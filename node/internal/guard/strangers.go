@@ -10,10 +10,29 @@ import (
 // strangers bounds what peers that are not members take of this member, all of them together: a
 // stranger can open any number of streams under any number of addresses.
 type strangers struct {
-	mu      sync.Mutex
-	watches watches
-	foreign map[string]struct{} // foreign sender addresses since
-	since   time.Time
+	mu       sync.Mutex
+	watches  watches
+	foreign  map[string]struct{} // foreign sender addresses
+	counting time.Time           // since when
+	seen     map[string]time.Time
+}
+
+// since returns when a peer that is not listed was first seen, since it was last listed.
+func (s *strangers) since(peer string, listed bool, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if listed {
+		delete(s.seen, peer)
+		return now
+	}
+	if at, ok := s.seen[peer]; ok {
+		return at
+	}
+	if s.seen == nil || len(s.seen) >= maxStrange {
+		s.seen = map[string]time.Time{}
+	}
+	s.seen[peer] = now
+	return now
 }
 
 // foreignFor is how long foreign sender addresses of strangers count: about as long as Proto.Actor
@@ -24,8 +43,8 @@ const foreignFor = time.Minute
 func (s *strangers) names(address string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.since) >= foreignFor {
-		s.foreign, s.since = map[string]struct{}{}, now
+	if now.Sub(s.counting) >= foreignFor {
+		s.foreign, s.counting = map[string]struct{}{}, now
 	}
 	return nameForeign(s.foreign, address)
 }

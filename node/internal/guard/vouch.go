@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ const (
 	// address this member calls.
 	maxCalls      = 256
 	maxStrangers  = 16
-	maxPerAddress = 16 // streams waiting for the answer of one address
+	maxPerAddress = maxFresh // streams waiting for the answer of one address, in order of arrival
 )
 
 // opened holds the addresses of the streams that this member has opened, by nonce.
@@ -115,7 +116,8 @@ type callers struct {
 }
 
 type call struct {
-	turn     chan struct{} // semaphore: the holder of its one token calls
+	turn     chan struct{}    // semaphore: the holder of its one token calls
+	cc       *grpc.ClientConn // used by that holder; nil: none
 	waiting  int
 	stranger bool // the address does not belong to a member
 }
@@ -125,8 +127,7 @@ var (
 	errBusy   = errors.New("too many streams wait to be verified")
 )
 
-// ask returns nil if the member at address confirms that the stream is its own. A member of a
-// version that cannot answer is believed, because no other process can answer in its place.
+// ask returns nil if the member at address confirms that the stream is its own.
 func (c *callers) ask(ctx context.Context, address, self string, n nonce) error {
 	k, err := c.enter(address)
 	if err != nil {
@@ -141,7 +142,7 @@ func (c *callers) ask(ctx context.Context, address, self string, n nonce) error 
 	case <-ctx.Done():
 		return errBusy
 	}
-	return c.call(ctx, address, self, n)
+	return c.call(ctx, k, address, append(n[:], self...))
 }
 
 func (c *callers) enter(address string) (*call, error) {
@@ -171,6 +172,7 @@ func (c *callers) leave(address string, k *call) {
 	if k.waiting--; k.waiting > 0 {
 		return
 	}
+	k.hangUp()
 	delete(c.calls, address)
 	if k.stranger {
 		c.strangers--
@@ -191,35 +193,64 @@ func (p *Process) knows(address string) bool {
 	return slices.Contains(m.members.Lost(), address)
 }
 
-func (c *callers) call(ctx context.Context, address, self string, n nonce) error {
-	options := c.guard.dialOptions.Load()
-	if options == nil {
-		return errors.New("no dial options for calls to other members")
+// call asks. All streams that wait for the answers of an address share a connection, so that false
+// claims delay a true one by little more than one message each.
+func (c *callers) call(ctx context.Context, k *call, address string, question []byte) error {
+	if k.cc == nil {
+		options := c.guard.dialOptions.Load()
+		if options == nil {
+			return errors.New("no dial options for calls to other members")
+		}
+		cc, err := grpc.NewClient(passthrough+address, *options...)
+		if err != nil {
+			return err
+		}
+		k.cc = cc
 	}
-	cc, err := grpc.NewClient(passthrough+address, *options...)
-	if err != nil {
-		return err
+	answer, err := exchange(ctx, k.cc, question)
+	switch {
+	case err != nil:
+		k.hangUp()
+		return fmt.Errorf("the member at this address cannot be asked: %w", err)
+	case answer != 1:
+		return errDenied
 	}
-	defer cc.Close()
+	return nil
+}
+
+// hangUp closes the connection. The caller holds the turn, or nobody else has the call.
+func (k *call) hangUp() {
+	if k.cc != nil {
+		_ = k.cc.Close() // nothing is under way
+		k.cc = nil
+	}
+}
+
+// exchange sends a question and returns the answer, when the stream has ended at both ends.
+func exchange(ctx context.Context, cc *grpc.ClientConn, question []byte) (answer byte, err error) {
 	stream, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		vouchMethod)
 	if err != nil {
-		return fmt.Errorf("the member at this address cannot be asked: %w", err)
+		return 0, err
 	}
-	err = stream.SendMsg(&frame{data: append(n[:], self...)})
+	err = stream.SendMsg(&frame{data: question})
 	if err == nil {
 		err = stream.CloseSend()
 	}
 	f, rerr := receive(stream)
-	switch {
-	case status.Code(rerr) == codes.Unimplemented:
-		return nil
-	case rerr != nil:
-		return fmt.Errorf("the member at this address cannot be asked: %w", errors.Join(err, rerr))
+	if rerr != nil {
+		return 0, errors.Join(err, rerr)
 	}
-	defer f.free()
-	if len(f.data) != 1 || f.data[0] != 1 {
-		return errDenied
+	if len(f.data) == 1 {
+		answer = f.data[0]
 	}
-	return nil
+	f.free()
+	if f, err = receive(stream); err == nil {
+		f.free()
+		return 0, errors.New("more than one answer")
+	}
+	if !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return answer, nil
 }

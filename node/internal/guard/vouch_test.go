@@ -2,7 +2,11 @@ package guard
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
@@ -73,18 +77,42 @@ func TestVouch_AStreamThatHasEndedIsNobodys(t *testing.T) {
 	require.Empty(t, a.guard.opened.to)
 }
 
-// TestVouch_AMemberOfAnOlderVersionIsBelieved covers a member that cannot answer: no other process
-// can answer in its place.
-func TestVouch_AMemberOfAnOlderVersionIsBelieved(t *testing.T) {
-	old, b := bind(t), listen(t, Config{})
+// TestVouch_AnotherServerConfirmsNothing covers an address at which a server of something else
+// listens: any process could otherwise speak in its name.
+func TestVouch_AnotherServerConfirmsNothing(t *testing.T) {
+	other, b := bind(t), listen(t, Config{})
 	s := grpc.NewServer()
 	done := make(chan struct{})
-	go func() { _ = s.Serve(old.lis); close(done) }()
+	go func() { _ = s.Serve(other.lis); close(done) }()
 	t.Cleanup(func() { s.Stop(); <-done })
-	stream, err := open(t, b, old.address, plain)
-	require.NoError(t, err)
-	stream.send(text(b, "hello"))
-	b.hears("hello")
+	_, err := open(t, b, other.address, plain)
+	require.Equal(t, codes.Unauthenticated, status.Code(err), err)
+}
+
+// TestVouch_ClaimantsDoNotKeepAMemberOut has many strangers claim the address of a member without
+// a pause.
+func TestVouch_ClaimantsDoNotKeepAMemberOut(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var claims atomic.Int64
+	var claimants sync.WaitGroup
+	for range 64 {
+		claimants.Go(func() {
+			for ctx.Err() == nil {
+				_ = b.guard.callers.ask(ctx, a.address, b.address, nonce{})
+				claims.Add(1)
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return claims.Load() > 64 }, patience, time.Millisecond)
+	for i := range 5 {
+		before := claims.Load()
+		a.mustDial(b).send(text(b, fmt.Sprint(i)))
+		b.hears(fmt.Sprint(i))
+		require.Less(t, claims.Load()-before, int64(1000), "claims that were answered before it")
+	}
+	cancel()
+	claimants.Wait()
 }
 
 // TestVouch_CallsAreBounded checks that strangers get few calls, because they choose the address

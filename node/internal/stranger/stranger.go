@@ -90,6 +90,12 @@ func Listen(t testing.TB, hears remote.RemotingServer) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ListenOn(t, lis, hears)
+}
+
+// ListenOn is Listen at an address of the caller's choice.
+func ListenOn(t testing.TB, lis net.Listener, hears remote.RemotingServer) (address string) {
+	t.Helper()
 	s := grpc.NewServer(grpc.ForceServerCodecV2(Bytes{}), grpc.UnknownServiceHandler(
 		func(_ any, ss grpc.ServerStream) error {
 			return ss.SendMsg([]byte{1}) // yes, that stream is mine

@@ -2,6 +2,7 @@ package automanaged
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -10,12 +11,14 @@ import (
 
 // newClient returns a client for health requests, with one connection to each host. A request takes
 // at most timeout.
-func newClient(timeout, refresh time.Duration) *http.Client {
+// It follows no redirects: a host speaks only for itself.
+func newClient(timeout, refresh time.Duration, identity *tls.Config) *http.Client {
 	// A dial continues after its request was abandoned, and the next requests wait for it. The
 	// kernel resends a lost SYN at growing intervals, so without a timeout a host would be detected
 	// up to half a minute after the network is back.
 	dialer := &net.Dialer{Timeout: timeout}
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{
+	return &http.Client{Timeout: timeout, CheckRedirect: stay, Transport: &http.Transport{
+		TLSClientConfig: identity, TLSHandshakeTimeout: timeout,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -27,6 +30,9 @@ func newClient(timeout, refresh time.Duration) *http.Client {
 		MaxResponseHeaderBytes: maxAnswer,
 	}}
 }
+
+// stay makes a redirect the answer.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // patient is a connection that reads nothing before it has written. A server of gRPC speaks first;
 // if net/http reads that before its request is under way, it gives up the connection, writes to the

@@ -2,36 +2,50 @@ package automanaged
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/concord-go/concord/node/internal/guard"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
 // directory consists of the hosts of the list.
 type directory struct {
-	cfg    Config
-	server *http.Server
-	served <-chan struct{} // closed when the server has stopped
-	client *http.Client
+	cfg     Config
+	cluster string
+	guard   *guard.Guard
+	scheme  string
+	server  *http.Server
+	served  <-chan struct{} // closed when the server has stopped
+	client  *http.Client
 }
 
 func open(c Config, self roster.Self) (roster.Directory, error) {
-	server, served, err := listen(c, self)
+	g := guard.Of(self.System)
+	server, served, err := listen(c, self, g)
 	if err != nil {
 		return nil, err
 	}
 	timeout := max(c.DropAfter/2, c.Refresh)
-	return &directory{cfg: c, server: server, served: served,
-		client: newClient(timeout, c.Refresh)}, nil
+	_, identity := g.TLS()
+	d := &directory{cfg: c, cluster: self.Cluster, guard: g, server: server, served: served, scheme: "http://",
+		client: newClient(timeout, c.Refresh, identity)}
+	if identity != nil {
+		d.scheme = "https://"
+	}
+	return d, nil
 }
 
 // Where implements roster.Directory.
@@ -99,9 +113,14 @@ func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 }
 
 func (d *directory) request(ctx context.Context, host string) (says answer, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+path, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.scheme+host+path, http.NoBody)
 	if err != nil {
 		return answer{}, err
+	}
+	nonce := rand.Text()
+	if d.guard.HasSecret() {
+		r.Header.Set(nonceHeader, nonce)
+		r.Header.Set(proofHeader, d.guard.Sign(asks, d.cluster, nonce))
 	}
 	got, err := d.client.Do(r)
 	if err != nil {
@@ -120,13 +139,52 @@ func (d *directory) request(ctx context.Context, host string) (says answer, err 
 	if err != nil {
 		return answer{}, err
 	}
+	if !d.guard.Signed(got.Header.Get(proofHeader), answers, d.cluster, nonce,
+		string(raw)) {
+		return answer{}, fmt.Errorf("%w: it does not prove that it has the secret", errStrange)
+	}
 	if err := json.Unmarshal(raw, &says); err != nil {
 		return answer{}, fmt.Errorf("%w: it cannot be decoded: %w", errStrange, err)
 	}
-	if err := says.check(); err != nil {
+	err = says.check()
+	if err == nil {
+		err = own(ctx, host, says, got.TLS)
+	}
+	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errStrange, err)
 	}
 	return says, nil
+}
+
+// own returns an error if the answer of a host is about a member that is not on it: the certificate
+// of the connection, if there is one, must be valid for the address of the member, and the host of
+// that address must be the host in the list, by its text or by what both resolve to.
+func own(ctx context.Context, host string, says answer, state *tls.ConnectionState) error {
+	if state != nil {
+		if err := guard.Speaks(state.PeerCertificates[0], says.address()); err != nil {
+			return err
+		}
+	}
+	listed, _, err := net.SplitHostPort(host)
+	if err != nil {
+		return err
+	}
+	theirs := strings.Trim(says.Address, "[]")
+	if strings.EqualFold(listed, theirs) {
+		return nil
+	}
+	here, err := net.DefaultResolver.LookupHost(ctx, listed)
+	if err != nil {
+		return err
+	}
+	there, err := net.DefaultResolver.LookupHost(ctx, theirs)
+	if err == nil && slices.ContainsFunc(here, func(a string) bool {
+		return slices.Contains(there, a)
+	}) {
+		return nil
+	}
+	return fmt.Errorf("it answers for a member at %.80q, which is another host: "+
+		"the list must name the hosts under which the members can be reached", theirs)
 }
 
 // Leave implements roster.Directory. It closes the port, which the other members notice.
@@ -148,6 +206,7 @@ type hosts struct {
 
 type host struct {
 	says  answer
+	since time.Time // since when it answers for the address of says
 	heard time.Time // time of the last answer; zero means not listed
 	state state     // as logged
 }
@@ -193,6 +252,9 @@ func (h *hosts) hear(now time.Time, n news) {
 	}
 	switch {
 	case is == answering:
+		if at.heard.IsZero() || at.says.address() != n.says.address() {
+			at.since = now
+		}
 		at.says, at.heard = n.says, now
 	case is == foreign, errors.Is(n.err, syscall.ECONNREFUSED):
 		at.heard = time.Time{} // its process is gone
@@ -229,15 +291,27 @@ func (h *hosts) resume(paused time.Duration) {
 	}
 }
 
-// listed returns this member and the members that have answered within dropAfter.
+// listed returns this member and the members that have answered within dropAfter. If several hosts
+// answer for one address, the first that did counts: no host displaces the member of another one.
 func (h *hosts) listed(now time.Time) []roster.Member {
 	out := []roster.Member{h.self.Member}
+	first := map[string]*host{}
 	for _, at := range h.by {
-		if now.Sub(at.heard) < h.dropAfter && at.says.ID != h.self.ID {
-			m := at.says.member()
-			m.Order = at.heard.UnixNano()
-			out = append(out, m)
+		if now.Sub(at.heard) >= h.dropAfter || at.says.ID == h.self.ID ||
+			at.says.address() == h.address() {
+			continue
 		}
+		if other := first[at.says.address()]; other == nil || at.since.Before(other.since) {
+			first[at.says.address()] = at
+		}
+	}
+	for _, at := range first {
+		m := at.says.member()
+		m.Order = at.heard.UnixNano()
+		out = append(out, m)
 	}
 	return out
 }
+
+// address returns the address of this member.
+func (h *hosts) address() string { return address(h.self.Host, h.self.Port) }

@@ -6,8 +6,8 @@
 //		Hosts: []string{"10.0.0.5:6330", "10.0.0.6:6330", "10.0.0.7:6330"},
 //	})
 //
-// It speaks the protocol of Proto.Actor's provider of the same name, so members with either of them
-// see each other. Unlike that provider, it
+// Without TLS and secret it speaks the protocol of Proto.Actor's provider of the same name, so
+// members with either of them see each other. Unlike that provider, it
 //
 //   - listens on the host that remoting listens on, not on all interfaces;
 //   - reports at start that its port is in use;
@@ -26,9 +26,14 @@
 //
 // # Duties
 //
-// The protocol has no authentication. Anyone who reaches the port learns the member's id, address
-// and roles. Anyone who answers at a host of the list controls which member is listed there. Keep
-// the port inside a closed network, like the port of remoting without TLS.
+// With TLS or a secret (node.Config), members prove themselves on this port too: a host counts only
+// if its certificate is valid for the address of the member that it names, or if it has the secret,
+// and others get no answer. With neither, anyone who reaches the port learns the member's id,
+// address and roles, and anyone who answers at a host of the list controls which member is listed
+// there: keep the port inside a closed network, like the port of remoting.
+//
+// A host speaks only for a member on it: Hosts must name the hosts under which the members can be
+// reached. It cannot take the address of a member of another host.
 //
 // docs/providers.md compares the providers. Program examples/hello uses this one.
 package automanaged

@@ -1,6 +1,7 @@
 package automanaged
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,23 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 
+	"github.com/concord-go/concord/node/internal/guard"
 	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// With a secret, a request carries a random text and proves that its sender has the secret, and the
+// answer proves the same. Recorded, either is of no use: an answer is for one text, and a request
+// only gets an answer for the text that it was made for.
+const (
+	nonceHeader = "Concord-Nonce"
+	proofHeader = "Concord-Proof"
+	maxNonce    = 64
+
+	asks    = "health request"
+	answers = "health answer"
 )
 
 // path and answer match those of Proto.Actor's provider.
@@ -50,12 +65,18 @@ func (a answer) check() error {
 	return nil
 }
 
+func (a answer) address() string { return address(a.Address, a.Port) }
+
+func address(host string, port int) string {
+	return net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))
+}
+
 func (a answer) member() roster.Member {
 	return roster.Member{ID: a.ID, Host: a.Address, Port: a.Port, Kinds: a.Kinds}
 }
 
 // listen serves the answer about self until the server is closed.
-func listen(c Config, self roster.Self) (server *http.Server, served <-chan struct{}, err error) {
+func listen(c Config, self roster.Self, g *guard.Guard) (server *http.Server, served <-chan struct{}, err error) {
 	host := c.Host
 	if host == "" {
 		host = self.Listener
@@ -69,7 +90,10 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 	if err != nil {
 		return nil, nil, fmt.Errorf("automanaged: %w", err)
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	identity, _ := g.TLS()
+	ip := net.ParseIP(host)
+	if everywhere := host == "" || ip != nil && ip.IsUnspecified(); everywhere &&
+		identity == nil && !g.HasSecret() {
 		self.Log.Warn("health requests are answered on all interfaces, without authentication",
 			slog.String("address", at))
 	}
@@ -79,7 +103,16 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 		return nil, nil, errors.Join(err, l.Close())
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		nonce := r.Header.Get(nonceHeader)
+		if len(nonce) > maxNonce ||
+			!g.Signed(r.Header.Get(proofHeader), asks, self.Cluster, nonce) {
+			http.Error(w, "not a member of this cluster", http.StatusForbidden)
+			return
+		}
+		if proof := g.Sign(answers, self.Cluster, nonce, string(body)); proof != "" {
+			w.Header().Set(proofHeader, proof)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body) // a peer that disconnected asks again
 	})
@@ -87,6 +120,9 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		MaxHeaderBytes: maxAnswer,
 		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	if identity != nil {
+		l = tls.NewListener(l, identity)
 	}
 	done := make(chan struct{})
 	go func() {

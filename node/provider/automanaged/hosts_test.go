@@ -62,6 +62,15 @@ func TestHosts(t *testing.T) {
 			{0, from(says("b", "shop"), nil), "b self"},
 			{1 * time.Second, from(says("x", "shop2"), nil), "self"},
 		},
+		"a host does not take the address of another one": {
+			{0, from(says("b", "shop"), nil), "b self"},
+			{1 * time.Second, &news{"c:1", says("c", "shop"), nil}, "b self"},
+			{2 * time.Second, from(answer{}, errRefused), "c self"},
+			{3 * time.Second, from(says("b2", "shop"), nil), "c self"},
+		},
+		"a host does not take our address": {
+			{0, from(answer{ID: "b", Address: "h", Port: 1, ClusterName: "shop"}, nil), "self"},
+		},
 		"we are listed once": {
 			{0, from(says("self", "shop"), nil), "self"},
 		},
@@ -109,7 +118,7 @@ func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)}
 	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
 	start := time.Unix(1000, 0)
-	h.hear(start, news{"b:1", answer{ID: "b", ClusterName: "shop"}, nil})
+	h.hear(start, news{"b:1", answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}, nil})
 	h.hear(start, news{"c:1", answer{}, errSilent})
 	h.resume(time.Hour)
 	if got := h.listed(start.Add(time.Hour)); len(got) != 2 {
@@ -130,7 +139,7 @@ func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
 	server := grpc.NewServer()
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
-	d := &directory{client: newClient(10*time.Second, time.Second)}
+	d := &directory{scheme: "http://", client: newClient(10*time.Second, time.Second, nil)}
 	defer d.client.CloseIdleConnections()
 	if _, err = d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
 		t.Errorf("an answer of gRPC: %v", err)
@@ -156,7 +165,7 @@ func TestRequest_OfAServerThatSpeaksFirstIsStrange(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	d := &directory{client: newClient(10*time.Second, time.Second)}
+	d := &directory{scheme: "http://", client: newClient(10*time.Second, time.Second, nil)}
 	defer d.client.CloseIdleConnections()
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		GotConn: func(c httptrace.GotConnInfo) { // until it has given up, if it does
@@ -186,7 +195,7 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(body))
 		}))
-		d := &directory{client: server.Client()}
+		d := &directory{scheme: "http://", client: server.Client()}
 		_, err := d.request(t.Context(), server.Listener.Addr().String())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("answer %.40q: %v, want %q", body, err, want)
@@ -195,10 +204,41 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	d := &directory{client: server.Client()}
+	d := &directory{scheme: "http://", client: server.Client()}
 	if _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil ||
 		!strings.Contains(err.Error(), "404") {
 		t.Errorf("status: %v", err)
+	}
+}
+
+// A host speaks for the members on it, and for no others.
+func TestRequest_AHostSpeaksForItself(t *testing.T) {
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.Redirect(w, r, path, http.StatusFound)
+			return
+		}
+		_, _ = w.Write([]byte(body))
+	}))
+	defer server.Close()
+	d := &directory{scheme: "http://", client: newClient(time.Second, time.Second, nil)}
+	defer d.client.CloseIdleConnections()
+	host := server.Listener.Addr().String()
+	for address, ours := range map[string]bool{"127.0.0.1": true, "localhost": true,
+		"127.0.0.2": false, "10.0.0.7": false} {
+		body = fmt.Sprintf(`{"id":"a","address":%q,"port":1}`, address)
+		if _, err := d.request(t.Context(), host); (err == nil) != ours ||
+			!ours && !errors.Is(err, errStrange) {
+			t.Errorf("for %s: %v", address, err)
+		}
+	}
+	redirecting := httptest.NewServer(http.RedirectHandler(server.URL+path, http.StatusFound))
+	defer redirecting.Close()
+	body = `{"id":"a","address":"127.0.0.1","port":1}`
+	if _, err := d.request(t.Context(), redirecting.Listener.Addr().String()); err == nil ||
+		!strings.Contains(err.Error(), "302") {
+		t.Errorf("redirected: %v", err)
 	}
 }
 
@@ -237,12 +277,12 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := listen(Config{Port: port}, self); !errors.Is(err, syscall.EADDRINUSE) ||
+	if _, _, err := listen(Config{Port: port}, self, nil); !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
 		t.Errorf("taken port: %v", err)
 	}
 	_ = l.Close()
-	server, served, err := listen(Config{Port: port}, self)
+	server, served, err := listen(Config{Port: port}, self, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

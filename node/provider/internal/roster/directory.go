@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
@@ -38,6 +39,7 @@ type Self struct {
 	Member          // Its ID is that of the actor system, new in each life.
 	Cluster  string // name of the cluster
 	Listener string // host that remoting listens on, as configured
+	System   *actor.ActorSystem
 	Log      *slog.Logger
 }
 
@@ -72,6 +74,7 @@ func selfOf(c *cluster.Cluster) (Self, error) {
 		Member:   Member{ID: c.ActorSystem.ID, Host: host, Port: port, Kinds: kinds},
 		Cluster:  c.Config.Name,
 		Listener: strings.Trim(c.Config.RemoteConfig.Host, "[]"),
+		System:   c.ActorSystem,
 		Log:      c.ActorSystem.Logger(),
 	}, nil
 }
