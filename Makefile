@@ -141,7 +141,7 @@ bench-durable: ## durable stores beside the disk and the databases they are on, 
 
 RESULTS := bench/results
 scale: ## what members say to each other and what that costs, 3 to 200 of them in virtual time; writes docs/pictures
-	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
+	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Members|ColdStart' -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
 	set -o pipefail; $(GO) test ./internal/membership -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/hellos.txt
 	$(GO) run ./bench/plot
 

@@ -101,8 +101,12 @@ type Beat struct {
 	Leaving   bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // the sender leaves in order and asks to be forgotten [M4]
 	// Print of the receiver's events up to the number in the vector, below 32 bits of its id [R57].
 	Print         uint64 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`
-	Parting       bool   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"` // the sender leaves: no member can hand over to it [R53]
-	Expiry        uint32 `protobuf:"fixed32,14,opt,name=expiry,proto3" json:"expiry,omitempty"`  // digest of the sender's times to live, in a Beat with seen [R24]; 0: none
+	Parting       bool   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"`   // the sender leaves: no member can hand over to it [R53]
+	Expiry        uint32 `protobuf:"fixed32,14,opt,name=expiry,proto3" json:"expiry,omitempty"`    // digest of the sender's times to live, in a Beat with seen [R24]; 0: none
+	Pull          bool   `protobuf:"varint,15,opt,name=pull,proto3" json:"pull,omitempty"`         // the sender remembers other members and requests those of the receiver [M1]
+	Entering      bool   `protobuf:"varint,16,opt,name=entering,proto3" json:"entering,omitempty"` // the sender is a newcomer that has not counted yet [M3]
+	Kept          bool   `protobuf:"varint,17,opt,name=kept,proto3" json:"kept,omitempty"`         // the sender's disk has everything its member ever acknowledged [R65]
+	Least         uint32 `protobuf:"varint,18,opt,name=least,proto3" json:"least,omitempty"`       // MinMembers of the sender, in a Beat with seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +225,34 @@ func (x *Beat) GetExpiry() uint32 {
 	return 0
 }
 
+func (x *Beat) GetPull() bool {
+	if x != nil {
+		return x.Pull
+	}
+	return false
+}
+
+func (x *Beat) GetEntering() bool {
+	if x != nil {
+		return x.Entering
+	}
+	return false
+}
+
+func (x *Beat) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
+func (x *Beat) GetLeast() uint32 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
 // The members that the sender remembers [M1]. The receiver merges them with its own.
 type Members struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -229,6 +261,7 @@ type Members struct {
 	Least         uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`      // MinMembers of the sender
 	Epoch         uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`      // epoch of the membership record; 0 without a record [M9]
 	Cluster       uint64                 `protobuf:"fixed64,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // cluster of the record
+	Digest        uint64                 `protobuf:"fixed64,6,opt,name=digest,proto3" json:"digest,omitempty"`   // of all that the sender remembers, if members is a part of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,6 +327,13 @@ func (x *Members) GetEpoch() uint64 {
 func (x *Members) GetCluster() uint64 {
 	if x != nil {
 		return x.Cluster
+	}
+	return 0
+}
+
+func (x *Members) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
 	}
 	return 0
 }
@@ -1978,7 +2018,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\xc7\x02\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xa1\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
@@ -1992,13 +2032,18 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\aleaving\x18\v \x01(\bR\aleaving\x12\x14\n" +
 	"\x05print\x18\f \x01(\x06R\x05print\x12\x18\n" +
 	"\aparting\x18\r \x01(\bR\aparting\x12\x16\n" +
-	"\x06expiry\x18\x0e \x01(\aR\x06expiryJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\x9b\x01\n" +
+	"\x06expiry\x18\x0e \x01(\aR\x06expiry\x12\x12\n" +
+	"\x04pull\x18\x0f \x01(\bR\x04pull\x12\x1a\n" +
+	"\bentering\x18\x10 \x01(\bR\bentering\x12\x12\n" +
+	"\x04kept\x18\x11 \x01(\bR\x04kept\x12\x14\n" +
+	"\x05least\x18\x12 \x01(\rR\x05leastJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\xb3\x01\n" +
 	"\aMembers\x126\n" +
 	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05least\x18\x03 \x01(\rR\x05least\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x18\n" +
-	"\acluster\x18\x05 \x01(\x06R\acluster\"\x9e\x01\n" +
+	"\acluster\x18\x05 \x01(\x06R\acluster\x12\x16\n" +
+	"\x06digest\x18\x06 \x01(\x06R\x06digest\"\x9e\x01\n" +
 	"\x10RememberedMember\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +

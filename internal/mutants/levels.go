@@ -13,7 +13,7 @@ func levels() []mutant {
 		{
 			name:   "refill from members that are not ready",
 			rule:   "only ready members count in a refill [R17]",
-			edits:  in(replDir+"members.go", "= true, h.ready && p.votes, h.entering", "= true, true, h.entering"),
+			edits:  in(replDir+"members.go", "= true, s.ready && p.votes, s.entering", "= true, true, s.entering"),
 			killer: scenario("TestRefill_AnswersOfTheUnreadyDoNotCount"),
 		},
 		{

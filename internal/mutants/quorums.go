@@ -34,8 +34,8 @@ func quorums() []mutant {
 			edits: []edit{
 				{replDir + "members.go", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
 				{
-					replDir + "members.go", "\tc.roll.memory = m\n",
-					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.digest] = true\n\tc.roll.memory = m\n",
+					replDir + "members.go", "\tc.roll.news, c.roll.memory, c.roll.recalled = ",
+					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.digest] = true\n\tc.roll.news, c.roll.memory, c.roll.recalled = ",
 				},
 				{replDir + "members.go", "\treturn same\n", "\treturn same || c.roll.former[digest]\n"},
 			},
@@ -58,7 +58,7 @@ func quorums() []mutant {
 					replDir + "admit.go", "\town.inc = incarnation{own.inc.number + 1, c.me}\n",
 					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\town.inc = incarnation{own.inc.number + 1, c.me}\n",
 				},
-				{replDir + "admit.go", "return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc", "return c.roll.inc.replica == c.me"},
+				{replDir + "admit.go", "return c.roll.counted || c.hasPlace()", "return c.roll.inc.replica == c.me"},
 			},
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
@@ -78,7 +78,7 @@ func quorums() []mutant {
 			name: "count answers that a newcomer received before it entered",
 			rule: "a majority records a newcomer before it counts [M3]",
 			edits: []edit{
-				{replDir + "members.go", "\tif h.members != c.roll.digest {\n\t\treturn\n\t}\n\tp.refilled", "\tp.refilled"},
+				{replDir + "members.go", "\tif h.members == c.roll.digest {\n", "\tif h.members != 0 {\n"},
 				{replDir + "members.go", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
 			},
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
@@ -148,7 +148,7 @@ func quorums() []mutant {
 		{
 			name:   "report a different MinMembers with every received memory",
 			rule:   "a member reports another member's different MinMembers once",
-			edits:  in(replDir+"members.go", "!= c.cfg.MinMembers && (!p.titled || p.least != m.Least) {", "!= c.cfg.MinMembers {"),
+			edits:  in(replDir+"members.go", "p.titled && !p.unequal && ", "p.titled && "),
 			killer: scenario("TestMinMembers_ThatDifferAreTold"),
 		},
 		{
@@ -160,7 +160,7 @@ func quorums() []mutant {
 		{
 			name:   "a superseded process that never counted claims its place",
 			rule:   "a process that never counted and was superseded begins anew [M2]",
-			edits:  in(replDir+"admit.go", "return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc", "return c.roll.inc.number > 0"),
+			edits:  in(replDir+"admit.go", "return c.roll.counted || c.hasPlace()", "return c.roll.inc.number > 0"),
 			killer: scenario("TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone"),
 		},
 		{

@@ -324,7 +324,7 @@ func restores() []mutant {
 			rule: "an exchange of answers ends [R58]",
 			edits: []edit{
 				{replDir + "beat.go", "if c.turnsAway(p) {", "if true {"},
-				{replDir + "members.go", "if c.echoes(p) {", "if true {"},
+				{replDir + "members.go", "case !c.echoes(p):", "case false:"},
 			},
 			killer: scenario("TestTwins_SayNoMoreThanTheirHeartbeats"),
 		},

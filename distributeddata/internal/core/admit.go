@@ -60,6 +60,9 @@ func (c *Core) mayTake(own remembered) bool {
 	}
 	spoke, gave, n := true, true, 1
 	for _, p := range c.peers {
+		if c.silent(p) {
+			continue
+		}
 		spoke, gave = spoke && p.spoke, gave && p.gave
 		if !p.titled || p.least > 0 {
 			n++
@@ -72,7 +75,7 @@ func (c *Core) mayTake(own remembered) bool {
 		return c.roll.filled || gave && (own.rank == in || c.countedHere()) &&
 			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= majorityOf(c.size()))
 	}
-	return spoke && n >= c.cfg.MinMembers
+	return spoke && n >= c.cfg.MinMembers && (c.roll.digest != 0 || !c.remembers())
 }
 
 // countedHere reports whether all counted members are in view and have answered this replica. Where
@@ -87,6 +90,25 @@ func (c *Core) countedHere() bool {
 		return p == nil || !p.gave
 	})
 }
+
+// remembers reports whether another member has a memory.
+func (c *Core) remembers() bool {
+	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.memory != 0 })
+}
+
+// silent reports whether a member of the view has never been heard, for so long that a cluster forms
+// without it: it may be an address that the provider lists although nothing runs there. A member
+// that is only late joins the cluster afterwards.
+func (c *Core) silent(p *peer) bool {
+	return p.replica == 0 && !c.now.Before(p.since.Add(silentBeats*c.cfg.BeatInterval))
+}
+
+// silentBeats is the number of heartbeat intervals for which a forming cluster waits for a member
+// that is listed and has never been heard.
+const silentBeats = 5
+
+// hasPlace reports whether this replica is the present incarnation of its member in its memory.
+func (c *Core) hasPlace() bool { return c.roll.inc.number > 0 && c.own().inc == c.roll.inc }
 
 // usurped reports whether a later process runs under this one's name. A replica that has never
 // counted, and does not see the other process, treats that one as a former one of which it has not
@@ -117,7 +139,7 @@ func (c *Core) usurped(own remembered) bool {
 // has taken its place, it starts over. Otherwise members that remember the other process would
 // treat this one as a former one and would not refill it [R56].
 func (c *Core) announced() bool {
-	return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc
+	return c.roll.counted || c.hasPlace()
 }
 
 // usurperBeats is the number of heartbeat intervals for which a later process of this name must be
@@ -208,7 +230,7 @@ func (c *Core) allAnswered() bool {
 		n++
 	}
 	for _, p := range c.peers {
-		if !p.refilled && (!p.titled || p.least > 0) {
+		if !p.refilled && (!p.titled || p.least > 0) && !c.silent(p) {
 			return false
 		}
 	}
@@ -216,22 +238,36 @@ func (c *Core) allAnswered() bool {
 }
 
 // refill requests answers from one member after the other while this replica is not ready, from
-// each at most once per heartbeat interval. Once this replica has its place, only answers of
-// members that remember it are useful.
+// each at most once per heartbeat interval. Once this replica has its place, only members that
+// remember it are asked, and of these only the ones that have seen events which it lacks: the
+// heartbeats of the others say enough. Before, where no cluster is known, members that have seen
+// nothing else are not asked either.
 func (c *Core) refill() {
 	if c.ready || c.incoming != nil {
 		return
 	}
-	placed := c.roll.inc.number > 0
 	for _, p := range c.peers {
 		if p.replica == 0 || p.answered || c.now.Before(p.askAgain) || p.refilled && !p.ready ||
-			placed && p.memory != c.roll.digest || !placed && p.gave && !p.ready {
+			!c.asks(p) {
 			continue
 		}
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
 		c.request(p)
 		return
 	}
+}
+
+// asks reports whether an answer of p may be of use.
+func (c *Core) asks(p *peer) bool {
+	switch {
+	case c.hasPlace():
+		return c.said(p) && !c.covers(p)
+	case p.ready:
+		return true
+	case p.gave:
+		return false
+	}
+	return c.clustered() || !p.spoke || !p.vector().Leq(c.seen)
 }
 
 // Silent returns the members whose answers this replica still needs to become ready.

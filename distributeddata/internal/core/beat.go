@@ -62,7 +62,7 @@ func (c *Core) newBeat() *pb.Beat {
 	return &pb.Beat{
 		Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
 		Members: c.roll.digest, Announced: c.announced(), Leaving: c.roll.leaving,
-		Parting: c.parting(),
+		Parting: c.parting(), Entering: c.roll.entering, Kept: c.disk.kept,
 	}
 }
 
@@ -71,8 +71,9 @@ func (c *Core) beat(p *peer, m *pb.Beat) {
 		m.Print = uint64(p.replica)<<32 | uint64(c.printOf(p.replica))
 	}
 	if m.Seen != nil { // others take no such bytes
-		m.Expiry = c.cfg.Expiry
+		m.Expiry, m.Least = c.cfg.Expiry, uint32(c.cfg.MinMembers)
 	}
+	p.told, p.toldAt = c.roll.digest, c.now
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
 
@@ -101,7 +102,14 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		p.ready, c.stirred = m.Ready, true
 	}
 	c.dates(p, &m)
+	if m.Seen != nil {
+		c.leastOf(p, m.Least)
+	}
+	c.compareLeast(p)
 	same := c.under(p, m.Members)
+	if m.Pull && p.memory != c.roll.digest {
+		c.sendMembers(p, p.replica)
+	}
 	p.leaving = m.Leaving
 	c.parts(p, m.Parting)
 	switch {
@@ -122,6 +130,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		return nil // this replica has a new id now
 	}
 	p.keeps(v)
+	p.said = said{m.Members, v, m.Ready, m.Entering, m.Kept}
 	if same && m.Ready {
 		c.vouched(p, v)
 	}

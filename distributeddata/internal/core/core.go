@@ -90,6 +90,7 @@ type Core struct {
 type peer struct {
 	Member
 	replica causal.Replica // 0 until the first beat
+	since   time.Time      // when it came into view
 	ready   bool
 	voice
 	seen  causal.Vector // last vector received, without news
@@ -247,6 +248,7 @@ func (c *Core) settle() {
 	c.expireAnswers()
 	c.nudgeAnswer()
 	c.fetchRestored()
+	c.takeHeartbeats()
 	c.refill()
 	c.admit()
 	c.sortAside()
@@ -295,7 +297,10 @@ func (c *Core) NextWake() time.Time {
 			earlier(c.now)
 		}
 	}
-	earlier(c.roll.tellAt)
+	earlier(c.roll.showAt)
+	if slices.ContainsFunc(c.peers, c.differs) {
+		earlier(c.roll.pullAt)
+	}
 	for _, a := range c.outgoing {
 		earlier(a.deadline)
 	}
@@ -403,7 +408,7 @@ func (c *Core) view(others []Member) {
 	for _, m := range others {
 		p := c.peer(m.ID)
 		if p == nil {
-			p = &peer{expiry: c.cfg.Expiry}
+			p = &peer{expiry: c.cfg.Expiry, since: c.now}
 		}
 		p.Member = m
 		next = append(next, p)

@@ -28,6 +28,9 @@ type fleet struct {
 	first []causal.Replica // of each member
 	sent  []tally          // by member
 	of    map[wire.Manifest]tally
+
+	latency    time.Duration // of a message; it may take twice as long
+	minMembers int
 }
 
 // diaryEntry is an input of a member: cores that take the same inputs hold the same state.
@@ -69,7 +72,7 @@ func (o *occasions) Pop() any {
 // newFleet returns members that hold the given number of keys, in sync and at rest. Each has made
 // an event.
 func newFleet(members, keys int) *fleet {
-	f := &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{}}
+	f := emptyFleet()
 	first := newPump(1)
 	first.next = 1 << 32
 	first.fill(keys, 20)
@@ -89,6 +92,11 @@ func newFleet(members, keys int) *fleet {
 	return f
 }
 
+func emptyFleet() *fleet {
+	return &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{},
+		latency: time.Millisecond, minMembers: 1}
+}
+
 // rest advances the time until every member has sent a heartbeat to every other.
 func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
 
@@ -98,7 +106,7 @@ func (f *fleet) core() *Core {
 			f.next++
 			return f.next * 0x9e3779b97f4a7c15
 		},
-		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
+		MinMembers: f.minMembers, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20,
 		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	})
@@ -205,7 +213,7 @@ func (f *fleet) deliver(i, to int, from causal.Replica, s Send) {
 	if f.cut != nil && f.cut(i, to) {
 		return
 	}
-	f.after(time.Millisecond+f.upTo(time.Millisecond), func() {
+	f.after(f.latency+f.upTo(f.latency), func() {
 		f.step(to, Receive{Member: fmt.Sprint(f.id(i)), From: from, To: s.To, Manifest: s.Manifest,
 			Payload: s.Payload})
 	})

@@ -74,8 +74,8 @@ func (r *removal) has(p *peer, _ uint64) bool {
 }
 
 func (r *removal) advance(c *Core, o *operation) standing {
-	s := standing{need: majorityOf(max(c.roll.size-c.newcomers(), c.cfg.MinMembers)),
-		self: c.self(), upTo: math.MaxUint64}
+	size := max(c.roll.size-c.newcomers(), c.cfg.MinMembers)
+	s := standing{need: majorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
 	switch v := c.roll.of(r.victim); {
 	case v.rank == absent || v.rank == gone:
@@ -93,6 +93,11 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		return s
 	case c.roll.resigned:
 		s.self = 1 // a member may lead its own removal, contributing what it has seen
+	}
+	if c.cfg.Recorded {
+		// The record orders removals, so the answers only have to include one of every quorum. Of
+		// two members, one that has died while it was going is not needed.
+		s.need = size - majorityOf(size) + 1
 	}
 	if !r.fixed {
 		if s.self+len(r.answers) < s.need {

@@ -28,11 +28,14 @@ type roll struct {
 	usurper   causal.Replica          // the last reported later process of this name; 0: none
 	usurpers  int                     // how often a usurper took the place
 	usurperAt time.Time               // when the last usurper was last seen
-	changed   bool                    // changed by this replica: tell the other members at once
+	changed   []remembered            // what this replica has changed: tell the other members at once
 	absent    map[string]time.Time    // members that cannot be reached, and since when
 	places    map[string]string       // addresses, by name
 	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R53]
-	tellAt    time.Time               // when to send a memory that was held back
+	recalled  time.Time               // when the memory last changed
+	news      []remembered            // what changed then
+	pullAt    time.Time               // no request for another member's memory before this time
+	showAt    time.Time               // when to tell the other members which memory this replica has
 	version   int                     // changes whenever the Rollcall does
 	wire      []byte                  // the encoded memory
 	wireOf    uint64                  // the digest of that memory
@@ -64,10 +67,22 @@ type voice struct {
 	entering bool          // its answer said that it is a newcomer that has not counted yet
 	whole    bool          // its answer said that its disk has all it ever acknowledged
 	resigned bool          // it says that it counted when it was marked as going
-	told     uint64        // digest of the memory that it was last sent
-	least    uint32        // its MinMembers, as last reported; 0 if it counts in no quorum
-	titled   bool          // it has reported its MinMembers
+	merged   uint64        // digest of its memory when all of it was last merged into this replica's
+	said     said
+	least    uint32 // its MinMembers, as last reported; 0 if it counts in no quorum
+	titled   bool   // it has reported its MinMembers
+	unequal  bool   // its MinMembers differ, and that was reported
 	heardAt  time.Time
+}
+
+// said is the last heartbeat with a vector. If this replica has the same memory and covers that
+// vector, it says the same as an answer to a request.
+type said struct {
+	memory   uint64
+	seen     causal.Vector
+	ready    bool
+	entering bool
+	kept     bool
 }
 
 // silence forgets everything said under another memory.
@@ -94,14 +109,43 @@ func (c *Core) vouched(p *peer, v causal.Vector) {
 func (c *Core) answered(p *peer, h head) {
 	p.gave = true
 	c.roll.filled = c.roll.filled || h.ready
-	if h.members != c.roll.digest {
+	if h.members == c.roll.digest {
+		c.counted(p, said{h.members, h.head, h.ready, h.entering, h.kept})
+	}
+}
+
+// counted records what p has said under the memory of this replica, which covers what p had seen.
+func (c *Core) counted(p *peer, s said) {
+	p.refilled, p.answered, p.entering, p.whole = true, s.ready && p.votes, s.entering,
+		s.kept && p.votes
+	if s.ready {
+		c.vouched(p, s.seen)
+	}
+}
+
+// takeHeartbeats counts heartbeats as answers, from when this replica has its place until it is
+// ready.
+func (c *Core) takeHeartbeats() {
+	if c.ready || !c.hasPlace() {
 		return
 	}
-	p.refilled, p.answered, p.entering, p.whole = true, h.ready && p.votes, h.entering,
-		h.kept && p.votes
-	if h.ready {
-		c.vouched(p, h.head)
+	for _, p := range c.peers {
+		if s := p.said; c.covers(p) && (!p.refilled || s.ready && !p.answered) {
+			c.roll.filled = c.roll.filled || s.ready
+			c.counted(p, s)
+		}
 	}
+}
+
+// covers reports whether p has sent a heartbeat under the memory of this replica, with a vector that
+// this replica covers.
+func (c *Core) covers(p *peer) bool {
+	return c.said(p) && p.said.seen.Leq(c.seen)
+}
+
+// said reports whether p has sent a heartbeat with a vector under the memory of this replica.
+func (c *Core) said(p *peer) bool {
+	return p.said.memory == c.roll.digest && c.roll.digest != 0
 }
 
 // size returns the number of members that quorums are counted over.
@@ -133,7 +177,10 @@ func (c *Core) recall(m memory) {
 	}
 	c.placed(m)
 	c.replacedIn(m)
-	c.roll.memory = m
+	c.roll.news, c.roll.memory, c.roll.recalled = m.beyond(c.roll.memory), m, c.now
+	if c.roll.showAt.IsZero() {
+		c.roll.showAt = c.now.Add(settlePause)
+	}
 	c.reconsider()
 	for _, p := range c.peers {
 		p.turned, p.askAgain = p.spoke && p.memory == m.digest, time.Time{}
@@ -173,86 +220,182 @@ func (c *Core) reconsider() {
 	}
 }
 
-// change installs a memory that this replica has changed; the other members receive it at once.
+// change installs a memory that this replica has changed; the other members are told at once.
 func (c *Core) change(m memory) {
+	c.roll.changed = append(c.roll.changed, m.beyond(c.roll.memory)...)
 	c.recall(m)
-	c.roll.changed = true
 }
 
 // under records the memory under which p speaks, and reports whether it is that of this replica
 // [M1].
 func (c *Core) under(p *peer, digest uint64) bool {
 	same := digest == c.roll.digest
-	if same && (!p.spoke || p.memory != digest) {
+	turned := same && (!p.spoke || p.memory != digest)
+	if turned {
 		p.turned, c.stirred = true, true
 	}
 	p.spoke, p.memory, p.heardAt = true, digest, c.now
-	if !same {
-		c.exchange(p)
+	switch {
+	case !same:
+		c.pull(p)
+	case turned && p.told != digest && digest != 0 && c.echoes(p):
+		c.sendBeat(p) // now both know
 	}
 	return same
 }
 
-// exchange sends this replica's memory to p, now or soon. p has a different memory and answers with
-// it.
-func (c *Core) exchange(p *peer) {
-	if c.now.Before(p.tellAt) {
-		if p.told != c.roll.digest && (c.roll.tellAt.IsZero() || p.tellAt.Before(c.roll.tellAt)) {
-			c.roll.tellAt = p.tellAt
-		}
+// Membership records are compared by digest, and a record travels in two cases: each replica tells
+// every other what it has changed itself; and a replica that finds another digest requests the
+// record of one member, at most one per pullPause. So a change costs a small message for each
+// member, however many members there are and however many change at once, and what got lost costs
+// one record.
+const (
+	pullPause = 100 * time.Millisecond
+	// settlePause is how long a replica that forms a cluster waits for further changes before it
+	// tells the others which record it has.
+	settlePause = 50 * time.Millisecond
+)
+
+// pull requests the memory of p, which differs from this replica's, unless all that it holds is
+// here: then p lacks something, and requests it when it hears from this replica.
+func (c *Core) pull(p *peer) {
+	if p.replica == 0 || p.memory == c.roll.digest || p.memory == 0 || p.memory == p.merged ||
+		c.now.Before(c.roll.pullAt) {
 		return
 	}
-	p.told, p.tellAt = c.roll.digest, c.now.Add(min(c.cfg.Grace, tellPause))
-	c.sendMembers(p, p.replica)
+	c.roll.pullAt = c.now.Add(min(c.cfg.Grace, pullPause))
+	m := c.newBeat()
+	m.Pull = true
+	c.beat(p, m)
 }
 
-// tellPause is the minimum time between two memories sent to a member.
-const tellPause = 100 * time.Millisecond
-
-// catchUpTelling sends the memory to members that were sent another one just before. However often
-// the memory changes, a member is sent one per tellPause.
-func (c *Core) catchUpTelling() {
-	if c.roll.tellAt.IsZero() || c.now.Before(c.roll.tellAt) {
+// pullAny requests the memory of another member that still differs, of one that counts if possible.
+func (c *Core) pullAny() {
+	if c.now.Before(c.roll.pullAt) {
 		return
 	}
-	c.roll.tellAt = time.Time{}
+	var from *peer
 	for _, p := range c.peers {
-		if p.replica != 0 && p.told != 0 && p.told != c.roll.digest && p.memory != c.roll.digest {
-			c.exchange(p)
+		if c.differs(p) && (from == nil || p.ready && !from.ready ||
+			p.ready == from.ready && p.heardAt.After(from.heardAt)) {
+			from = p
 		}
+	}
+	if from != nil {
+		c.pull(from)
 	}
 }
 
+// differs reports whether p's memory may hold something that this replica's does not.
+func (c *Core) differs(p *peer) bool {
+	return p.replica != 0 && p.spoke && p.memory != c.roll.digest && p.memory != 0 &&
+		p.memory != p.merged
+}
+
+// sendMembers sends the whole memory.
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
 	if c.roll.wire == nil || c.roll.wireOf != c.roll.digest {
 		c.roll.wireOf = c.roll.digest
-		c.roll.wire = encode(&pb.Members{Members: c.roll.out(), Name: c.cfg.Member,
-			Least: uint32(c.cfg.MinMembers), Epoch: c.roll.epoch, Cluster: c.roll.cluster})
+		c.roll.wire = encode(c.membersOut(c.roll.memory))
 	}
+	p.told, p.toldAt = c.roll.digest, c.now
 	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
 }
 
-// tellMembers sends the memory to the other members if this replica has changed it. It also does
-// so, with what this replica has heard, while an operation waits for them to have the same memory.
-func (c *Core) tellMembers() {
-	c.catchUpTelling()
-	if !c.roll.changed && len(c.ops) == 0 && c.ready {
-		return
-	}
-	for _, p := range c.peers {
-		if p.replica != 0 && (p.spoke || c.roll.changed) && p.memory != c.roll.digest &&
-			p.told != c.roll.digest {
-			if c.roll.changed { // its own changes are few, and may be its last words
-				p.tellAt = time.Time{}
-			}
-			c.exchange(p)
-		}
-	}
-	c.roll.changed = false
+func (c *Core) membersOut(m memory) *pb.Members {
+	return &pb.Members{Members: m.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers),
+		Epoch: c.roll.epoch, Cluster: c.roll.cluster}
 }
 
-// onMembers merges a member's memory into that of this replica. It accepts the memory of a former
-// replica too, since memories only grow.
+// tellMembers tells the other members what this replica has changed. While an operation waits for
+// them to have the same memory, it also tells them what it has heard last. While this replica is
+// not ready, it tells them which memory it has.
+func (c *Core) tellMembers() {
+	if len(c.roll.changed) > 0 {
+		part := c.part(latest(c.roll.changed))
+		for _, p := range c.peers {
+			c.tell(p, part)
+		}
+		c.roll.changed = nil
+	}
+	c.pullAny()
+	switch {
+	case c.ready && len(c.ops) > 0:
+		c.roll.showAt = time.Time{}
+		c.tellNews()
+	case c.ready:
+		c.roll.showAt = time.Time{}
+	case c.now.Before(c.roll.recalled.Add(settlePause)):
+		c.roll.showAt = c.roll.recalled.Add(settlePause)
+	default:
+		c.roll.showAt = time.Time{}
+		c.show()
+	}
+}
+
+// part returns a message with a part of the memory, or nil if only the whole can be sent: the parts
+// of a record are those of one epoch.
+func (c *Core) part(of []remembered) []byte {
+	if c.cfg.Recorded {
+		return nil
+	}
+	m := c.membersOut(memory{all: of})
+	m.Digest = c.roll.digest
+	return encode(m)
+}
+
+func (c *Core) tell(p *peer, part []byte) {
+	switch {
+	case p.replica == 0 || p.told == c.roll.digest || p.memory == c.roll.digest:
+	case part == nil:
+		c.sendMembers(p, p.replica)
+	default:
+		p.told, p.toldAt = c.roll.digest, c.now
+		c.send(p, wire.ReplicatorMembers, part)
+	}
+}
+
+// tellNews tells the members with another memory what this replica has heard last.
+func (c *Core) tellNews() {
+	var part []byte
+	for _, p := range c.peers {
+		if p.spoke && p.memory != c.roll.digest && p.told != c.roll.digest {
+			if part == nil {
+				part = c.part(c.roll.news)
+			}
+			c.tell(p, part)
+		}
+	}
+}
+
+// show sends the members a heartbeat from which it cannot tell that they have the same memory, once
+// for each memory, and requests theirs if they do not answer.
+func (c *Core) show() {
+	for _, p := range c.peers {
+		if p.replica == 0 || !p.spoke || c.roll.digest == 0 || c.said(p) {
+			continue
+		}
+		switch {
+		case p.told != c.roll.digest:
+			c.sendBeat(p)
+		case !c.now.Before(p.toldAt.Add(c.cfg.BeatInterval)):
+			p.toldAt = c.now
+			c.askBeat(p)
+		}
+	}
+}
+
+// latest returns the last entry of each member, ascending by name.
+func latest(changes []remembered) []remembered {
+	var m memory
+	for _, r := range changes {
+		m = m.with(r)
+	}
+	return m.all
+}
+
+// onMembers merges a member's memory, or a part of it, into that of this replica. It accepts the
+// memory of a former replica too, since memories only grow.
 func (c *Core) onMembers(p *peer, ev Receive) error {
 	var m pb.Members
 	if err := decode(ev.Payload, &m); err != nil {
@@ -271,30 +414,50 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	if live := len(merged.all) - merged.count(gone); live > maxLive {
 		return malformed("%d members that are not gone, over the limit of %d", live, maxLive)
 	}
+	whole := m.Digest == 0
+	if whole {
+		m.Digest = theirs.digest
+	}
 	if p.replica == ev.From {
-		p.spoke, p.memory, p.heardAt = true, theirs.digest, c.now
-		c.compareLeast(p, &m)
+		p.spoke, p.memory, p.heardAt = true, m.Digest, c.now
+		if whole {
+			p.merged = m.Digest
+		}
+		c.leastOf(p, m.Least)
+		c.compareLeast(p)
 	}
 	c.recall(merged)
 	switch {
 	case p.replica != ev.From:
-	case theirs.digest == merged.digest:
-		p.turned = true
-		if c.echoes(p) {
-			c.sendBeat(p)
-		}
-	default:
-		c.exchange(p)
+	case m.Digest != merged.digest && p.memory != p.merged:
+		c.pull(p)
+	case !c.echoes(p):
+	case whole && c.unknownTo(theirs): // it takes this replica for a former one
+		c.sendMembers(p, p.replica)
+	default: // it has the same, or lacks something and requests it
+		c.sendBeat(p)
 	}
+	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.digest
 	return nil
 }
 
-// compareLeast reports a member that has a different MinMembers.
-func (c *Core) compareLeast(p *peer, m *pb.Members) {
-	if int(m.Least) != c.cfg.MinMembers && (!p.titled || p.least != m.Least) {
-		c.emit(Unequal{Member: m.Name, Least: int(m.Least)})
+// unknownTo reports whether a memory lacks the incarnation of this replica.
+func (c *Core) unknownTo(m memory) bool {
+	return c.roll.inc.number > 0 && m.of(c.cfg.Member).inc.less(c.roll.inc)
+}
+
+// leastOf records the MinMembers of p.
+func (c *Core) leastOf(p *peer, least uint32) {
+	p.unequal = p.unequal && p.least == least
+	p.titled, p.least = true, least
+}
+
+// compareLeast reports once that p has a different MinMembers.
+func (c *Core) compareLeast(p *peer) {
+	if p.titled && !p.unequal && p.name != "" && int(p.least) != c.cfg.MinMembers {
+		p.unequal = true
+		c.emit(Unequal{Member: p.name, Least: int(p.least)})
 	}
-	p.titled, p.least = true, m.Least
 }
 
 // askAnew asks the members whose memories have become equal to this replica's for what operations

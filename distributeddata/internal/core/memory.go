@@ -124,6 +124,16 @@ func (m memory) at(r causal.Replica) remembered {
 	return remembered{}
 }
 
+// beyond returns what m holds and o does not.
+func (m memory) beyond(o memory) (all []remembered) {
+	for _, r := range m.all {
+		if o.of(r.name) != r {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // with returns the memory extended by r.
 func (m memory) with(r remembered) memory { return m.merge(memory{all: []remembered{r}}) }
 

@@ -7,7 +7,8 @@ import "time"
 // and strangers must not be answered without a pause [R58].
 type pacing struct {
 	remindAt time.Time // when to send that it lacks something
-	tellAt   time.Time // when to send a memory
+	told     uint64    // digest of this replica's memory that it was last told
+	toldAt   time.Time // when it was told
 	turnAway time.Time // when to send the memory to a former replica
 	greetAt  time.Time // when to greet a new replica with a heartbeat and questions
 	greeted  int       // number of replicas greeted since then

@@ -61,7 +61,9 @@ func (c *Core) forgetOthers() {
 	c.stirred, c.unpushed = true, 1 // there may be own events to push
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
-	c.roll.changed = true
+	if own := c.own(); own.rank != absent {
+		c.roll.changed = []remembered{own}
+	}
 	c.roll.roster.forget()
 	for _, p := range c.peers {
 		c.askBeat(p)

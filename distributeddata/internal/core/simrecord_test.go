@@ -80,6 +80,9 @@ func (st *simStore) swap(s *play, e SwapRecord) bool {
 	if m.size == 0 { // the last member has left, and its data is lost
 		st.emptied++
 		s.acked, s.shown = nil, nil
+		for _, sl := range s.slots {
+			sl.handed = nil // another may count before the last one learns that it is gone
+		}
 		for id := range s.reads {
 			s.reads[id] = nil
 		}

@@ -4,7 +4,6 @@ package core
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/wire"
 )
 
 // Messages answer messages, but not forever: the traffic of a period is bounded by its heartbeats,
@@ -20,12 +18,10 @@ import (
 
 // newStart returns members that start, and see each other within a second.
 func newStart(members, least int) *fleet {
-	f := &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{},
-		same: map[int]int{}, diary: map[int][]diaryEntry{}}
+	f := emptyFleet()
+	f.same, f.diary, f.minMembers = map[int]int{}, map[int][]diaryEntry{}, least
 	for range members {
-		c := f.core()
-		c.cfg.MinMembers = least
-		f.start(c)
+		f.start(f.core())
 	}
 	for i := range members {
 		f.after(f.upTo(time.Second), func() { f.view(i) })
