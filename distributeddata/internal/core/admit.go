@@ -98,9 +98,11 @@ func (c *Core) remembers() bool {
 
 // silent reports whether a member of the view has never been heard, for so long that a cluster forms
 // without it: it may be an address that the provider lists although nothing runs there. A member
-// that is only late joins the cluster afterwards.
+// that is only late joins the cluster afterwards. MinMembers must be more than half of the listed
+// members, so that no two clusters form, and none beside an existing one.
 func (c *Core) silent(p *peer) bool {
-	return p.replica == 0 && !c.now.Before(p.since.Add(silentBeats*c.cfg.BeatInterval))
+	return p.replica == 0 && 2*c.cfg.MinMembers > len(c.peers)+1 &&
+		!c.now.Before(p.since.Add(silentBeats*c.cfg.BeatInterval))
 }
 
 // silentBeats is the number of heartbeat intervals for which a forming cluster waits for a member
