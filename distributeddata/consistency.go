@@ -24,9 +24,11 @@ const (
 	Majority
 	// All is every replica.
 	All
-	// Linearizable is for reads. It works like Majority, but a majority holds the result before it
-	// is returned, so a later read at this level cannot miss any of it. It costs a second round
-	// trip while writes are in flight. A write at this level is a write at Majority.
+	// Linearizable is for reads. It works like Majority, but a majority holds and accepts the result
+	// before it is returned. So a later read at this level cannot miss any of it, and of two
+	// concurrent reads one shows everything that the other shows. It costs a second round trip
+	// while writes are in flight, and further ones while other reads of this level are. A write at
+	// this level is a write at Majority.
 	Linearizable
 	nodes
 )

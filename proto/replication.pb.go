@@ -1795,9 +1795,15 @@ func (x *Ack) GetOf() string {
 // A read asks which events the receiver has seen. With want, the receiver answers when it covers
 // want, which the sender already covers.
 type Probe struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Want          *VersionVector         `protobuf:"bytes,2,opt,name=want,proto3" json:"want,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Want  *VersionVector         `protobuf:"bytes,2,opt,name=want,proto3" json:"want,omitempty"`
+	// Of a linearizable read, which proposes a vector. If the receiver has accepted none that the
+	// proposal does not cover, it accepts it. The first message proposes what the receiver has seen
+	// itself, if that has the digest.
+	Proposes      bool   `protobuf:"varint,3,opt,name=proposes,proto3" json:"proposes,omitempty"`
+	Digest        uint64 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"` // of the proposed vector
+	First         bool   `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`    // want is empty, and the receiver answers at once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1844,6 +1850,27 @@ func (x *Probe) GetWant() *VersionVector {
 		return x.Want
 	}
 	return nil
+}
+
+func (x *Probe) GetProposes() bool {
+	if x != nil {
+		return x.Proposes
+	}
+	return false
+}
+
+func (x *Probe) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
+func (x *Probe) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
 }
 
 // Retracts the events of a replica that was restored from a snapshot, after the last event that
@@ -1922,10 +1949,12 @@ type ProbeReply struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	Seen          *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
-	Members       uint64                 `protobuf:"fixed64,4,opt,name=members,proto3" json:"members,omitempty"`  // digest of the members that the sender remembers [M1]
-	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"` // the sender is going, and was ready when it was marked [M5]
-	Entering      bool                   `protobuf:"varint,6,opt,name=entering,proto3" json:"entering,omitempty"` // the sender has never counted [M3]
-	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`   // the sender leaves: no member can hand over to it [R53]
+	Members       uint64                 `protobuf:"fixed64,4,opt,name=members,proto3" json:"members,omitempty"`   // digest of the members that the sender remembers [M1]
+	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"`  // the sender is going, and was ready when it was marked [M5]
+	Entering      bool                   `protobuf:"varint,6,opt,name=entering,proto3" json:"entering,omitempty"`  // the sender has never counted [M3]
+	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`    // the sender leaves: no member can hand over to it [R53]
+	Accepted      uint64                 `protobuf:"fixed64,8,opt,name=accepted,proto3" json:"accepted,omitempty"` // digest of the proposed vector, if the sender has accepted it
+	Above         *VersionVector         `protobuf:"bytes,9,opt,name=above,proto3" json:"above,omitempty"`         // what the sender had accepted, if the proposal does not cover it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2007,6 +2036,20 @@ func (x *ProbeReply) GetParting() bool {
 		return x.Parting
 	}
 	return false
+}
+
+func (x *ProbeReply) GetAccepted() uint64 {
+	if x != nil {
+		return x.Accepted
+	}
+	return 0
+}
+
+func (x *ProbeReply) GetAbove() *VersionVector {
+	if x != nil {
+		return x.Above
+	}
+	return nil
 }
 
 var File_concord_v1_replication_proto protoreflect.FileDescriptor
@@ -2159,15 +2202,18 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
 	"\amembers\x18\x03 \x01(\x06R\amembers\x12\x16\n" +
 	"\x06prints\x18\x04 \x03(\aR\x06prints\x12\x0e\n" +
-	"\x02of\x18\x05 \x01(\tR\x02of\"F\n" +
+	"\x02of\x18\x05 \x01(\tR\x02of\"\x90\x01\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"e\n" +
+	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\x12\x1a\n" +
+	"\bproposes\x18\x03 \x01(\bR\bproposes\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x14\n" +
+	"\x05first\x18\x05 \x01(\bR\x05first\"e\n" +
 	"\aRetract\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x16\n" +
 	"\x06prints\x18\x03 \x03(\aR\x06prints\x12\x12\n" +
-	"\x04none\x18\x04 \x01(\bR\x04none\"\xcd\x01\n" +
+	"\x04none\x18\x04 \x01(\bR\x04none\"\x9a\x02\n" +
 	"\n" +
 	"ProbeReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -2176,7 +2222,9 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\amembers\x18\x04 \x01(\x06R\amembers\x12\x1a\n" +
 	"\bresigned\x18\x05 \x01(\bR\bresigned\x12\x1a\n" +
 	"\bentering\x18\x06 \x01(\bR\bentering\x12\x18\n" +
-	"\aparting\x18\a \x01(\bR\apartingB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\aparting\x18\a \x01(\bR\aparting\x12\x1a\n" +
+	"\baccepted\x18\b \x01(\x06R\baccepted\x12/\n" +
+	"\x05above\x18\t \x01(\v2\x19.concord.v1.VersionVectorR\x05aboveB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_replication_proto_rawDescOnce sync.Once
@@ -2233,11 +2281,12 @@ var file_concord_v1_replication_proto_depIdxs = []int32{
 	9,  // 12: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
 	0,  // 13: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
 	0,  // 14: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	0,  // 15: concord.v1.ProbeReply.above:type_name -> concord.v1.VersionVector
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_replication_proto_init() }

@@ -39,7 +39,7 @@ func disks() []mutant {
 		{
 			name:   "let a read wait for the disk",
 			rule:   "questions that reveal nothing do not wait [R60]",
-			edits:  in(replDir+"read.go", "m.passes = want.Len() == 0", "m.passes = false"),
+			edits:  in(replDir+"read.go", "passes: want.Len() == 0", "passes: false"),
 			killer: scenario("TestDisk_ReadsDoNotWaitForIt"),
 		},
 		{

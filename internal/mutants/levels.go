@@ -59,6 +59,12 @@ func levels() []mutant {
 			killer: killer{pkg: "./distributeddata", run: "^TestGet_LinearizableReadsNeverGoBack$"},
 		},
 		{
+			name:   "accept every proposal of a linearizable read",
+			rule:   "a replica accepts only what covers the last vector that it accepted [R19]",
+			edits:  in(replDir+"read.go", "if !c.accepted.Leq(v) {", "if false {"),
+			killer: scenario("TestRead_LinearizableReadsAtOnceShowStatesInOneOrder"),
+		},
+		{
 			name:   "acknowledge a no-op together with the newest own event",
 			rule:   "a no-op waits until enough replicas cover the state that it observed [R50]",
 			edits:  in(replDir+"ops.go", "case c.seen.Equal(c.last):", "case true:"),

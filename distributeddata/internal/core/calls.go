@@ -93,7 +93,7 @@ func (c *Core) endCall(w *caller, d Done) {
 // waits returns what the success of a call has to wait for.
 func waits(t task) wait {
 	switch t.(type) {
-	case *writes, *cover:
+	case *writes, *cover, *confirm:
 		return forDisk
 	}
 	return forNothing

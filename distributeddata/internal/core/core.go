@@ -44,7 +44,8 @@ type Core struct {
 	behind        *lag
 	askAfter      time.Time // no request before this time, after a bad answer
 	ops           []*operation
-	held          []heldProbe // probes that wait until this replica covers their vectors
+	held          []heldProbe   // probes that wait until this replica covers their vectors
+	accepted      causal.Vector // the largest vector proposed by a linearizable read [R19]
 	nextID        uint64
 	clock         uint64        // hybrid logical clock, for registers
 	last          causal.Vector // the newest own event and everything that it follows

@@ -17,23 +17,20 @@ type asker interface {
 
 func (r *read) anew() task { return &read{} }
 
-// anew restarts a linearizable read: its result may not be on a majority of the members that count
-// now.
-func (w *cover) anew() task {
-	if w.shown != nil {
-		return &read{}
-	}
-	return w
-}
+func (w *cover) anew() task { return w }
 
 // read asks other members for their vectors, and is done when this replica covers the vectors of
 // enough of them. It then shows every write that this many members had acknowledged before the read
 // began.
 //
-// A linearizable read continues [R19]: it takes the current state, and returns it only when a
-// majority covers it, so that no later read can miss any of it. If no write is in flight, the first
-// answers already prove that.
-type read struct{ survey }
+// A linearizable read proposes a state [R19], and returns it when a majority has accepted it. With
+// its question it proposes the state of that moment: members that have seen exactly that accept it,
+// so the answers end the read if no write is in flight. Otherwise it goes on with confirm.
+type read struct {
+	survey
+	proposed *State           // with the question
+	accepted []causal.Replica // that have accepted it
+}
 
 // survey collects the vectors of other members, and the vector that this replica must therefore
 // cover.
@@ -65,21 +62,41 @@ func (c *Core) read(ev Read) {
 }
 
 func (r *read) ask(c *Core, o *operation, p *peer) {
-	if !r.fixed {
+	switch {
+	case r.fixed:
+	case o.level.Kind != Linear:
 		c.probe(p, o.id, causal.Vector{})
+	default:
+		if r.proposed == nil {
+			r.proposed = new(c.state())
+			c.acceptProposal(c.seen)
+		}
+		c.sendProbe(p, causal.Vector{}, &pb.Probe{Id: o.id, Proposes: true, First: true,
+			Digest: digest(r.proposed.Seen)})
 	}
 }
 
 func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
-	m := Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe,
-		Payload: encode(&pb.Probe{Id: id, Want: c.vectorOut(want)})}
-	m.passes = want.Len() == 0
-	c.emit(m)
+	c.sendProbe(p, want, &pb.Probe{Id: id})
+}
+
+func (c *Core) sendProbe(p *peer, want causal.Vector, m *pb.Probe) {
+	m.Want = c.vectorOut(want)
+	c.emit(Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe, Payload: encode(m),
+		passes: want.Len() == 0})
 }
 
 func (r *read) advance(c *Core, o *operation) standing {
 	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64}
 	r.drop(c)
+	if p := r.proposed; p != nil && !r.fixed {
+		w := propose(*p, r.accepted)
+		if s = w.advance(c, o); s.done {
+			o.task = w
+			return s
+		}
+		s = standing{need: s.need, self: s.self, upTo: math.MaxUint64}
+	}
 	if !r.fixed {
 		if !o.asked && s.need > 1 || c.count(r) < s.need {
 			return s
@@ -94,9 +111,13 @@ func (r *read) advance(c *Core, o *operation) standing {
 		s.done = true
 		return s
 	}
-	shown := c.state()
-	o.task = &cover{want: shown.Seen, shown: &shown}
-	o.asked, o.again = true, c.now // members that have not reported that much are asked at once
+	c.acceptProposal(c.seen)
+	var accepted []causal.Replica
+	if p := r.proposed; p != nil && p.Seen.Equal(c.seen) {
+		accepted = r.accepted
+	}
+	o.task = propose(c.state(), accepted)
+	o.asked, o.again = true, c.now // the members that have not accepted it are asked at once
 	c.stirred = true
 	return o.task.advance(c, o)
 }
@@ -126,8 +147,11 @@ func (s *survey) chase(c *Core) {
 // reading reports whether any read waits for this replica to see more events.
 func (c *Core) reading() bool {
 	return slices.ContainsFunc(c.ops, func(o *operation) bool {
-		_, ok := o.task.(*read)
-		return ok
+		switch o.task.(type) {
+		case *read, *confirm:
+			return true
+		}
+		return false
 	})
 }
 
@@ -147,10 +171,7 @@ func (r *read) take(p *peer, v causal.Vector) {
 }
 
 // cover waits until enough replicas cover a vector that this one covers.
-type cover struct {
-	want  causal.Vector
-	shown *State // the result of a linearizable read
-}
+type cover struct{ want causal.Vector }
 
 func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
@@ -165,10 +186,91 @@ func (w *cover) ask(c *Core, o *operation, p *peer) {
 }
 
 func (w *cover) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64,
-		state: w.shown}
+	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64}
 	s.done = c.count(w) >= s.need
 	return s
+}
+
+// confirm waits until a majority has accepted the result of a linearizable read. A replica accepts
+// a vector that it covers, unless it has accepted one that the vector does not cover. Of two
+// vectors that majorities have accepted, a member of both has accepted one after the other, so one
+// covers the other: reads return results in one order. A read that too many have refused proposes
+// its present state, once that covers what they had accepted. So only concurrent reads of
+// concurrent writes need another round.
+type confirm struct {
+	shown    State
+	digest   uint64 // of its vector
+	accepted []causal.Replica
+	refused  []causal.Replica
+	above    causal.Vector // what these had accepted
+}
+
+// propose returns the task that waits for the acceptance of a state, which some have accepted.
+func propose(shown State, accepted []causal.Replica) *confirm {
+	return &confirm{shown: shown, digest: digest(shown.Seen), accepted: accepted}
+}
+
+// acceptProposal records that a linearizable read proposes v, which this replica covers, unless it has
+// accepted a vector that v does not cover.
+func (c *Core) acceptProposal(v causal.Vector) bool {
+	if !c.accepted.Leq(c.seen) { // a part of it has been retracted
+		c.accepted = c.accepted.Meet(c.seen)
+	}
+	if !c.accepted.Leq(v) {
+		return false
+	}
+	c.accepted = v
+	return true
+}
+
+func (w *confirm) anew() task { return &read{} }
+
+func (w *confirm) has(p *peer, _ uint64) bool {
+	return p.speaks() && slices.Contains(w.accepted, p.replica)
+}
+
+func (w *confirm) ask(c *Core, o *operation, p *peer) {
+	if !w.has(p, 0) {
+		c.sendProbe(p, w.shown.Seen, &pb.Probe{Id: o.id, Proposes: true, Digest: w.digest})
+	}
+}
+
+func (w *confirm) advance(c *Core, o *operation) standing {
+	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64,
+		state: &w.shown}
+	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
+		return s
+	}
+	if !w.above.Leq(c.seen) {
+		for _, p := range c.peers {
+			if slices.Contains(w.refused, p.replica) {
+				c.noteLag(p, w.above)
+			}
+		}
+		return s
+	}
+	c.acceptProposal(c.seen)
+	*w = *propose(c.state(), nil)
+	o.again, c.stirred = c.now, true
+	return s
+}
+
+// hopeless reports whether all members that count have answered the proposal, and some refused it.
+func (w *confirm) hopeless(c *Core) bool {
+	return len(w.refused) > 0 && !slices.ContainsFunc(c.peers, func(p *peer) bool {
+		return p.speaks() && !slices.Contains(w.accepted, p.replica) &&
+			!slices.Contains(w.refused, p.replica)
+	})
+}
+
+// reply takes the answer of a member to the proposal.
+func (w *confirm) reply(p *peer, accepted uint64, above causal.Vector) {
+	switch {
+	case accepted == w.digest && !slices.Contains(w.accepted, p.replica):
+		w.accepted = append(slices.Clip(w.accepted), p.replica)
+	case above.Len() > 0 && !above.Leq(w.shown.Seen) && !slices.Contains(w.refused, p.replica):
+		w.refused, w.above = append(w.refused, p.replica), w.above.Join(above)
+	}
 }
 
 // startCover waits until enough replicas cover what an update without changes has observed [R50].
@@ -185,6 +287,7 @@ type heldProbe struct {
 	replica  causal.Replica
 	id       uint64
 	want     causal.Vector
+	proposes bool
 	deadline time.Time
 }
 
@@ -201,23 +304,37 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
+	if m.First { // it proposes what has this digest
+		same := m.Digest == digest(c.seen)
+		c.replyProbe(p, m.Id, c.seen, m.Proposes && same)
+		return nil
+	}
 	if want.Leq(c.seen) {
-		c.replyProbe(p, m.Id)
+		c.replyProbe(p, m.Id, want, m.Proposes)
 		return nil
 	}
 	c.heard(p, want)
 	if len(c.held) < maxHeld {
-		c.held = append(c.held, heldProbe{p.ID, p.replica, m.Id, want, c.now.Add(c.cfg.Patience)})
+		c.held = append(c.held, heldProbe{p.ID, p.replica, m.Id, want, m.Proposes,
+			c.now.Add(c.cfg.Patience)})
 	}
 	c.noteLag(p, want)
 	return nil
 }
 
-func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply,
-		encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen),
-			Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering,
-			Parting: c.parting()}))
+// replyProbe replies to a probe, which may propose a vector.
+func (c *Core) replyProbe(p *peer, id uint64, want causal.Vector, proposes bool) {
+	m := &pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen),
+		Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering,
+		Parting: c.parting()}
+	switch {
+	case !proposes:
+	case c.acceptProposal(want):
+		m.Accepted = digest(want)
+	default:
+		m.Above = c.vectorOut(c.accepted)
+	}
+	c.send(p, wire.ReplicatorProbeReply, encode(m))
 }
 
 // answerHeld replies to the probes whose wanted vectors are now covered.
@@ -228,7 +345,7 @@ func (c *Core) answerHeld() {
 		case p == nil || p.replica != h.replica || !c.now.Before(h.deadline):
 			return true
 		case h.want.Leq(c.seen):
-			c.replyProbe(p, h.id)
+			c.replyProbe(p, h.id, h.want, h.proposes)
 			return true
 		}
 		return false
@@ -244,6 +361,10 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
+	above, err := c.vectorIn(m.Above)
+	if err != nil {
+		return err
+	}
 	p.ready, c.stirred = m.Ready, true
 	c.heard(p, v)
 	c.parts(p, m.Parting)
@@ -255,8 +376,19 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	}
 	c.vouched(p, v)
 	for _, o := range c.ops {
-		if r, ok := o.task.(asker); ok && o.id == m.Id {
-			r.take(p, v)
+		if o.id != m.Id {
+			continue
+		}
+		switch t := o.task.(type) {
+		case *confirm:
+			t.reply(p, m.Accepted, above)
+		case *read:
+			if t.take(p, v); t.proposed != nil && m.Accepted == digest(t.proposed.Seen) &&
+				!slices.Contains(t.accepted, p.replica) {
+				t.accepted = append(t.accepted, p.replica)
+			}
+		case asker:
+			t.take(p, v)
 		}
 	}
 	return nil

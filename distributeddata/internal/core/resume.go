@@ -151,11 +151,9 @@ func (c *Core) beginAgain(w *caller) bool {
 	case *read:
 		c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
 	case *cover:
-		if t.shown != nil { // a linearizable read, in its second half
-			c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
-		} else {
-			c.startCover(Update{ID: w.id, Level: level, Deadline: w.deadline})
-		}
+		c.startCover(Update{ID: w.id, Level: level, Deadline: w.deadline})
+	case *confirm:
+		c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
 	case *leave:
 		c.drain(Drain{ID: w.id, Leave: t.forget, Deadline: w.deadline})
 	case *removal:

@@ -89,6 +89,7 @@ type play struct {
 	waiting map[uint64]attempt // pending writes at a level
 	reads   map[uint64]names   // pending reads, with what they must show
 	shown   names              // by linearizable reads that have ended
+	linear  []names            // what each of these showed
 	checked int                // number of reads that ended
 	total   Stats
 	misled  int   // number of forged bases refused
@@ -297,6 +298,17 @@ func (s *play) acknowledged(sl *slot, a attempt) {
 	}
 }
 
+// ordered asserts that the results of linearizable reads are states in one order.
+func (s *play) ordered(sl *slot, shows names) {
+	for _, o := range s.linear {
+		if more, less := shows.without(o), o.without(shows); len(more) > 0 && len(less) > 0 {
+			s.w.Fail("%s: of two linearizable reads one alone shows %v, and the other one %v",
+				sl.id(), more, less)
+		}
+	}
+	s.linear = append(s.linear, shows)
+}
+
 // answered asserts that an ended read shows what it must.
 func (s *play) answered(sl *slot, e Done, want names) {
 	s.done++
@@ -307,6 +319,7 @@ func (s *play) answered(sl *slot, e Done, want names) {
 		s.shown = s.shown.join(shows)
 		if s.thawed == 0 {
 			s.specified(sl, e.State.Keys, shows)
+			s.ordered(sl, shows)
 		}
 		s.flux.answered(e.ID, shows)
 	}

@@ -79,7 +79,7 @@ func (st *simStore) swap(s *play, e SwapRecord) bool {
 	st.swaps++
 	if m.size == 0 { // the last member has left, and its data is lost
 		st.emptied++
-		s.acked, s.shown = nil, nil
+		s.acked, s.shown, s.linear = nil, nil, nil
 		for _, sl := range s.slots {
 			sl.handed = nil // another may count before the last one learns that it is gone
 		}

@@ -230,17 +230,20 @@ var stateSeed = maphash.MakeSeed()
 func (c *Core) describe(add func(...any)) {
 	r := &c.roll
 	add(c.me, r.digest, r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving,
-		c.ready, digest(c.seen))
+		c.ready, digest(c.seen), digest(c.accepted))
 	for _, o := range c.ops {
 		add(o.level.Kind, o.asked, o.live, o.kept)
 		switch t := o.task.(type) {
 		case *read:
 			t.describe(add)
+			add(t.accepted)
 		case *removal:
 			t.describe(add)
 			add(t.victim, digest(t.want), t.brought)
 		case *cover:
 			add(digest(t.want))
+		case *confirm:
+			add(t.digest, t.accepted, t.refused, digest(t.above))
 		case *leave:
 			add(digest(t.want), t.forget)
 		}
