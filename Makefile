@@ -17,7 +17,7 @@ unexport GOWORK
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: browser check unit race quickstart cockpit-test stores ## everything that must pass before a change lands; installs what it needs
+test: browser check unit quickstart cockpit-test stores ## everything that must pass before a change lands; installs what it needs
 
 check: lint proto-check docs-check ## formatting, vet, linters, generated code, documents
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
@@ -27,11 +27,19 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	$(BIN)/golangci-lint run --timeout 30m --build-tags stores,browser $(MODULES:%=%/...)
 	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
-unit: ## the tests, without the race detector: about four minutes on two cores
-	$(GO) test work
+# The packages without goroutines, which are mostly simulations, and those whose tests start processes.
+# The race detector would take most of the time and find nothing, or only look at the tests' own half.
+SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
+	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./node/internal/arbiter
+PROCESSES := ./distributeddata/realtest ./distributeddata/disktest ./sharding/realtest ./node/healtest ./node/hostile ./examples/quickstart
+unit: ## every test once: with the race detector, except for packages without goroutines and tests of processes
+	$(GO) test $(SEQUENTIAL)
+	$(GO) test -timeout 20m $(PROCESSES)
+	$(GO) test ./distributeddata -run '^TestCost_'
+	$(GO) test -race -timeout 20m $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
 
-race: ## the tests with the race detector
-	$(GO) test -race -timeout 20m work
+race: ## every test with the race detector, nightly
+	$(GO) test -race -timeout 60m work
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands and tests exist
 	cd examples/snippets && $(GO) vet .
@@ -185,12 +193,14 @@ laws: ## every law of replicated types on LAWS (default 100,000) histories each,
 	$(GO) test ./crdt ./examples/customcrdt -run Laws -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)
 	$(GO) test ./crdt -run 'Exhaustive' -timeout 24h -v -args -exhaustive=8
 
+# What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it.
+CALLS_ACTORS := ./internal/... ./node ./node/internal/guard ./node/hostile ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
 USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' work | sed -n 's/\.test$$//p'
-compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that use it
+compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that call it
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
 	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
-	cd $(BIN)/compat && $(GO) vet work && $(GO) test $$($(USES_ACTORS)) && $(GO) run ./examples/quickstart
+	cd $(BIN)/compat && $(GO) vet work && $(GO) test $(if $(ALL),$$($(USES_ACTORS)),$(CALLS_ACTORS)) && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat
 
 OURS := github.com/concord-go/concord
