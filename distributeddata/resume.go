@@ -148,7 +148,7 @@ func (a *replica) receiveBroken(ctx actor.Context) {
 // try calls f, and logs a panic of it.
 func (a *replica) try(what string, f func()) {
 	if err := guarded(func() error { f(); return nil }); err != nil {
-		a.log.Error("a bug of this library: "+what+" panicked", slog.Any("error", err))
+		a.log.Error("a bug of this library: a panic", slog.String("in", what), slog.Any("error", err))
 	}
 }
 

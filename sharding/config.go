@@ -26,8 +26,8 @@ type Config struct {
 	// fixed as long as any member of the type runs: a member with a different number does not
 	// start. With Remember it may differ after all members have stopped, but not with RememberStore,
 	// which keeps ids by shard. An entity then has the tokens of another lease, which may be lower
-	// than those that targets of its effects have recorded. A shard moves as a whole, so plan for at most about 2,000 entities per shard, and ten
-	// or more shards per member. Default 256.
+	// than those that targets of its effects have recorded. A shard moves as a whole, so plan for at
+	// most about 2,000 entities per shard, and ten or more shards per member. Default 256.
 	Shards int `yaml:"shards"`
 	// MinMembers is how many members with Role must be seen before shards are assigned for the
 	// first time; see singleton.Config. Set it to the number of processes that start together.
@@ -329,8 +329,8 @@ func (c Config) core() core.Config {
 
 func (c Config) slot(limit int, pace *core.Pace, room *core.Room) core.SlotConfig {
 	return core.SlotConfig{
-		HandOff: c.HandOff, Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction], Remember: c.Remember ||
-			c.numbered, Keep: c.numbered, Pace: pace, Room: room, Stash: c.Stash,
+		HandOff: c.HandOff, Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction],
+		Remember: c.Remember || c.numbered, Keep: c.numbered, Pace: pace, Room: room, Stash: c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,
 	}
 }

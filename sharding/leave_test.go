@@ -77,7 +77,7 @@ func TestLeave_AcceptedMessagesAreHandledOrReported(t *testing.T) {
 		for g := range 8 {
 			begun.Add(1)
 			senders.Go(func() {
-				tell(c.node(0), fmt.Sprint("first", g))
+				_ = tell(c.node(0), fmt.Sprint("first", g))
 				begun.Done()
 				for k := range 20_000 {
 					if tell(c.node(0), fmt.Sprintf("g%d-%d", g, k)) != nil {

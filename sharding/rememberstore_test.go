@@ -16,7 +16,6 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/testkit"
@@ -246,7 +245,7 @@ func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
 			panic(err)
 		}
 		return distributeddata.Config{Durable: []string{sharding.RememberedKeys("cart")},
-			Store: store.Store(s)}
+			Store: s}
 	}
 	run(t, 3, options{cfg: remembering, majority: true, data: data}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -290,7 +289,7 @@ func TestRemember_SurvivesAnotherNumberOfShards(t *testing.T) {
 			panic(err)
 		}
 		return distributeddata.Config{Durable: []string{sharding.RememberedKeys("cart")},
-			Store: store.Store(s)}
+			Store: s}
 	}
 	shards := 12
 	cfg := func(int) sharding.Config {
@@ -311,7 +310,8 @@ func TestRemember_SurvivesAnotherNumberOfShards(t *testing.T) {
 				c.Crash(n.Member)
 				n.store.away(true)
 			}
-			c.alive.last = map[string]coordination.Token{} // each entity gets the lease of another shard
+			// Each entity gets the lease of another shard.
+			c.alive.last = map[string]coordination.Token{}
 			var again []*simnet.Member
 			for i := range 3 {
 				again = append(again, c.Start(c.Member(i).Address))

@@ -75,7 +75,8 @@ func (c *cluster) start(m *member, state string) error {
 		return err
 	}
 	defer log.Close()
-	m.cmd = exec.Command(bin, append(slices.Clone(c.flags), "--name", m.name, "--data-dir", filepath.Join(c.dir, m.name),
+	m.cmd = exec.Command(bin, append(slices.Clone(c.flags), "--name", m.name,
+		"--data-dir", filepath.Join(c.dir, m.name),
 		"--listen-client-urls", "http://"+m.client, "--advertise-client-urls", "http://"+m.client,
 		"--listen-peer-urls", "http://"+m.peer, "--initial-advertise-peer-urls", "http://"+m.peer,
 		"--initial-cluster", c.peers, "--initial-cluster-state", state, "--log-level",

@@ -282,9 +282,9 @@ func (c *core) nextHello(now time.Time, p *peer) time.Time {
 	return at
 }
 
-// compose returns a hello for the member at an address with this id, which is "" if unknown. It omits a stamp
-// that may still be withdrawn if the receiver is not listed here: the receiver may already list us,
-// and would then not accept another stamp.
+// compose returns a hello for the member at an address with this id, which is "" if unknown. It
+// omits a stamp that may still be withdrawn if the receiver is not listed here: the receiver may
+// already list us, and would then not accept another stamp.
 func (c *core) compose(to, id string, lists, answer bool) hello {
 	h := hello{
 		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,

@@ -96,7 +96,8 @@
 // the time. It cannot make a member give way: the claims of a process count only for the report of
 // a split unless it is at an address that is or was listed here, and shows that it is the process
 // that was listed there, or unless a member that has shown this names the address. For this, each
-// process gives each member that it lists a pledge, the hash of a proof. Two clusters with one name must not reach each other.
+// process gives each member that it lists a pledge, the hash of a proof. Two clusters with one name
+// must not reach each other.
 //
 // A cluster that loses more than 256 members at once sends hellos to the last 256. Members of
 // versions before the permits never give way to others, and are expelled as before; a mixed cluster

@@ -213,11 +213,11 @@ func (o outage) strike(c *members) (from time.Duration, s side) {
 		}
 	}
 	from = bootTime()
-	switch {
-	case o.name == "crash-host":
+	switch o.name {
+	case "crash-host":
 		c.kill(host)
 		s.others = nil
-	case o.name == "crash-most":
+	case "crash-most":
 		for i := range o.n {
 			if !slices.Contains(s.serves, i) {
 				c.kill(i)

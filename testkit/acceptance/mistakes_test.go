@@ -169,7 +169,7 @@ var mistakes = map[string]mistake{
 func forgetful(ctx actor.Context) {
 	var counts map[string]int
 	if m, ok := ctx.Message().(*text); ok {
-		counts[m.Value]++
+		counts[m.Value]++ //nolint:staticcheck // the planted mistake
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package crdttest checks that a type can be replicated. It drives three replicas of a value
 // through random histories of changes, merges, deltas that are lost, duplicated and reordered, and
-// values that were encoded or loaded by a replicator, and checks the laws below. It is for user-defined types, whether made of the types of package
-// crdt or implementing the three methods of [crdt.Value] themselves. Package crdt tests its own
-// types with it.
+// values that were encoded or loaded by a replicator, and checks the laws below. It is for
+// user-defined types, whether made of the types of package crdt or implementing the methods of
+// [crdt.Value] themselves. Package crdt tests its own types with it.
 //
 //	func TestTwoPhase(t *testing.T) {
 //		crdttest.Run(t, crdttest.Type[twoPhase]{

@@ -113,8 +113,8 @@ func versions(t *testing.T, a, _ leasestore.Documents) {
 }
 
 func apart(t *testing.T, a, _ leasestore.Documents) {
-	names := []string{"x", "X", "x ", " x", "x/y", "x y", "ä", "..", "x.lease", strings.Repeat("n", 200),
-		strings.Repeat("n", 201)}
+	names := []string{"x", "X", "x ", " x", "x/y", "x y", "ä", "..", "x.lease",
+		strings.Repeat("n", 200), strings.Repeat("n", 201)}
 	marks := map[string]leasestore.Version{}
 	for _, n := range names {
 		marks[n] = swap(t, a, n, "", "of "+n)

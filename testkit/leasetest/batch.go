@@ -194,7 +194,8 @@ func checkBatchCut(e *env) {
 		batches++
 		swaps := make([]leasestore.Swap, leasestore.MaxBatch)
 		for i := range swaps {
-			swaps[i] = leasestore.Swap{Name: fmt.Sprint("cut-", batches, "-", i), Next: sample(i + 1)}
+			swaps[i] = leasestore.Swap{Name: fmt.Sprint("cut-", batches, "-", i),
+				Next: sample(i + 1)}
 		}
 		complete = true
 		for i, got := range b.SwapAll(ctx, slices.Clone(swaps)) {

@@ -130,7 +130,8 @@ var renewChecks = []check{
 	{"D10_SlowStoreCostsNoLease", func(e *env) {
 		for i, part := range []time.Duration{20, 10, 5, 4} {
 			call := ttl / part
-			a, b := e.nodeWith(coordination.Config{TTL: ttl}), e.nodeWith(coordination.Config{TTL: ttl})
+			cfg := coordination.Config{TTL: ttl}
+			a, b := e.nodeWith(cfg), e.nodeWith(cfg)
 			for _, n := range []*node{a, b} {
 				n.set(fault{slow: call})
 			}

@@ -26,7 +26,9 @@ type documents struct {
 	damaged bool
 }
 
-func (d *documents) LoadDocument(_ context.Context, name string) ([]byte, leasestore.Version, error) {
+func (d *documents) LoadDocument(
+	_ context.Context, name string,
+) ([]byte, leasestore.Version, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.name = name; d.damaged {

@@ -106,8 +106,9 @@ func (f *fleet) core() *Core {
 			f.next++
 			return f.next * 0x9e3779b97f4a7c15
 		},
-		MinMembers: f.minMembers, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
-		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20,
+		MinMembers: f.minMembers, BeatInterval: time.Second, BeatPeers: 3,
+		Grace: 200 * time.Millisecond, Patience: 2 * time.Second, WindowCount: 1024,
+		WindowBytes: 4 << 20, LogBytes: 64 << 20,
 		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	})
 }

@@ -28,7 +28,7 @@ type roll struct {
 	usurper   causal.Replica          // the last reported later process of this name; 0: none
 	usurpers  int                     // how often a usurper took the place
 	usurperAt time.Time               // when the last usurper was last seen
-	changed   []remembered            // what this replica has changed: tell the other members at once
+	changed   []remembered            // what this replica has changed and not told yet
 	absent    map[string]time.Time    // members that cannot be reached, and since when
 	places    map[string]string       // addresses, by name
 	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R53]
@@ -137,8 +137,8 @@ func (c *Core) takeHeartbeats() {
 	}
 }
 
-// covers reports whether p has sent a heartbeat under the memory of this replica, with a vector that
-// this replica covers.
+// covers reports whether p has sent a heartbeat under the memory of this replica, with a vector
+// that this replica covers.
 func (c *Core) covers(p *peer) bool {
 	return c.said(p) && p.said.seen.Leq(c.seen)
 }

@@ -210,8 +210,8 @@ func propose(shown State, accepted []causal.Replica) *confirm {
 	return &confirm{shown: shown, digest: digest(shown.Seen), accepted: accepted}
 }
 
-// acceptProposal records that a linearizable read proposes v, which this replica covers, unless it has
-// accepted a vector that v does not cover.
+// acceptProposal records that a linearizable read proposes v, which this replica covers, unless it
+// has accepted a vector that v does not cover.
 func (c *Core) acceptProposal(v causal.Vector) bool {
 	if !c.accepted.Leq(c.seen) { // a part of it has been retracted
 		c.accepted = c.accepted.Meet(c.seen)

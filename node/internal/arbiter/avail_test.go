@@ -22,10 +22,10 @@ type side struct {
 func (w *world) sides() map[int]*side {
 	all := map[int]*side{}
 	for _, l := range w.living() {
-		s := all[l.node.side]
+		s := all[l.side]
 		if s == nil {
 			s = &side{}
-			all[l.node.side] = s
+			all[l.side] = s
 		}
 		s.members = append(s.members, l)
 		if l.gate.Open {
@@ -70,7 +70,7 @@ func (w *world) majorityServes() error {
 // lease: members have left it in order, or were missing for a minute, so it counts fewer of them.
 func (w *world) disputed(l *life) bool {
 	h := w.leases[arbiter.Majority].holder
-	if h == nil || h.over || h.node.side == l.node.side {
+	if h == nil || h.over || h.side == l.side {
 		return false
 	}
 	here, all := h.core.Counts()

@@ -32,8 +32,8 @@ func (c Config) idle() time.Duration { return 5 * c.Beat() }
 // Lapse is how long a member relies on the last verdict of its leader.
 func (c Config) Lapse() time.Duration { return 3 * c.Beat() }
 
-// joining is how long the view must be unchanged after the start of the cluster, before members that
-// were assumed to exist are not counted any more.
+// joining is how long the view must be unchanged after the start of the cluster, before members
+// that were assumed to exist are not counted any more.
 const joining = 5 * time.Second
 
 // rebase is how long the view of a majority must be unchanged before it no longer counts the

@@ -184,7 +184,8 @@ func TestCore_SmallerSidesTryLater(t *testing.T) {
 		s.whole(names...)
 		s.sees(names[:size]...)
 		took := time.Duration(0)
-		for ; s.try.Lease == arbiter.Majority && took < 10*time.Second; took += 10 * time.Millisecond {
+		for s.try.Lease == arbiter.Majority && took < 10*time.Second {
+			took += 10 * time.Millisecond
 			s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
 			s.pass(10 * time.Millisecond)
 		}

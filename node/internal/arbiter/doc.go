@@ -1,5 +1,5 @@
-// Package arbiter decides which side of a partition hosts guarded work: the side with a majority of
-// the members. It is a state machine; package node connects it with the lease store, the members and
+// Package arbiter decides which side of a partition hosts guarded work: the side with a majority
+// of the members. It is a state machine; package node connects it with the lease store, the members and
 // the gate.
 //
 // A member remembers how many members there are: the most that it has seen at once, without those
@@ -17,8 +17,8 @@
 //	     └──── members are back ◀──── Elsewhere: shut ◀─────────── Ours: open
 //	                                                  a majority is back
 //
-// Of several sides without a majority, one gets the lease Rest: an exact half tries at once and goes
-// on until the store has decided, smaller sides try later, the larger first. Without the store
+// Of several sides without a majority, one gets the lease Rest: an exact half tries at once and
+// goes on until the store has decided, smaller sides try later, the larger first. Without the store
 // nothing can be released, so what is held goes on until its leases end.
 //
 // The leader sends its verdict, and the number of members, to the other members of its view. They

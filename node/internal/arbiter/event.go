@@ -121,5 +121,6 @@ func (k Kind) String() string {
 	if k == 0 || k >= kinds {
 		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
-	return [...]string{"", "undecided", "pending", "whole", "ours", "elsewhere", "leaving", "yielding"}[k]
+	return [...]string{"", "undecided", "pending", "whole", "ours", "elsewhere", "leaving",
+		"yielding"}[k]
 }

@@ -80,7 +80,8 @@ func (o *outgoing) SendMsg(m any) error {
 		o.proved = true
 		if size > maxUnproven {
 			data, err := proto.Marshal(&remote.RemoteMessage{
-				MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: &remote.MessageBatch{}}})
+				MessageType: &remote.RemoteMessage_MessageBatch{
+					MessageBatch: &remote.MessageBatch{}}})
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ func FuzzTime(f *testing.F) {
 		case 2:
 			inner = field(nil, 7, inner)
 		case 3:
-			inner = append(field(nil, 4, []byte("a")), append([]byte{0x10, byte(how)},
+			inner = append(field(nil, 4, []byte("a")), append([]byte{0x10, how},
 				field(nil, 7, inner)...)...)
 		}
 		to := "x"

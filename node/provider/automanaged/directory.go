@@ -40,8 +40,8 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	}
 	timeout := max(c.DropAfter/2, c.Refresh)
 	_, identity := g.TLS()
-	d := &directory{cfg: c, cluster: self.Cluster, guard: g, server: server, served: served, scheme: "http://",
-		client: newClient(timeout, c.Refresh, identity)}
+	d := &directory{cfg: c, cluster: self.Cluster, guard: g, server: server, served: served,
+		scheme: "http://", client: newClient(timeout, c.Refresh, identity)}
 	if identity != nil {
 		d.scheme = "https://"
 	}

@@ -76,7 +76,9 @@ func (a answer) member() roster.Member {
 }
 
 // listen serves the answer about self until the server is closed.
-func listen(c Config, self roster.Self, g *guard.Guard) (server *http.Server, served <-chan struct{}, err error) {
+func listen(c Config, self roster.Self, g *guard.Guard) (
+	server *http.Server, served <-chan struct{}, err error,
+) {
 	host := c.Host
 	if host == "" {
 		host = self.Listener
