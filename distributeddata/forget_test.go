@@ -142,7 +142,7 @@ func TestClose_OfAMemberThatIsCutOffSaysThatItIsCounted(t *testing.T) {
 		defer cancel()
 		err := c.at(2).Close(ctx)
 		require.ErrorIs(t, err, distributeddata.ErrQuorum)
-		require.ErrorContains(t, err, "stop counting it")
+		require.ErrorContains(t, err, "members counted")
 		time.Sleep(time.Second)
 		require.Equal(t, 3, c.at(0).Status().Counted)
 	})

@@ -2,6 +2,7 @@ package core
 
 import (
 	"math"
+	"slices"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -14,6 +15,9 @@ type leave struct {
 	want   causal.Vector
 	forget bool
 	early  bool // own events must be redone first [R57]
+	// knows are the replicas that have answered a question of this task: they know that this one
+	// leaves, since it said so before, and expect nothing of it when they leave themselves.
+	knows []causal.Replica
 }
 
 func (l *leave) anew() task { return l }
@@ -27,7 +31,9 @@ func (l *leave) ask(c *Core, o *operation, p *peer) {
 
 // has reports whether p covers what this replica hands over. A member that is going does not count,
 // since it leaves for good.
-func (l *leave) has(p *peer, _ uint64) bool { return !p.parts && !p.goes && l.want.Leq(p.kept) }
+func (l *leave) has(p *peer, _ uint64) bool {
+	return !p.parts && !p.goes && l.want.Leq(p.kept) && slices.Contains(l.knows, p.replica)
+}
 
 func (l *leave) advance(c *Core, o *operation) (s standing) {
 	if l.want.Len() > 0 {
@@ -133,7 +139,7 @@ func (c *Core) drain(ev Drain) {
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}
-	o := &operation{level: Level{Kind: Majority}, task: &leave{c.seen, forget, c.revoked != nil}}
+	o := &operation{level: Level{Kind: Majority}, task: &leave{want: c.seen, forget: forget, early: c.revoked != nil}}
 	c.ops = append(c.ops, o)
 	c.call(o, ev.ID, 0, ev.Deadline)
 	c.askAll(o)

@@ -346,7 +346,7 @@ func (c *Core) part(of []remembered) []byte {
 
 func (c *Core) tell(p *peer, part []byte) {
 	switch {
-	case p.replica == 0 || p.told == c.roll.digest || p.memory == c.roll.digest:
+	case p.replica == 0 || p.memory == c.roll.digest:
 	case part == nil:
 		c.sendMembers(p, p.replica)
 	default:

@@ -371,6 +371,11 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	p.keeps(v)
 	same := c.under(p, m.Members)
 	p.resigned, p.entering = same && m.Resigned, same && m.Entering
+	for _, o := range c.ops {
+		if l, ok := o.task.(*leave); ok && o.id == m.Id {
+			l.knows = append(l.knows, p.replica)
+		}
+	}
 	if !same || !m.Ready && !m.Resigned {
 		return nil
 	}

@@ -1,6 +1,6 @@
 // Package arbiter decides which side of a partition hosts guarded work: the side with a majority
-// of the members. It is a state machine; package node connects it with the lease store, the members and
-// the gate.
+// of the members. It is a state machine; package node connects it with the lease store, the members
+// and the gate.
 //
 // A member remembers how many members there are: the most that it has seen at once, without those
 // that left in order. A side with more than half of them has a majority. Its gates are open, and do
@@ -26,11 +26,11 @@
 //
 // A member that has just started does not know how many members there are until its leader says so.
 // A leader that does not know either takes Config.Members for a majority, and acquires Majority
-// first: if nobody holds it, this is the beginning of the cluster. Members that are assumed to exist
-// are counted until the view has not changed for a moment.
+// first: if nobody holds it, this is the beginning of the cluster. Members that are assumed to
+// exist are counted until the view has not changed for a moment.
 //
-// A majority that has had the lease and the same view for a minute no longer counts the members that
-// are missing. Another side may then have more members, and also count itself as a majority. It
+// A majority that has had the lease and the same view for a minute no longer counts the members
+// that are missing. Another side may then have more members, and also count itself as a majority. It
 // finds Majority held by a member that lives, that is for longer than a crashed member could hold
 // it, and yields.
 //
