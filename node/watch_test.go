@@ -39,6 +39,6 @@ func TestWatch_OneLineForEachFault(t *testing.T) {
 			}
 		}
 		require.Contains(t, logs[0].String(), "no majority")
-		require.Contains(t, logs[1].String(), "in at most 30s")
+		require.Contains(t, logs[1].String(), "in at most 8s")
 	})
 }

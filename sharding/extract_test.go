@@ -135,7 +135,7 @@ func TestExtractor_IsOptional(t *testing.T) {
 		n.System.Root.Send(n.region.PID(), wrapperspb.String("x"))
 		require.EqualValues(t, 1, n.region.Stats().Refused)
 		res := n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{
-			ID: "x", Message: wrapperspb.String("hello")}, time.Second)
+			ID: "x", Message: wrapperspb.String("hello")}, 5*time.Second)
 		_, err = res.Result()
 		require.NoError(t, err)
 	})

@@ -135,6 +135,9 @@ func (m *manager) receive(ctx actor.Context) {
 		m.compare(ctx, nil)
 		m.life.news.tell(&attend{m.life})
 	case *said:
+		if m.view == nil {
+			return // it is said again when this actor attends
+		}
 		m.compare(ctx, msg)
 		m.step(ctx, msg.event())
 	case *pb.Envelope:

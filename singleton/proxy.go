@@ -64,6 +64,9 @@ func (p *proxy) Receive(ctx actor.Context) {
 		p.step(ctx, p.hosts(m))
 		p.life.news.tell(&attend{p.life})
 	case *said:
+		if p.view == nil {
+			return // it is said again when this actor attends
+		}
 		p.step(ctx, m.event())
 		p.again(ctx)
 	case *pb.Envelope:

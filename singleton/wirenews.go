@@ -176,7 +176,15 @@ func (n *news) attend(ctx actor.Context, l *life) bool {
 	}
 	n.lives[l.cfg.Name] = l
 	n.listen(ctx)
+	n.passOwn(l)
 	return true
+}
+
+// passOwn passes the announcement of the manager here on to the proxy here.
+func (n *news) passOwn(l *life) {
+	if w := n.own[l.cfg.Name]; w != nil && n.view != nil {
+		contain.Send(n.system, l.proxy, &said{from: member(n.view.Self), word: w})
+	}
 }
 
 func (n *news) depart(ctx actor.Context, l *life) {
@@ -204,13 +212,17 @@ func (n *news) say(m *say) {
 		n.version++
 		n.send(&pb.SingletonNews{Version: n.version, Words: []*pb.SingletonWord{m.word}})
 	}
-	if n.view != nil {
-		contain.Send(n.system, m.life.proxy, &said{from: member(n.view.Self), word: m.word})
-	}
+	n.passOwn(m.life)
 }
 
 func (n *news) onView(v *membership.View) {
+	first := n.view == nil
 	n.view = v
+	if first {
+		for _, l := range n.lives {
+			n.passOwn(l)
+		}
+	}
 	maps.DeleteFunc(n.peers, func(id string, p *teller) bool {
 		m, ok := v.Find(id)
 		gone := !ok || m.Incarnation != p.member.Incarnation

@@ -31,7 +31,7 @@ var receivers = []struct {
 	{9, []string{"concord-membership"}},
 	{29, []string{"concord-replicator-"}},
 	{39, nil},
-	{49, []string{"concord-singleton-"}},
+	{49, []string{"concord-singleton-", "concord-singletons"}},
 	{69, []string{"concord-sharding-", "concord-inlet-"}},
 	{74, []string{"concord.arbiter"}},
 }

@@ -60,9 +60,6 @@ func (c *Core) mayTake(own remembered) bool {
 	}
 	spoke, gave, n := true, true, 1
 	for _, p := range c.peers {
-		if c.silent(p) {
-			continue
-		}
 		spoke, gave = spoke && p.spoke, gave && p.gave
 		if !p.titled || p.least > 0 {
 			n++
@@ -95,19 +92,6 @@ func (c *Core) countedHere() bool {
 func (c *Core) remembers() bool {
 	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.memory != 0 })
 }
-
-// silent reports whether a member of the view has never been heard, for so long that a cluster forms
-// without it: it may be an address that the provider lists although nothing runs there. A member
-// that is only late joins the cluster afterwards. MinMembers must be more than half of the listed
-// members, so that no two clusters form, and none beside an existing one.
-func (c *Core) silent(p *peer) bool {
-	return p.replica == 0 && 2*c.cfg.MinMembers > len(c.peers)+1 &&
-		!c.now.Before(p.since.Add(silentBeats*c.cfg.BeatInterval))
-}
-
-// silentBeats is the number of heartbeat intervals for which a forming cluster waits for a member
-// that is listed and has never been heard.
-const silentBeats = 5
 
 // hasPlace reports whether this replica is the present incarnation of its member in its memory.
 func (c *Core) hasPlace() bool { return c.roll.inc.number > 0 && c.own().inc == c.roll.inc }
@@ -232,7 +216,7 @@ func (c *Core) allAnswered() bool {
 		n++
 	}
 	for _, p := range c.peers {
-		if !p.refilled && (!p.titled || p.least > 0) && !c.silent(p) {
+		if !p.refilled && (!p.titled || p.least > 0) {
 			return false
 		}
 	}

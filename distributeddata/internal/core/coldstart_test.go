@@ -63,24 +63,6 @@ func TestColdStart_CostsFewSmallMessages(t *testing.T) {
 	require.Less(t, f.of[wire.ReplicatorMembers].bytes, 400*pairs)
 }
 
-// A member that the provider lists, and that never answers, does not keep a cluster from forming.
-// If it comes later, it joins.
-func TestColdStart_AListedAddressThatNobodyAnswers(t *testing.T) {
-	const members = 4
-	f := newColdFleet(members, 3, time.Millisecond, 100*time.Millisecond)
-	f.cut = func(from, to int) bool { return from == 3 || to == 3 }
-	running := func() bool {
-		return f.cores[0].Ready() && f.cores[1].Ready() && f.cores[2].Ready()
-	}
-	f.until(time.Minute, running)
-	require.True(t, running())
-	require.False(t, f.cores[3].Ready())
-	f.cut = nil
-	f.until(time.Minute, f.ready)
-	require.True(t, f.ready())
-	require.Equal(t, members, f.cores[0].size())
-}
-
 // BenchmarkColdStart measures how n members form a cluster: the time, the messages and the bytes of
 // all of them, and those that carry membership records.
 func BenchmarkColdStart(b *testing.B) {

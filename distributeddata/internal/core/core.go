@@ -91,7 +91,6 @@ type Core struct {
 type peer struct {
 	Member
 	replica causal.Replica // 0 until the first beat
-	since   time.Time      // when it came into view
 	ready   bool
 	voice
 	seen  causal.Vector // last vector received, without news
@@ -251,7 +250,10 @@ func (c *Core) settle() {
 	c.fetchRestored()
 	c.takeHeartbeats()
 	c.refill()
-	c.admit()
+	for before := c.roll.digest + 1; c.roll.digest != before; { // a sole member needs nothing else
+		before = c.roll.digest
+		c.admit()
+	}
 	c.sortAside()
 	c.catchUp()
 	c.mend()
@@ -409,7 +411,7 @@ func (c *Core) view(others []Member) {
 	for _, m := range others {
 		p := c.peer(m.ID)
 		if p == nil {
-			p = &peer{expiry: c.cfg.Expiry, since: c.now}
+			p = &peer{expiry: c.cfg.Expiry}
 		}
 		p.Member = m
 		next = append(next, p)

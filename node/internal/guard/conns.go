@@ -68,8 +68,8 @@ type conn struct {
 // add adds a connection, which is closed if no stream is introduced on it within a time.
 func (cs *conns) add(raw net.Conn, within time.Duration) *conn {
 	c := &conn{Conn: raw, of: cs, in: map[*list.List]*list.Element{}}
-	c.idle = time.AfterFunc(within, func() { _ = c.Close() }) // it is dropped, whatever the error
 	cs.mu.Lock()
+	c.idle = time.AfterFunc(within, func() { _ = c.Close() }) // it is dropped, whatever the error
 	cs.mu.open[c] = struct{}{}
 	c.enterLocked(cs.mu.fresh)
 	var oldest *conn
@@ -183,10 +183,10 @@ func (cs *conns) holdsMost() (most *conn) {
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.once.Do(func() {
-		c.idle.Stop()
 		cs := c.of
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
+		c.idle.Stop()
 		delete(cs.mu.open, c)
 		c.closed = true
 		c.of.held.Add(-c.held.Swap(0))
