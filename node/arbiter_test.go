@@ -185,8 +185,8 @@ func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
 	})
 }
 
-// TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore also checks that it steps down when
-// the majority reaches the store again.
+// TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore also checks that it steps down
+// when the majority reaches the store again.
 func TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 2)

@@ -19,15 +19,16 @@ type Config struct {
 	// Type is the name of the type, unique in the cluster. It is part of actor names, leases and
 	// keys. Required, at most 40 bytes: letters, digits and any of -_.
 	Type string `yaml:"type"`
-	// Role limits the hosts to members with this role, of those that call New. Default: every member
-	// that calls New hosts.
+	// Role limits the hosts to members with this role, of those that call New. Default: every
+	// member that calls New hosts.
 	Role string `yaml:"role"`
 	// Shards is the number of shards that the entities are divided into, from 1 to 4096. It is
 	// fixed as long as any member of the type runs: a member with a different number does not
-	// start. With Remember it may differ after all members have stopped, but not with RememberStore,
-	// which keeps ids by shard. An entity then has the tokens of another lease, which may be lower
-	// than those that targets of its effects have recorded. A shard moves as a whole, so plan for at
-	// most about 2,000 entities per shard, and ten or more shards per member. Default 256.
+	// start. With Remember it may differ after all members have stopped, but not with
+	// RememberStore, which keeps ids by shard. An entity then has the tokens of another lease, which
+	// may be lower than those that targets of its effects have recorded. A shard moves as a whole,
+	// so plan for at most about 2,000 entities per shard, and ten or more shards per member. Default
+	// 256.
 	Shards int `yaml:"shards"`
 	// MinMembers is how many members with Role must be seen before shards are assigned for the
 	// first time; see singleton.Config. Set it to the number of processes that start together.

@@ -271,8 +271,8 @@ func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
 	})
 }
 
-// The whole cluster stops, and starts with another number of shards: every entity is remembered. One
-// that is forgotten then stays so, also with the first number again.
+// The whole cluster stops, and starts with another number of shards: every entity is remembered.
+// One that is forgotten then stays so, also with the first number again.
 func TestRemember_SurvivesAnotherNumberOfShards(t *testing.T) {
 	disks := map[string]*testkit.Disk{} // by address
 	var mu sync.Mutex

@@ -158,7 +158,8 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 }
 
 // A lease with inherit needs no owner in the file: that of the member's session is its host:port,
-// and another comes with the call of Provider.Lease. A member without either is refused by node.Run.
+// and another comes with the call of Provider.Lease. A member without either is refused by
+// node.Run.
 func TestRead_InheritTakesTheOwnerOfTheMember(t *testing.T) {
 	for port, want := range map[string]string{"7000": "", "0": "Inherit needs Owner"} {
 		f, err := read(`

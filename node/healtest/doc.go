@@ -9,8 +9,8 @@
 // that answers everywhere, and checks that nothing was lost and that there were never two
 // instances.
 //
-// In some cases the host of a cluster with guards loses the lease store, or the host is cut off with
-// a minority. The records of the singleton show where it lived meanwhile.
+// In some cases the host of a cluster with guards loses the lease store, or the host is cut off
+// with a minority. The records of the singleton show where it lived meanwhile.
 //
 // TestOutage cuts off or kills members with default settings, in any second of their life, and
 // measures how long clients have no answer from singletons and shards.

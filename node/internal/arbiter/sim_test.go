@@ -55,8 +55,8 @@ func play(s *sim.World) {
 // TestSimulation_OneSideHosts plays seeded histories of members under partitions of every shape,
 // crashes, orderly leaves, delayed views, lost messages, and a lease store that some or all members
 // do not reach, from the first second on. In each history a side with a majority hosts whatever the
-// store does; once views have settled, at most one side hosts, and no gate changes any more; under a
-// lasting partition one side hosts; after it has healed, every gate is open.
+// store does; once views have settled, at most one side hosts, and no gate changes any more; under
+// a lasting partition one side hosts; after it has healed, every gate is open.
 func TestSimulation_OneSideHosts(t *testing.T) { sim.Run(t, *seeds, play) }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
