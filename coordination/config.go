@@ -23,8 +23,8 @@ type Config struct {
 	// TTL is how long a lease outlives its holder. A higher value survives longer pauses and
 	// outages of the store; a lower value shortens the wait after a crash. With the default, a
 	// contender that watches a lease holds it from 6 to 9 seconds after its holder has crashed, and
-	// a holder loses nothing if its process stands still for 2 seconds, or if each call of the store
-	// takes 2 seconds. Default 8s, from 10ms to 24h.
+	// a holder loses nothing if its process stands still for 2 seconds, or if each call of the
+	// store takes 2 seconds. Default 8s, from 10ms to 24h.
 	TTL time.Duration `yaml:"heartbeat-timeout"`
 	// RenewInterval is the time between renewals, ±10 %. Default TTL/4, or less, but at least
 	// TTL/10, if Drain, Margin and the like leave no time for two such renewals; see Validate.

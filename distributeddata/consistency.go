@@ -24,8 +24,8 @@ const (
 	Majority
 	// All is every replica.
 	All
-	// Linearizable is for reads. It works like Majority, but a majority holds and accepts the result
-	// before it is returned. So a later read at this level cannot miss any of it, and of two
+	// Linearizable is for reads. It works like Majority, but a majority holds and accepts the
+	// result before it is returned. So a later read at this level cannot miss any of it, and of two
 	// concurrent reads one shows everything that the other shows. It costs a second round trip
 	// while writes are in flight, and further ones while other reads of this level are. A write at
 	// this level is a write at Majority.

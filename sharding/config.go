@@ -25,10 +25,10 @@ type Config struct {
 	// Shards is the number of shards that the entities are divided into, from 1 to 4096. It is
 	// fixed as long as any member of the type runs: a member with a different number does not
 	// start. With Remember it may differ after all members have stopped, but not with
-	// RememberStore, which keeps ids by shard. An entity then has the tokens of another lease, which
-	// may be lower than those that targets of its effects have recorded. A shard moves as a whole,
-	// so plan for at most about 2,000 entities per shard, and ten or more shards per member. Default
-	// 256.
+	// RememberStore, which keeps ids by shard. An entity then has the tokens of another lease,
+	// which may be lower than those that targets of its effects have recorded. A shard moves as a
+	// whole, so plan for at most about 2,000 entities per shard, and ten or more shards per
+	// member. Default 256.
 	Shards int `yaml:"shards"`
 	// MinMembers is how many members with Role must be seen before shards are assigned for the
 	// first time; see singleton.Config. Set it to the number of processes that start together.
@@ -65,10 +65,10 @@ type Config struct {
 	// RememberStore stores the ids of remembered entities, for more of them than the memory of a
 	// member holds. It requires Remember. Default: they are replicated data.
 	RememberStore RememberStore `yaml:"-"`
-	// HandOff bounds how long an entity may take to stop. After that it is stopped after the message
-	// that it is handling. If its shard moves, the messages that wait for it become dead letters;
-	// otherwise they start it again. Raising it lets more queued work finish, and makes senders wait
-	// longer. Default 10s.
+	// HandOff bounds how long an entity may take to stop. After that it is stopped after the
+	// message that it is handling. If its shard moves, the messages that wait for it become dead
+	// letters; otherwise they start it again. Raising it lets more queued work finish, and makes
+	// senders wait longer. Default 10s.
 	HandOff time.Duration `yaml:"hand-off"`
 	// OrphanAfter is how long a region that does not hear a coordinator keeps its shards before it
 	// checks whether it is cut off. Default 5s.
@@ -133,8 +133,8 @@ type Config struct {
 	// microseconds longer than a call of Ref. Default: none.
 	Extractor func(message any) (id string) `yaml:"-"`
 	// StopMessage is sent to an entity that must stop; the entity then stops itself, within
-	// HandOff. Later messages wait meanwhile. Default: the entity is stopped once it has handled the
-	// messages before the stop.
+	// HandOff. Later messages wait meanwhile. Default: the entity is stopped once it has handled
+	// the messages before the stop.
 	StopMessage any `yaml:"-"`
 	// Meters receives the metrics, named concord.sharding.*; see Status and Stats for their
 	// meaning. Default otel.GetMeterProvider().

@@ -140,7 +140,8 @@ func TestFormer_TheHealthPortOfADeadMemberDisplacesNobody(t *testing.T) {
 				lis, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", one.spec.Health))
 				return err
 			})
-			server := &http.Server{ReadHeaderTimeout: patience, ErrorLog: log.New(io.Discard, "", 0),
+			server := &http.Server{ReadHeaderTimeout: patience,
+				ErrorLog: log.New(io.Discard, "", 0),
 				Handler: http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 					_, _ = fmt.Fprintf(out, `{"id":"z","address":"127.0.0.1","port":%d,`+
 						`"cluster_name":%q,"kinds":["grain"]}`, rest[0].spec.Port, w.cluster)

@@ -155,7 +155,8 @@ func TestBounds_OfAStranger(t *testing.T) {
 		for _, listed := range []bool{false, true} {
 			members, want := map[string]string{"b": self}, c.passes
 			if c.send.TypeNames[0] == envelopeName {
-				c.send = stranger.Changed(stranger.Batch(self, "concord-membership", &pb.Envelope{}),
+				c.send = stranger.Changed(
+					stranger.Batch(self, "concord-membership", &pb.Envelope{}),
 					func(b *remote.MessageBatch) { b.Envelopes = c.send.Envelopes })
 			}
 			if listed {
