@@ -332,7 +332,7 @@ func (c Config) slot(limit int, pace *core.Pace, room *core.Room) core.SlotConfi
 	return core.SlotConfig{
 		HandOff: c.HandOff, Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction],
 		Remember: c.Remember || c.numbered, Keep: c.numbered, Pace: pace, Room: room,
-		Stash: c.Stash,
+		Stash:   c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,
 	}
 }
