@@ -60,7 +60,8 @@ func TestSwap_ARepeatedRequestProvesNothing(t *testing.T) {
 			_, err = s.Swap(t.Context(), "x", "old", leasestore.Record{Token: 1})
 			certain := errors.Is(err, leasestore.ErrRefused) ||
 				errors.Is(err, leasestore.ErrConflict)
-			if err == nil || certain != (c.want != nil) || c.want != nil && !errors.Is(err, c.want) {
+			if err == nil || certain != (c.want != nil) ||
+				c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("after %d requests: %v", asked.Load(), err)
 			}
 		})

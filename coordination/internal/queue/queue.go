@@ -156,7 +156,8 @@ func (q *queue) makeRoom() {
 		oldest := slices.MinFunc(q.Places, func(a, b place) int {
 			return cmp.Compare(a.Written, b.Written)
 		})
-		q.Places = slices.DeleteFunc(q.Places, func(p place) bool { return p.Nonce == oldest.Nonce })
+		isOldest := func(p place) bool { return p.Nonce == oldest.Nonce }
+		q.Places = slices.DeleteFunc(q.Places, isOldest)
 	}
 }
 

@@ -139,7 +139,8 @@ func (c *Core) drain(ev Drain) {
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}
-	o := &operation{level: Level{Kind: Majority}, task: &leave{want: c.seen, forget: forget, early: c.revoked != nil}}
+	task := &leave{want: c.seen, forget: forget, early: c.revoked != nil}
+	o := &operation{level: Level{Kind: Majority}, task: task}
 	c.ops = append(c.ops, o)
 	c.call(o, ev.ID, 0, ev.Deadline)
 	c.askAll(o)

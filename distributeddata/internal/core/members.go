@@ -35,7 +35,7 @@ type roll struct {
 	recalled  time.Time               // when the memory last changed
 	news      []remembered            // what changed then
 	pullAt    time.Time               // no request for another member's memory before this time
-	showAt    time.Time               // when to tell the other members which memory this replica has
+	showAt    time.Time               // when to tell the other members which memory it has
 	version   int                     // changes whenever the Rollcall does
 	wire      []byte                  // the encoded memory
 	wireOf    uint64                  // the digest of that memory
@@ -67,7 +67,7 @@ type voice struct {
 	entering bool          // its answer said that it is a newcomer that has not counted yet
 	whole    bool          // its answer said that its disk has all it ever acknowledged
 	resigned bool          // it says that it counted when it was marked as going
-	merged   uint64        // digest of its memory when all of it was last merged into this replica's
+	merged   uint64        // digest of its memory when it was last merged into ours
 	said     said
 	least    uint32 // its MinMembers, as last reported; 0 if it counts in no quorum
 	titled   bool   // it has reported its MinMembers
