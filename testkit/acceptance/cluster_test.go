@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,16 +117,48 @@ func TestSession_HasTheAbilitiesOfProduction(t *testing.T) {
 		require.Equal(t, "soup", string(menu))
 		require.Equal(t, version, same)
 
-		for _, cfg := range []coordination.Config{{Forever: true}} {
-			cfg.Owner, cfg.Clock = a.ID, a.Clock()
-			s, err := coordination.Open(a.Store, cfg)
-			require.NoError(t, err)
-			grant, err := s.Lease(fmt.Sprint("lease ", cfg.Fair)).TryAcquire(ctx)
-			require.NoError(t, err)
-			require.NoError(t, grant.Release(ctx))
-			require.NoError(t, s.Close(ctx))
-		}
+		s, err := coordination.Open(a.Store, coordination.Config{Owner: a.ID, Clock: a.Clock(),
+			Forever: true})
+		require.NoError(t, err)
+		grant, err := s.Lease("permit").TryAcquire(ctx)
+		require.NoError(t, err)
+		require.NoError(t, grant.Release(ctx))
+		require.NoError(t, s.Close(ctx))
 	})
+}
+
+// The lease goes round in the order in which the members asked, also past one that has crashed.
+func TestSession_FairServesInOrderOfArrival(t *testing.T) {
+	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
+		ctx, order := t.Context(), make(chan string, 4)
+		grants := map[string]*coordination.Grant{}
+		first, err := c.Member(0).Session.Lease("printer").Acquire(ctx)
+		require.NoError(t, err)
+		var mu sync.Mutex
+		for _, i := range []int{2, 1, 3} {
+			m := c.Member(i)
+			go func() {
+				if g, err := m.Session.Lease("printer").Acquire(ctx); err == nil {
+					mu.Lock()
+					grants[m.ID] = g
+					mu.Unlock()
+					order <- m.ID
+				}
+			}()
+			c.Advance(time.Second)
+		}
+		c.Member(1).Crash()
+		require.NoError(t, first.Release(ctx))
+		for _, i := range []int{2, 3} {
+			id := c.Member(i).ID
+			require.Equal(t, id, <-order)
+			mu.Lock()
+			grant := grants[id]
+			mu.Unlock()
+			require.NoError(t, grant.Check())
+			require.NoError(t, grant.Release(ctx))
+		}
+	}, testkit.Leases(coordination.Config{Fair: true}))
 }
 
 func TestSession_OfAPoorerStore(t *testing.T) {
