@@ -349,10 +349,21 @@ func TestStore_LooksIntoADirectory(t *testing.T) {
 		}
 	}
 	require.Positive(t, damaged)
-	status, out, errs := ctlRun(t, "", "store", "verify", dir)
-	require.Equal(t, exitWrong, status, "%s%s", out, errs)
-	require.Contains(t, out, "damaged")
-	fits(t, out)
+	anchor := filepath.Join(dir, "ANCHOR")
+	raw, err := os.ReadFile(anchor)
+	require.NoError(t, err)
+	copy(raw[4096:], make([]byte, 4200)) // both numbers
+	require.NoError(t, os.WriteFile(anchor, raw, 0o600))
+	for range 2 { // it is not mended by verifying
+		status, out, errs := ctlRun(t, "", "store", "verify", dir)
+		require.Equal(t, exitWrong, status, "%s%s", out, errs)
+		require.Contains(t, out, "damaged")
+		require.Contains(t, out, "missing")
+		fits(t, out)
+		after, err := os.ReadFile(anchor)
+		require.NoError(t, err)
+		require.Equal(t, raw, after)
+	}
 }
 
 func TestHelp_FitsAndNamesEverything(t *testing.T) {

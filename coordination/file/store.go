@@ -80,7 +80,8 @@ func (s *Store) inPlace() error {
 	return nil
 }
 
-// private checks the permissions of the opened directory, whatever its name refers to by now.
+// private checks the permissions of the opened directory, whatever its name refers to by now, and
+// takes the access of others to it.
 func private(root *os.Root, dir string) error {
 	info, err := root.Stat(".")
 	if err != nil {
@@ -89,6 +90,9 @@ func private(root *os.Root, dir string) error {
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
 		return fmt.Errorf("%w: file: directory %s is writable by others (mode %o); chmod go-w it",
 			coordination.ErrInvalid, dir, mode)
+	}
+	if mode := info.Mode(); mode.Perm()&0o077 != 0 {
+		_ = root.Chmod(".", mode&^0o077) // some file systems have no modes
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ func TestOpen_DirectoryOfOthersIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		open(t, dir)
+		if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
+			t.Errorf("mode %v after opening", info.Mode())
+		}
 	}
 }
 

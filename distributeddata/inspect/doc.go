@@ -6,9 +6,10 @@
 //	defer rows.Close()
 //	report, err := inspect.Verify(ctx, rows)
 //
-// Open opens the directory as the member would: it replays the log of a process that was killed,
-// and deletes nothing. If a directory is damaged, or is evidence, inspect a copy. A running member
-// has its directory locked.
+// Open copies the directory into one for this user in os.TempDir, and opens the copy as the member
+// would: it replays the log of a process that was killed. It writes nothing into the directory, so
+// any user may inspect it that may read it, and a damage is reported each time. Close deletes the
+// copy. A running member has its directory locked.
 //
 // An entry is stored as one row per atom, so that a change of a large value writes only what it
 // changed. Only the type of the value can interpret an atom, and the directory does not know it.

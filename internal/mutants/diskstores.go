@@ -85,6 +85,12 @@ func diskStores() []mutant {
 			killer: test("badger", "TestLoad_TellsOfADamagedAnchor"),
 		},
 		{
+			name:   "store mends a damaged anchor when it closes",
+			rule:   "damage is reported until a commit follows it",
+			edits:  in(dir+"store.go", "s.anchor.number = s.last.number // written with the next commit", ""),
+			killer: test("badger", "TestLoad_TellsOfADamagedAnchor"),
+		},
+		{
 			name:   "store overwrites the anchor in place",
 			rule:   "a torn write leaves one slot intact",
 			edits:  in(dir+"anchor.go", "a.next = 1 - a.next", ""),
@@ -111,7 +117,7 @@ func diskStores() []mutant {
 		{
 			name:   "store opens a directory that another store has written",
 			rule:   "a directory of another kind is refused",
-			edits:  in(dir+"anchor.go", `if string(its) != "concord rows, "+kind {`, `if false && string(its) != "concord rows, "+kind {`),
+			edits:  in(dir+"anchor.go", `if string(its) != "concord rows, "+a.kind {`, `if false && string(its) != "concord rows, "+a.kind {`),
 			killer: test("internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{

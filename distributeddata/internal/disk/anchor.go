@@ -34,12 +34,14 @@ type anchor struct {
 	age     time.Duration // maximum age of the number
 	raised  time.Time
 	number  uint64 // the number that it holds
-	damaged string // which part was damaged; empty if none
+	kind    string
+	damaged string // which part is damaged; empty if none
 }
 
 // openAnchor opens, checks and locks the anchor of a directory, and creates it if it does not
-// exist.
-func openAnchor(dir, kind string) (*anchor, error) {
+// exist. rows reports whether the directory has files of the engine. Damage stays until a commit,
+// so that a process that ends before does not hide it.
+func openAnchor(dir, kind string, rows bool) (*anchor, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -49,9 +51,9 @@ func openAnchor(dir, kind string) (*anchor, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &anchor{file: f, age: time.Second}
+	a := &anchor{file: f, age: time.Second, kind: kind}
 	if err = lock(f); err == nil {
-		err = a.read(dir, kind)
+		err = a.read(dir, rows)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -59,18 +61,18 @@ func openAnchor(dir, kind string) (*anchor, error) {
 	return a, nil
 }
 
-func (a *anchor) read(dir, kind string) error {
+func (a *anchor) read(dir string, rows bool) error {
 	raw, err := io.ReadAll(io.LimitReader(a.file, anchorSize))
 	if err != nil {
 		return err
 	}
-	if len(raw) == 0 {
-		if err := a.create(kind); err != nil {
+	if len(raw) == 0 && !rows {
+		if err := a.create(); err != nil {
 			return err
 		}
 		return SyncDir(dir)
 	}
-	if err := a.readHeader(raw, kind); err != nil {
+	if err := a.readHeader(raw); err != nil {
 		return err
 	}
 	whole := 0
@@ -87,22 +89,20 @@ func (a *anchor) read(dir, kind string) error {
 	if whole == 0 {
 		a.damaged = "both of its slots"
 	}
-	if a.damaged != "" {
-		return a.create(kind)
-	}
 	return nil
 }
 
 // create writes an anchor with the known number.
-func (a *anchor) create(kind string) error {
+func (a *anchor) create() error {
 	raw := make([]byte, anchorSize)
-	copy(raw, head(kind))
+	copy(raw, head(a.kind))
 	for i := range int64(2) {
 		copy(raw[(1+i)*slotSpace:], slotOf(a.number))
 	}
 	if _, err := a.file.WriteAt(raw, 0); err != nil {
 		return err
 	}
+	a.damaged = ""
 	return a.file.Sync()
 }
 
@@ -113,7 +113,7 @@ func head(kind string) []byte {
 }
 
 // readHeader returns an error if the directory belongs to something else. It records damage.
-func (a *anchor) readHeader(raw []byte, kind string) error {
+func (a *anchor) readHeader(raw []byte) error {
 	text, sum := []byte(nil), uint32(0)
 	if len(raw) >= headerSize {
 		text, sum = raw[:headerSize-crc32.Size], binary.LittleEndian.Uint32(
@@ -127,9 +127,9 @@ func (a *anchor) readHeader(raw []byte, kind string) error {
 	its, after, _ := bytes.Cut(line, []byte(", format "))
 	number := 0
 	_, _ = fmt.Sscan(string(after), &number)
-	if string(its) != "concord rows, "+kind {
+	if string(its) != "concord rows, "+a.kind {
 		return fmt.Errorf("%w: it says %q, and this is the store %s: open it with that store, or choose another directory",
-			store.ErrForeign, line, kind)
+			store.ErrForeign, line, a.kind)
 	}
 	if number != format {
 		return fmt.Errorf("%w: it says %q, and this version reads format %d: take the version that wrote it, or choose another directory",
@@ -159,6 +159,9 @@ func (a *anchor) raise(number uint64, now time.Time) error {
 		return nil
 	}
 	a.raised, a.number = now, number
+	if a.damaged != "" {
+		return a.create()
+	}
 	if _, err := a.file.WriteAt(slotOf(number), (1+a.next)*slotSpace); err != nil {
 		return err
 	}

@@ -15,28 +15,29 @@ import (
 )
 
 // prepare creates the directory if it does not exist, and returns an error if it is not suitable
-// for rows. It does not touch existing files.
-func prepare(dir string, ours func(name string) bool) error {
+// for rows. It does not touch existing files. rows reports whether there are files of the engine.
+func prepare(dir string, ours func(name string) bool) (rows bool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return false, err
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if open := info.Mode().Perm() & 0o022; open != 0 {
-		return fmt.Errorf("%w: others may write to it (mode %o): chmod go-w it", store.ErrInvalid,
-			info.Mode().Perm())
+		return false, fmt.Errorf("%w: others may write to it (mode %o): chmod go-w it",
+			store.ErrInvalid, info.Mode().Perm())
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return false, err
 	}
+	anchored := false
 	var left, foreign []string
 	for _, f := range files {
 		switch name := f.Name(); {
 		case name == AnchorName:
-			return nil
+			anchored = true
 		case name == "lost+found": // in the root of a file system
 		case ours(name):
 			left = append(left, name)
@@ -45,14 +46,15 @@ func prepare(dir string, ours func(name string) bool) error {
 		}
 	}
 	switch {
+	case anchored:
 	case len(foreign) > 0:
-		return fmt.Errorf("%w: it holds files of something else (%s): choose another directory",
+		return false, fmt.Errorf("%w: it holds files of something else (%s): choose another directory",
 			store.ErrForeign, some(foreign))
 	case len(left) > 0:
-		return fmt.Errorf("%w: it has no file %s, but %s: bring that file back from a copy",
+		return false, fmt.Errorf("%w: it has no file %s, but %s: bring that file back from a copy",
 			store.ErrCorrupt, AnchorName, some(left))
 	}
-	return nil
+	return len(left) > 0, nil
 }
 
 func some(names []string) string {

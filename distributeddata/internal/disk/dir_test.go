@@ -68,12 +68,12 @@ func TestOpen_SaysWhatIsWrongAndTouchesNothing(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "rows"), nil, 0o600))
 		}, store.ErrCorrupt, "it has no file ANCHOR, but rows: bring that file back from a copy"},
 		"another store": {func(t *testing.T, dir string) {
-			a, err := openAnchor(dir, "other")
+			a, err := openAnchor(dir, "other", false)
 			require.NoError(t, err)
 			require.NoError(t, a.file.Close())
 		}, store.ErrForeign, `it says "concord rows, other, format 1", and this is the store none: open it with that store`},
 		"newer": {func(t *testing.T, dir string) {
-			a, err := openAnchor(dir, "none, format 2\n")
+			a, err := openAnchor(dir, "none, format 2\n", false)
 			require.NoError(t, err)
 			require.NoError(t, a.file.Close())
 		}, store.ErrForeign, `it says "concord rows, none, format 2", and this version reads format 1: take the version that wrote it`},
@@ -141,10 +141,10 @@ func TestOpen_MakesTheDirectoryForThisUserAlone(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-// A crash may leave one damaged slot. Any further damage is reported and repaired.
+// A crash may leave one damaged slot. Any further damage is reported until the next commit.
 func TestAnchor_SurvivesATornSlot(t *testing.T) {
 	dir := t.TempDir()
-	a, err := openAnchor(dir, "none")
+	a, err := openAnchor(dir, "none", false)
 	require.NoError(t, err)
 	for i := range uint64(5) {
 		require.NoError(t, a.raise(i, time.Unix(int64(10*i), 0)))
@@ -158,18 +158,22 @@ func TestAnchor_SurvivesATornSlot(t *testing.T) {
 		{slotSpace, 4, ""}, {2 * slotSpace, 0, "both of its slots"},
 	} {
 		rewrite(t, dir, c.at+3, []byte("torn"))
-		a, err = openAnchor(dir, "none")
+		a, err = openAnchor(dir, "none", false)
 		require.NoError(t, err)
 		require.Equal(t, c.damaged, a.damaged)
 		require.Equal(t, c.number, a.number)
 		require.NoError(t, a.file.Close())
 	}
-	a, err = openAnchor(dir, "none")
+	a, err = openAnchor(dir, "none", false)
 	require.NoError(t, err)
-	require.Empty(t, a.damaged, "it is mended")
+	require.Equal(t, "both of its slots", a.damaged, "nothing was committed since")
+	require.NoError(t, a.close(a.number, true))
+	a, err = openAnchor(dir, "none", false)
+	require.NoError(t, err)
+	require.Equal(t, "both of its slots", a.damaged, "also if it is closed in order")
 	require.NoError(t, a.close(7, true))
 	rewrite(t, dir, 20, []byte("?"))
-	a, err = openAnchor(dir, "none")
+	a, err = openAnchor(dir, "none", false)
 	require.NoError(t, err)
 	require.Equal(t, "its header", a.damaged)
 	require.Equal(t, uint64(7), a.number, "the number is kept")

@@ -67,12 +67,14 @@ func Open(kind Kind, dir string, log *slog.Logger, begin func(s *Store) (Engine,
 }
 
 func (s *Store) open(begin func(s *Store) (Engine, error)) (err error) {
-	if err := prepare(s.dir, s.kind.Ours); err != nil {
+	rows, err := prepare(s.dir, s.kind.Ours)
+	if err != nil {
 		return err
 	}
-	if s.anchor, err = openAnchor(s.dir, s.kind.Name); err != nil {
+	if s.anchor, err = openAnchor(s.dir, s.kind.Name, rows); err != nil {
 		return err
 	}
+	s.private()
 	err = Guarded(func() (err error) {
 		s.engine, err = begin(s)
 		return err
@@ -83,7 +85,16 @@ func (s *Store) open(begin func(s *Store) (Engine, error)) (err error) {
 	if err := Guarded(s.compareWithAnchor); err != nil {
 		return errors.Join(err, s.engine.Close(), s.anchor.file.Close())
 	}
+	s.private()
 	return nil
+}
+
+// private keeps others out of the directory, also after Close. Some file systems have no modes.
+func (s *Store) private() {
+	if err := private(s.dir); err != nil {
+		s.log.Warn("others may be able to read the directory of a durable store", "directory",
+			s.dir, "error", err)
+	}
 }
 
 // compareWithAnchor detects whether the last commits are missing.
@@ -100,6 +111,9 @@ func (s *Store) compareWithAnchor() error {
 	reached := s.anchor.number
 	s.last, s.mu.told = last, last.told
 	s.last.number = max(last.number, reached)
+	if s.anchor.damaged != "" {
+		s.anchor.number = s.last.number // written with the next commit
+	}
 	switch {
 	case !trusted:
 		s.Lost("the mark of the last commit cannot be read")
@@ -189,6 +203,7 @@ func (s *Store) write() {
 		case <-s.stop:
 			s.loads.Wait()
 			err := Guarded(s.engine.Close)
+			s.private()
 			if err = errors.Join(err, s.anchor.close(s.last.number, err == nil &&
 				s.failure() == nil)); err != nil {
 				s.result = fmt.Errorf("%s: close: %w", s.kind.Name, err)
