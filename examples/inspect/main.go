@@ -6,8 +6,8 @@
 //	go run ./examples/inspect export DIR    all rows as lines of JSON
 //
 // The key of an encrypted directory is read, in hexadecimal, from the environment variable
-// CONCORD_KEY. The program opens a copy in the directory for temporary files, and writes nothing into
-// DIR.
+// CONCORD_KEY. The program opens a copy in the directory for temporary files, and writes nothing
+// into DIR.
 //
 //	$ inspect list /var/lib/shop/ddata
 //	cart                            2 atoms        47 bytes
