@@ -36,8 +36,9 @@ type Config struct {
 	// TTL/10.
 	OperationTimeout time.Duration `yaml:"lease-operation-timeout"`
 	// RetryInterval is the time between reads of a lease that another session holds, ±10 %. If the
-	// store is a leasestore.Watcher, a release is noticed at once all the same. Default 5s, or
-	// RenewInterval if that is less.
+	// store is a leasestore.Watcher, a release is noticed at once all the same, and while its
+	// watches run, one of the leases that a session waits for is read in that time, and one record
+	// of each session that holds some. Default 5s, or RenewInterval if that is less.
 	RetryInterval time.Duration `yaml:"retry-interval"`
 	// Drain is the time that guarded work needs to stop after its context has ended. It is part of
 	// the TTL. Default TTL/6.

@@ -296,6 +296,9 @@ func (d *driver) watch(on bool) {
 		defer cancel()
 		for ctx.Err() == nil {
 			d.listen(ctx, w)
+			if ctx.Err() == nil {
+				s.post(d.lease, core.Unwatched{}, nil)
+			}
 			again := newAlarm(s.clock)
 			again.within(s.cfg.RetryInterval)
 			select {

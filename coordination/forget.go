@@ -26,7 +26,7 @@ func (l *loop) forget(of *Lease) bool {
 		l.leases[len(l.leases)-1] = nil
 		l.leases = l.leases[:len(l.leases)-1]
 		delete(l.names, of.name)
-		d.loop, d.machine = nil, l.s.machine()
+		d.loop, d.machine = nil, l.s.machine(of.name)
 	}
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()

@@ -86,7 +86,7 @@ func (l *loop) follow(id string, on bool) {
 	case l.closing.begun:
 	case on && o == nil:
 		cfg := l.s.cfg.core(l.s.nonce)
-		cfg.Peers = l.s.peers
+		cfg.Common = l.s.common
 		lease := &Lease{s: l.s, name: leasestore.SessionRecords + id}
 		lease.driver = newDriver(lease, core.NewObserver(cfg, id))
 		lease.driver.loop = l

@@ -33,9 +33,9 @@ type Session struct {
 
 	meters *instruments
 
-	shared bool        // one record is renewed for all leases
-	peers  *core.Peers // what is known about other sessions; used only by the loop
-	batch  *batch      // nil: each swap is a call of its own
+	shared bool         // one record is renewed for all leases
+	common *core.Common // of the machines; used only by the loop
+	batch  *batch       // nil: each swap is a call of its own
 
 	inbox   chan message
 	done    chan struct{} // closed when the loop has stopped
@@ -89,7 +89,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
-		peers: &core.Peers{}, inbox: make(chan message), done: make(chan struct{}),
+		common: &core.Common{}, inbox: make(chan message), done: make(chan struct{}),
 		hurry: make(chan struct{}),
 	}
 	if s.clock == nil {
@@ -123,16 +123,16 @@ func (s *Session) Lease(name string) *Lease {
 	l, ok := s.mu.leases[name]
 	if !ok {
 		l = &Lease{s: s, name: name}
-		l.driver = newDriver(l, s.machine())
+		l.driver = newDriver(l, s.machine(name))
 		s.mu.leases[name] = l
 	}
 	return l
 }
 
 // machine returns a new state machine for a lease.
-func (s *Session) machine() *core.Machine {
+func (s *Session) machine(lease string) *core.Machine {
 	cfg := s.cfg.core(s.nonce)
-	cfg.Shared, cfg.Peers, cfg.Opened = s.shared, s.peers, s.begun
+	cfg.Name, cfg.Shared, cfg.Common, cfg.Opened = lease, s.shared, s.common, s.begun
 	return core.New(cfg)
 }
 
@@ -230,6 +230,7 @@ func (s *Session) run() {
 			l.end()
 			return
 		}
+		l.proceed()
 		l.keep()
 	}
 	l.discard()
@@ -307,6 +308,17 @@ func (l *loop) tick() {
 	for _, d := range due {
 		if d != l.keeper {
 			d.step(core.Tick{})
+		}
+	}
+}
+
+// proceed steps the machines that what has happened to others has made ready.
+func (l *loop) proceed() {
+	for names := l.s.common.Ready(); len(names) > 0; names = l.s.common.Ready() {
+		for _, name := range names {
+			if d := l.names[name]; d != nil {
+				d.step(core.Tick{})
+			}
 		}
 	}
 }

@@ -48,6 +48,7 @@ func (c Config) Validate() error {
 // sessions. Use New. It holds nothing that must be closed.
 type Store struct {
 	leases    clientv1.LeaseInterface
+	renewing  clientv1.LeaseInterface // see urgent
 	exclusive bool
 }
 
@@ -68,7 +69,7 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client.Leases(c.Namespace), c.Exclusive}, nil
+	return &Store{client.Leases(c.Namespace), renewing(client, c.Namespace), c.Exclusive}, nil
 }
 
 // Load implements leasestore.Store.
@@ -78,7 +79,7 @@ func (s *Store) Load(ctx context.Context,
 	if err != nil {
 		return leasestore.Record{}, "", err
 	}
-	lease, err := s.leases.Get(ctx, object, metav1.GetOptions{})
+	lease, err := s.of(name, leasestore.Record{}).Get(ctx, object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return s.absent(ctx, name, object)
 	}
@@ -93,7 +94,7 @@ func (s *Store) Load(ctx context.Context,
 // write of its own.
 func (s *Store) absent(ctx context.Context, name,
 	object string) (leasestore.Record, leasestore.Version, error) {
-	list, err := s.leases.List(ctx, only(object))
+	list, err := s.of(name, leasestore.Record{}).List(ctx, only(object))
 	if err != nil {
 		return leasestore.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}
@@ -127,13 +128,14 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if old == "" {
 		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object,
 			Annotations: newAnnotations(name, next)}, Spec: spec(next, seen{}, time.Now())}
-		written, err = s.leases.Create(ctx, lease, metav1.CreateOptions{})
+		written, err = s.of(name, next).Create(ctx, lease, metav1.CreateOptions{})
 	} else {
 		before, ok := parse(old)
 		if !ok {
 			return "", leasestore.ErrConflict
 		}
-		written, err = s.change(ctx, object, patch(name, before, next, time.Now()))
+		written, err = change(ctx, s.of(name, next), object,
+			patch(name, before, next, time.Now()))
 	}
 	if err != nil {
 		return "", outcome(err, repeated())
@@ -143,12 +145,13 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 }
 
 // change patches an existing object. If the object is missing, it returns ErrConflict.
-func (s *Store) change(ctx context.Context, object string, patch any) (*v1.Lease, error) {
+func change(ctx context.Context, leases clientv1.LeaseInterface, object string,
+	patch any) (*v1.Lease, error) {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return nil, err
 	}
-	written, err := s.leases.Patch(ctx, object, types.MergePatchType, body, metav1.PatchOptions{})
+	written, err := leases.Patch(ctx, object, types.MergePatchType, body, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, leasestore.ErrConflict
 	}

@@ -26,12 +26,14 @@ type Store interface {
 	Swap(ctx context.Context, name string, old Version, next Record) (Version, error)
 }
 
-// Watcher reports changes sooner than polling does. Its reports are hints: the session reads the
-// record again before it decides anything.
+// Watcher reports changes sooner than polling does, and saves the polls of a session that waits for
+// many leases. Its reports are hints: the session reads the record again before it decides
+// anything.
 type Watcher interface {
 	// Watch yields the present record and then the newest record after each change, skipping
-	// records that were overwritten in the meantime, until ctx ends. After an error the iteration
-	// stops, and Watch is called again later.
+	// records that were overwritten in the meantime, until ctx ends. Once it has yielded a record, it
+	// misses no later change of the holder, or ends: after an error the iteration stops, and Watch
+	// is called again later.
 	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
 }
 

@@ -152,8 +152,20 @@ func leases() []mutant {
 		{
 			name:   "a contender does not read again after waiting",
 			rule:   "a contender reads the record again before it claims",
-			edits:  in(leaseDir+"machine.go", "if !m.claimOpen() {\n\t\t\tm.load()", "if !m.claimOpen() {\n\t\t\tm.claim()"),
+			edits:  in(leaseDir+"machine.go", "!m.claimOver() {\n\t\t\tm.load()", "!m.claimOver() {\n\t\t\tm.claim()"),
 			killer: leaseSim,
+		},
+		{
+			name:   "waiters poll although their watches run",
+			rule:   "the reads of waiting leases do not grow with their number",
+			edits:  in(leaseDir+"acquire.go", "case m.trusts:\n\t\tm.due = forever", "case false:"),
+			killer: killer{pkg: "./coordination", run: "TestWaiting_CallsDoNotGrowWithTheLeases"},
+		},
+		{
+			name:   "calls of waiting leases are not bounded",
+			rule:   "a call of a lease that is not held waits for a slot",
+			edits:  in(leaseDir+"common.go", "case t.free() && len(t.line) == 0:", "case t.free() || true:"),
+			killer: killer{pkg: "./coordination", run: "TestTakeover_AThousandLeasesCostNoOther"},
 		},
 		{
 			name:   "a release blanks any record",

@@ -111,6 +111,22 @@ func (m *Machine) claimOpen() bool {
 	return true
 }
 
+// mayClaimOver reports whether the session through which the lease is held has turned out to be
+// over, and a caller wants the lease. A waiter in a queue reads the queue first.
+func (m *Machine) mayClaimOver() bool {
+	return m.overThere() && len(m.waiters) > 0 && !m.orderly()
+}
+
+// claimOver claims such a lease without another read: the write is conditional on the version that
+// was seen.
+func (m *Machine) claimOver() bool {
+	if !m.mayClaimOver() {
+		return false
+	}
+	m.claim()
+	return true
+}
+
 // judge continues after a fresh read. With Fair, a waiter enqueues before claiming, unless it could
 // not claim.
 func (m *Machine) judge(read uint64) {
@@ -142,25 +158,50 @@ func (m *Machine) taken(read uint64, freeAt time.Duration) {
 	m.await(freeAt)
 }
 
-// await plans the next read: when the record may be taken, or sooner by polling, or at once for a
-// caller that came, or a session record that was written, while the last read was in flight.
-func (m *Machine) await(freeAt time.Duration) {
+// await plans the next read after one that has shown until when the lease is held: forever, if only
+// a change of the record can free it.
+func (m *Machine) await(until time.Duration) {
 	if !m.looking() {
 		return
 	}
-	m.phase, m.races = waiting, 0
-	m.due = min(freeAt, m.now.Mono+m.cfg.poll())
-	if slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait }) || m.unplaced() {
-		m.due = m.now.Mono
-	}
+	m.phase, m.races, m.until = waiting, 0, max(1, until)
+	m.plan()
 	m.heed()
+}
+
+// plan plans the next read of a waiter: when the record may be taken, or sooner by polling, or at
+// once for a caller that came, or a session record that was written, while the last read was in
+// flight. A waiter that relies on its watch does not poll.
+func (m *Machine) plan() {
+	m.trusts = m.relies() && m.lives()
+	switch {
+	case m.phase != waiting || m.until == 0:
+	case m.tried() || m.unplaced():
+		m.due = m.now.Mono
+	case m.trusts:
+		m.due = forever
+	case m.relies():
+		m.due = m.until
+	default:
+		m.due = min(m.until, m.now.Mono+m.cfg.poll())
+	}
+}
+
+// relies reports whether a waiter relies on its watch. A place in a queue has to be written again.
+func (m *Machine) relies() bool {
+	return m.phase == waiting && m.until > 0 && m.reported && !m.orderly()
+}
+
+// tried reports whether a caller makes a single attempt.
+func (m *Machine) tried() bool {
+	return slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait })
 }
 
 // claim begins a tenure with a write on the version just seen, if it is this session's turn and a
 // caller wants the lease.
 func (m *Machine) claim() {
 	if len(m.waiters) == 0 {
-		m.await(m.now.Mono + m.cfg.Retry)
+		m.await(forever)
 		return
 	}
 	if turn := m.turn(); m.now.Mono < turn {

@@ -11,6 +11,7 @@ const MaxToken = 1<<63 - 1
 
 // Config configures a machine. The caller validates it.
 type Config struct {
+	Name         string // of the lease, for Common.Ready
 	Owner, Nonce string // Nonce is different in every session
 	TTL          time.Duration
 	Renew        time.Duration // between renewals
@@ -26,7 +27,7 @@ type Config struct {
 	Opened       time.Duration // when the session was opened; monotonic
 	Fair         bool          // waiters are served in order of arrival
 	Keeper       bool          // this is the machine of the session record
-	Peers        *Peers        // what the session knows about others; nil: nothing yet
+	Common       *Common       // shared by the machines of a session; nil: by none
 	Jitter       func() float64
 }
 

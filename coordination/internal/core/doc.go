@@ -74,6 +74,16 @@
 // lease led to it. Reads of one record by several machines may overtake each other; then the record
 // looks younger than it is.
 //
+// # A thousand leases
+//
+// While the watch of a lease runs, a waiter does not poll. The observer of the holder's session
+// reads for all leases held through it, and its verdict makes their machines ready: each claims on
+// the version that it has seen, without another read. A watch can fall silent without an error, so
+// one of the machines that rely on theirs reads its lease every Config.Retry. Calls that are not
+// renewals wait for a slot, so that a thousand leases that are wanted or released at once do not
+// time out while they wait for the store. All this is in Common. It decides when a machine acts,
+// and none of the rules above depends on it.
+//
 // # Waiting in order
 //
 // With Config.Fair, machines wait in a queue in the store; queue.go describes it. No rule above

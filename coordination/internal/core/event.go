@@ -58,8 +58,10 @@ type (
 		Token   uint64  // of the record, if the store has assigned another token
 		Err     error
 	}
-	// Changed is a hint from a watcher.
+	// Changed is a hint from a watcher. The first one says that no later change will be missed.
 	Changed struct{ Record Record }
+	// Unwatched reports that the watcher has stopped; it may begin again.
+	Unwatched struct{}
 	// SessionLoaded is the answer to LoadSession.
 	SessionLoaded struct {
 		Op      uint64
@@ -111,6 +113,7 @@ func (Close) event()         {}
 func (Loaded) event()        {}
 func (Swapped) event()       {}
 func (Changed) event()       {}
+func (Unwatched) event()     {}
 func (SessionLoaded) event() {}
 func (Backed) event()        {}
 func (Unbacked) event()      {}

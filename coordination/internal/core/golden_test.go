@@ -63,7 +63,7 @@ func playScript(t *testing.T, script string) string {
 		Wake() (time.Duration, bool)
 	} = core.New(cfg)
 	if strings.HasPrefix(script, "observer\n") {
-		cfg.Peers = &core.Peers{}
+		cfg.Common = &core.Common{}
 		m = core.NewObserver(cfg, "dead")
 	}
 	var out strings.Builder
@@ -117,6 +117,8 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.Close{}
 	case "look":
 		return core.Look{On: f[1] == "on"}
+	case "unwatched":
+		return core.Unwatched{}
 	case "tick":
 		return core.Tick{}
 	case "changed":

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"time"
@@ -37,6 +38,7 @@ type Machine struct {
 	closing  bool
 	observed bool // the lease is followed, whether or not a caller wants it
 	watching bool
+	reported bool    // a change of the record would be reported
 	followed string  // nonce of the session for which an observer was requested
 	hint     *Record // last report of a watcher that came while no read was due
 
@@ -44,6 +46,8 @@ type Machine struct {
 	op       operation     // in flight, if op.id != 0
 	late     []operation   // renewals that are overdue, and may still be answered
 	due      time.Duration // when the next operation starts; monotonic
+	until    time.Duration // while waiting: when the record may be taken; 0: it was not read
+	trusts   bool          // while waiting: an observer notices when the record may be taken
 	failures int           // consecutive, of the store
 	lastErr  error
 
@@ -55,6 +59,8 @@ type Machine struct {
 	back      backing // with Config.Shared
 	peer      *peer   // of the session that holds the lease; nil: none was consulted
 	queue     queue   // with Config.Fair
+	slot      slot
+	resting   *list.Element // in Common
 }
 
 type operation struct {
@@ -94,8 +100,8 @@ type observation struct {
 // New returns an idle machine. No other session ever claims the record of a session, so a Keeper
 // claims it without a read.
 func New(cfg Config) *Machine {
-	if cfg.Peers == nil {
-		cfg.Peers = &Peers{}
+	if cfg.Common == nil {
+		cfg.Common = &Common{}
 	}
 	return &Machine{cfg: cfg, seen: observation{open: cfg.Keeper}}
 }
@@ -111,8 +117,7 @@ func (m *Machine) Forget() bool {
 	if !m.Quiet() || m.observed || m.unsettled {
 		return false
 	}
-	m.cfg.Peers.drop(m.peer)
-	m.peer = nil
+	m.cfg.Common.forget(m)
 	return true
 }
 
@@ -147,6 +152,9 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		m.onSwapped(ev)
 	case Changed:
 		m.onChanged(ev)
+	case Unwatched:
+		m.reported = false
+		m.plan()
 	case SessionLoaded:
 		m.onSessionLoaded(ev)
 	case Enqueued:
@@ -168,20 +176,25 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 	}
 	m.proceed()
 	m.watch()
+	m.share()
 	return m.out
 }
 
 // Wake returns when the machine wants a Tick, on the monotonic clock.
 func (m *Machine) Wake() (at time.Duration, ok bool) {
 	earliest := func(t time.Duration) {
-		if !ok || t < at {
+		if t < forever && (!ok || t < at) {
 			at, ok = t, true
 		}
 	}
-	if m.op.id != 0 {
+	switch {
+	case m.op.id != 0:
 		earliest(m.op.sent.Mono + m.cfg.patience())
-	} else if m.phase != idle && m.phase != draining {
+	case m.phase != idle && m.phase != draining && m.slot != queued:
 		earliest(m.due)
+		if audit, mine := m.cfg.Common.audits(m); mine {
+			earliest(audit)
+		}
 	}
 	switch m.phase {
 	case held:
@@ -255,24 +268,22 @@ func (m *Machine) onOverdue() {
 	}
 }
 
-// proceed starts the operation that is due, one at a time.
+// proceed starts the operation that is due, one at a time, when it is the slot is free.
 func (m *Machine) proceed() {
 	if m.phase == idle && m.looking() {
 		m.enter(reading)
 	}
 	switch {
-	case m.op.id != 0:
+	case m.op.id != 0 || !m.leaves() && !m.isDue() || !m.cfg.Common.admit(m):
 		return
 	case m.leaves(): // before anything else, or the next waiter would wait for us
 		m.leave()
 		return
-	case m.now.Mono < m.due:
-		return
 	}
 	switch m.phase {
 	case reading, waiting:
-		m.phase = reading
-		if !m.claimOpen() {
+		m.phase, m.until = reading, 0
+		if !m.claimOpen() && !m.claimOver() {
 			m.load()
 		}
 	case doubtful:
@@ -292,8 +303,32 @@ func (m *Machine) proceed() {
 	}
 }
 
+// isDue reports whether an operation is due: by the time, or for a waiter because of what another
+// machine or an observer has learnt.
+func (m *Machine) isDue() bool {
+	switch {
+	case m.phase == idle || m.phase == draining:
+		return false
+	case m.now.Mono >= m.due:
+		return true
+	}
+	audit, mine := m.cfg.Common.audits(m)
+	return mine && m.now.Mono >= audit ||
+		m.phase == waiting && (m.mayClaimOver() || m.trusts && !m.lives())
+}
+
+// share gives up the turn if no operation is in flight, and joins or leaves the machines that rely
+// on their watches.
+func (m *Machine) share() {
+	c := m.cfg.Common
+	c.rest(m, m.relies())
+	if m.op.id == 0 {
+		c.pass(m)
+	}
+}
+
 // enter changes the phase; the next operation is due at once.
-func (m *Machine) enter(p phase) { m.phase, m.due, m.failures = p, m.now.Mono, 0 }
+func (m *Machine) enter(p phase) { m.phase, m.due, m.until, m.failures = p, m.now.Mono, 0, 0 }
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
 
@@ -321,6 +356,8 @@ func (m *Machine) answered(id uint64, k kind) (op operation, ok bool) {
 func (m *Machine) failed(base time.Duration, err error) {
 	m.failures++
 	m.lastErr = err
+	m.until = 0
+	m.cfg.Common.slots.slow(m)
 	m.due = m.now.Mono + m.cfg.backoff(base, m.failures)
 	if m.cfg.Keeper && len(m.waiters) > 0 {
 		m.emit(Failing{err})
@@ -403,7 +440,7 @@ func (m *Machine) freeAt() time.Duration {
 // a predecessor would have expired, unless that never expires.
 func (m *Machine) inherits(r Record) bool {
 	return m.cfg.Inherit && !m.cfg.Keeper && r.Owner == m.cfg.Owner && r.Nonce != m.cfg.Nonce &&
-		!m.seen.later && !m.cfg.Peers.succeeded &&
+		!m.seen.later && !m.cfg.Common.succeeded &&
 		(r.Forever || m.seen.since-m.cfg.Opened < m.cfg.stale(r.TTL))
 }
 
@@ -412,7 +449,7 @@ func (m *Machine) watch() {
 	follows := m.observed && (m.phase == reading || m.phase == waiting)
 	want := (m.patient() || follows) && (m.watching || m.phase == waiting)
 	if want != m.watching {
-		m.watching = want
+		m.watching, m.reported = want, false
 		m.emit(Watch{On: want})
 	}
 	if !want {
@@ -443,6 +480,10 @@ func (m *Machine) follow() {
 // renewal of it.
 func (m *Machine) onChanged(ev Changed) {
 	m.hint = &ev.Record
+	if m.watching && !m.reported {
+		m.reported = true
+		m.plan()
+	}
 	m.heed()
 }
 

@@ -7,7 +7,8 @@ import "time"
 // lapsed. So a lease held through a session that dies can be taken TTL·(1+ρ)+margin after its last
 // renewal was seen, not after the first read of a contender.
 //
-// It emits LoadSession, Watch and Bury, and takes SessionLoaded, Changed, Tick and Close.
+// It emits LoadSession, Watch and Bury, and takes SessionLoaded, Changed, Tick and Close. What it
+// learns makes the machines ready that wait for a lease of that session (Common.Ready).
 type Observer struct {
 	cfg  Config
 	peer *peer
@@ -24,7 +25,7 @@ type Observer struct {
 
 // NewObserver returns an observer of the session of that nonce. It starts with its first step.
 func NewObserver(cfg Config, nonce string) *Observer {
-	return &Observer{cfg: cfg, peer: cfg.Peers.hold(nonce)}
+	return &Observer{cfg: cfg, peer: cfg.Common.hold(nonce, nil)}
 }
 
 // Step lets time advance to now, then handles the event. The caller owns the returned slice.
@@ -52,6 +53,9 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 	if o.op.id != 0 && o.now-o.op.sent.Mono >= o.cfg.patience() {
 		o.onLoaded(SessionLoaded{Op: o.op.id, Err: errTimeout})
 	}
+	if o.undecided() && o.now >= o.peer.freeAt(o.cfg) {
+		o.op, o.due = operation{}, o.now
+	}
 	if o.op.id == 0 && o.now >= o.due {
 		o.ops++
 		o.op = operation{id: o.ops, kind: consulting, sent: now, known: o.peer.last}
@@ -66,10 +70,19 @@ func (o *Observer) Wake() (at time.Duration, ok bool) {
 	switch {
 	case o.closed || !o.begun:
 		return 0, false
+	case o.undecided():
+		return min(o.op.sent.Mono+o.cfg.patience(), o.peer.freeAt(o.cfg)), true
 	case o.op.id != 0:
 		return o.op.sent.Mono + o.cfg.patience(), true
 	}
 	return o.due, true
+}
+
+// undecided reports whether a read is in flight that began before the session would have lapsed. If
+// it is not answered by then, another one decides sooner.
+func (o *Observer) undecided() bool {
+	return o.op.id != 0 && o.peer.seen.version != "" && !o.settled() &&
+		o.op.sent.Mono < o.peer.freeAt(o.cfg)
 }
 
 // Quiet reports whether the observer is closed.
@@ -77,7 +90,7 @@ func (o *Observer) Quiet() bool { return o.closed }
 
 func (o *Observer) close() {
 	o.closed = true
-	o.cfg.Peers.drop(o.peer)
+	o.cfg.Common.drop(o.peer, nil)
 	o.out = append(o.out, Watch{On: false})
 }
 
@@ -102,6 +115,7 @@ func (o *Observer) onLoaded(ev SessionLoaded) {
 			o.out = append(o.out, b)
 		}
 	}
+	o.cfg.Common.tell(o.peer)
 	switch {
 	case changed:
 		o.due = o.now

@@ -1,46 +1,70 @@
 package core
 
-import "time"
-
-// Peers is what the machines of one session know about the records of other sessions. They share
-// it: a record that one machine has read or follows need not be waited for again by the others. The
-// zero value is empty. Peers belongs to the goroutine of the machines.
-type Peers struct {
-	known     map[string]*peer
-	succeeded bool // another session of the same owner has taken a lease from this one
-}
+import (
+	"slices"
+	"time"
+)
 
 // peer is what is known about the record of another session through which leases are held.
 type peer struct {
-	nonce  string
-	refs   int // number of machines and observers that refer to it
-	seen   observation
-	last   uint64 // largest tenure that its record has named
-	ended  uint64 // tenures of that session up to this one are over, for good
-	buried bool   // a Bury was emitted for the tenure in seen
+	nonce     string
+	machines  []*Machine // that have asked for it
+	observers int
+	seen      observation
+	last      uint64 // largest tenure that its record has named
+	ended     uint64 // tenures of that session up to this one are over, for good
+	buried    bool   // a Bury was emitted for the tenure in seen
+	told      news   // to the machines
 }
 
-// hold returns the peer of a nonce, and counts a reference until drop.
-func (p *Peers) hold(nonce string) *peer {
-	q, ok := p.known[nonce]
+// news is what machines that rely on an observer must learn.
+type news struct{ ended, named uint64 }
+
+// hold returns the peer of a nonce, for a machine or, if that is nil, an observer, until drop.
+func (c *Common) hold(nonce string, m *Machine) *peer {
+	p, ok := c.known[nonce]
 	if !ok {
-		if p.known == nil {
-			p.known = map[string]*peer{}
+		if c.known == nil {
+			c.known = map[string]*peer{}
 		}
-		q = &peer{nonce: nonce}
-		p.known[nonce] = q
+		p = &peer{nonce: nonce}
+		c.known[nonce] = p
 	}
-	q.refs++
-	return q
+	if m == nil {
+		p.observers++
+	} else {
+		p.machines = append(p.machines, m)
+	}
+	return p
 }
 
-// drop gives up one reference, and forgets the peer with the last. A nil peer is allowed.
-func (p *Peers) drop(q *peer) {
-	if q == nil {
+// drop gives up what hold returned, and forgets a peer that nobody holds. A nil peer is allowed.
+func (c *Common) drop(p *peer, m *Machine) {
+	switch {
+	case p == nil:
 		return
+	case m == nil:
+		p.observers--
+	default:
+		i := slices.Index(p.machines, m)
+		p.machines[i] = p.machines[len(p.machines)-1]
+		p.machines = slices.Delete(p.machines, len(p.machines)-1, len(p.machines))
 	}
-	if q.refs--; q.refs == 0 {
-		delete(p.known, q.nonce)
+	if p.observers == 0 && len(p.machines) == 0 {
+		delete(c.known, p.nonce)
+	}
+}
+
+// tell makes the machines ready that have asked for a peer, if one of its tenures has ended, or if
+// its record names another tenure than before, or none.
+func (c *Common) tell(p *peer) {
+	now := news{ended: p.ended}
+	if r := p.seen.record; p.shows(r.Token) {
+		now.named = r.Token
+	}
+	if now != p.told {
+		p.told = now
+		c.ready = append(c.ready, p.machines...)
 	}
 }
 
@@ -102,20 +126,41 @@ func (m *Machine) throughPeer() bool {
 		!m.inherits(r)
 }
 
-// consult checks the session that the lease record just read names: if its tenure is known to be
-// over, the machine claims the lease, else it reads the session record.
+// overThere reports whether the tenure of another session through which the lease is held is known
+// to be over.
+func (m *Machine) overThere() bool {
+	return m.throughPeer() && m.consults() && m.peer.over(m.seen.record.Session)
+}
+
+// consults reports whether the machine has asked for the session that the lease record names.
+func (m *Machine) consults() bool { return m.peer != nil && m.peer.nonce == m.seen.record.Nonce }
+
+// lives reports whether the session through which the lease is held is observed, or about to be,
+// and its record was seen to name that tenure. The observer then notices the end of it.
+func (m *Machine) lives() bool {
+	return m.throughPeer() && m.consults() && (m.peer.observers > 0 || m.watching) &&
+		m.peer.shows(m.seen.record.Session) && !m.peer.over(m.seen.record.Session)
+}
+
+// consult checks the session that the lease record just read names. If its tenure is known to be
+// over, the machine claims the lease. Else it reads the session record, unless an observer does so
+// and no caller needs to know now.
 func (m *Machine) consult(look uint64) {
-	if m.peer == nil || m.peer.nonce != m.seen.record.Nonce {
-		m.cfg.Peers.drop(m.peer)
-		m.peer = m.cfg.Peers.hold(m.seen.record.Nonce)
+	if !m.consults() {
+		m.cfg.Common.drop(m.peer, m)
+		m.peer = m.cfg.Common.hold(m.seen.record.Nonce, m)
 	}
-	if m.peer.over(m.seen.record.Session) {
+	m.peer.last = max(m.peer.last, m.seen.record.Session)
+	freeAt := m.peer.freeAt(m.cfg)
+	switch {
+	case m.overThere():
 		m.claim()
-		return
+	case m.peer.observers > 0 && m.lives() && m.now.Mono < freeAt && !m.tried():
+		m.taken(look, freeAt)
+	default:
+		m.start(operation{kind: consulting, look: look, known: m.peer.last})
+		m.emit(LoadSession{m.op.id, m.peer.nonce})
 	}
-	m.start(operation{kind: consulting, look: look,
-		known: max(m.seen.record.Session, m.peer.last)})
-	m.emit(LoadSession{m.op.id, m.peer.nonce})
 }
 
 func (m *Machine) onSessionLoaded(ev SessionLoaded) {
@@ -132,6 +177,7 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 		m.failures = 0
 		m.judgeSession(op)
 	}
+	m.cfg.Common.tell(m.peer)
 }
 
 // judgeSession decides on a lease that is held through another session. The tenure of that session
@@ -141,7 +187,7 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 func (m *Machine) judgeSession(op operation) {
 	freeAt := m.sessionFreeAt()
 	switch {
-	case m.peer.over(m.seen.record.Session):
+	case m.overThere():
 		m.claim()
 	case op.sent.Mono >= freeAt:
 		if b, ok := m.peer.lapse(); ok {

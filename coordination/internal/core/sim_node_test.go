@@ -62,11 +62,11 @@ func (n *node) boot() {
 	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), n.nonce()
 	cfg.Fair = n.w.fair == 1 || n.w.fair == 2 && n.i%2 == 0
 	cfg.Jitter = func() float64 { return float64(n.w.Number("spread", 0, 1000)) / 1001 }
-	cfg.Peers = &core.Peers{}
+	cfg.Common = &core.Common{}
 	n.keep, n.back, n.shut, n.obs = nil, nil, false, nil
 	if !cfg.Forever && (n.w.shared == 1 || n.w.shared == 2 && n.i%2 == 0) {
 		keeper := cfg
-		keeper.Keeper, keeper.Fair, cfg.Shared, keeper.Peers = true, false, true, nil
+		keeper.Keeper, keeper.Fair, cfg.Shared, keeper.Common = true, false, true, nil
 		n.keep = core.New(keeper)
 	}
 	n.cfg = cfg
@@ -182,7 +182,15 @@ func (n *node) step(ev core.Event) {
 		}
 		n.stepKeeper(core.Close{})
 	}
+	n.others()
 	n.arm()
+}
+
+// others lets the machine continue because of what an observer has learnt.
+func (n *node) others() {
+	for range n.cfg.Common.Ready() {
+		n.later(0, func() { n.step(core.Tick{}) })
+	}
 }
 
 // stepKeeper passes an event to the machine of the session record, and its effects to the machine
@@ -306,6 +314,7 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Watch:
 		if n.watching = e.On && w.watch; n.watching {
 			w.hint(n)
+			n.watchFails()
 		}
 	case core.Begin:
 		n.begin(e)
@@ -319,6 +328,26 @@ func (n *node) carryOut(e core.Effect) {
 		n.answered(e)
 	}
 	w.Note("node %d: %T%+v", n.i, e, e)
+}
+
+// watchFails ends the watch some time, in some histories, and begins it again.
+func (n *node) watchFails() {
+	if !n.w.Chance("watch-fails", 0.2) {
+		return
+	}
+	n.later(n.w.Span("watched-for", 0, 20*time.Second), func() {
+		if !n.watching {
+			return
+		}
+		n.watching = false
+		n.step(core.Unwatched{})
+		n.later(n.cfg.Retry, func() {
+			if n.m.Watching() {
+				n.watching = true
+				n.w.hint(n)
+			}
+		})
+	})
 }
 
 func (n *node) begin(e core.Begin) {

@@ -60,6 +60,7 @@ func (n *node) stepObserver(o *observing, ev core.Event) {
 			w.Note("node %d observes %s: %v", n.i, o.nonce, e.On)
 		}
 	}
+	n.others()
 	n.arm()
 }
 

@@ -227,7 +227,7 @@ func (m *Machine) confirm() {
 		m.deleted()
 	default:
 		if r := m.seen.record; r.Owner == m.cfg.Owner && !r.blank() {
-			m.cfg.Peers.succeeded = true
+			m.cfg.Common.succeeded = true
 		}
 		m.lose(End{Why: TakenOver, Holder: m.seen.record})
 	}

@@ -1,0 +1,146 @@
+package core
+
+import (
+	"container/list"
+	"slices"
+	"time"
+)
+
+// Common is what the machines of one session share: what is known about other sessions, whose slot
+// it is to call the store, and which machines rely on watches. The zero value is empty. Common
+// belongs to the goroutine of the machines.
+type Common struct {
+	known     map[string]*peer
+	succeeded bool // another session of the same owner has taken a lease from this one
+	slots     slots
+	resting   list.List     // machines that rely on a watch; the first reads next
+	audit     time.Duration // when it reads
+	ready     []*Machine
+}
+
+// Ready returns the names of the leases whose machines can continue because of what another machine
+// or an observer did, and forgets them. Each is to be stepped with a Tick.
+func (c *Common) Ready() []string {
+	names := make([]string, len(c.ready))
+	for i, m := range c.ready {
+		names[i] = m.cfg.Name
+	}
+	c.ready = nil
+	return names
+}
+
+// slots bounds the calls of the store that are in flight at the same time. A thousand leases that
+// are wanted or released at once would otherwise wait for the store until their calls time out, and
+// be tried again. Renewals and audits of tenures wait for nobody.
+//
+// The bound follows the store: it rises by one when that many slots have ended well, and a failed
+// call halves it.
+type slots struct {
+	bound   int // 0: firstSlots
+	taken   int
+	settled int // slots that have ended well since the bound rose
+	line    []*Machine
+}
+
+const (
+	firstSlots = 128
+	leastSlots = 4
+	mostSlots  = 512
+)
+
+// slot is the place of a machine among those that want to call the store.
+type slot uint8
+
+const (
+	unasked slot = iota
+	queued
+	taken
+)
+
+func (t *slots) free() bool {
+	if t.bound == 0 {
+		t.bound = firstSlots
+	}
+	return t.taken < t.bound
+}
+
+// admit reports whether the machine may call the store. If not, it becomes ready when it may.
+func (c *Common) admit(m *Machine) bool {
+	switch t := &c.slots; {
+	case m.cfg.Keeper || m.phase == held || m.slot == taken:
+		return true
+	case m.slot == queued:
+		return false
+	case t.free() && len(t.line) == 0:
+		t.taken++
+		m.slot = taken
+		return true
+	default:
+		t.line = append(t.line, m)
+		m.slot = queued
+		return false
+	}
+}
+
+// pass gives the slot of a machine without a call in flight to the next one.
+func (c *Common) pass(m *Machine) {
+	t := &c.slots
+	if m.slot == taken {
+		m.slot = unasked
+		t.taken--
+		if t.settled++; t.settled >= t.bound {
+			t.bound, t.settled = min(t.bound+1, mostSlots), 0
+		}
+	}
+	for len(t.line) > 0 && t.free() {
+		next := t.line[0]
+		t.line = t.line[1:]
+		t.taken++
+		next.slot = taken
+		c.ready = append(c.ready, next)
+	}
+}
+
+// slow notes that a call of a machine in its slot has failed.
+func (t *slots) slow(m *Machine) {
+	if m.slot == taken {
+		t.bound, t.settled = max(leastSlots, t.bound/2), 0
+	}
+}
+
+// rest lets a machine rely on its watch, or not. A watch can fall silent without an error, so of
+// all machines that rest, one reads its lease every Config.Retry.
+func (c *Common) rest(m *Machine, on bool) {
+	switch {
+	case on && m.resting == nil:
+		if c.resting.Len() == 0 {
+			c.audit = m.now.Mono + m.cfg.poll()
+		}
+		m.resting = c.resting.PushBack(m)
+	case !on && m.resting != nil:
+		first := c.resting.Front() == m.resting
+		c.resting.Remove(m.resting)
+		m.resting = nil
+		if m.now.Mono >= c.audit {
+			c.audit = m.now.Mono + m.cfg.poll()
+		}
+		if next := c.resting.Front(); first && next != nil {
+			c.ready = append(c.ready, next.Value.(*Machine)) // its Wake is another now
+		}
+	}
+}
+
+// audits returns when the machine reads its lease although its watch reports nothing.
+func (c *Common) audits(m *Machine) (at time.Duration, ok bool) {
+	return c.audit, m.resting != nil && c.resting.Front() == m.resting
+}
+
+// forget removes a machine that will not be stepped again.
+func (c *Common) forget(m *Machine) {
+	c.rest(m, false)
+	c.drop(m.peer, m)
+	m.peer = nil
+	if m.slot == queued {
+		c.slots.line = slices.DeleteFunc(c.slots.line, func(o *Machine) bool { return o == m })
+	}
+}
