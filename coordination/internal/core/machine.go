@@ -314,7 +314,7 @@ func (m *Machine) isDue() bool {
 	}
 	audit, mine := m.cfg.Common.audits(m)
 	return mine && m.now.Mono >= audit ||
-		m.phase == waiting && (m.mayClaimOver() || m.trusts && !m.lives())
+		m.phase == waiting && (m.mayClaimOver() || m.until > 0 && m.trusts && !m.lives())
 }
 
 // share gives up the turn if no operation is in flight, and joins or leaves the machines that rely
