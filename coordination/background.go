@@ -21,8 +21,9 @@ import (
 // After a loss, call cancel as soon as the work has stopped, then AcquireTo again.
 //
 // When the member of system leaves its cluster, or ends a life, the tenure ends: the actor gets
-// *LeaseLost with the reason Closed and has Config.Drain to call cancel. If the request is still
-// pending, or AcquireTo is called later, the actor gets an *AcquireResult.
+// *LeaseLost with the reason Closed and has Config.Drain to call cancel. If it does not, the member
+// stops with an error, and the lease is free when cancel is called or the tenure has expired. If the
+// request is still pending, or AcquireTo is called later, the actor gets an *AcquireResult.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := sender(system, pid)
 	l = l.orNone()
@@ -94,7 +95,7 @@ func (b *background) run(acquire func(context.Context) (*Grant, error),
 	b.grant = g
 	b.mu.Unlock()
 	held(g, b.say)
-	context.AfterFunc(b.ctx, g.abandon)
+	context.AfterFunc(b.ctx, g.releaseSoon)
 }
 
 // say sends m unless the acquire was cancelled.
@@ -113,7 +114,7 @@ func (b *background) fail(err error) {
 func (b *background) cancel() {
 	b.leave()
 	if g := b.withdraw(); g != nil {
-		b.stop()                            // first, so that no message is sent; abandon releases
+		b.stop()                            // first, so that no message is sent; releaseSoon follows
 		g.finish(ending{ErrReleased, true}) // immediately for this caller
 	}
 }
@@ -129,22 +130,21 @@ func (b *background) withdraw() *Grant {
 }
 
 // endLife is a stop hook of the actor system. It ends the tenure as Session.Close does, and waits
-// for cancel and for the store. Without cancel it releases after Config.Drain, even if ctx has
-// ended.
+// for cancel and for the store, but for cancel not longer than Config.Drain. Without cancel the
+// lease is left to expire, since its work may still run.
 func (b *background) endLife(ctx context.Context) error {
 	g := b.withdraw()
 	if g == nil {
 		b.tell(b.failed(fmt.Errorf("lease %q: %w", b.lease.name, lifecycle.ErrStopping)))
 		return nil
 	}
-	g.finish(ending{&LostError{Why: Closed, Err: lifecycle.ErrStopping}, false})
-	early := b.lease.s.clock.AfterFunc(b.lease.s.cfg.Drain, b.cancel)
+	g.abandon(lifecycle.ErrStopping)
+	in, cancel := b.lease.s.timeoutAfter(ctx, b.lease.s.cfg.Drain)
+	defer cancel()
 	select {
 	case <-b.ctx.Done():
-		early()
 		return g.Release(ctx)
-	case <-ctx.Done():
-		return fmt.Errorf("lease %q: %w: work has not ended: %w", b.lease.name, ErrUnknown,
-			context.Cause(ctx))
+	case <-in.Done():
+		return fmt.Errorf("lease %q: %w: %w", b.lease.name, ErrUnknown, errStillWorking)
 	}
 }

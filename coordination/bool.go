@@ -54,7 +54,7 @@ func (b *BoolLease) AcquireWithCallback(onLost func(cause error)) (bool, error) 
 	case err != nil:
 		return false, err
 	case !wanted: // released meanwhile
-		g.abandon()
+		g.releaseSoon()
 		return false, ErrReleased
 	}
 	b.mu.grant = g

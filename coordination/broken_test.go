@@ -88,6 +88,7 @@ func TestBroken_APanicInAnEffectIsReported(t *testing.T) {
 		other, err := s.Lease("b").Acquire(ctx)
 		require.NoError(t, err)
 		require.NoError(t, other.Release(ctx))
+		require.NoError(t, g.Release(ctx))
 		require.NoError(t, s.Close(ctx))
 	})
 }

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Close ends every tenure with the cause Closed and releases its lease. Do, Gated and the actor of
-// Props release as soon as their work has stopped. The session does not know the work under a grant
-// of Lease.Acquire or TryAcquire: it releases that lease after Config.Drain, unless the program
-// releases it before.
+// Close ends every tenure with the cause Closed, and waits until its work has stopped and its lease
+// is released: by Do, Gated and the actor of Props when their work has returned, and by the program
+// for a grant of Lease.Acquire or TryAcquire. A lease that is not released within Config.Drain is
+// left as it is, since its work may still run: it expires, as after a crash. With Config.Forever it
+// does not.
 //
 // Close returns nil when every lease is certainly released or expired. Otherwise the error is
 // ErrUnknown and names the leases, each with the last answer of the store. Those leases expire by
@@ -60,7 +62,10 @@ const (
 	mostNamed = 8
 )
 
-var errNotReleased = errors.New("not released in time")
+var (
+	errNotReleased  = errors.New("not released in time")
+	errStillWorking = errors.New("its work has not returned, so it is left to expire")
+)
 
 // closing is the progress of Close.
 type closing struct {
@@ -83,7 +88,18 @@ func (l *loop) close() {
 
 // finished reports whether Close has nothing left to do.
 func (l *loop) finished() bool {
-	return l.closing.begun && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet())
+	return l.closing.begun && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet() || l.left())
+}
+
+// left reports whether the work of a lease has not stopped. Then the session record is kept too, and
+// expires: without it, the lease would be free at once.
+func (l *loop) left() bool {
+	return slices.ContainsFunc(l.leases, func(d *driver) bool { return d.left() })
+}
+
+func (d *driver) left() bool {
+	m, is := d.machine.(*core.Machine)
+	return is && m.Left()
 }
 
 // overdue reports whether Close has used up its Drain and the time of the given number of store
@@ -157,6 +173,8 @@ func (l *loop) unreleased() error {
 // not.
 func (d *driver) unreleased() error {
 	switch {
+	case d.left():
+		return errStillWorking
 	case d.machine.Quiet() && !d.dismissed:
 		return nil
 	case d.failure != nil:

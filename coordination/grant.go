@@ -148,8 +148,18 @@ func (g *Grant) Yield(ctx context.Context) (Blank, error) {
 	return g.lease.release(ctx, g.token)
 }
 
-// abandon releases without waiting.
-func (g *Grant) abandon() {
+// Abandon ends the tenure without releasing the lease, for work that does not stop in time: Check
+// fails and Context ends with the cause Closed, as when the session is closed. No session, this one
+// included, acquires the lease before Release is called or the tenure has expired.
+func (g *Grant) Abandon() { g.abandon(ErrClosed) }
+
+func (g *Grant) abandon(why error) {
+	g.finish(ending{&LostError{Why: Closed, Err: why}, false})
+	g.lease.s.post(g.lease, core.Abandon{Token: uint64(g.token)}, nil)
+}
+
+// releaseSoon releases without waiting.
+func (g *Grant) releaseSoon() {
 	g.finish(ending{ErrReleased, true})
 	g.lease.s.post(g.lease, core.Release{ID: g.lease.s.id(), Token: uint64(g.token)}, nil)
 }

@@ -98,6 +98,7 @@ func TestInherit_TwoLivingProcessesTakeTheLeaseOnce(t *testing.T) {
 					case <-g.Context().Done():
 					case <-ctx.Done():
 					}
+					_ = g.Release(context.Background())
 				}
 			})
 			time.Sleep(5 * time.Second)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,12 +82,14 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 		cancel()
 		s.sleep(time.Second)
 		s.that(s.free(), "not released by cancel")
-		s.that(<-ended == nil, "stop")
+		s.that(errors.Is(<-ended, coordination.ErrUnknown), "stop")
 		drain := 5 * time.Second
 		s.that(time.Since(begun) >= drain && time.Since(begun) < drain+time.Second,
-			"released after %v", time.Since(begun))
-		_, err := s.b.Lease("kept").TryAcquire(s.Context())
-		s.that(err == nil, "not released after the Drain: %v", err)
+			"stopped after %v", time.Since(begun))
+		g, err := s.b.Lease("kept").TryAcquire(s.Context())
+		s.that(g == nil, "released while its work may run: %v", err)
+		s.acquireWithin(s.a.Lease("kept"), time.Minute) // the next life does not take it earlier
+		s.that(time.Since(begun) > 20*time.Second, "taken after %v", time.Since(begun))
 		tell("late")
 		got = p.take()
 		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.AcquireResult).Err,
@@ -94,18 +97,19 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 	})
 }
 
-// TestAcquireTo_ReleasesThoughTheStopRanOutOfTime has a member that leaves before the Drain is
+// TestAcquireTo_AStopThatRunsOutOfTimeReleasesNothing has a member that leaves before the Drain is
 // over.
-func TestAcquireTo_ReleasesThoughTheStopRanOutOfTime(t *testing.T) {
+func TestAcquireTo_AStopThatRunsOutOfTimeReleasesNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.probe()
 		s.a.Lease("lease").AcquireTo(s.system, p.pid)
 		s.sleep(0)
 		_, err := s.endLife(s.system, time.Second)
 		s.that(errors.Is(err, coordination.ErrUnknown), "got %v", err)
-		s.that(!s.free(), "released before the Drain was over")
 		s.sleep(5 * time.Second)
-		s.that(s.free(), "not released")
+		s.that(!s.free(), "released while its work may run")
+		s.sleep(30 * time.Second)
+		s.that(s.free(), "not expired")
 	})
 }
 
@@ -248,5 +252,37 @@ func TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped(t *testing.T) {
 		s.expect(j, "[stopped, held by others: false]")
 		s.system.Root.Stop(gate)
 		s.sleep(10 * time.Second)
+	})
+}
+
+// TestClose_ReleasesNothingThatWorkMayStillUse closes a session while work runs under its leases.
+// Nobody knows when the work of such a lease ends, so the lease expires; a lease whose work returns
+// is released.
+func TestClose_ReleasesNothingThatWorkMayStillUse(t *testing.T) {
+	onStage(t, func(s *stage) {
+		_, err := s.a.Lease("lease").TryAcquire(s.Context())
+		s.that(err == nil, "%v", err)
+		returned := make(chan error, 1)
+		go func() {
+			returned <- s.a.Lease("does").Do(s.Context(), func(ctx context.Context,
+				_ *coordination.Grant) error {
+				<-ctx.Done()
+				time.Sleep(4 * time.Second) // less than Drain
+				return nil
+			})
+		}()
+		s.sleep(time.Second)
+		closing := time.Now()
+		err = s.a.Close(context.Background())
+		text := fmt.Sprint(err)
+		s.that(errors.Is(err, coordination.ErrUnknown) && strings.Contains(text, `"lease"`) &&
+			!strings.Contains(text, `"does"`), "got %v", err)
+		s.that(<-returned == nil, "the work that returned")
+		s.that(time.Since(closing) < 6*time.Second, "closed after %v", time.Since(closing))
+		_, err = s.b.Lease("does").TryAcquire(s.Context())
+		s.that(err == nil, "the lease of work that returned is not released: %v", err)
+		s.acquireWithin(s.b.Lease("lease"), time.Minute)
+		s.that(time.Since(closing) > 20*time.Second, "released after %v, while work may run",
+			time.Since(closing))
 	})
 }

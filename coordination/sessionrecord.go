@@ -48,7 +48,7 @@ func (l *loop) keep() {
 		if len(l.leases) > 0 && !l.own.Wanted() {
 			k.step(core.Acquire{Wait: true})
 		}
-	case !l.closing.keeper && (l.quiet() || l.overdue(releaseOperations)):
+	case !l.closing.keeper && !l.left() && (l.quiet() || l.overdue(releaseOperations)):
 		l.dismiss()
 	}
 }

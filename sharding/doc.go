@@ -68,8 +68,9 @@
 //     the message it was handling although another incarnation is already alive. Check fails at
 //     once, and the token protects the target; no further message is handled.
 //   - A Receive does not return: in a planned move the shard stays unavailable and the lease is
-//     kept until it has returned. After a loss of the lease another member may have the entity by
-//     then; only the token protects the target.
+//     kept until it has returned or, if the session of the member is closed first, until the lease
+//     has expired. After that, and after a loss of the lease, another member may have the entity;
+//     only the token protects the target.
 //   - Partition: under node.Run the side with a majority of the members hosts, and every other side
 //     gives up its shards; see docs/operations.md. A member that is not missing, but does not hear
 //     the coordinator for Config.OrphanAfter, and finds that another living session holds the

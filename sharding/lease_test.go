@@ -23,8 +23,9 @@ func (c *testCluster) stranger(shards ...int) (release func()) {
 	session, err := coordination.Open(c.store, coordination.Config{Owner: "stranger", TTL: ttl})
 	require.NoError(c.t, err)
 	for _, n := range shards {
-		_, err := session.Lease(fmt.Sprint("shard-cart-", n)).TryAcquire(context.Background())
+		g, err := session.Lease(fmt.Sprint("shard-cart-", n)).TryAcquire(context.Background())
 		require.NoError(c.t, err)
+		context.AfterFunc(g.Context(), func() { _ = g.Release(context.Background()) })
 	}
 	return func() { require.NoError(c.t, session.Close(context.Background())) }
 }

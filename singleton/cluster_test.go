@@ -62,6 +62,8 @@ type options struct {
 	unaware func(i int) bool            // members of a version without the singleton
 	lives   map[string]*lifecycle.Lives // of the processes at these addresses
 	system  func(id string) *actor.ActorSystem
+
+	sessions map[string]*coordination.Session // not nil: one for all lives at an address
 	plant   func(effect any) // called before each effect at the first member
 }
 
@@ -120,8 +122,15 @@ func (c *testCluster) setup(m *simnet.Member) {
 	if c.opts.plain {
 		store = struct{ coordination.Store }{store}
 	}
-	session, err := coordination.Open(store, coordination.Config{Owner: m.ID, TTL: ttl})
-	require.NoError(c.t, err)
+	session, kept := c.opts.sessions[m.Address]
+	if !kept {
+		var err error
+		session, err = coordination.Open(store, coordination.Config{Owner: m.ID, TTL: ttl})
+		require.NoError(c.t, err)
+	}
+	if c.opts.sessions != nil {
+		c.opts.sessions[m.Address] = session
+	}
 	nd.session = session
 	produce := func(t coordination.Tenure) actor.Actor { return &worker{node: nd, tenure: t} }
 	if c.opts.produce != nil {
@@ -131,8 +140,9 @@ func (c *testCluster) setup(m *simnet.Member) {
 	if c.opts.adjust != nil {
 		c.opts.adjust(m.Index, &cfg)
 	}
-	nd.single, err = singleton.New(m.System, session, cfg, produce)
+	s, err := singleton.New(m.System, session, cfg, produce)
 	require.NoError(c.t, err)
+	nd.single = s
 }
 
 // close stops everything, also at crashed members, whose goroutines still run.

@@ -109,6 +109,7 @@ func (m *manager) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		m.ending = true
 		m.step(ctx, core.Close{})
+		m.tenancy.leave()
 	case *actor.Stopped: // the instance is gone
 		m.shutDown(ctx)
 	case *actor.Terminated:

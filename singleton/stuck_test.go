@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // stuck is an instance that blocks in Receive, whatever happens to its lease.
@@ -79,5 +80,56 @@ func TestStuck_AfterARevokedLeaseAnotherMemberHosts(t *testing.T) {
 			require.Less(t, took, 2*time.Second, "from %d", i)
 		}
 		c.unblock()
+	})
+}
+
+// A member stops, with a deadline, while its instance blocks in Receive. Closing the session does
+// not release the lease: another member hosts when the lease has expired, not before.
+func TestStuck_ASessionThatClosesDoesNotReleaseTheLease(t *testing.T) {
+	run(t, 2, blocking(), func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		first := c.node(0)
+		first.System.Root.Send(first.single.PID(), wrapperspb.String("block"))
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, first.single.Close(ctx), context.DeadlineExceeded)
+		closed := time.Now()
+		require.ErrorIs(t, first.session.Close(context.Background()), coordination.ErrUnknown)
+		require.Less(t, time.Since(closed), 3*time.Second, "Close waits for the work")
+		host, _ := c.found(c.node(1), 30*time.Second)
+		require.Equal(t, "m001", host)
+		took := time.Since(closed)
+		require.Greater(t, took, ttl-3*time.Second, "hosted before the lease has expired")
+		require.Less(t, took, stale+5*time.Second)
+		c.unblock()
+	})
+}
+
+// The life of a member ends while its instance blocks in Receive. The next life has the same
+// session, but it does not take the lease over before it has expired.
+func TestStuck_TheNextLifeDoesNotTakeTheLeaseOver(t *testing.T) {
+	o := blocking()
+	o.lives = map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}
+	o.sessions = map[string]*coordination.Session{}
+	run(t, 1, o, func(c *testCluster) {
+		first := c.node(0)
+		c.found(first, 20*time.Second)
+		first.System.Root.Send(first.single.PID(), wrapperspb.String("block"))
+		time.Sleep(time.Second)
+		c.Expel(c.Member(0))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.Error(t, lifecycle.Of(first.System).Stop(ctx, nil))
+		ended := time.Now()
+		second := c.nodes[c.Restart(c.Member(0))]
+		require.Same(t, first.session, second.session)
+		host, _ := c.found(second, 30*time.Second)
+		require.Equal(t, second.ID, host)
+		require.Greater(t, time.Since(ended), ttl-4*time.Second, "beside the former instance")
+		c.unblock()
+		time.Sleep(time.Minute)
+		c.found(second, time.Second)
+		go o.lives["node-0:1"].End()
 	})
 }

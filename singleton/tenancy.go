@@ -187,6 +187,14 @@ func (t *tenancy) forget(token uint64) {
 	}
 }
 
+// leave ends the tenures whose instance has not stopped: the next life of this member, in the same
+// session, must not take them over.
+func (t *tenancy) leave() {
+	for _, h := range t.held {
+		h.grant.Abandon()
+	}
+}
+
 // abandon cancels the attempt and releases every grant, without waiting.
 func (t *tenancy) abandon() {
 	t.blind()

@@ -437,6 +437,7 @@ func TestStore_OfAFrozenAndOfACrashedMember(t *testing.T) {
 		require.Greater(t, again.Token(), taken.Token())
 		require.Error(t, taken.Check())
 		d := c.Join()
+		require.NoError(t, again.Release(t.Context()))
 		require.NoError(t, a.Leave(t.Context()))
 		start = time.Now()
 		_, err = d.Session.Lease("x").Acquire(t.Context())

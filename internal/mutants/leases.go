@@ -465,8 +465,8 @@ func leases() []mutant {
 		},
 		{
 			name:   "the end of a life releases leases while its actors work",
-			rule:   "work has Config.Drain to end",
-			edits:  in("coordination/background.go", "AfterFunc(b.lease.s.cfg.Drain, b.cancel)", "AfterFunc(0, b.cancel)"),
+			rule:   "a lease whose work may still run is not released",
+			edits:  in("coordination/background.go", "g.abandon(lifecycle.ErrStopping)", "b.cancel()"),
 			killer: killer{pkg: "./coordination", run: "TestAcquireTo_EndsWithTheLifeOfItsSystem"},
 		},
 	}

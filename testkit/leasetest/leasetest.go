@@ -259,6 +259,17 @@ func (e *env) sleep(d time.Duration) {
 }
 
 // losses counts the calls of OnLost for a grant.
+// obeyed has the work under the grants stop, and release them, as soon as their session is closed.
+func obeyed(grants ...*coordination.Grant) {
+	for _, g := range grants {
+		g.OnLost(func(l *coordination.LostError) {
+			if l.Why == coordination.Closed {
+				_ = g.Release(context.Background())
+			}
+		})
+	}
+}
+
 func losses(g *coordination.Grant) *losslog {
 	l := &losslog{}
 	g.OnLost(l.add)

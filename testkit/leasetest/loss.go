@@ -86,6 +86,7 @@ var lossChecks = []check{
 	{"A12_CloseEndsEverything", func(e *env) {
 		n, other := e.node(), e.node()
 		g := n.hold()
+		obeyed(g)
 		log := losses(g)
 		waiting := make(chan error)
 		go func() {
@@ -103,6 +104,22 @@ var lossChecks = []check{
 		e.must(<-waiting) // released, not expired
 		e.that(since(e.start) < ttl, "after %v", since(e.start))
 	}},
+	{"A12_CloseReleasesNothingThatIsInUse", func(e *env) {
+		n, other := e.node(), e.node()
+		g := n.hold()
+		obeyed(e.holdMany(n, 2)...)
+		t := time.Now()
+		err := n.Close(context.Background())
+		e.that(errors.Is(err, coordination.ErrUnknown) &&
+			strings.Contains(err.Error(), strconv.Quote(name)) &&
+			!strings.Contains(err.Error(), "shard-"), "got %v", err)
+		e.that(since(t) <= drain+time.Second, "closed after %v", since(t))
+		e.holdMany(other, 2)
+		_, err = other.acquire(time.Hour)
+		e.must(err)
+		e.that(g.Remaining() == 0, "taken while work may run for %v", g.Remaining())
+		e.that(since(t) <= stale+retry, "taken after %v", since(t))
+	}},
 	{"A12_CloseAnswersWaiters", func(e *env) {
 		e.node().hold()
 		n := e.node()
@@ -116,6 +133,8 @@ var lossChecks = []check{
 		e.needs(e.options.Damage != nil, "Damage")
 		n := e.node()
 		g, fine := n.hold(), e.holdMany(n, 2)
+		obeyed(g)
+		obeyed(fine...)
 		rec, _, err := e.store.Load(e.Context(), fine[0].Lease().Name())
 		e.must(err)
 		e.must(e.options.Damage(e.store, name))

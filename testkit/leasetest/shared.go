@@ -158,7 +158,7 @@ var sharedChecks = []check{
 	}},
 	{"A12_CloseLeavesNoSessionRecord", func(e *env) {
 		n := e.node()
-		e.holdMany(n, 3)
+		obeyed(e.holdMany(n, 3)...)
 		rec, _, err := e.store.Load(e.Context(), "shard-0")
 		e.must(err)
 		e.must(n.Close(e.Context()))
@@ -218,7 +218,7 @@ var sharedChecks = []check{
 		e.sleep(e.learns())
 		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v",
 			log.all())
-		n.hold()
+		obeyed(n.hold())
 		e.must(n.Close(e.Context()))
 		e.node().hold()
 	}},

@@ -41,6 +41,9 @@ type (
 	Cancel struct{ ID uint64 }
 	// Release reports that the work of a tenure has stopped, and gives the lease up.
 	Release struct{ ID, Token uint64 }
+	// Abandon ends a tenure whose work cannot be stopped: it may run as long as the tenure is
+	// valid, or until a Release.
+	Abandon struct{ Token uint64 }
 	// Close ends the tenure and rejects all later requests.
 	Close struct{}
 	// Loaded is the answer to Load. If Err is set, nothing was learnt.
@@ -109,6 +112,7 @@ type (
 func (Acquire) event()       {}
 func (Cancel) event()        {}
 func (Release) event()       {}
+func (Abandon) event()       {}
 func (Close) event()         {}
 func (Loaded) event()        {}
 func (Swapped) event()       {}

@@ -36,6 +36,7 @@ type Machine struct {
 	waiters  []waiter // callers of Acquire
 	races    int      // lost since the last answer
 	closing  bool
+	left     bool // a tenure whose work had not stopped was left to expire
 	observed bool // the lease is followed, whether or not a caller wants it
 	watching bool
 	reported bool    // a change of the record would be reported
@@ -144,6 +145,8 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		m.onCancel(ev)
 	case Release:
 		m.onRelease(ev)
+	case Abandon:
+		m.onAbandon(ev)
 	case Close:
 		m.onClose()
 	case Loaded:
@@ -221,8 +224,7 @@ func (m *Machine) pass() {
 		m.passHeld()
 	case draining:
 		if m.drained() {
-			m.emit(Drained{m.ten.token})
-			m.release()
+			m.passDraining()
 		}
 	case doubtful, releasing:
 		if m.unwantedTenure() && m.lapsed() {

@@ -18,17 +18,43 @@ func (m *Machine) onRelease(ev Release) {
 	}
 }
 
+func (m *Machine) onAbandon(ev Abandon) {
+	if m.phase == held && ev.Token == m.ten.token {
+		m.lose(End{Why: Closed})
+	}
+}
+
 func (m *Machine) onClose() {
 	if m.closing {
 		return
 	}
 	m.closing, m.observed = true, false
 	m.answerIf(Answer{Outcome: Shut}, func(waiter) bool { return true })
-	if m.phase == held {
-		m.ten.closed, m.ten.closedAt = true, m.now
+	switch {
+	case m.phase == held:
 		m.lose(End{Why: Closed})
+	case m.phase != draining || m.ten.closed:
+		return
 	}
+	m.ten.closed, m.ten.byClose, m.ten.closedAt = true, true, m.now
 }
+
+// passDraining ends the time that the work of an ended tenure had to stop. Work that a Close has
+// not stopped in that time may still run, until the tenure ends by itself: its record is left to
+// expire.
+func (m *Machine) passDraining() {
+	if m.ten.byClose && m.ten.validity.Remaining(m.now) > 0 {
+		m.left = true
+		m.linger()
+		m.finish(Doubt)
+		return
+	}
+	m.emit(Drained{m.ten.token})
+	m.release()
+}
+
+// Left reports whether Close has left the record of a tenure, because its work had not stopped.
+func (m *Machine) Left() bool { return m.left }
 
 // release starts to blank the record. Invariant: no work of the tenure runs any more.
 func (m *Machine) release() { m.enter(releasing) }

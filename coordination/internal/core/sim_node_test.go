@@ -43,8 +43,7 @@ type node struct {
 	token    uint64 // of the present tenure, 0 if none
 	ended    bool   // its end was reported
 	validity core.Validity
-	working  bool          // guarded work may run
-	workEnd  time.Duration // own monotonic time at which closed work must have ended
+	working  bool // guarded work may run
 }
 
 // boot starts the process, or restarts it with a new nonce and a new origin of its clocks.
@@ -145,7 +144,10 @@ func (n *node) restart(sim.Args) { n.boot() }
 
 // close carries out "close NODE for TIME": the session is closed, and another one is opened later.
 func (n *node) close(a sim.Args) {
-	n.later(0, func() {
+	if n.w.Chance("abandons", 0.3) {
+		n.later(0, func() { n.step(core.Abandon{Token: n.token}) })
+	}
+	n.later(n.w.Span("closes-later", 0, 15*time.Second), func() {
 		n.shut = true
 		n.step(core.Close{})
 	})
@@ -175,7 +177,7 @@ func (n *node) step(ev core.Event) {
 	for _, e := range n.m.Step(n.reading(), ev) {
 		n.carryOut(e)
 	}
-	if n.shut && n.keep != nil && n.m.Quiet() {
+	if n.shut && n.keep != nil && n.m.Quiet() && !n.m.Left() {
 		if up, ok := n.back.(core.Backed); ok {
 			n.back = nil
 			n.stepKeeper(core.Release{Token: up.Token})
@@ -364,7 +366,7 @@ func (n *node) begin(e core.Begin) {
 	}
 	n.w.highest = max(n.w.highest, e.Token)
 	n.w.grants++
-	n.token, n.ended, n.working, n.workEnd = e.Token, false, true, 1<<62
+	n.token, n.ended, n.working = e.Token, false, true
 	n.extend(e.Token, e.Validity)
 }
 
@@ -380,11 +382,7 @@ func (n *node) extend(token uint64, v core.Validity) {
 
 // valid reports whether work of this node may be running, by its own clocks.
 func (n *node) valid() bool {
-	if !n.working {
-		return false
-	}
-	r := n.reading()
-	return n.validity.Remaining(r) > 0 && r.Mono < n.workEnd
+	return n.working && n.validity.Remaining(n.reading()) > 0
 }
 
 func (n *node) end(e core.End) {
@@ -397,8 +395,7 @@ func (n *node) end(e core.End) {
 		n.lost++
 	case core.TakenOver, core.RecordDeleted, core.Released:
 		n.working = false
-	case core.Closed:
-		n.workEnd = n.reading().Mono + n.w.opt.cfg.Drain
+	case core.Closed: // its work may run as long as the tenure is valid
 	}
 	if e.Why == core.Expired && !n.keeps && n.w.Chance("releases-expired", 0.5) {
 		n.release(n.w.Span("drains", 0, 2*time.Second))

@@ -23,6 +23,7 @@ type tenure struct {
 
 	closedAt Reading // when Close, or a deleted record, ended it
 	closed   bool
+	byClose  bool     // its work may run as long as it is valid
 	releases []uint64 // Release requests to answer
 }
 
