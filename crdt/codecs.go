@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/linear"
 )
 
 // JSON returns a codec that uses encoding/json, which sorts the keys of maps. The codec rejects an
@@ -66,7 +68,7 @@ func (protoCodec[M]) Decode(src []byte) (M, error) {
 		return zero, fmt.Errorf("%w: %T is not a message type", ErrNoCodec, &zero)
 	}
 	m := zero.ProtoReflect().New().Interface().(M)
-	if err := proto.Unmarshal(src, m); err != nil {
+	if err := linear.Unmarshal(src, m); err != nil {
 		return zero, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if b, err := (proto.MarshalOptions{Deterministic: true}).Marshal(m); err != nil ||

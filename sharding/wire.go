@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/concord-go/concord/internal/linear"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -73,7 +74,7 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 	switch manifest {
 	case wire.ShardingTable:
 		var m pb.ShardingTable
-		if err := proto.Unmarshal(payload, &m); err != nil {
+		if err := linear.Unmarshal(payload, &m); err != nil {
 			return nil, err
 		}
 		entries, err := decodeEntries(m.Members, m.Entries)
@@ -83,7 +84,7 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 		return decodeReport(payload)
 	case wire.ShardingAskFree:
 		var m pb.ShardingAskFree
-		if err := proto.Unmarshal(payload, &m); err != nil {
+		if err := linear.Unmarshal(payload, &m); err != nil {
 			return nil, err
 		}
 		entries, err := decodeEntries(m.Members, []*pb.ShardingEntry{m.Entry})
@@ -93,7 +94,7 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 		return core.AskFree{Entry: entries[0]}, nil
 	case wire.ShardingFree:
 		var m pb.ShardingFree
-		if err := proto.Unmarshal(payload, &m); err != nil {
+		if err := linear.Unmarshal(payload, &m); err != nil {
 			return nil, err
 		}
 		f := core.Free{Shard: int(m.Shard), Version: core.Version{Epoch: m.Epoch, N: m.N},
@@ -105,7 +106,7 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 
 func decodeWord(manifest wire.Manifest, payload []byte) (core.Message, error) {
 	var m pb.ShardingWord
-	if err := proto.Unmarshal(payload, &m); err != nil {
+	if err := linear.Unmarshal(payload, &m); err != nil {
 		return nil, err
 	}
 	if err := fits(m.Shard, m.Token); err != nil {
@@ -135,7 +136,7 @@ func decodeWord(manifest wire.Manifest, payload []byte) (core.Message, error) {
 
 func decodeReport(payload []byte) (core.Message, error) {
 	var m pb.ShardingReport
-	if err := proto.Unmarshal(payload, &m); err != nil {
+	if err := linear.Unmarshal(payload, &m); err != nil {
 		return nil, err
 	}
 	if len(m.Active) > maxShards {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/linear"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -120,18 +120,9 @@ func (i *inlet) parcel(from core.Member, b []byte, c *names, t *types) {
 	}
 }
 
-// maxConfirmed bounds a confirmation in bytes, of which members send one for each delivery. A list
-// of numbers in many pieces takes quadratic time to decode.
-const maxConfirmed = 1 << 10
-
-var errLong = errors.New("longer than any of its type")
-
 func (i *inlet) confirmed(from core.Member, b []byte) {
 	var m pb.ShardingConfirmed
-	err := errLong
-	if len(b) <= maxConfirmed {
-		err = proto.Unmarshal(b, &m)
-	}
+	err := linear.Unmarshal(b, &m)
 	if err == nil {
 		err = fits(m.Shard, 0)
 	}

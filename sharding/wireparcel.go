@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/concord-go/concord/internal/linear"
 	"github.com/concord-go/concord/internal/wire"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
@@ -158,5 +159,5 @@ func (t *types) unmarshal(name string, payload []byte) (m proto.Message, err err
 		return nil, err
 	}
 	m = of.New().Interface()
-	return m, proto.Unmarshal(payload, m)
+	return m, linear.Unmarshal(payload, m)
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/concord-go/concord/internal/linear"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
@@ -30,7 +31,7 @@ func decodeEntry(text string) (e core.Entry, err error) {
 		return e, errors.New("no version")
 	}
 	var m pb.ShardingAssignment
-	if err := proto.Unmarshal([]byte(text[versionBytes:]), &m); err != nil {
+	if err := linear.Unmarshal([]byte(text[versionBytes:]), &m); err != nil {
 		return e, err
 	}
 	entries, err := decodeEntries(m.Members, []*pb.ShardingEntry{m.Entry})

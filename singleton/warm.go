@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/linear"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/singleton/internal/core"
@@ -88,7 +89,7 @@ func unpacked(s *pb.SingletonState) (proto.Message, error) {
 		return nil, fmt.Errorf("%w: message type %.80q: %w", errState, s.Type, err)
 	}
 	m := t.New().Interface()
-	if err := proto.Unmarshal(s.State, m); err != nil {
+	if err := linear.Unmarshal(s.State, m); err != nil {
 		return nil, fmt.Errorf("%w: message of type %s: %w", errState, s.Type, err)
 	}
 	return m, nil

@@ -22,7 +22,7 @@ const module = "github.com/concord-go/concord/"
 // shared lists the machinery below the components, which belongs to none of them.
 var shared = []string{
 	"internal/ask", "internal/bugs", "internal/contain", "internal/gate", "internal/lifecycle",
-	"internal/early", "internal/membership", "internal/meters", "internal/shell",
+	"internal/early", "internal/linear", "internal/membership", "internal/meters", "internal/shell",
 	"internal/timer", "internal/wire", "proto",
 }
 
@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"internal/child":     {},
 	"internal/wire":      {"proto"},
 	"internal/early":     {},
+	"internal/linear":    {},
 	"internal/membership": {"internal/bugs", "internal/contain", "internal/lifecycle",
 		"internal/early", "internal/shell", "internal/timer", "internal/wire", "proto"},
 	"internal/simnet":  {"internal/contain"},
@@ -62,11 +63,12 @@ var arrows = map[string][]string{
 	"bench/strangers": {"node", "testkit/pki"},
 	"bench/durable": {"crdt", "distributeddata", "internal/simnet",
 		"distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
-	"crdt":                            {"internal/causal", "internal/pmap"},
+	"crdt":                            {"internal/causal", "internal/linear", "internal/pmap"},
 	"distributeddata/internal/sketch": {},
 	"distributeddata/internal/expiry": {},
 	"distributeddata/internal/core": {"distributeddata/internal/sketch", "distributeddata/store",
-		"internal/causal", "internal/field", "internal/pmap", "internal/wire", "proto"},
+		"internal/causal", "internal/field", "internal/linear", "internal/pmap",
+		"internal/wire", "proto"},
 	"distributeddata": append([]string{"crdt", "distributeddata/internal/core",
 		"distributeddata/internal/expiry", "distributeddata/store", "internal/causal",
 		"internal/pmap"}, shared...),
@@ -128,8 +130,9 @@ var arrows = map[string][]string{
 	"sharding/remembersql": {"coordination/fence", "sharding"},
 	"singleton": append([]string{"coordination", "coordination/stash",
 		"singleton/internal/core"}, shared...),
-	"node/internal/arbiter":  {},
-	"node/internal/guard":    {"internal/ask", "internal/membership", "internal/wire", "proto"},
+	"node/internal/arbiter": {},
+	"node/internal/guard": {"internal/ask", "internal/linear", "internal/membership",
+		"internal/wire", "proto"},
 	"node/healtest":          {},
 	"node/internal/stranger": {},
 	"node/hostile":           {},

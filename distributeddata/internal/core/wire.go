@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/linear"
 	pb "github.com/concord-go/concord/proto"
 )
 
@@ -56,7 +57,11 @@ func encode(m proto.Message) []byte {
 
 // decode unmarshals a payload of a peer into m.
 func decode(b []byte, m proto.Message) error {
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, m); err != nil {
+	err := linear.Check(m.ProtoReflect().Descriptor(), b)
+	if err == nil {
+		err = (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, m)
+	}
+	if err != nil {
 		return malformed("%v", err)
 	}
 	return nil

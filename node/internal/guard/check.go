@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/concord-go/concord/internal/linear"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/wire"
-	pb "github.com/concord-go/concord/proto"
 )
 
 // checkIndices checks the values that Proto.Actor uses as indices without a bounds check.
@@ -94,7 +94,8 @@ func (c *checker) filter(b *remote.MessageBatch) {
 			r = senders[e.Sender-1]
 		}
 		k := types[e.TypeId]
-		if r == nil && (!k.harmless || to.host || to.introduces || c.weighs(k, e.MessageData)) {
+		if r == nil && (!k.harmless || to.host || to.introduces || k.lists ||
+			c.weighs(k, e.MessageData)) {
 			r = c.message(k, e.MessageData, to)
 		}
 		if r != nil {
@@ -186,7 +187,7 @@ type kind struct {
 	host     bool // a type of Proto.Actor
 	nested   bool // Proto.Actor decodes messages in it before an actor sees them, without bounds
 	harmless bool // its messages may reach every actor of users, if they are small
-	packs    bool // its messages may have packed lists
+	lists    bool // its messages may have lists of numbers
 }
 
 func kindOf(name string) kind {
@@ -199,14 +200,13 @@ func kindOf(name string) kind {
 	_, system := k.example.(actor.SystemMessage)
 	_, k.nested = k.example.(remote.RootSerialized)
 	k.harmless = !k.host && !system && !k.nested && name != envelopeName
-	k.packs = shapeOf(mt.Descriptor()).packs
+	k.lists = linear.Lists(mt.Descriptor())
 	return k
 }
 
 // weighs reports whether what a message takes must be calculated.
 func (c *checker) weighs(k kind, data []byte) bool {
-	return len(data) > small || k.packs && len(data) > smallPacked ||
-		c.total > c.budget.unweighed
+	return len(data) > small || c.total > c.budget.unweighed || k.lists && c.budget.lists
 }
 
 // message returns why a message must not reach an actor, or nil if it may.
@@ -222,6 +222,11 @@ func (c *checker) message(k kind, data []byte, to *target) *refusal {
 	}
 	if c.weighs(k, data) {
 		if err := c.budget.check(k.of.Descriptor(), data); err != nil {
+			return &refusal{tooMuch, err.Error()}
+		}
+	}
+	if k.lists {
+		if err := linear.Check(k.of.Descriptor(), data); err != nil {
 			return &refusal{tooMuch, err.Error()}
 		}
 	}
@@ -328,11 +333,6 @@ func (c *checker) envelope(data []byte, to string) *refusal {
 			return &refusal{unlisted, "names no member"}
 		}
 	}
-	if md := withLists[manifest]; md != nil && len(payload) > smallPacked {
-		if err := c.budget.check(md.ProtoReflect().Descriptor(), payload); err != nil {
-			return &refusal{tooMuch, err.Error()}
-		}
-	}
 	switch {
 	case manifest == wire.SingletonIdentify: // members pass on the question of another member
 		return nil
@@ -342,13 +342,6 @@ func (c *checker) envelope(data []byte, to string) *refusal {
 		return &refusal{forged, "introduces another address"}
 	}
 	return nil
-}
-
-// withLists holds the payloads with lists of numbers that are decoded by generated code.
-var withLists = map[wire.Manifest]proto.Message{
-	wire.ShardingTable:   &pb.ShardingTable{},
-	wire.ShardingReport:  &pb.ShardingReport{},
-	wire.ShardingAskFree: &pb.ShardingAskFree{},
 }
 
 // readHead decodes the needed fields of an Envelope. If a field occurs twice the last one counts,

@@ -18,8 +18,6 @@ const (
 	// small is the size up to which messages are not weighed, while their batch is small too: they
 	// cannot take much.
 	small = 32 << 10
-	// smallPacked is that size for messages that may have packed lists, which take more.
-	smallPacked = 256
 	// maxDepth bounds the nesting of messages.
 	maxDepth = 1000
 )
@@ -50,7 +48,8 @@ var errCost = errors.New("would take much more memory than its size")
 
 // budget is what the messages of a batch may still take beside memory in proportion to their size.
 type budget struct {
-	unweighed int // bytes of a batch whose small messages are not weighed
+	unweighed int  // bytes of a batch whose small messages are not weighed
+	lists     bool // small messages with lists of numbers are weighed
 	fields    int
 }
 
@@ -58,46 +57,14 @@ func budgetOf(member bool) budget {
 	if member {
 		return budget{unweighed: maxExtra, fields: math.MaxInt}
 	}
-	return budget{unweighed: maxStrangeExtra, fields: maxStrangeFields}
+	return budget{unweighed: maxStrangeExtra, lists: true, fields: maxStrangeFields}
 }
 
 // check returns why a message must not be decoded. In messages that are not small, it rejects
 // groups, which current protobuf calls delimited fields: no one uses them by accident.
 func (b *budget) check(md protoreflect.MessageDescriptor, data []byte) error {
 	a := allowance{memory: maxTimes*len(data) + maxExtra, fields: &b.fields}
-	return a.message(shapeOf(md), data, 0, &lists{})
-}
-
-// lists counts what is known of the lists of numbers in a message that is being decoded. For each
-// piece of a packed list the decoder copies the whole list: many pieces take quadratic time. A
-// message that occurs again in a field that holds one message continues the lists of the first.
-type lists struct {
-	bytes map[protowire.Number]int
-	of    map[protowire.Number]*lists
-}
-
-// grow adds to a list, and returns its former size.
-func (l *lists) grow(n protowire.Number, bytes int) (was int) {
-	if l.bytes == nil {
-		l.bytes = map[protowire.Number]int{}
-	}
-	was = l.bytes[n]
-	l.bytes[n] = was + bytes
-	return was
-}
-
-// in returns the lists of the message in a field.
-func (l *lists) in(n protowire.Number, f part) *lists {
-	switch {
-	case f.repeated || !f.of.packs:
-		return &lists{}
-	case l.of == nil:
-		l.of = map[protowire.Number]*lists{}
-	}
-	if l.of[n] == nil {
-		l.of[n] = &lists{}
-	}
-	return l.of[n]
+	return a.message(shapeOf(md), data, 0)
 }
 
 // allowance counts down what a message may still take.
@@ -113,7 +80,7 @@ func (a *allowance) take(n int) error {
 	return nil
 }
 
-func (a *allowance) message(s *shape, data []byte, depth int, l *lists) error {
+func (a *allowance) message(s *shape, data []byte, depth int) error {
 	if depth > maxDepth {
 		return errors.New("messages nested too deeply")
 	}
@@ -134,17 +101,12 @@ func (a *allowance) message(s *shape, data []byte, depth int, l *lists) error {
 		case !ok:
 			err = a.take(grown(size)) // kept as an unknown field
 		case value == nil:
-			if f.packed {
-				l.grow(n, 1)
-			}
 			err = a.take(f.number)
-		case f.packed:
-			err = a.take(f.each * (l.grow(n, len(value)) + len(value)))
 		default:
 			err = a.take(f.fixed + f.each*len(value))
 		}
 		if err == nil && f.of != nil && value != nil {
-			err = a.message(f.of, value, depth+1, l.in(n, f))
+			err = a.message(f.of, value, depth+1)
 		}
 		if err != nil {
 			return err
@@ -158,7 +120,6 @@ func (a *allowance) message(s *shape, data []byte, depth int, l *lists) error {
 type shape struct {
 	size   int // of an empty message
 	fields map[protowire.Number]part
-	packs  bool // it, or a message in it, may have packed lists
 }
 
 // part is the memory that a field takes each time it occurs.
@@ -167,9 +128,6 @@ type part struct {
 	fixed  int    // if it is length-delimited
 	each   int    // for each byte of it then
 	of     *shape // of its messages, or nil
-
-	repeated bool // a list or a map
-	packed   bool // a list of numbers
 }
 
 // shapes has one entry for each message type that was weighed or is in one that was: no more than
@@ -189,39 +147,14 @@ func shapeLocked(md protoreflect.MessageDescriptor) *shape {
 	if s, ok := shapes.of[md]; ok {
 		return s
 	}
-	s := &shape{size: ofMessage, fields: map[protowire.Number]part{},
-		packs: packs(md, map[protoreflect.FullName]bool{})}
+	s := &shape{size: ofMessage, fields: map[protowire.Number]part{}}
 	shapes.of[md] = s // before its fields, which may be of the same type
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
 		s.size += sizeOf(fd)
-		p := partOf(fd)
-		p.repeated, p.packed = fd.IsList() || fd.IsMap(), packable(fd)
-		s.fields[fd.Number()] = p
+		s.fields[fd.Number()] = partOf(fd)
 	}
 	return s
-}
-
-// packs reports whether a message of a type, or one in it, may have packed lists. seen holds the
-// types that have been looked at.
-func packs(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
-	if seen[md.FullName()] {
-		return false
-	}
-	seen[md.FullName()] = true
-	for i := range md.Fields().Len() {
-		fd := md.Fields().Get(i)
-		if packable(fd) || fd.Message() != nil && packs(fd.Message(), seen) {
-			return true
-		}
-	}
-	return false
-}
-
-// packable reports whether a field is a list of numbers: a decoder accepts each as packed.
-func packable(fd protoreflect.FieldDescriptor) bool {
-	return fd.IsList() && fd.Message() == nil && fd.Kind() != protoreflect.StringKind &&
-		fd.Kind() != protoreflect.BytesKind
 }
 
 func partOf(fd protoreflect.FieldDescriptor) (p part) {

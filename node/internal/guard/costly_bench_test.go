@@ -21,6 +21,7 @@ func BenchmarkCostliest(b *testing.B) {
 	for name, m := range costliest() {
 		all[name] = mustMarshal(stranger.Send(stranger.Batch("127.0.0.1:8", "x", m)))
 	}
+	all["pieces"] = pieces(90, maxStrangeFields/30)
 	receiving(b, quiet(), all)
 }
 
