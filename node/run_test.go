@@ -245,8 +245,11 @@ func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
 		}
 		n.Go(func(context.Context) error {
 			defer cancel()
-			_, err := n.Session.Lease("x").TryAcquire(ctx)
-			return err
+			g, err := n.Session.Lease("x").TryAcquire(ctx)
+			if err != nil {
+				return err
+			}
+			return g.Release(context.Background())
 		})
 		return nil
 	})
@@ -278,8 +281,9 @@ func TestRun_GuardAndMajorityAreReleasedAtTheEnd(t *testing.T) {
 	other, err := coordination.Open(store, coordination.Config{})
 	require.NoError(t, err)
 	for _, name := range []string{"guard/a", "concord.majority/" + cfg.Cluster} {
-		_, err := other.Lease(name).TryAcquire(t.Context())
+		g, err := other.Lease(name).TryAcquire(t.Context())
 		require.NoError(t, err, name)
+		require.NoError(t, g.Release(t.Context()))
 	}
 	require.NoError(t, other.Close(t.Context()))
 }
