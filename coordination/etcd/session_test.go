@@ -351,7 +351,9 @@ func TestForever_KeepsOthersOutUntilAnOperatorActs(t *testing.T) {
 func TestRemove_LeavesNoKey(t *testing.T) {
 	keys := prefix(t)
 	s, other := newSession(t, keys, steady()), connect(t, server(t))
-	s.holdMany(3)
+	for _, g := range s.holdMany(3) {
+		must(t, g.Release(t.Context()))
+	}
 	must(t, s.Close(t.Context()))
 	r, err := other.Get(t.Context(), keys, clientv3.WithPrefix())
 	must(t, err)
