@@ -20,7 +20,10 @@ import (
 //  4. accept repeated calls, as after an error: adding an id that is there and removing one that is
 //     not there are no errors;
 //  5. have stored a change when Change returns nil, as durably as entities are to be remembered;
-//  6. return when ctx ends. Its error leaves open whether the call has had an effect.
+//  6. return when ctx ends. Its error leaves open whether the call has had an effect;
+//  7. let no call that has ended with an error have an effect after a later call of the same tenure
+//     has returned nil: a removal that lands late would remove an entity that was added again. A
+//     transaction that locks the shard keeps this rule; a write without one does not.
 //
 // Package testkit/remembertest tests this, and sharding/remembersql is an implementation. Methods
 // are called concurrently, with contexts that end after 3s or with the tenure. After an error or a
