@@ -42,6 +42,8 @@ func (d *domain) drained(end core.Done, err error) error {
 	switch {
 	case err == ErrLoading: //nolint:errorlint // never wrapped; nothing has changed since the start
 		return nil
+	case end.Store != nil && len(d.a.address) > 0 && d.a.uncopied() == 0:
+		return nil // the others have what its disk lacks
 	case end.Short == nil:
 		return err
 	case l.r.goesOn(): // the next life continues with its state

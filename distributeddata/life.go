@@ -249,12 +249,6 @@ func (l *life) leave(ctx context.Context) (err error) {
 	if l.over() {
 		return nil
 	}
-	if l.cfg.WriteBehind > 0 {
-		if _, err := l.ask(ctx, &flush{}); err != nil {
-			l.system.Logger().Warn("closing with changes that are not on the disk", "replicator",
-				l.cfg.Name, "error", err)
-		}
-	}
 	res, err := l.ask(ctx, &drain{})
 	switch d, ok := res.(*drained); {
 	case err != nil:

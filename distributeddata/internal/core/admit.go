@@ -137,8 +137,11 @@ func (c *Core) takePlace(own remembered) {
 	if own.inc.number >= maxOrdinal || own.version >= maxOrdinal {
 		return
 	}
-	c.disk.takePlace(own.inc, c.roll.inc.number == 0 || own.inc != c.roll.inc)
-	own.inc = incarnation{own.inc.number + 1, c.me}
+	next := incarnation{own.inc.number + 1, c.me}
+	if !c.foretold(next) {
+		return
+	}
+	own.inc = next
 	entering := own.rank != in
 	switch {
 	case own.rank == gone:

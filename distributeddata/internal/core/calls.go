@@ -95,6 +95,8 @@ func waits(t task) wait {
 	switch t.(type) {
 	case *writes, *cover, *confirm:
 		return forDisk
+	case *leave:
+		return forFlush
 	}
 	return forNothing
 }

@@ -37,7 +37,11 @@ type disk struct {
 	heldBytes int
 	until     time.Time // earliest deadline of the calls among them
 
-	keptAs incarnation // this member's incarnation that the disk knows
+	// keptAs are this member's incarnations that the disk knew when it was loaded: the last that it
+	// saved, and the one that was to follow.
+	keptAs [2]incarnation
+	next   incarnation // this replica's, as announced to the disk
+	nextAt uint64      // the moment that contains it
 
 	aside   *aside // of a disk with a hole [R64]
 	holes   int
@@ -53,6 +57,7 @@ type moment struct {
 	members     uint64 // digest
 	batches     uint64
 	kept        bool
+	next        incarnation
 }
 
 // diskBatch is one of the batches in which the difference between two moments is written.
@@ -86,7 +91,7 @@ func (c *Core) Disk() DiskState {
 func (c *Core) unsaved() bool {
 	f := &c.disk.formed
 	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.digest != f.members ||
-		c.disk.kept != f.kept
+		c.disk.kept != f.kept || c.disk.next != f.next
 }
 
 // gather adds to the estimate of what the disk will have to write.

@@ -343,6 +343,31 @@ func TestDisk_WhatGathersIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(d.writes), 12, "what gathers is one batch")
 }
 
+// A replica that has no other member to hand its updates over to leaves when its disk has them,
+// although nobody waits for them.
+func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
+	for _, behind := range []time.Duration{0, time.Hour} {
+		l := newDiskLabOf(t, 1, "a")
+		l.crash("a")
+		l.disks["a"].behind = behind
+		l.boot("a")
+		l.meet()
+		d := l.disks["a"]
+		d.held = true
+		l.step("a", Update{Modify: func(x *Txn) error { return perform(x, []op{add("s", "x")}) }})
+		l.step("a", Drain{ID: 70, Leave: true, Deadline: l.now.Add(time.Hour)})
+		l.tick(time.Second)
+		require.NotContains(t, l.done, uint64(70), "the disk has nothing yet")
+		l.sync("a")
+		l.tick(time.Second)
+		require.Contains(t, l.done, uint64(70))
+		require.NoError(t, l.done[70].Store)
+		l.crash("a")
+		l.boot("a")
+		l.shows("a", "s/x=1\n")
+	}
+}
+
 func TestDisk_WriteBehind(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	for _, n := range l.order {

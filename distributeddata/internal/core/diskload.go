@@ -82,7 +82,7 @@ func (c *Core) takeDisk(old *Core) {
 	c.disk.pending = append(slices.DeleteFunc(slices.Clone(old.disk.pending), isView), views...)
 	c.disk.again = c.disk.asked
 	if old.roll.inc.number > 0 {
-		c.disk.keptAs = old.roll.inc
+		c.disk.keptAs = [2]incarnation{old.roll.inc, old.disk.next}
 	}
 }
 
@@ -93,7 +93,7 @@ func (c *Core) adoptRows(i *Image) {
 	d, h := &c.disk, i.header
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
 	if m, err := decodeMemory(i.memory); err == nil && i.memory != nil {
-		d.keptAs = m.of(c.cfg.Member).inc
+		d.keptAs = [2]incarnation{m.of(c.cfg.Member).inc, h.next}
 		c.remember(m)
 	}
 	d.formed = moment{live: h.live, aside: h.aside, batches: h.batches}
@@ -109,7 +109,7 @@ func (c *Core) adoptRows(i *Image) {
 	if len(i.aside) > 0 || len(i.old) > 0 {
 		d.aside = &aside{keys: i.aside, rows: i.old}
 	}
-	d.kept, d.formed.kept = h.kept, h.kept
+	d.kept, d.formed.kept, d.next, d.formed.next = h.kept, h.kept, h.next, h.next
 	d.formed.keys, d.formed.seen, d.formed.sum, d.formed.marks = i.state.Keys, i.state.Seen,
 		i.state.sum, i.marks
 	d.formed.members = h.members
@@ -203,12 +203,26 @@ func (a *aside) keeps(n rowName, seen causal.Vector) bool {
 // disk was loaded with, because no one asks again.
 func (d *disk) keeps() bool { return d.kept && d.phase == DiskWorking }
 
-// takePlace compares the incarnation that other members remember with the one that the disk
-// remembers. If they differ, the disk is an older one of this member.
-func (d *disk) takePlace(last incarnation, first bool) {
-	if d.kept && first && d.keptAs != last {
+// knows compares the incarnation that other members remember with those that the disk knows, until
+// this replica has its place. If it is another one, the disk is an older one of this member.
+func (c *Core) knows(own incarnation) {
+	if d := &c.disk; own != c.roll.inc && !slices.Contains(d.keptAs[:], own) {
 		d.kept = false
 	}
+}
+
+// foretold reports whether the disk knows as which incarnation this replica takes its place. Only
+// then do other members hear of it: if the disk fails first, its member has acknowledged nothing
+// that it lacks, and it must not look like an older one [R65].
+func (c *Core) foretold(next incarnation) bool {
+	d := &c.disk
+	if d.phase == NoDisk || d.cfg.Behind > 0 {
+		return true
+	}
+	if d.next != next {
+		d.next, d.nextAt = next, d.moments+1
+	}
+	return d.phase == DiskWorking && d.saved >= d.nextAt
 }
 
 // restarted reports whether enough counting members have kept what they acknowledged on their disks

@@ -2,8 +2,11 @@ package core
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/store"
 )
 
 // Writes acknowledged at a majority are there once any majority is back.
@@ -125,6 +128,68 @@ func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 	}
 }
 
+// A process whose disk has failed before it held the process's place has acknowledged nothing that
+// the disk lacks: when it starts once more, the disk counts.
+func TestDisk_ThatFailsAtTheStartCountsAfterTheNext(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "x"))
+	l.deliver(all)
+	for _, n := range l.order {
+		l.crash(n)
+	}
+	l.order = []string{"a", "b"} // the machine of c is gone
+	l.disks["b"].err = store.ErrFailed
+	for _, n := range l.order {
+		l.boot(n)
+	}
+	for range 4 {
+		l.meet()
+	}
+	require.Equal(t, DiskFailed, l.cores["b"].Disk().Phase)
+	l.crash("b")
+	l.disks["b"].err = nil
+	l.boot("b")
+	for range 6 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		require.True(t, l.cores[n].Ready(), n)
+		l.shows(n, "s/x=1\n")
+	}
+}
+
+// A directory from a backup remains one when its process is killed just after the others have told
+// it what it lacks.
+func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	rows := l.rowsOf("b")
+	l.crash("b")
+	l.boot("b")
+	l.meet()
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(between("a", "b"))
+	l.deliver(between("b", "a"))
+	require.Contains(t, l.done, id, "a and b have it")
+	l.crash("a")
+	l.crash("b")
+	l.disks["b"].rows = rows
+	l.order = []string{"b", "c"}
+	l.boot("b")
+	l.step("b", View{Others: []Member{{ID: "c"}}})
+	l.step("c", View{Others: []Member{{ID: "b"}}})
+	last := l.cores["c"].roll.of("b").inc
+	for l.savedAs("b") != last { // until it has been told
+		l.oneByOne()
+	}
+	require.Zero(t, l.cores["b"].roll.inc.number, "it has not taken its place yet")
+	l.crash("b")
+	l.boot("b")
+	for range 4 {
+		l.meet()
+	}
+	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
+}
+
 // A majority of the disks is back: the cluster serves at once, although a newcomer under another
 // name has come first. Nobody counts the newcomer before somebody counts.
 func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
@@ -154,4 +219,25 @@ func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 			l.shows(n, "s/x=1\n")
 		}
 	}
+}
+
+// savedAs returns as which incarnation of its member a disk was last written.
+func (l *lab) savedAs(name string) incarnation {
+	m, err := decodeMemory(l.disks[name].rows[rowMembers])
+	require.NoError(l.t, err)
+	return m.of(name).inc
+}
+
+// oneByOne delivers one message, or lets some time pass if none is in flight.
+func (l *lab) oneByOne() {
+	if len(l.box) == 0 {
+		l.now = l.now.Add(100 * time.Millisecond)
+		for _, n := range l.order {
+			l.step(n, Wake{})
+		}
+		return
+	}
+	m := l.box[0]
+	l.box = l.box[1:]
+	l.hand(m)
 }

@@ -18,7 +18,7 @@ func (c *Core) form() {
 	next := moment{
 		live: d.formed.live, aside: d.formed.aside, batches: d.formed.batches + 1,
 		keys: c.keys, seen: c.seen, sum: c.sum, marks: d.formed.marks,
-		members: c.roll.digest, kept: d.kept,
+		members: c.roll.digest, kept: d.kept, next: d.next,
 	}
 	ops := c.difference(&next)
 	d.formed, d.moments = next, d.moments+1
@@ -117,7 +117,7 @@ func (d *disk) header(m moment, redo int) store.Op {
 	h := header{
 		owner: d.cfg.Owner, format: rowFormat, live: m.live, aside: m.aside, redo: uint64(redo),
 		batches: m.batches,
-		kept:    m.kept, sum: m.sum, marks: m.marks, vector: m.seen.Hash(),
+		kept:    m.kept, next: m.next, sum: m.sum, marks: m.marks, vector: m.seen.Hash(),
 		origins: uint64(m.seen.Len()), members: m.members,
 	}
 	return store.Op{Row: store.Row{Key: rowHeader, Value: h.encode()}}

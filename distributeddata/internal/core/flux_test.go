@@ -21,6 +21,8 @@ type flux struct {
 	judged  int // operations of clients that were found linearizable
 	recount recount
 	store   *simStore // holds the membership as a record; nil: there is no record
+	known   memory    // of all members that have run, if they have disks
+	lost    int       // disks that were lost
 
 	joins, left int
 }
@@ -58,6 +60,7 @@ func newFluxPlayOn(w *sim.World, store *simStore) *play {
 func (f *flux) baptize(sl *slot) {
 	f.names++
 	sl.member = fmt.Sprintf("%c%d", 'a'+sl.i, f.names)
+	sl.disk = simDisk{life: sl.disk.life + 1} // another machine
 }
 
 func (s *play) least() int {
@@ -92,8 +95,13 @@ func (s *play) mayFail(sl *slot) bool {
 		}
 		return left >= members/2+1
 	}
-	return s.voters(sl) >= majorityOf(max(s.memory().size, s.flux.least))
+	return s.voters(sl) >= s.majority()
 }
+
+// majority returns how many of the counted members are a majority.
+func (s *play) majority() int { return s.majorityIn(s.memory()) }
+
+func (s *play) majorityIn(m memory) int { return majorityOf(max(m.size, s.flux.least)) }
 
 // memory returns the merged memory of all running members.
 func (s *play) memory() (m memory) {
@@ -139,7 +147,11 @@ func (f *flux) gone(sl *slot) {
 // comeBack makes a member start again, under its name or another one. Where members come and go, it
 // sometimes never starts again.
 func (s *play) comeBack(sl *slot, after time.Duration) {
-	if s.flux != nil && sl.past == nil {
+	if s.flux != nil && s.disks {
+		if s.replaceDisk(sl) {
+			return
+		}
+	} else if s.flux != nil && sl.past == nil {
 		if s.w.Chance("for-good", 1./4) {
 			return
 		}
@@ -159,6 +171,9 @@ func (s *play) join(a sim.Args) {
 	}
 	if a.Word(1) == "new" {
 		s.flux.baptize(sl)
+	}
+	if s.disks && !sl.disk.counts && !s.joins() {
+		return
 	}
 	s.flux.joins++
 	s.start(sl)
@@ -256,11 +271,15 @@ func (s *play) runFlux() {
 // back.
 func (s *play) healFlux() {
 	s.w.Calm()
+	s.mendDisks()
 	for _, sl := range s.slots {
 		s.tellView(sl)
 	}
 	s.w.Until(12 * time.Second) // members that are to come back do
-	live := s.voters(nil) >= majorityOf(max(s.memory().size, s.flux.least))
+	live := s.voters(nil) >= s.majority()
+	if s.disks {
+		live = s.intact(s.memory(), nil) >= s.majority()
+	}
 	for _, sl := range s.slots {
 		s.tellView(sl)
 	}
@@ -309,9 +328,9 @@ func (s *play) rolls() (text string) {
 	for _, sl := range s.slots {
 		if c := sl.core; c != nil {
 			text += fmt.Sprintf(
-				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d remembers:", sl.id(),
-				sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering, c.leaving,
-				c.roll.leaving, len(c.ops))
+				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d kept %t remembers:",
+				sl.id(), sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering,
+				c.leaving, c.roll.leaving, len(c.ops), c.disk.kept)
 			for _, r := range c.roll.all {
 				text += fmt.Sprintf(" %s/%d %d,%v %s", r.name, r.version, r.inc.number,
 					r.inc.replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.rank])

@@ -139,6 +139,7 @@ func (c *Core) drain(ev Drain) {
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}
+	c.disk.hurry = true
 	task := &leave{want: c.seen, forget: forget, early: c.revoked != nil}
 	o := &operation{level: Level{Kind: Majority}, task: task}
 	c.ops = append(c.ops, o)

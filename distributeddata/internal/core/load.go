@@ -232,7 +232,7 @@ func (l *Loader) Image() *Image {
 		prints: l.prints, marks: marks,
 		state: State{Keys: l.live.sorted(), Seen: causal.MakeVector(l.dots...), sum: l.live.sum},
 	}
-	if l.rows > 0 && !l.found {
+	if l.rows > len(l.trash) && !l.found { // else the first batch was not completed
 		l.hole("the header is missing")
 	}
 	l.compare(i)

@@ -204,6 +204,7 @@ func (c *Core) recall(m memory) {
 func (c *Core) reconsider() {
 	c.roll.version++
 	own := c.own()
+	c.knows(own.inc)
 	if own.inc == c.roll.inc {
 		c.roll.usurper = 0
 	}

@@ -65,6 +65,7 @@ type header struct {
 	// kept says that the rows are everything that the member ever acknowledged, rather than what it
 	// had of that when it was refilled.
 	kept bool
+	next incarnation // as which the member was about to take its place
 }
 
 func (h header) encode() []byte {
@@ -76,7 +77,7 @@ func (h header) encode() []byte {
 	for i, n := range []uint64{h.sum[0], h.sum[1], h.marks[0], h.marks[1], h.vector, h.members} {
 		b = field.Fixed(b, 8+protowire.Number(i), n)
 	}
-	return field.Flag(b, 14, h.kept)
+	return field.Text(field.Flag(b, 14, h.kept), 15, h.next.encode())
 }
 
 func decodeHeader(b []byte) (h header, err error) {
@@ -93,11 +94,30 @@ func decodeHeader(b []byte) (h header, err error) {
 			h.owner = string(c.chunk)
 		case c.num == 14:
 			h.kept = c.v != 0
+		case c.num == 15:
+			h.next = decodeIncarnation(c.chunk)
 		case i >= 0 && i < len(numbers):
 			*numbers[i] = c.v
 		}
 	}
 	return h, c.err
+}
+
+func (i incarnation) encode() []byte {
+	if i.number == 0 {
+		return nil
+	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 20), uint64(i.replica))
+	return binary.AppendUvarint(b, i.number)
+}
+
+// decodeIncarnation returns none for what is not the encoding of one.
+func decodeIncarnation(b []byte) (i incarnation) {
+	if len(b) > 8 {
+		i.replica = causal.Replica(binary.BigEndian.Uint64(b))
+		i.number, _ = binary.Uvarint(b[8:])
+	}
+	return i
 }
 
 // rowPrefix returns the prefix of the keys of the rows of a user's key.

@@ -31,6 +31,7 @@ type simDisk struct {
 	failed bool      // it has failed, until the next process
 	former content   // at an earlier moment
 	safe   names     // what must be on it
+	counts bool      // it has a member that counts, with all that it has acknowledged
 }
 
 // content is what a disk holds. Rows that are rotten cannot be read.
@@ -118,6 +119,7 @@ func (s *play) written(sl *slot) {
 		}
 	}
 	s.step(sl, Committed{Number: e.Number, Err: err})
+	s.noteCounting(sl)
 }
 
 func (d *simDisk) apply(b *store.Batch) {

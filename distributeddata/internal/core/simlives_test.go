@@ -98,6 +98,9 @@ func (s *play) kill(a sim.Args) {
 func (s *play) end(sl *slot) {
 	s.count(sl)
 	s.forget(sl)
+	if s.flux != nil && s.disks {
+		s.flux.known = s.flux.known.merge(s.memory())
+	}
 	sl.core, sl.mine, sl.leaving, sl.restored, sl.lacks = nil, nil, 0, false, nil
 	s.crashDisk(sl)
 }

@@ -1,0 +1,135 @@
+package core
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// Histories of members with disks that come and go: machines are lost with their disks and replaced
+// under their names or under others, and all lose power at once and come back in any order. While a
+// majority of the counted members has its disks, nothing acknowledged is lost; and when these are
+// back, all become ready, whatever else has started before them.
+
+func newFluxDiskPlay(w *sim.World) *play {
+	s := newFluxPlay(w)
+	s.disks, s.badClocks = true, false
+	if w.Chance("small-batches", 1./2) {
+		s.batchRows = w.Number("batch-rows", 6, 30)
+	}
+	for verb, do := range map[string]func(sim.Args){"blackout": s.blackout, "fill": s.fill,
+		"fail": s.fail} {
+		w.Can(verb, do)
+	}
+	return s
+}
+
+// makeFluxDisks generates the events of disks.
+func (s *play) makeFluxDisks(r *rand.Rand) {
+	at := func() time.Duration { return warm + s.w.Moment(span) }
+	spell := func() time.Duration { return time.Duration(500+r.IntN(9000)) * time.Millisecond }
+	for range 1 + r.IntN(3) {
+		s.w.Act(at(), "blackout", "for", spell())
+	}
+	for range r.IntN(3) {
+		s.w.Act(at(), "fill", r.IntN(places), "for", spell())
+	}
+	for range r.IntN(3) {
+		s.w.Act(at(), "fail", r.IntN(places))
+	}
+}
+
+// noteCounting records that a disk has what its member needs to count again after a restart.
+func (s *play) noteCounting(sl *slot) {
+	d := &sl.disk
+	if s.flux == nil || d.counts || sl.core == nil || !sl.core.Ready() {
+		return
+	}
+	m, err := decodeMemory(d.rows[rowMembers])
+	own := m.of(sl.member)
+	d.counts = err == nil && own.rank == in && own.inc == sl.core.roll.inc
+}
+
+// intact counts the members counted in m that run or will start with their disks, except one.
+func (s *play) intact(m memory, but *slot) (n int) {
+	for _, sl := range s.slots {
+		if sl != but && sl.disk.counts && m.of(sl.member).rank == in &&
+			(sl.core != nil || sl.past != nil || sl.coming) {
+			n++
+		}
+	}
+	return n
+}
+
+// replaceDisk decides what becomes of a member that has ended: it starts again with its disk; its
+// disk is lost, and it starts with an empty one, under its name or another; or it does not start
+// again, which replaceDisk reports. At most a minority of the disks is lost.
+func (s *play) replaceDisk(sl *slot) (ended bool) {
+	if sl.past != nil {
+		return false
+	}
+	if !sl.disk.counts {
+		return s.flux.known.size > 0 && !s.joins()
+	}
+	if !s.w.Chance("lost", 1./3) {
+		return false
+	}
+	for _, m := range []memory{s.memory(), s.flux.known} { // what only the dead know may be lost
+		if s.intact(m, sl) < s.majorityIn(m) {
+			return false
+		}
+	}
+	s.flux.lost++
+	switch replaced := s.w.Number("replaced by", 0, 3); {
+	case replaced == 0 || !s.joins():
+		sl.disk = simDisk{life: sl.disk.life + 1}
+		return true
+	case replaced == 1:
+		sl.disk = simDisk{life: sl.disk.life + 1}
+	default:
+		s.flux.baptize(sl)
+	}
+	return false
+}
+
+// joins reports whether a newcomer may start: those that start while the others are away must not
+// be enough for a cluster of their own [M6].
+func (s *play) joins() bool {
+	n := 1
+	for _, sl := range s.slots {
+		if !sl.disk.counts && (sl.core != nil || sl.past != nil || sl.coming) {
+			n++
+		}
+	}
+	return n < s.flux.least || s.voters(nil) >= s.majority()
+}
+
+// TestHistories_WhereDisksComeBack plays histories of members with disks that come and go.
+func TestHistories_WhereDisksComeBack(t *testing.T) {
+	var mu sync.Mutex
+	var did diskStats
+	var acked, checked, judged, lost, live int
+	s := *seeds
+	s.Count = max(1, s.Count/2)
+	sim.Run(t, s, func(w *sim.World) {
+		s := newFluxDiskPlay(w)
+		s.makeFluxDisks(w.Rand())
+		s.runFlux()
+		mu.Lock()
+		defer mu.Unlock()
+		did, acked, checked = did.plus(s.stats), acked+s.acks, checked+s.checked
+		judged, lost = judged+s.flux.judged, lost+s.flux.lost
+		if s.intact(s.memory(), nil) >= s.majority() {
+			live++
+		}
+	})
+	t.Logf("%d acknowledged writes, %d reads checked, %d operations of clients linearized, %d disks lost, %d histories that ended with a majority of the disks, %+v",
+		acked, checked, judged, lost, live, did)
+	if seeds.Count >= 50 && (acked == 0 || checked == 0 || lost == 0 || live == 0 ||
+		did.full*did.failed*did.crashes*did.blackouts == 0) {
+		t.Error("the histories do not exercise what they should")
+	}
+}
