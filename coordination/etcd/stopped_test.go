@@ -97,11 +97,11 @@ func stopOnce(t *testing.T, ttl, stop time.Duration) {
 	cancel()
 	wg.Wait()
 	tenures := int64(0)
-	for i, k := range all {
-		if k.tenures.Load() == 0 {
-			t.Errorf("lease %d was never held", i)
-		}
+	for _, k := range all {
 		tenures += k.tenures.Load()
+	}
+	if tenures < contests {
+		t.Errorf("%d leases were held %d times", contests, tenures)
 	}
 	t.Logf("stopped for %v: %d contests, %d tenures", stop, contests, tenures)
 	c.members[0].kill()

@@ -203,7 +203,7 @@ func TestObject_ReadsRightForEverybody(t *testing.T) {
 	object, err := operator(t).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
 	spec := object.Spec
-	if !strings.HasPrefix(*spec.HolderIdentity, "pod-7_") || *spec.LeaseDurationSeconds != 30 ||
+	if !strings.HasPrefix(*spec.HolderIdentity, "pod-7_") || *spec.LeaseDurationSeconds != 8 ||
 		*spec.LeaseTransitions != 0 ||
 		time.Since(spec.AcquireTime.Time) > time.Minute ||
 		time.Since(spec.RenewTime.Time) > time.Minute {

@@ -142,7 +142,7 @@ func TestLeastPrivileges(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	a, b := session(t, s, coordination.Config{}).Lease("x"),
-		session(t, s, coordination.Config{RetryInterval: 5 * time.Second,
+		session(t, s, coordination.Config{TTL: 30 * time.Second, RetryInterval: 5 * time.Second,
 			RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
 	g, err := try(t, a)
 	must(t, err)

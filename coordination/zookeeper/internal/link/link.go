@@ -45,7 +45,7 @@ type Link struct {
 const (
 	maxCalls    = 1000
 	dialTimeout = 4 * time.Second
-	maxSilence  = 4 * time.Second
+	maxSilence  = 3 * time.Second // the usual TTL leaves time to renew through the next server
 	nudgeAfter  = 200 * time.Millisecond
 )
 
@@ -123,8 +123,8 @@ func (l *Link) await(ctx context.Context) error {
 // results or, once ctx has ended, the error of ctx. Then f may still be running and what it writes
 // may still happen, unless the error wraps ErrNotSent; f must only clean up after its context has
 // ended. At most 1000 functions run at a time, and further calls wait. A server that is silent for
-// 200 ms meanwhile gets another request; one that has been silent for 4 s when ctx ends, or for a
-// tenth of the session timeout if that is less, is left for the next.
+// 200 ms meanwhile gets another request; one that is silent for 3 s, or for a tenth of the session
+// timeout if that is less, is left for the next.
 func Call[T any](ctx context.Context, l *Link, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := l.await(ctx); err != nil {
@@ -154,8 +154,9 @@ func Call[T any](ctx context.Context, l *Link, f func(context.Context) (T, error
 			return r.value, r.err
 		case <-late.C:
 			l.nudge()
-		case <-ctx.Done():
 			l.unanswered()
+		case <-ctx.Done():
+			l.unanswered() // no tick may have come
 			return none, ctx.Err()
 		}
 	}
