@@ -135,14 +135,26 @@ func disks() []mutant {
 		{
 			name:   "treat a disk that was never filled as complete",
 			rule:   "a disk is complete only after its member has counted with its contents [R65]",
-			edits:  in(replDir+"diskload.go", "d.kept, d.formed.kept = h.kept, h.kept", "d.kept, d.formed.kept = h.format > 0, h.kept"),
+			edits:  in(replDir+"diskload.go", "d.kept, d.formed.kept, d.next, d.formed.next = h.kept,", "d.kept, d.formed.kept, d.next, d.formed.next = h.format > 0,"),
 			killer: scenario("TestDisk_AHoleIsNotForgottenByARestart"),
 		},
 		{
 			name:   "count with the directory of a former process",
 			rule:   "the disk must belong to the last incarnation of the member [R65]",
-			edits:  in(replDir+"diskload.go", "d.kept && first && d.keptAs != last", "false"),
+			edits:  in(replDir+"diskload.go", "own != c.roll.inc && !slices.Contains(d.keptAs[:], own)", "false"),
 			killer: scenario("TestDisk_AFormerDirectoryDoesNotCount"),
+		},
+		{
+			name:   "take the place before the disk knows it",
+			rule:   "others hear of a place when the disk knows it [R65]",
+			edits:  in(replDir+"admit.go", "if !c.foretold(next) {", "if false {"),
+			killer: scenario("TestDisk_ThatFailsAtTheStartCountsAfterTheNext"),
+		},
+		{
+			name:   "leave before the disk has everything",
+			rule:   "a member without others leaves when its disk has its updates [R60]",
+			edits:  in(replDir+"calls.go", "case *leave:\n\t\treturn forFlush", "case *leave:\n\t\treturn forNothing"),
+			killer: scenario("TestDisk_TheLastOneLeavesWhenItsDiskHasEverything"),
 		},
 	}
 }

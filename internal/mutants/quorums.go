@@ -55,8 +55,8 @@ func quorums() []mutant {
 			rule: "a restart is recorded before it counts [M2]",
 			edits: []edit{
 				{
-					replDir + "admit.go", "\town.inc = incarnation{own.inc.number + 1, c.me}\n",
-					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\town.inc = incarnation{own.inc.number + 1, c.me}\n",
+					replDir + "admit.go", "\tnext := incarnation{own.inc.number + 1, c.me}\n",
+					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\tnext := incarnation{own.inc.number + 1, c.me}\n",
 				},
 				{replDir + "admit.go", "return c.roll.counted || c.hasPlace()", "return c.roll.inc.replica == c.me"},
 			},

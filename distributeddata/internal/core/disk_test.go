@@ -343,6 +343,19 @@ func TestDisk_WhatGathersIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(d.writes), 12, "what gathers is one batch")
 }
 
+// What was written of a first batch that was cut short is no damage: nothing was acknowledged yet.
+func TestDisk_AFirstBatchCutShortIsNoDamage(t *testing.T) {
+	l := NewLoader("sim")
+	require.NoError(t, l.Add(rowRedo+rowMembers, []byte{0, 1}))
+	i := l.Image()
+	require.Empty(t, i.Holes())
+	require.Equal(t, []string{rowRedo + rowMembers}, i.trash)
+
+	l = NewLoader("sim")
+	require.NoError(t, l.Add(rowMembers, []byte{1}))
+	require.NotEmpty(t, l.Image().Holes(), "rows without their header are")
+}
+
 // A replica that has no other member to hand its updates over to leaves when its disk has them,
 // although nobody waits for them.
 func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {

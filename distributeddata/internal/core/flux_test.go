@@ -160,7 +160,11 @@ func (s *play) comeBack(sl *slot, after time.Duration) {
 		}
 	}
 	sl.coming = true
-	s.w.After(after, func() { s.start(sl) })
+	s.w.After(after, func() {
+		if sl.coming = false; s.flux == nil || !s.disks || s.mayStart(sl) {
+			s.start(sl)
+		}
+	})
 }
 
 // join starts a member at a free place: join PLACE NAME, which is "new" or "old".
@@ -172,7 +176,7 @@ func (s *play) join(a sim.Args) {
 	if a.Word(1) == "new" {
 		s.flux.baptize(sl)
 	}
-	if s.disks && !sl.disk.counts && !s.joins() {
+	if s.disks && !s.mayStart(sl) {
 		return
 	}
 	s.flux.joins++

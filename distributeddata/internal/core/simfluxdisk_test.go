@@ -72,7 +72,7 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 		return false
 	}
 	if !sl.disk.counts {
-		return s.flux.known.size > 0 && !s.joins()
+		return false
 	}
 	if !s.w.Chance("lost", 1./3) {
 		return false
@@ -84,7 +84,7 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 	}
 	s.flux.lost++
 	switch replaced := s.w.Number("replaced by", 0, 3); {
-	case replaced == 0 || !s.joins():
+	case replaced == 0:
 		sl.disk = simDisk{life: sl.disk.life + 1}
 		return true
 	case replaced == 1:
@@ -95,16 +95,34 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 	return false
 }
 
-// joins reports whether a newcomer may start: those that start while the others are away must not
-// be enough for a cluster of their own [M6].
-func (s *play) joins() bool {
-	n := 1
+// mayStart reports whether a process may start. Newcomers that start while the others are away must
+// not be enough for a cluster of their own [M6].
+func (s *play) mayStart(sl *slot) bool {
+	return sl.disk.counts || s.flux.known.merge(s.memory()).size == 0 ||
+		s.newcomers()+1 < s.flux.least || s.voters(nil) >= s.majority()
+}
+
+// newcomers counts the processes that have not counted yet.
+func (s *play) newcomers() (n int) {
 	for _, sl := range s.slots {
-		if !sl.disk.counts && (sl.core != nil || sl.past != nil || sl.coming) {
+		if !sl.disk.counts && (sl.core != nil || sl.past != nil) {
 			n++
 		}
 	}
-	return n < s.flux.least || s.voters(nil) >= s.majority()
+	return n
+}
+
+// endNewcomers ends the newcomers if they could be a cluster of their own while the others are
+// away.
+func (s *play) endNewcomers() {
+	if s.voters(nil) >= s.majority() || s.newcomers() < s.flux.least {
+		return
+	}
+	for _, sl := range s.slots {
+		if sl.core != nil && !sl.disk.counts {
+			s.end(sl)
+		}
+	}
 }
 
 // TestHistories_WhereDisksComeBack plays histories of members with disks that come and go.

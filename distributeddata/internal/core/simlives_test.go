@@ -103,6 +103,9 @@ func (s *play) end(sl *slot) {
 	}
 	sl.core, sl.mine, sl.leaving, sl.restored, sl.lacks = nil, nil, 0, false, nil
 	s.crashDisk(sl)
+	if s.flux != nil && s.disks && sl.disk.counts {
+		s.endNewcomers()
+	}
 }
 
 // forget records that the updates of an open event were never made.
