@@ -145,6 +145,12 @@ func disks() []mutant {
 			killer: scenario("TestDisk_AFormerDirectoryDoesNotCount"),
 		},
 		{
+			name:   "record a newcomer without a disk",
+			rule:   "a member whose disk has failed speaks under no memory [M3]",
+			edits:  in(replDir+"members.go", "c.disk.ailing() && (c.roll.counted", "false && (c.roll.counted"),
+			killer: scenario("TestDisk_ThatHasFailedRecordsNoNewcomer"),
+		},
+		{
 			name:   "take the place before the disk knows it",
 			rule:   "others hear of a place when the disk knows it [R65]",
 			edits:  in(replDir+"admit.go", "if !c.foretold(next) {", "if false {"),

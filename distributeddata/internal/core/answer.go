@@ -70,7 +70,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	}
 	a := &answer{id: m.Id, number: number, last: -1, pin: c.state()}
 	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum,
-		prints: c.printsOut(have), members: c.roll.digest, entering: c.roll.entering,
+		prints: c.printsOut(have), members: c.spoken(), entering: c.roll.entering,
 		kept: c.disk.kept}}
 	if was := c.heardOf[causal.Replica(m.Was)]; len(was.last) > 0 &&
 		was.n == c.seen.Get(causal.Replica(m.Was)) {

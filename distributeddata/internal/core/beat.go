@@ -61,7 +61,7 @@ func (c *Core) glance(p *peer) {
 func (c *Core) newBeat() *pb.Beat {
 	return &pb.Beat{
 		Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
-		Members: c.roll.digest, Announced: c.announced(), Leaving: c.roll.leaving,
+		Members: c.spoken(), Announced: c.announced(), Leaving: c.roll.leaving,
 		Parting: c.parting(), Entering: c.roll.entering, Kept: c.disk.kept,
 	}
 }

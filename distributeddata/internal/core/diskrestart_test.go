@@ -158,6 +158,30 @@ func TestDisk_ThatFailsAtTheStartCountsAfterTheNext(t *testing.T) {
 	}
 }
 
+// A member whose disk has failed records no newcomer: its next process would not know it, and be a
+// cluster without it.
+func TestDisk_ThatHasFailedRecordsNoNewcomer(t *testing.T) {
+	l := newDiskLabOf(t, 1, "a")
+	l.update("a", majority, add("s", "x"))
+	l.deliver(all)
+	l.disks["a"].err = store.ErrFailed
+	l.disks["b"] = &labDisk{events: 1000}
+	l.order = []string{"a", "b"}
+	l.boot("b")
+	for range 6 {
+		l.meet()
+	}
+	require.False(t, l.cores["b"].Ready(), "a has not recorded it")
+	l.crash("a")
+	l.disks["a"].err = nil
+	l.boot("a")
+	for range 6 {
+		l.meet()
+	}
+	require.True(t, l.cores["b"].Ready())
+	l.shows("b", "s/x=1\n")
+}
+
 // A directory from a backup remains one when its process is killed just after the others have told
 // it what it lacks.
 func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {

@@ -257,6 +257,16 @@ const (
 	settlePause = 50 * time.Millisecond
 )
 
+// spoken returns the digest of the memory under which this replica speaks. If it has counted, and its
+// disk does not hold what it says, it speaks under none: its next process may know nothing of the
+// newcomers that this one remembers, and be a cluster without them [M3].
+func (c *Core) spoken() uint64 {
+	if c.disk.ailing() && (c.roll.counted || c.disk.keptAs[0].number > 0) {
+		return 0
+	}
+	return c.roll.digest
+}
+
 // pull requests the memory of p, which differs from this replica's, unless all that it holds is
 // here: then p lacks something, and requests it when it hears from this replica.
 func (c *Core) pull(p *peer) {

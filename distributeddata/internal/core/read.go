@@ -325,7 +325,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 // replyProbe replies to a probe, which may propose a vector.
 func (c *Core) replyProbe(p *peer, id uint64, want causal.Vector, proposes bool) {
 	m := &pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen),
-		Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering,
+		Members: c.spoken(), Resigned: c.roll.resigned, Entering: c.roll.entering,
 		Parting: c.parting()}
 	switch {
 	case !proposes:
