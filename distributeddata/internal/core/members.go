@@ -257,9 +257,9 @@ const (
 	settlePause = 50 * time.Millisecond
 )
 
-// spoken returns the digest of the memory under which this replica speaks. If it has counted, and its
-// disk does not hold what it says, it speaks under none: its next process may know nothing of the
-// newcomers that this one remembers, and be a cluster without them [M3].
+// spoken returns the digest of the memory under which this replica speaks. If it has counted, and
+// its disk does not hold what it says, it speaks under none: its next process may know nothing of
+// the newcomers that this one remembers, and be a cluster without them [M3].
 func (c *Core) spoken() uint64 {
 	if c.disk.ailing() && (c.roll.counted || c.disk.keptAs[0].number > 0) {
 		return 0

@@ -83,11 +83,11 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 		}
 	}
 	s.flux.lost++
-	switch replaced := s.w.Number("replaced by", 0, 3); {
-	case replaced == 0:
+	switch s.w.Number("replaced by", 0, 3) {
+	case 0:
 		sl.disk = simDisk{life: sl.disk.life + 1}
 		return true
-	case replaced == 1:
+	case 1:
 		sl.disk = simDisk{life: sl.disk.life + 1}
 	default:
 		s.flux.baptize(sl)
