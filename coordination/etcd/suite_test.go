@@ -17,12 +17,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if prefix, is := takeover.Place(); is {
+		fmt.Fprintln(os.Stderr, holdAll(prefix))
+		os.Exit(1)
+	}
 	if where := os.Getenv("CONCORD_WORKER"); where != "" {
 		if err := worker(where); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)

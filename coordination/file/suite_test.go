@@ -16,12 +16,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
 // TestMain turns this binary into a contender if it was started as one.
 func TestMain(m *testing.M) {
+	if dir, is := takeover.Place(); is {
+		fmt.Fprintln(os.Stderr, holdAll(dir))
+		os.Exit(1)
+	}
 	if dir := os.Getenv("CONCORD_CONTEND"); dir != "" {
 		until, _ := strconv.ParseInt(os.Getenv("CONCORD_UNTIL"), 10, 64)
 		if err := contend(dir, time.Unix(0, until)); err != nil {
@@ -36,6 +41,15 @@ func TestMain(m *testing.M) {
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(m)
+}
+
+// holdAll holds the leases of takeover.Run.
+func holdAll(dir string) error {
+	s, err := file.Open(dir)
+	if err != nil {
+		return err
+	}
+	return takeover.Hold(s)
 }
 
 func TestConformance(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// renewing returns the leases for requests that must not wait for others: they have a limit of
-// their own. A client that is not client-go's, as one for tests, is used as it is.
-func renewing(client clientv1.LeasesGetter, namespace string) clientv1.LeaseInterface {
+// withOwnLimit returns the leases for requests that do not wait for those of others: they have a
+// limit of their own. A client that is not client-go's, as one for tests, is used as it is.
+func withOwnLimit(client clientv1.LeasesGetter, namespace string) clientv1.LeaseInterface {
 	c, ok := client.(interface{ RESTClient() rest.Interface })
 	if !ok {
 		return client.Leases(namespace)

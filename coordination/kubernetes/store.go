@@ -49,6 +49,7 @@ func (c Config) Validate() error {
 type Store struct {
 	leases    clientv1.LeaseInterface
 	renewing  clientv1.LeaseInterface // see urgent
+	watching  clientv1.LeaseInterface // to begin watches, which have no deadline
 	exclusive bool
 }
 
@@ -69,7 +70,8 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client.Leases(c.Namespace), renewing(client, c.Namespace), c.Exclusive}, nil
+	return &Store{client.Leases(c.Namespace), withOwnLimit(client, c.Namespace),
+		withOwnLimit(client, c.Namespace), c.Exclusive}, nil
 }
 
 // Load implements leasestore.Store.

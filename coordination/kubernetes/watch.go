@@ -49,7 +49,7 @@ func (s *Store) watch(ctx context.Context,
 		return nil, leasestore.Record{}, err
 	}
 	options := only(object)
-	list, err := s.leases.List(ctx, options)
+	list, err := s.watching.List(ctx, options)
 	if err != nil {
 		return nil, leasestore.Record{}, fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}
@@ -60,7 +60,7 @@ func (s *Store) watch(ctx context.Context,
 		}
 	}
 	options.ResourceVersion = list.ResourceVersion
-	w, err := s.leases.Watch(ctx, options)
+	w, err := s.watching.Watch(ctx, options)
 	if err != nil {
 		return nil, rec, fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}

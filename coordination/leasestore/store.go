@@ -31,9 +31,9 @@ type Store interface {
 // anything.
 type Watcher interface {
 	// Watch yields the present record and then the newest record after each change, skipping
-	// records that were overwritten in the meantime, until ctx ends. Once it has yielded a record, it
-	// misses no later change of the holder, or ends: after an error the iteration stops, and Watch
-	// is called again later.
+	// records that were overwritten in the meantime, until ctx ends. Once it has yielded a record,
+	// it misses no later change of the holder, or ends: after an error the iteration stops, and
+	// Watch is called again later.
 	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
 }
 

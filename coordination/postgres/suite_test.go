@@ -5,6 +5,7 @@ package postgres_test
 import (
 	"crypto/rand"
 	"database/sql"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
+	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/postgres"
 	"github.com/concord-go/concord/testkit/leasetest"
@@ -21,6 +23,10 @@ import (
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if table, is := takeover.Place(); is {
+		fmt.Fprintln(os.Stderr, holdAll(table))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

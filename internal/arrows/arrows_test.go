@@ -96,6 +96,7 @@ var arrows = map[string][]string{
 	"coordination/internal/queue":      {"coordination/internal/core", "coordination/leasestore"},
 	"coordination/internal/opened":     {"coordination", "coordination/leasestore"},
 	"coordination/internal/leavebench": {"coordination"},
+	"coordination/internal/takeover":   {"coordination", "internal/child"},
 	"coordination/memory": {"coordination",
 		"coordination/leaseconfig", "coordination/leasestore"},
 	"coordination/file": {"coordination", "coordination/internal/opened",

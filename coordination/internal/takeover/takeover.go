@@ -1,0 +1,93 @@
+// Package takeover measures, for the tests of stores, how a session takes over the leases of a
+// killed process.
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/child"
+)
+
+const (
+	leases, own = 1000, 20
+	variable    = "CONCORD_TAKEOVER"
+)
+
+// Place returns what Run has told this process about the store, and whether it is the process that
+// is to call Hold.
+func Place() (place string, child bool) { return os.LookupEnv(variable) }
+
+// Hold holds the leases until the process is killed.
+func Hold(store coordination.Store) error {
+	s, err := coordination.Open(store, coordination.Config{})
+	if err != nil {
+		return err
+	}
+	acquire(context.Background(), s, leases, "lease").Wait()
+	fmt.Println(s.Status().Held)
+	<-context.Background().Done()
+	return nil
+}
+
+func acquire(ctx context.Context, s *coordination.Session, n int, name string) *sync.WaitGroup {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { _, _ = s.Lease(fmt.Sprint(name, i)).Acquire(ctx) })
+	}
+	return &all
+}
+
+// Run lets a session with leases of its own wait for a thousand leases that another process holds,
+// and kills that process. The session takes all over, and loses none. After settle its watches run,
+// and it makes few calls.
+func Run(t *testing.T, place string, store coordination.Store, settle time.Duration) {
+	held := make(chan string, 1)
+	p := child.Start(t, []string{variable + "=" + place}, func(l []byte) { held <- string(l) })
+	s, err := coordination.Open(store, coordination.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acquire(t.Context(), s, own, "own").Wait()
+	select {
+	case <-held:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("the process holds no thousand leases: %s", p.Stderr())
+	}
+	all := acquire(t.Context(), s, leases, "lease")
+	time.Sleep(settle)
+	begun, before := time.Now(), calls(s)
+	time.Sleep(10 * time.Second)
+	rest := float64(calls(s)-before) / time.Since(begun).Seconds()
+	before = calls(s)
+	p.Kill()
+	died := time.Now()
+	all.Wait()
+	st := s.Status()
+	t.Logf("%d of %d leases taken over in %v by %d calls, lost %v; %.1f calls a second while waiting",
+		st.Held-own, leases, time.Since(died).Round(10*time.Millisecond), calls(s)-before, st.Lost,
+		rest)
+	if st.Held != own+leases || len(st.Lost) > 0 {
+		t.Errorf("%d leases held, lost %v", st.Held, st.Lost)
+	}
+	if rest > 20 {
+		t.Errorf("%.1f calls a second while waiting", rest)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func calls(s *coordination.Session) (n int) {
+	for _, c := range s.Status().Calls {
+		n += int(c.Succeeded + c.Conflicted + c.Failed)
+	}
+	return n
+}
