@@ -69,9 +69,10 @@ func Run(t *testing.T, place string, store coordination.Store, settle time.Durat
 	died := time.Now()
 	all.Wait()
 	st := s.Status()
-	t.Logf("%d of %d leases taken over in %v by %d calls, lost %v; %.1f calls a second while waiting",
-		st.Held-own, leases, time.Since(died).Round(10*time.Millisecond), calls(s)-before, st.Lost,
-		rest)
+	took := time.Since(died).Round(10 * time.Millisecond)
+	t.Logf("%d of %d leases taken over in %v by %d calls, lost %v", st.Held-own, leases, took,
+		calls(s)-before, st.Lost)
+	t.Logf("%.1f calls a second while waiting", rest)
 	if st.Held != own+leases || len(st.Lost) > 0 {
 		t.Errorf("%d leases held, lost %v", st.Held, st.Lost)
 	}
