@@ -453,3 +453,33 @@ func TestRendezvous_ShardsOfTwoTypesAreTogether(t *testing.T) {
 		together(2)
 	})
 }
+
+// The first message of a fresh cluster waits for the coordinator and for one report of each member,
+// and for no heartbeat. Without MinMembers the coordinator first waits for Settle.
+func TestStart_TheFirstAskWaitsForTheCoordinatorOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		members, least int
+		within         time.Duration
+	}{
+		"one member, MinMembers":    {1, 1, 100 * time.Millisecond},
+		"one member":                {1, 0, 2*time.Second + 100*time.Millisecond},
+		"three members, MinMembers": {3, 3, 2 * time.Second},
+		"three members":             {3, 0, 2*time.Second + 400*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := func(i int) sharding.Config {
+				cfg := config(i)
+				cfg.MinMembers = c.least
+				return cfg
+			}
+			began := time.Time{}
+			setup := func(*node) { began = time.Now() }
+			run(t, c.members, options{cfg: cfg, setup: setup}, func(cl *testCluster) {
+				_, err := cl.node(0).ask("e", "who", 10*time.Second)
+				require.NoError(t, err)
+				t.Log(time.Since(began))
+				require.LessOrEqual(t, time.Since(began), c.within)
+			})
+		})
+	}
+}

@@ -301,8 +301,10 @@ func (c *Core) NextWake() time.Time {
 		}
 	}
 	earlier(c.roll.showAt)
-	if slices.ContainsFunc(c.peers, c.differs) {
-		earlier(c.roll.pullAt)
+	for _, p := range c.peers {
+		if c.differs(p) {
+			earlier(c.pullAt(p))
+		}
 	}
 	for _, a := range c.outgoing {
 		earlier(a.deadline)

@@ -252,6 +252,9 @@ func (c *Core) under(p *peer, digest uint64) bool {
 // one record.
 const (
 	pullPause = 100 * time.Millisecond
+	// maxPullBeats is the longest pause, in heartbeat intervals, between two requests to a member
+	// that does not answer. The pause doubles from pullPause, and begins anew with an answer.
+	maxPullBeats = 8
 	// settlePause is how long a replica that forms a cluster waits for further changes before it
 	// tells the others which record it has.
 	settlePause = 50 * time.Millisecond
@@ -267,14 +270,24 @@ func (c *Core) spoken() uint64 {
 	return c.roll.digest
 }
 
+// pullAt returns the time before which no request for the memory of p is sent.
+func (c *Core) pullAt(p *peer) time.Time {
+	if p.pullAt.After(c.roll.pullAt) {
+		return p.pullAt
+	}
+	return c.roll.pullAt
+}
+
 // pull requests the memory of p, which differs from this replica's, unless all that it holds is
 // here: then p lacks something, and requests it when it hears from this replica.
 func (c *Core) pull(p *peer) {
-	if p.replica == 0 || p.memory == c.roll.digest || p.memory == 0 || p.memory == p.merged ||
-		c.now.Before(c.roll.pullAt) {
+	if !c.differs(p) || c.now.Before(c.pullAt(p)) {
 		return
 	}
-	c.roll.pullAt = c.now.Add(min(c.cfg.Grace, pullPause))
+	pause := min(c.cfg.Grace, pullPause)
+	c.roll.pullAt = c.now.Add(pause)
+	p.pullAt = c.now.Add(min(pause<<min(p.pulls, 16), maxPullBeats*c.cfg.BeatInterval))
+	p.pulls++
 	m := c.newBeat()
 	m.Pull = true
 	c.beat(p, m)
@@ -287,7 +300,7 @@ func (c *Core) pullAny() {
 	}
 	var from *peer
 	for _, p := range c.peers {
-		if c.differs(p) && (from == nil || p.ready && !from.ready ||
+		if c.differs(p) && !c.now.Before(p.pullAt) && (from == nil || p.ready && !from.ready ||
 			p.ready == from.ready && p.heardAt.After(from.heardAt)) {
 			from = p
 		}
@@ -432,7 +445,7 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	if p.replica == ev.From {
 		p.spoke, p.memory, p.heardAt = true, m.Digest, c.now
 		if whole {
-			p.merged = m.Digest
+			p.merged, p.pulls, p.pullAt = m.Digest, 0, time.Time{}
 		}
 		c.leastOf(p, m.Least)
 		c.compareLeast(p)

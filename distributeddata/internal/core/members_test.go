@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -284,4 +285,34 @@ func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
 			s.stands(1, 0)
 		})
 	}
+}
+
+// A member that never answers a request for its membership record is asked ever more rarely.
+func TestPull_AMuteMemberIsAskedEverMoreRarely(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	pulls := 0
+	l.watch = func(at string, e Effect) {
+		s, ok := e.(Send)
+		if !ok || at != "a" || s.Manifest != wire.ReplicatorBeat {
+			return
+		}
+		var m pb.Beat
+		require.NoError(t, decode(s.Payload, &m))
+		if m.Pull && s.Member == "b" {
+			pulls++
+		}
+	}
+	a := l.cores["a"]
+	b := a.peer("b")
+	// B shows another memory with each heartbeat, and its records are lost.
+	for i := range 600 {
+		l.now = l.now.Add(100 * time.Millisecond)
+		beat := encode(&pb.Beat{Digest: digest(b.vector()), Members: uint64(i/10) + 2})
+		l.step("a", Receive{Member: "b", From: b.replica, Manifest: wire.ReplicatorBeat,
+			Payload: beat})
+		l.step("a", Wake{})
+		l.take(all)
+	}
+	require.Greater(t, pulls, 5)
+	require.Less(t, pulls, 20, "in a minute")
 }

@@ -9,6 +9,8 @@ type pacing struct {
 	remindAt time.Time // when to send that it lacks something
 	told     uint64    // digest of this replica's memory that it was last told
 	toldAt   time.Time // when it was told
+	pullAt   time.Time // no further request for its memory before this time
+	pulls    int       // requests for its memory that it has not answered
 	turnAway time.Time // when to send the memory to a former replica
 	greetAt  time.Time // when to greet a new replica with a heartbeat and questions
 	greeted  int       // number of replicas greeted since then

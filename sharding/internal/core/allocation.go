@@ -81,6 +81,9 @@ func (c *Allocation) Step(now time.Time, ev Event) []Effect {
 		c.beat = c.now.Add(c.cfg.Beat)
 		c.tell()
 	}
+	if !c.settled && c.allHeard() {
+		c.beat = c.now // the Wake that is due at once decides
+	}
 	return c.out
 }
 
@@ -142,8 +145,7 @@ func (c *Allocation) of(m Member) *report {
 // settle decides, but only after it has heard all members of the view or has waited for Settle.
 func (c *Allocation) settle() {
 	if !c.settled {
-		c.settled = !slices.ContainsFunc(c.view, c.missing) ||
-			!c.now.Before(c.begun.Add(c.cfg.Settle))
+		c.settled = c.allHeard() || !c.now.Before(c.begun.Add(c.cfg.Settle))
 	}
 	if c.settled {
 		c.reconcile()
@@ -164,6 +166,11 @@ func (c *Allocation) fit(m Member, failing bool) bool {
 func (c *Allocation) missing(m Member) bool {
 	i := c.index(m)
 	return i >= 0 && c.reports[i].heard.IsZero() && !c.reports[i].ended
+}
+
+// allHeard reports whether no member of the view is missing. Before the first view, all are.
+func (c *Allocation) allHeard() bool {
+	return len(c.view) > 0 && !slices.ContainsFunc(c.view, c.missing)
 }
 
 // unheard reports whether a member is missing and must not be given up yet: it keeps its shards for

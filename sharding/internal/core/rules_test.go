@@ -680,11 +680,11 @@ func TestAllocation_DoesNotWaitForWhoHasEnded(t *testing.T) {
 	require.False(t, over)
 
 	s = tell(core.NewAllocation(config(2), 6, nil))
-	for _, m := range []core.Member{a, b, c} {
+	for _, m := range []core.Member{b, c} {
 		s.hear(m, reports(6))
+		s.hear(m, core.Farewell())
 	}
-	s.hear(b, core.Farewell())
-	s.hear(c, core.Farewell())
+	s.hear(a, reports(6))
 	said = beat(s)
 	require.Len(t, said, 2)
 	for _, e := range said {
