@@ -155,7 +155,7 @@ scale: ## what members say to each other and what that costs, 3 to 200 of them i
 
 slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes docs/pictures
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Calls -benchtime 3x -cpu 1 | tee /dev/stderr | grep ^Bench >$(RESULTS)/slopes.txt
-	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench Subscribed -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
+	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench "Subscribed|Loops" -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
 	$(GO) run ./bench/plot
 
 pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, and Maven; installs them with apt if this is root

@@ -213,6 +213,7 @@ func (a *replica) startUp() {
 	}
 	a.publish()
 	a.subs.changed(nil, a.l.published.Load())
+	a.l.r.loops.rouse()
 	a.expirer.start()
 	a.l.run(a.ctx.Self())
 	a.l.members.Subscribe(a.ctx.Self())
@@ -378,7 +379,7 @@ func (a *replica) failed(d *domain, e core.Effect) {
 			a.ended(p, core.Done{}, errBroken)
 		}
 	case core.Changed:
-		a.subs.caughtUp(a.l.published.Load())
+		a.caughtUp()
 		a.expirer.start()
 		a.tellLater()
 	case core.DiskIs:

@@ -3,6 +3,7 @@ package distributeddata
 import (
 	"context"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,12 +48,15 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator,
 			return
 		}
 		f := follower{text: text, exact: exact}
+		l := r.loops.add(text, exact)
+		defer r.loops.remove(l)
 		for ctx.Err() == nil {
-			news, flushed := r.news.next(), r.flushed.next() // before the state is read
+			l.rearm() // before the state is read
+			flushed := r.flushed.next()
 			_, lives, err := r.look()
 			if err != nil || !f.follow(r.state(), func(key string, old, now told) bool {
 				return ctx.Err() == nil && yield(change(e.named(key), old, now, r.now()))
-			}) || !awaitAny(ctx, news, lives) {
+			}) || !awaitAny(ctx, l.wake, lives) {
 				return
 			}
 			r.gather(ctx, flushed)
@@ -127,6 +131,69 @@ func awaitAny(ctx context.Context, a, b <-chan struct{}) bool {
 		return false
 	}
 	return true
+}
+
+// loops wakes the loops over changes, each for its own key or prefix only. Its methods are safe for
+// concurrent use.
+type loops struct {
+	running atomic.Int64 // number of loops: without any, a change costs one load
+	mu      sync.Mutex
+	patterns[*loop]
+}
+
+// loop is one loop over changes.
+type loop struct {
+	pattern
+	wake chan struct{} // has an element if something may have changed since rearm
+}
+
+func (l *loop) rearm() {
+	select {
+	case <-l.wake:
+	default:
+	}
+}
+
+func (l *loop) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *loops) add(text string, exact bool) *loop {
+	l := &loop{pattern{text: text, exact: exact}, make(chan struct{}, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.patterns.add(l)
+	s.running.Add(1)
+	return l
+}
+
+func (s *loops) remove(l *loop) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.patterns.remove(l)
+	s.running.Add(-1)
+}
+
+// changed wakes the loops over keys that have changed in the published state.
+func (s *loops) changed(keys []string) {
+	if s.running.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.matching(key, (*loop).rouse)
+	}
+}
+
+// rouse wakes all loops: the published state may have changed anywhere.
+func (s *loops) rouse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all((*loop).rouse)
 }
 
 // news wakes any number of goroutines that wait for the next event. An event without waiters costs

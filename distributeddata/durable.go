@@ -143,6 +143,7 @@ func (a *replica) onDisk(m diskAnswer) {
 		return
 	}
 	a.publish()
+	a.l.r.loops.rouse()
 	all := a.waiting
 	a.waiting = nil
 	for _, w := range all {

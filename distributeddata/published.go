@@ -253,7 +253,6 @@ func (a *replica) publish() {
 		return
 	}
 	a.l.published.Store(new(next))
-	a.l.r.news.tell()
 	if next.allReady() {
 		closeOnce(a.l.ready)
 	}

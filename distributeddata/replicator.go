@@ -40,7 +40,7 @@ type Replicator struct {
 	uses    uses
 	expired atomic.Uint64 // number of entries that this member has deleted because they expired
 	touches atomic.Uint64 // number of stamps that were not part of another update
-	news    news          // wakes waiters for published states
+	loops   loops         // over changes
 	flushed news          // wakes waiters for FlushChanges
 	shut    atomic.Bool   // closed for reads as well
 

@@ -71,7 +71,7 @@ func (a *replica) resume() {
 		}
 	}
 	a.publish()
-	a.subs.caughtUp(a.l.published.Load())
+	a.caughtUp()
 	a.expirer.start()
 	a.tellLater()
 	for i, d := range a.domains {
@@ -124,7 +124,7 @@ func (a *replica) stopServing() {
 		next := *old.past()
 		next.stopped = errStopped
 		a.l.published.Store(&next)
-		a.l.r.news.tell()
+		a.l.r.loops.rouse()
 	}
 }
 

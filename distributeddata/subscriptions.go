@@ -2,7 +2,6 @@ package distributeddata
 
 import (
 	"container/list"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -17,24 +16,16 @@ import (
 // however many values came in between.
 type subscriptions struct {
 	watchers map[string]*watcher // by the id of their PID; all are actors of this member
-	byKey    index
-	byPrefix index
-	lengths  []int       // of the prefixes, ascending
-	count    map[int]int // number of prefixes of each length
-	behind   list.List   // of *watcher: those with pending changes
-	total    int         // of subscriptions
-	was      *published  // the state up to which changes have been recorded
+	patterns[*subscription]
+	behind list.List  // of *watcher: those with pending changes
+	total  int        // of subscriptions
+	was    *published // the state up to which changes have been recorded
 }
-
-// index finds subscriptions by key or by prefix.
-type index map[string][]*subscription
 
 // subscription is the subscription of one subscriber to a key or a prefix.
 type subscription struct {
+	pattern
 	w      *watcher
-	text   string
-	exact  bool
-	at     int // its position in its list of the index
 	notice noticeFunc
 }
 
@@ -63,25 +54,8 @@ func (t told) expired(now told, at time.Time) bool {
 	return now.store.Empty() && t.use.Passed(at.UnixMilli(), t.ttl)
 }
 
-func (x index) add(s *subscription) {
-	s.at = len(x[s.text])
-	x[s.text] = append(x[s.text], s)
-}
-
-func (x index) remove(s *subscription) {
-	all := x[s.text]
-	last := len(all) - 1
-	moved := all[last]
-	all[s.at], moved.at = moved, s.at
-	all[last] = nil
-	if x[s.text] = all[:last]; last == 0 {
-		delete(x, s.text)
-	}
-}
-
 func newSubscriptions() *subscriptions {
-	return &subscriptions{watchers: map[string]*watcher{}, byKey: index{}, byPrefix: index{},
-		count: map[int]int{}}
+	return &subscriptions{watchers: map[string]*watcher{}}
 }
 
 // watcher returns the subscriber with a PID, and whether it is a new one.
@@ -100,18 +74,10 @@ func (s *subscriptions) add(w *watcher, text string, exact bool, notice noticeFu
 		old.notice = notice
 		return old
 	}
-	sub := &subscription{w: w, text: text, exact: exact, notice: notice}
+	sub := &subscription{pattern: pattern{text: text, exact: exact}, w: w, notice: notice}
 	w.put(sub)
 	s.total++
-	if exact {
-		s.byKey.add(sub)
-		return sub
-	}
-	s.byPrefix.add(sub)
-	if s.count[len(text)]++; s.count[len(text)] == 1 {
-		at, _ := slices.BinarySearch(s.lengths, len(text))
-		s.lengths = slices.Insert(s.lengths, at, len(text))
-	}
+	s.patterns.add(sub)
 	return sub
 }
 
@@ -143,17 +109,7 @@ func (s *subscriptions) remove(pid *actor.PID, text string, exact bool) (last bo
 // drop removes a subscription from its index.
 func (s *subscriptions) drop(sub *subscription) {
 	s.total--
-	if sub.exact {
-		s.byKey.remove(sub)
-		return
-	}
-	s.byPrefix.remove(sub)
-	n := len(sub.text)
-	if s.count[n]--; s.count[n] == 0 {
-		delete(s.count, n)
-		at, _ := slices.BinarySearch(s.lengths, n)
-		s.lengths = slices.Delete(s.lengths, at, at+1)
-	}
+	s.patterns.remove(sub)
 }
 
 // removeAll removes a subscriber that has stopped.
@@ -173,21 +129,6 @@ func (s *subscriptions) removeAll(pid *actor.PID) {
 func (s *subscriptions) forget(w *watcher) {
 	delete(s.watchers, w.pid.Id)
 	s.settled(w)
-}
-
-// matching calls f for each subscription to key, or to a prefix of it.
-func (s *subscriptions) matching(key string, f func(*subscription)) {
-	for _, sub := range s.byKey[key] {
-		f(sub)
-	}
-	for _, n := range s.lengths {
-		if n > len(key) {
-			return
-		}
-		for _, sub := range s.byPrefix[key[:n]] {
-			f(sub)
-		}
-	}
 }
 
 // changed records that keys have changed since its last call, when the state was s.was. It reports

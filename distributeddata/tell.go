@@ -7,8 +7,15 @@ import (
 	"github.com/concord-go/concord/internal/contain"
 )
 
+// caughtUp records all changes that were not reported, for the subscribers and the loops.
+func (a *replica) caughtUp() {
+	a.subs.caughtUp(a.l.published.Load())
+	a.l.r.loops.rouse()
+}
+
 // changed records that keys have changed. Subscribers are notified after Config.NotifyInterval.
 func (a *replica) changed(keys []string) {
+	a.l.r.loops.changed(keys)
 	if !a.subs.changed(keys, a.l.published.Load()) {
 		return
 	}

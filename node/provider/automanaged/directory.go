@@ -86,10 +86,10 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 		if paused := now.Sub(looked) - d.cfg.Refresh; paused > d.cfg.Refresh {
 			known.resume(paused) // this process or its machine was paused
 		}
-		if looked = now; n != nil {
-			known.hear(now, *n)
+		looked = now
+		if n == nil && known.expired(now) || n != nil && known.hear(now, *n) {
+			report(known.listed(now))
 		}
-		report(known.listed(now))
 	}
 }
 
@@ -208,6 +208,7 @@ type host struct {
 	says  answer
 	since time.Time // since when it answers for the address of says
 	heard time.Time // time of the last answer; zero means not listed
+	shown bool      // heard within dropAfter at the last call of listed
 	state state     // as logged
 }
 
@@ -238,8 +239,9 @@ func (n *news) state(cluster string) state {
 	return answering
 }
 
-// hear records the result of a request.
-func (h *hosts) hear(now time.Time, n news) {
+// hear records the result of a request, and reports whether it may change the list. A host that
+// answers as before does not.
+func (h *hosts) hear(now time.Time, n news) bool {
 	at := h.by[n.host]
 	if at == nil {
 		at = &host{}
@@ -252,13 +254,30 @@ func (h *hosts) hear(now time.Time, n news) {
 	}
 	switch {
 	case is == answering:
+		same := at.shown && !h.dropped(now, at) && at.says.equal(n.says)
 		if at.heard.IsZero() || at.says.address() != n.says.address() {
 			at.since = now
 		}
 		at.says, at.heard = n.says, now
+		return !same
 	case is == foreign, errors.Is(n.err, syscall.ECONNREFUSED):
 		at.heard = time.Time{} // its process is gone
+		return at.shown
 	}
+	return false
+}
+
+// dropped reports whether a host has not answered within dropAfter.
+func (h *hosts) dropped(now time.Time, at *host) bool { return now.Sub(at.heard) >= h.dropAfter }
+
+// expired reports whether a listed host has become silent.
+func (h *hosts) expired(now time.Time) bool {
+	for _, at := range h.by {
+		if at.shown && h.dropped(now, at) {
+			return true
+		}
+	}
+	return false
 }
 
 // log logs that the state of a host has changed. A wrong list of hosts and a wrong name of the
@@ -297,7 +316,8 @@ func (h *hosts) listed(now time.Time) []roster.Member {
 	out := []roster.Member{h.self.Member}
 	first := map[string]*host{}
 	for _, at := range h.by {
-		if now.Sub(at.heard) >= h.dropAfter || at.says.ID == h.self.ID ||
+		at.shown = !h.dropped(now, at)
+		if !at.shown || at.says.ID == h.self.ID ||
 			at.says.address() == h.address() {
 			continue
 		}
@@ -306,9 +326,7 @@ func (h *hosts) listed(now time.Time) []roster.Member {
 		}
 	}
 	for _, at := range first {
-		m := at.says.member()
-		m.Order = at.heard.UnixNano()
-		out = append(out, m)
+		out = append(out, at.says.member())
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,6 +41,11 @@ type answer struct {
 	Port           int      `json:"port"`
 	Kinds          []string `json:"kinds"`
 	ClusterName    string   `json:"cluster_name"`
+}
+
+func (a answer) equal(b answer) bool {
+	return a.ID == b.ID && a.Address == b.Address && a.AutoManagePort == b.AutoManagePort &&
+		a.Port == b.Port && a.ClusterName == b.ClusterName && slices.Equal(a.Kinds, b.Kinds)
 }
 
 // Limits on the fields of an answer.

@@ -309,3 +309,47 @@ func TestAnswer_IsThatOfProtoActorsProvider(t *testing.T) {
 		}
 	}
 }
+
+// Only a change of the list is reported: an answer is none if the host has answered the same before.
+func TestHosts_ReportChangesOnly(t *testing.T) {
+	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop",
+		Log: slog.New(slog.DiscardHandler)}
+	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
+	says := answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop", Kinds: []string{"x"}}
+	now := time.Unix(1000, 0)
+	hear := func(want bool, says answer, err error) {
+		t.Helper()
+		if got := h.hear(now, news{"b:1", says, err}); got != want {
+			t.Errorf("the answer changes the list: %v, want %v", got, want)
+		}
+		h.listed(now)
+		now = now.Add(time.Second)
+	}
+	hear(false, answer{}, errSilent)
+	hear(true, says, nil)
+	for range 5 {
+		hear(false, says, nil)
+	}
+	hear(false, answer{}, errSilent)
+	hear(false, says, nil)
+	restarted := says
+	restarted.ID = "b2"
+	hear(true, restarted, nil)
+	hear(false, restarted, nil)
+	hear(true, answer{}, errRefused)
+	hear(false, answer{}, errRefused)
+	hear(true, restarted, nil)
+	now = now.Add(time.Second)
+	if h.expired(now) {
+		t.Error("it is dropped too early")
+	}
+	now = now.Add(time.Second)
+	if !h.expired(now) {
+		t.Error("it has become silent")
+	}
+	h.listed(now)
+	if h.expired(now) {
+		t.Error("reported twice")
+	}
+	hear(true, restarted, nil)
+}
