@@ -310,7 +310,7 @@ func TestAnswer_IsThatOfProtoActorsProvider(t *testing.T) {
 	}
 }
 
-// Only a change of the list is reported: an answer is none if the host has answered the same before.
+// Only a change of the list is reported. A host that answers as before changes nothing.
 func TestHosts_ReportChangesOnly(t *testing.T) {
 	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop",
 		Log: slog.New(slog.DiscardHandler)}
