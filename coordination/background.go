@@ -22,8 +22,8 @@ import (
 //
 // When the member of system leaves its cluster, or ends a life, the tenure ends: the actor gets
 // *LeaseLost with the reason Closed and has Config.Drain to call cancel. If it does not, the member
-// stops with an error, and the lease is free when cancel is called or the tenure has expired. If the
-// request is still pending, or AcquireTo is called later, the actor gets an *AcquireResult.
+// stops with an error, and the lease is free when cancel is called or the tenure has expired. If
+// the request is still pending, or AcquireTo is called later, the actor gets an *AcquireResult.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := sender(system, pid)
 	l = l.orNone()
@@ -114,8 +114,8 @@ func (b *background) fail(err error) {
 func (b *background) cancel() {
 	b.leave()
 	if g := b.withdraw(); g != nil {
-		b.stop()                            // first, so that no message is sent; releaseSoon follows
-		g.finish(ending{ErrReleased, true}) // immediately for this caller
+		b.stop() // first, so that no message is sent; releaseSoon follows
+		g.finish(ending{ErrReleased, true})
 	}
 }
 

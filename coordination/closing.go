@@ -91,8 +91,8 @@ func (l *loop) finished() bool {
 	return l.closing.begun && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet() || l.left())
 }
 
-// left reports whether the work of a lease has not stopped. Then the session record is kept too, and
-// expires: without it, the lease would be free at once.
+// left reports whether the work of a lease has not stopped. Then the session record is kept too,
+// and expires: without it, the lease would be free at once.
 func (l *loop) left() bool {
 	return slices.ContainsFunc(l.leases, func(d *driver) bool { return d.left() })
 }

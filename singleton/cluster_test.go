@@ -64,7 +64,7 @@ type options struct {
 	system  func(id string) *actor.ActorSystem
 
 	sessions map[string]*coordination.Session // not nil: one for all lives at an address
-	plant   func(effect any) // called before each effect at the first member
+	plant    func(effect any)                 // called before each effect at the first member
 }
 
 // node is one member's part of the singleton.

@@ -103,6 +103,6 @@ func (s *Store) writeDocument(ctx context.Context, object, old string,
 			&v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: annotations}},
 			metav1.CreateOptions{})
 	}
-	return change(ctx, s.leases, object, map[string]any{"metadata": map[string]any{"resourceVersion": old,
-		"annotations": annotations}})
+	return change(ctx, s.leases, object, map[string]any{"metadata": map[string]any{
+		"resourceVersion": old, "annotations": annotations}})
 }

@@ -18,7 +18,7 @@ func withOwnLimit(client clientv1.LeasesGetter, namespace string) clientv1.Lease
 	if !ok {
 		return client.Leases(namespace)
 	}
-	if real, ok := c.RESTClient().(*rest.RESTClient); !ok || real == nil {
+	if r, ok := c.RESTClient().(*rest.RESTClient); !ok || r == nil {
 		return client.Leases(namespace)
 	}
 	return clientv1.New(limited{c.RESTClient(),
