@@ -49,6 +49,7 @@ type Handler struct {
 	hidden  hidden
 	routes  map[string]route
 	limit   limiter
+	failed  failures // to authorize
 	ring    ring
 	book    book
 	peers   peers

@@ -16,7 +16,7 @@ import (
 // maxEvents is the number of events that a ring keeps.
 const maxEvents = 256
 
-// ring keeps the most recent events. It numbers events consecutively.
+// ring keeps the most recent events. It numbers events consecutively, from the time of the first.
 type ring struct {
 	mu  sync.Mutex
 	seq uint64
@@ -26,6 +26,9 @@ type ring struct {
 func (r *ring) add(e api.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.seq == 0 { // a process continues above its predecessor, whose events a client may have
+		r.seq = uint64(max(0, time.Now().UnixMicro())) //nolint:gosec // not negative
+	}
 	r.seq++
 	e.Seq = r.seq
 	if len(r.all) == maxEvents {

@@ -40,7 +40,14 @@ func (h *Handler) admit(r *http.Request, p Permission) *refusal {
 func (h *Handler) authorized(r *http.Request, p Permission) *refusal {
 	switch {
 	case h.cfg.Authorize != nil:
+		from := client(r.RemoteAddr)
+		if h.failed.tooMany(from, time.Now()) {
+			return &refusal{http.StatusTooManyRequests, "too many failed attempts; try again later"}
+		}
 		if err := h.cfg.Authorize(r, p); err != nil {
+			if r.Header.Get("Authorization") != "" {
+				h.failed.add(from, time.Now())
+			}
 			return &refusal{http.StatusUnauthorized, "not authorized"}
 		}
 		return nil
@@ -49,7 +56,7 @@ func (h *Handler) authorized(r *http.Request, p Permission) *refusal {
 			"actions are disabled: see Config.Actions and Config.Authorize"}
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return nil
-	case forwarded(r.Header):
+	case forwarded(r):
 		return &refusal{http.StatusForbidden,
 			"requests forwarded by a proxy require Config.Authorize"}
 	case !loopback(r.RemoteAddr):
@@ -59,14 +66,81 @@ func (h *Handler) authorized(r *http.Request, p Permission) *refusal {
 	return nil
 }
 
-func forwarded(h http.Header) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host",
-		"X-Real-Ip", "Via"} {
-		if h.Get(name) != "" {
+// forwarded reports whether a request looks like one that a proxy has forwarded: a header of
+// proxies, HTTP/1.0, or the address of another interface.
+func forwarded(r *http.Request) bool {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains([]string{"Forwarded",
+			"X-Real-Ip", "X-Client-Ip", "X-Original-Host", "True-Client-Ip", "Cf-Connecting-Ip",
+			"Via"}, name) {
 			return true
 		}
 	}
-	return false
+	return !r.ProtoAtLeast(1, 1) || elsewhere(r.Host)
+}
+
+// elsewhere reports whether a Host header is an address that is not of the loopback interface.
+func elsewhere(host string) bool {
+	at, err := netip.ParseAddr(hostOf(host))
+	return err == nil && !at.Unmap().IsLoopback()
+}
+
+// hostOf returns a Host header without its port.
+func hostOf(host string) string {
+	if n, _, err := net.SplitHostPort(host); err == nil {
+		host = n
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+// client returns the address of a client, of IPv6 the network.
+func client(remote string) netip.Prefix {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	a, bits := at.Addr().Unmap().WithZone(""), 32
+	if !a.Is4() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits)
+	return p
+}
+
+// failures limits the attempts of each client to guess a password. The zero value is ready.
+type failures struct {
+	mu  sync.Mutex
+	all map[netip.Prefix]*limiter
+}
+
+// Bounds of failed attempts of a client: some at once, then one in ten seconds.
+const (
+	maxFailed  = 10
+	failedRate = 0.1
+	maxFailing = 1024 // clients that are remembered
+)
+
+// tooMany reports whether a client has failed too often.
+func (f *failures) tooMany(from netip.Prefix, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.all[from]
+	return l != nil && !l.has(now)
+}
+
+// add records a failed attempt.
+func (f *failures) add(from netip.Prefix, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.all[from]
+	if l == nil {
+		if f.all == nil || len(f.all) >= maxFailing {
+			f.all = map[netip.Prefix]*limiter{}
+		}
+		l = &limiter{rate: failedRate, burst: maxFailed}
+		f.all[from] = l
+	}
+	l.take(now)
 }
 
 func loopback(remote string) bool {
@@ -77,11 +151,7 @@ func loopback(remote string) bool {
 // knownHost reports whether a Host header is an IP address, localhost or one of Config.Hosts. Other
 // names may belong to an attacker who resolves them to this address (DNS rebinding).
 func (h *Handler) knownHost(host string) bool {
-	name := host
-	if n, _, err := net.SplitHostPort(host); err == nil {
-		name = n
-	}
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	name := hostOf(host)
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
@@ -123,18 +193,30 @@ type limiter struct {
 	at          time.Time
 }
 
+// take takes a token, and reports whether there was one.
 func (l *limiter) take(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.hasLocked(now) {
+		return false
+	}
+	l.have--
+	return true
+}
+
+// has reports whether there is a token.
+func (l *limiter) has(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hasLocked(now)
+}
+
+func (l *limiter) hasLocked(now time.Time) bool {
 	if l.at.IsZero() {
 		l.have = l.burst
 	} else {
 		l.have = min(l.burst, l.have+now.Sub(l.at).Seconds()*l.rate)
 	}
 	l.at = now
-	if l.have < 1 {
-		return false
-	}
-	l.have--
-	return true
+	return l.have >= 1
 }

@@ -48,6 +48,15 @@ func TestGuard_OnlyThisMachineMayLook(t *testing.T) {
 			"proxy": {func(r *http.Request) {
 				r.Header.Set("X-Forwarded-For", "10.0.0.9")
 			}, 403},
+			"proxy with a header of its own": {func(r *http.Request) {
+				r.Header.Set("X-Forwarded-Proto", "https")
+			}, 403},
+			"proxy of an earlier HTTP": {func(r *http.Request) {
+				r.ProtoMinor = 0
+			}, 403},
+			"proxy for another interface": {func(r *http.Request) {
+				r.Host = "10.0.0.5:7070"
+			}, 403},
 			"own page": {func(r *http.Request) {
 				r.Header.Set("Origin", "http://127.0.0.1:7070")
 			}, 200},
@@ -82,6 +91,30 @@ func TestGuard_OnlyThisMachineMayLook(t *testing.T) {
 			require.Equal(t, c.want, w.do(r).Code, name)
 		}
 	})
+}
+
+// A client that has failed ten times waits ten seconds for each further attempt. Others do not.
+func TestGuard_FailedPasswordsAreLimited(t *testing.T) {
+	run(t, cockpit.Config{Authorize: cockpit.Password("secret"), RequestsPerSecond: 1000},
+		func(w *world) {
+			try := func(from, secret string) int {
+				r := request(http.MethodGet, "/api/v1/health", "")
+				r.RemoteAddr = from
+				r.Header.Set("Authorization", "Bearer "+secret)
+				return w.do(r).Code
+			}
+			const guesser = "10.0.0.9:50000"
+			for range 10 {
+				require.Equal(t, http.StatusUnauthorized, try(guesser, "guess"))
+			}
+			require.Equal(t, http.StatusTooManyRequests, try(guesser, "secret"))
+			require.Equal(t, http.StatusOK, try("10.0.0.8:50000", "secret"))
+			time.Sleep(10 * time.Second)
+			require.Equal(t, http.StatusUnauthorized, try(guesser, "guess"))
+			require.Equal(t, http.StatusTooManyRequests, try(guesser, "guess"))
+			time.Sleep(10 * time.Second)
+			require.Equal(t, http.StatusOK, try(guesser, "secret"))
+		})
 }
 
 func TestGuard_AuthorizeDecides(t *testing.T) {

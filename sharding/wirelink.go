@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -45,9 +44,6 @@ func (k *link) parcel(p *packet, confirm uint64) bool {
 	defer k.mu.Unlock()
 	if k.gone {
 		return false
-	}
-	if p.senderID != "" {
-		ask.Sent(k.life.system, p.senderID, k.to.Address)
 	}
 	k.reserve(n + 1 + protowire.SizeVarint(uint64(n))) //nolint:gosec // a length
 	k.data = protowire.AppendTag(k.data, fieldParcels, protowire.BytesType)

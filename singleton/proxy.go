@@ -7,7 +7,6 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/stash"
-	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
@@ -173,7 +172,6 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 	if byAsk {
 		_, token, _ := p.route.Host()
 		p.life.calls.sent(e.Message.(*asked).call, token)
-		ask.Sent(ctx.ActorSystem(), inner.Sender.GetId(), p.host.Address)
 	}
 	if unaddressed(inner.Sender) {
 		inner.Sender = actor.NewPID(p.view.Self.Address, inner.Sender.Id)

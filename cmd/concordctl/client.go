@@ -20,14 +20,19 @@ const maxAnswer = 64 << 20
 // client sends requests to one cockpit.
 type client struct {
 	base  string
+	named string // base without its password
 	token string
 	http  *http.Client
 	wait  func(context.Context) (context.Context, context.CancelFunc)
 }
 
 func newClient(o options, token string) client {
+	named := ""
+	if u, err := url.Parse(o.at); err == nil && u.Host != "" && strings.HasPrefix(u.Scheme, "http") {
+		named = strings.TrimSuffix(u.Redacted(), "/")
+	}
 	return client{
-		base: strings.TrimSuffix(o.at, "/"), token: token,
+		base: strings.TrimSuffix(o.at, "/"), named: named, token: token,
 		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}},
@@ -39,6 +44,9 @@ func newClient(o options, token string) client {
 
 // open sends a request. It returns the response if its status is 200, and an error otherwise.
 func (c client) open(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	if c.named == "" { // it is not shown: it may have a password
+		return nil, fails(exitUsage, "-at is not a URL that begins with http:// or https://")
+	}
 	var raw io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -63,7 +71,7 @@ func (c client) open(ctx context.Context, method, path string, body any) (*http.
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return nil, fails(exitSilent, "no answer from %s: %w", c.base, err)
+		return nil, fails(exitSilent, "no answer from %s: %w", c.named, err)
 	}
 	if res.StatusCode == http.StatusOK {
 		return res, nil
@@ -114,7 +122,7 @@ func exchange[T any](ctx context.Context, c *ctl, method, path string, body any)
 	}
 	defer res.Body.Close()
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&v); err != nil {
-		return v, fails(exitSilent, "the answer of %s is not that of a cockpit: %w", c.base, err)
+		return v, fails(exitSilent, "the answer of %s is not that of a cockpit: %w", c.named, err)
 	}
 	return v, nil
 }

@@ -127,6 +127,8 @@ func main() {
 // run is the testable part of main. It returns the exit status.
 func run(ctx context.Context, args []string, env func(string) string, out, errs io.Writer) int {
 	o, words, err := parse(args, env)
+	asJSON := o.output == "json" || len(words) > 1 && words[0] == "store" && words[1] == "export"
+	out, errs = &visible{out: out, json: asJSON}, &visible{out: errs}
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage())
 		return exitOK

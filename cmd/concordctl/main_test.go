@@ -290,6 +290,35 @@ func TestCommands_WhatIsNoCockpit(t *testing.T) {
 	}
 }
 
+// What others have written moves no cursor, and a password in -at is shown to nobody.
+func TestOutput_IsVisibleAndSaysNoPassword(t *testing.T) {
+	const event = `{"seq":1,"at":"2026-01-01T00:00:00Z","kind":"log","text":"a\u001b[2Jb"}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"member":"a\u001b[2J\u202eb","events":[`+event+`]}`)
+	}))
+	defer server.Close()
+	for _, form := range []string{"table", "json"} {
+		_, out, errs := ctlRun(t, server.URL, "-o", form, "status")
+		require.NotContains(t, out+errs, "\x1b", form)
+		require.NotContains(t, out+errs, "\u202e", form)
+	}
+	for _, at := range []string{"http://me:letmein@127.0.0.1:1", "me:letmein@127.0.0.1:1",
+		"http://me:letmein@\x01"} {
+		status, out, errs := ctlRun(t, at, "status")
+		require.NotZero(t, status)
+		require.NotContains(t, out+errs, "letmein", at)
+	}
+
+	var b bytes.Buffer
+	v := &visible{out: &b, json: true}
+	text := "é\x1b𝄞\u202e\n"
+	for i := range len(text) { // characters may arrive in pieces
+		_, err := v.Write([]byte(text[i : i+1]))
+		require.NoError(t, err)
+	}
+	require.Equal(t, "é\\u001b𝄞\\u202e\n", b.String())
+}
+
 func TestWatch_PrintsEventsOnceAndEndsWithTheContext(t *testing.T) {
 	s := newSite(t)
 	log := slog.New(s.handler.Log(slog.DiscardHandler))

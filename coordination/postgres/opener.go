@@ -42,7 +42,9 @@ func (s Settings) Validate() error {
 	if s.URL == "" {
 		errs = append(errs, fmt.Errorf("postgres: %w: URL must be set", coordination.ErrInvalid))
 	} else if _, err := pgx.ParseConfig(s.URL); err != nil {
-		errs = append(errs, fmt.Errorf("postgres: %w: URL: %w", coordination.ErrInvalid, err))
+		// The error may quote a part of the password.
+		errs = append(errs, fmt.Errorf("postgres: %w: URL is neither a URL nor a DSN, or names a "+
+			"file that cannot be read", coordination.ErrInvalid))
 	}
 	if s.MaxConnections < 2 || s.MaxConnections > 1000 {
 		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000",

@@ -3,8 +3,6 @@ package ask
 import (
 	"context"
 	"crypto/rand"
-	"strings"
-	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -20,30 +18,6 @@ const prefix = "$ask-"
 // process receives the answer: it takes the first message and drops the others.
 type process struct {
 	answer chan any // capacity 1, never closed
-	asked  atomic.Pointer[string]
-}
-
-// Sent records that the question of asker is being sent to the member at address. The guard accepts
-// an answer from the network only from the member to which the question was sent last.
-func Sent(system *actor.ActorSystem, asker, address string) {
-	if !strings.HasPrefix(asker, prefix) {
-		return
-	}
-	at, _ := system.ProcessRegistry.GetLocal(asker)
-	if p, ok := at.(*process); ok {
-		p.asked.Store(&address)
-	}
-}
-
-// Accepts reports whether a process of this name may get a message from the member at address: it
-// is not one that waits for the answer of another member.
-func Accepts(system *actor.ActorSystem, id, address string) bool {
-	if !strings.HasPrefix(id, prefix) {
-		return true
-	}
-	at, _ := system.ProcessRegistry.GetLocal(id)
-	p, ok := at.(*process)
-	return !ok || *p.asked.Load() == address // a late answer becomes a dead letter
 }
 
 func (p *process) SendUserMessage(_ *actor.PID, message any) {
@@ -73,7 +47,6 @@ func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID,
 		return nil, context.Cause(ctx)
 	}
 	p := &process{answer: make(chan any, 1)}
-	p.asked.Store(&target.Address)
 	self, _ := system.ProcessRegistry.Add(p, prefix+rand.Text()) // 128 bits at least
 	defer system.ProcessRegistry.Remove(self)
 

@@ -162,11 +162,6 @@ func TestNames_AreNeverUsedAgain(t *testing.T) {
 		pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*question); ok {
 				seen[ctx.Sender().Id] = true
-				require.True(t, ask.Accepts(system, ctx.Sender().Id, ctx.Self().Address))
-				require.False(t, ask.Accepts(system, ctx.Sender().Id, "10.0.0.9:7"))
-				ask.Sent(system, ctx.Sender().Id, "10.0.0.9:7") // it was passed on to there
-				require.True(t, ask.Accepts(system, ctx.Sender().Id, "10.0.0.9:7"))
-				require.False(t, ask.Accepts(system, ctx.Sender().Id, ctx.Self().Address))
 				ctx.Respond(true)
 			}
 		}))
@@ -177,9 +172,6 @@ func TestNames_AreNeverUsedAgain(t *testing.T) {
 		require.Len(t, seen, 100)
 		for id := range seen {
 			require.Len(t, id, len("$ask-")+26, "130 bits in base 32")
-			require.True(t, ask.Accepts(system, id, "10.0.0.8:7"), "late: a dead letter")
 		}
-		ask.Sent(system, "another actor", "10.0.0.9:7")
-		require.True(t, ask.Accepts(system, "another actor", "10.0.0.8:7"))
 	})
 }

@@ -14,8 +14,8 @@ const (
 	maxValue = 64 << 10 // bytes of a value with its variables expanded
 )
 
-// variable matches $$, ${NAME}, ${NAME:-default}, or a $ that begins none of these.
-var variable = regexp.MustCompile(`\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}|\$`)
+// variable matches the inside of ${NAME} and of ${NAME:-default}.
+var variable = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:-(?s:(.*)))?$`)
 
 // prepare reports YAML features that are not supported, and replaces variables in values.
 func (r *reader) prepare(n *yaml.Node, key string, depth int) {
@@ -60,31 +60,52 @@ func (r *reader) expand(n *yaml.Node, key string) {
 	if !strings.Contains(n.Value, "$") {
 		return
 	}
-	n.Value = variable.ReplaceAllStringFunc(n.Value, func(found string) string {
-		parts := variable.FindStringSubmatch(found)
-		name := parts[1]
-		switch found {
-		case "$$":
-			return "$"
-		case "$":
-			r.wrong(n, key, "has a $ that begins no ${NAME}; write $$ for a $")
-		default:
-			if value, ok := r.lookup(name); ok && value != "" {
-				return value
+	var out strings.Builder
+	for rest := n.Value; rest != ""; {
+		text, after, found := strings.Cut(rest, "$")
+		out.WriteString(text)
+		if rest = after; found {
+			var value string
+			if value, rest = r.variable(n, key, after); out.Len()+len(value) <= maxValue {
+				out.WriteString(value)
+				continue
 			}
-			if parts[2] == "" {
-				r.wrong(n, key, "variable %s is not set; ${%s:-…} would have a default", name, name)
-			}
-			return parts[3]
 		}
-		r.told[n] = true
-		return ""
-	})
-	if len(n.Value) > maxValue {
-		r.wrong(n, key, "has %d bytes with its variables, at most %d", len(n.Value), maxValue)
-		r.told[n] = true
+		if out.Len() > maxValue || found {
+			r.wrong(n, key, "has more than %d bytes with its variables", maxValue)
+			r.told[n] = true
+			break
+		}
 	}
+	n.Value = out.String()
 	if n.Style == 0 { // unquoted: the value may have become a number
 		n.Tag = ""
 	}
+}
+
+// variable returns what replaces a $, and the text after it. When no } follows, it does not look
+// for one again.
+func (r *reader) variable(n *yaml.Node, key, text string) (value, rest string) {
+	if rest, ok := strings.CutPrefix(text, "$"); ok {
+		return "$", rest
+	}
+	inside, after, closed := "", "", false
+	if braced, ok := strings.CutPrefix(text, "{"); ok {
+		inside, after, closed = strings.Cut(braced, "}")
+	}
+	parts := variable.FindStringSubmatch(inside)
+	if !closed || parts == nil {
+		r.wrong(n, key, "has a $ that begins no ${NAME}; write $$ for a $")
+		r.told[n] = true
+		return "", ""
+	}
+	name := parts[1]
+	if value, ok := r.lookup(name); ok && value != "" {
+		return value, after
+	}
+	if parts[2] == "" {
+		r.wrong(n, key, "variable %.255s is not set; ${%.255s:-…} would have a default", name, name)
+		r.told[n] = true
+	}
+	return parts[3], after
 }

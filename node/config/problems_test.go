@@ -186,10 +186,15 @@ func TestVariables_Problems(t *testing.T) {
 		"a$b":    "has a $ that begins no ${NAME}",
 		"${a b}": "has a $ that begins no ${NAME}", "${}": "has a $ that begins no ${NAME}",
 		"${EMPTY}": "variable EMPTY is not set",
-		"${LONG}":  "has 65537 bytes with its variables, at most 65536",
+		"${LONG}":  "has more than 65536 bytes with its variables",
 	} {
 		require.Contains(t, problems(t, "leases:\n  a:\n    lease-class: memory\n    owner: "+text,
 			"EMPTY=", "LONG="+strings.Repeat("x", 65537))[0], want, text)
+	}
+	for _, text := range []string{"${A:-", "${BIG}"} {
+		text = strings.Repeat(text, 20_000)
+		require.Len(t, problems(t, "leases:\n  a:\n    lease-class: memory\n    owner: "+text,
+			"BIG="+strings.Repeat("x", 60_000)), 1, "%.10s", text)
 	}
 	require.Len(t, problems(t, "leases: {a: {lease-class: memory, '${A}': 1}}"), 1,
 		"keys have no variables")

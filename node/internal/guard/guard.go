@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -16,7 +17,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/membership"
 )
 
@@ -166,8 +166,6 @@ type member struct {
 	}
 	lives func(id string) bool   // whether an actor exists
 	runs  func(kind string) bool // whether virtual actors of a kind run here
-	// accepts reports whether an actor may get an answer of the member at an address.
-	accepts func(id, address string) bool
 }
 
 // Bind sets the member that runs in this process. Before Bind, the guard knows no other members.
@@ -184,14 +182,7 @@ func (p *Process) Bind(system *actor.ActorSystem, name string) {
 	}, func(kind string) bool {
 		_, ok := cluster.GetCluster(system).TryGetClusterKind(kind)
 		return ok
-	}, func(id, address string) bool { return ask.Accepts(system, id, address) }})
-}
-
-// accepts reports whether an actor may get an answer of the member at an address, or true if that
-// is not known.
-func (p *Process) accepts(id, address string) bool {
-	m := p.member.Load()
-	return m == nil || m.accepts(id, address)
+	}})
 }
 
 // runs reports whether virtual actors of a kind run at this member, or true if that is not known.
@@ -267,7 +258,8 @@ func (p *Process) refuse(r reason, what string, why any) {
 		level = slog.LevelInfo // members that start see each other at different times
 	}
 	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what),
-		slog.Any("reason", why), slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
+		slog.String("reason", fmt.Sprintf("%.512s", fmt.Sprint(why))),
+		slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
 }
 
 func (p *Process) logger() *slog.Logger {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -225,9 +224,5 @@ func (p *Process) see(others map[string]string) {
 	p.member.Store(&member{cluster: "shop", members: roster{view: v},
 		lives: func(id string) bool { return id == "alive" },
 		runs:  func(kind string) bool { return kind == "cart" },
-		accepts: func(id, address string) bool {
-			asked, question := strings.CutPrefix(id, "$ask ")
-			return !question || asked == address
-		},
 	})
 }
