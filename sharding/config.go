@@ -108,7 +108,8 @@ type Config struct {
 	// 10,000,000.
 	Buffer int `yaml:"buffer"`
 	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
-	// message counts as 256 bytes. Default 64 MiB.
+	// message counts as 256 bytes. One shard may use an eighth, so no larger message can wait.
+	// Default 64 MiB.
 	//
 	// The messages of Deliver that are not confirmed are counted separately; Buffer and BufferBytes
 	// bound them too.
@@ -153,9 +154,9 @@ const (
 	// SLRU protects entities that have received more than one message, up to four fifths of the
 	// limit, so that many entities with a single message do not evict them.
 	SLRU Eviction = "slru"
-	// LFU evicts an entity only if it received fewer messages than the one that would replace it,
-	// counting messages before its last start too. It takes eight more bytes for each entity that
-	// may run.
+	// LFU keeps the more frequently used of two entities, also by messages before its last start.
+	// It estimates how many there were, up to 15, and halves all estimates after ten messages for
+	// each entity that may run. That takes 8 to 16 bytes for each of these, and 8 MiB at most.
 	LFU Eviction = "lfu"
 )
 
