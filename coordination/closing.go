@@ -64,7 +64,7 @@ const (
 
 var (
 	errNotReleased  = errors.New("not released in time")
-	errStillWorking = errors.New("its work has not returned, so it is left to expire")
+	errStillWorking = errors.New("its grant was not released within Drain, so it is left to expire")
 )
 
 // closing is the progress of Close.

@@ -106,7 +106,6 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 	cfg.Health = &node.Health{}
 	store := memory.New()
 	cfg.Store = func() (coordination.Store, error) { return store, nil }
-	cfg.Session.Drain = 500 * time.Millisecond // the time that an unreleased lease takes
 	var session *coordination.Session
 	require.ErrorContains(t, cfg.Health.Live(), "not running")
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
@@ -123,12 +122,13 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 			require.NoError(t, cfg.Health.Ready())
 			require.NoError(t, cfg.Health.Live())
 			require.Equal(t, 200, answer(cfg.Health, "/readyz"))
-			_, err := n.Session.Lease("x").Acquire(ctx)
+			g, err := n.Session.Lease("x").Acquire(ctx)
 			require.NoError(t, err)
 			note("work")
 			cancel(errors.New("enough"))
 			<-ctx.Done()
 			require.ErrorContains(t, context.Cause(ctx), "enough")
+			require.NoError(t, g.Release(context.WithoutCancel(ctx)))
 			note("work ended")
 			return errors.New("of no interest any more")
 		})
