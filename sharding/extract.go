@@ -74,8 +74,8 @@ func (x *extractor) call(message any, answer chan<- extracted) {
 // ErrInvalid if there is no Extractor, or if it panics, ends its goroutine, takes longer than a
 // second or names no entity.
 func (r *Region[Msg]) RefFor(msg Msg) (Ref[Msg], error) {
-	if err := r.made(); err != nil {
-		return Ref[Msg]{}, err
+	if r == nil || r.region == nil {
+		return Ref[Msg]{}, errUnmade
 	}
 	id, err := r.extractor.Load().id(msg)
 	if err == nil {

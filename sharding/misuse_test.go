@@ -11,6 +11,7 @@ import (
 func TestMisuse_ARegionThatNobodyMadeIsInvalid(t *testing.T) {
 	ctx := t.Context()
 	var r sharding.Region[string]
+	var none *sharding.Region[string]
 	for call, f := range map[string]func() error{
 		"Tell":         func() error { return r.Ref("a").Tell("hello") },
 		"Ask":          func() error { _, err := r.Ref("a").Ask(ctx, "hello"); return err },
@@ -20,8 +21,15 @@ func TestMisuse_ARegionThatNobodyMadeIsInvalid(t *testing.T) {
 		"Allocations":  func() error { _, err := r.Allocations(ctx); return err },
 		"ClusterStats": func() error { _, err := r.ClusterStats(ctx); return err },
 		"Close":        func() error { return r.Close(ctx) },
-		"zero Ref":     func() error { return sharding.Ref[string]{}.Tell("hello") },
+		"nil Region":   func() error { return none.Ref("a").Tell("hello") },
+		"nil RefFor": func() error {
+			_, err := none.RefFor("hello")
+			return err
+		},
+		"zero Ref": func() error { return sharding.Ref[string]{}.Tell("hello") },
 	} {
 		require.ErrorIs(t, f(), sharding.ErrInvalid, call)
 	}
+	require.Zero(t, sharding.Ref[string]{}.Shard())
+	require.Equal(t, "no region/", sharding.Ref[string]{}.String())
 }

@@ -18,8 +18,13 @@ type Ref[Msg any] struct {
 }
 
 // Ref returns a reference to the entity with this id: UTF-8, from 1 to 512 bytes, without control
-// characters. Calls of a Ref with another id return ErrInvalid.
-func (r *Region[Msg]) Ref(id string) Ref[Msg] { return Ref[Msg]{r.region, id} }
+// characters. Calls of a Ref with another id, or of a nil Region, return ErrInvalid.
+func (r *Region[Msg]) Ref(id string) Ref[Msg] {
+	if r == nil {
+		return Ref[Msg]{nil, id}
+	}
+	return Ref[Msg]{r.region, id}
+}
 
 // ID returns the id of the entity.
 func (f Ref[Msg]) ID() string { return f.id }
@@ -27,6 +32,9 @@ func (f Ref[Msg]) ID() string { return f.id }
 // Shard returns the number of the entity's shard, which is an index of Status.Shards. In a region
 // of workers, it returns 0 for an id that no worker has.
 func (f Ref[Msg]) Shard() int {
+	if f.r == nil {
+		return 0
+	}
 	if f.r.numbered {
 		n, _ := workerOf(f.id, f.r.shards)
 		return n
@@ -35,7 +43,12 @@ func (f Ref[Msg]) Shard() int {
 }
 
 // String returns the type and the id.
-func (f Ref[Msg]) String() string { return f.r.typ + "/" + f.id }
+func (f Ref[Msg]) String() string {
+	if f.r == nil {
+		return "no region/" + f.id
+	}
+	return f.r.typ + "/" + f.id
+}
 
 // Tell sends a message without waiting. Messages of one goroutine to one entity are handled in
 // order, each at most once. A nil error means that the message was accepted, not that it will be

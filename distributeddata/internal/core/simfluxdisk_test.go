@@ -54,10 +54,11 @@ func (s *play) noteCounting(sl *slot) {
 }
 
 // intact counts the members counted in m that run or will start with their disks, except one.
+// Those that were forgotten, and enter once more, are newcomers.
 func (s *play) intact(m memory, but *slot) (n int) {
 	for _, sl := range s.slots {
 		if sl != but && sl.disk.counts && m.of(sl.member).rank == in &&
-			(sl.core != nil || sl.past != nil || sl.coming) {
+			(sl.past != nil || sl.coming || sl.core != nil && !sl.core.roll.entering) {
 			n++
 		}
 	}
