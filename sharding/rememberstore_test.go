@@ -227,12 +227,12 @@ func TestRecoverRate_EntitiesStartAtARate(t *testing.T) {
 	})
 }
 
-// With RememberedKeys among the durable keys, the entities are remembered although all members
-// crash at once.
-func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
+// rememberedOnDisks returns the configuration of members whose remembered entities are durable, on
+// a disk for each address, which loses its power between two processes.
+func rememberedOnDisks() func(*simnet.Member) distributeddata.Config {
 	var mu sync.Mutex
 	disks := map[string]*testkit.Disk{} // by address
-	data := func(m *simnet.Member) distributeddata.Config {
+	return func(m *simnet.Member) distributeddata.Config {
 		mu.Lock()
 		defer mu.Unlock()
 		if disks[m.Address] == nil {
@@ -247,7 +247,13 @@ func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
 		return distributeddata.Config{Durable: []string{sharding.RememberedKeys("cart")},
 			Store: s}
 	}
-	run(t, 3, options{cfg: remembering, majority: true, data: data}, func(c *testCluster) {
+}
+
+// With RememberedKeys among the durable keys, the entities are remembered although all members
+// crash at once.
+func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
+	on := options{cfg: remembering, majority: true, data: rememberedOnDisks()}
+	run(t, 3, on, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		for k := range 30 {
 			_, err := c.node(k%3).ask(fmt.Sprint("e", k), "who", 3*time.Second)
@@ -274,30 +280,13 @@ func TestRememberedKeys_OutliveAllMembers(t *testing.T) {
 // The whole cluster stops, and starts with another number of shards: every entity is remembered.
 // One that is forgotten then stays so, also with the first number again.
 func TestRemember_SurvivesAnotherNumberOfShards(t *testing.T) {
-	disks := map[string]*testkit.Disk{} // by address
-	var mu sync.Mutex
-	data := func(m *simnet.Member) distributeddata.Config {
-		mu.Lock()
-		defer mu.Unlock()
-		if disks[m.Address] == nil {
-			disks[m.Address] = testkit.NewDisk(1)
-		} else {
-			disks[m.Address].Crash()
-		}
-		s, err := disks[m.Address].Open("ddata")
-		if err != nil {
-			panic(err)
-		}
-		return distributeddata.Config{Durable: []string{sharding.RememberedKeys("cart")},
-			Store: s}
-	}
 	shards := 12
 	cfg := func(int) sharding.Config {
 		c := remembering(0)
 		c.Shards = shards
 		return c
 	}
-	run(t, 3, options{cfg: cfg, majority: true, data: data}, func(c *testCluster) {
+	run(t, 3, options{cfg: cfg, majority: true, data: rememberedOnDisks()}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		for k := range 100 {
 			_, err := c.node(k%3).ask(fmt.Sprint("e", k), "who", 3*time.Second)
