@@ -11,6 +11,12 @@ var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders", arg
 func leases() []mutant {
 	return []mutant{
 		{
+			name:   "work that was abandoned outlives its session",
+			rule:   "the work of an ended tenure has no time left when its session has ended",
+			edits:  in("coordination/internal/core/tenure.go", "return min(left, m.back.validity.Remaining(m.now))", "return left"),
+			killer: killer{pkg: leaseCore, run: "TestSavedHistories"},
+		},
+		{
 			name:   "a grant is confirmed without a look at its token",
 			rule:   "CheckRemote returns nil only if the record names this tenure",
 			edits:  in("coordination/holder.go", "case h.Session != g.lease.s.nonce || h.Token != g.token:", "case h.Session != g.lease.s.nonce && h.Token > g.token:"),
@@ -328,7 +334,7 @@ func leases() []mutant {
 			rule: "a lease held through a session ends with that tenure of the session",
 			edits: []edit{
 				{leaseDir + "session.go", "case m.phase == held && m.ten.session == ev.Token:", "case m.phase == held:"},
-				{leaseDir + "session.go", "if m.phase == held && m.ten.session == ev.Token {\n\t\tm.lose(", "if false {\n\t\tm.lose("},
+				{leaseDir + "session.go", "case m.ten.session != ev.Token:", "case true:"},
 				{leaseDir + "tenure.go", "m.back.alive && m.back.token == m.ten.session", "true"},
 			},
 			killer: leaseSim,

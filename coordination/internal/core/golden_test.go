@@ -115,6 +115,8 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.Release{ID: arg(1), Token: arg(2)}
 	case "close":
 		return core.Close{}
+	case "abandon":
+		return core.Abandon{Token: arg(1)}
 	case "look":
 		return core.Look{On: f[1] == "on"}
 	case "unwatched":

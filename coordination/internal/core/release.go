@@ -43,7 +43,7 @@ func (m *Machine) onClose() {
 // not stopped in that time may still run, until the tenure ends by itself: its record is left to
 // expire.
 func (m *Machine) passDraining() {
-	if m.ten.byClose && m.ten.validity.Remaining(m.now) > 0 {
+	if m.ten.byClose && m.remaining() > 0 {
 		m.left = true
 		m.linger()
 		m.finish(Doubt)
@@ -82,7 +82,7 @@ func (m *Machine) onBlanked(ev Swapped) {
 		m.due = m.now.Mono
 	case Refused:
 		outcome := StillHeld
-		if m.ten.validity.Remaining(m.now) <= 0 {
+		if m.remaining() <= 0 {
 			outcome = Doubt // another session may have claimed it since
 		}
 		m.answerReleases(Answer{Outcome: outcome, Err: ev.Err})

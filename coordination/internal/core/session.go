@@ -47,11 +47,19 @@ func (m *Machine) onBacked(ev Backed) {
 	}
 }
 
-// onUnbacked ends the tenure held through the session.
+// onUnbacked ends the tenure held through the session. If the record of the session is not its own
+// any more, the work of a tenure that had ended before has no time left either.
 func (m *Machine) onUnbacked(ev Unbacked) {
 	m.back.alive = false
-	if m.phase == held && m.ten.session == ev.Token {
+	if ev.Why == TakenOver || ev.Why == RecordDeleted {
+		m.back.validity = Validity{}
+	}
+	switch {
+	case m.ten.session != ev.Token:
+	case m.phase == held:
 		m.lose(End{Why: ev.Why, Err: ev.Err})
+	case m.phase == draining && m.drained():
+		m.passDraining()
 	}
 }
 

@@ -202,6 +202,9 @@ func (n *node) stepKeeper(ev core.Event) {
 		n.later(0, func() { n.stepKeeper(ev) })
 		return
 	}
+	if n.m.Left() { // the session has ended, and its record is left to expire
+		return
+	}
 	for _, e := range n.keep.Step(n.reading(), ev) {
 		n.carryOutKeeper(e)
 	}

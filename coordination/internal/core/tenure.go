@@ -96,7 +96,21 @@ func (t *tenure) drainEnd(cfg Config) time.Duration {
 }
 
 func (m *Machine) drained() bool {
-	return m.ten.validity.Remaining(m.now) <= 0 || m.now.Mono >= m.ten.drainEnd(m.cfg)
+	return m.remaining() <= 0 || m.now.Mono >= m.ten.drainEnd(m.cfg)
+}
+
+// remaining returns the time that the work of the tenure has left. An ended tenure is not extended
+// with the session record any more, but it ends with it: the session may expire first if the wall
+// clock was set back before its last renewal, and ahead after it.
+func (m *Machine) remaining() time.Duration {
+	left := m.ten.validity.Remaining(m.now)
+	switch {
+	case !m.cfg.Shared:
+		return left
+	case m.back.token != m.ten.session:
+		return 0
+	}
+	return min(left, m.back.validity.Remaining(m.now))
 }
 
 // warnAfter returns how long after the send time less than a third of the TTL remains.
