@@ -93,6 +93,7 @@ func (m *Machine) onGate(ev Gate) {
 		m.abstain()
 		return
 	}
+	m.opened = m.now
 	m.abst.able, m.abst.vacant, m.abst.look = time.Time{}, time.Time{}, m.now
 }
 
@@ -210,25 +211,38 @@ func (m *Machine) onView(ev View) {
 	}
 	if m.up.IsZero() {
 		m.up = m.now
+		m.opened = m.now
 	}
 }
 
 // seat ends the start, in which a member does not host although it is the oldest that it sees:
-// members that start with it may be older.
+// members that start with it may be older. An older one may also abstain a moment longer than this
+// member, until it knows which side of the cluster hosts, and would then take the instance back.
 func (m *Machine) seat() {
-	switch {
-	case m.seated || m.up.IsZero():
-	case m.cfg.MinMembers > 0:
-		m.seated = len(m.ring.hosts) >= m.cfg.MinMembers
-	default:
-		m.seated = !m.now.Before(m.up.Add(m.cfg.Settle))
+	if m.seated || m.up.IsZero() {
+		return
 	}
+	if m.cfg.MinMembers > 0 {
+		m.met = m.met || len(m.ring.hosts) >= m.cfg.MinMembers
+	} else {
+		m.met = !m.now.Before(m.up.Add(m.cfg.Settle))
+	}
+	m.seated = m.met && !m.abst.shut && !m.lets()
+}
+
+// lets reports whether this member, in its start, lets an older one host that may abstain.
+func (m *Machine) lets() bool {
+	return m.ring.older() && m.now.Before(m.opened.Add(m.cfg.Settle))
 }
 
 // seatedAt returns when the start is over, if only time has to pass.
 func (m *Machine) seatedAt() time.Time {
-	if m.seated || m.up.IsZero() || m.cfg.MinMembers > 0 {
-		return time.Time{}
+	switch {
+	case m.seated || m.up.IsZero() || m.abst.shut:
+	case m.lets():
+		return m.opened.Add(m.cfg.Settle)
+	case m.cfg.MinMembers <= 0:
+		return m.up.Add(m.cfg.Settle)
 	}
-	return m.up.Add(m.cfg.Settle)
+	return time.Time{}
 }

@@ -62,7 +62,9 @@ type Machine struct {
 	abst   abstention
 	doubt  doubt
 	up     time.Time // when the first view came; zero: not yet
-	seated bool      // the start is over: enough members were seen, or enough time has passed
+	opened time.Time // since when the gate is open and there is a view, if both
+	met    bool      // enough members were seen, or enough time has passed
+	seated bool      // the start is over
 	grace  time.Time // end of the wait for a claim of the preferred member; zero: no wait
 
 	due      time.Time // when the state's wait ends; zero: no wait

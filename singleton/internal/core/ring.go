@@ -173,6 +173,16 @@ func (r *ring) elect() Member {
 	return r.oldest()
 }
 
+// older reports whether a member that may host, now or later, is older than this one.
+func (r *ring) older() bool {
+	for _, m := range r.hosts {
+		if !r.left(m) {
+			return !m.same(r.self)
+		}
+	}
+	return false
+}
+
 // oldest returns the oldest member that may host; the zero Member if none is known.
 func (r *ring) oldest() Member { return r.first(r.hosts) }
 
