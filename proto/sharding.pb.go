@@ -243,7 +243,9 @@ type ShardingTable struct {
 	Over bool `protobuf:"varint,6,opt,name=over,proto3" json:"over,omitempty"`
 	// Rises with each table of this epoch that the coordinator sends to a member. 0: the coordinator
 	// does not number them.
-	Beat          uint64 `protobuf:"varint,7,opt,name=beat,proto3" json:"beat,omitempty"`
+	Beat uint64 `protobuf:"varint,7,opt,name=beat,proto3" json:"beat,omitempty"`
+	// The held of the receiver's last report. 0: none is known.
+	Held          uint64 `protobuf:"fixed64,8,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,6 +329,13 @@ func (x *ShardingTable) GetBeat() uint64 {
 	return 0
 }
 
+func (x *ShardingTable) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
 type ShardingTenure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
@@ -387,13 +396,16 @@ type ShardingReport struct {
 	Sum     uint64                 `protobuf:"fixed64,3,opt,name=sum,proto3" json:"sum,omitempty"`
 	Members []*ShardingMember      `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	Entries []*ShardingEntry       `protobuf:"bytes,5,rep,name=entries,proto3" json:"entries,omitempty"`
-	Active  []*ShardingTenure      `protobuf:"bytes,6,rep,name=active,proto3" json:"active,omitempty"`
-	Leaving bool                   `protobuf:"varint,7,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// Empty if the table named the held of this report: the coordinator has the list.
+	Active  []*ShardingTenure `protobuf:"bytes,6,rep,name=active,proto3" json:"active,omitempty"`
+	Leaving bool              `protobuf:"varint,7,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	// The lease store does not answer.
 	Failing bool `protobuf:"varint,8,opt,name=failing,proto3" json:"failing,omitempty"`
 	// Largest beat of a table of that epoch that the region has received. The coordinator ignores the
 	// report if it has received one with an equal or larger beat, but for the entries. 0: not numbered.
-	Beat          uint64 `protobuf:"varint,9,opt,name=beat,proto3" json:"beat,omitempty"`
+	Beat uint64 `protobuf:"varint,9,opt,name=beat,proto3" json:"beat,omitempty"`
+	// Checksum of the active shards and their tokens. 0: there are none, or the sender has no sums.
+	Held          uint64 `protobuf:"fixed64,10,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -487,6 +499,13 @@ func (x *ShardingReport) GetFailing() bool {
 func (x *ShardingReport) GetBeat() uint64 {
 	if x != nil {
 		return x.Beat
+	}
+	return 0
+}
+
+func (x *ShardingReport) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
 	}
 	return 0
 }
@@ -1129,7 +1148,7 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x03 \x01(\x04R\x01n\x12\x12\n" +
 	"\x04home\x18\x04 \x01(\rR\x04home\x12\x16\n" +
-	"\x06before\x18\x05 \x03(\rR\x06before\"\xd8\x01\n" +
+	"\x06before\x18\x05 \x03(\rR\x06before\"\xec\x01\n" +
 	"\rShardingTable\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12\x10\n" +
@@ -1137,10 +1156,11 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\amembers\x18\x04 \x03(\v2\x1a.concord.v1.ShardingMemberR\amembers\x123\n" +
 	"\aentries\x18\x05 \x03(\v2\x19.concord.v1.ShardingEntryR\aentries\x12\x12\n" +
 	"\x04over\x18\x06 \x01(\bR\x04over\x12\x12\n" +
-	"\x04beat\x18\a \x01(\x04R\x04beat\"<\n" +
+	"\x04beat\x18\a \x01(\x04R\x04beat\x12\x12\n" +
+	"\x04held\x18\b \x01(\x06R\x04held\"<\n" +
 	"\x0eShardingTenure\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\x04R\x05token\"\xad\x02\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\"\xc1\x02\n" +
 	"\x0eShardingReport\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12\x10\n" +
@@ -1150,7 +1170,9 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\x06active\x18\x06 \x03(\v2\x1a.concord.v1.ShardingTenureR\x06active\x12\x18\n" +
 	"\aleaving\x18\a \x01(\bR\aleaving\x12\x18\n" +
 	"\afailing\x18\b \x01(\bR\afailing\x12\x12\n" +
-	"\x04beat\x18\t \x01(\x04R\x04beat\"x\n" +
+	"\x04beat\x18\t \x01(\x04R\x04beat\x12\x12\n" +
+	"\x04held\x18\n" +
+	" \x01(\x06R\x04held\"x\n" +
 	"\x0fShardingAskFree\x124\n" +
 	"\amembers\x18\x01 \x03(\v2\x1a.concord.v1.ShardingMemberR\amembers\x12/\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.concord.v1.ShardingEntryR\x05entry\"\x8e\x01\n" +

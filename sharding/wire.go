@@ -28,13 +28,14 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 	case core.Table:
 		var r roll
 		out := &pb.ShardingTable{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Over: m.Over,
-			Entries: r.entries(m.Entries)}
+			Held: m.Held, Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		return wire.ShardingTable, out
 	case core.Report:
 		var r roll
 		out := &pb.ShardingReport{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum,
-			Leaving: m.Leaving, Failing: m.Failing, Entries: r.entries(m.Entries)}
+			Leaving: m.Leaving, Failing: m.Failing, Held: m.Held,
+			Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		for _, t := range m.Active {
 			out.Active = append(out.Active, &pb.ShardingTenure{Shard: uint32(t.Shard), Token: t.Token}) //nolint:gosec // below maxShards
@@ -79,7 +80,7 @@ func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 		}
 		entries, err := decodeEntries(m.Members, m.Entries)
 		return core.Table{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Entries: entries,
-			Over: m.Over}, err
+			Over: m.Over, Held: m.Held}, err
 	case wire.ShardingReport:
 		return decodeReport(payload)
 	case wire.ShardingAskFree:
@@ -144,7 +145,7 @@ func decodeReport(payload []byte) (core.Message, error) {
 	}
 	entries, err := decodeEntries(m.Members, m.Entries)
 	r := core.Report{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Entries: entries,
-		Leaving: m.Leaving, Failing: m.Failing}
+		Leaving: m.Leaving, Failing: m.Failing, Held: m.Held}
 	for _, t := range m.Active {
 		if e := fits(t.GetShard(), t.GetToken()); e != nil {
 			return nil, e

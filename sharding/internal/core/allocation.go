@@ -116,6 +116,8 @@ func (c *Allocation) merge(entries []Entry) {
 
 // onReport accepts the answer of a member in the view to a Table of this coordinator. If that of a
 // later Table has arrived before, only the entries count. Answers without a number always count.
+// An answer without a list of active shards is about the list with the same sum, and about no
+// other.
 func (c *Allocation) onReport(from Member, r Report) {
 	c.merge(r.Entries)
 	i := c.index(from)
@@ -125,6 +127,14 @@ func (c *Allocation) onReport(from Member, r Report) {
 	}
 	if r.Epoch != c.epoch || r.Beat != 0 && (r.Beat <= c.reports[i].Beat || r.Beat > c.beats) {
 		return
+	}
+	switch known := c.reports[i]; {
+	case len(r.Active) > 0 || r.Held == 0:
+		r.Held = held(r.Active)
+	case known.Held != r.Held:
+		return // about another list than the last one; the next Table asks for the whole
+	default:
+		r.Active = known.Active
 	}
 	c.reports[i] = report{from: from, Report: r, heard: c.now}
 }
@@ -204,20 +214,24 @@ func (c *Allocation) reconcile() {
 		return
 	}
 	c.consult(fit)
+	var homeless []int
 	load := map[Member]int{}
-	for _, a := range c.table.entries {
+	for s, a := range c.table.entries {
 		load[a.Home]++
+		if !slices.Contains(fit, a.Home) && !c.unheard(a.Home) {
+			homeless = append(homeless, s)
+		}
+	}
+	if len(homeless) == 0 {
+		return
 	}
 	active := c.active(fit)
-	for s := range c.table.entries {
-		if home := c.table.entries[s].Home; slices.Contains(fit, home) || c.unheard(home) {
+	for _, s := range homeless {
+		to := active[s]
+		if to == (Member{}) && c.undecided() {
 			continue
 		}
-		to, ok := active[s]
-		if !ok && c.undecided() {
-			continue
-		}
-		if !ok {
+		if to == (Member{}) {
 			to = c.choose(s, fit, load)
 		}
 		load[to]++
@@ -225,12 +239,13 @@ func (c *Allocation) reconcile() {
 	}
 }
 
-// active returns which of the members have shards; the largest token wins.
-func (c *Allocation) active(of []Member) map[int]Member {
-	at, high := map[int]Member{}, map[int]uint64{}
+// active returns, for each shard, which of the members has it, or the zero Member; the largest
+// token wins.
+func (c *Allocation) active(of []Member) []Member {
+	at, high := make([]Member, c.cfg.Shards), make([]uint64, c.cfg.Shards)
 	for _, m := range of {
 		for _, t := range c.of(m).Active {
-			if t.Token > high[t.Shard] {
+			if t.Shard < c.cfg.Shards && t.Token > high[t.Shard] {
 				at[t.Shard], high[t.Shard] = m, t.Token
 			}
 		}
@@ -290,7 +305,11 @@ func (c *Allocation) tell() {
 	over := c.settled && len(c.view) > 0 && !slices.ContainsFunc(c.view, c.mayStay)
 	for _, m := range c.view {
 		t := Table{Epoch: c.epoch, Beat: c.beats, N: c.n, Sum: c.table.sum, Over: over}
-		switch r := c.of(m); {
+		r := c.of(m)
+		if r != nil {
+			t.Held = r.Held
+		}
+		switch {
 		case r == nil || r.Sum != t.Sum && (r.N < c.full || r.N > c.n):
 			t.Entries = c.table.since(0, 0)
 		case r.Sum != t.Sum:

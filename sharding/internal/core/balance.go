@@ -58,7 +58,7 @@ func (c *Allocation) rebalance() {
 }
 
 // gather moves shards that have arrived elsewhere to the homes given by rendezvous hashing.
-func (c *Allocation) gather(fit []Member, at map[int]Member, room int) {
+func (c *Allocation) gather(fit []Member, at []Member, room int) {
 	for s, a := range c.table.entries {
 		if _, ok := c.wished(s, fit); ok {
 			continue

@@ -52,7 +52,8 @@ type (
 		N       uint64 // assignments made in this epoch so far
 		Sum     uint64
 		Entries []Entry
-		Over    bool // every region leaves: no shard needs to be waited for
+		Over    bool   // every region leaves: no shard needs to be waited for
+		Held    uint64 // of the receiver's last Report; 0 if there is none
 	}
 	// Report is the answer to a Table. Its entries may be merged at any time. The rest describes
 	// the region when it sent the report, and counts until one with a larger Beat has arrived.
@@ -65,7 +66,10 @@ type (
 		N       uint64 // of the last Table of that epoch with which this region agreed
 		Sum     uint64
 		Entries []Entry // set if the sums differ
+		// Active lists the active shards, and Held is a sum over them. Active is nil if the Table
+		// named this Held: the receiver has a list with that sum.
 		Active  []Tenure
+		Held    uint64
 		Leaving bool
 		Failing bool // the lease store does not answer
 	}

@@ -295,10 +295,24 @@ func (r *Region) report(to Member, t Table) {
 	}
 	for n, s := range r.shards {
 		if s.phase == Running {
-			rep.Active = append(rep.Active, Tenure{n, s.token})
+			rep.Held += (Tenure{n, s.token}).hash()
 		}
 	}
+	if rep.Held != t.Held {
+		rep.Active = r.tenures()
+	}
 	r.tell(to, rep)
+}
+
+// tenures returns the active shards.
+func (r *Region) tenures() []Tenure {
+	active := make([]Tenure, 0, r.active)
+	for n, s := range r.shards {
+		if s.phase == Running {
+			active = append(active, Tenure{n, s.token})
+		}
+	}
+	return active
 }
 
 // onLooked gives up the shards if another session, which this region does not hear, holds the

@@ -41,6 +41,19 @@ func entryHash(shard int, v Version) uint64 {
 	return scatter(scatter(scatter(uint64(shard))^v.Epoch) ^ v.N)
 }
 
+// hash returns the hash of a tenure; tokens rise, so a set of tenures has a sum of its own.
+func (t Tenure) hash() uint64 {
+	return scatter(scatter(uint64(t.Shard)) ^ t.Token) //nolint:gosec // a number of a shard
+}
+
+// held returns the sum over a list of tenures; equal lists have equal sums.
+func held(active []Tenure) (sum uint64) {
+	for _, t := range active {
+		sum += t.hash()
+	}
+	return sum
+}
+
 // scatter is the finalizer of SplitMix64.
 func scatter(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15

@@ -82,7 +82,7 @@ func (c *Allocation) undecided() bool {
 
 // grant moves shards to their wished homes once they have arrived at their present ones, and
 // returns how many more may be moved.
-func (c *Allocation) grant(fit []Member, at map[int]Member, room int) int {
+func (c *Allocation) grant(fit []Member, at []Member, room int) int {
 	for s, a := range c.table.entries {
 		if to, ok := c.wished(s, fit); ok && room > 0 && at[s] == a.Home && a.Home != to {
 			c.assign(s, to)
