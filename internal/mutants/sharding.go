@@ -38,6 +38,15 @@ func shards() []mutant {
 			killer: shardChaos,
 		},
 		{
+			name: "a coordinator takes a list of active shards for the present one",
+			rule: "a sum stands for the list with this sum only [S8c]",
+			edits: []edit{
+				{shardDir + "region.go", "\tif rep.Held != t.Held {", "\tif t.Held == 0 {"},
+				{shardDir + "allocation.go", "\tcase known.Held != r.Held:", "\tcase false:"},
+			},
+			killer: plannedMoves,
+		},
+		{
 			name:   "the lease is released when entities are told to stop",
 			rule:   "a lease is released when every entity has terminated [S3]",
 			edits:  in(shardDir+"shard.go", "\ts.r.emit(Stop{s.n, s.token})\n}", "\ts.r.emit(Stop{s.n, s.token})\n\ts.r.emit(Release{s.n, s.token})\n}"),

@@ -223,6 +223,71 @@ func TestAllocation_AReportFromBeforeTheReturnDoesNotCount(t *testing.T) {
 	require.Len(t, homes(s.step(move)), 1)
 }
 
+// S8c: a report without a list is about the list with its sum, and about no other.
+func TestAllocation_ASumStandsForItsListOnly(t *testing.T) {
+	s := served(t)
+	has := func(table core.Table) core.Report {
+		r := tell(core.NewRegion(config(1)))
+		r.hear(c, assigned(1, a))
+		r.step(core.Held{Shard: 0, Attempt: 1, Token: 9})
+		return answer(t, r.hear(c, table))
+	}
+	table := told(t, s, a)
+	same := has(table)
+	require.Nil(t, same.Active, "the coordinator has the list")
+	require.Equal(t, table.Held, same.Held)
+	table.Held++
+	require.Len(t, has(table).Active, 1, "the coordinator has another list")
+
+	alloc := s.core.(*core.Allocation)
+	s.hear(a, same)
+	s.step(core.Move{Shard: 0, To: b})
+	require.Equal(t, b, alloc.Home(0).Home, "it has arrived at a")
+
+	s = served(t)
+	alloc = s.core.(*core.Allocation)
+	s.hear(a, core.Report{Epoch: 5, Beat: told(t, s, a).Beat}) // the tenure has ended
+	next := told(t, s, a)
+	require.Zero(t, next.Held)
+	stale := same
+	stale.Beat = next.Beat
+	s.hear(a, stale)
+	require.Zero(t, told(t, s, a).Held, "it does not stand for a list from before")
+	s.step(core.Move{Shard: 0, To: b})
+	require.Equal(t, a, alloc.Home(0).Home, "it has not arrived again")
+
+	for _, before := range []*core.Allocation{nil, alloc} {
+		s.core = core.NewAllocation(config(1), 5, before)
+		s.step(core.View{Self: c, Members: []core.Member{a, b, c}})
+		require.Zero(t, told(t, s, a).Held, "a coordinator begins without lists")
+	}
+}
+
+// told returns the next Table for a member.
+func told(t *testing.T, s *story, to core.Member) core.Table {
+	s.now = s.now.Add(config(1).Beat)
+	for _, e := range s.step(core.Wake{}) {
+		if e, ok := e.(core.Tell); ok && e.To == to {
+			return e.Message.(core.Table)
+		}
+	}
+	require.Fail(t, "no table")
+	return core.Table{}
+}
+
+// answer returns the report among effects.
+func answer(t *testing.T, effects []core.Effect) core.Report {
+	for _, e := range effects {
+		if e, ok := e.(core.Tell); ok {
+			if r, ok := e.Message.(core.Report); ok {
+				return r
+			}
+		}
+	}
+	require.Fail(t, "no report")
+	return core.Report{}
+}
+
 // A member of a version that does not number reports is heard.
 func TestAllocation_ReportsWithoutNumbersCountAsTheyCome(t *testing.T) {
 	s := served(t)

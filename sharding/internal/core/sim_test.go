@@ -309,6 +309,29 @@ func (w *world) finish() {
 	if err := w.recalled(); (w.opt.remember || w.opt.keep) && err != nil {
 		w.Fail("%v", err)
 	}
+	w.movable(c)
+}
+
+// movable checks that the coordinator at c knows which shards the members that it hears have: it
+// moves a shard on request only if the home has reported it.
+func (w *world) movable(c *node) {
+	hears := func(m core.Member) bool {
+		return w.node(m).up && !w.node(m).leaving && w.Elapsed() < c.contact(m).fit
+	}
+	for s := range w.opt.shards {
+		home := c.alloc.Home(s).Home
+		to := slices.IndexFunc(c.seen.Members, func(m core.Member) bool {
+			return m != home && hears(m)
+		})
+		phase, _ := w.node(home).region.Phase(s)
+		if to < 0 || phase != core.Running || !hears(home) {
+			continue
+		}
+		move := core.Move{Shard: s, To: c.seen.Members[to]}
+		if len(homes(c.alloc.Step(w.Now(), move))) == 0 {
+			w.Fail("the coordinator does not know that %v has shard %d", home, s)
+		}
+	}
 }
 
 // probe sends a message to all entities from every member that the coordinator at c sees.
