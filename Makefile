@@ -96,10 +96,11 @@ replace: ## rolling replacement of three and of five real members under load, RO
 hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
 	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'
 
-soak-disk: ## durable stores on real disks, TIMES (default 1000) power cuts, damaged files and killed processes each, a million elements that come and go, and whole clusters killed BLACKOUTS (default 100) times; takes root on Linux
+soak-disk: ## durable stores on real disks, TIMES (default 1000) power cuts, damaged files and killed processes each, a million elements that come and go, and whole clusters killed BLACKOUTS (default 100) times, and a disk of theirs damaged as often; takes root on Linux
 	$(GO) test ./distributeddata/disktest -count=1 -timeout 24h -v -args -mounts -seed $(or $(SEED),1) \
 		-cuts $(or $(TIMES),1000) -damages $(or $(TIMES),1000) -kills $(or $(TIMES),1000) -cycles 1000000
-	$(GO) test ./distributeddata/realtest -run '^TestReal_Blackout$$' -count=1 -timeout 24h -v -args -blackouts $(or $(BLACKOUTS),100)
+	$(GO) test ./distributeddata/realtest -run '^TestReal_(Blackout|Damage)$$' -count=1 -timeout 24h -v -args \
+		-blackouts $(or $(BLACKOUTS),100) -damages $(or $(BLACKOUTS),100)
 
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd internal/testenv && $(GO) run .
