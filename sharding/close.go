@@ -27,11 +27,7 @@ func (r *region) Close(ctx context.Context) error {
 	}
 	r.present.Last()
 	if l := r.present.Load(); l != nil {
-		err := l.close(ctx)
-		if l.host != nil {
-			err = errors.Join(err, l.host.Close(ctx))
-		}
-		return err
+		return errors.Join(l.close(ctx), l.host.Close(ctx))
 	}
 	return r.present.Err()
 }

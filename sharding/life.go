@@ -49,7 +49,7 @@ type life struct {
 	entering    sync.WaitGroup // callers that pass such a message to the control actor
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
-	host        *singleton.Singleton      // of the coordinator; nil: a proxy
+	host        *singleton.Singleton      // of the coordinator
 	allocation  *core.Allocation          // of its last instance here; only newCoordinator uses it
 	doors       []*actor.PID
 	pid         atomic.Pointer[actor.PID] // of the door, for users
@@ -124,10 +124,12 @@ func (l *life) begin(key string) (err error) {
 		return err
 	}
 	if l.session != nil {
-		if l.host, err = singleton.New(l.system, l.session, l.coordinatorConfig(),
-			l.newCoordinator); err != nil {
-			return fmt.Errorf("sharding %q: %w: coordinator: %w", l.cfg.Type, ErrInvalid, err)
-		}
+		l.host, err = singleton.New(l.system, l.session, l.coordinatorConfig(), l.newCoordinator)
+	} else { // others are told that this member does not host the coordinator
+		l.host, err = singleton.NewProxy(l.system, l.coordinatorConfig())
+	}
+	if err != nil {
+		return fmt.Errorf("sharding %q: %w: coordinator: %w", l.cfg.Type, ErrInvalid, err)
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return c }, early.Mailbox(), l.guardian)
 	l.control = actor.NewPID(local, l.cfg.controlName()) // spawning it needs the PID

@@ -20,6 +20,7 @@ type client struct {
 	round  uint64
 	hops   uint32
 	open   bool      // its question was neither answered nor passed on
+	told   bool      // in this round, that the instance is here: it sends its messages here
 	expect time.Time // deadline of the wait for its next search; zero: no wait
 }
 
@@ -34,7 +35,7 @@ func (cs clients) hear(from core.Member, q *pb.SingletonIdentify) *client {
 		cs[from.ID] = c
 	}
 	if q.Round > c.round {
-		c.expect = time.Time{}
+		c.told, c.expect = false, time.Time{}
 	}
 	c.member, c.round, c.hops, c.open = from, max(c.round, q.Round), q.Hops, true
 	return c
@@ -55,10 +56,13 @@ func (cs clients) each(f func(*client)) {
 	}
 }
 
-// expectAll starts to wait, for drainFor, for the next search of each client.
+// expectAll starts to wait, for drainFor, for the next search of each client that sends its
+// messages here.
 func (cs clients) expectAll(now time.Time) {
 	for _, c := range cs {
-		c.expect = now.Add(drainFor)
+		if c.told {
+			c.expect = now.Add(drainFor)
+		}
 	}
 }
 

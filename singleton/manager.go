@@ -320,7 +320,7 @@ func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any, stack 
 }
 
 func (m *manager) tellHost(ctx actor.Context, c *client) {
-	c.open = false
+	c.open, c.told = false, true
 	m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonHost,
 		&pb.SingletonHost{Round: c.round, Token: m.machine.Token()})
 }

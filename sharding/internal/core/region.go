@@ -49,6 +49,7 @@ type Region struct {
 
 	delivering, deliveringBytes int // deliveries that are not confirmed
 
+	turns   turns
 	wakes   wakes
 	changed []int // shards changed since the last Changed, in any order
 }
@@ -144,6 +145,7 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 		r.onShard(ev)
 	}
 	r.repeat()
+	r.takeTurns()
 	return r.out
 }
 
@@ -366,6 +368,9 @@ func (r *Region) NextWake() time.Time {
 	}
 	if !r.askAt.IsZero() && (at.IsZero() || r.askAt.Before(at)) {
 		at = r.askAt
+	}
+	if due := r.turns.due(); !due.IsZero() && (at.IsZero() || due.Before(at)) {
+		at = due
 	}
 	return at
 }

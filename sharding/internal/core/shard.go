@@ -51,6 +51,7 @@ type shard struct {
 	blank  Blank // state in which the last holder left the lease
 	killed bool
 	marked bool // in Region.changed
+	queued bool // in turns.queue
 
 	owed   []debt // regions that must flush
 	intake Intake
@@ -122,7 +123,7 @@ func (s *shard) settle() {
 		}
 	case Running:
 		if !s.assigned() {
-			s.flush()
+			s.yield()
 		}
 	}
 }
