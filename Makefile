@@ -108,7 +108,7 @@ stores: ## every lease store on its real server, which is built or installed; th
 testenv: ## a shell beside the real servers, for single tests of stores
 	cd internal/testenv && $(GO) run . -- $(SHELL)
 
-mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.md
+mutants: ## plant known bugs, each must make its test fail
 	$(GO) run ./internal/mutants
 
 VULNDB := https://vuln.go.dev

@@ -2,11 +2,11 @@
 // test that cannot fail proves nothing, and neither does one that has never been seen to fail for
 // the right reason.
 //
-//	go run ./internal/mutants            # all of them; writes docs/mutants.md
+//	go run ./internal/mutants            # all of them
 //	go run ./internal/mutants -only ack  # those whose names match
 //	go run ./internal/mutants -in ^node/ # those planted in these files
 //	go run ./internal/mutants -log FILE  # goes on where a run that wrote FILE ended
-//	go run ./internal/mutants -list      # plants nothing, only writes docs/mutants.md
+//	go run ./internal/mutants -list      # plants nothing, prints all of them as a table
 //
 // The source tree is not modified: the compiler reads the changed file through an overlay. First
 // every named test must pass without a bug. Then a bug counts as killed if its test fails or

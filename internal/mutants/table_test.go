@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -25,14 +24,10 @@ func TestTable_FitsTheCode(t *testing.T) {
 	}
 }
 
-func TestDoc_IsTheTable(t *testing.T) {
-	l := &lab{root: "../.."}
-	data, err := os.ReadFile(l.path(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(data) != markdown(table()) {
-		t.Errorf("%s is not what the table says: run make mutants", doc)
+func TestList_HasARowForEachBug(t *testing.T) {
+	all := table()
+	if got := strings.Count(markdown(all), "\n"); got != len(all)+2 {
+		t.Errorf("%d lines for %d bugs", got, len(all))
 	}
 }
 
