@@ -62,7 +62,8 @@ func mergesTable(file string) (string, error) {
 				sizes = append(sizes, size[1])
 			}
 		}
-		for _, size := range sizes {
+		if len(sizes) > 0 { // the last one is the largest
+			size := sizes[len(sizes)-1]
 			b.WriteString(c.line(size, pekko[size], ours[size]))
 		}
 	}
@@ -74,7 +75,7 @@ func (c mergeCase) line(size string, pekko, ours []point) string {
 	theirs, here, times, memory := "–", "–", "", ""
 	if len(pekko) > 0 {
 		m := pekko[0].metrics
-		theirs = fmt.Sprintf("%s ± %s", duration(m["ns/op"]), duration(m["error-ns/op"]))
+		theirs = duration(m["ns/op"])
 	}
 	if len(ours) > 0 {
 		all := make([]float64, len(ours))
@@ -82,8 +83,7 @@ func (c mergeCase) line(size string, pekko, ours []point) string {
 			all[i] = p.metrics["ns/op"]
 		}
 		slices.Sort(all)
-		here = fmt.Sprintf("%s (%s to %s)", duration(all[len(all)/2]), duration(all[0]),
-			duration(all[len(all)-1]))
+		here = duration(all[len(all)/2])
 		memory = fmt.Sprintf("%.0f B, %.0f", ours[0].metrics["B/op"], ours[0].metrics["allocs/op"])
 		if len(pekko) > 0 {
 			times = fmt.Sprintf("%.2f", pekko[0].metrics["ns/op"]/all[len(all)/2])

@@ -96,7 +96,7 @@ var peersPlots = []plot{
 	sizePlot("majority", "Update of a register, 64 callers, answered by a majority"),
 }
 
-// peersTable returns the table of a file of results in Markdown, with its plots.
+// peersTable returns the tables of a file of results in Markdown.
 func peersTable(file string) (string, error) {
 	at, head, err := measured(file, "bench-peers")
 	if err != nil || len(at) == 0 {
@@ -114,10 +114,6 @@ func peersTable(file string) (string, error) {
 	b.WriteString("\n| singleton elsewhere after the host was killed | Concord | Pekko | goal | |\n|---|---|---|---|---|\n")
 	for _, t := range takeOverRows {
 		b.WriteString(t.line(at))
-	}
-	b.WriteByte('\n')
-	for _, p := range peersPlots {
-		fmt.Fprintf(&b, "![%s](pictures/%s.svg)\n", p.title, p.file)
 	}
 	return b.String(), nil
 }
@@ -137,9 +133,9 @@ func measured(file, target string) (at map[string]point, head string, err error)
 		at[p.name] = p
 	}
 	about, err := comments(file)
-	return at, strings.Join(about, "; ") + ".\n\n" +
-		"| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal | | load; others' processors |\n" +
-		"|---|---|---|---|---|---|---|---|---|\n", err
+	return at, strings.Join(append(about, "load "+loads(points)), "; ") + ".\n\n" +
+		"| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal |\n" +
+		"|---|---|---|---|---|---|---|\n", err
 }
 
 // comments returns the comments at the beginning of a file of results.
@@ -169,18 +165,17 @@ func (r row) line(at map[string]point) string {
 	toPekko, toBare := ratio(concord, pekko), ratio(concord, bare)
 	verdict := ""
 	if r.pekko+r.bare+r.rate+r.bytes > 0 {
-		verdict = "met"
+		verdict = r.goal() + ": met"
 		switch {
 		case concord.metrics == nil, r.pekko > 0 && toPekko == 0, r.bare > 0 && toBare == 0:
-			verdict = "not measured"
+			verdict = r.goal() + ": not measured"
 		case toPekko < r.pekko, toBare < r.bare, concord.metrics["ops/s"] < r.rate,
 			r.bytes > 0 && concord.metrics["sent-B/op"] > r.bytes:
-			verdict = "**missed**"
+			verdict = r.goal() + ": **missed**"
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.title, cell(concord),
-		cell(pekko), cell(bare), times(toPekko), times(toBare), r.goal(), verdict,
-		loads(concord, pekko, bare))
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", r.title, cell(concord),
+		cell(pekko), cell(bare), times(toPekko), times(toBare), verdict)
 }
 
 // heapRow is a size of value, with the most bytes of heap that an entry with it may take.
@@ -251,18 +246,18 @@ func atMost(n, goal float64) string {
 func (r row) goal() string {
 	var all []string
 	if r.pekko > 0 {
-		all = append(all, fmt.Sprintf("≥ %.3g × Pekko", r.pekko))
+		all = append(all, fmt.Sprintf("%.3g × Pekko", r.pekko))
 	}
 	if r.bare > 0 {
-		all = append(all, fmt.Sprintf("≥ %.2g × bare", r.bare))
+		all = append(all, fmt.Sprintf("%.2g × bare", r.bare))
 	}
 	if r.rate > 0 {
-		all = append(all, "≥ "+grouped(r.rate)+"/s")
+		all = append(all, grouped(r.rate)+"/s")
 	}
 	if r.bytes > 0 {
 		all = append(all, fmt.Sprintf("≤ %g B", r.bytes))
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(all, ", ")
 }
 
 // ratio returns the quotient of two rates, or 0 if one is missing.
@@ -280,19 +275,15 @@ func times(n float64) string {
 	return fmt.Sprintf("%.2f", n)
 }
 
-// cell returns rate, spread and costs of an operation.
+// cell returns the rate and the processor time of an operation.
 func cell(p point) string {
 	if p.metrics == nil {
 		return "–"
 	}
 	m := p.metrics
-	text := fmt.Sprintf("%s/s (%s to %s); %s", grouped(m["ops/s"]), grouped(m["min-ops/s"]),
-		grouped(m["max-ops/s"]), duration(m["cpu-ns/op"]))
-	if p50, ok := m["p50-ns"]; ok {
-		text += ", p50 " + duration(p50)
-	}
+	text := fmt.Sprintf("%s/s, %s", grouped(m["ops/s"]), duration(m["cpu-ns/op"]))
 	if later, ok := m["later-ms"]; ok {
-		text += fmt.Sprintf("; equal after %s ms; %.3g B", grouped(later), m["sent-B/op"])
+		text += fmt.Sprintf("; equal after %s ms; %.2g B", grouped(later), m["sent-B/op"])
 	}
 	return text
 }
@@ -324,24 +315,18 @@ func grouped(n float64) string {
 	return b.String()
 }
 
-// loads returns the ranges of load and of processors used by others over all measurements of a row.
-func loads(points ...point) string {
-	var all []string
-	for _, unit := range []string{"load", "others-cpus"} {
-		least, most, found := 0.0, 0.0, false
-		for _, p := range points {
-			if p.metrics == nil {
-				continue
-			}
-			low, high := p.metrics["min-"+unit], p.metrics["max-"+unit]
-			if !found || low < least {
-				least = low
-			}
-			most, found = max(most, high), true
+// loads returns the range of the load average over all points that have it.
+func loads(points []point) string {
+	least, most, found := 0.0, 0.0, false
+	for _, p := range points {
+		low, has := p.metrics["min-load"]
+		if !has {
+			continue
 		}
-		if found {
-			all = append(all, fmt.Sprintf("%.1f to %.1f", least, most))
+		if !found || low < least {
+			least = low
 		}
+		most, found = max(most, p.metrics["max-load"]), true
 	}
-	return strings.Join(all, "; ")
+	return fmt.Sprintf("%.1f to %.1f", least, most)
 }
