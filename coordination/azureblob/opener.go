@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/settings"
@@ -36,6 +39,9 @@ type Settings struct {
 	// Default false.
 	Install bool `yaml:"install"`
 }
+
+// maxIdle bounds the idle connections that the client keeps.
+const maxIdle = 10
 
 // installTimeout bounds Install.
 const installTimeout = 10 * time.Second
@@ -90,11 +96,15 @@ func Opener(decode func(into any) error) (func() (leasestore.Store, error), erro
 }
 
 func (s Settings) open() (*Store, error) {
-	client, err := s.client()
+	links := &silence.Links{Pool: true}
+	client, err := s.client(links)
 	if err != nil {
 		return nil, fmt.Errorf("azureblob: %w", err)
 	}
 	store, err := New(client, s.Config)
+	if err == nil {
+		store.links = links
+	}
 	if err == nil && s.Install {
 		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 		defer cancel()
@@ -103,20 +113,24 @@ func (s Settings) open() (*Store, error) {
 	return store, err
 }
 
-func (s Settings) client() (*container.Client, error) {
+func (s Settings) client(links *silence.Links) (*container.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext, transport.MaxIdleConnsPerHost = links.DialContext, maxIdle
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Transport: &http.Client{Transport: transport}}}
 	switch {
 	case s.signed():
-		return container.NewClientWithNoCredential(s.URL, nil)
+		return container.NewClientWithNoCredential(s.URL, options)
 	case s.identity():
 		credential, err := azidentity.NewDefaultAzureCredential(nil)
 		if err != nil {
 			return nil, err
 		}
-		return container.NewClient(s.URL, credential, nil)
+		return container.NewClient(s.URL, credential, options)
 	}
 	credential, err := container.NewSharedKeyCredential(s.Account, s.AccountKey)
 	if err != nil {
 		return nil, errors.New("AccountKey is not base64") // the SDK's error may contain the key
 	}
-	return container.NewClientWithSharedKeyCredential(s.URL, credential, nil)
+	return container.NewClientWithSharedKeyCredential(s.URL, credential, options)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -52,6 +53,7 @@ func (c Config) Validate() error {
 type Store struct {
 	container *container.Client
 	prefix    string
+	links     *silence.Links // or nil
 }
 
 var (
@@ -72,7 +74,7 @@ func New(client *container.Client, c Config) (*Store, error) {
 	if c.Prefix == "" {
 		c.Prefix = "concord/leases/"
 	}
-	return &Store{client, c.Prefix}, nil
+	return &Store{container: client, prefix: c.Prefix}, nil
 }
 
 // Install creates the container, unless it exists.
@@ -111,6 +113,7 @@ func (s *Store) Load(ctx context.Context,
 	if err != nil {
 		return leasestore.Record{}, "", err
 	}
+	defer s.links.Watch(ctx)()
 	data, etag, err := download(ctx, b, maxRecord)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return absent(name, err)
@@ -182,6 +185,8 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: azureblob: %w", leasestore.ErrRefused, err)
 	}
+	ctx = silence.Patiently(ctx, next.TTL)
+	defer s.links.Watch(ctx)()
 	return written(upload(ctx, b, string(old), data))
 }
 

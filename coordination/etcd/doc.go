@@ -1,16 +1,15 @@
 // Package etcd keeps leases in etcd, version 3.4 or later.
 //
-//	client, err := clientv3.New(clientv3.Config{
-//		Endpoints:         []string{"10.0.0.5:2379"},
-//		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
-//		Logger: zap.NewNop(),
+//	client, err := etcd.Dial(clientv3.Config{
+//		Endpoints: []string{"10.0.0.5:2379"},
+//		Logger:    zap.NewNop(),
 //	})
 //	store, err := etcd.New(client, etcd.Config{})
 //	session, err := coordination.Open(store, coordination.Config{})
 //	defer client.Close() // after session.Close
 //
-// Without the keepalive a connection that survived a partition may recover only half a minute after
-// the partition has ended. Without a Logger the client writes a line to standard error for each
+// A client of clientv3.New serves too, but a connection that falls silent without an error then
+// costs a session its leases: Dial closes such a connection in time. Without a Logger the client writes a line to standard error for each
 // request that fails: hundreds a minute during an outage, which the session reports too.
 //
 // # What is in etcd

@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -13,10 +12,7 @@ import (
 
 // A program opens a client, a store and a session, and closes them in the opposite order.
 func Example() {
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints:         []string{"10.0.0.5:2379"},
-		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
-	})
+	client, err := etcd.Dial(clientv3.Config{Endpoints: []string{"10.0.0.5:2379"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -79,7 +79,7 @@ func (s Settings) open() (owner, error) {
 	if err != nil {
 		return owner{}, fmt.Errorf("etcd: %w", err)
 	}
-	client, err := clientv3.New(s.client(secure))
+	client, err := Dial(s.client(secure))
 	if err != nil {
 		return owner{}, fmt.Errorf("etcd: %w", err)
 	}
@@ -93,8 +93,7 @@ func (s Settings) open() (owner, error) {
 func (s Settings) client(secure *tls.Config) clientv3.Config {
 	return clientv3.Config{
 		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, TLS: secure,
-		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second,
-		DialKeepAliveTimeout: 3 * time.Second,
-		Logger:               zap.NewNop(), // the errors of store calls report the same problems
+		DialTimeout: 5 * time.Second,
+		Logger:      zap.NewNop(), // the errors of store calls report the same problems
 	}
 }

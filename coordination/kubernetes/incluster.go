@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -55,11 +56,20 @@ func inCluster(c Config, load func() (*rest.Config, error), file string) (*Store
 	c.Namespace = namespace
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = requests, burst
+	links := &silence.Links{}
+	if cfg.Dial == nil {
+		cfg.Dial = links.DialContext
+	}
 	client, err := clientv1.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w: %w", coordination.ErrInvalid, err)
 	}
-	return New(client, c)
+	s, err := New(client, c)
+	if err != nil {
+		return nil, err
+	}
+	s.links = links
+	return s, nil
 }
 
 func namespaceOr(set, file string) (string, error) {

@@ -19,6 +19,7 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -51,6 +52,7 @@ type Store struct {
 	renewing  clientv1.LeaseInterface // see urgent
 	watching  clientv1.LeaseInterface // to begin watches, which have no deadline
 	exclusive bool
+	links     *silence.Links // or nil
 }
 
 var (
@@ -71,7 +73,7 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 		return nil, err
 	}
 	return &Store{client.Leases(c.Namespace), withOwnLimit(client, c.Namespace),
-		withOwnLimit(client, c.Namespace), c.Exclusive}, nil
+		withOwnLimit(client, c.Namespace), c.Exclusive, nil}, nil
 }
 
 // Load implements leasestore.Store.
@@ -81,6 +83,7 @@ func (s *Store) Load(ctx context.Context,
 	if err != nil {
 		return leasestore.Record{}, "", err
 	}
+	defer s.links.Watch(ctx)()
 	lease, err := s.of(name, leasestore.Record{}).Get(ctx, object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return s.absent(ctx, name, object)
@@ -125,6 +128,8 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if err != nil {
 		return "", err
 	}
+	ctx = silence.Patiently(ctx, next.TTL)
+	defer s.links.Watch(ctx)()
 	ctx, repeated := counted(ctx)
 	var written *v1.Lease
 	if old == "" {

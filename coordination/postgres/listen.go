@@ -3,14 +3,17 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/concord-go/concord/coordination"
@@ -144,8 +147,17 @@ func (l *listener) work(ctx context.Context, r *run) {
 	}
 }
 
+// A silent connection is noticed after these times, although nothing is expected from it.
+const (
+	listenFor   = 5 * time.Second // without a notification, then the server is asked for an answer
+	answerAfter = 4 * time.Second
+)
+
 func (l *listener) listen(ctx context.Context, r *run, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{l.channel}.Sanitize()); err != nil {
+		return err
+	}
+	if err := l.hear(ctx, conn); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -155,14 +167,52 @@ func (l *listener) listen(ctx context.Context, r *run, conn *pgx.Conn) error {
 	}
 	l.mu.Unlock()
 	for {
-		n, err := conn.WaitForNotification(ctx)
-		if err != nil {
+		n, err := within(ctx, listenFor, conn.WaitForNotification)
+		switch {
+		case err == nil:
+			l.mu.Lock()
+			l.notifyLocked(l.mu.waiting[n.Payload], nil)
+			l.mu.Unlock()
+		case ctx.Err() != nil || conn.IsClosed() || !pgconn.Timeout(err):
 			return err
+		default:
+			if _, err := within(ctx, answerAfter, func(ctx context.Context) (any, error) {
+				return nil, conn.Ping(ctx)
+			}); err != nil {
+				return err
+			}
 		}
-		l.mu.Lock()
-		l.notifyLocked(l.mu.waiting[n.Payload], nil)
-		l.mu.Unlock()
 	}
+}
+
+// hear sends a notification on another connection and waits for it. A pooler that gives a
+// connection of the server to others after each transaction, as PgBouncer may, passes none.
+func (l *listener) hear(ctx context.Context, conn *pgx.Conn) error {
+	hello := `\hello ` + rand.Text() // no lease has it as its escaped name
+	_, err := within(ctx, answerAfter, func(ctx context.Context) (any, error) {
+		if _, err := l.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", l.channel,
+			hello); err != nil {
+			return nil, err
+		}
+		for {
+			n, err := conn.WaitForNotification(ctx)
+			if err != nil || n.Payload == hello {
+				return nil, err
+			}
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("no notification comes back, as through a pooler of transactions: %w",
+			err)
+	}
+	return err
+}
+
+func within[T any](ctx context.Context, d time.Duration,
+	do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return do(ctx)
 }
 
 func (l *listener) allLocked() map[signals]bool {

@@ -2,15 +2,16 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/settings"
@@ -80,12 +81,18 @@ type owner struct {
 func (o owner) Close() error { return errors.Join(o.Store.Close(), o.db.Close()) }
 
 func (s Settings) open() (owner, error) {
-	db, err := sql.Open("pgx", s.URL)
+	cfg, err := pgx.ParseConfig(s.URL)
 	if err != nil {
-		return owner{}, fmt.Errorf("postgres: %w", err)
+		return owner{}, fmt.Errorf("postgres: %w: URL is invalid", coordination.ErrInvalid)
 	}
+	links := &silence.Links{Pool: true}
+	cfg.DialFunc = links.DialContext
+	db := stdlib.OpenDB(*cfg)
 	db.SetMaxOpenConns(s.MaxConnections)
 	store, err := New(db, s.Config)
+	if err == nil {
+		store.links = links
+	}
 	if err == nil && s.Install {
 		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 		defer cancel()

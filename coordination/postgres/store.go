@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -52,6 +53,7 @@ type Store struct {
 	loadDocument, insertDocument, updateDocument string
 
 	listener listener
+	links    *silence.Links // of the pool, or nil
 }
 
 var (
@@ -158,6 +160,7 @@ func (s *Store) Load(ctx context.Context,
 	if len(text) > maxName {
 		return rec, "", tooLong(name)
 	}
+	defer s.links.Watch(ctx)()
 	err := s.db.QueryRowContext(ctx, s.load, text).Scan(&owner, &nonce, &token, &attempt, &ttl,
 		&version)
 	if err != nil {
@@ -192,6 +195,8 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if old != "" {
 		query, args = s.update, append(args, string(old))
 	}
+	ctx = silence.Patiently(ctx, next.TTL)
+	defer s.links.Watch(ctx)()
 	var version string
 	var notified any
 	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version, &notified); {

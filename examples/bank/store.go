@@ -52,7 +52,7 @@ func openStore(at string) (leases three.Leases, shut func() error, err error) {
 }
 
 func openEtcd(endpoints []string) (three.Leases, func() error, error) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second,
+	client, err := etcd.Dial(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second,
 		Logger: zap.NewNop()})
 	if err != nil {
 		return nil, nil, err

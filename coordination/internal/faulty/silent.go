@@ -1,0 +1,126 @@
+package faulty
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// few is more calls of a store on this machine than a take-over makes one after another.
+const few = time.Second
+
+// Member is a store of a process of its own, and how its connections fall silent.
+type Member struct {
+	Store   coordination.Store
+	Silence func()
+}
+
+// Silent lets a session hold leases, and its connections fall silent several times. No lease is
+// lost. Then it lets another session wait for them, ends the first one as a crash does, and lets
+// the connections of the other fall silent at that moment. The other holds the leases after the TTL
+// and a call that is not answered. All times are the defaults.
+func Silent(t *testing.T, times int, holder, waiter Member) {
+	t.Helper()
+	const leases = 20
+	a, b := session(t, holder.Store), session(t, waiter.Store)
+	acquire(t, a, leases)
+	for range times {
+		holder.Silence()
+		time.Sleep(a.TTL() + a.TTL()/4)
+		if st := a.Status(); st.Held != leases || len(st.Lost) > 0 {
+			t.Errorf("%d of %d leases are held after a silence, lost %v", st.Held, leases, st.Lost)
+			return
+		}
+	}
+	all := wait(t, b, leases)
+	time.Sleep(a.TTL() / 2)
+	Crash(a)
+	waiter.Silence()
+	died := time.Now()
+	all.Wait()
+	took := time.Since(died).Round(10 * time.Millisecond)
+	t.Logf("%d silences cost no lease; %d leases taken over in %v", times, leases, took)
+	if most := a.TTL()*102/100 + 250*time.Millisecond + b.TTL()*3/10 + few; took > most {
+		t.Errorf("taken over after %v, want %v at most", took, most)
+	}
+	if st := b.Status(); st.Held != leases {
+		t.Errorf("%d of %d leases are held", st.Held, leases)
+	}
+}
+
+// Unnoticed lets a session wait for leases that another session holds, lets its connections fall
+// silent, and releases the leases. The session acquires them within the time given, although no
+// watch reports that.
+func Unnoticed(t *testing.T, holder coordination.Store, waiter Member, within time.Duration) {
+	t.Helper()
+	const leases = 100
+	a, b := session(t, holder), session(t, waiter.Store)
+	acquire(t, a, leases)
+	all := wait(t, b, leases)
+	time.Sleep(a.TTL())
+	waiter.Silence()
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range leases {
+		g, err := a.Lease(fmt.Sprint("lease", i)).TryAcquire(ctx) // the grant that it has
+		if err == nil {
+			err = g.Release(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.Wait()
+	took := time.Since(begun).Round(10 * time.Millisecond)
+	t.Logf("%d leases acquired %v after the release", leases, took)
+	if st := b.Status(); st.Held != leases || took > within {
+		t.Errorf("%d of %d leases acquired after %v, want all after %v", st.Held, leases, took,
+			within)
+	}
+}
+
+// session opens a session, which ends as in a crash.
+func session(t *testing.T, s coordination.Store) *coordination.Session {
+	t.Helper()
+	out, err := coordination.Open(s, coordination.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Crash(out) })
+	return out
+}
+
+// Crash ends a session without a release.
+func Crash(s *coordination.Session) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Close(ctx)
+}
+
+// acquire acquires n leases.
+func acquire(t *testing.T, s *coordination.Session, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range n {
+		if _, err := s.Lease(fmt.Sprint("lease", i)).Acquire(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wait begins to wait for n leases.
+func wait(t *testing.T, s *coordination.Session, n int) *sync.WaitGroup {
+	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	for i := range n {
+		all.Go(func() { _, _ = s.Lease(fmt.Sprint("lease", i)).Acquire(ctx) })
+	}
+	return &all
+}

@@ -1,0 +1,4 @@
+package kubernetes
+
+// InClusterWith is InCluster with another client configuration.
+var InClusterWith = inCluster
