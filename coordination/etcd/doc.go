@@ -9,8 +9,9 @@
 //	defer client.Close() // after session.Close
 //
 // A client of clientv3.New serves too, but a connection that falls silent without an error then
-// costs a session its leases: Dial closes such a connection in time. Without a Logger the client writes a line to standard error for each
-// request that fails: hundreds a minute during an outage, which the session reports too.
+// costs a session its leases: Dial closes such a connection in time. Without a Logger the client
+// writes a line to standard error for each request that fails: hundreds a minute during an outage,
+// which the session reports too.
 //
 // # What is in etcd
 //
