@@ -79,6 +79,8 @@ type arbiterShell struct {
 
 	core   *arbiter.Core
 	shell  *shell.Shell[any, any]
+	said   stepLog
+	late   *timer.Timer // of a member that does not host since its start
 	view   *membership.View
 	former map[string]uint64 // incarnations, by id, of members no longer listed; at most maxFormer
 }
@@ -136,6 +138,9 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		s.core, s.view = arbiter.New(s.cfg), nil
+		s.said = stepLog{log: s.system.Logger(), address: s.system.Address()}
+		s.late = timer.New(s.system, ctx.Self())
+		s.late.Set(lasts, nil)
 		s.begin()
 		s.former = map[string]uint64{}
 		s.shell = shell.New(shell.Config[any, any]{Name: arbiterName, Core: s.core,
@@ -149,6 +154,10 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 			s.step(ctx, arbiter.Heard{From: from, Verdict: v})
 		}
 	case *timer.Fired:
+		if s.late.Mine(m) {
+			s.said.late()
+			return
+		}
 		s.shell.Fired(ctx, m)
 	case *arbiterTried:
 		s.onTried(ctx, m)
@@ -171,6 +180,7 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 // quit releases everything: timer, grants and subscription.
 func (s *arbiterShell) quit(ctx actor.Context) {
 	s.shell.Stop()
+	s.late.Stop()
 	s.members.Unsubscribe(ctx.Self())
 	s.mu.Lock()
 	grants := s.mu.grants
@@ -232,32 +242,23 @@ func (s *arbiterShell) failed(ctx actor.Context, e any) {
 	}
 }
 
-// set opens or shuts the gate, and logs it in one line.
+// set opens or shuts the gate, and logs it.
 func (s *arbiterShell) set(g arbiter.Gate) {
-	log := s.system.Logger()
+	now := timer.ClockOf(s.system).Now()
 	here, all := s.core.Counts()
 	s.mu.Lock()
-	was := s.mu.cutOff
 	s.mu.cutOff = ""
 	if !g.Open && (all > 0 || s.core.Elsewhere()) {
 		s.mu.cutOff = g.Why
 	}
-	now := s.mu.cutOff
 	s.mu.Unlock()
 	if g.Open {
 		gate.Of(s.system).Let(atArbiter)
-		log.Info("singletons and shards may run here", slog.Int("members", here),
-			slog.Int("of", all))
+		s.said.opened(now, here, all)
 		return
 	}
 	gate.Of(s.system).Shut(atArbiter, g.Why)
-	switch {
-	case now != "" && was == "":
-		log.Warn("stepped down: no singletons and shards here until the members meet again",
-			slog.String("why", g.Why))
-	case now != was:
-		log.Info("no singletons and shards here", slog.String("why", g.Why))
-	}
+	s.said.closed(now, g.Why, here, all, s.core.Ended())
 }
 
 // errStoreAway is for a side whose members may host, but cannot renew leases or acquire others.

@@ -86,7 +86,7 @@ func (g *nodeGuard) run(ctx context.Context) {
 			g.pause(ctx, guardRetry)
 		}
 	}
-	g.shut("the member leaves the cluster")
+	g.gate.Shut(atGuard, "the member leaves the cluster")
 }
 
 // hold opens and shuts the gate according to the state of the grant, until the grant or ctx ends.

@@ -35,6 +35,9 @@ const (
 // runChild is the main function of a process under node.Main, by scenario. It prints "up" when its
 // work has begun.
 func runChild(scenario string) {
+	if scenario == "whole" {
+		runWhole()
+	}
 	h := newHands()
 	cfg := quiet(h)
 	cfg.NoSignals = false

@@ -53,6 +53,7 @@ type manager struct {
 	claimed bool         // the last announcement was a claim
 	reason  any          // why the last instance panicked
 	ending  bool         // the actor is stopping
+	away    time.Time    // since when the lease store fails; zero: it does not
 	shut    bool         // the node does not allow it to host
 	differs string       // id of an older member with other settings; empty: none
 }
@@ -357,7 +358,8 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		case e.Claims:
 			m.log.Info("member claims the singleton, since it is the preferred host")
 		case e.For > 0:
-			m.log.Warn("member abstains from hosting the singleton",
+			// The cause is logged where it is noticed.
+			m.log.Info("member abstains from hosting the singleton",
 				slog.Bool("failing", m.machine.Aside()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why),
 				slog.Any("store", m.tenancy.failure))
@@ -526,15 +528,30 @@ func (m *manager) shutDown(ctx actor.Context) {
 
 func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
 	m.tenancy.failure = msg.err
+	m.noteStore(msg)
 	if msg.err != nil {
-		if !msg.cancelled && !msg.taken() {
-			m.log.Warn("singleton cannot acquire its lease", slog.Any("error", msg.err))
-		}
 		m.step(ctx, core.Failed{Attempt: msg.attempt, Final: msg.final(), Taken: msg.taken()})
 		return
 	}
 	m.tenancy.granted(ctx, msg)
 	m.step(ctx, core.Held{Attempt: msg.attempt, Token: uint64(msg.grant.Token())})
+}
+
+// noteStore logs in one line that the lease store fails, and in another that it answers again.
+func (m *manager) noteStore(msg *attemptEnded) {
+	now := m.shell.Now()
+	switch failed := msg.err != nil && !msg.taken(); {
+	case msg.cancelled:
+	case failed && m.away.IsZero():
+		m.away = now
+		m.log.Warn("singleton cannot acquire its lease: this member does not host it until the "+
+			"lease store answers", slog.String("address", m.life.system.Address()),
+			slog.Any("error", msg.err))
+	case !failed && !m.away.IsZero():
+		m.log.Info("singleton can acquire its lease again",
+			slog.Duration("after", now.Sub(m.away).Round(time.Millisecond)))
+		m.away = time.Time{}
+	}
 }
 
 func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {

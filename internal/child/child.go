@@ -106,3 +106,6 @@ func (p *Process) ExitCode() int {
 
 // Stderr returns the standard error of the process so far.
 func (p *Process) Stderr() string { return p.stderr.String() }
+
+// With returns the lines of the standard error so far that contain text.
+func (p *Process) With(text string) []string { return p.stderr.With(text) }

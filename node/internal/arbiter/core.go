@@ -102,6 +102,9 @@ func (c *Core) known() int {
 // Elsewhere reports whether another side of the cluster is known to host.
 func (c *Core) Elsewhere() bool { return c.kind == Elsewhere || c.kind == Yielding }
 
+// Ended reports whether the member leaves the cluster or was removed from it.
+func (c *Core) Ended() bool { return c.ended }
+
 func (c *Core) emit(e any) { c.out = append(c.out, e) }
 
 func (c *Core) leads() bool { return c.view.Self == c.view.Oldest }

@@ -86,7 +86,7 @@ func (c *Core) leadRest() {
 	case c.kind.open() && (half || !c.reachable && !c.reached(c.contest.Add(c.cfg.TTL))):
 		// Without the store nothing can be given up: what is held goes on until its leases end.
 		c.rule(Pending, "")
-	case !c.reachable:
+	case !c.reachable && c.probe.asked:
 		c.rule(Undecided, c.cutOff("the lease store does not answer"))
 	default:
 		c.rule(Undecided, c.cutOff("it is not known yet which side hosts"))

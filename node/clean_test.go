@@ -1,0 +1,162 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/internal/ports"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/provider/automanaged"
+	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/singleton"
+)
+
+const wholeEnv = "CONCORD_NODE_WHOLE_TEST"
+
+// whole configures a member with every component, in a process of its own.
+type whole struct {
+	Port, Health int
+	Hosts        []string // health addresses of all
+	Dir          string   // of the lease store
+}
+
+// runWhole is the main function of such a process. It prints "up" when its work has begun, and
+// "here" when the singleton starts in it.
+func runWhole() {
+	var s whole
+	if err := json.Unmarshal([]byte(os.Getenv(wholeEnv)), &s); err != nil {
+		panic(err)
+	}
+	node.Main(node.RunConfig{
+		Cluster: "clean", Remote: node.Config{Port: s.Port}, MinMembers: 3,
+		Provider: automanaged.New(automanaged.Config{Port: s.Health, Hosts: s.Hosts,
+			Refresh: 200 * time.Millisecond, DropAfter: 10 * time.Second}),
+		Store:   func() (coordination.Store, error) { return file.Open(s.Dir) },
+		Session: coordination.Config{TTL: 10 * time.Second},
+		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}, func(n *node.Node) error {
+		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 2})
+		if err != nil {
+			return err
+		}
+		idle := actor.ReceiveFunc(func(actor.Context) {})
+		_, err = singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"},
+			func(coordination.Tenure) actor.Actor {
+				return actor.ReceiveFunc(func(ctx actor.Context) {
+					if _, ok := ctx.Message().(*actor.Started); ok {
+						fmt.Println("here")
+					}
+				})
+			})
+		if err != nil {
+			return err
+		}
+		_, err = sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
+			sharding.Config{Type: "cart", Shards: 16},
+			func(sharding.Entity) actor.Actor { return idle })
+		n.Go(func(ctx context.Context) error {
+			fmt.Println("up")
+			<-ctx.Done()
+			return nil
+		})
+		return err
+	})
+}
+
+// wholeCluster runs members with every component.
+type wholeCluster struct {
+	*testing.T
+	specs []whole
+	heard chan string
+	said  map[string]int
+}
+
+func newWhole(t *testing.T, n int) *wholeCluster {
+	c := &wholeCluster{T: t, heard: make(chan string, 1000), said: map[string]int{}}
+	free := ports.Free(t, 2*n)
+	var hosts []string
+	for _, port := range free[:n] {
+		hosts = append(hosts, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	dir := t.TempDir()
+	for i, port := range free[:n] {
+		c.specs = append(c.specs, whole{Port: free[n+i], Health: port, Hosts: hosts, Dir: dir})
+	}
+	return c
+}
+
+func (c *wholeCluster) start(i int) *child.Process {
+	spec, err := json.Marshal(c.specs[i])
+	require.NoError(c, err)
+	return child.Start(c, []string{runEnv + "=whole", wholeEnv + "=" + string(spec)},
+		func(line []byte) { c.heard <- strings.TrimSpace(string(line)) })
+}
+
+// until waits until each word has been said so often in all.
+func (c *wholeCluster) until(want map[string]int) {
+	c.Helper()
+	late := time.After(patience)
+	for {
+		missing := false
+		for word, n := range want {
+			missing = missing || c.said[word] < n
+		}
+		if !missing {
+			return
+		}
+		select {
+		case word := <-c.heard:
+			c.said[word]++
+		case <-late:
+			require.Fail(c, "not in time", "%v, want %v", c.said, want)
+		}
+	}
+}
+
+func (c *wholeCluster) stop(p *child.Process) {
+	c.Helper()
+	require.NoError(c, p.Signal(syscall.SIGTERM))
+	require.Equal(c, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
+}
+
+// TestRun_WithoutAFaultNothingIsLoggedAtWarn starts three members at once, stops and starts the one
+// that hosts the singleton, and stops all.
+func TestRun_WithoutAFaultNothingIsLoggedAtWarn(t *testing.T) {
+	c := newWhole(t, 3)
+	var all []*child.Process
+	for i := range 3 {
+		all = append(all, c.start(i))
+	}
+	c.until(map[string]int{"up": 3, "here": 1})
+	for i := range 3 {
+		c.stop(all[i])
+		all = append(all, c.start(i))
+		c.until(map[string]int{"up": 4 + i})
+	}
+	for _, p := range all[3:] {
+		require.NoError(t, p.Signal(syscall.SIGTERM))
+	}
+	for i, p := range all {
+		require.Equal(t, node.ExitOK, p.ExitCode())
+		for _, level := range []string{"level=WARN", "level=ERROR"} {
+			require.Empty(t, p.With(level), "process %d", i)
+		}
+	}
+}
