@@ -181,7 +181,7 @@ func (r *runner) majorityHosts() bool {
 func (r *runner) start(n *Node) error {
 	if r.life == 1 {
 		lifecycle.OnStart(n.System, "members", func(ctx context.Context) error {
-			return awaitMembers(ctx, n.System, r.cfg.MinMembers)
+			return awaitMembers(ctx, n.Cluster, r.cfg.MinMembers)
 		})
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, r.cfg.StartTimeout)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/internal/membership"
 )
@@ -21,8 +22,22 @@ func addresses(members []membership.Member) string {
 	return strings.Join(out, ", ")
 }
 
-// seen describes for human readers which members this one sees and which it has lost.
-func seen(members *membership.Service) string {
+// accountant is a provider that knows why members that it expects are not listed.
+type accountant interface{ Account() string }
+
+// seen describes for human readers which members this one sees and which it has lost, and what the
+// provider knows about the others.
+func seen(members *membership.Service, p cluster.ClusterProvider) string {
+	s := inView(members)
+	if a, ok := p.(accountant); ok {
+		if others := a.Account(); others != "" {
+			s += "; not members: " + others
+		}
+	}
+	return s
+}
+
+func inView(members *membership.Service) string {
 	v := members.View()
 	if v == nil {
 		return "its own provider does not list it yet"
@@ -38,10 +53,11 @@ func seen(members *membership.Service) string {
 const sayEvery = 10 * time.Second
 
 // awaitMembers waits until this member sees at least atLeast members, itself included.
-func awaitMembers(ctx context.Context, system *actor.ActorSystem, atLeast int) error {
+func awaitMembers(ctx context.Context, c *cluster.Cluster, atLeast int) error {
 	if atLeast <= 1 {
 		return nil
 	}
+	system := c.ActorSystem
 	members := membership.Attach(system)
 	began := time.Now()
 	say := time.NewTicker(sayEvery)
@@ -66,10 +82,10 @@ func awaitMembers(ctx context.Context, system *actor.ActorSystem, atLeast int) e
 			return members.Cause()
 		case <-say.C:
 			system.Logger().Warn("waiting for members", slog.Int("needed", atLeast),
-				slog.String("seen", seen(members)))
+				slog.String("seen", seen(members, c.Config.ClusterProvider)))
 		case <-ctx.Done():
 			return fmt.Errorf("%d members needed, after %v %s: %w", atLeast,
-				time.Since(began).Round(time.Second), seen(members), context.Cause(ctx))
+				time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider), context.Cause(ctx))
 		}
 	}
 }

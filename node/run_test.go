@@ -23,6 +23,7 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -385,6 +386,28 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 	defer close(release)
 	err = node.Run(t.Context(), cfg, func(*node.Node) error { <-release; return nil })
 	require.ErrorContains(t, err, "register: has not returned after 1s")
+}
+
+// TestRun_NamesTheHostsThatAreNoMembers starts a member that waits for hosts of a wrong list.
+func TestRun_NamesTheHostsThatAreNoMembers(t *testing.T) {
+	free := ports.Free(t, 3)
+	remoting := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
+	closed := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[2]))
+	var log child.Screen
+	cfg := quiet(newHands())
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	cfg.Remote.Port, cfg.MinMembers, cfg.StartTimeout = free[0], 2, 4*time.Second
+	cfg.Provider = automanaged.New(automanaged.Config{Port: free[1], Refresh: 100 * time.Millisecond,
+		Hosts: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1])), remoting, closed,
+			"nowhere.invalid:6330"}})
+	err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })
+	require.ErrorIs(t, err, node.ErrNotReady)
+	for _, part := range []string{remoting + " (", "is it the port of remoting?", closed + " (",
+		"connection refused: check that the member runs", "nowhere.invalid:6330 (",
+		"check the name"} {
+		require.ErrorContains(t, err, part)
+	}
+	require.Contains(t, log.String(), "level=WARN msg=\"host does not answer as a member")
 }
 
 func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {

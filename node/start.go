@@ -81,7 +81,7 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 		defer close(r.tried)
 		r.err = startMember(c)
 	}()
-	if err := r.listed(ctx, members); err != nil {
+	if err := r.listed(ctx, c, members); err != nil {
 		return err
 	}
 	if err := process.Check(c.ActorSystem.Address()); err != nil {
@@ -113,7 +113,8 @@ func ready(ctx context.Context, system *actor.ActorSystem, members *membership.S
 
 // listed waits until the member is in its cluster. It does not wait for StartMember to return,
 // because StartMember sleeps for a second after its work is done.
-func (r *run) listed(ctx context.Context, members *membership.Service) error {
+func (r *run) listed(ctx context.Context, c *cluster.Cluster,
+	members *membership.Service) error {
 	began := time.Now()
 	ready := make(chan error, 1)
 	wait, cancel := context.WithCancel(ctx)
@@ -130,7 +131,7 @@ func (r *run) listed(ctx context.Context, members *membership.Service) error {
 		case err := <-ready:
 			if err != nil && ctx.Err() != nil {
 				return fmt.Errorf("%w after %v: %s: %w", ErrNotReady,
-					time.Since(began).Round(time.Second), seen(members), context.Cause(ctx))
+					time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider), context.Cause(ctx))
 			}
 			return err
 		}

@@ -11,9 +11,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,23 +27,27 @@ import (
 type directory struct {
 	cfg     Config
 	cluster string
+	self    string // the address of this member
 	guard   *guard.Guard
 	scheme  string
 	server  *http.Server
 	served  <-chan struct{} // closed when the server has stopped
 	client  *http.Client
+	askers  *askers
+	silence atomic.Pointer[string] // the hosts that are no members, and why
 }
 
 func open(c Config, self roster.Self) (roster.Directory, error) {
 	g := guard.Of(self.System)
-	server, served, err := listen(c, self, g)
+	asked := newAskers(c, self)
+	server, served, err := listen(c, self, g, asked)
 	if err != nil {
 		return nil, err
 	}
 	timeout := max(c.DropAfter/2, c.Refresh)
 	_, identity := g.TLS()
-	d := &directory{cfg: c, cluster: self.Cluster, guard: g, server: server, served: served,
-		scheme: "http://", client: newClient(timeout, c.Refresh, identity)}
+	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, guard: g, server: server, served: served,
+		scheme: "http://", client: newClient(timeout, c.Refresh, identity), askers: asked}
 	if identity != nil {
 		d.scheme = "https://"
 	}
@@ -53,11 +59,20 @@ func (d *directory) Where() string {
 	return fmt.Sprintf("automanaged with %d hosts", len(d.cfg.Hosts))
 }
 
+// Account implements roster.Accountant.
+func (d *directory) Account() string {
+	if s := d.silence.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
 // news is the result of one request.
 type news struct {
-	host string
-	says answer
-	err  error
+	host  string
+	says  answer
+	err   error
+	alone bool // the host does not list this member
 }
 
 // Serve implements roster.Directory. It returns only when ctx ends: silent hosts are expected.
@@ -88,7 +103,13 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 		}
 		looked = now
 		if n == nil && known.expired(now) || n != nil && known.hear(now, *n) {
-			report(known.listed(now))
+			members := known.listed(now)
+			d.askers.list(members)
+			report(members)
+		}
+		if n != nil {
+			account := known.account(d.cfg.Hosts)
+			d.silence.Store(&account)
 		}
 	}
 }
@@ -96,9 +117,10 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 // ask queries one host repeatedly, and sends the results to heard.
 func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 	for {
-		says, err := d.request(ctx, host)
+		n := news{host: host}
+		n.says, n.alone, n.err = d.request(ctx, host)
 		select {
-		case heard <- news{host, says, err}:
+		case heard <- n:
 		case <-ctx.Done():
 			return
 		}
@@ -112,48 +134,71 @@ func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 	}
 }
 
-func (d *directory) request(ctx context.Context, host string) (says answer, err error) {
+func (d *directory) request(ctx context.Context, host string) (says answer, alone bool,
+	err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.scheme+host+path, http.NoBody)
 	if err != nil {
-		return answer{}, err
+		return answer{}, false, err
 	}
 	nonce := rand.Text()
+	r.Header.Set(fromHeader, d.self)
 	if d.guard.HasSecret() {
 		r.Header.Set(nonceHeader, nonce)
 		r.Header.Set(proofHeader, d.guard.Sign(asks, d.cluster, nonce))
 	}
 	got, err := d.client.Do(r)
 	if err != nil {
-		if strings.Contains(err.Error(), "malformed HTTP") { // such as the port of remoting
-			err = fmt.Errorf("%w: %w", errStrange, err)
-		}
-		return answer{}, err
+		return answer{}, false, explained(err)
 	}
 	defer got.Body.Close()
-	body := io.LimitReader(got.Body, maxAnswer)
-	if got.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, body) // so that the connection can be reused
-		return answer{}, fmt.Errorf("%w: status %s", errStrange, got.Status)
-	}
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		return answer{}, err
+	raw, err := io.ReadAll(io.LimitReader(got.Body, maxAnswer)) // so that the connection is reused
+	switch {
+	case err != nil:
+		return answer{}, false, err
+	case strings.HasPrefix(string(raw), "Client sent an HTTP request to an HTTPS server"):
+		return answer{}, false, fmt.Errorf("%w: it uses TLS, and this member does not", errStrange)
+	case got.StatusCode == http.StatusForbidden:
+		return answer{}, false, fmt.Errorf("%w: status %s: do both have the same secret?",
+			errStrange, got.Status)
+	case got.StatusCode != http.StatusOK:
+		return answer{}, false, fmt.Errorf("%w: status %s", errStrange, got.Status)
 	}
 	if !d.guard.Signed(got.Header.Get(proofHeader), answers, d.cluster, nonce,
 		string(raw)) {
-		return answer{}, fmt.Errorf("%w: it does not prove that it has the secret", errStrange)
+		return answer{}, false, fmt.Errorf("%w: it does not prove that it has the secret",
+			errStrange)
 	}
 	if err := json.Unmarshal(raw, &says); err != nil {
-		return answer{}, fmt.Errorf("%w: it cannot be decoded: %w", errStrange, err)
+		return answer{}, false, fmt.Errorf("%w: it cannot be decoded: %w", errStrange, err)
 	}
 	err = says.check()
 	if err == nil {
 		err = own(ctx, host, says, got.TLS)
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("%w: %w", errStrange, err)
+		return answer{}, false, fmt.Errorf("%w: %w", errStrange, err)
 	}
-	return says, nil
+	return says, got.Header.Get(listsHeader) == listsNot, nil
+}
+
+// explained returns the error of a request without its URL. What no repetition repairs becomes
+// errStrange, with the likely mistake.
+func explained(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	_, verified := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	switch text := err.Error(); {
+	case strings.Contains(text, "malformed HTTP"):
+		return fmt.Errorf("%w: is it the port of remoting? %w", errStrange, err)
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("%w: it does not use TLS, and this member does", errStrange)
+	case verified, alert, strings.Contains(text, "tls: "):
+		return fmt.Errorf("%w: the certificates do not fit each other, or it is the port of "+
+			"remoting: %w", errStrange, err)
+	}
+	return err
 }
 
 // own returns an error if the answer of a host is about a member that is not on it: the certificate
@@ -210,6 +255,8 @@ type host struct {
 	heard time.Time // time of the last answer; zero means not listed
 	shown bool      // heard within dropAfter at the last call of listed
 	state state     // as logged
+	err   error     // of the last request
+	alone bool      // it does not list this member, as logged
 }
 
 // state is what is known about a host.
@@ -252,6 +299,10 @@ func (h *hosts) hear(now time.Time, n news) bool {
 		h.log(n, at.state, is)
 		at.state = is
 	}
+	if at.err = n.err; n.err == nil && n.alone != at.alone {
+		at.alone = n.alone
+		h.logAlone(n)
+	}
 	switch {
 	case is == answering:
 		same := at.shown && !h.dropped(now, at) && at.says.equal(n.says)
@@ -261,6 +312,9 @@ func (h *hosts) hear(now time.Time, n news) bool {
 		at.says, at.heard = n.says, now
 		return !same
 	case is == foreign, errors.Is(n.err, syscall.ECONNREFUSED):
+		if is == foreign {
+			at.says = n.says
+		}
 		at.heard = time.Time{} // its process is gone
 		return at.shown
 	}
@@ -292,13 +346,66 @@ func (h *hosts) log(n news, was, is state) {
 	case silent:
 		log.Info("host does not answer", slog.Any("error", n.err))
 	case strange:
-		log.Warn("host does not answer as a member: is this the address for health requests?",
+		log.Warn("host does not answer as a member: check its address for health requests, TLS "+
+			"and the secret",
 			slog.Any("error", n.err))
 	case foreign:
 		log.Warn("host belongs to another cluster",
 			slog.String("theirs", fmt.Sprintf("%.80s", n.says.ClusterName)),
 			slog.String("here", h.self.Cluster))
 	}
+}
+
+func (h *hosts) logAlone(n news) {
+	log := h.self.Log.With(slog.String("host", n.host), slog.String("its", n.says.address()))
+	if n.alone {
+		log.Warn("a member does not list this one: add this member to its hosts, or look there " +
+			"why it cannot reach this member")
+		return
+	}
+	log.Info("the member lists this one again")
+}
+
+// account names the hosts that are no members, with the last answer and what to check.
+func (h *hosts) account(listed []string) string {
+	var all []string
+	for _, name := range listed {
+		at := h.by[name]
+		var why string
+		switch {
+		case at == nil:
+			why = "not asked yet"
+		case at.state == foreign:
+			why = fmt.Sprintf("belongs to cluster %.80q", at.says.ClusterName)
+		case at.err != nil:
+			why = fmt.Sprintf("%v: %s", at.err, advice(at.err))
+		default:
+			continue
+		}
+		all = append(all, name+" ("+why+")")
+		if len(all) == maxNamed && len(listed) > maxNamed {
+			all = append(all, "…")
+			break
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// maxNamed bounds the hosts in an account.
+const maxNamed = 8
+
+// advice says what to check after an error of a request.
+func advice(err error) string {
+	_, dns := errors.AsType[*net.DNSError](err)
+	switch {
+	case dns:
+		return "check the name, and the name server"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "check that the member runs, and its port for health requests"
+	case errors.Is(err, errStrange):
+		return "check its address for health requests, TLS and the secret"
+	}
+	return "check that the member runs, and the network and firewalls between"
 }
 
 // resume excludes a pause of this process from the silence of hosts: no host was queried during it.

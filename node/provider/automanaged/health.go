@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/concord-go/concord/node/internal/guard"
 	"github.com/concord-go/concord/node/provider/internal/roster"
@@ -82,7 +83,7 @@ func (a answer) member() roster.Member {
 }
 
 // listen serves the answer about self until the server is closed.
-func listen(c Config, self roster.Self, g *guard.Guard) (
+func listen(c Config, self roster.Self, g *guard.Guard, asked *askers) (
 	server *http.Server, served <-chan struct{}, err error,
 ) {
 	host := c.Host
@@ -120,6 +121,9 @@ func listen(c Config, self roster.Self, g *guard.Guard) (
 		}
 		if proof := g.Sign(answers, self.Cluster, nonce, string(body)); proof != "" {
 			w.Header().Set(proofHeader, proof)
+		}
+		if asked.unlisted(time.Now(), r.Header.Get(fromHeader)) {
+			w.Header().Set(listsHeader, listsNot)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body) // a peer that disconnected asks again

@@ -41,7 +41,7 @@ func TestHosts(t *testing.T) {
 		news  *news
 		want  string
 	}
-	from := func(says answer, err error) *news { return &news{"b:1", says, err} }
+	from := func(says answer, err error) *news { return &news{host: "b:1", says: says, err: err} }
 	for name, steps := range map[string][]step{
 		"one missed answer drops nobody": {
 			{0, from(says("b", "shop"), nil), "b self"},
@@ -64,7 +64,7 @@ func TestHosts(t *testing.T) {
 		},
 		"a host does not take the address of another one": {
 			{0, from(says("b", "shop"), nil), "b self"},
-			{1 * time.Second, &news{"c:1", says("c", "shop"), nil}, "b self"},
+			{1 * time.Second, &news{host: "c:1", says: says("c", "shop")}, "b self"},
 			{2 * time.Second, from(answer{}, errRefused), "c self"},
 			{3 * time.Second, from(says("b2", "shop"), nil), "c self"},
 		},
@@ -101,9 +101,9 @@ func TestHosts_AnotherClusterIsLoggedOnce(t *testing.T) {
 		Log: slog.New(slog.NewTextHandler(&out, nil))}
 	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
 	start := time.Unix(1000, 0)
-	h.hear(start, news{"b:1", answer{}, errRefused})
+	h.hear(start, news{host: "b:1", err: errRefused})
 	for range 3 {
-		h.hear(start, news{"b:1", answer{ID: "b", ClusterName: "shup"}, nil})
+		h.hear(start, news{host: "b:1", says: answer{ID: "b", ClusterName: "shup"}})
 	}
 	const line = `level=WARN msg="host belongs to another cluster" host=b:1 theirs=shup here=shop`
 	if got := strings.Count(out.String(), line); got != 1 {
@@ -118,8 +118,8 @@ func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)}
 	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
 	start := time.Unix(1000, 0)
-	h.hear(start, news{"b:1", answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}, nil})
-	h.hear(start, news{"c:1", answer{}, errSilent})
+	h.hear(start, news{host: "b:1", says: answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}})
+	h.hear(start, news{host: "c:1", err: errSilent})
 	h.resume(time.Hour)
 	if got := h.listed(start.Add(time.Hour)); len(got) != 2 {
 		t.Errorf("after the pause: %+v", got)
@@ -141,11 +141,11 @@ func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
 	defer server.Stop()
 	d := &directory{scheme: "http://", client: newClient(10*time.Second, time.Second, nil)}
 	defer d.client.CloseIdleConnections()
-	if _, err = d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
+	if _, _, err = d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
 		t.Errorf("an answer of gRPC: %v", err)
 	}
 	server.Stop()
-	if _, err = d.request(t.Context(), l.Addr().String()); errors.Is(err, errStrange) {
+	if _, _, err = d.request(t.Context(), l.Addr().String()); errors.Is(err, errStrange) {
 		t.Errorf("no answer: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func TestRequest_OfAServerThatSpeaksFirstIsStrange(t *testing.T) {
 			}
 		},
 	})
-	if _, err = d.request(ctx, l.Addr().String()); !errors.Is(err, errStrange) {
+	if _, _, err = d.request(ctx, l.Addr().String()); !errors.Is(err, errStrange) {
 		t.Errorf("it spoke first: %v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 			_, _ = w.Write([]byte(body))
 		}))
 		d := &directory{scheme: "http://", client: server.Client()}
-		_, err := d.request(t.Context(), server.Listener.Addr().String())
+		_, _, err := d.request(t.Context(), server.Listener.Addr().String())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("answer %.40q: %v, want %q", body, err, want)
 		}
@@ -205,7 +205,7 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	d := &directory{scheme: "http://", client: server.Client()}
-	if _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil ||
+	if _, _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil ||
 		!strings.Contains(err.Error(), "404") {
 		t.Errorf("status: %v", err)
 	}
@@ -228,7 +228,7 @@ func TestRequest_AHostSpeaksForItself(t *testing.T) {
 	for address, ours := range map[string]bool{"127.0.0.1": true, "localhost": true,
 		"127.0.0.2": false, "10.0.0.7": false} {
 		body = fmt.Sprintf(`{"id":"a","address":%q,"port":1}`, address)
-		if _, err := d.request(t.Context(), host); (err == nil) != ours ||
+		if _, _, err := d.request(t.Context(), host); (err == nil) != ours ||
 			!ours && !errors.Is(err, errStrange) {
 			t.Errorf("for %s: %v", address, err)
 		}
@@ -236,7 +236,7 @@ func TestRequest_AHostSpeaksForItself(t *testing.T) {
 	redirecting := httptest.NewServer(http.RedirectHandler(server.URL+path, http.StatusFound))
 	defer redirecting.Close()
 	body = `{"id":"a","address":"127.0.0.1","port":1}`
-	if _, err := d.request(t.Context(), redirecting.Listener.Addr().String()); err == nil ||
+	if _, _, err := d.request(t.Context(), redirecting.Listener.Addr().String()); err == nil ||
 		!strings.Contains(err.Error(), "302") {
 		t.Errorf("redirected: %v", err)
 	}
@@ -277,12 +277,12 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := listen(Config{Port: port}, self, nil); !errors.Is(err, syscall.EADDRINUSE) ||
+	if _, _, err := listen(Config{Port: port}, self, nil, newAskers(Config{}, self)); !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
 		t.Errorf("taken port: %v", err)
 	}
 	_ = l.Close()
-	server, served, err := listen(Config{Port: port}, self, nil)
+	server, served, err := listen(Config{Port: port}, self, nil, newAskers(Config{}, self))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestHosts_ReportChangesOnly(t *testing.T) {
 	now := time.Unix(1000, 0)
 	hear := func(want bool, says answer, err error) {
 		t.Helper()
-		if got := h.hear(now, news{"b:1", says, err}); got != want {
+		if got := h.hear(now, news{host: "b:1", says: says, err: err}); got != want {
 			t.Errorf("the answer changes the list: %v, want %v", got, want)
 		}
 		h.listed(now)

@@ -44,7 +44,8 @@ type Provider struct {
 		sync.Mutex
 		used bool
 		over bool
-		stop func() // stops what StartMember started; nil before
+		stop func()    // stops what StartMember started; nil before
+		dir  Directory // nil before StartMember has opened it
 	}
 	reports struct {
 		sync.Mutex
@@ -93,6 +94,7 @@ func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
 		done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.mu.Lock()
+	p.mu.dir = dir
 	p.mu.stop = sync.OnceFunc(func() { cancel(); <-s.done; s.end() })
 	stop, over := p.mu.stop, p.mu.over
 	p.mu.Unlock()
@@ -116,6 +118,22 @@ func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
 		err = fmt.Errorf("%w: %w", err, s.last)
 	}
 	return err
+}
+
+// Accountant is a Directory that knows why members that it expects are not listed.
+type Accountant interface {
+	// Account names these members, with their last answers. It may be called at any time.
+	Account() string
+}
+
+// Account returns what is known about members that are expected and not listed; "" if nothing is.
+func (p *Provider) Account() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a, ok := p.mu.dir.(Accountant); ok {
+		return a.Account()
+	}
+	return ""
 }
 
 // Shutdown implements cluster.ClusterProvider. It removes the member from the directory, and waits

@@ -1,0 +1,93 @@
+package automanaged
+
+import (
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// A request names the address of the member that asks, and the answer says if that member has asked
+// for a while and is not listed: each of the two then logs what to correct. Neither header decides
+// anything.
+const (
+	fromHeader  = "Concord-From"
+	listsHeader = "Concord-Lists"
+	listsNot    = "no"
+
+	maxFrom   = maxHost + 10
+	maxAskers = 64
+)
+
+// askers are the members that ask this one although it does not list them.
+type askers struct {
+	self     string        // the address of this member
+	patience time.Duration // how long that may last
+	log      *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		listed map[string]bool
+		asked  map[string]asked // by address; at most maxAskers
+		logged map[string]bool  // at most maxAskers
+	}
+}
+
+// asked is since when a member asks without a pause, and when it last did.
+type asked struct{ since, last time.Time }
+
+func newAskers(c Config, self roster.Self) *askers {
+	a := &askers{self: address(self.Host, self.Port), log: self.Log,
+		patience: max(10*time.Second, 3*c.DropAfter)}
+	a.mu.asked, a.mu.logged = map[string]asked{}, map[string]bool{}
+	return a
+}
+
+// list sets the members that this one lists.
+func (a *askers) list(members []roster.Member) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.listed = map[string]bool{}
+	for _, m := range members {
+		at := address(m.Host, m.Port)
+		a.mu.listed[at] = true
+		delete(a.mu.asked, at)
+		delete(a.mu.logged, at)
+	}
+}
+
+// unlisted reports whether a member has asked for longer than patience and is not listed. It logs
+// that once.
+func (a *askers) unlisted(now time.Time, from string) bool {
+	host, _, err := net.SplitHostPort(from)
+	if err != nil || host == "" || len(from) > maxFrom || from == a.self ||
+		strings.ContainsFunc(from, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.listed[from] {
+		return false
+	}
+	if len(a.mu.asked) >= maxAskers {
+		clear(a.mu.asked)
+	}
+	is := a.mu.asked[from]
+	if now.Sub(is.last) > a.patience/2 {
+		is.since = now
+	}
+	is.last = now
+	a.mu.asked[from] = is
+	if now.Sub(is.since) < a.patience {
+		return false
+	}
+	if !a.mu.logged[from] && len(a.mu.logged) < maxAskers {
+		a.mu.logged[from] = true
+		a.log.Warn("a member asks this one, and is not listed here: add its host to the hosts of "+
+			"every member, or look why this member cannot reach it", slog.String("member", from))
+	}
+	return true
+}
