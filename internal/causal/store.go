@@ -166,16 +166,32 @@ func (s Store) filter(path string, keep func(Dot) bool) Store {
 	return s
 }
 
-// Clear returns the store without the atoms that deps covers.
+// Clear returns the store without the atoms that deps covers. If most are, the others are put into
+// a store without atoms.
 func (s Store) Clear(deps Vector) Store {
-	for path, e := range s.atoms.All() {
-		if next, left := e.Filter(func(d Dot) bool {
-			return !deps.Covers(d)
-		}); !left || next.Len() != e.Len() {
-			s = s.filter(path, func(d Dot) bool { return !deps.Covers(d) })
+	behind := func(d Dot) bool { return !deps.Covers(d) }
+	changed := 0
+	for _, e := range s.atoms.All() {
+		if next, left := e.Filter(behind); !left || next.Len() != e.Len() {
+			changed++
 		}
 	}
-	return s
+	if changed == 0 {
+		return s
+	}
+	out, rebuild := s, changed > s.Len()/2
+	if rebuild {
+		out = s.DropPrefix("")
+	}
+	for path, e := range s.atoms.All() {
+		switch next, left := e.Filter(behind); {
+		case left && (rebuild || next.Len() != e.Len()):
+			out = out.put(path, next)
+		case !left && !rebuild:
+			out = out.Drop(path)
+		}
+	}
+	return out
 }
 
 // Mark returns the mark of the counter slot at path.

@@ -167,6 +167,34 @@ func TestApply_Clear(t *testing.T) {
 		flat(got))
 }
 
+// Whatever deps covers, the rest is as it was, and so is the index.
+func TestStore_ClearKeepsWhatIsNotCovered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Store
+		want := naive{}
+		deps := MakeVector(Dot{1, rapid.Uint64Range(0, 6).Draw(t, "seen")})
+		for range rapid.IntRange(0, 60).Draw(t, "atoms") {
+			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
+			path := string(AppendKey([]byte("\xa1"), []byte(key))) + "\x41" +
+				rapid.SampledFrom([]string{"x", "y", "z", "w"}).Draw(t, "element")
+			s = s.Insert(path, Leaf{Dot: Dot{rapid.SampledFrom([]Replica{1, 2}).Draw(t, "replica"),
+				rapid.Uint64Range(1, 6).Draw(t, "n")}})
+		}
+		var b Builder
+		for path, e := range s.Prefix("") {
+			for l := range e.All() {
+				if !deps.Covers(l.Dot) {
+					want[naiveAtom{path, l}] = true
+					b.Add(path, l)
+				}
+			}
+		}
+		got := s.Clear(deps)
+		require.Equal(t, want, flat(got))
+		require.Equal(t, b.Store().CountChildren("\xa1", 0, ORSet), got.CountChildren("\xa1", 0, ORSet))
+	})
+}
+
 func TestChildren_CountsKeysNotAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Store

@@ -60,12 +60,17 @@ func (t *Txn) Put(key string, s causal.Store) { t.at(key).next = s }
 // event has added there.
 func (t *Txn) Clear(key string) {
 	w := t.at(key)
-	s := w.before
-	for path := range w.before.Prefix("") {
-		s = s.Reset(path, t.Dot())
-	}
-	w.base, w.was, w.next, w.bytes, w.cleared = s, s, s, 0, !w.before.Empty()
+	w.clear(w.before.ResetPrefix("", t.Dot()))
 }
+
+// clear replaces the removals on the key by one of everything that this replica has seen there.
+func (w *working) clear(empty causal.Store) {
+	w.base, w.was, w.next, w.bytes, w.cleared = empty, empty, empty, 0, !w.before.Empty()
+}
+
+// manyAtoms is the number of paths from which on removing all of them is sent, and applied, as one
+// removal of everything: it names a vector and not the atoms.
+const manyAtoms = 1000
 
 func (t *Txn) at(key string) *working {
 	if w := t.find(key); w != nil {
@@ -170,6 +175,9 @@ func (t *Txn) run(modify func(*Txn) error) error {
 	}
 	slices.SortFunc(t.work, func(a, b *working) int { return strings.Compare(a.key, b.key) })
 	for _, w := range t.work {
+		if w.next.Empty() && w.before.Len() >= manyAtoms {
+			w.clear(w.next)
+		}
 		var err error
 		if w.change, err = causal.BetweenSince(w.was, w.next, t.dot.N-1, t.dot,
 			w.change); err != nil {
