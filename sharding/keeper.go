@@ -87,6 +87,19 @@ func (k *keeper) spawn(ctx actor.Context, c *cell) {
 	k.place.terminated(c)
 }
 
+// HandleFailure implements actor.SupervisorStrategy. An entity that fails while it starts is stopped,
+// so that the next incarnation waits for the back-off; any other is restarted as actors are by
+// default.
+func (k *keeper) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, who *actor.PID,
+	stats *actor.RestartStatistics, reason, message any) {
+	switch message.(type) {
+	case *actor.Started, *actor.Restart:
+		sup.StopChildren(who)
+	default:
+		actor.DefaultSupervisorStrategy().HandleFailure(system, sup, who, stats, reason, message)
+	}
+}
+
 // leave stops the keeper if it is over.
 func (k *keeper) leave(ctx actor.Context) {
 	if k.over && k.live <= 0 { // below 0 after a restart of the keeper
@@ -132,6 +145,7 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	if c.box.over() {
 		return false
 	}
+	c.place.life.counts.started.Add(1)
 	user, why, stack := in.produce()
 	if why != nil {
 		c.place.unmade(c.id, why, stack)

@@ -312,7 +312,6 @@ func (p *place) carryOut(e core.SlotEffect) {
 	case core.Push:
 		p.cell(e.ID).box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
 	case core.Spawn:
-		p.life.counts.started.Add(1)
 		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.tenure}
 		c.box.cell = c
 		p.slot.Attach(e.ID, c)

@@ -44,15 +44,18 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := max(c.DropAfter/2, c.Refresh)
 	_, identity := g.TLS()
-	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, guard: g, server: server, served: served,
-		scheme: "http://", client: newClient(timeout, c.Refresh, identity), askers: asked}
+	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, guard: g, server: server,
+		served: served, scheme: "http://",
+		client: newClient(requestTimeout(c), c.Refresh, identity), askers: asked}
 	if identity != nil {
 		d.scheme = "https://"
 	}
 	return d, nil
 }
+
+// requestTimeout returns how long a request may take.
+func requestTimeout(c Config) time.Duration { return max(c.DropAfter/2, c.Refresh) }
 
 // Where implements roster.Directory.
 func (d *directory) Where() string {
@@ -66,6 +69,10 @@ func (d *directory) Account() string {
 	}
 	return ""
 }
+
+// minPause is the pause before a request is repeated, and the least one of this process that does
+// not count as silence of the hosts.
+const minPause = 50 * time.Millisecond
 
 // news is the result of one request.
 type news struct {
@@ -98,8 +105,8 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 			return nil
 		}
 		now := time.Now()
-		if paused := now.Sub(looked) - d.cfg.Refresh; paused > d.cfg.Refresh {
-			known.resume(paused) // this process or its machine was paused
+		if paused := now.Sub(looked) - d.cfg.Refresh; paused > minPause {
+			known.resume(paused) // this process got no processor, or its machine was paused
 		}
 		looked = now
 		if n == nil && known.expired(now) || n != nil && known.hear(now, *n) {
@@ -114,17 +121,22 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 	}
 }
 
-// ask queries one host repeatedly, and sends the results to heard.
+// ask queries one host repeatedly, and sends the results to heard. A request that has waited in
+// vain is repeated at once, since the host may have been slow for a moment.
 func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 	for {
+		begun, wait := time.Now(), d.cfg.Refresh
 		n := news{host: host}
 		n.says, n.alone, n.err = d.request(ctx, host)
+		if n.err != nil && time.Since(begun) >= d.cfg.Refresh {
+			wait = minPause
+		}
 		select {
 		case heard <- n:
 		case <-ctx.Done():
 			return
 		}
-		pause := time.NewTimer(d.cfg.Refresh)
+		pause := time.NewTimer(wait)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():

@@ -1,0 +1,68 @@
+package automanaged
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// stalling answers at once, except during a stall: then the answer follows the end of the stall, if
+// the request still waits.
+type stalling struct {
+	says       answer
+	from, till time.Time
+}
+
+func (s *stalling) RoundTrip(r *http.Request) (*http.Response, error) {
+	if now := time.Now(); !now.Before(s.from) && now.Before(s.till) {
+		select {
+		case <-time.After(s.till.Sub(now)):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	body, err := json.Marshal(s.says)
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body))}, err
+}
+
+// A member that gets no processor, or collects garbage, for 1.9s is not dropped for 3s of silence,
+// at whatever moment it began; one that stays away is.
+func TestServe_AStallOfAMemberDropsNobody(t *testing.T) {
+	for after := time.Duration(0); after < 2*time.Second; after += 100 * time.Millisecond {
+		for stall, want := range map[time.Duration]int{1900 * time.Millisecond: 2, time.Minute: 1} {
+			synctest.Test(t, func(t *testing.T) {
+				c := Config{Hosts: []string{"b:1"}}.withDefaults()
+				host := &stalling{says: answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}}
+				host.from = time.Now().Add(5*time.Second + after)
+				host.till = host.from.Add(stall)
+				d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
+					Transport: host, Timeout: requestTimeout(c)}, askers: &askers{}}
+				self := roster.Self{Member: roster.Member{ID: "a"}, Cluster: "shop",
+					Log: slog.New(slog.DiscardHandler)}
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+				defer cancel()
+				least, grown := 2, false
+				if err := d.Serve(ctx, self, func(all []roster.Member) {
+					grown = grown || len(all) == 2
+					if grown {
+						least = min(least, len(all))
+					}
+				}); err != nil {
+					t.Error(err)
+				}
+				if least != want {
+					t.Errorf("a stall of %v, %v after the fifth second: %d members, want %d",
+						stall, after, least, want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package sharding_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/sharding"
+)
+
+// unsound panics in Started as often as asked.
+type unsound struct {
+	*entity
+	starts, panics *int
+}
+
+func (u *unsound) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*actor.Started); ok {
+		if *u.starts++; *u.starts <= *u.panics {
+			panic("not yet")
+		}
+	}
+	u.entity.Receive(ctx)
+}
+
+// A worker, or an entity, that panics in Started is created again after each pause once, and not
+// eleven times at once.
+func TestStarted_APanicInItIsFollowedByAPause(t *testing.T) {
+	for name, daemons := range map[string]bool{"worker": true, "entity": false} {
+		t.Run(name, func(t *testing.T) {
+			starts, panics := 0, 5
+			produce := func(n *node) func(sharding.Entity) actor.Actor {
+				return func(e sharding.Entity) actor.Actor {
+					return &unsound{&entity{node: n, Entity: e}, &starts, &panics}
+				}
+			}
+			cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1} }
+			run(t, 1, options{produce: produce, daemons: daemons, cfg: cfg}, func(c *testCluster) {
+				c.settled(20*time.Second, c.node(0))
+				c.node(0).tell("0", "first")
+				time.Sleep(50 * time.Millisecond)
+				require.LessOrEqual(t, starts, 3, "at once")
+				time.Sleep(10 * time.Second)
+				require.Equal(t, panics+1, starts)
+				require.Equal(t, []string{"first"}, c.alive.notes("0 "))
+				require.Equal(t, uint64(panics), c.node(0).region.Stats().Failed)
+			})
+		})
+	}
+}
+
+// Each incarnation of an entity is counted, also one that follows a panic at once.
+func TestStats_StartedCountsEachIncarnation(t *testing.T) {
+	made := 0
+	produce := func(n *node) func(sharding.Entity) actor.Actor {
+		return func(e sharding.Entity) actor.Actor {
+			made++
+			return &entity{node: n, Entity: e}
+		}
+	}
+	run(t, 1, options{produce: produce}, func(c *testCluster) {
+		n := c.node(0)
+		c.settled(20*time.Second, n)
+		for range 3 {
+			n.tell("x", "note")
+			n.tell("x", "panic")
+			n.tell("x", "stop")
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, n.region.Ref("y").Tell(wrapperspb.String("note")))
+		time.Sleep(time.Second)
+		require.Equal(t, 7, made)
+		require.Equal(t, uint64(made), n.region.Stats().Started)
+	})
+}
