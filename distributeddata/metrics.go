@@ -29,7 +29,7 @@ func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() er
 	near := m.GaugeBy("concord.ddata.near_limit", "Whether more than half of a limit is used.")
 	who := func(s Status) ([]attribute.KeyValue, bool) {
 		return []attribute.KeyValue{attribute.String("replicator", r.name),
-				attribute.String("node", s.Address)},
+				attribute.String("address", s.Address)},
 			s.Replica != 0 // otherwise it has not started
 	}
 	h.durations = m.Durations("concord.ddata.operation.duration",

@@ -21,7 +21,8 @@ func instruments(t *testing.T) (names []string) {
 	units := map[string]string{"By": "_bytes", "s": "_seconds"}
 	call := regexp.MustCompile(
 		`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Durations)\("(concord\.[a-z_.]+)"(.*)`)
-	for _, dir := range []string{"coordination", "distributeddata", "sharding"} {
+	for _, dir := range []string{"coordination", "distributeddata", "node", "sharding",
+		"singleton"} {
 		files, err := filepath.Glob("../" + dir + "/metrics.go")
 		require.NoError(t, err)
 		require.Len(t, files, 1)

@@ -26,6 +26,10 @@ type Health struct {
 		since  time.Time
 		system *actor.ActorSystem // nil unless up or stopping
 		cause  error              // cause of the end of the last life, while between two lives
+
+		address string // of the last life that was up
+		life    int    // its number
+		splits  uint64 // that the lives before it have noticed
 	}
 }
 
@@ -57,6 +61,22 @@ func (h *Health) set(s state, system *actor.ActorSystem, cause error) {
 		return // between two lives until it has joined
 	}
 	h.mu.state, h.mu.since, h.mu.system, h.mu.cause = s, time.Now(), system, cause
+}
+
+// up records that a life is up.
+func (h *Health) up(system *actor.ActorSystem, life int) {
+	h.set(stateUp, system, nil)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.address, h.mu.life = system.Address(), life
+}
+
+// over records that a life has ended.
+func (h *Health) over(system *actor.ActorSystem, cause error) {
+	h.set(stateBetween, nil, cause)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.splits += membership.Attach(system).Stats().Splits
 }
 
 // Live returns nil unless the process should be restarted: Run has returned, or the member has not

@@ -44,7 +44,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster),
 		slog.String("address", n.System.Address()),
 		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life))
-	r.cfg.Health.set(stateUp, n.System, nil)
+	r.cfg.Health.up(n.System, r.life)
 	n.begin()
 	return r.serve(ctx, n)
 }
@@ -65,7 +65,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	}
 	cause := Why(n.System)
 	n.end(cause)
-	r.cfg.Health.set(stateBetween, nil, cause)
+	r.cfg.Health.over(n.System, cause)
 	r.cfg.Logger.Info("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),
 		slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)

@@ -53,11 +53,16 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	r := &runner{cfg: cfg, register: register, lives: lifecycle.NewLives(),
 		pace: newPace(cfg.LivesPerHour)}
 	defer r.lives.End()
+	unobserve, err := r.observe()
+	if err != nil {
+		return fmt.Errorf("node: metrics: %w", err)
+	}
+	defer func() { _ = unobserve() }() // the provider may be gone by now
 	if err := r.open(); err != nil {
 		return err
 	}
 	defer cfg.Health.set(stateStopped, nil, nil)
-	err := r.run(ctx)
+	err = r.run(ctx)
 	return errors.Join(err, r.close(err))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/remote"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -76,6 +77,9 @@ type RunConfig struct {
 	// Health, if set, reports the state of the member; it is an http.Handler for /livez and
 	// /readyz.
 	Health *Health `yaml:"-"`
+	// Meters receives the metrics of the member, named concord.node.*. Default
+	// otel.GetMeterProvider().
+	Meters metric.MeterProvider `yaml:"-"`
 	// NoSignals leaves the handling of SIGTERM and SIGINT to the caller.
 	NoSignals bool `yaml:"no-signals"`
 }

@@ -148,7 +148,7 @@ func (l *life) coordinatorConfig() singleton.Config {
 	return singleton.Config{
 		Name: l.cfg.coordinatorName(), Role: l.cfg.Role, MinMembers: l.cfg.MinMembers,
 		Settle:    l.cfg.Settle,
-		LeaseName: l.coordinatorLease(),
+		LeaseName: l.coordinatorLease(), Meters: l.cfg.Meters,
 	}
 }
 

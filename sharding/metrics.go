@@ -54,10 +54,12 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 	})
 	delivering := m.GaugeBy("concord.sharding.delivering",
 		"Messages of Deliver of this member that are not confirmed.")
-	by := []attribute.KeyValue{attribute.String("type", r.typ),
-		attribute.String("member", l.system.ID)}
-	who := func(Stats) ([]attribute.KeyValue, bool) { return by, r.present.Load() == l }
-	return m.Observe(r.Stats, who, func(o metric.Observer, _ Stats) {
+	who := func(Stats) ([]attribute.KeyValue, bool) {
+		return []attribute.KeyValue{attribute.String("type", r.typ),
+			attribute.String("address", l.system.Address())}, r.present.Load() == l
+	}
+	return m.Observe(r.Stats, who, func(o metric.Observer, st Stats) {
+		by, _ := who(st)
 		s := l.status()
 		for _, state := range []State{Elsewhere, Stashing, AwaitingLease, Active, HandingOff} {
 			o.ObserveInt64(shards, int64(s.Count(state)),

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/concord-go/concord/coordination"
 )
 
@@ -67,6 +69,9 @@ type Config struct {
 	// HandOver. Default: the instance is poisoned, so it handles the messages in its mailbox and
 	// stops. A lost lease stops the instance at once in any case.
 	StopMessage any `yaml:"-"`
+	// Meters receives the metrics, named concord.singleton.*; see Stats. Default
+	// otel.GetMeterProvider().
+	Meters metric.MeterProvider `yaml:"-"`
 }
 
 func (c Config) withDefaults() Config {

@@ -28,6 +28,9 @@ type life struct {
 	members *membership.Service
 	counts  *counters  // of the Singleton
 	place   *locations // of the Singleton
+	load    load
+
+	unobserve func() error // unregisters the metrics
 
 	pid     atomic.Pointer[actor.PID] // of the proxy, for users
 	proxy   *actor.PID
@@ -120,6 +123,7 @@ func (l *life) fail(err error) {
 func (l *life) over(err error) {
 	l.err = err
 	l.calls.end()
+	_ = l.unobserve() // the provider may be gone by now
 	l.ended(err)
 	l.news.tell(&depart{l})
 	close(l.closed)

@@ -1,6 +1,7 @@
 package singleton
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/concord-go/concord/internal/lifecycle"
@@ -27,8 +28,11 @@ func begin(l *life) (*Singleton, error) {
 	l.members = membership.Attach(l.system)
 	l.running, l.closed = make(chan struct{}), make(chan struct{})
 	l.ended = func(err error) { s.present.Drop(l, err) }
+	if l.unobserve, err = s.observe(l); err != nil {
+		return nil, fmt.Errorf("singleton %q: metrics: %w", l.cfg.Name, err)
+	}
 	if err := l.begin(key); err != nil {
-		return nil, err
+		return nil, errors.Join(err, l.unobserve())
 	}
 	s.present.Begin(l, lives == nil)
 	l.members.WhenUp(func(self membership.Member) { l.started.Do(func() { l.up(self) }) })

@@ -102,6 +102,10 @@ func (h hosting) NextWake() time.Time {
 
 // Receive implements actor.Actor.
 func (m *manager) Receive(ctx actor.Context) {
+	defer func() {
+		m.life.load.kept.Store(int64(m.kept.Len()))
+		m.life.load.here.Store(m.child.pid != nil)
+	}()
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		m.shell.Start(ctx)
@@ -283,6 +287,7 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
+	m.life.counts.started.Add(1)
 	m.child = m.spawn(ctx, e.Run, grant, first, m.inherited(grant))
 	m.tellClients(ctx)
 }

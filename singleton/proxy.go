@@ -51,6 +51,7 @@ func newProxy(l *life) *proxy {
 
 // Receive implements actor.Actor.
 func (p *proxy) Receive(ctx actor.Context) {
+	defer func() { p.life.load.queued.Store(int64(p.kept.Len())) }()
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		p.shell.Start(ctx)

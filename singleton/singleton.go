@@ -90,6 +90,7 @@ func (s *Singleton) PID() *actor.PID {
 
 // Stats counts events since the first New, over all lives. It contains no user data.
 type Stats struct {
+	Started  uint64 // instances that this member has made
 	Refused  uint64 // messages sent to the dead letters here, for any reason
 	PassedOn uint64 // messages passed on to another member's manager
 	// StateLost counts states that instances left here, see Warm, and that did not reach the next
@@ -99,12 +100,13 @@ type Stats struct {
 	Panics    uint64 // panics of this library; see the log
 }
 
-type counters struct{ refused, passedOn, ignored, stateLost, panics atomic.Uint64 }
+type counters struct{ started, refused, passedOn, ignored, stateLost, panics atomic.Uint64 }
 
 // Stats returns the counters.
 func (s *Singleton) Stats() Stats {
 	c := &s.counts
 	return Stats{
+		Started: c.started.Load(),
 		Refused: c.refused.Load(), PassedOn: c.passedOn.Load(), Ignored: c.ignored.Load(),
 		StateLost: c.stateLost.Load(), Panics: c.panics.Load(),
 	}

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/meters"
+)
+
+const meterName = "github.com/concord-go/concord/node"
+
+// nodeStatus is what the metrics of a member show.
+type nodeStatus struct {
+	address                  string // of the last life; empty before the first is up
+	ready, hosts             bool
+	members, missing, beyond int
+	life                     int
+	splits                   uint64
+	refusals                 map[string]uint64
+}
+
+// nodeStatus returns the present status.
+func (r *runner) status() nodeStatus {
+	h := r.cfg.Health
+	h.mu.Lock()
+	system := h.mu.system
+	s := nodeStatus{address: h.mu.address, life: h.mu.life, splits: h.mu.splits}
+	h.mu.Unlock()
+	s.refusals = Refusals()
+	if system == nil {
+		return s
+	}
+	members := membership.Attach(system)
+	if v := members.View(); v != nil {
+		s.members = len(v.Members)
+	}
+	others, _ := members.Split()
+	s.missing, s.beyond = len(members.Lost()), len(others)
+	s.splits += members.Stats().Splits
+	s.hosts = gate.Of(system).State().Open
+	s.ready = h.Ready() == nil
+	return s
+}
+
+// observe registers the metrics of the process, and returns a function that unregisters them.
+func (r *runner) observe() (unobserve func() error, err error) {
+	m := meters.New[nodeStatus](r.cfg.Meters, meterName)
+	m.Gauge("concord.node.ready", "1 if /readyz answers 200.", func(s nodeStatus) int {
+		return one(s.ready)
+	})
+	m.Gauge("concord.node.hosts", "1 if singletons and shards may run here.",
+		func(s nodeStatus) int {
+			return one(s.hosts)
+		})
+	m.Gauge("concord.node.members", "Members that this one sees, itself included.",
+		func(s nodeStatus) int {
+			return s.members
+		})
+	m.Gauge("concord.node.missing", "Members that were seen and did not leave in order.",
+		func(s nodeStatus) int {
+			return s.missing
+		})
+	m.Gauge("concord.node.split", "Running members that do not list this one, or are not listed.",
+		func(s nodeStatus) int {
+			return s.beyond
+		})
+	m.Gauge("concord.node.life", "Number of the life of the member in this process, from 1.",
+		func(s nodeStatus) int {
+			return s.life
+		})
+	m.Count("concord.node.splits", "Splits of the cluster that this member has noticed.",
+		func(s nodeStatus) uint64 {
+			return s.splits
+		})
+	refused := m.CountBy("concord.node.refused", "Refusals of the guard of remoting, by reason.")
+	who := func(s nodeStatus) ([]attribute.KeyValue, bool) {
+		return []attribute.KeyValue{attribute.String("address", s.address)}, s.address != ""
+	}
+	return m.Observe(r.status, who, func(o metric.Observer, s nodeStatus) {
+		for reason, n := range s.refusals {
+			o.ObserveInt64(refused, int64(n), metric.WithAttributes(
+				attribute.String("address", s.address), attribute.String("reason", reason)))
+		}
+	})
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
