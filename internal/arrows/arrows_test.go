@@ -264,7 +264,7 @@ func TestArchitecture_NamesEveryPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages, _, _ := strings.Cut(string(text), "## Decisions")
+	packages, _, _ := strings.Cut(string(text), "## Where a line")
 	named := map[string]bool{}
 	for _, word := range paths.FindAllString(packages, -1) {
 		for _, name := range spread(word) {
