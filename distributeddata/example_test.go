@@ -126,3 +126,31 @@ func ExampleShardedMap() {
 	// 3 false <nil>
 	// true
 }
+
+// A set of millions of elements is spread likewise; a transaction changes several of them.
+func ExampleShardedSet() {
+	ctx := context.Background()
+	_, dd, stop := startMember()
+	defer stop()
+
+	seen := distributeddata.NewShardedSet("seen", 64, crdt.ORSet[string]{})
+	fmt.Println(seen.Add(ctx, dd, "4711", distributeddata.Majority))
+	err := distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+		if !seen.ContainsIn(tx, "4712") {
+			seen.AddIn(tx, "4712", "4713")
+		}
+		return nil
+	})
+	fmt.Println(err)
+	ok, err := seen.Contains(ctx, dd, "4713") // local, never waits
+	fmt.Println(ok, err)
+	for change := range seen.Changes(ctx, dd) { // first what is there, then each change
+		fmt.Println(change.Element, change.Removed)
+		break
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// true <nil>
+	// 4711 false
+}

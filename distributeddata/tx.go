@@ -49,8 +49,8 @@ type opened struct {
 // returns when as many replicas have them as the level requires.
 //
 //	err := distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
-//		From.In(tx).Dec(tx.Writer, amount)
-//		To.In(tx).Inc(tx.Writer, amount)
+//		From.In(tx).Add(tx.Writer, -amount)
+//		To.In(tx).Add(tx.Writer, amount)
 //		return nil
 //	}, distributeddata.Majority)
 //

@@ -1,7 +1,6 @@
 // Package field writes the fields of protocol buffer messages one by one, for messages that carry
-// data: they are encoded directly, without first building them in memory. All hand-written
-// encodings of Concord use it: values (internal/causal) and the messages between replicas
-// (distributeddata/internal/core).
+// data: they are encoded directly, without first building them in memory. It serves values
+// (internal/causal) and the messages between replicas (distributeddata/internal/core).
 //
 // A field with its zero value is omitted, as in generated code. Field numbers are at most 15, so
 // that a tag is one byte.
