@@ -12,7 +12,7 @@ import (
 )
 
 // These scenarios are bugs that users of other lease modules have met. Most of them are rules of
-// testkit/leasetest, which every store must pass; TRACK_RECORD.md lists them all.
+// testkit/leasetest, which every store must pass; docs/lessons.md lists them all.
 
 // stale is how long after its first sight a record of a stage may be taken: TTL·(1+ρ) + margin.
 const stale = 30*time.Second*101/100 + 600*time.Millisecond

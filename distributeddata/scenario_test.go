@@ -21,7 +21,7 @@ import (
 )
 
 // Bugs that users of other replicated-data modules have encountered, as stories that must end well
-// here. Each names where it was reported or seen; TRACK_RECORD.md lists them.
+// here. Each names where it was reported or seen; docs/lessons.md lists them.
 
 var visits = distributeddata.NewKey("visits", crdt.PNCounter{})
 

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// These scenarios are bugs that users of other cluster singletons have met. TRACK_RECORD.md lists
+// These scenarios are bugs that users of other cluster singletons have met. docs/lessons.md lists
 // them, with the other tests for them.
 
 // GoAkt 94c8740c: the host of a singleton froze and woke up, and from then on there were two

@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// Scenarios are bugs that other systems had or have; TRACK_RECORD.md names them. Member a is the
+// Scenarios are bugs that other systems had or have; docs/lessons.md names them. Member a is the
 // one under test, c the coordinator.
 
 // running returns a region in which shard 0 is active with token 7.
