@@ -150,13 +150,15 @@ bench-durable: ## durable stores beside the disk and the databases they are on, 
 
 RESULTS := bench/results
 scale: ## what members say to each other and what that costs, 3 to 200 of them in virtual time; writes docs/pictures
-	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Members|ColdStart' -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
+	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Members|ColdStart|Departed' -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
 	set -o pipefail; $(GO) test ./internal/membership -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/hellos.txt
 	$(GO) run ./bench/plot
 
 slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes docs/pictures
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Calls -benchtime 3x -cpu 1 | tee /dev/stderr | grep ^Bench >$(RESULTS)/slopes.txt
 	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench "Subscribed|Loops" -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
+	$(GO) test ./distributeddata/internal/core -run '^$$' -bench Large -benchtime 1x -cpu 1
+	$(GO) test ./sharding -run '^$$' -bench Rest -benchtime 100x -cpu 1
 	$(GO) run ./bench/plot
 
 pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, and Maven; installs them with apt if this is root

@@ -107,6 +107,7 @@ type Beat struct {
 	Entering      bool   `protobuf:"varint,16,opt,name=entering,proto3" json:"entering,omitempty"` // the sender is a newcomer that has not counted yet [M3]
 	Kept          bool   `protobuf:"varint,17,opt,name=kept,proto3" json:"kept,omitempty"`         // the sender's disk has everything its member ever acknowledged [R65]
 	Least         uint32 `protobuf:"varint,18,opt,name=least,proto3" json:"least,omitempty"`       // MinMembers of the sender, in a Beat with seen
+	Gone          uint64 `protobuf:"fixed64,19,opt,name=gone,proto3" json:"gone,omitempty"`        // with pull: digest of the members that are gone; 0: there are few
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,15 +254,25 @@ func (x *Beat) GetLeast() uint32 {
 	return 0
 }
 
+func (x *Beat) GetGone() uint64 {
+	if x != nil {
+		return x.Gone
+	}
+	return 0
+}
+
 // The members that the sender remembers [M1]. The receiver merges them with its own.
 type Members struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Members       []*RememberedMember    `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`   // ascending by name
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`         // name of the sender
-	Least         uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`      // MinMembers of the sender
-	Epoch         uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`      // epoch of the membership record; 0 without a record [M9]
-	Cluster       uint64                 `protobuf:"fixed64,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // cluster of the record
-	Digest        uint64                 `protobuf:"fixed64,6,opt,name=digest,proto3" json:"digest,omitempty"`   // of all that the sender remembers, if members is a part of it
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Members []*RememberedMember    `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`   // ascending by name
+	Name    string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`         // name of the sender
+	Least   uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`      // MinMembers of the sender
+	Epoch   uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`      // epoch of the membership record; 0 without a record [M9]
+	Cluster uint64                 `protobuf:"fixed64,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // cluster of the record
+	Digest  uint64                 `protobuf:"fixed64,6,opt,name=digest,proto3" json:"digest,omitempty"`   // of all that the sender remembers, if members is a part of it
+	// With digest: members are all that are not gone, and this is the digest of the others, as a pull
+	// named it.
+	Gone          uint64 `protobuf:"fixed64,7,opt,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +345,13 @@ func (x *Members) GetCluster() uint64 {
 func (x *Members) GetDigest() uint64 {
 	if x != nil {
 		return x.Digest
+	}
+	return 0
+}
+
+func (x *Members) GetGone() uint64 {
+	if x != nil {
+		return x.Gone
 	}
 	return 0
 }
@@ -2061,7 +2079,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\xa1\x03\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xb5\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
@@ -2079,14 +2097,16 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04pull\x18\x0f \x01(\bR\x04pull\x12\x1a\n" +
 	"\bentering\x18\x10 \x01(\bR\bentering\x12\x12\n" +
 	"\x04kept\x18\x11 \x01(\bR\x04kept\x12\x14\n" +
-	"\x05least\x18\x12 \x01(\rR\x05leastJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\xb3\x01\n" +
+	"\x05least\x18\x12 \x01(\rR\x05least\x12\x12\n" +
+	"\x04gone\x18\x13 \x01(\x06R\x04goneJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\xc7\x01\n" +
 	"\aMembers\x126\n" +
 	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05least\x18\x03 \x01(\rR\x05least\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\acluster\x18\x05 \x01(\x06R\acluster\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\x06R\x06digest\"\x9e\x01\n" +
+	"\x06digest\x18\x06 \x01(\x06R\x06digest\x12\x12\n" +
+	"\x04gone\x18\a \x01(\x06R\x04gone\"\x9e\x01\n" +
 	"\x10RememberedMember\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +

@@ -25,6 +25,9 @@ func BenchmarkRest(b *testing.B) {
 			seconds := p.now.Sub(at).Seconds()
 			b.ReportMetric(float64(p.messages-messages)/seconds, "messages/s")
 			b.ReportMetric(float64(p.bytes-bytes)/seconds, "B/s")
+			if perSecond := float64(p.bytes-bytes) / seconds; perSecond > 400 {
+				b.Errorf("%.0f B/s, at most 400, whatever the number of shards", perSecond)
+			}
 		})
 	}
 }

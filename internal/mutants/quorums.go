@@ -5,6 +5,12 @@ package main
 func quorums() []mutant {
 	return []mutant{
 		{
+			name:   "leave departed members out of the answer to a member that has not heard of all",
+			rule:   "a record is sent without the departed members only to a replica that has the same [M1]",
+			edits:  in(replDir+"members.go", "if same == 0 || c.cfg.Recorded || same != c.roll.goneDigest() {", "if same == 0 || c.cfg.Recorded {"),
+			killer: scenario("TestPull_DepartedMembersThatDifferAreTold"),
+		},
+		{
 			name:   "count a newcomer while counted members are missing and none counts",
 			rule:   "where no member counts, a newcomer raises the majority only if no counted member is missing [M3]",
 			edits:  in(replDir+"admit.go", "(own.rank == in || c.countedHere()) &&", "true &&"),

@@ -108,7 +108,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	c.compareLeast(p)
 	same := c.under(p, m.Members)
 	if m.Pull && p.memory != c.roll.digest {
-		c.sendMembers(p, p.replica)
+		c.answerPull(p, m.Gone)
 	}
 	p.leaving = m.Leaving
 	c.parts(p, m.Parting)

@@ -72,6 +72,9 @@ func BenchmarkColdStart(b *testing.B) {
 				for b.Loop() {
 					f := newColdFleet(n, n/2+1, latency, 300*time.Millisecond)
 					took := f.until(2*time.Minute, f.ready)
+					if took > 10*time.Second || f.all().bytes > 2000*n*(n-1) {
+						b.Errorf("%d members: %v, %d bytes", n, took, f.all().bytes)
+					}
 					b.ReportMetric(float64(took.Milliseconds()), "ms")
 					b.ReportMetric(float64(f.all().messages), "msgs")
 					b.ReportMetric(float64(f.all().bytes), "B")

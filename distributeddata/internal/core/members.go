@@ -289,7 +289,7 @@ func (c *Core) pull(p *peer) {
 	p.pullAt = c.now.Add(min(pause<<min(p.pulls, 16), maxPullBeats*c.cfg.BeatInterval))
 	p.pulls++
 	m := c.newBeat()
-	m.Pull = true
+	m.Pull, m.Gone = true, c.roll.goneDigest()
 	c.beat(p, m)
 }
 
@@ -324,6 +324,19 @@ func (c *Core) sendMembers(p *peer, to causal.Replica) {
 	}
 	p.told, p.toldAt = c.roll.digest, c.now
 	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
+}
+
+// answerPull sends p what it may lack of the memory: without the members that are gone if p, by the
+// digest in its request, has the same. A replica that joins thus hears of them once.
+func (c *Core) answerPull(p *peer, same uint64) {
+	if same == 0 || c.cfg.Recorded || same != c.roll.goneDigest() {
+		c.sendMembers(p, p.replica)
+		return
+	}
+	m := c.membersOut(c.roll.present())
+	m.Digest, m.Gone = c.roll.digest, same
+	p.told, p.toldAt = c.roll.digest, c.now
+	c.send(p, wire.ReplicatorMembers, encode(m))
 }
 
 func (c *Core) membersOut(m memory) *pb.Members {
@@ -438,8 +451,8 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	if live := len(merged.all) - merged.count(gone); live > maxLive {
 		return malformed("%d members that are not gone, over the limit of %d", live, maxLive)
 	}
-	whole := m.Digest == 0
-	if whole {
+	whole := m.Digest == 0 || m.Gone != 0 && m.Gone == c.roll.goneDigest()
+	if m.Digest == 0 {
 		m.Digest = theirs.digest
 	}
 	if p.replica == ev.From {

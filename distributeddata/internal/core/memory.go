@@ -63,6 +63,7 @@ const (
 	maxGoneBytes = wire.MaxPayload * 3 / 4
 	maxGone      = 10_000
 
+	fewGone         = 100     // up to which they are sent with every whole memory
 	maxGoneRecorded = 100     // of these in a record, where they decide nothing
 	maxLive         = 10_000  // members that are not gone
 	MaxMember       = 256     // bytes of a name
@@ -97,6 +98,26 @@ func remember(all []remembered) memory {
 	}
 	m.digest = max(1, binary.LittleEndian.Uint64(h.Sum(nil)))
 	return m
+}
+
+// goneDigest returns the digest of the members that are gone, or 0 if they are so few that all can
+// be sent each time.
+func (m memory) goneDigest() uint64 {
+	if len(m.all) < fewGone {
+		return 0
+	}
+	past := slices.DeleteFunc(slices.Clone(m.all), func(r remembered) bool { return r.rank != gone })
+	if len(past) < fewGone {
+		return 0
+	}
+	return remember(past).digest
+}
+
+// present returns the members that are not gone.
+func (m memory) present() memory {
+	return memory{all: slices.DeleteFunc(slices.Clone(m.all), func(r remembered) bool {
+		return r.rank == gone
+	})}
 }
 
 func (m memory) find(name string) (int, bool) {

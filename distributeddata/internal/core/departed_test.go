@@ -1,0 +1,93 @@
+//go:build unix
+
+package core
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// goneMembers is a memory of n members that are gone.
+func goneMembers(n int) memory {
+	all := make([]remembered, n)
+	for i := range all {
+		all[i] = remembered{name: fmt.Sprintf("10.1.%03d.%03d:8090", i/250, i%250),
+			inc: incarnation{1, causal.Replica(i+1) << 20}, rank: gone, order: uint64(i + 1)}
+	}
+	return remember(all)
+}
+
+// joinAfter returns what it costs all members together that a member joins them after n others have
+// departed.
+func joinAfter(members, n int) (t tally, took time.Duration, f *fleet) {
+	f = newFleet(members, 10)
+	if n > 0 {
+		for _, c := range f.cores {
+			c.recall(c.roll.merge(goneMembers(n)))
+		}
+	}
+	f.rest()
+	before := f.of[wire.ReplicatorMembers]
+	f.start(f.core())
+	f.views()
+	at := f.now
+	f.until(time.Minute, f.ready)
+	took = f.now.Sub(at)
+	f.rest()
+	after := f.of[wire.ReplicatorMembers]
+	return tally{after.messages - before.messages, after.bytes - before.bytes}, took, f
+}
+
+// A newcomer hears of the departed members once, and the others do not repeat them.
+func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
+	const gone = 2000
+	for _, members := range []int{3, 12} {
+		_, took, _ := joinAfter(members, 0)
+		cost, tookToo, f := joinAfter(members, gone)
+		require.True(t, f.ready())
+		require.Less(t, cost.bytes, 60*gone+1000*members, "%d members", members)
+		require.Less(t, tookToo, took+time.Second)
+		for _, c := range f.cores {
+			require.Equal(t, f.cores[0].roll.digest, c.roll.digest)
+			require.Equal(t, gone+members+1, len(c.roll.all))
+		}
+	}
+}
+
+// Members that have not heard of the same departed members tell each other of them.
+func TestPull_DepartedMembersThatDifferAreTold(t *testing.T) {
+	f := newFleet(3, 10)
+	f.cores[0].recall(f.cores[0].roll.merge(goneMembers(3 * fewGone)))
+	f.cores[1].recall(f.cores[1].roll.merge(goneMembers(2 * fewGone)))
+	f.rest()
+	for _, c := range f.cores {
+		require.Equal(t, 3*fewGone, c.roll.count(gone))
+		require.Equal(t, f.cores[0].roll.digest, c.roll.digest)
+	}
+}
+
+// BenchmarkDeparted measures what a join costs after others have departed.
+func BenchmarkDeparted(b *testing.B) {
+	for _, members := range []int{3, 48} {
+		for _, n := range []int{0, 100, 1000, 10_000} {
+			b.Run(fmt.Sprintf("members=%d/departed=%d", members, n), func(b *testing.B) {
+				for b.Loop() {
+					cost, took, _ := joinAfter(members, n)
+					b.ReportMetric(float64(took.Milliseconds()), "ms")
+					b.ReportMetric(float64(cost.messages), "record-msgs")
+					b.ReportMetric(float64(cost.bytes), "record-B")
+					if most := 60*n + 100*members*members; cost.bytes > most {
+						b.Errorf("%d bytes, at most %d", cost.bytes, most)
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
