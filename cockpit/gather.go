@@ -212,5 +212,6 @@ func cluster(system *actor.ActorSystem) api.Cluster {
 	if v.Removed && v.Cause != nil {
 		c.Removed = v.Cause.Error()
 	}
+	c.CutOff = view.CutOff(c)
 	return c
 }

@@ -143,8 +143,9 @@ func (h *Handler) serveValue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v, shown := h.shows(key)
+	missing := "no entry " + strconv.Quote(view.Cut(key, 80)) + " at this member"
 	if h.hidden.has(key) {
-		fail(w, http.StatusNotFound, "no such entry")
+		fail(w, http.StatusNotFound, missing)
 		return
 	}
 	if !shown {
@@ -156,7 +157,7 @@ func (h *Handler) serveValue(w http.ResponseWriter, r *http.Request) {
 	text, err := h.value(ctx, dd, key, v)
 	switch {
 	case errors.Is(err, distributeddata.ErrNotFound):
-		fail(w, http.StatusNotFound, "no such entry")
+		fail(w, http.StatusNotFound, missing)
 	case errors.Is(err, errTooLarge):
 		fail(w, http.StatusRequestEntityTooLarge, err.Error())
 	case err != nil:

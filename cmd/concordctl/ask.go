@@ -18,10 +18,10 @@ func status(ctx context.Context, c *ctl, _ []string) error {
 	if err != nil {
 		return err
 	}
-	bad := 0
+	var bad []string
 	for _, p := range o.Problems {
 		if p.Severity == "bad" {
-			bad++
+			bad = append(bad, p.What)
 		}
 	}
 	if c.output == "json" {
@@ -29,8 +29,9 @@ func status(ctx context.Context, c *ctl, _ []string) error {
 	} else {
 		c.overview(&o)
 	}
-	if err == nil && bad > 0 {
-		return fails(exitWrong, "%s", plural(bad, "problem"))
+	if err == nil && len(bad) > 0 {
+		return fails(exitWrong, "%s: %s", plural(len(bad), "problem"),
+			printable(strings.Join(bad, "; ")))
 	}
 	return err
 }
@@ -38,6 +39,8 @@ func status(ctx context.Context, c *ctl, _ []string) error {
 func (c *ctl) overview(o *api.Overview) {
 	whole := "is whole"
 	switch {
+	case o.Cluster.CutOff:
+		whole = "has more members than this one sees: it is cut off"
 	case len(o.Cluster.Split) > 0:
 		whole = "is split"
 	case len(o.Cluster.Lost) > 0:

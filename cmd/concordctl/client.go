@@ -27,6 +27,9 @@ type client struct {
 }
 
 func newClient(o options, token string) client {
+	if !strings.Contains(o.at, "://") {
+		o.at = "http://" + o.at
+	}
 	named := ""
 	if u, err := url.Parse(o.at); err == nil && u.Host != "" && strings.HasPrefix(u.Scheme, "http") {
 		named = strings.TrimSuffix(u.Redacted(), "/")

@@ -17,7 +17,7 @@
 //
 // Flags may precede or follow the arguments:
 //
-//	-at URL           cockpit; default $CONCORD_COCKPIT, or http://127.0.0.1:7070
+//	-at URL           cockpit, or host:port; default $CONCORD_COCKPIT, or http://127.0.0.1:7070
 //	-o table|json     output format
 //	-timeout 10s      time limit of each request
 //	-session NAME     session for leases and release; default: the only one, or leases
@@ -158,7 +158,7 @@ func flags(o *options, env func(string) string) *flag.FlagSet {
 	}
 	f := flag.NewFlagSet("concordctl", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&o.at, "at", at, "`URL` of the cockpit")
+	f.StringVar(&o.at, "at", at, "`URL` or host:port")
 	f.StringVar(&o.output, "o", "table", "output format: `table|json`")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "time limit of each request")
 	f.StringVar(&o.session, "session", "", "session `name`; default: the only one, or leases")

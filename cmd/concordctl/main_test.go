@@ -145,7 +145,7 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"get cart/1", exitOK, "milk"},
 		{"get -replicator shop cart/1", exitOK, "milk"},
 		{"get order/01", exitRefused, "not shown"},
-		{"get cart/none", exitNone, "no such entry"},
+		{"get cart/none", exitNone, "no entry"},
 		{"get -replicator none cart/1", exitNone, "no replicator"},
 		{"leases", exitOK, "held"},
 		{"leases", exitOK, "mine"},
@@ -263,8 +263,11 @@ func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
 	require.Equal(t, exitWrong, status, errs)
 	require.Contains(t, out, "has missing members")
 	require.Contains(t, out, "MISSING")
-	require.Contains(t, errs, "1 problem\n")
+	require.Contains(t, errs, "concordctl: 1 problem: missing: b:1")
 	fits(t, out)
+	status, out, _ = ctlRun(t, strings.TrimPrefix(server.URL, "http://"), "status")
+	require.Equal(t, exitWrong, status, "-at host:port")
+	require.Contains(t, out, "has missing members")
 }
 
 func TestCommands_WhatIsNoCockpit(t *testing.T) {

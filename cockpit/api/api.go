@@ -69,6 +69,9 @@ type Cluster struct {
 	GateOpen bool     `json:"gate_open"`
 	GateWhy  []string `json:"gate_why"`
 	Removed  string   `json:"removed,omitempty"` // why this life of the member ended
+	// CutOff means that the member sees less than half of the members, or half of them and must not
+	// host singletons and shards: the others are likely to run on the other side.
+	CutOff bool `json:"cut_off"`
 	// Fault is the last time during which the cluster was not whole. The cockpit notices faults
 	// only while it is in use.
 	Fault *Fault `json:"fault,omitempty"`

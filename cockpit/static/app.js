@@ -56,6 +56,7 @@ function drawVerdict() {
   const members = c.members.length;
   let text, kind;
   if (c.removed) [text, kind] = ['This member has left its cluster', 'bad'];
+  else if (c.cut_off) [text, kind] = ['This member is cut off', 'bad'];
   else if (c.split.length > 0) [text, kind] = ['The cluster is split', 'bad'];
   else if (c.lost.length > 0) [text, kind] = [c.lost.length === 1 ? 'A member is missing' : `${count(c.lost.length)} members are missing`, 'bad'];
   else if (!c.self) [text, kind] = ['This member is currently in no cluster', 'warn'];
@@ -143,14 +144,14 @@ function drawReplication() {
   show($('replication'), state.replicators.map((r) => {
     const most = Math.max(...r.lag.map((l) => l.updates), 1);
     return el('div', { 'data-key': r.name },
-      el('p', { class: 'bar' }, el('b', {}, r.name), r.ready ? tag('good', 'ready') : tag('warn', 'not ready'),
+      el('p', { class: 'bar' }, el('b', {}, r.name), state.cluster.cut_off ? tag('bad', 'cut off') : r.ready ? tag('good', 'ready') : tag('warn', 'not ready'),
         r.durable ? tag(r.durable.disk === 'working' ? 'good' : 'bad', `disk ${r.durable.disk}`) : null,
         r.to_fill ? tag('warn', `filling, ${count(r.filled)} of ${count(r.to_fill)}`) : null),
       r.lag.length ? table('Updates not yet confirmed by each member', ['Member', ['', ''], ['Lag', 'n']], r.lag.slice().sort((a, b) => a.member.localeCompare(b.member)).map((l) =>
         el('tr', { 'data-key': l.member }, el('th', { scope: 'row' }, member(l.member)), el('td', { class: 'bar-cell' }, meter(lagShare(l.updates, most), l.updates > 1000 ? 'warn' : '')), el('td', { class: 'n' }, count(l.updates)))))
         : el('p', { class: 'empty' }, 'No other member is in view.'),
       r.missing.length ? el('ul', { class: 'plain-list', 'aria-label': 'Counted, but not in view' }, r.missing.map((m) => el('li', { 'data-key': m },
-        tag('warn', 'counted, but not in view'), ' ', el('span', { class: 'mono' }, m), ' ', actButton('forget', 'Forget', m, () => forget(r.name, m.replace(/ \([^()]*\)$/, '')))))) : null,
+        tag('warn', 'counted, but not in view'), ' ', el('span', { class: 'mono' }, m), ' ', state.cluster.cut_off ? null : actButton('forget', 'Forget', m, () => forget(r.name, m.replace(/ \([^()]*\)$/, '')))))) : null,
       el('p', { class: 'facts' },
         el('span', {}, 'counted ', el('b', {}, count(r.counted))), el('span', {}, 'entries ', el('b', {}, count(r.keys))),
         el('span', {}, 'local updates ', el('b', {}, count(r.updates))), el('span', {}, 'applied ', el('b', {}, count(r.applied))),

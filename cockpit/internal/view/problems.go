@@ -57,6 +57,13 @@ func Problems(o *api.Overview) []api.Problem {
 	return out
 }
 
+// CutOff reports whether the member of a view is cut off from the others: it sees less than half of
+// the members, or half of them and must not host.
+func CutOff(c api.Cluster) bool {
+	here, lost := len(c.Members), len(c.Lost)
+	return lost > here || lost > 0 && lost == here && !c.GateOpen
+}
+
 func (p *problems) cluster(c api.Cluster) {
 	switch {
 	case c.Removed != "":
@@ -70,6 +77,16 @@ func (p *problems) cluster(c api.Cluster) {
 		p.add(Bad, "the cluster is split: running members with a conflicting view: "+
 			strings.Join(c.Split, ", "),
 			"Repair the network. Once the members reach each other, some of them leave and rejoin automatically.")
+	}
+	if c.CutOff {
+		why := ""
+		if !c.GateOpen {
+			why = "; singletons and shards do not run on it: " + strings.Join(c.GateWhy, "; ")
+		}
+		p.add(Bad, fmt.Sprintf("this member is cut off: it sees %d of %d members; missing: %s%s",
+			len(c.Members), len(c.Members)+len(c.Lost), strings.Join(c.Lost, ", "), why),
+			"Repair the network between this member and the others: it rejoins automatically. Look at a member of the other side. Forget nobody here: the others are likely to run.")
+		return
 	}
 	if len(c.Lost) > 0 {
 		p.add(Bad, "missing: "+strings.Join(c.Lost, ", "),

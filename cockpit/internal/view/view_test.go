@@ -238,3 +238,33 @@ func TestDiff_TellsWhatHasChanged(t *testing.T) {
 	next.Cluster.Lost = nil
 	require.Contains(t, view.Diff(old, next)[1].Text, "b:1 left the cluster")
 }
+
+// A member that is cut off says so, and does not advise to forget the others.
+func TestProblems_OfAMemberThatIsCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		members, lost []string
+		open, want    bool
+	}{
+		"whole":               {[]string{"a:1", "b:1", "c:1"}, nil, true, false},
+		"a majority":          {[]string{"a:1", "b:1"}, []string{"c:1"}, true, false},
+		"a minority":          {[]string{"a:1"}, []string{"b:1", "c:1"}, true, true},
+		"the half that stops": {[]string{"a:1"}, []string{"b:1"}, false, true},
+		"the half that hosts": {[]string{"a:1"}, []string{"b:1"}, true, false},
+		"it starts":           {[]string{"a:1"}, nil, false, false},
+	} {
+		o := &api.Overview{Cluster: api.Cluster{Self: "a:1", Lost: c.lost, GateOpen: c.open,
+			GateWhy: []string{"why"}}}
+		for _, m := range c.members {
+			o.Cluster.Members = append(o.Cluster.Members, api.Member{Address: m})
+		}
+		require.Equal(t, c.want, view.CutOff(o.Cluster), name)
+		if !c.want {
+			continue
+		}
+		o.Cluster.CutOff = true
+		all := view.Problems(o)
+		require.Len(t, all, 1, name)
+		require.Contains(t, all[0].What, "this member is cut off: it sees 1 of ", name)
+		require.Contains(t, all[0].Do, "Forget nobody here", name)
+	}
+}

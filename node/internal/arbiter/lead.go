@@ -99,8 +99,8 @@ func (c *Core) cutOff(then string) string {
 		return fmt.Sprintf("just started with %d members, and %d are a majority; %s",
 			len(c.view.Members), c.n/2+1, then)
 	}
-	return fmt.Sprintf("cut off with %d of %d members, which is not a majority; %s",
-		len(c.view.Members), c.n, then)
+	return fmt.Sprintf("this member is cut off: it sees %d of %d members, which is not a "+
+		"majority; %s", len(c.view.Members), c.n, then)
 }
 
 // follow decides as a member that is not the leader.
