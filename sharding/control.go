@@ -30,10 +30,11 @@ type control struct {
 	tenancy *tenancy // nil: a proxy
 	tick    *timer.Timer
 	begun   bool
-	stir    bool // the phase of a shard may have changed
-	failing bool // the store does not answer
-	running int  // shards whose entities run or are stopping here
-	told    int  // their part of the limit, as last sent to them
+	early   *heard // of the coordinator here, before the first view
+	stir    bool   // the phase of a shard may have changed
+	failing bool   // the store does not answer
+	running int    // shards whose entities run or are stopping here
+	told    int    // their part of the limit, as last sent to them
 
 	attempts bugs.Sparse // failed attempts to acquire leases, in the log
 
@@ -153,6 +154,10 @@ func (c *control) receive(ctx actor.Context) {
 		c.running--
 		c.step(ctx, core.Ended{Shard: m.shard, Token: m.token})
 	case *heard:
+		if c.view == nil { // the coordinator here has seen its view first
+			c.early = m
+			return
+		}
 		c.hear(ctx, c.self, m.message)
 	case *known:
 		c.step(ctx, core.Known(*m))
@@ -236,6 +241,10 @@ func (c *control) onView(ctx actor.Context, v *membership.View) {
 	c.peers.keep(v, c.shell.Now().Add(c.life.linger()))
 	c.introduce(ctx)
 	c.look(ctx)
+	if m := c.early; m != nil {
+		c.early = nil
+		c.hear(ctx, c.self, m.message)
+	}
 }
 
 // look passes the participating members to the core: those that are expected to host, and those

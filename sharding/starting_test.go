@@ -1,6 +1,7 @@
 package sharding_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,12 +15,13 @@ import (
 // unsound panics in Started as often as asked.
 type unsound struct {
 	*entity
-	starts, panics *int
+	starts *atomic.Int64
+	panics int64
 }
 
 func (u *unsound) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		if *u.starts++; *u.starts <= *u.panics {
+		if u.starts.Add(1) <= u.panics {
 			panic("not yet")
 		}
 	}
@@ -31,10 +33,11 @@ func (u *unsound) Receive(ctx actor.Context) {
 func TestStarted_APanicInItIsFollowedByAPause(t *testing.T) {
 	for name, daemons := range map[string]bool{"worker": true, "entity": false} {
 		t.Run(name, func(t *testing.T) {
-			starts, panics := 0, 5
+			const panics = 5
+			var starts atomic.Int64
 			produce := func(n *node) func(sharding.Entity) actor.Actor {
 				return func(e sharding.Entity) actor.Actor {
-					return &unsound{&entity{node: n, Entity: e}, &starts, &panics}
+					return &unsound{&entity{node: n, Entity: e}, &starts, panics}
 				}
 			}
 			cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1} }
@@ -42,9 +45,9 @@ func TestStarted_APanicInItIsFollowedByAPause(t *testing.T) {
 				c.settled(20*time.Second, c.node(0))
 				c.node(0).tell("0", "first")
 				time.Sleep(50 * time.Millisecond)
-				require.LessOrEqual(t, starts, 3, "at once")
+				require.LessOrEqual(t, starts.Load(), int64(3), "at once")
 				time.Sleep(10 * time.Second)
-				require.Equal(t, panics+1, starts)
+				require.Equal(t, int64(panics+1), starts.Load())
 				require.Equal(t, []string{"first"}, c.alive.notes("0 "))
 				require.Equal(t, uint64(panics), c.node(0).region.Stats().Failed)
 			})
@@ -54,10 +57,10 @@ func TestStarted_APanicInItIsFollowedByAPause(t *testing.T) {
 
 // Each incarnation of an entity is counted, also one that follows a panic at once.
 func TestStats_StartedCountsEachIncarnation(t *testing.T) {
-	made := 0
+	var made atomic.Int64
 	produce := func(n *node) func(sharding.Entity) actor.Actor {
 		return func(e sharding.Entity) actor.Actor {
-			made++
+			made.Add(1)
 			return &entity{node: n, Entity: e}
 		}
 	}
@@ -72,7 +75,7 @@ func TestStats_StartedCountsEachIncarnation(t *testing.T) {
 		}
 		require.NoError(t, n.region.Ref("y").Tell(wrapperspb.String("note")))
 		time.Sleep(time.Second)
-		require.Equal(t, 7, made)
-		require.Equal(t, uint64(made), n.region.Stats().Started)
+		require.Equal(t, int64(7), made.Load())
+		require.Equal(t, uint64(7), n.region.Stats().Started)
 	})
 }
