@@ -13,5 +13,6 @@
 //
 // An entry is stored as one row per atom, so that a change of a large value writes only what it
 // changed. Only the type of the value can interpret an atom, and the directory does not know it.
-// Program examples/inspect is a command line over this package.
+// Program concordctl is a command line over this package; see docs/cockpit.md and
+// docs/durability.md.
 package inspect

@@ -6,7 +6,7 @@ import (
 
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/coordination/memory"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 // The output must match the comment of the command. The program itself checks the accounts.

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/coordination/kubernetes"
 	"github.com/concord-go/concord/coordination/memory"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 // namespace is the namespace of the Lease objects on Kubernetes.

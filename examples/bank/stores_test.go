@@ -12,7 +12,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 // env returns a variable set by make stores. Without a server these tests fail.

@@ -24,7 +24,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 func main() { three.Main(run) }

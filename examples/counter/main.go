@@ -20,7 +20,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 // Views is the counter of all members.

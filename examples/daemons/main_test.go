@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/coordination/memory"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 func TestOutput(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/badger"
 	"github.com/concord-go/concord/distributeddata/store"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 // Orders is durable: see config. Views is not.

@@ -29,7 +29,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/fence"
 	"github.com/concord-go/concord/coordination/memory"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 	"github.com/concord-go/concord/sharding"
 )
 

@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/concord-go/concord/coordination/memory"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

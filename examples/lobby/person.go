@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 	"github.com/concord-go/concord/sharding"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/concord-go/concord/examples/internal/three"
+	"github.com/concord-go/concord/examples/three"
 )
 
 // The output on a real PostgreSQL, in real time, must match the comment of the command.

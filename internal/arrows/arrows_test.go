@@ -175,8 +175,8 @@ var arrows = map[string][]string{
 	"examples/*": {"cockpit", "node/config", "distributeddata/bbolt",
 		"coordination", "coordination/*", "crdt", "distributeddata", "distributeddata/badger",
 		"distributeddata/inspect", "distributeddata/store", "node", "node/provider/*", "singleton",
-		"sharding", "testkit/pki", "examples/internal/three"},
-	"examples/internal/three": {"coordination", "coordination/memory", "distributeddata",
+		"sharding", "testkit/pki", "examples/three"},
+	"examples/three": {"coordination", "coordination/memory", "distributeddata",
 		"internal/lifecycle", "internal/simnet", "coordination/leasestore"},
 }
 
