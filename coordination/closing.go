@@ -64,7 +64,8 @@ const (
 
 var (
 	errNotReleased  = errors.New("not released in time")
-	errStillWorking = errors.New("its grant was not released within Drain, so it is left to expire")
+	errStillWorking = errors.New("its grant was not released within Drain, so it is left to " +
+		"expire: release it before Close")
 )
 
 // closing is the progress of Close.

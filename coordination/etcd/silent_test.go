@@ -6,6 +6,7 @@ import (
 	"flag"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/internal/faulty"
@@ -58,3 +59,17 @@ func TestSilent_OneOfThreeEndpointsCostsNoLease(t *testing.T) {
 }
 
 func address(endpoint string) string { return strings.TrimPrefix(endpoint, "http://") }
+
+// TestSlow_RoundTripsCostNoLease delays what is sent on the way.
+func TestSlow_RoundTripsCostNoLease(t *testing.T) {
+	faulty.RoundTrips(t, 0.1, func(t *testing.T, delay time.Duration) (holder,
+		waiter leasestore.Store) {
+		p := prefix(t)
+		store := func() leasestore.Store {
+			proxy := faulty.New(t, address(server(t)[0]))
+			proxy.Delay(delay)
+			return configured(t, p, proxy.Address)
+		}
+		return store(), store()
+	})
+}

@@ -89,6 +89,7 @@ func (s Settings) open() (owner, error) {
 	cfg.DialFunc = links.DialContext
 	db := stdlib.OpenDB(*cfg)
 	db.SetMaxOpenConns(s.MaxConnections)
+	db.SetMaxIdleConns(s.MaxConnections) // another one takes five round trips to its first answer
 	store, err := New(db, s.Config)
 	if err == nil {
 		store.links = links

@@ -69,3 +69,18 @@ func TestSilent_AListeningConnectionIsNoticed(t *testing.T) {
 	faulty.Unnoticed(t, holder, faulty.Member{Store: open(t, db, name), Silence: proxy.Silence},
 		15*time.Second)
 }
+
+// TestSlow_RoundTripsCostNoLease delays what is sent on the way. A connection takes
+// five round trips to its first answer, which must fit into Config.OperationTimeout.
+func TestSlow_RoundTripsCostNoLease(t *testing.T) {
+	faulty.RoundTrips(t, 0.05, func(t *testing.T, delay time.Duration) (holder,
+		waiter leasestore.Store) {
+		name := table()
+		store := func() leasestore.Store {
+			s, proxy := configured(t, name)
+			proxy.Delay(delay)
+			return s
+		}
+		return store(), store()
+	})
+}

@@ -10,8 +10,9 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// few is more calls of a store on this machine than a take-over makes one after another.
-const few = time.Second
+// few is the time of more calls of a store than a take-over makes one after another, a new
+// connection among them, on a busy machine.
+const few = 2 * time.Second
 
 // Member is a store of a process of its own, and how its connections fall silent.
 type Member struct {
@@ -84,10 +85,16 @@ func Unnoticed(t *testing.T, holder coordination.Store, waiter Member, within ti
 	}
 }
 
-// session opens a session, which ends as in a crash.
+// session opens a session with default times, which ends as in a crash.
 func session(t *testing.T, s coordination.Store) *coordination.Session {
 	t.Helper()
-	out, err := coordination.Open(s, coordination.Config{})
+	return sessionOf(t, s, coordination.Config{})
+}
+
+func sessionOf(t *testing.T, s coordination.Store,
+	cfg coordination.Config) *coordination.Session {
+	t.Helper()
+	out, err := coordination.Open(s, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +112,7 @@ func Crash(s *coordination.Session) {
 // acquire acquires n leases.
 func acquire(t *testing.T, s *coordination.Session, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for i := range n {
 		if _, err := s.Lease(fmt.Sprint("lease", i)).Acquire(ctx); err != nil {
@@ -117,7 +124,7 @@ func acquire(t *testing.T, s *coordination.Session, n int) {
 // wait begins to wait for n leases.
 func wait(t *testing.T, s *coordination.Session, n int) *sync.WaitGroup {
 	var all sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	for i := range n {
 		all.Go(func() { _, _ = s.Lease(fmt.Sprint("lease", i)).Acquire(ctx) })
