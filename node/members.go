@@ -85,7 +85,8 @@ func awaitMembers(ctx context.Context, c *cluster.Cluster, atLeast int) error {
 				slog.String("seen", seen(members, c.Config.ClusterProvider)))
 		case <-ctx.Done():
 			return fmt.Errorf("%d members needed, after %v %s: %w", atLeast,
-				time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider), context.Cause(ctx))
+				time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider),
+				context.Cause(ctx))
 		}
 	}
 }

@@ -397,7 +397,8 @@ func TestRun_NamesTheHostsThatAreNoMembers(t *testing.T) {
 	cfg := quiet(newHands())
 	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	cfg.Remote.Port, cfg.MinMembers, cfg.StartTimeout = free[0], 2, 4*time.Second
-	cfg.Provider = automanaged.New(automanaged.Config{Port: free[1], Refresh: 100 * time.Millisecond,
+	cfg.Provider = automanaged.New(automanaged.Config{
+		Port: free[1], Refresh: 100 * time.Millisecond,
 		Hosts: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1])), remoting, closed,
 			"nowhere.invalid:6330"}})
 	err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })

@@ -131,7 +131,8 @@ func (r *run) listed(ctx context.Context, c *cluster.Cluster,
 		case err := <-ready:
 			if err != nil && ctx.Err() != nil {
 				return fmt.Errorf("%w after %v: %s: %w", ErrNotReady,
-					time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider), context.Cause(ctx))
+					time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider),
+					context.Cause(ctx))
 			}
 			return err
 		}

@@ -64,7 +64,8 @@ func (l *stepLog) late() {
 
 func (l *stepLog) warn(what string) {
 	l.warned = true
-	l.log.Warn(what, append(l.about(), slog.String("then", l.then()))...) //nolint:sloglint // of two constants
+	about := append(l.about(), slog.String("then", l.then()))
+	l.log.Warn(what, about...) //nolint:sloglint // one of two constants
 }
 
 func (l *stepLog) about() []any {

@@ -118,7 +118,8 @@ func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)}
 	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
 	start := time.Unix(1000, 0)
-	h.hear(start, news{host: "b:1", says: answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}})
+	h.hear(start, news{host: "b:1", says: answer{ID: "b", Address: "b", Port: 1,
+		ClusterName: "shop"}})
 	h.hear(start, news{host: "c:1", err: errSilent})
 	h.resume(time.Hour)
 	if got := h.listed(start.Add(time.Hour)); len(got) != 2 {
@@ -277,12 +278,13 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := listen(Config{Port: port}, self, nil, newAskers(Config{}, self)); !errors.Is(err, syscall.EADDRINUSE) ||
+	asked := newAskers(Config{}, self)
+	if _, _, err := listen(Config{Port: port}, self, nil, asked); !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
 		t.Errorf("taken port: %v", err)
 	}
 	_ = l.Close()
-	server, served, err := listen(Config{Port: port}, self, nil, newAskers(Config{}, self))
+	server, served, err := listen(Config{Port: port}, self, nil, asked)
 	if err != nil {
 		t.Fatal(err)
 	}
