@@ -191,7 +191,8 @@ func TestStore_ClearKeepsWhatIsNotCovered(t *testing.T) {
 		}
 		got := s.Clear(deps)
 		require.Equal(t, want, flat(got))
-		require.Equal(t, b.Store().CountChildren("\xa1", 0, ORSet), got.CountChildren("\xa1", 0, ORSet))
+		require.Equal(t, b.Store().CountChildren("\xa1", 0, ORSet),
+			got.CountChildren("\xa1", 0, ORSet))
 	})
 }
 

@@ -106,7 +106,9 @@ func (m memory) goneDigest() uint64 {
 	if len(m.all) < fewGone {
 		return 0
 	}
-	past := slices.DeleteFunc(slices.Clone(m.all), func(r remembered) bool { return r.rank != gone })
+	past := slices.DeleteFunc(slices.Clone(m.all), func(r remembered) bool {
+		return r.rank != gone
+	})
 	if len(past) < fewGone {
 		return 0
 	}
