@@ -87,9 +87,9 @@ func (k *keeper) spawn(ctx actor.Context, c *cell) {
 	k.place.terminated(c)
 }
 
-// HandleFailure implements actor.SupervisorStrategy. An entity that fails while it starts is stopped,
-// so that the next incarnation waits for the back-off; any other is restarted as actors are by
-// default.
+// HandleFailure implements actor.SupervisorStrategy. An entity that fails while it starts is
+// stopped, so that the next incarnation waits for the back-off; any other is restarted as actors
+// are by default.
 func (k *keeper) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, who *actor.PID,
 	stats *actor.RestartStatistics, reason, message any) {
 	switch message.(type) {
