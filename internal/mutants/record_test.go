@@ -2,45 +2,14 @@ package main
 
 import (
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// command matches a command that, according to TRACK_RECORD.md, reproduces a failure.
+// command matches a command that, according to a page, runs the test of a promise.
 var command = regexp.MustCompile("`go test (\\./[^` ]+) -run ([^` ]+)`")
-
-// A row whose test was renamed proves nothing: every command of the track record must match a test.
-func TestTrackRecord_NamesTestsThatExist(t *testing.T) {
-	l := &lab{root: "../.."}
-	record, err := os.ReadFile(l.path("TRACK_RECORD.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := command.FindAllStringSubmatch(string(record), -1)
-	if len(all) < 80 {
-		t.Errorf("only %d commands were understood", len(all))
-	}
-	for _, c := range all {
-		test, sub, _ := strings.Cut(c[2], "/")
-		if !strings.Contains(source(t, l, c[1]), "func "+test+"(t *testing.T)") {
-			t.Errorf("%s has no test %s", c[1], test)
-		}
-		switch {
-		case test == "TestGolden" && sub != "":
-			if _, err := os.Stat(l.path(c[1] + "/testdata/" + sub + ".txt")); err != nil {
-				t.Error(err)
-			}
-		case test == "TestConformance_Memory":
-			sub = strings.TrimPrefix(sub, "Shared/") // the same rules with session records
-			if !strings.Contains(source(t, l, "testkit/leasetest"), `"`+path.Base(sub)) {
-				t.Errorf("the conformance suite has no rule %s", sub)
-			}
-		}
-	}
-}
 
 // A promise without its test is void.
 func TestSecurity_NamesTestsThatExist(t *testing.T) { namesTests(t, "SECURITY.md", 20) }
