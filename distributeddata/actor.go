@@ -30,7 +30,6 @@ type replica struct {
 	log      *slog.Logger
 
 	mailbox actor.Mailbox
-	crowd   crowd
 	ctx     actor.Context // of the message being handled
 	asker   asker         // of the request being handled
 	view    *membership.View
@@ -42,6 +41,7 @@ type replica struct {
 	unlikeExpiry map[string]bool
 	otherExpiry  []string
 	notify       *timer.Timer
+	commits      *timer.Timer // of the open events
 	waiting      []awaiting   // for the durable rows to be loaded
 	patience     *timer.Timer // timer for waiting
 	unloaded     error        // why the durable rows cannot be used
@@ -61,8 +61,7 @@ type replica struct {
 	responded bool   // to the message being handled
 	crashes   crashes
 
-	warned   [limitCount]time.Time // when a limit was last logged as near
-	next     operation             // the operation that starts next
+	next     operation // the operation that starts next
 	measures map[measured][]metric.RecordOption
 
 	strangers map[reflect.Type]bool // types of messages that have been logged
@@ -104,6 +103,7 @@ func (a *replica) begun() bool { return a.domains[len(a.domains)-1].core != nil 
 // Receive implements actor.Actor.
 func (a *replica) Receive(ctx actor.Context) {
 	returned := false
+	defer a.l.front.handled(ctx.Message())
 	defer func() {
 		if p := recover(); p != nil {
 			a.crashed(p)
@@ -152,6 +152,7 @@ func (a *replica) receive(ctx actor.Context) {
 	case *actor.DeadLetterResponse: // a subscriber has stopped
 	case *recorded:
 		m.d.step(m.event)
+	case *commitOpen: // see handled
 	case goOn:
 		a.expirer.wake()
 	case tellOn:
@@ -197,8 +198,9 @@ func (a *replica) startUp() {
 		d.shell.Start(a.ctx)
 	}
 	if a.notify == nil {
-		a.notify, a.patience = timer.New(a.l.system, a.ctx.Self()),
-			timer.New(a.l.system, a.ctx.Self())
+		for _, t := range []**timer.Timer{&a.notify, &a.commits, &a.patience} {
+			*t = timer.New(a.l.system, a.ctx.Self())
+		}
 		for _, h := range a.l.r.inheritance(a.l, a.ctx.Self()) {
 			for i, d := range a.domains {
 				d.held = append(d.held, h[i])
@@ -238,6 +240,7 @@ func (a *replica) shutDown() {
 		d.shell.Stop()
 	}
 	a.notify.Stop()
+	a.commits.Stop()
 	a.patience.Stop()
 	a.expirer.stop()
 	for _, w := range a.waiting {
@@ -325,6 +328,8 @@ func (a *replica) onTimer(m *timer.Fired) {
 	switch {
 	case a.notify.Mine(m):
 		a.tellAll()
+	case a.commits.Mine(m):
+		a.volatile.settle()
 	case a.patience.Mine(m):
 		a.impatient()
 	case a.expirer.timer.Mine(m):
@@ -363,7 +368,7 @@ func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key s
 	}
 	a.start(d, timeout, key, true, func(id uint64, deadline time.Time) core.Event {
 		return core.Update{ID: id, Level: at.level(), Deadline: deadline, Modify: modify,
-			More: a.expectsMore()}
+			More: true}
 	}, done)
 }
 

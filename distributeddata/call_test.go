@@ -2,6 +2,7 @@ package distributeddata_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,22 +48,27 @@ func TestCall_CancelledWhileItWaits(t *testing.T) {
 		entered, release, begin := make(chan struct{}), make(chan struct{}), time.Now()
 		go func() {
 			<-entered
+			time.Sleep(10 * time.Millisecond)
 			cancel()
 			time.Sleep(time.Second)
 			close(release)
 		}()
-		_, err := cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
-			close(entered)
-			<-release
-			v.Add(w, "a")
-			return nil
-		})
+		go func() {
+			_, _ = cart.Update(context.Background(), dd, func(w *crdt.Writer, v *items) error {
+				close(entered)
+				<-release
+				v.Add(w, "a")
+				return nil
+			})
+		}()
+		<-entered
+		_, err := cart.Update(ctx, dd, addTo("c"))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, distributeddata.ErrUnknown)
-		require.Zero(t, time.Since(begin))
+		require.Equal(t, 10*time.Millisecond, time.Since(begin))
 		<-release
 		v, err := cart.Update(context.Background(), dd, addTo("b"))
 		require.NoError(t, err)
-		require.Equal(t, 2, v.Len())
+		require.Equal(t, []string{"a", "b"}, slices.Collect(v.All()))
 	})
 }

@@ -26,6 +26,7 @@ type domain struct {
 	durable bool
 	log     *slog.Logger
 	core    *core.Core
+	front   *front // of the volatile domain: where callers update it
 	shell   *shell.Shell[core.Event, core.Effect]
 	held    []*core.Core     // cores of earlier lives that have not been merged yet
 	view    *membership.View // the last one passed to the core
@@ -37,8 +38,9 @@ type domain struct {
 type held []*core.Core
 
 func newDomain(a *replica, durable bool) *domain {
-	d := &domain{a: a, durable: durable, log: a.log}
+	d := &domain{a: a, durable: durable, log: a.log, front: a.l.front}
 	if durable {
+		d.front = newFront(a.l)
 		d.log = a.log.With(slog.String("keys", "durable"))
 	}
 	d.shell = shell.New(shell.Config[core.Event, core.Effect]{
@@ -46,22 +48,54 @@ func newDomain(a *replica, durable bool) *domain {
 		CarryOut: func(_ actor.Context, e core.Effect) { a.effect(d, e) },
 		Failed:   func(_ actor.Context, e core.Effect) { a.failed(d, e) },
 		Panics:   &a.l.r.panics,
-		Stepped: func() {
-			if !d.core.Gathers() {
-				a.publish() // before anyone is answered, so that callers read their own writes
-			}
-		},
+		Stepped:  d.stepped,
 	})
 	return d
 }
 
-// Step implements shell.Core.
+// Step implements shell.Core. Callers make no updates until the state has been published; see
+// stepped. If the step does not return, they make none before the next one has.
 func (d *domain) Step(now time.Time, ev core.Event) []core.Effect {
-	return d.core.Step(now, ev)
+	d.front.lock.lock()
+	d.front.core = nil
+	returned := false
+	defer func() {
+		if !returned {
+			d.front.lock.unlock()
+		}
+	}()
+	effects := d.core.Step(now, ev)
+	returned = true
+	return effects
+}
+
+// stepped publishes the state after a step: before anyone is answered, so that callers read their
+// own writes.
+func (d *domain) stepped() {
+	defer d.front.lock.unlock()
+	if !d.core.Gathers() {
+		d.front.committed(d.a.publish, d.shell.Now())
+	}
+	if !d.durable && !d.front.shut {
+		d.front.core = d.core
+	}
 }
 
 // NextWake implements shell.Core.
-func (d *domain) NextWake() time.Time { return d.core.NextWake() }
+func (d *domain) NextWake() (at time.Time) {
+	if d.core == nil { // begin has panicked
+		return at
+	}
+	d.alone(func() { at = d.core.NextWake() })
+	return at
+}
+
+// alone calls f while no caller updates the core.
+func (d *domain) alone(f func()) {
+	d.front.lock.lock()
+	defer d.front.lock.unlock()
+	f()
+}
 
 // begin creates the core of a life, which continues with the state of the previous one.
 func (d *domain) begin() {
@@ -120,7 +154,7 @@ func (d *domain) config() core.Config {
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20,
 		PartBytes: 64 << 10, CompareKeys: 64,
-		Fits:  func(key string, bytes int) error { return d.a.within(maxBytes, bytes, key) },
+		Fits:  func(key string, bytes int) error { return l.within(maxBytes, bytes, key) },
 		Reach: l.r.reach,
 	}
 }
@@ -134,7 +168,8 @@ func (d *domain) step(ev core.Event) {
 
 // settle publishes the changes that open events gather.
 func (d *domain) settle() {
-	if d.core.Gathers() {
+	open := false
+	if d.alone(func() { open = d.core.Gathers() }); open {
 		d.step(core.End{})
 	}
 }

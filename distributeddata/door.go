@@ -44,6 +44,7 @@ func (d *door) open(l *life) {
 		return
 	}
 	for _, m := range d.mu.waiting {
+		l.front.sent(m)
 		to.SendUserMessage(l.pid, m)
 	}
 	d.mu.to, d.mu.waiting = to, nil
@@ -92,6 +93,7 @@ func (d *door) pass(message any) bool {
 	if d.mu.to == nil {
 		return false
 	}
+	d.mu.life.front.sent(message)
 	d.mu.to.SendUserMessage(d.mu.life.pid, message)
 	return true
 }
@@ -105,6 +107,7 @@ func (d *door) keep(message any) (*life, error) {
 	req, ok := asRequest(m)
 	switch {
 	case d.mu.to != nil: // the door was opened meanwhile
+		l.front.sent(message)
 		d.mu.to.SendUserMessage(l.pid, message)
 		return nil, nil
 	case d.mu.closed:

@@ -101,7 +101,7 @@ func loss(n uint64, keys []string, why error) error {
 // uncopied returns the number of updates that no other replica is known to have.
 func (a *replica) uncopied() (n uint64) {
 	for _, d := range a.domains {
-		n += d.core.Uncopied()
+		d.alone(func() { n += d.core.Uncopied() })
 	}
 	return n
 }
@@ -109,7 +109,7 @@ func (a *replica) uncopied() (n uint64) {
 // uncopiedKeys returns some of the keys that these updates changed.
 func (a *replica) uncopiedKeys() (keys []string) {
 	for _, d := range a.domains {
-		keys = append(keys, d.core.UncopiedKeys(keysNamed-len(keys))...)
+		d.alone(func() { keys = append(keys, d.core.UncopiedKeys(keysNamed-len(keys))...) })
 	}
 	return keys
 }

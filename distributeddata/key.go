@@ -1,8 +1,10 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -49,8 +51,8 @@ func (k Key[T]) ID() string { return k.id }
 
 func (k Key[T]) String() string { return k.id }
 
-// Get reads the entry. At Local, the default level, it reads this member's replica and takes no
-// locks. It never waits, except for durable keys during startup; see Config.Store. It sees every
+// Get reads the entry. At Local, the default level, it reads this member's replica. It does not
+// wait for the replicator, except for durable keys during startup; see Config.Store. It sees every
 // update of this member that has returned. Between two lives it returns the last value. At other
 // levels it waits until this replica has seen everything that the required number of replicas had
 // seen when they were asked, or until ctx is done.
@@ -63,12 +65,13 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 		return k.empty(), errNotUpdate
 	}
 	if o.level == Local && r != nil {
-		p := r.readable()
+		now, open := r.entry(k.id) // before the published state
+		p := r.published()
 		if p == nil {
 			return k.empty(), r.unreadable()
 		}
 		if !p.of(k.id).loading() {
-			v, renewAt, err := k.read(p)
+			v, renewAt, err := k.readEither(p, now, open)
 			if renewAt != 0 {
 				r.used(k.id, renewAt)
 			}
@@ -78,15 +81,19 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 	return call[*GetResponse[T]](ctx, r, k.empty(), &Get[T]{Key: k, At: o.level})
 }
 
-// Update changes the entry and returns its value after the change. modify runs once, on the
-// replicator's goroutine, on a private copy of the value: it must be quick, must not block, and
-// must not retain w or v. A direct call in it, other than a read at Local, returns ErrReentrant.
-// While modify runs, other calls wait until their time is up, also some that came before: updates
-// of several callers become readable and are answered together, within a millisecond if no function
-// delays them. If modify returns an error, panics or calls runtime.Goexit, or if a mutator or a
-// codec fails, nothing changes and the error is ErrModify. Otherwise the change is applied here at
-// once and pushed to the other replicas. Update returns when as many replicas have the change as
-// the level requires, or with ErrQuorum.
+// Update changes the entry and returns its value after the change. modify runs once, on a private
+// copy of the value: it must be quick, must not block, and must not retain w or v. A direct call in
+// it, other than a read at Local, returns ErrReentrant. While modify runs, other calls wait until
+// their time is up, also some that came before: updates of several callers become readable and are
+// answered together, within a millisecond if no function delays them. If modify returns an error,
+// panics or calls runtime.Goexit, or if a mutator or a codec fails, nothing changes and the error
+// is ErrModify. Otherwise the change is applied here at once and pushed to the other replicas.
+// Update returns when as many replicas have the change as the level requires, or with ErrQuorum.
+//
+// At Local, the default level, modify runs on the goroutine of the caller, unless the key is
+// durable. Update then takes as long as modify does, whatever ctx says, and runtime.Goexit in
+// modify ends that goroutine. At other levels, and for messages, modify runs on the replicator's
+// goroutine.
 //
 // All changes that modify makes to the entry form one event: every replica shows all of them or
 // none. An update that changes nothing sends nothing.
@@ -96,6 +103,14 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error,
 	opts ...Option) (T, error) {
 	o := r.options(opts)
+	if o.level == Local && r != nil && !r.choice.durable(k.id) {
+		if l := r.present.Load(); l != nil && l.state.Load() == running {
+			v, err := k.here(ctx, l, localUpdate[T]{modify, o.ttl, false})
+			if err != errStep { //nolint:errorlint // never wrapped
+				return v, err
+			}
+		}
+	}
 	return call[*UpdateResponse[T]](ctx, r, k.empty(), &Update[T]{Key: k, Modify: modify,
 		At: o.level, TTL: o.ttl})
 }
@@ -123,7 +138,7 @@ func (k Key[T]) read(p *published) (v T, renewAt int64, err error) {
 	now := p.get(k.id)
 	if v, err = k.load(now.store, now.seen); err == nil {
 		renewAt = p.ttls.renewAt(now)
-		k.last.keep(p.of(k.id), v, renewAt)
+		k.last.keep(p.of(k.id).number, v, renewAt)
 	}
 	return v, renewAt, err
 }
@@ -133,6 +148,87 @@ func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrNotFound)
 	}
 	return k.editable(s, seen)
+}
+
+// readEither is read for the open entry, if it is open.
+func (k Key[T]) readEither(p *published, o openEntry, open bool) (v T, renewAt int64, err error) {
+	if !open {
+		return k.read(p)
+	}
+	if was := k.last.at(o.number); was != nil {
+		return was.value, was.renewAt, nil
+	}
+	if err := k.of.check(p); err != nil {
+		return k.empty(), 0, err
+	}
+	now := o.told(k.id, p.ttls)
+	if v, err = k.load(now.store, now.seen); err == nil {
+		renewAt = p.ttls.renewAt(now)
+		k.last.keep(o.number, v, renewAt)
+	}
+	return v, renewAt, err
+}
+
+// localUpdate is an update at Local of a volatile key.
+type localUpdate[T any] struct {
+	modify func(*crdt.Writer, *T) error
+	ttl    time.Duration
+	actor  bool // it is made on the goroutine of the actor
+}
+
+// here makes an update on this goroutine. With errStep nothing was done: the update must be a step
+// of the core.
+func (k Key[T]) here(ctx context.Context, l *life, u localUpdate[T]) (v T, err error) {
+	if err := cmp.Or(k.valid(Local), given(u.modify != nil), l.validTTL(k.id,
+		u.ttl)); err != nil {
+		return k.empty(), err
+	}
+	// Names with this character may be those of a collection, whose entries show how it is divided:
+	// a step publishes a new one at once.
+	if strings.IndexByte(k.id, '#') >= 0 && l.published.Load().get(k.id).gone() {
+		return v, errStep
+	}
+	v, tell, err := k.locked(ctx, l, u)
+	if tell && !u.actor {
+		l.front.tell()
+	}
+	return v, err
+}
+
+// locked makes the update while it holds the lock of the core, which it gives back even if modify
+// ends the goroutine.
+func (k Key[T]) locked(ctx context.Context, l *life, u localUpdate[T]) (v T, tell bool, err error) {
+	f := l.front
+	if err = f.enter(ctx, k.id, u.actor); err != nil {
+		return k.empty(), false, err
+	}
+	defer f.leave()
+	l.r.number.run(func() {
+		tell, err = f.update(k.id, func(t *core.Txn) (err error) {
+			v, err = k.change(t, l, u.modify, u.ttl)
+			return err
+		})
+	})
+	if err != nil {
+		v = k.empty()
+	}
+	return v, tell, err
+}
+
+// change makes an update part of t, and returns the value after it.
+func (k Key[T]) change(t *core.Txn, l *life, modify func(*crdt.Writer, *T) error,
+	ttl time.Duration) (v T, err error) {
+	if err = k.of.check(l.published.Load()); err != nil {
+		return k.empty(), err
+	}
+	was := t.Get(k.id)
+	if v, err = k.modified(t, l.ttls.stamper(ttl), modify); err == nil {
+		err = l.fits(k.id, was, t.Get(k.id), new(int))
+	}
+	if err != nil {
+		v = k.empty()
+	}
+	return v, err
 }
 
 // modified runs a modify function inside the update t and returns the value after it.

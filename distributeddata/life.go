@@ -39,7 +39,9 @@ type life struct {
 	closing   sync.Once
 	timers    timers // timers for calls
 	ttls      *lifetimes
-	unobserve func() error // unregisters the metrics
+	front     *front
+	warned    [limitCount]atomic.Int64 // when a limit was last logged as near
+	unobserve func() error             // unregisters the metrics
 	histograms
 	failure error // why the actor could not be spawned; set before ended
 	err     error // the result of closing; set before closing is done
@@ -60,6 +62,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 		running: make(chan struct{}), ready: make(chan struct{}),
 	}
 	l.ended, l.end = context.WithCancel(context.Background())
+	l.front = newFront(l)
 	if _, ok := system.ProcessRegistry.Add(&r.door, r.pid.Id); !ok {
 		return fmt.Errorf("%w: Name %q: this actor system has a replicator of that name already",
 			ErrInvalid, cfg.Name)

@@ -205,11 +205,11 @@ func (d expireAfter) apply(o *options) {
 var errNotUpdate = fmt.Errorf("%w: ExpireAfter is an option of Update alone", ErrInvalid)
 
 // validTTL checks the argument of ExpireAfter.
-func (a *replica) validTTL(key string, ttl time.Duration) error {
+func (l *life) validTTL(key string, ttl time.Duration) error {
 	if ttl == 0 {
 		return nil
 	}
-	if why := wrongTTL("ExpireAfter", ttl, a.l.cfg.ClockSkew); why != "" {
+	if why := wrongTTL("ExpireAfter", ttl, l.cfg.ClockSkew); why != "" {
 		return fmt.Errorf("key %q: %w: %s", key, ErrInvalid, why)
 	}
 	return nil

@@ -51,17 +51,17 @@ func (n *nearness) of(now time.Time) (names []string) {
 }
 
 // within returns an error if n exceeds a limit. Above half of the limit it reports it as near.
-func (a *replica) within(l limit, n int, key string) error {
-	most := *a.l.cfg.limits()[l]
+func (l *life) within(of limit, n int, key string) error {
+	most := *l.cfg.limits()[of]
 	if n <= most/2 {
 		return nil
 	}
-	a.near(l, n, most, key)
+	l.near(of, n, most, key)
 	if n <= most {
 		return nil
 	}
-	text := fmt.Sprintf("%v: %s is %d, and this would be %d %s", ErrLimit, limitNames[l][0], most,
-		n, limitNames[l][1])
+	text := fmt.Sprintf("%v: %s is %d, and this would be %d %s", ErrLimit, limitNames[of][0],
+		most, n, limitNames[of][1])
 	if key != "" {
 		text = fmt.Sprintf("key %q: %s", key, text)
 	}
@@ -78,23 +78,24 @@ func (e *limitError) Error() string { return e.text }
 func (e *limitError) Unwrap() error { return ErrLimit }
 
 // near records that half of a limit has been exceeded, and logs it at most once a minute.
-func (a *replica) near(l limit, n, most int, key string) {
-	now := a.volatile.shell.Now()
-	a.l.r.near[l].Store(now.UnixNano())
-	if !a.warned[l].IsZero() && now.Sub(a.warned[l]) < nearFor {
+func (l *life) near(of limit, n, most int, key string) {
+	now := l.ttls.clock.Now().UnixNano()
+	l.r.near[of].Store(now)
+	was := l.warned[of].Load()
+	if was != 0 && now-was < int64(nearFor) || !l.warned[of].CompareAndSwap(was, now) {
 		return
 	}
-	a.warned[l] = now
-	a.log.Warn("more than half of a limit is used", slog.String("setting", limitNames[l][0]),
+	l.system.Logger().Warn("more than half of a limit is used",
+		slog.String("replicator", l.cfg.Name), slog.String("setting", limitNames[of][0]),
 		slog.Int("limit", most), slog.Int("used", n), slog.String("key", key))
 }
 
 // fits checks the limits for an entry that an update has changed from was to is. It adds new
 // entries to added.
-func (a *replica) fits(key string, was, is causal.Store, added *int) error {
+func (l *life) fits(key string, was, is causal.Store, added *int) error {
 	was, is = content(was), content(is)
 	if n := is.Len(); n > was.Len() {
-		if err := a.within(maxElements, n, key); err != nil {
+		if err := l.within(maxElements, n, key); err != nil {
 			return err
 		}
 		if n > causal.MaxPaths { // MaxElements is larger
@@ -107,10 +108,7 @@ func (a *replica) fits(key string, was, is causal.Store, added *int) error {
 	}
 	*added++
 	n := *added
-	for _, d := range a.domains {
-		n += d.core.Keys().Len()
-	}
-	return a.within(maxEntries, n, key)
+	return l.within(maxEntries, n+l.count(), key)
 }
 
 // admit returns an error if too many operations are pending. Operations that are answered at once
@@ -119,5 +117,5 @@ func (a *replica) admit(at Consistency, key string) error {
 	if at == Local && !a.l.r.choice.durable(key) {
 		return nil
 	}
-	return a.within(maxOperations, len(a.pending)+1, "")
+	return a.l.within(maxOperations, len(a.pending)+1, "")
 }

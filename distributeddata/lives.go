@@ -160,8 +160,30 @@ func (r *Replicator) bounded(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeout(ctx, r.mu.cfg.OperationTimeout)
 }
 
-// state returns the last published state, or nil before the first life has run.
+// state returns the present state, with the open entries, or nil before the first life has run.
 func (r *Replicator) state() *published {
+	if l := r.present.Load(); l != nil {
+		if p := l.front.state(); p != nil {
+			return p
+		}
+	}
+	return r.last.Load()
+}
+
+// entry returns an entry that open events have changed.
+func (r *Replicator) entry(key string) (o openEntry, ok bool) {
+	if l := r.present.Load(); l != nil {
+		return l.front.entry(key)
+	}
+	return o, false
+}
+
+// published returns the state that reads of one entry show if it is not open; otherwise it is like
+// readable.
+func (r *Replicator) published() *published {
+	if r.shut.Load() {
+		return nil
+	}
 	if l := r.present.Load(); l != nil {
 		if p := l.published.Load(); p != nil {
 			return p

@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -176,11 +177,14 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		return
 	}
 	if m.At == Local && m.Key.last != nil && !a.stopped {
-		// Earlier messages show in the published state, unless an open event still gathers them.
-		// Values of user-defined types take the path below: their codecs may exit this goroutine,
-		// and pending requests must be answered then.
-		a.of(m.Key.id).settle()
-		v, renewAt, err := m.Key.read(a.l.published.Load())
+		// Earlier messages show in the present state, unless a step has left them open. Values of
+		// user-defined types take the path below: their codecs may exit this goroutine, and pending
+		// requests must be answered then.
+		if d := a.of(m.Key.id); d.core.Hidden() {
+			d.settle()
+		}
+		o, open := a.l.front.entry(m.Key.id)
+		v, renewAt, err := m.Key.readEither(a.l.published.Load(), o, open)
 		a.l.r.used(m.Key.id, renewAt)
 		answer(v, err)
 		return
@@ -225,25 +229,29 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		res.err = err
 		adapted(a.l.r, res, m.Adapt, respond)
 	}
-	if err := cmp.Or(m.Key.valid(m.At), given(m.Modify != nil), a.validTTL(m.Key.id, m.TTL),
+	if err := cmp.Or(m.Key.valid(m.At), given(m.Modify != nil), a.l.validTTL(m.Key.id, m.TTL),
 		a.admit(m.At, m.Key.id)); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
+	waits := m.Adapt != nil || a.asker.waits() // others share events, and are not read before
+	if m.At == Local && waits && !a.l.r.choice.durable(m.Key.id) {
+		err := errExited // in case Modify does not return
+		defer func() {
+			if err != errStep { //nolint:errorlint // never wrapped
+				answer(core.Done{}, err)
+			}
+		}()
+		if res.value, err = m.Key.here(context.Background(),
+			a.l, localUpdate[T]{m.Modify, m.TTL, true}); err != errStep { //nolint:errorlint // as above
+			return
+		}
+	}
 	a.expect(m.operation())
 	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil,
 		func(t *core.Txn) (err error) {
-			if err = m.Key.of.check(a.l.published.Load()); err != nil {
-				return err
-			}
 			defer a.l.r.host(&m.Key.id).done()
-			was := t.Get(m.Key.id)
-			if res.value, err = m.Key.modified(t, a.l.ttls.stamper(m.TTL), m.Modify); err == nil {
-				err = a.fits(m.Key.id, was, t.Get(m.Key.id), new(int))
-			}
-			if err != nil {
-				res.value = m.Key.empty()
-			}
+			res.value, err = m.Key.change(t, a.l, m.Modify, m.TTL)
 			return err
 		}, answer)
 }

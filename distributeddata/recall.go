@@ -42,8 +42,19 @@ func (r *recall[T]) in(p *published) *recalled[T] {
 	return nil
 }
 
-func (r *recall[T]) keep(h *half, v T, renewAt int64) {
+// at returns the cached value if it is that of the state with a number.
+func (r *recall[T]) at(number uint64) *recalled[T] {
+	if r == nil {
+		return nil
+	}
+	if was := r.last.Load(); was != nil && was.state == number {
+		return was
+	}
+	return nil
+}
+
+func (r *recall[T]) keep(number uint64, v T, renewAt int64) {
 	if r != nil {
-		r.last.Store(&recalled[T]{h.number, v, renewAt})
+		r.last.Store(&recalled[T]{number, v, renewAt})
 	}
 }

@@ -68,6 +68,7 @@ func (a *replica) resume() {
 		if d.shell.Interrupted() {
 			d.followAnew()
 			effects[i] = d.core.Resume(d.shell.Now(), d.calls())
+			d.front.committed(a.publish, d.shell.Now())
 		}
 	}
 	a.publish()
@@ -99,6 +100,7 @@ var errStopped = fmt.Errorf("%w: it stopped serving after repeated panics, which
 func (a *replica) stopServing() {
 	a.broken = true
 	for _, d := range a.domains {
+		d.front.close()
 		a.try("stopping the replicator", func() {
 			d.shell.Stop()
 			d.log.Error("the replicator panics repeatedly and has stopped serving; its state is kept for inspection until the process ends",
@@ -107,7 +109,7 @@ func (a *replica) stopServing() {
 				slog.Uint64("not-known-elsewhere", d.core.Uncopied()))
 		})
 	}
-	for _, t := range []*timer.Timer{a.notify, a.patience} {
+	for _, t := range []*timer.Timer{a.notify, a.commits, a.patience} {
 		a.try("stopping a timer", t.Stop)
 	}
 	a.try("stopping the replicator", a.expirer.stop)
@@ -163,6 +165,9 @@ func (a *replica) stop() {
 	}()
 	if !a.begun() {
 		return
+	}
+	for _, d := range a.domains {
+		d.front.close()
 	}
 	const stopping = "stopping the replicator"
 	if !a.broken {

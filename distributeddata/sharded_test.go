@@ -475,11 +475,14 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 			},
 			"block": func() error { time.Sleep(4 * time.Second); return nil },
 		} {
-			_, err := users.Update(ctx, dd, "ada", func(w *crdt.Writer, v *register) error {
-				if name != "block" && name != "re-entry" {
-					v.Set(w, "evil")
-				}
-				return f()
+			err := distributeddata.ErrModify // of a function that ends this goroutine
+			exited(func() {
+				_, err = users.Update(ctx, dd, "ada", func(w *crdt.Writer, v *register) error {
+					if name != "block" && name != "re-entry" {
+						v.Set(w, "evil")
+					}
+					return f()
+				})
 			})
 			if name == "block" || name == "re-entry" {
 				require.NoError(t, err, name)

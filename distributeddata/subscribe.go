@@ -20,7 +20,7 @@ func subscribeTo[T crdt.Value[T]](r *Replicator, e Entries[T], to *actor.PID,
 func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 	text, exact, err := m.check(a)
 	if err == nil && !a.subs.has(m.Subscriber, text, exact) {
-		err = a.within(maxSubscriptions, a.subs.total+1, "")
+		err = a.l.within(maxSubscriptions, a.subs.total+1, "")
 	}
 	if err != nil {
 		a.log.Warn("subscription refused", slog.Any("error", err),

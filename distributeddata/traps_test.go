@@ -223,6 +223,16 @@ func TestAdapt_MayPanicOrExit(t *testing.T) {
 	}
 }
 
+// exited runs f on a goroutine of its own until that ends.
+func exited(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
 // A modify function that ends its goroutine fails only its update. Before, the actor never ran
 // again.
 func TestModify_MayExit(t *testing.T) {
@@ -230,11 +240,21 @@ func TestModify_MayExit(t *testing.T) {
 		up()
 		ctx := context.Background()
 		was := dd.Status().Replica
+		returned := false
+		exited(func() {
+			_, _ = cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+				v.Add(w, "x")
+				runtime.Goexit()
+				return nil
+			})
+			returned = true
+		})
+		require.False(t, returned, "at Local the function ends the goroutine of its caller")
 		_, err := cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 			v.Add(w, "x")
 			runtime.Goexit()
 			return nil
-		})
+		}, distributeddata.Majority)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorContains(t, err, "Goexit")
 		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {

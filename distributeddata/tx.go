@@ -100,7 +100,7 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 		if err := t.run(m.Modify); err != nil {
 			return err
 		}
-		return t.fits(a)
+		return t.fits(a.l)
 	}, answer)
 }
 
@@ -131,10 +131,10 @@ func (tx *Tx) run(modify func(*Tx) error) error {
 }
 
 // fits returns an error if the transaction's entries exceed a limit.
-func (tx *Tx) fits(a *replica) error {
+func (tx *Tx) fits(l *life) error {
 	added := 0
 	for _, o := range tx.open {
-		if err := a.fits(o.id, o.base, tx.txn.Get(o.id), &added); err != nil {
+		if err := l.fits(o.id, o.base, tx.txn.Get(o.id), &added); err != nil {
 			return err
 		}
 	}

@@ -22,26 +22,37 @@ func (r *Replicator) host(what *string) hosting {
 
 func (h hosting) done() { h.what.Store(nil) }
 
-// reentrant returns ErrInvalid for a replicator that New has not made, and ErrReentrant on the
-// goroutine of the actor, where a call that waits for the actor would deadlock. The call stack is
-// inspected only while the actor runs an application function.
+// running returns the subject of the application function that runs on the goroutine of the actor,
+// or on that of a caller of an update; nil if there is none.
+func (r *Replicator) running() *string {
+	if what := r.hosts.Load(); what != nil {
+		return what
+	}
+	if l := r.present.Load(); l != nil {
+		return l.front.runs.Load()
+	}
+	return nil
+}
+
+// reentrant returns ErrInvalid for a replicator that New has not made, and ErrReentrant inside a
+// function that the replicator runs, where a call that waits for the actor or for the lock would
+// deadlock. The call stack is inspected only while such a function runs.
 func (r *Replicator) reentrant() error {
 	if r == nil || r.pid == nil {
 		return errNoReplicator
 	}
-	what := r.hosts.Load()
-	if what == nil || current() != r.number {
+	what := r.running()
+	if what == nil || !r.number.runs() {
 		return nil
 	}
 	return fmt.Errorf("%w: in a function passed for %q", ErrReentrant, *what)
 }
 
 // busy wraps why, the reason for which a call has ended, with the application function that
-// occupies the goroutine of the actor, if there is one.
+// occupies the replicator, if there is one.
 func (r *Replicator) busy(why error) error {
-	if what := r.hosts.Load(); what != nil {
-		return fmt.Errorf("the replicator's goroutine is busy in a function passed for %q: %w",
-			*what, why)
+	if what := r.running(); what != nil {
+		return fmt.Errorf("the replicator is busy in a function passed for %q: %w", *what, why)
 	}
 	return why
 }
@@ -49,12 +60,18 @@ func (r *Replicator) busy(why error) error {
 // numbers generates a unique number for each Replicator of the process.
 var numbers atomic.Uint64
 
-// number identifies the goroutines of one actor. It is encoded in the call stack, since goroutines
-// have no other identity: run calls f below frames of zero and one, which are the bits of the
-// number, lowest bit first.
+// number identifies the replicator that a goroutine works for. It is encoded in the call stack,
+// since goroutines have no other identity: run calls f below a frame of marked and frames of zero
+// and one, which are the bits of the number, lowest bit first.
 type number uint64
 
-func (n number) run(f func()) {
+// run calls f for the replicator with the number.
+func (n number) run(f func()) { marked(n, f) }
+
+//go:noinline
+func marked(n number, f func()) { n.bits(f) }
+
+func (n number) bits(f func()) {
 	switch {
 	case n == 0:
 		f()
@@ -66,28 +83,37 @@ func (n number) run(f func()) {
 }
 
 //go:noinline
-func zero(n number, f func()) { n.run(f) }
+func zero(n number, f func()) { n.bits(f) }
 
 //go:noinline
-func one(n number, f func()) { n.run(f) }
+func one(n number, f func()) { n.bits(f) }
 
-// current returns the number of the replicator whose actor runs on this goroutine, or 0.
-func current() (n number) {
+// runs reports whether this goroutine is inside run of the number.
+func (n number) runs() bool {
 	pcs := make([]uintptr, 64)
 	for runtime.Callers(1, pcs) == len(pcs) {
 		pcs = make([]uintptr, 2*len(pcs))
 	}
-	isZero, isOne := reflect.ValueOf(zero).Pointer(), reflect.ValueOf(one).Pointer()
+	isZero, isOne, isRun := entryOf(zero), entryOf(one), entryOf(marked)
+	of := number(0)
 	for _, pc := range pcs[:runtime.Callers(1, pcs)] { // innermost frame first
 		switch runtime.FuncForPC(pc - 1).Entry() {
 		case isZero:
-			n *= 2
+			of *= 2
 		case isOne:
-			n = 2*n + 1
+			of = 2*of + 1
+		case isRun:
+			if of == n {
+				return true
+			}
+			of = 0
 		}
 	}
-	return n
+	return false
 }
+
+// entryOf returns the address of a function.
+func entryOf(f func(number, func())) uintptr { return reflect.ValueOf(f).Pointer() }
 
 // faults counts misbehaviour of application functions, and logs it at most once a second.
 type faults struct {

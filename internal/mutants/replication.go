@@ -61,6 +61,24 @@ func replication() []mutant {
 			killer: scenario("TestOpen_AnswersWaitForTheCommit"),
 		},
 		{
+			name:   "give up answered updates whose commit panics twice",
+			rule:   "an update at Local that has been answered is lost only with the process [R7e]",
+			edits:  in(replDir+"resume.go", "if c.promised {", "if false {"),
+			killer: scenario("TestDirect_AnAnsweredUpdateIsNeverGivenUp"),
+		},
+		{
+			name:   "an update that is read at once joins the open events of a step",
+			rule:   "a value never claims to have seen an event whose other entries are not shown [R7e]",
+			edits:  in(replDir+"direct.go", "c.revoked != nil || c.hidden ||", "c.revoked != nil ||"),
+			killer: scenario("TestDirect_NeverJoinsWhatReadersMustNotSee"),
+		},
+		{
+			name:   "a reader does not see an open entry",
+			rule:   "readers of a member see its updates at Local at once [R7e]",
+			edits:  in("distributeddata/front.go", "o, ok = f.mu.entries[key]", "_ = key"),
+			killer: killer{pkg: "./distributeddata", run: "^TestFront_ReadersSeeAnUpdateAtOnce$"},
+		},
+		{
 			name:   "answer a rejected update before those that came before it",
 			rule:   "answers are given in the order of the updates [R7d]",
 			edits:  in(replDir+"update.go", "c.answer(ev, err)\n\t\treturn", "c.emit(Done{ID: ev.ID, Err: err})\n\t\treturn"),

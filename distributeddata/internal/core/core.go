@@ -12,17 +12,21 @@ import (
 
 // Core is one replica. Its methods are not safe for concurrent use.
 type Core struct {
-	cfg    Config
-	ledger            // the state; other files read it, and change it only through its transitions
-	open   []*working // changes of the open own events, by key
-	openAs causal.Dot // the dot of the last of them
-	taken  uint64     // number of open events that answered updates have taken
-	using  bool       // an update that has no waiter has changed something in the next one
-	upTo   struct {   // see seenUpTo
+	cfg Config
+	// The state. Other files read it, and change it only through its transitions.
+	ledger
+	open     map[string]*working // changes of the open own events
+	openAs   causal.Dot          // the dot of the last of them
+	taken    uint64              // number of open events that answered updates have taken
+	using    bool                // an update without a waiter has changed something in the next one
+	hidden   bool                // a step has made some of them, which readers must not see yet
+	promised bool                // a caller of an open event has its answer
+	upTo     struct {            // see seenUpTo
 		n    uint64
 		seen causal.Vector
 	}
 	spare      *working     // replaced in open; used again
+	direct     Txn          // of Direct; used again
 	unanswered []unanswered // callers of the open events
 	openedAt   time.Time    // when the first of them called
 	lags       []Lag        // of the members, at the last heartbeat

@@ -201,8 +201,8 @@ func (s *play) makeFlux(r *rand.Rand) {
 	at := func() time.Duration { return warm + s.w.Moment(span) }
 	place := func() int { return r.IntN(places) }
 	for range 60 + r.IntN(60) {
-		s.w.Act(at(), "update", place(), []string{"local", "majority", "majority",
-			"majority"}[r.IntN(4)], opsText(randomOps(r, s.letters, 2)))
+		s.w.Act(at(), "update", place(), []string{direct, "local", "majority",
+			"majority", "majority"}[r.IntN(5)], opsText(randomOps(r, s.letters, 2)))
 	}
 	for range 60 {
 		s.w.Act(at(), "read", place(), []string{"majority", "linear"}[r.IntN(2)])

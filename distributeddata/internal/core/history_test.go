@@ -17,6 +17,7 @@ func TestHistories(t *testing.T) {
 	var mu sync.Mutex
 	var total Stats
 	var acked, idle, done, begun, lives, leaves, misled, broken, haunted, early, thawed int
+	directly := 0
 	s := *seeds
 	s.Twice = s.Count <= 1000 // checks that a core depends only on its inputs; not in a campaign
 	sim.Run(t, s, func(w *sim.World) {
@@ -29,13 +30,15 @@ func TestHistories(t *testing.T) {
 		lives, leaves, misled, broken = lives+s.lives, leaves+s.leaves, misled+s.misled,
 			broken+s.broken
 		haunted, early, thawed = haunted+s.haunted, early+s.early, thawed+s.thawed
+		directly += s.direct
 	})
-	t.Logf("%d acknowledged writes, %d of them no-ops, %d operations, of which %d ended well at a majority, %d lives that went on, %d members that left, %d forged bases refused, %d steps that panicked, %d lives that ran on beside the next, %d kills during a refill, %d restored snapshots, %+v",
-		acked, idle, begun, done, lives, leaves, misled, broken, haunted, early, thawed, total)
+	t.Logf("%d acknowledged writes, %d of them no-ops, %d operations, of which %d ended well at a majority, %d lives that went on, %d members that left, %d forged bases refused, %d steps that panicked, %d lives that ran on beside the next, %d kills during a refill, %d restored snapshots, %d updates between steps, %+v",
+		acked, idle, begun, done, lives, leaves, misled, broken, haunted, early, thawed, directly,
+		total)
 	if seeds.Count >= 50 && (acked == 0 || idle == 0 || total.Bulks == 0 || total.Compared == 0 ||
 		total.Deltas == 0 || total.Waiting == 0 || lives == 0 || leaves == 0 || misled == 0 ||
 		broken == 0 || haunted == 0 || early == 0 || thawed == 0 || total.Bases == 0 ||
-		total.Awaiting == 0) {
+		total.Awaiting == 0 || directly == 0) {
 		t.Error("the histories do not exercise what they should")
 	}
 	if total.Malformed > 0 {

@@ -55,6 +55,20 @@ func (k Keys) putAll(puts []keyPut) Keys {
 	return Keys{k.m.PutAll(puts)}
 }
 
+// With returns k with other contents of some keys. They have no fingerprints, so the result is for
+// readers only.
+func (k Keys) With(contents iter.Seq2[string, Held]) Keys {
+	var puts []keyPut
+	for key, h := range contents {
+		if h.Blank() {
+			k = k.delete(key)
+		} else {
+			puts = append(puts, keyPut{Key: key, Value: &h})
+		}
+	}
+	return k.putAll(puts)
+}
+
 func (k Keys) delete(key string) Keys { return Keys{k.m.Delete(key)} }
 
 // diff calls f for each key whose content may differ between k and o.

@@ -1,7 +1,9 @@
 package core
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -32,6 +34,10 @@ const maxUnanswered = 256
 
 // openPause is the longest time for which an answer waits for other updates.
 const openPause = time.Millisecond
+
+// maxOpen bounds the open events that Direct makes. keptOpen is the largest number of open keys
+// whose map is used again: clearing a map takes time for its largest size.
+const maxOpen, keptOpen = 4096, 64
 
 // openDot returns the dot of the event that the next update is, or is a part of.
 func (c *Core) openDot() causal.Dot {
@@ -68,49 +74,37 @@ func (c *Core) openEvents() uint64 {
 // Gathers reports whether events are open. If so, the last step changed nothing that readers see.
 func (c *Core) Gathers() bool { return len(c.open) > 0 }
 
+// Hidden reports whether a step has made some of the open events.
+func (c *Core) Hidden() bool { return c.hidden }
+
 // Unanswered returns the number of callers that wait for the open events to be committed.
 func (c *Core) Unanswered() int { return len(c.unanswered) }
 
-// merge makes an update's work, which is in the order of its keys, part of the open event.
+// merge makes an update's work part of the open event. It computes everything that may fail before
+// it changes anything.
 func (c *Core) merge(work []*working) {
-	if len(c.open) > 0 && len(work) > few {
-		c.mergeMany(work)
-	} else {
-		for _, w := range work {
-			if i, ok := find(c.open, w.key); ok {
-				c.spare, c.open[i] = c.open[i], w
-			} else {
-				c.open = slices.Insert(c.open, i, w)
-			}
-		}
-	}
-	size := 0
+	size, using := 0, c.using
 	for _, w := range work {
-		c.using = c.using || w.cleared || !w.change.Empty()
+		using = using || w.cleared || !w.change.Empty()
 		size += keyChange{key: w.key, Change: w.change}.size()
 		for _, a := range w.change.Adds {
 			size += len(a.Payload)
 		}
 	}
+	if c.open == nil {
+		c.open = make(map[string]*working, len(work))
+	}
+	for _, w := range work {
+		if was := c.open[w.key]; was != nil {
+			c.spare = was
+		}
+		c.open[w.key] = w
+	}
+	c.using = using
 	c.unpushed += size
 	if len(work) > 0 {
 		c.gather(size)
 	}
-}
-
-// mergeMany merges work into the open keys in one pass.
-func (c *Core) mergeMany(work []*working) {
-	all := make([]*working, 0, len(c.open)+len(work))
-	for _, was := range c.open {
-		for len(work) > 0 && work[0].key < was.key {
-			all, work = append(all, work[0]), work[1:]
-		}
-		if len(work) > 0 && work[0].key == was.key {
-			was, work = work[0], work[1:]
-		}
-		all = append(all, was)
-	}
-	c.open = append(all, work...)
 }
 
 // answer answers an update that is done or was rejected. The answer waits for the open events, and
@@ -163,13 +157,20 @@ func (c *Core) commitOpen() {
 	if c.taken > 0 {
 		after = c.seenUpTo(from + n)
 	}
-	c.keepUndo(undo{from, from + n, before, slices.Clone(c.open)})
-	ch := c.commit(c.open, after)
+	work := slices.SortedFunc(maps.Values(c.open), func(a, b *working) int {
+		return strings.Compare(a.key, b.key)
+	})
+	c.keepUndo(undo{from, from + n, before, work})
+	ch := c.commit(work, after)
 	if ch.own > 0 {
 		c.prints.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)
 	}
-	clear(c.open)
-	c.open, c.taken, c.using, c.spare = c.open[:0], 0, false, nil
+	if len(c.open) <= keptOpen {
+		clear(c.open)
+	} else {
+		c.open = nil
+	}
+	c.taken, c.using, c.hidden, c.promised, c.spare = 0, false, false, false, nil
 	c.note(ch)
 }
 

@@ -80,6 +80,7 @@ type deed struct {
 	knew  names          // what its replica showed before
 	does  []effectOf
 	never bool // it was never made
+	told  bool // its caller has been answered before the commit
 	dot   causal.Dot
 }
 

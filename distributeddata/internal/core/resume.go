@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,19 +71,23 @@ func (c *Core) forgetOthers() {
 	}
 }
 
-// endAgain ends the open events. If that panics again, they are dropped.
+// endAgain ends the open events. If that panics again, they are dropped, unless a caller has been
+// told that its update was made: then it panics, and they stay as they are for the next try.
 func (c *Core) endAgain() {
 	defer func() {
 		if p := recover(); p != nil {
+			if c.promised {
+				panic(p)
+			}
 			c.restore()
-			c.open, c.unanswered, c.taken, c.using = nil, nil, 0, false
+			c.open, c.unanswered, c.taken, c.using, c.hidden = nil, nil, 0, false, false
 			c.emit(Done{Interrupted: true, Err: fmt.Errorf("the event cannot be committed: %v", p)})
 		}
 	}()
-	c.open, c.unanswered, c.spare = slices.Clone(c.open), slices.Clone(c.unanswered), nil
+	c.open, c.unanswered, c.spare = maps.Clone(c.open), slices.Clone(c.unanswered), nil
 	c.undos = slices.Clone(c.undos)
 	if c.seen.Covers(c.openAs) { // they have been installed already
-		c.open, c.taken, c.using = nil, 0, false
+		c.open, c.taken, c.using, c.hidden, c.promised = nil, 0, false, false, false
 	}
 	c.end()
 }

@@ -101,6 +101,7 @@ type play struct {
 	broken  int   // number of steps that panicked
 	haunted int   // number of earlier lives that still ran
 	early   int   // number of kills of replicas that had not been refilled
+	direct  int   // number of updates between two steps
 	thawed  int   // number of restored machine snapshots
 	former  bool  // snapshots of earlier lives are restored too
 }

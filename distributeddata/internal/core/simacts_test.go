@@ -13,16 +13,17 @@ import (
 // Client actions of a history.
 
 // update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update without a waiter.
-// "refused" is an update that fails after everything else, and must leave no trace. A plus after the
+// "refused" is an update that fails after everything else, and must leave no trace; "direct" is one
+// at Local between two steps. A plus after the
 // level says that another event follows at once.
 func (s *play) update(a sim.Args) { s.updateAt(a, s.slots[a.Int(0, len(s.slots))]) }
 
 func (s *play) updateAt(a sim.Args, sl *slot) {
 	word, more := strings.CutSuffix(a.Word(1), "+")
 	kind := slices.Index(levels[:], word)
-	if kind < 0 && a.Word(1) != quiet && a.Word(1) != refused {
+	if kind < 0 && !slices.Contains([]string{quiet, refused, direct}, a.Word(1)) {
 		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet +
-			", " + refused)
+			", " + refused + ", " + direct)
 		return
 	}
 	ops, err := parseOps(a.Words[min(2, len(a.Words)):])
@@ -34,7 +35,13 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 		return
 	}
 	s.begun++
-	if kind < 0 {
+	switch {
+	case a.Word(1) == direct:
+		if s.directly(sl, ops) {
+			return
+		}
+		kind = 0
+	case kind < 0:
 		s.quietly(sl, ops, a.Word(1) == refused)
 		return
 	}
@@ -61,6 +68,66 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 		}})
 	if len(sl.open) > 0 && !more && !s.w.Failed() && !sl.core.disk.crowded() {
 		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
+	}
+}
+
+// directly makes an update between two steps, which is answered at once. It reports whether the
+// core takes it.
+func (s *play) directly(sl *slot, ops []op) bool {
+	was, key := len(sl.open), ""
+	var d *deed
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		} else if _, ok := p.(planted); !ok {
+			panic(p)
+		}
+		s.broken++ // and nothing has changed
+		if d != nil {
+			s.unmade(d)
+			sl.open = sl.open[:was]
+		}
+	}()
+	o, err := sl.core.Direct(s.now(sl), ops[0].key, func(t *Txn) error {
+		does, err := carryOut(t, ops)
+		if err != nil {
+			return err
+		}
+		d, err = s.record(sl, t, does)
+		key = d.does[len(d.does)-1].key
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrStep):
+		return false
+	case err != nil:
+		s.w.Fail("%s: %v", sl.id(), err)
+	case d.dot.N != sl.core.Seen().Get(d.by)+sl.core.taken || sl.core.using:
+		s.w.Fail("%s: the update has not taken its number", sl.id())
+	case o.Changed && o.Seen.Get(d.by) != d.dot.N:
+		s.w.Fail("%s: the value of event %v covers %v", sl.id(), d.dot, o.Seen)
+	case !sl.core.open[key].next.Same(sl.core.working(key).next):
+		s.w.Fail("%s: %s is not open", sl.id(), key)
+	}
+	s.direct++
+	d.told = err == nil
+	core := sl.core
+	s.w.After(s.w.Span("commit", 0, 2*time.Millisecond), func() {
+		if sl.core == core && len(core.open) > 0 {
+			s.step(sl, End{})
+		}
+	})
+	s.check(sl)
+	return true
+}
+
+// unmade records that an update was not made and never will be.
+func (s *play) unmade(d *deed) {
+	d.never = true
+	e := s.events[d.dot]
+	if e.deeds = e.deeds.without(names{}.with(d.id)); len(e.deeds) == 0 {
+		delete(s.events, d.dot)
 	}
 }
 
@@ -134,7 +201,7 @@ func (s *play) makeUp(r *rand.Rand) {
 		burst := r.IntN(6) * r.IntN(2) // sometimes
 		for i := range 1 + burst {
 			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet,
-				refused}[r.IntN(8)]
+				refused, direct, direct}[r.IntN(10)]
 			if burst%2 == 1 && (i < burst || burst == 5) && slices.Contains(levels[:], word) {
 				word += "+" // after the last of them, nothing follows
 			}

@@ -112,10 +112,7 @@ func (s *play) settleEvent(sl *slot) {
 			sl.mine = sl.mine.with(d.id)
 			continue
 		}
-		e := s.events[d.dot]
-		if e.deeds = e.deeds.without(names{}.with(d.id)); len(e.deeds) == 0 {
-			delete(s.events, d.dot)
-		}
+		s.unmade(d)
 	}
 	sl.open = nil
 }
@@ -126,7 +123,7 @@ func (s *play) readNames(sl *slot) {
 	sl.shows = s.namesIn(sl.core.Keys(), sl)
 	if len(sl.open) > 0 && len(sl.core.open) == 0 { // the event has ended
 		for _, d := range sl.open {
-			if d.never = !sl.shows.has(d.id); d.never && !sl.broke {
+			if d.never = !sl.shows.has(d.id); d.never && (d.told || !sl.broke) {
 				s.w.Fail("%s does not show its own update %d", sl.id(), d.id)
 			}
 		}

@@ -63,7 +63,7 @@ func randomOps(r *rand.Rand, letters string, keys int) []op {
 var levels = [...]string{Local: "local", Majority: "majority", All: "all"}
 
 // quiet and refused are the words for updates without a waiter.
-const quiet, refused = "quiet", "refused"
+const quiet, refused, direct = "quiet", "refused", "direct"
 
 // opsText formats operations for parseOps.
 func opsText(ops []op) string {

@@ -110,25 +110,19 @@ func (t *Txn) find(key string) *working {
 
 // working returns a copy of the open event's work on a key.
 func (c *Core) working(key string) *working {
-	if i, ok := find(c.open, key); ok {
+	if was := c.open[key]; was != nil {
 		w := c.spare
 		if c.spare = nil; w == nil {
 			w = &working{}
 		}
 		room := w.change
-		*w = *c.open[i]
+		*w = *was
 		w.was, w.change = w.next, room
 		return w
 	}
 	h, _ := c.keys.Get(key)
 	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store,
 		bytes: h.bytes}
-}
-
-func find(work []*working, key string) (int, bool) {
-	return slices.BinarySearchFunc(work, key, func(w *working, k string) int {
-		return strings.Compare(w.key, k)
-	})
 }
 
 // update makes the changes of Modify part of the open event [R3]. After an error nothing has
@@ -147,25 +141,28 @@ func (c *Core) update(ev Update) {
 		c.answer(ev, ErrDiskBusy)
 		return
 	}
-	t := c.newTxn()
+	t := new(Txn)
+	c.beginTxn(t, c.now)
 	if err := t.run(ev.Modify); err != nil {
 		c.answer(ev, err)
 		return
 	}
 	c.openAs = t.dot
 	c.merge(t.work)
+	c.hidden = len(c.open) > 0
 	c.answer(ev, nil)
 	if c.unpushed > maxUnpushed {
 		c.push()
 	}
 }
 
-func (c *Core) newTxn() *Txn {
-	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
+// beginTxn makes t the working copy of the next update.
+func (c *Core) beginTxn(t *Txn, now time.Time) {
+	c.clock = max(c.clock+1, uint64(max(now.UnixMilli(), 0))<<16)
 	if c.taken == 0 {
 		c.upTo.n = 0 // c.seen may have changed
 	}
-	return &Txn{core: c, dot: c.openDot(), stamp: c.clock}
+	*t = Txn{core: c, dot: c.openDot(), stamp: c.clock}
 }
 
 // run calls modify on the working copy and validates its changes.
@@ -173,7 +170,9 @@ func (t *Txn) run(modify func(*Txn) error) error {
 	if err := modify(t); err != nil {
 		return err
 	}
-	slices.SortFunc(t.work, func(a, b *working) int { return strings.Compare(a.key, b.key) })
+	if len(t.work) > 1 {
+		slices.SortFunc(t.work, func(a, b *working) int { return strings.Compare(a.key, b.key) })
+	}
 	for _, w := range t.work {
 		if w.next.Empty() && w.before.Len() >= manyAtoms {
 			w.clear(w.next)
