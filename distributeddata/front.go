@@ -77,8 +77,8 @@ func (*commitOpen) IgnoreDeadLetterLogging() {}
 var errStep = core.ErrStep
 
 // enter takes the lock for the caller of an update of key, which is the actor itself if actor is
-// set. It returns errStep if the update must be a request to the actor. With another error nothing has been
-// done.
+// set. It returns errStep if the update must be a request to the actor. With another error nothing
+// has been done.
 func (f *front) enter(ctx context.Context, key string, actor bool) error {
 	if actor {
 		f.lock.lock()

@@ -208,8 +208,8 @@ func TestFront_LimitsCountOpenEntries(t *testing.T) {
 		ctx, dd := context.Background(), c.at(0)
 		d := distributeddata.NewKey("d", items{})
 		require.ErrorIs(t, resultOf2(d.Update(ctx, dd, addTo("x"))), distributeddata.ErrLimit)
-		clear := func(w *crdt.Writer, v *items) error { v.Clear(w); return nil }
-		require.NoError(t, resultOf2(distributeddata.NewKey("a", items{}).Update(ctx, dd, clear)))
+		empty := func(w *crdt.Writer, v *items) error { v.Clear(w); return nil }
+		require.NoError(t, resultOf2(distributeddata.NewKey("a", items{}).Update(ctx, dd, empty)))
 		require.Equal(t, []string{"b", "cart"}, slices.Collect(dd.Keys()))
 		require.NoError(t, resultOf2(d.Update(ctx, dd, addTo("x"))))
 	})

@@ -72,8 +72,8 @@ func TestDirect_APanicOfTheCommitLosesNothing(t *testing.T) {
 	})
 }
 
-// An update whose caller has its answer is kept however often its commit panics. One that nobody has
-// been told of is given up, so that the replica goes on.
+// An update whose caller has its answer is kept however often its commit panics. One that nobody
+// has been told of is given up, so that the replica goes on.
 func TestDirect_AnAnsweredUpdateIsNeverGivenUp(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		l := newLab(t, "a", "b")
@@ -126,8 +126,8 @@ func TestDirect_OpenEventsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Readers see an update between two steps before its commit. So it never joins the events of a step,
-// which they must not see yet, and no later update shares its number.
+// Readers see an update between two steps before its commit. So it never joins the events of a
+// step, which they must not see yet, and no later update shares its number.
 func TestDirect_NeverJoinsWhatReadersMustNotSee(t *testing.T) {
 	l := newLab(t, "a", "b")
 	a := l.cores["a"]

@@ -75,6 +75,8 @@ var absent = map[string]string{
 	"node.RunConfig.Health":                  "an object of the program, which serves it",
 	"coordination/leaseconfig.Section.Store": "`store`; see below",
 	"coordination.Config.Meters":             "an object of the program",
+	"node.RunConfig.Meters":                  "an object of the program",
+	"singleton.Config.Meters":                "an object of the program",
 	"coordination.Config.Clock":              "for tests",
 	"coordination.Config.Logger":             "an object of the program",
 	"distributeddata.Config.Name":            "the key of the section",

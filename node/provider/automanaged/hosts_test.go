@@ -279,7 +279,8 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := newAskers(Config{}, self)
-	if _, _, err := listen(Config{Port: port}, self, nil, asked); !errors.Is(err, syscall.EADDRINUSE) ||
+	_, _, err = listen(Config{Port: port}, self, nil, asked)
+	if !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
 		t.Errorf("taken port: %v", err)
 	}
