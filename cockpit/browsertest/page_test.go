@@ -175,7 +175,7 @@ func TestPage(t *testing.T) {
 			return strings.Contains(s.text(), "cut off from the others")
 		}, 5*time.Second, 20*time.Millisecond, "%s", s.text())
 		p.until(20*time.Second, verdict("A member is missing"))
-		other.until(20*time.Second, verdict("2 members are missing"))
+		other.until(20*time.Second, verdict("This member is cut off"))
 		// Each side's view is on both pages, since the cockpits still reach each other.
 		for _, side := range []*page{p, other} {
 			side.until(10*time.Second,
