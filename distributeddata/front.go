@@ -45,7 +45,7 @@ type front struct {
 	full atomic.Bool // the actor has the lock next, and must push; see core.Core.Full
 	mu   struct {
 		sync.Mutex // held for moments only: readers take it
-		entries    map[string]openEntry
+		entries    map[string]*openEntry
 		created    int // number of them that did not exist before the open events
 		seen       causal.Vector
 		whole      *published // the published state with the open entries; nil: to be made
@@ -63,7 +63,7 @@ type openEntry struct {
 
 func newFront(l *life) *front {
 	f := &front{l: l, lock: newCoreLock()}
-	f.mu.entries = map[string]openEntry{}
+	f.mu.entries = map[string]*openEntry{}
 	return f
 }
 
@@ -206,7 +206,7 @@ func (f *front) update(key string, modify func(*core.Txn) error) (tell bool, err
 	case existed && !exists:
 		f.mu.created--
 	}
-	f.mu.entries[key] = openEntry{o.After, o.Seen, states.Add(1)}
+	f.mu.entries[key] = &openEntry{o.After, o.Seen, states.Add(1)}
 	f.mu.seen, f.mu.whole = o.Seen, nil
 	return !f.some.Swap(true) || tell, nil
 }
@@ -214,19 +214,18 @@ func (f *front) update(key string, modify func(*core.Txn) error) (tell bool, err
 // tell tells the actor that there are open events.
 func (f *front) tell() { contain.Send(f.l.system, f.l.pid, new(commitOpen)) }
 
-// entry returns an open entry.
-func (f *front) entry(key string) (o openEntry, ok bool) {
+// entry returns an open entry, which is immutable; nil if it is not open.
+func (f *front) entry(key string) *openEntry {
 	if f == nil || !f.some.Load() {
-		return o, false
+		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o, ok = f.mu.entries[key]
-	return o, ok
+	return f.mu.entries[key]
 }
 
 // told returns the entry as readers see it.
-func (o openEntry) told(key string, t *lifetimes) told { return t.told(key, o.held, o.seen) }
+func (o *openEntry) told(key string, t *lifetimes) told { return t.told(key, o.held, o.seen) }
 
 // state returns the published state with the open entries: a state of one instant.
 func (f *front) state() *published {
@@ -290,7 +289,7 @@ func (f *front) committed(publish func(), now time.Time) {
 	if len(f.mu.entries) <= keptEntries {
 		clear(f.mu.entries)
 	} else {
-		f.mu.entries = map[string]openEntry{}
+		f.mu.entries = map[string]*openEntry{}
 	}
 	f.mu.created, f.mu.whole, f.mu.of, f.mu.at = 0, nil, nil, now
 	f.some.Store(false)

@@ -65,13 +65,13 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 		return k.empty(), errNotUpdate
 	}
 	if o.level == Local && r != nil {
-		now, open := r.entry(k.id) // before the published state
+		now := r.entry(k.id) // before the published state
 		p := r.published()
 		if p == nil {
 			return k.empty(), r.unreadable()
 		}
 		if !p.of(k.id).loading() {
-			v, renewAt, err := k.readEither(p, now, open)
+			v, renewAt, err := k.readEither(p, now)
 			if renewAt != 0 {
 				r.used(k.id, renewAt)
 			}
@@ -150,9 +150,9 @@ func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 	return k.editable(s, seen)
 }
 
-// readEither is read for the open entry, if it is open.
-func (k Key[T]) readEither(p *published, o openEntry, open bool) (v T, renewAt int64, err error) {
-	if !open {
+// readEither is read for the open entry, unless that is nil.
+func (k Key[T]) readEither(p *published, o *openEntry) (v T, renewAt int64, err error) {
+	if o == nil {
 		return k.read(p)
 	}
 	if was := k.last.at(o.number); was != nil {

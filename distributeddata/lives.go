@@ -170,12 +170,12 @@ func (r *Replicator) state() *published {
 	return r.last.Load()
 }
 
-// entry returns an entry that open events have changed.
-func (r *Replicator) entry(key string) (o openEntry, ok bool) {
+// entry returns an entry that open events have changed; nil if none has.
+func (r *Replicator) entry(key string) *openEntry {
 	if l := r.present.Load(); l != nil {
 		return l.front.entry(key)
 	}
-	return o, false
+	return nil
 }
 
 // published returns the state that reads of one entry show if it is not open; otherwise it is like

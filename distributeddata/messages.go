@@ -183,8 +183,8 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		if d := a.of(m.Key.id); d.core.Hidden() {
 			d.settle()
 		}
-		o, open := a.l.front.entry(m.Key.id)
-		v, renewAt, err := m.Key.readEither(a.l.published.Load(), o, open)
+		o := a.l.front.entry(m.Key.id)
+		v, renewAt, err := m.Key.readEither(a.l.published.Load(), o)
 		a.l.r.used(m.Key.id, renewAt)
 		answer(v, err)
 		return

@@ -75,7 +75,7 @@ func replication() []mutant {
 		{
 			name:   "a reader does not see an open entry",
 			rule:   "readers of a member see its updates at Local at once [R7e]",
-			edits:  in("distributeddata/front.go", "o, ok = f.mu.entries[key]", "_ = key"),
+			edits:  in("distributeddata/front.go", "return f.mu.entries[key]", "return nil"),
 			killer: killer{pkg: "./distributeddata", run: "^TestFront_ReadersSeeAnUpdateAtOnce$"},
 		},
 		{
