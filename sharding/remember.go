@@ -17,10 +17,10 @@ import (
 )
 
 // replicated is the RememberStore of a tenure without Config.RememberStore: the entities that a
-// shard remembers are a replicated set. It does not compare tokens. A removal may reach the
-// replicas late, when another member already has the shard, so Load adds again what it has read: a
-// removal removes only the additions that its author had seen, and the author checks its own
-// tenure.
+// shard remembers are a replicated set. It compares neither tokens nor numbers of calls. A removal
+// may reach the replicas late, when another member already has the shard, so Load adds again what
+// it has read: a removal removes only the additions that its author had seen, and the author checks
+// its own tenure. Within a tenure all changes are made at one replica, one after the other.
 //
 // The name of a set has the number of all shards. If the members had another Config.Shards before,
 // each shard takes its entities out of the former sets when it is loaded.
@@ -134,9 +134,10 @@ const (
 )
 
 // memory reads and writes the remembered entities of a shard in one tenure, outside all mailboxes.
+// Its calls of the store follow each other.
 type memory struct {
 	place   *place
-	of      ShardTenure
+	of      ShardTenure // its Seq is that of the last call
 	store   RememberStore
 	tenure  context.Context
 	check   func() error
@@ -152,7 +153,8 @@ type change struct {
 
 // remember begins to read the remembered entities of a tenure. The caller must hold the mutex.
 func (p *place) remember(tenure *coordination.Grant) {
-	m := &memory{place: p, of: ShardTenure{p.life.cfg.Type, p.n, tenure.Token()},
+	m := &memory{place: p,
+		of:    ShardTenure{Type: p.life.cfg.Type, Shard: p.n, Token: tenure.Token()},
 		store: p.life.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
 	if m.store == nil {
 		m.store = replicated{p.life.data, p.life.cfg.Shards, tenure.Check}
@@ -261,6 +263,7 @@ func last(batch []change) (add, remove []string) {
 // insist repeats a call of the store while the tenure lasts, and reports whether it succeeded.
 func (m *memory) insist(what string, do func(context.Context) error) bool {
 	for m.check() == nil {
+		m.of.Seq++
 		ctx, cancel := context.WithTimeout(m.tenure, rememberTimeout)
 		err := contained(func() error { return do(ctx) })
 		cancel()

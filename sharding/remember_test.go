@@ -92,6 +92,39 @@ func TestRemember_WaitsForAMajority(t *testing.T) {
 	})
 }
 
+// A removal that reaches some replicas five seconds late, or none for so long that the call ends
+// with an error, does not remove an entity that was added again: replicas order the changes of a
+// tenure.
+func TestRemember_LateRemovalLosesNoEntity(t *testing.T) {
+	for name, cut := range map[string]func(host, one, other string) [2][]string{
+		"one replica is late": func(h, a, b string) [2][]string { return [2][]string{{h, a}, {b}} },
+		"the host is alone":   func(h, a, b string) [2][]string { return [2][]string{{h}, {a, b}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				_, err := c.node(0).ask("returns", "who", 3*time.Second)
+				require.NoError(t, err)
+				host := c.alive.host("returns")
+				one, other := c.node((host.Index+1)%3), c.node((host.Index+2)%3)
+				parts := cut(host.Address, one.Address, other.Address)
+				c.Net.Partition(parts[0], parts[1])
+				host.tell("returns", "forget")
+				time.Sleep(5 * time.Second)
+				host.tell("returns", "again")
+				c.Net.Heal()
+				time.Sleep(5 * time.Second)
+				require.Equal(t, []string{"again"}, c.alive.notes("returns "))
+				c.alive.forget(host)
+				c.crash(host)
+				c.settled(stale+5*time.Second, one, other)
+				time.Sleep(time.Second)
+				require.NotNil(t, c.alive.host("returns"), "it runs without a message")
+			})
+		})
+	}
+}
+
 // S16b: a new home that does not reach a majority does not know which entities are remembered, and
 // starts none, although its own replica has some.
 func TestRemember_ANewHomeReadsAMajority(t *testing.T) {

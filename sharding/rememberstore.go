@@ -14,16 +14,17 @@ import (
 //
 //  1. keep types and shards apart;
 //  2. return from Load all ids that successful calls of Change have added and not removed since;
-//  3. reject calls with a token below the highest one that the shard has had in any call, without
-//     effect: another member has the shard now. After Load has returned, no call with a lower token
-//     may have an effect;
+//  3. reject a call that is older than another one that the shard has had: one with a lower Token,
+//     or with the same Token and a lower Seq. It must have no effect, also if its context has ended
+//     since and it arrives late. After a call has returned nil, no older call may have an effect;
 //  4. accept repeated calls, as after an error: adding an id that is there and removing one that is
 //     not there are no errors;
 //  5. have stored a change when Change returns nil, as durably as entities are to be remembered;
-//  6. return when ctx ends. Its error leaves open whether the call has had an effect;
-//  7. let no call that has ended with an error have an effect after a later call of the same tenure
-//     has returned nil: a removal that lands late would remove an entity that was added again. A
-//     transaction that locks the shard keeps this rule; a write without one does not.
+//  6. return when ctx ends. Its error leaves open whether the call has had an effect.
+//
+// Rule 3 takes a Token and a Seq for each shard, in the same atomic step as the ids. Without the
+// Token, a removal by the former home removes an entity that runs at the new one; without the Seq,
+// a removal that timed out removes an entity that has been added again since.
 //
 // Package testkit/remembertest tests this, and sharding/remembersql is an implementation. Methods
 // are called concurrently, with contexts that end after 3s or with the tenure. After an error or a
@@ -37,11 +38,14 @@ type RememberStore interface {
 	Change(ctx context.Context, of ShardTenure, add, remove []string) error
 }
 
-// ShardTenure is the tenure of a shard in which a RememberStore is called.
+// ShardTenure says for which shard a RememberStore is called, and when: in the tenure with this
+// Token, as the call with this Seq. A later tenure has a higher Token. A later call of the same
+// tenure has a higher Seq, also if it repeats one that has failed.
 type ShardTenure struct {
 	Type  string
 	Shard int
 	Token coordination.Token
+	Seq   uint64
 }
 
 // RememberedKeys returns the names of the replicated data that hold the remembered entities of a

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/fence"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
@@ -96,6 +97,56 @@ func (u *unruly) Change(ctx context.Context, of sharding.ShardTenure, add, remov
 		return err
 	}
 	return u.Memory.Change(ctx, of, add, remove)
+}
+
+// late is a store whose first removal ends with an error, and takes effect five seconds later.
+type late struct {
+	remembertest.Memory
+	removed atomic.Bool
+	landed  chan error // created in the bubble; the result of the late call
+}
+
+func (l *late) Change(ctx context.Context, of sharding.ShardTenure, add, remove []string) error {
+	if len(remove) == 0 || l.removed.Swap(true) {
+		return l.Memory.Change(ctx, of, add, remove)
+	}
+	<-ctx.Done()
+	add, remove = slices.Clone(add), slices.Clone(remove)
+	go func() {
+		time.Sleep(5 * time.Second)
+		l.landed <- l.Memory.Change(context.Background(), of, add, remove)
+	}()
+	return context.Cause(ctx)
+}
+
+// A removal that timed out takes effect five seconds later, in the same tenure, after the entity
+// was added again: the entity is remembered.
+func TestRememberStore_LateRemovalLosesNoEntity(t *testing.T) {
+	l := &late{}
+	run(t, 2, options{cfg: storing(l), setup: func(n *node) {
+		if n.Index == 0 {
+			l.landed = make(chan error, 1)
+		}
+	}}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		_, err := c.node(0).ask("returns", "who", 3*time.Second)
+		require.NoError(t, err)
+		c.node(0).tell("returns", "forget")
+		time.Sleep(time.Second)
+		require.Zero(t, c.alive.count())
+		host, err := c.node(0).ask("returns", "who", 10*time.Second)
+		require.NoError(t, err)
+		require.ErrorIs(t, <-l.landed, fence.ErrStale, "a younger call has added the entity")
+		for i := range 2 {
+			if n := c.node(i); n.ID == host {
+				c.alive.forget(n)
+				c.crash(n)
+				c.settled(stale+5*time.Second, c.node(1-i))
+				time.Sleep(time.Second)
+				require.Equal(t, c.node(1-i), c.alive.host("returns"), "it runs without a message")
+			}
+		}
+	})
 }
 
 // A store that fails is called again, and messages wait meanwhile.

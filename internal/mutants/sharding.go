@@ -679,8 +679,14 @@ func shards() []mutant {
 		{
 			name:   "a store of remembered entities ignores tokens",
 			rule:   "a store of remembered entities rejects calls of earlier tenures [S16f]",
-			edits:  in("testkit/remembertest/memory.go", "if of.Token < c.token {", "if false {"),
+			edits:  in("testkit/remembertest/memory.go", "if of.Token < c.last.Token ||", "if"),
 			killer: killer{pkg: "./testkit/remembertest", run: "^TestMemory$"},
+		},
+		{
+			name:   "calls of a store of remembered entities are not numbered",
+			rule:   "a removal that timed out and takes effect late removes no entity [S16f]",
+			edits:  in("sharding/remember.go", "		m.of.Seq++\n", ""),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_LateRemovalLosesNoEntity$"},
 		},
 		{
 			name:   "a store of remembered entities that ends its goroutine is not called again",

@@ -4,13 +4,20 @@
 //	sharding.Config{Type: "account", Remember: true, RememberStore: remembersql.Store{
 //		DB: db, Placeholder: fence.Dollar}}
 //
-// The tables are those of fence.Table, and this one, which the caller creates once:
+// The tables are that of fence.Table, and these, which the caller creates once:
 //
 //	CREATE TABLE concord_remembered (
 //		type  VARCHAR(40) NOT NULL,
 //		shard INTEGER NOT NULL,
 //		id    VARCHAR(512) NOT NULL,
 //		PRIMARY KEY (type, shard, id)
+//	)
+//	CREATE TABLE concord_remembered_calls (
+//		type  VARCHAR(40) NOT NULL,
+//		shard INTEGER NOT NULL,
+//		token BIGINT NOT NULL,
+//		seq   BIGINT NOT NULL,
+//		PRIMARY KEY (type, shard)
 //	)
 //
 // If the database ignores case, accents or spaces at the end when it compares text, as MySQL does
@@ -22,6 +29,7 @@ package remembersql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,9 +40,9 @@ import (
 )
 
 // Store is a sharding.RememberStore. Each call is one transaction, which fence.Table admits by the
-// token of the tenure, under the resource "concord-remembered", the type and the shard; see
-// fence.Table.Admit for the databases that it works with, and for the timeouts that their
-// connections need.
+// token of the tenure, under the resource "concord-remembered", the type and the shard; the table
+// concord_remembered_calls has the number of the last call. See fence.Table.Admit for the databases
+// that it works with, and for the timeouts that their connections need.
 type Store struct {
 	// DB is required. Its transactions must not be READ UNCOMMITTED.
 	DB *sql.DB
@@ -103,7 +111,7 @@ func (s Store) Change(ctx context.Context, of sharding.ShardTenure, add, remove 
 	})
 }
 
-// under runs do in a transaction, unless a later tenure of the shard has begun.
+// under runs do in a transaction, unless the store has had a younger call for the shard.
 func (s Store) under(ctx context.Context, of sharding.ShardTenure, do func(*sql.Tx) error) error {
 	if s.DB == nil {
 		return fmt.Errorf("remembersql: %w: DB is nil", sharding.ErrInvalid)
@@ -116,6 +124,9 @@ func (s Store) under(ctx context.Context, of sharding.ShardTenure, do func(*sql.
 	err = fence.Table{Placeholder: s.Placeholder}.Admit(ctx, tx,
 		"concord-remembered/"+of.Type+"/"+strconv.Itoa(of.Shard), of.Token)
 	if err == nil {
+		err = s.number(ctx, tx, of)
+	}
+	if err == nil {
 		err = do(tx)
 	}
 	if err == nil {
@@ -125,6 +136,31 @@ func (s Store) under(ctx context.Context, of sharding.ShardTenure, do func(*sql.
 		return fmt.Errorf("remembersql: shard %d of %q: %w", of.Shard, of.Type, err)
 	}
 	return nil
+}
+
+// number compares and stores the number of a call, while the fence has locked the shard.
+func (s Store) number(ctx context.Context, tx *sql.Tx, of sharding.ShardTenure) error {
+	token, seq := int64(of.Token), int64(of.Seq)
+	result, err := tx.ExecContext(ctx, s.text("UPDATE concord_remembered_calls SET token = ?, seq = ?"+
+		" WHERE type = ? AND shard = ? AND (token <> ? OR seq < ?)"),
+		token, seq, of.Type, of.Shard, token, seq)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	var last int64
+	err = tx.QueryRowContext(ctx, s.text("SELECT seq FROM concord_remembered_calls"+
+		" WHERE type = ? AND shard = ?"), of.Type, of.Shard).Scan(&last)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		_, err = tx.ExecContext(ctx, s.text("INSERT INTO concord_remembered_calls"+
+			" (type, shard, token, seq) VALUES (?, ?, ?, ?)"), of.Type, of.Shard, token, seq)
+	case err == nil:
+		err = fmt.Errorf("%w: call %d after call %d", fence.ErrStale, seq, last)
+	}
+	return err
 }
 
 // text inserts the placeholders into a statement.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/fence"
 	"github.com/concord-go/concord/sharding"
 )
@@ -25,8 +24,8 @@ type shard struct {
 }
 
 type content struct {
-	token coordination.Token
-	ids   map[string]struct{}
+	last sharding.ShardTenure // the youngest call
+	ids  map[string]struct{}
 }
 
 // Load implements sharding.RememberStore.
@@ -57,7 +56,7 @@ func (m *Memory) Change(ctx context.Context, of sharding.ShardTenure, add, remov
 	return nil
 }
 
-// enterLocked returns the content of a shard, unless a later tenure has begun.
+// enterLocked returns the content of a shard, unless the call is older than another one.
 func (m *Memory) enterLocked(ctx context.Context, of sharding.ShardTenure) (*content, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -71,10 +70,10 @@ func (m *Memory) enterLocked(ctx context.Context, of sharding.ShardTenure) (*con
 		c = &content{ids: map[string]struct{}{}}
 		m.shards[at] = c
 	}
-	if of.Token < c.token {
-		return nil, fmt.Errorf("shard %d of %q: token %v after %v: %w", of.Shard, of.Type, of.Token,
-			c.token, fence.ErrStale)
+	if of.Token < c.last.Token || of.Token == c.last.Token && of.Seq < c.last.Seq {
+		return nil, fmt.Errorf("shard %d of %q: call %d of token %v after call %d of %v: %w",
+			of.Shard, of.Type, of.Seq, of.Token, c.last.Seq, c.last.Token, fence.ErrStale)
 	}
-	c.token = of.Token
+	c.last = of
 	return c, nil
 }
