@@ -3,6 +3,7 @@ package sharding_test
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,13 +119,13 @@ func TestDaemons_AreStartedAgain(t *testing.T) {
 
 // A worker that cannot be created is retried with growing pauses, and its messages are returned.
 func TestDaemons_OneThatFailsIsTriedForEver(t *testing.T) {
-	tries := 0
+	var tries atomic.Int32
 	produce := func(n *node) func(sharding.Entity) actor.Actor {
 		return func(e sharding.Entity) actor.Actor {
 			if e.ID != "0" {
 				return &entity{node: n, Entity: e}
 			}
-			if tries++; tries <= 20 {
+			if tries.Add(1) <= 20 {
 				panic("not yet")
 			}
 			return &entity{node: n, Entity: e}
@@ -133,10 +134,10 @@ func TestDaemons_OneThatFailsIsTriedForEver(t *testing.T) {
 	runDaemons(t, 1, options{produce: produce}, func(c *testCluster) {
 		time.Sleep(30 * time.Second)
 		require.Equal(t, workers-1, c.alive.count())
-		require.Less(t, tries, 12)
+		require.Less(t, tries.Load(), int32(12))
 		time.Sleep(2 * time.Minute)
 		c.working(c.node(0))
-		require.Equal(t, 21, tries)
+		require.EqualValues(t, 21, tries.Load())
 	})
 }
 

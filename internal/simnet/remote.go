@@ -48,8 +48,9 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 	if r.net.hold(r.from, func() {
 		r.send(p, deliver, func() proto.Message { return again(m, raw) })
 	}) {
-		p.Verdict = Held
-		r.net.observe(p)
+		held := p // the function may run already
+		held.Verdict = Held
+		r.net.observe(held)
 		return
 	}
 	r.send(p, deliver, nil)
