@@ -30,6 +30,12 @@ func arbiters() []mutant {
 			killer: sim,
 		},
 		{
+			name:   "a minority tries as soon as the store answers again",
+			rule:   "the majority acquires its lease first",
+			edits:  in(dir+"lead.go", "return c.probe.clear.Add", "return c.contest.Add"),
+			killer: killer{pkg: pkg, run: "^TestCore_AMinorityWaitsWhenTheStoreAnswersAgain$"},
+		},
+		{
 			name:   "members trust a silent leader",
 			rule:   "a member of a side without a majority shuts its gate when its leader is silent for Lapse",
 			edits:  in(dir+"lead.go", "c.reached(c.heard.Add(lasts)) {", "c.ended {"),

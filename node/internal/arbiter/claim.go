@@ -12,10 +12,13 @@ type claim struct {
 	answer Result
 	due    time.Time // time of the next attempt
 	taken  time.Time // since when every attempt has found it taken; zero: the last one has not
+	clear  time.Time // since when every attempt has had an answer; zero: the last one has not
 }
 
 // begin begins another contest.
-func (l *claim) begin() { l.asked, l.answer, l.due = false, Unknown, time.Time{} }
+func (l *claim) begin() {
+	l.asked, l.answer, l.due, l.clear = false, Unknown, time.Time{}, time.Time{}
+}
 
 // is reports whether the last result was r.
 func (l *claim) is(r Result) bool { return l.asked && l.answer == r }
@@ -41,6 +44,12 @@ func (c *Core) answered(l *claim, r Result) {
 		l.taken = time.Time{}
 	case l.taken.IsZero():
 		l.taken = c.now
+	}
+	switch {
+	case r == Unknown:
+		l.clear = time.Time{}
+	case l.clear.IsZero():
+		l.clear = c.now
 	}
 }
 

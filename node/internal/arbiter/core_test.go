@@ -163,6 +163,27 @@ func TestCore_WithoutTheStoreAMinorityStopsWhenLeasesHaveEnded(t *testing.T) {
 	}
 }
 
+// A store that was away for long answers a minority and the majority at the same time. The majority
+// is given the time to acquire its lease.
+func TestCore_AMinorityWaitsWhenTheStoreAnswersAgain(t *testing.T) {
+	s := newStage(t, 1)
+	s.whole("me", "b", "c")
+	s.sees("me")
+	for range 2 * ttl / time.Second {
+		s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Unknown})
+		s.pass(time.Second)
+	}
+	s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
+	s.that(!s.gate.Open && s.try.Lease == arbiter.Majority, "shut, and not trying yet")
+	s.pass(time.Second)
+	s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
+	s.that(s.try.Lease == arbiter.Majority, "not trying yet")
+	s.pass(time.Second)
+	s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Taken})
+	s.pass(5 * time.Second)
+	s.that(!s.gate.Open && s.try.Lease == arbiter.Majority, "shut: a majority has its lease")
+}
+
 func TestCore_HalfGoesOnUntilTheStoreDecides(t *testing.T) {
 	for _, result := range []arbiter.Result{arbiter.Held, arbiter.Taken} {
 		s := newStage(t, 1)

@@ -1,13 +1,10 @@
-// Package arbiter decides which side of a partition hosts guarded work: the side with a majority
-// of the members. It is a state machine; package node connects it with the lease store, the
-// members
+// Package arbiter decides which side of a partition hosts guarded work: the side with a majority of
+// the members. It is a state machine; package node connects it with the lease store, the members
 // and the gate.
 //
 // A member remembers how many members there are: the most that it has seen at once, without those
-// that left in order. A side with more than half of them has a majority. Its gates are open,
-// and do
-// not depend on the store. Its leader, the oldest member, holds the lease Majority, so that
-// members
+// that left in order. A side with more than half of them has a majority. Its gates are open, and do
+// not depend on the store. Its leader, the oldest member, holds the lease Majority, so that members
 // on other sides, and members that have just started, can see that there is a majority.
 //
 // A side without a majority is decided by its leader. The leader releases Majority and probes it:
@@ -20,38 +17,32 @@
 //	     └──── members are back ◀──── Elsewhere: shut ◀─────────── Ours: open
 //	                                                  a majority is back
 //
-// Of several sides without a majority, one gets the lease Rest: an exact half tries at once and
-// goes on until the store has decided, smaller sides try later, the larger first. Without the
-// store
-// nothing can be released, so what is held goes on until its leases end.
+// Of several sides without a majority, one gets the lease Rest: an exact half tries at once and goes
+// on until the store has decided, smaller sides try some time after the store has begun to answer,
+// the larger first, so that a majority has acquired its lease by then. Without the store nothing
+// can be released, so what is held goes on until its leases end.
 //
 // The leader sends its verdict, and the number of members, to the other members of its view. They
 // follow it where their own view has no majority. The verdict lapses when the leader is silent.
 //
-// A member that has just started does not know how many members there are until its leader
-// says so.
+// A member that has just started does not know how many members there are until its leader says so.
 // A leader that does not know either takes Config.Members for a majority, and acquires Majority
 // first: if nobody holds it, this is the beginning of the cluster. Members that are assumed to
 // exist are counted until the view has not changed for a moment.
 //
 // A majority that has had the lease and the same view for a minute no longer counts the members
-// that are missing. Another side may then have more members, and also count itself as a
-// majority. It
-// finds Majority held by a member that lives, that is for longer than a crashed member could hold
-// it, and yields.
+// that are missing. Another side may then have more members, and also count itself as a majority.
+// It finds Majority held by a member that lives, that is for longer than a crashed member could
+// hold it, and yields.
 //
 // # Guarantees
 //
-// The arbiter is not what prevents two instances: each singleton and each shard has its own
-// lease.
+// The arbiter is not what prevents two instances: each singleton and each shard has its own lease.
 //
 // A side with a majority hosts as soon as its views show it, from every state, except when it
-// yields, or when nobody there knows how many members there are and the store does not answer.
-// Once
-// views, members and store have not changed for Config.Decided, one side hosts, the others do
-// not,
-// and no gate changes any more; if leases of crashed members are involved, it takes until
-// these have
-// ended, and if two sides count differently, twice as long. While the store does not answer a
+// yields, or when nobody there knows how many members there are and the store does not answer. Once
+// views, members and store have not changed for Config.Decided, one side hosts, the others do not,
+// and no gate changes any more; if leases of crashed members are involved, it takes until these
+// have ended, and if two sides count differently, twice as long. While the store does not answer a
 // majority, another side may have an open gate too.
 package arbiter

@@ -72,8 +72,7 @@ func (c *Core) leadRest() {
 	if c.rest.held && c.probe.is(Taken) { // a majority is back
 		c.release(&c.rest)
 	}
-	turn := c.contest.Add(c.cfg.delay(len(c.view.Members), c.n))
-	if !c.rest.held && c.probe.is(Held) && c.reached(turn) && c.attempt(&c.rest) {
+	if !c.rest.held && c.probe.is(Held) && c.reached(c.turn()) && c.attempt(&c.rest) {
 		c.emit(Try{c.rest.op, Rest})
 	}
 	c.reachable = c.reachable || c.probe.is(Held) || c.probe.is(Taken)
@@ -91,6 +90,12 @@ func (c *Core) leadRest() {
 	default:
 		c.rule(Undecided, c.cutOff("it is not known yet which side hosts"))
 	}
+}
+
+// turn returns when this side may try to host. A store that answers again answers every side at
+// once: a majority has the time of the delay to acquire its lease, and larger sides to try theirs.
+func (c *Core) turn() time.Time {
+	return c.probe.clear.Add(c.cfg.delay(len(c.view.Members), c.n))
 }
 
 // cutOff describes a side without a majority.
