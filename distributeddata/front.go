@@ -224,9 +224,6 @@ func (f *front) entry(key string) *openEntry {
 	return f.mu.entries[key]
 }
 
-// told returns the entry as readers see it.
-func (o *openEntry) told(key string, t *lifetimes) told { return t.told(key, o.held, o.seen) }
-
 // state returns the published state with the open entries: a state of one instant.
 func (f *front) state() *published {
 	if !f.some.Load() {

@@ -429,13 +429,13 @@ func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
 				at.decode = nil
 				synctest.Wait() // that failure has been logged
 				before := dd.Status().Faults
-				own.Subscribe(dd, q.PID(), func(*distributeddata.Changed[mean]) any {
-					fail()
-					return nil
-				})
-				own.Subscribe(dd, good.PID(), nil)
 				testkit.ExpectLog(t, system,
 					testkit.Log{Message: "a function of the application failed", Times: 3}, func() {
+						own.Subscribe(dd, q.PID(), func(*distributeddata.Changed[mean]) any {
+							fail()
+							return nil
+						})
+						own.Subscribe(dd, good.PID(), nil)
 						for i := range 20 { // 3 seconds
 							c := testkit.Expect[*distributeddata.Changed[mean]](q)
 							require.ErrorContains(t, c.Err, "Adapt")

@@ -70,8 +70,8 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 		if p == nil {
 			return k.empty(), r.unreadable()
 		}
-		if !p.of(k.id).loading() {
-			v, renewAt, err := k.readEither(p, now)
+		if h := p.of(k.id); !h.loading() {
+			v, renewAt, err := k.read(p, h, now)
 			if renewAt != 0 {
 				r.used(k.id, renewAt)
 			}
@@ -123,22 +123,26 @@ func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) 
 	return subscribeTo(r, k, to, adapt)
 }
 
-// read returns the value in a published state, and the time from which reading it must be announced
-// as a use; see lifetimes.renewAt.
-func (k Key[T]) read(p *published) (v T, renewAt int64, err error) {
-	if was := k.last.in(p); was != nil {
+// read returns the value in a published state, whose half h the key belongs to, or of o if that is
+// not nil; and the time from which reading it must be announced as a use; see lifetimes.renewAt.
+func (k Key[T]) read(p *published, h *half, o *openEntry) (v T, renewAt int64, err error) {
+	number := h.number
+	if o != nil {
+		number = o.number
+	}
+	if was := k.last.at(number); was != nil {
 		return was.value, was.renewAt, nil
 	}
-	if err := k.usable(); err != nil {
-		return k.empty(), 0, err
-	}
-	if err := k.of.check(p); err != nil {
+	if err := cmp.Or(k.usable(), k.of.check(p)); err != nil {
 		return k.empty(), 0, err
 	}
 	now := p.get(k.id)
+	if o != nil {
+		now = p.ttls.told(k.id, o.held, o.seen)
+	}
 	if v, err = k.load(now.store, now.seen); err == nil {
 		renewAt = p.ttls.renewAt(now)
-		k.last.keep(p.of(k.id).number, v, renewAt)
+		k.last.keep(number, v, renewAt)
 	}
 	return v, renewAt, err
 }
@@ -148,25 +152,6 @@ func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrNotFound)
 	}
 	return k.editable(s, seen)
-}
-
-// readEither is read for the open entry, unless that is nil.
-func (k Key[T]) readEither(p *published, o *openEntry) (v T, renewAt int64, err error) {
-	if o == nil {
-		return k.read(p)
-	}
-	if was := k.last.at(o.number); was != nil {
-		return was.value, was.renewAt, nil
-	}
-	if err := k.of.check(p); err != nil {
-		return k.empty(), 0, err
-	}
-	now := o.told(k.id, p.ttls)
-	if v, err = k.load(now.store, now.seen); err == nil {
-		renewAt = p.ttls.renewAt(now)
-		k.last.keep(o.number, v, renewAt)
-	}
-	return v, renewAt, err
 }
 
 // localUpdate is an update at Local of a volatile key.

@@ -184,7 +184,8 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 			d.settle()
 		}
 		o := a.l.front.entry(m.Key.id)
-		v, renewAt, err := m.Key.readEither(a.l.published.Load(), o)
+		p := a.l.published.Load()
+		v, renewAt, err := m.Key.read(p, p.of(m.Key.id), o)
 		a.l.r.used(m.Key.id, renewAt)
 		answer(v, err)
 		return

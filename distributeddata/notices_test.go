@@ -295,18 +295,16 @@ func TestHostile_AdaptOfAPrefix(t *testing.T) {
 					return nil
 				})
 				carts.Subscribe(dd, good.PID(), nil)
-				for i := range 5 {
-					for range 2 {
-						require.ErrorContains(t, testkit.Expect[*distributeddata.Changed[items]](
-							p).Err, "Adapt")
-						require.NoError(t, testkit.Expect[*distributeddata.Changed[items]](
-							good).Err)
-						if i > 0 {
-							break
-						}
-						put(t, dd, carts.Key("0"), "b")
-					}
+				notice := func() {
+					require.ErrorContains(t,
+						testkit.Expect[*distributeddata.Changed[items]](p).Err, "Adapt")
+					require.NoError(t, testkit.Expect[*distributeddata.Changed[items]](good).Err)
 				}
+				for range 5 {
+					notice()
+				}
+				put(t, dd, carts.Key("0"), "b")
+				notice()
 				p.ExpectNone(time.Second)
 				good.ExpectNone(time.Second)
 			})

@@ -30,18 +30,6 @@ func newRecall[T crdt.Value[T]]() *recall[T] {
 	return &recall[T]{}
 }
 
-// in returns the cached value if it is that of the published state p.
-func (r *recall[T]) in(p *published) *recalled[T] {
-	if r == nil {
-		return nil
-	}
-	was := r.last.Load()
-	if was != nil && (was.state == p.number || p.durable != nil && was.state == p.durable.number) {
-		return was
-	}
-	return nil
-}
-
 // at returns the cached value if it is that of the state with a number.
 func (r *recall[T]) at(number uint64) *recalled[T] {
 	if r == nil {

@@ -284,10 +284,11 @@ func (k Key[T]) Of(s Snapshot) (T, error) {
 	if s.p == nil {
 		return k.empty(), ErrClosed
 	}
-	if s.p.of(k.id).loading() {
+	h := s.p.of(k.id)
+	if h.loading() {
 		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrLoading)
 	}
-	v, _, err := k.read(s.p)
+	v, _, err := k.read(s.p, h, nil)
 	return v, err
 }
 
