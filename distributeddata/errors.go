@@ -100,6 +100,9 @@ type QuorumError struct {
 	unready bool // this replica does not count in quorums yet
 }
 
+// errLeft is returned by updates after the member has handed over what it had done.
+var errLeft = fmt.Errorf("%w: %w", ErrClosed, core.ErrLeft)
+
 // errNoMinMembers is returned by operations that need a quorum if MinMembers is not set.
 var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 
@@ -186,8 +189,11 @@ func ofCore(err error) error {
 	case *core.ForgetError:
 		return fmt.Errorf("%w: %w", ErrInvalid, e)
 	default:
-		if err == core.ErrMinMembers { //nolint:errorlint // see above
+		switch {
+		case err == core.ErrMinMembers: //nolint:errorlint // see above
 			return errNoMinMembers
+		case err == core.ErrLeft: //nolint:errorlint // see above
+			return errLeft
 		}
 		return err
 	}

@@ -362,8 +362,9 @@ type RememberedMember struct {
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // number of times that it was forgotten and came back
 	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`   // number of its incarnation
 	Replica       uint64                 `protobuf:"fixed64,4,opt,name=replica,proto3" json:"replica,omitempty"`
-	Stage         uint32                 `protobuf:"varint,5,opt,name=stage,proto3" json:"stage,omitempty"` // 1 joining, 2 in, 3 going, 4 gone
-	Order         uint64                 `protobuf:"varint,6,opt,name=order,proto3" json:"order,omitempty"` // of a member that is gone: larger if it went later
+	Stage         uint32                 `protobuf:"varint,5,opt,name=stage,proto3" json:"stage,omitempty"`   // 1 joining, 2 in, 3 going, 4 gone
+	Order         uint64                 `protobuf:"varint,6,opt,name=order,proto3" json:"order,omitempty"`   // of a member that is gone: larger if it went later
+	Handed        bool                   `protobuf:"varint,7,opt,name=handed,proto3" json:"handed,omitempty"` // of a member that is gone: others have all that this incarnation did
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -438,6 +439,13 @@ func (x *RememberedMember) GetOrder() uint64 {
 		return x.Order
 	}
 	return 0
+}
+
+func (x *RememberedMember) GetHanded() bool {
+	if x != nil {
+		return x.Handed
+	}
+	return false
 }
 
 // The sender's own events after number from, without origin and number. A receiver applies them in
@@ -2106,14 +2114,15 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\acluster\x18\x05 \x01(\x06R\acluster\x12\x16\n" +
 	"\x06digest\x18\x06 \x01(\x06R\x06digest\x12\x12\n" +
-	"\x04gone\x18\a \x01(\x06R\x04gone\"\x9e\x01\n" +
+	"\x04gone\x18\a \x01(\x06R\x04gone\"\xb6\x01\n" +
 	"\x10RememberedMember\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x18\n" +
 	"\areplica\x18\x04 \x01(\x06R\areplica\x12\x14\n" +
 	"\x05stage\x18\x05 \x01(\rR\x05stage\x12\x14\n" +
-	"\x05order\x18\x06 \x01(\x04R\x05order\"\xbf\x01\n" +
+	"\x05order\x18\x06 \x01(\x04R\x05order\x12\x16\n" +
+	"\x06handed\x18\a \x01(\bR\x06handed\"\xbf\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x1a\n" +
 	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12\x18\n" +

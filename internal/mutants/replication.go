@@ -330,13 +330,25 @@ func replication() []mutant {
 		{
 			name:   "drop the mark of a departed replica while a member is away",
 			rule:   "the mark of a departed replica is void when no member can have an event of it that is not here [R10]",
-			edits:  in(replDir+"beat.go", "return c.departed(owner) && c.allCover(m.By, owner)", "return c.departed(owner)"),
+			edits:  in(replDir+"beat.go", "return departed(owner) && c.allCover(m.By, owner)", "return departed(owner)"),
 			killer: scenario("TestMark_OfADepartedReplicaStaysWhileAMemberIsAway"),
+		},
+		{
+			name:   "drop the mark of a member that has gone and may come back",
+			rule:   "the mark of a member that has gone without handing over stays [R10]",
+			edits:  in(replDir+"beat.go", "(at.rank != gone || c.roll.mayReturn(at))", "at.rank != gone"),
+			killer: scenario("TestMark_OfAForgottenMemberThatComesBack"),
+		},
+		{
+			name:   "let a member that leaves go on with updates after it has handed over",
+			rule:   "a member that has handed over does nothing else [R10]",
+			edits:  in(replDir+"update.go", "if c.sealed {", "if false {"),
+			killer: scenario("TestDrain_NoUpdateAfterTheHandover"),
 		},
 		{
 			name:   "keep the marks of departed replicas",
 			rule:   "a deleted counter leaves nothing [R10]",
-			edits:  in(replDir+"beat.go", "return c.departed(owner) && c.allCover(m.By, owner)", "return false"),
+			edits:  in(replDir+"beat.go", "return departed(owner) && c.allCover(m.By, owner)", "return false"),
 			killer: scenario("TestMark_DeletedCountersOfDepartedReplicasLeaveNothing"),
 		},
 		{

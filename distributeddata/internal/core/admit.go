@@ -145,7 +145,7 @@ func (c *Core) takePlace(own remembered) {
 	entering := own.rank != in
 	switch {
 	case own.rank == gone:
-		own.version, own.rank, own.order = own.version+1, in, 0
+		own.version, own.rank, own.order, own.handed = own.version+1, in, 0, false
 	case own.rank == absent && (c.clustered() || c.cfg.Recorded):
 		own.rank = in
 	case own.rank == absent:

@@ -22,7 +22,7 @@ func (c *Core) beats() {
 		c.glance(c.peers[c.turn%len(c.peers)])
 	}
 	c.trimLog()
-	c.note(c.dropMarks(c.markVoid))
+	c.note(c.dropMarks(c.voidMarks()))
 	c.scrubSome()
 	c.tidy()
 	c.forgetUndos()
@@ -249,11 +249,28 @@ func (c *Core) catchUp() {
 	}
 }
 
+// voidMarks returns markVoid, which finds out only once whether an owner has departed.
+func (c *Core) voidMarks() func(causal.Store, string, causal.Mark) bool {
+	known := map[causal.Replica]bool{}
+	departed := func(r causal.Replica) bool {
+		is, ok := known[r]
+		if !ok {
+			is = c.departed(r)
+			known[r] = is
+		}
+		return is
+	}
+	return func(s causal.Store, path string, m causal.Mark) bool {
+		return c.markVoid(s, path, m, departed)
+	}
+}
+
 // markVoid reports whether a mark is no longer needed [R10]. A later chain of the slot's owner
 // makes it void. So does the owner's own knowledge of the reset once all of its events from before
 // that are here. An owner that has gone learns of nothing: its mark is void once every member
 // covers the reset, and none has an event of the owner that is not here.
-func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
+func (c *Core) markVoid(s causal.Store, path string, m causal.Mark,
+	departed func(causal.Replica) bool) bool {
 	owner, ok := causal.SlotOwner(path)
 	if !ok {
 		return true
@@ -268,13 +285,13 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 	if p := c.peerOf(owner); p != nil {
 		return p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
 	}
-	return c.departed(owner) && c.allCover(m.By, owner)
+	return departed(owner) && c.allCover(m.By, owner)
 }
 
 // departed reports whether a replica has not run for any member for so long that none of its
-// messages can be in flight.
+// messages can be in flight, and will not come back with events that no other member has.
 func (c *Core) departed(r causal.Replica) bool {
-	if at := c.roll.at(r); at.rank != absent && at.rank != gone {
+	if at := c.roll.at(r); at.rank != absent && (at.rank != gone || c.roll.mayReturn(at)) {
 		return false
 	}
 	return c.ready && !slices.ContainsFunc(c.formers, func(f former) bool { return f.replica == r })

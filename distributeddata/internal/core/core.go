@@ -34,6 +34,7 @@ type Core struct {
 
 	peers         []*peer // by member id
 	leaving       bool    // no longer acknowledges anything [R53]
+	sealed        bool    // makes no more updates, since others have all that it has done [R10]
 	ready         bool    // refilled since the start: may acknowledge and count in quorums [R17]
 	roll          roll    // the members that quorums are counted over
 	window        window

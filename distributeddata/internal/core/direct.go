@@ -29,7 +29,7 @@ type Opened struct {
 // modify does not return, nothing has changed. Everything that may fail comes before the first
 // change. An update that has been answered is never given up: see endAgain.
 func (c *Core) Direct(now time.Time, key string, modify func(*Txn) error) (o Opened, err error) {
-	if c.disk.phase != NoDisk || c.revoked != nil || c.hidden || c.Full() {
+	if c.disk.phase != NoDisk || c.sealed || c.revoked != nil || c.hidden || c.Full() {
 		return o, ErrStep
 	}
 	t := &c.direct

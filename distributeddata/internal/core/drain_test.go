@@ -139,3 +139,24 @@ func TestDrain_TheLeavingCountNowhere(t *testing.T) {
 		require.Nil(t, l.done[id].Short)
 	}
 }
+
+// A member that has handed over what it did makes no update after that: nobody would get it, and
+// the others count on having everything.
+func TestDrain_NoUpdateAfterTheHandover(t *testing.T) {
+	l := departing(t, false)
+	l.id++
+	leaving := l.id
+	l.step("d", Drain{ID: leaving, Leave: true, Deadline: l.now.Add(time.Hour)})
+	early := l.update("d", Level{}, count("c", "n", 1))
+	require.NoError(t, l.done[early].Err)
+	l.rounds(3, all)
+	require.Contains(t, l.done, leaving)
+	require.True(t, l.cores["a"].roll.of("d").handed)
+	late := l.update("d", Level{}, count("c", "n", 1))
+	require.Equal(t, ErrLeft, l.done[late].Err)
+	_, err := l.cores["d"].Direct(l.now, "c", func(*Txn) error { return nil })
+	require.Equal(t, ErrStep, err)
+	for _, n := range l.order {
+		l.shows(n, "c/n=6\n")
+	}
+}

@@ -77,6 +77,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 	size := max(c.roll.size-c.newcomers(), c.cfg.MinMembers)
 	s := standing{need: majorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
+	c.sealed = own && r.brought
 	switch v := c.roll.of(r.victim); {
 	case v.rank == absent || v.rank == gone:
 		s.done = true
@@ -110,16 +111,26 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		return s
 	}
 	if !r.brought {
-		r.brought, r.want = true, c.seen
 		o.again, c.stirred = c.now, true
+		if own && c.openEvents() > 0 {
+			return s // the next step ends them
+		}
+		r.brought, r.want, c.sealed = true, c.seen, own
 	}
 	s.need, s.self = c.needed(r.victim), c.self()
 	if s.done = s.self+c.others(r) >= s.need; s.done {
 		c.leaving = c.leaving || own
-		c.propose(c.roll.leave(r.victim))
+		c.propose(c.roll.leave(r.victim, own && c.handed(r.want)))
 		s.done = c.roll.of(r.victim).rank == gone
 	}
 	return s
+}
+
+// handed reports whether v covers all that this replica and the earlier lives of its process have
+// done. It is sealed, so it does nothing else.
+func (c *Core) handed(v causal.Vector) bool {
+	return c.sealed && c.own().inc == c.roll.inc && c.seen.Get(c.me) == v.Get(c.me) &&
+		c.past.events.Leq(v)
 }
 
 // needed returns how many of the remaining members must cover what had been seen: a majority, or
@@ -186,7 +197,7 @@ func (c *Core) forget(ev Forget) {
 	case ev.Force && c.cfg.Recorded:
 		c.beginRemoval(ev.ID, &expulsion{ev.Member, c.roll.inc}, ev.Deadline)
 	case ev.Force:
-		c.change(c.roll.leave(ev.Member))
+		c.change(c.roll.leave(ev.Member, false))
 		c.emit(Done{ID: ev.ID})
 	default:
 		c.beginRemoval(ev.ID, &removal{victim: ev.Member}, ev.Deadline)

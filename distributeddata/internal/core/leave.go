@@ -1,11 +1,16 @@
 package core
 
 import (
+	"errors"
 	"math"
 	"slices"
 
 	"github.com/concord-go/concord/internal/causal"
 )
+
+// ErrLeft rejects an update at a replica that has handed over all that it did, and ends. Nothing
+// was done.
+var ErrLeft = errors.New("core: this replica has handed over what it held, and ends")
 
 // leave waits until a majority of the other members, ready or not, covers everything that this
 // replica has seen [R21a, R53]. What it acknowledged to others, or received at its start, may be on

@@ -38,6 +38,7 @@ type remembered struct {
 	inc     incarnation
 	rank    rank
 	order   uint64 // of a member that is gone: larger than that of members gone before
+	handed  bool   // of a member that is gone: others have all that this incarnation ever did
 }
 
 // merge merges what two memories hold of one member: the larger version wins; under one version
@@ -49,8 +50,11 @@ func (r remembered) merge(o remembered) remembered {
 	case r.version < o.version:
 		return o
 	}
-	if r.inc.less(o.inc) {
-		r.inc = o.inc
+	switch {
+	case r.inc == o.inc:
+		r.handed = r.handed || o.handed
+	case r.inc.less(o.inc):
+		r.inc, r.handed = o.inc, o.handed
 	}
 	r.rank, r.order = max(r.rank, o.rank), max(r.order, o.order)
 	return r
@@ -93,6 +97,9 @@ func remember(all []remembered) memory {
 		for _, n := range []uint64{r.version, r.inc.number, uint64(r.inc.replica),
 			uint64(r.rank), r.order} {
 			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+		if r.handed {
+			b = append(b, 1)
 		}
 		h.Write(b)
 	}
@@ -231,6 +238,22 @@ func later(a, b remembered) int {
 	return strings.Compare(a.name, b.name)
 }
 
+// maxReturning is how many of the members that have gone without having handed over what they had
+// done, the newest, may come back with it: in another life of the process, or from its disk.
+const maxReturning = 32
+
+// mayReturn reports whether a member that is gone may come back with events that no other member
+// has.
+func (m memory) mayReturn(r remembered) bool {
+	newer := 0
+	for _, x := range m.all {
+		if x.rank == gone && !x.handed && later(x, r) < 0 {
+			newer++
+		}
+	}
+	return !r.handed && newer < maxReturning
+}
+
 // count returns the number of members with one of the ranks.
 func (m memory) count(ranks ...rank) (n int) {
 	for _, r := range m.all {
@@ -241,9 +264,11 @@ func (m memory) count(ranks ...rank) (n int) {
 	return n
 }
 
-// leave returns the memory in which a member is gone.
-func (m memory) leave(name string) memory {
+// leave returns the memory in which a member is gone. It is handed over if other members have all
+// that it ever did.
+func (m memory) leave(name string, handed bool) memory {
 	r := m.of(name)
+	r.handed = handed
 	for _, x := range m.all {
 		r.order = max(r.order, x.order)
 	}

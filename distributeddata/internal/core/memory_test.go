@@ -24,7 +24,7 @@ func randomMemory(r *rand.Rand) (m memory) {
 			inc: incarnation{1 + r.Uint64N(3), causal.Replica(1 + r.Uint64N(3))},
 		}
 		if x.rank == gone {
-			x.order = r.Uint64N(3)
+			x.order, x.handed = r.Uint64N(3), r.IntN(2) == 0
 		}
 		m = m.with(x)
 	}
@@ -108,6 +108,30 @@ func TestMemory_TheNewestOfTheGoneAreKept(t *testing.T) {
 	require.Equal(t, absent, whole.of("m00000").rank)
 }
 
+// The newest of the members that have gone without handing over may return, in any number of those
+// that have.
+func TestMemory_TheNewestThatHaveNotHandedOverMayReturn(t *testing.T) {
+	m := memory{}
+	name := func(i int) string { return fmt.Sprintf("m%03d", (i*79)%500) }
+	for i := range 3 * maxReturning {
+		m = m.with(remembered{name: name(i), rank: in, inc: incarnation{1, causal.Replica(i + 1)}})
+		m = m.leave(name(i), i%3 > 0)
+	}
+	more := maxReturning - 10
+	for i := range 3 * maxReturning {
+		x := m.of(name(i))
+		require.Equal(t, i%3 == 0, m.mayReturn(x), x)
+	}
+	for i := range more {
+		m = m.with(remembered{name: fmt.Sprint(i), rank: in, inc: incarnation{1, 1}})
+		m = m.leave(fmt.Sprint(i), false)
+	}
+	for i := range 3 * maxReturning {
+		x := m.of(name(i))
+		require.Equal(t, i%3 == 0 && i >= 3*more, m.mayReturn(x), x)
+	}
+}
+
 func TestMemory_CrossesTheWire(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 1000 {
@@ -133,6 +157,7 @@ func TestMemory_LiesAreRefused(t *testing.T) {
 		"no stage":           func(m *pb.RememberedMember) { m.Stage = 0 },
 		"unknown stage":      func(m *pb.RememberedMember) { m.Stage = 5 },
 		"stage that wraps":   func(m *pb.RememberedMember) { m.Stage = 1<<8 + 2 },
+		"one in hands over":  func(m *pb.RememberedMember) { m.Handed = true },
 		"order of one in":    func(m *pb.RememberedMember) { m.Order = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ func (m memory) out() []*pb.RememberedMember {
 	for i, r := range m.all {
 		out[i] = &pb.RememberedMember{
 			Name: r.name, Version: r.version, Number: r.inc.number, Replica: uint64(r.inc.replica),
-			Stage: uint32(r.rank), Order: r.order,
+			Stage: uint32(r.rank), Order: r.order, Handed: r.handed,
 		}
 	}
 	return out
@@ -31,8 +31,8 @@ func memoryIn(in []*pb.RememberedMember) (memory, error) {
 	for _, x := range in {
 		r := remembered{
 			name: x.Name, version: x.Version, inc: incarnation{x.Number, causal.Replica(x.Replica)},
-			order: x.Order,
-			rank:  rank(min(x.Stage, uint32(gone)+1)),
+			order: x.Order, handed: x.Handed,
+			rank: rank(min(x.Stage, uint32(gone)+1)),
 		}
 		if err := r.check(); err != nil {
 			return memory{}, err
@@ -63,8 +63,9 @@ func (r remembered) check() error {
 		return malformed("member %q: no incarnation", r.name)
 	case r.rank < joining || r.rank > gone:
 		return malformed("member %q: stage %d", r.name, r.rank)
-	case r.rank != gone && r.order != 0:
-		return malformed("member %q: order %d, but it is not gone", r.name, r.order)
+	case r.rank != gone && (r.order != 0 || r.handed):
+		return malformed("member %q: order %d, handed over %t, but it is not gone", r.name, r.order,
+			r.handed)
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (x *expulsion) advance(c *Core, _ *operation) standing {
 		return s
 	}
 	if c.roll.of(x.victim).rank != gone {
-		c.propose(c.roll.leave(x.victim))
+		c.propose(c.roll.leave(x.victim, false))
 	}
 	r := c.roll.of(x.victim).rank
 	s.done = r == gone || r == absent

@@ -37,6 +37,7 @@ type recordMember struct {
 	Replica hex    `json:"replica"`
 	Stage   string `json:"stage"`
 	Order   uint64 `json:"order,omitempty"`
+	Handed  bool   `json:"handed,omitempty"`
 }
 
 var stages = []string{"absent", "joining", "in", "going", "gone"}
@@ -61,7 +62,7 @@ func (m memory) text() ([]byte, error) {
 		Members: []recordMember{}}
 	for _, r := range m.all {
 		t.Members = append(t.Members, recordMember{r.name, r.version, r.inc.number,
-			hex(r.inc.replica), stages[r.rank], r.order})
+			hex(r.inc.replica), stages[r.rank], r.order, r.handed})
 	}
 	out, err := t.sealed()
 	if err == nil && len(out) > MaxRecord {
@@ -122,6 +123,7 @@ func readRecord(b []byte) (memory, error) {
 			Name: r.Name, Version: r.Version, Number: r.Number,
 			Replica: uint64(causal.Replica(r.Replica)),
 			Stage:   uint32(max(0, slices.Index(stages, r.Stage))), Order: r.Order,
+			Handed: r.Handed,
 		}
 	}
 	m, err := memoryIn(members)

@@ -511,6 +511,92 @@ func TestMark_OfADepartedReplicaStaysWhileAMemberIsAway(t *testing.T) {
 	}
 }
 
+// A member that was forgotten without having handed over what it held may come back with it, in
+// its next life or from its disk. The mark of a counter that was deleted meanwhile stays for it.
+func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
+	for _, disks := range []bool{false, true} {
+		t.Run(fmt.Sprint("disks ", disks), func(t *testing.T) {
+			l := departing(t, disks)
+			l.update("d", Level{}, count("c", "n", 2)) // no other member receives it
+			l.take(all)
+			if l.order = l.order[:3]; disks {
+				l.crash("d")
+			}
+			for range 4 { // d is out of view
+				l.meet()
+			}
+			l.id++
+			l.step("a", Forget{ID: l.id, Member: "d", Deadline: l.now.Add(time.Hour)})
+			l.deliver(all)
+			require.Equal(t, gone, l.cores["a"].roll.of("d").rank)
+			l.update("a", majority, op{kind: opDelete, key: "c"})
+			l.deliver(all)
+			for range 2*forkBeats + 10 {
+				l.tick(time.Second)
+			}
+			if l.order = append(l.order, "d"); disks {
+				l.boot("d")
+			} else {
+				l.again("d")
+			}
+			for range 3 {
+				l.meet()
+			}
+			for _, n := range l.order {
+				l.shows(n, "c/n=2\n")
+			}
+		})
+	}
+}
+
+// A member that leaves in order hands over all that it has done, so it leaves no marks.
+func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
+	for _, disks := range []bool{false, true} {
+		l := departing(t, disks)
+		l.id++
+		l.step("d", Drain{ID: l.id, Leave: true, Deadline: l.now.Add(time.Hour)})
+		l.deliver(all)
+		for range 3 {
+			l.tick(time.Second)
+		}
+		require.Equal(t, gone, l.cores["a"].roll.of("d").rank)
+		if l.order = l.order[:3]; disks {
+			l.crash("d")
+		}
+		l.update("a", majority, op{kind: opDelete, key: "c"})
+		l.deliver(all)
+		l.meet()
+		for range 2*forkBeats + 10 {
+			l.tick(time.Second)
+		}
+		for _, n := range l.order {
+			require.Zero(t, l.cores[n].Keys().Len(), "%s, disks %v", n, disks)
+		}
+	}
+}
+
+// departing returns a lab of four members, of which d has counted.
+func departing(t *testing.T, disks bool) *lab {
+	l := newLabOf(t, 2)
+	if l.order = []string{"a", "b", "c", "d"}; disks {
+		l = newDiskLabOf(t, 2, l.order...)
+	} else {
+		for _, n := range l.order {
+			l.start(n)
+		}
+	}
+	for range 2 {
+		l.meet()
+	}
+	l.update("d", majority, count("c", "n", 5))
+	l.deliver(all)
+	for _, n := range l.order {
+		require.True(t, l.cores[n].Ready())
+		l.shows(n, "c/n=5\n")
+	}
+	return l
+}
+
 // A reset that arrives after a concurrent increment finds no atom to remove. Its mark alone changes
 // the value, and subscribers must be notified [R54].
 func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {

@@ -133,6 +133,10 @@ func (c *Core) update(ev Update) {
 		c.answer(ev, ErrMinMembers)
 		return
 	}
+	if c.sealed {
+		c.answer(ev, ErrLeft)
+		return
+	}
 	if c.revoked != nil {
 		c.delay(ev)
 		return
