@@ -283,6 +283,14 @@ func (e *entity) handle(ctx actor.Context, text string) {
 		sharding.Forget(ctx)
 	case "sleep":
 		time.Sleep(5 * time.Second)
+	case "swallow": // no answer
+	case "stuck":
+		for e.Check() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+	case "later":
+		system, to := ctx.ActorSystem(), ctx.Sender()
+		time.AfterFunc(5*time.Second, func() { system.Root.Send(to, wrapperspb.String(text)) })
 	default:
 		e.node.c.alive.note(e.ID, text)
 		if ctx.Sender() != nil {

@@ -36,6 +36,8 @@ type control struct {
 	running int    // shards whose entities run or are stopping here
 	told    int    // their part of the limit, as last sent to them
 
+	orphaned map[core.Tenure]bool // whose calls have not been failed yet
+
 	attempts bugs.Sparse // failed attempts to acquire leases, in the log
 
 	surveys map[uint64]*survey // in progress, by number
@@ -308,9 +310,16 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Drop:
 		c.life.counts.dropped.Add(1)
 		if e.Body.ID != "" {
-			_, msg, _ := actor.UnwrapEnvelope(e.Body.Value)
-			c.life.deadLetter(e.Body.ID, msg)
+			c.life.deadLetter(e.Body.ID, e.Body.Value)
 		}
+	case core.Orphaned:
+		p := c.life.places[e.Shard]
+		p.mu.Lock() // a sender that has a ticket records it
+		defer p.mu.Unlock()
+		if c.orphaned == nil {
+			c.orphaned = map[core.Tenure]bool{}
+		}
+		c.orphaned[e.Tenure] = true
 	case core.Look:
 		c.tenancy.look(c.region.Epoch())
 	}
@@ -425,6 +434,10 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 
 // settled publishes the new states of the shards, and answers a leave that has completed.
 func (c *control) settled(ctx actor.Context) {
+	if len(c.orphaned) > 0 {
+		c.life.calls.Lose(func(t core.Tenure) bool { return c.orphaned[t] })
+		c.orphaned = nil
+	}
 	if !c.stir {
 		return
 	}

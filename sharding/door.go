@@ -59,10 +59,10 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 	}
 	err = check(e.ID, e.Message)
 	if err == nil {
-		err = d.l.send(e.ID, value, e.byAsk)
+		err = d.l.send(e.ID, value, e.call)
 	}
 	if err != nil {
-		d.l.refuse(e.ID, &parcel{value: value, byAsk: e.byAsk}, err)
+		d.l.refuse(e.ID, &parcel{value: value, call: e.call}, err)
 	}
 }
 

@@ -22,8 +22,9 @@ var (
 	// sent there. It matches ErrUndelivered.
 	ErrTooLarge error = &undelivered{
 		"sharding: message too large, and the entity is at another member"}
-	// ErrUnknown means that the context ended before there was an answer; it wraps the cause. The
-	// message may have been handled, may be handled later, or never.
+	// ErrUnknown means that the context ended before there was an answer, and then wraps its cause,
+	// or that the host to which the message was sent is gone. The message may have been handled,
+	// may be handled later, or never.
 	ErrUnknown = errors.New("sharding: outcome unknown")
 	// ErrClosed means that this member has closed the region or was permanently removed from the
 	// cluster. The message was not sent.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
@@ -59,6 +60,7 @@ type life struct {
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
 	ballot atomic.Pointer[ballot]          // nil: no view yet
 	links  links
+	calls  ask.Calls[core.Tenure]
 
 	surveys atomic.Uint64 // number of surveys begun
 	changes changes       // of shards, not yet published
@@ -102,6 +104,10 @@ func (l *life) coordinatorLease() string { return l.cfg.LeasePrefix + "coordinat
 // the member.
 func (l *life) begin(key string) (err error) {
 	l.unhook, err = lifecycle.OnStop(l.system, lifecycle.Sharding, key, l.close)
+	if err == nil {
+		// Other members may answer until then.
+		_, err = lifecycle.OnStop(l.system, lifecycle.Session, key, l.endCalls)
+	}
 	if err != nil {
 		return fmt.Errorf("sharding %q: %w", l.cfg.Type, err)
 	}
@@ -144,6 +150,12 @@ func (l *life) begin(key string) (err error) {
 	return nil
 }
 
+// endCalls ends the calls of Ask that no member will answer any more.
+func (l *life) endCalls(context.Context) error {
+	l.calls.Close(ErrClosed)
+	return nil
+}
+
 func (l *life) coordinatorConfig() singleton.Config {
 	return singleton.Config{
 		Name: l.cfg.coordinatorName(), Role: l.cfg.Role, MinMembers: l.cfg.MinMembers,
@@ -173,7 +185,7 @@ func (l *life) ready(ctx context.Context) error {
 
 // send accepts a message of this process for an entity. It returns an error if the message was not
 // accepted.
-func (l *life) send(id string, value any, byAsk bool) error {
+func (l *life) send(id string, value any, c *call) error {
 	select {
 	case <-l.closed:
 		return ErrClosed
@@ -184,7 +196,7 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		return err
 	}
 	b := core.Body{ID: id, Value: value}
-	if l.places[n].ship(id, value) {
+	if l.places[n].ship(id, value, c) {
 		return nil
 	}
 	if direct, err := l.places[n].tell(b); direct {
@@ -195,7 +207,7 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		l.arrived(n)
 		return ErrBufferFull
 	}
-	b.Value, b.Size = &parcel{value: value, byAsk: byAsk}, sizeOf(value)
+	b.Value, b.Size = &parcel{value: value, call: c}, sizeOf(value)
 	contain.Send(l.system, l.control, &sent{n, b})
 	return nil
 }
@@ -246,7 +258,7 @@ func (l *life) refuse(id string, value any, why error) {
 // message did not come from Ask.
 func (l *life) answer(p *parcel, why error) bool {
 	_, _, sender := actor.UnwrapEnvelope(p.value)
-	if !p.byAsk || sender == nil {
+	if p.call == nil || sender == nil {
 		return false
 	}
 	contain.Send(l.system, sender, &refusal{why})

@@ -79,9 +79,9 @@ func (l *life) leave(shard int, b core.Body) {
 	p := b.Value.(*parcel)
 	_, _, sender := actor.UnwrapEnvelope(p.value)
 	switch {
-	case !l.follows(), sender != nil && !p.byAsk:
+	case !l.follows(), sender != nil && p.call == nil:
 		l.refuse(b.ID, p, errStopped)
-	case p.byAsk:
+	case p.call != nil:
 		l.answer(p, ErrClosed)
 	default:
 		k := &l.region.kept

@@ -123,7 +123,7 @@ func (p *place) tell(b core.Body) (direct bool, err error) {
 // ship sends a message to the member that hosts the shard. It returns false if the shard is here or
 // its host is not known, if earlier messages have not been sent, or if the message cannot be sent:
 // then the message takes another path.
-func (p *place) ship(id string, value any) (sent bool) {
+func (p *place) ship(id string, value any, c *call) (sent bool) {
 	if !p.line.Open() {
 		return false
 	}
@@ -143,6 +143,7 @@ func (p *place) ship(id string, value any) (sent bool) {
 			p.link = p.life.link(t.To)
 			p.link.parcel(m, t.Ask)
 		}
+		p.life.calls.Sent(c, core.Tenure{Shard: p.n, Token: t.Token})
 		sent = true
 	})
 	return sent && err == nil

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/internal/ask"
+	"github.com/concord-go/concord/sharding/internal/core"
 )
 
 // Ref addresses one entity, wherever it is and whether or not it is running. Copying a Ref is
@@ -83,7 +84,7 @@ func (r *region) send(id string, msg any, sender *actor.PID) error {
 	if sender != nil {
 		value = &actor.MessageEnvelope{Message: msg, Sender: sender}
 	}
-	return r.refused(l.send(id, value, false))
+	return r.refused(l.send(id, value, nil))
 }
 
 // refused counts a message whose sender gets err because it was certainly not handled.
@@ -107,7 +108,9 @@ func check(id string, msg any) error {
 // an actor, because it blocks.
 //
 // The errors of Tell, and ErrUndelivered, ErrNotProtobuf, ErrTooLarge and ErrBetweenLives, mean
-// that the message was certainly not handled. ErrUnknown means that ctx ended first.
+// that the message was certainly not handled. ErrUnknown means that ctx ended first, or that the
+// host to which the message was sent is gone: its member was dropped, it has lost the lease of the
+// shard and another tenure has begun, or this life of this member has ended.
 //
 // The reply must be a protobuf message too: at another member any other reply, such as an error
 // value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member
@@ -134,8 +137,16 @@ func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
 	}
 }
 
+// call is a pending Ask, and the tenure under which its message was sent to another member.
+type call = ask.Call[core.Tenure]
+
 // ask returns ErrClosed if this life has certainly not sent the message.
 func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
+	ctx, c, ok := l.calls.Begin(ctx)
+	if !ok {
+		return nil, ErrClosed
+	}
+	defer l.calls.End(c)
 	// Remoting sets the system's address at its start without a lock, and every sender's PID reads
 	// it.
 	select {
@@ -148,7 +159,7 @@ func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 		return nil, l.region.refused(fmt.Errorf("%w: %w: %w", ErrUndelivered,
 			ask.Unsent(l.running), context.Cause(ctx)))
 	}
-	res, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, byAsk: true})
+	res, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, call: c})
 	if refused, ok := res.(*refusal); ok {
 		return nil, refused.err
 	}

@@ -135,7 +135,7 @@ type Envelope struct {
 	ID      string
 	Message any
 
-	byAsk bool
+	call *call // nil: not by Ask
 }
 
 // Stats holds counters since the first New, over all lives. It contains no user data.

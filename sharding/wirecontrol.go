@@ -54,6 +54,7 @@ func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
 			p.delivery, p.again, p.origin = d.Delivery, d.Again, body.promise.origin
 		}
 		link.parcel(p, 0)
+		c.life.calls.Sent(body.call, core.Tenure{Shard: d.Shard, Token: d.Token})
 	})
 	if err != nil {
 		p := &packet{}

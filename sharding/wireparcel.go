@@ -19,7 +19,7 @@ import (
 // parcel is a message of this process on the indirect path, through the control actor.
 type parcel struct {
 	value   any      // message or *actor.MessageEnvelope
-	byAsk   bool     // its sender handles refusals
+	call    *call    // nil: not by Ask, whose sender handles refusals
 	promise *promise // nil: not a delivery
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/concord-go/concord/internal/ask"
 )
@@ -47,17 +46,16 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 	}
 }
 
-// errHostGone is the cause when no answer will come.
-var errHostGone = errors.New("the host to which the message was sent is gone")
+// call is a pending Ask, and the token of the last tenure to which its message was sent.
+type call = ask.Call[uint64]
 
 // ask returns ErrClosed if this life has certainly not sent the message.
 func (l *life) ask(ctx context.Context, msg any) (any, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	c := &call{cancel: cancel}
-	defer l.calls.remove(c)
-	if !l.calls.add(c) {
+	ctx, c, ok := l.calls.Begin(ctx)
+	if !ok {
 		return nil, ErrClosed
 	}
+	defer l.calls.End(c)
 	// Wait until remoting has started: it writes the system's address without a lock, and the PID
 	// of every sender reads that address.
 	select {
@@ -84,71 +82,4 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 		return nil, ErrClosed
 	}
 	return nil, ErrUndelivered
-}
-
-// call is one pending Ask.
-type call struct {
-	cancel context.CancelCauseFunc
-	token  uint64 // of the last tenure to which it was sent; 0: not sent
-}
-
-// calls are the pending Asks: as many as there are goroutines in Ask.
-type calls struct {
-	mu struct {
-		sync.Mutex
-		open  map[*call]struct{}
-		ended bool
-	}
-}
-
-func (cs *calls) add(c *call) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if cs.mu.ended {
-		return false
-	}
-	if cs.mu.open == nil {
-		cs.mu.open = map[*call]struct{}{}
-	}
-	cs.mu.open[c] = struct{}{}
-	return true
-}
-
-func (cs *calls) remove(c *call) {
-	cs.mu.Lock()
-	delete(cs.mu.open, c)
-	cs.mu.Unlock()
-	c.cancel(nil)
-}
-
-// sent records that the message goes to the host of this tenure.
-func (cs *calls) sent(c *call, token uint64) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	c.token = token
-}
-
-// lose fails the calls that were sent to tenures up to this one.
-func (cs *calls) lose(token uint64) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for c := range cs.mu.open {
-		if c.token != 0 && c.token <= token {
-			c.cancel(errHostGone)
-		}
-	}
-}
-
-// end fails all calls, and all later ones.
-func (cs *calls) end() {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	cs.mu.ended = true
-	for c := range cs.mu.open {
-		if c.token == 0 {
-			c.cancel(ErrClosed)
-		} else {
-			c.cancel(errHostGone)
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/early"
@@ -36,7 +37,7 @@ type life struct {
 	proxy   *actor.PID
 	started sync.Once
 	manager *actor.PID // set by started; nil for a proxy
-	calls   calls
+	calls   ask.Calls[uint64]
 
 	news     *news
 	departed bool                   // only the actor of news uses it
@@ -122,7 +123,7 @@ func (l *life) fail(err error) {
 // over ends the life: it fails the pending calls and closes closed.
 func (l *life) over(err error) {
 	l.err = err
-	l.calls.end()
+	l.calls.Close(ErrClosed)
 	_ = l.unobserve() // the provider may be gone by now
 	l.ended(err)
 	l.news.tell(&depart{l})

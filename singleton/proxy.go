@@ -99,7 +99,7 @@ func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Hidden:
 		p.hidden()
 	case core.Orphaned:
-		p.life.calls.lose(e.Token)
+		p.life.calls.Lose(func(token uint64) bool { return token <= e.Token })
 	}
 }
 
@@ -172,7 +172,7 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 	}
 	if byAsk {
 		_, token, _ := p.route.Host()
-		p.life.calls.sent(e.Message.(*asked).call, token)
+		p.life.calls.Sent(e.Message.(*asked).call, token)
 	}
 	if unaddressed(inner.Sender) {
 		inner.Sender = actor.NewPID(p.view.Self.Address, inner.Sender.Id)

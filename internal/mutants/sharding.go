@@ -208,7 +208,7 @@ func shards() []mutant {
 		{
 			name:   "a host that is not in view counts as having ended its tenure",
 			rule:   "only a message of the host ends a tenure [S10b]",
-			edits:  in(shardDir+"route.go", "!s.r.sees(s.host) {\n\t\ts.to = 0", "!s.r.sees(s.host) {\n\t\ts.forget(s.to)"),
+			edits:  in(shardDir+"route.go", "\tif s.to != 0 {\n\t\ts.to = 0", "\tif s.to != 0 {\n\t\ts.forget(s.to)"),
 			killer: shardChaos,
 		},
 		{
@@ -226,7 +226,7 @@ func shards() []mutant {
 		{
 			name:   "a region that was asked to hold back messages sends more",
 			rule:   "a host stops its entities when every region has flushed [S11c]",
-			edits:  in(shardDir+"route.go", "\ts.forget(token)\n\ts.r.tell(from, Flush", "\ts.r.tell(from, Flush"),
+			edits:  in(shardDir+"route.go", "\ts.forget(token)\n\ts.paused = s.paused ||", "\ts.paused = s.paused ||"),
 			killer: plannedMoves,
 		},
 		{
@@ -288,6 +288,12 @@ func shards() []mutant {
 			rule:   "numbers under one tenure rise [S12b]",
 			edits:  in(shardDir+"intake.go", "case d.Number <= i.last[from]:", "case false:"),
 			killer: shardChaos,
+		},
+		{
+			name:   "calls to a host that is gone wait",
+			rule:   "what a host that is gone was sent is not answered [S13b]",
+			edits:  in(shardDir+"route.go", "\t\ts.last = 0\n\t}\n\ts.orphan()\n", "\t\ts.last = 0\n\t}\n"),
+			killer: killer{pkg: shardCore, run: "^TestRoute_OrphansWhatALostHostDoesNotAnswer$"},
 		},
 		{
 			name:   "a message that meets no tenure is not answered",

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,28 +76,49 @@ func TestOutage(t *testing.T) {
 	if *runs == 0 && *only == "" {
 		all = []outage{{"cut-host", 3, "all", 3 * time.Second, 5 * time.Second}}
 	}
-	var lines []string
-	for _, o := range all {
-		if !match.MatchString(o.String()) || *size != 0 && *size != o.n {
-			continue
-		}
-		var served, healed []time.Duration
-		missed := 0
+	all = slices.DeleteFunc(all, func(o outage) bool {
+		return !match.MatchString(o.String()) || *size != 0 && *size != o.n
+	})
+	results := make([]outcomes, len(all))
+	t.Run("all", func(t *testing.T) { // returns when its parallel subtests have finished
 		for i := range max(*runs, 1) {
-			t.Run(fmt.Sprintf("%v/%d", o, i), func(t *testing.T) {
-				s, h, ok := o.run(t)
-				if !ok {
-					missed++
-					return
-				}
-				t.Logf("served after %v, healed after %v", s, h)
-				served, healed = append(served, s), append(healed, h)
-			})
+			for k, o := range all {
+				t.Run(fmt.Sprintf("%v/%d", o, i), func(t *testing.T) {
+					t.Parallel()
+					results[k].add(o.run(t))
+				})
+			}
 		}
-		lines = append(lines, fmt.Sprintf("%-52s runs %3d missed %2d  served %s (goal %v)  healed %s", o,
-			max(*runs, 1), missed, spread(served), o.goal, spread(healed)))
+	})
+	fmt.Println("outage, seconds: median/worst")
+	for k, o := range all {
+		fmt.Printf("%-52v %v (goal %v)\n", o, &results[k], o.goal)
 	}
-	fmt.Println("outage, seconds: median/worst\n" + strings.Join(lines, "\n"))
+}
+
+// outcomes are the results of all runs of a case.
+type outcomes struct {
+	mu             sync.Mutex
+	missed         int // runs in which a promise was broken
+	served, healed []time.Duration
+}
+
+func (r *outcomes) add(served, healed time.Duration, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !ok {
+		r.missed++
+		return
+	}
+	r.served = append(r.served, served)
+	r.healed = append(r.healed, healed)
+}
+
+func (r *outcomes) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("runs %3d missed %2d  served %s  healed %s", r.missed+len(r.served),
+		r.missed, spread(r.served), spread(r.healed))
 }
 
 func spread(all []time.Duration) string {
@@ -126,6 +147,7 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	}
 	c.dir = dir
 	t.Cleanup(c.end)
+	defer func() { t.Logf("served after %v, healed after %v: %v", served, healed, ok) }()
 	for i := range o.n {
 		c.hosts = append(c.hosts, c.net.Addr(i))
 	}

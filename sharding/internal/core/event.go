@@ -378,6 +378,10 @@ type (
 		Repeated bool
 		Body     Body
 	}
+	// Orphaned reports that no message sent under the tenure is answered any more: the host is gone
+	// and has not given the shard up in order, or it has lost the lease and another tenure has
+	// begun.
+	Orphaned struct{ Tenure }
 	// Look asks which session holds the coordinator's lease.
 	Look struct{}
 	// Assigned writes an entry to the replicated table.
@@ -394,6 +398,7 @@ func (Deliver) effect()  {}
 func (Conclude) effect() {}
 func (Refuse) effect()   {}
 func (Drop) effect()     {}
+func (Orphaned) effect() {}
 func (Look) effect()     {}
 func (Assigned) effect() {}
 

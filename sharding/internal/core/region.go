@@ -21,15 +21,16 @@ type Region struct {
 	now time.Time
 	out []Effect
 
-	self    Member
-	view    []Member
-	ended   []Member // of the view: their regions have ended
-	removed bool
-	leaving bool
-	over    bool // every region leaves, and so does this one: it takes no shard again
-	failing bool
-	shut    bool      // the gate is shut
-	finish  time.Time // after Finish: when it no longer waits for other members
+	self     Member
+	view     []Member
+	ended    []Member // of the view: their regions have ended
+	departed []Member // the ended ones that the last view does not list any more
+	removed  bool
+	leaving  bool
+	over     bool // every region leaves, and so does this one: it takes no shard again
+	failing  bool
+	shut     bool      // the gate is shut
+	finish   time.Time // after Finish: when it no longer waits for other members
 
 	table  table
 	epoch  uint64    // of the newest coordinator heard
@@ -187,6 +188,7 @@ func (r *Region) at(n int, do func(*shard)) {
 
 func (r *Region) onView(v View) {
 	r.self, r.view = v.Self, slices.Clone(v.Members)
+	r.departed = slices.DeleteFunc(slices.Clone(r.ended), r.sees)
 	r.ended = slices.DeleteFunc(r.ended, func(m Member) bool { return !r.sees(m) })
 	r.removed = r.removed || v.Removed
 	if r.heard.IsZero() {
@@ -230,7 +232,7 @@ func (r *Region) onReceived(ev Received) {
 	case Flush:
 		r.at(m.Shard, func(s *shard) { s.onFlush(ev.From, m) })
 	case Inactive:
-		r.at(m.Shard, func(s *shard) { s.forget(m.Token) })
+		r.at(m.Shard, func(s *shard) { s.onInactive(m.Token) })
 	case NotHere:
 		r.at(m.Shard, func(s *shard) { s.forget(m.Token) })
 	case Sent:

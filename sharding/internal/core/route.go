@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // route routes the messages of this process to a shard. They are sent to an announced tenure, and
 // wait here until there is one.
 //
@@ -10,6 +12,8 @@ type route struct {
 	line   Line
 	to     uint64 // token of the announced tenure; 0: not known
 	floor  uint64 // tenures up to this one accept no more messages, according to their host
+	last   uint64 // token of the last tenure known, until its host is gone; 0: none
+	paused bool   // its host gives it up in order
 	buffer []Body
 	bytes  int
 }
@@ -58,7 +62,11 @@ func (s *shard) onActive(from Member, token uint64) {
 	if token <= s.to || token <= s.floor {
 		return
 	}
+	if !s.paused {
+		s.orphan()
+	}
 	s.host, s.to, s.peer = from, token, nil
+	s.last, s.paused = token, false
 	s.line.Shut()
 	if from != s.r.self {
 		s.peer = s.r.peer(from)
@@ -89,17 +97,39 @@ func (s *shard) forget(token uint64) {
 // unseen stops sending to a host that is not in the view. The host may come back with the same
 // tenure, so the floor stays.
 func (s *shard) unseen() {
-	if s.to != 0 && s.host != s.r.self && !s.r.sees(s.host) {
+	if s.host == s.r.self || s.r.sees(s.host) {
+		return
+	}
+	if s.to != 0 {
 		s.to = 0
 		s.line.Shut()
 	}
+	if slices.Contains(s.r.departed, s.host) {
+		s.last = 0
+	}
+	s.orphan()
+}
+
+// orphan reports that what was sent under the last tenure is not answered any more.
+func (s *shard) orphan() {
+	if s.last != 0 {
+		s.r.emit(Orphaned{Tenure{s.n, s.last}})
+	}
+	s.last = 0
 }
 
 // onPause answers with the number of messages sent under the tenure. The answer may overtake them:
 // the host waits until they have arrived.
 func (s *shard) onPause(from Member, token uint64) {
 	s.forget(token)
+	s.paused = s.paused || token == s.last
 	s.r.tell(from, Flush{Shard: s.n, Token: token, Number: s.line.last(token)})
+}
+
+// onInactive records that a tenure was lost, perhaps while its host gave it up.
+func (s *shard) onInactive(token uint64) {
+	s.forget(token)
+	s.paused = s.paused && token != s.last
 }
 
 func (s *shard) onWhere(from Member) {

@@ -235,6 +235,7 @@ func (s *shard) activate() {
 func (s *shard) flush() {
 	s.enter(Flushing)
 	s.forget(s.token)
+	s.paused = s.paused || s.last == s.token
 	s.owed = nil
 	for _, m := range s.r.view {
 		if m != s.r.self {
