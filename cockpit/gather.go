@@ -3,8 +3,10 @@ package cockpit
 import (
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,7 +150,7 @@ func (h *Handler) node(s Sources) api.Node {
 		Name: h.cfg.Name, Started: h.started, Life: s.Life, CPUSeconds: cpuSeconds(),
 		Goroutines: runtime.NumGoroutine(),
 		Viewers:    h.hub.viewers(), Actions: h.cfg.Actions, Values: len(h.cfg.Values) > 0,
-		Metrics: h.cfg.Metrics != nil,
+		Metrics: h.cfg.Metrics != nil, Versions: versions(),
 	}
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	if metrics.Read(heap); heap[0].Value.Kind() == metrics.KindUint64 {
@@ -156,6 +158,28 @@ func (h *Handler) node(s Sources) api.Node {
 	}
 	return n
 }
+
+// versions returns the versions of the program, which readers share.
+var versions = sync.OnceValue(func() map[string]string {
+	v := map[string]string{}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v["go"], v["program"] = info.GoVersion, info.Main.Path+" "+info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v["revision"] = s.Value
+		}
+	}
+	for _, m := range info.Deps {
+		if strings.HasPrefix(m.Path, "github.com/concord-go/concord") ||
+			m.Path == "github.com/asynkron/protoactor-go" {
+			v[m.Path] = m.Version
+		}
+	}
+	return v
+})
 
 func (h *Handler) health() api.Health {
 	out := api.Health{Why: []string{}}

@@ -45,6 +45,11 @@ func newClient(o options, token string) client {
 	}
 }
 
+// endpoint sends a request to an endpoint of the API, as open does.
+func (c client) endpoint(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	return c.open(ctx, method, "/api/v1/"+path, body)
+}
+
 // open sends a request. It returns the response if its status is 200, and an error otherwise.
 func (c client) open(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	if c.named == "" { // it is not shown: it may have a password
@@ -58,7 +63,7 @@ func (c client) open(ctx context.Context, method, path string, body any) (*http.
 		}
 		raw = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1/"+path, raw)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, raw)
 	if err != nil {
 		return nil, fails(exitUsage, "-at: %w", err)
 	}
@@ -119,7 +124,7 @@ func act[T any](ctx context.Context, c *ctl, path string, body any) (v T, err er
 func exchange[T any](ctx context.Context, c *ctl, method, path string, body any) (v T, err error) {
 	ctx, cancel := c.wait(ctx)
 	defer cancel()
-	res, err := c.open(ctx, method, path, body)
+	res, err := c.endpoint(ctx, method, path, body)
 	if err != nil {
 		return v, err
 	}

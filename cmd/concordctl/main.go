@@ -10,6 +10,7 @@
 //	concordctl release NAME TOKEN        ends the tenure of a lease with that token
 //	concordctl move TYPE SHARD MEMBER    moves a shard to a member; any: withdraws that
 //	concordctl forget MEMBER             removes a member from the count of majorities
+//	concordctl bundle FILE [URL...]      what somebody else needs to help, of these members
 //	concordctl store list|verify|export DIR
 //	                                     the data of a stopped member
 //	concordctl completion bash           a script that completes commands and flags
@@ -18,6 +19,7 @@
 // Flags may precede or follow the arguments:
 //
 //	-at URL           cockpit, or host:port; default $CONCORD_COCKPIT, or http://127.0.0.1:7070
+//	-config FILE      concord.yaml for bundle, which removes its secrets
 //	-o table|json     output format
 //	-timeout 10s      time limit of each request
 //	-session NAME     session for leases and release; default: the only one, or leases
@@ -79,9 +81,9 @@ func fails(status int, format string, args ...any) error {
 
 // options are the values of the flags.
 type options struct {
-	at, output, session, replicator string
-	timeout                         time.Duration
-	limit                           int
+	at, output, session, replicator, config string
+	timeout                                 time.Duration
+	limit                                   int
 }
 
 // ctl is the state of one run of the program.
@@ -113,6 +115,8 @@ func commands() []command {
 		{"release", "NAME TOKEN", 2, 2, "ends the tenure of a lease with that token", release},
 		{"move", "TYPE SHARD MEMBER", 3, 3, "moves a shard to a member; any: withdraws that", move},
 		{"forget", "MEMBER", 1, 1, "removes a member from the count of majorities", forget},
+		{"bundle", "FILE [URL...]", 1, 100, "what somebody else needs to help, in a zip file",
+			bundle},
 		{"store", "list|verify|export DIR", 2, 2, "the data of a stopped member", store},
 		{"completion", "bash", 1, 1, "a script that completes commands and flags", completion},
 	}
@@ -159,6 +163,7 @@ func flags(o *options, env func(string) string) *flag.FlagSet {
 	f := flag.NewFlagSet("concordctl", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.at, "at", at, "`URL` or host:port")
+	f.StringVar(&o.config, "config", "", "concord.yaml, for bundle, which removes its secrets")
 	f.StringVar(&o.output, "o", "table", "output format: `table|json`")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "time limit of each request")
 	f.StringVar(&o.session, "session", "", "session `name`; default: the only one, or leases")

@@ -18,7 +18,7 @@ const maxFrame = 8 << 20
 
 // watch prints events until ctx ends or the stream ends.
 func watch(ctx context.Context, c *ctl, _ []string) error {
-	res, err := c.open(ctx, http.MethodGet, "stream", nil)
+	res, err := c.endpoint(ctx, http.MethodGet, "stream", nil)
 	if err != nil {
 		return err
 	}

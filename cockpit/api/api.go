@@ -42,6 +42,9 @@ type Node struct {
 	Actions    bool    `json:"actions"` // Config.Actions is set
 	Values     bool    `json:"values"`  // Config.Values is not empty
 	Metrics    bool    `json:"metrics"` // /metrics is served
+	// Versions are those of the program: "go", "program" and "revision", and by module path those
+	// of Concord and of Proto.Actor. One that the build has not recorded is missing.
+	Versions map[string]string `json:"versions"`
 }
 
 // Health is the result of the probes of the node.
