@@ -104,8 +104,8 @@ type Config struct {
 	StableAfter time.Duration `yaml:"stable-after"`
 	// Buffer is how many messages this member holds while it does not know a host for their shards,
 	// or while the host has 2 MiB that it has not taken; one shard may use an eighth of it. Further
-	// messages are rejected: they become dead letters and are counted. Default 100,000, at most
-	// 10,000,000.
+	// messages are refused with ErrBufferFull, or become dead letters if no caller waits for an
+	// error; Stats.Refused counts them. Default 100,000, at most 10,000,000.
 	Buffer int `yaml:"buffer"`
 	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
 	// message counts as 256 bytes. One shard may use an eighth, so no larger message can wait.
@@ -116,11 +116,11 @@ type Config struct {
 	BufferBytes int `yaml:"buffer-bytes"`
 	// Stash is how many messages may wait for one entity that is being stopped, could not be
 	// created or is not remembered yet. Buffer messages may wait for all such entities on this
-	// member, and an eighth of that for those of one shard. Further messages become dead letters
-	// and are counted. Default 1000.
+	// member, and an eighth of that for those of one shard. Further messages are refused: they
+	// become dead letters, or Ask returns ErrUndelivered. Default 1000.
 	Stash int `yaml:"stash"`
-	// LeasePrefix is the prefix of the names of the shards' leases, followed by the number of the
-	// shard; the coordinator's lease is that of a singleton. It must not end with a digit: types
+	// LeasePrefix is the prefix of the names of the leases, followed by the number of the shard, or
+	// by "coordinator". It must not end with a digit: types
 	// with different prefixes then never share a lease. Default "shard-", Type and "-". Clusters
 	// that share a store must use different prefixes.
 	LeasePrefix string `yaml:"lease-prefix"`
@@ -130,8 +130,7 @@ type Config struct {
 	// Extractor returns the id of the entity that a message is for, or an empty string if there is
 	// none. With it, RefFor finds the entity of a message, and Region.PID accepts messages without
 	// an Envelope. It may be called concurrently, and its caller waits, so it must return at once.
-	// If it panics or takes longer than a second, the message is rejected. A call takes some
-	// microseconds longer than a call of Ref. Default: none.
+	// If it panics or takes longer than a second, the message is rejected. Default: none.
 	Extractor func(message any) (id string) `yaml:"-"`
 	// StopMessage is sent to an entity that must stop; the entity then stops itself, within
 	// HandOff. Later messages wait meanwhile. Default: the entity is stopped once it has handled

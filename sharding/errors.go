@@ -11,8 +11,8 @@ import (
 var (
 	// ErrUndelivered means that the message certainly did not reach the entity.
 	ErrUndelivered = errors.New("sharding: message not delivered")
-	// ErrBufferFull means that Config.Buffer messages already wait at this member, or an eighth of
-	// that for the shard. It matches ErrUndelivered.
+	// ErrBufferFull means that the messages that wait at this member have reached Config.Buffer or
+	// Config.BufferBytes, or those for the shard an eighth of it. It matches ErrUndelivered.
 	ErrBufferFull error = &undelivered{"sharding: buffer full"}
 	// ErrNotProtobuf means that the entity is on another member and the message is not a protobuf
 	// message, so it cannot be sent there. It matches ErrUndelivered.

@@ -90,8 +90,17 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 				p.Shard = 16
 			},
 		} {
+			dropped, dead := host.region.Stats().Dropped, deadLetters(host.System)
 			send(edit)
 			require.Equal(t, []string{"genuine"}, c.alive.notes(id+" "), name)
+			switch name {
+			case "an earlier tenure":
+				require.Equal(t, dropped+1, host.region.Stats().Dropped)
+				require.EqualValues(t, 1, dead.Load())
+			case "a repeated number":
+				require.Equal(t, dropped+1, host.region.Stats().Dropped)
+				require.Zero(t, dead.Load())
+			}
 		}
 		sender.System.Root.Send(actor.NewPID(host.Address, inlet), wrapperspb.String("no envelope"))
 

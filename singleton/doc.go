@@ -131,11 +131,11 @@
 //     lives. Check reports this at once, and the token protects; the manager first stops the
 //     instance.
 //   - Receive that does not return: an instance cannot be stopped in the middle of Receive. In a
-//     planned move the member keeps the lease until Receive has returned or its session is closed.
-//     A member that stops with a deadline closes it at the deadline, and the session releases the
-//     lease Drain later, so end the process soon after that. After a loss the member passes
-//     messages on, and abstains until Receive has returned. Another member has an instance when the
-//     lease has expired; then only the token protects.
+//     planned move the member keeps the lease until Receive has returned or, if its session is
+//     closed first, until the lease has expired. A member that stops with a deadline closes the
+//     session at the deadline. After a loss the member passes messages on, and abstains until
+//     Receive has returned. Another member has an instance when the lease has expired; then only
+//     the token protects.
 //   - Partition: under node.Run the side with a majority of the members hosts, and the instance on
 //     another side stops and releases the lease; see docs/operations.md. Otherwise the side with
 //     the lease hosts. The other side keeps messages up to Buffer. A short partition, in which no
