@@ -135,7 +135,10 @@ func (a *replica) onDisk(m diskAnswer) {
 		a.unloaded = fmt.Errorf("%w: the rows of the durable keys cannot be used: %w", ErrStore,
 			m.failed)
 		a.log.Error("the rows of the durable keys cannot be used, and nothing is written: fix the cause and restart",
-			slog.Any("error", m.failed))
+			slog.Any("error", m.failed), slog.Bool("closes", a.l.cfg.CloseOnStoreFailure))
+		if a.l.cfg.CloseOnStoreFailure {
+			go a.l.closeFailed()
+		}
 	} else {
 		a.durable.step(m.event)
 	}

@@ -134,6 +134,40 @@ func TestDurable_CloseOnStoreFailure(t *testing.T) {
 	})
 }
 
+// unreadable is a store whose rows cannot be read.
+type unreadable struct{ store.Store }
+
+func (unreadable) Load(context.Context) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) { yield(store.Row{}, store.ErrFailed) }
+}
+
+// A store that failed while it was read at the start did not close the replicator.
+func TestDurable_CloseOnStoreFailureAtTheStart(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		var dd *distributeddata.Replicator
+		simnet.Run(t, simnet.Config{
+			Options: simnet.Options{Seed: 1}, Members: 1,
+			Setup: func(m *simnet.Member) {
+				s, err := testkit.NewDisk(1).Open("rows")
+				require.NoError(t, err)
+				dd, err = distributeddata.New(m.System, distributeddata.Config{
+					Durable: []string{"orders/*"}, MinMembers: 1, Store: unreadable{s},
+					CloseOnStoreFailure: closes})
+				require.NoError(t, err)
+			},
+		}, func(t *testing.T, _ *simnet.Cluster) {
+			time.Sleep(time.Second)
+			_, err := carts.Key("volatile").Get(context.Background(), dd)
+			if closes {
+				require.ErrorIs(t, err, distributeddata.ErrClosed)
+			} else {
+				require.ErrorIs(t, err, distributeddata.ErrNotFound)
+			}
+			require.NoError(t, dd.Close(context.Background()))
+		})
+	}
+}
+
 // slowStore waits before it yields its rows, and then calls end.
 type slowStore struct {
 	store.Store
