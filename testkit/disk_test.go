@@ -181,3 +181,20 @@ func TestDisk_IsUnlockedWhenItsMemberLeaves(t *testing.T) {
 		require.Equal(t, map[string]string{"a": "1"}, rowsOf(t, openDisk(t, d)))
 	})
 }
+
+// A sync that lasts longer than the test does not keep the test from ending.
+func TestDisk_ASyncThatLastsLongerThanTheTest(t *testing.T) {
+	var ofMember, alone error
+	testkit.Run(t, 1, func(t *testing.T, c *testkit.Cluster) {
+		pend := func(d *testkit.Disk, late *error) {
+			s := openDisk(t, d)
+			d.Next(nil, testkit.DiskFaults{Delay: 24 * time.Hour})
+			go func() { *late = s.Commit(context.Background(), batch("a", "1")) }()
+		}
+		pend(c.Member(0).Disk(), &ofMember)
+		pend(testkit.NewDisk(1), &alone)
+		c.Advance(time.Second)
+	})
+	require.ErrorIs(t, ofMember, store.ErrClosed)
+	require.NoError(t, alone)
+}

@@ -38,6 +38,8 @@ const (
 	watched = 24 * time.Hour
 	// linger is the virtual time for which goroutines may run on after the test.
 	linger = time.Hour
+	// lingerSync is the same for a sync of a Disk, which lasts as long as the test has set.
+	lingerSync = 100 * 365 * 24 * time.Hour
 )
 
 // guard starts a watchdog, which stop ends.
@@ -115,7 +117,7 @@ func (w *watchdog) leave(t *testing.T) {
 		time.Sleep(pause)
 		synctest.Wait()
 		left := w.left()
-		if len(left) > 0 && pause < linger {
+		if len(left) > 0 && (pause < linger || pause < lingerSync && syncing(left)) {
 			continue
 		}
 		close(w.quit)
@@ -126,6 +128,13 @@ func (w *watchdog) leave(t *testing.T) {
 		}
 		return
 	}
+}
+
+// syncing reports whether all goroutines wait for the sync of a disk.
+func syncing(all []goroutine) bool {
+	return !slices.ContainsFunc(all, func(g goroutine) bool {
+		return !strings.Contains(g.stack, "(*diskStore).settle(")
+	})
 }
 
 // left returns the goroutines that the test has started and that have not ended.
