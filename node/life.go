@@ -43,10 +43,19 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.keepPort(n)
 	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster),
 		slog.String("address", n.System.Address()),
-		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life))
+		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life),
+		r.away())
 	r.cfg.Health.up(n.System, r.life)
 	n.begin()
 	return r.serve(ctx, n)
+}
+
+// away says how long the member was between two lives.
+func (r *runner) away() slog.Attr {
+	if r.ended.IsZero() {
+		return slog.Attr{}
+	}
+	return slog.Duration("after", time.Since(r.ended).Round(time.Millisecond))
 }
 
 // serve waits for the end of the life, then stops it.
@@ -64,6 +73,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	case <-Removed(n.System):
 	}
 	cause := Why(n.System)
+	r.ended = time.Now()
 	n.end(cause)
 	r.cfg.Health.over(n.System, cause)
 	r.cfg.Logger.Info("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),

@@ -75,6 +75,7 @@ type runner struct {
 	session  *coordination.Session
 	pace     *pace
 	life     int
+	ended    time.Time // of the last life; zero: it is the first
 }
 
 // open opens the store and the session.

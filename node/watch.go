@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/timer"
 )
@@ -26,13 +28,22 @@ type watch struct {
 	view    *membership.View // the latest
 	said    *membership.View // the last one logged
 	lost    []string         // addresses of dropped members that are not back
+	since   map[string]time.Time
+	account func() string // what the provider knows about hosts that are no members
+	hosted  func([]string) string
 	tick    *timer.Timer
 	waits   bool // for tick
 }
 
 // startWatch logs the changes of one life.
 func (r *runner) startWatch(n *Node) {
-	w := &watch{log: r.cfg.Logger, members: membership.Attach(n.System), rule: r.majorityHosts()}
+	w := &watch{log: r.cfg.Logger, members: membership.Attach(n.System), rule: r.majorityHosts(),
+		since: map[string]time.Time{}, hosted: lifecycle.Of(n.System).Hosted}
+	if n.Cluster != nil {
+		if a, ok := n.Cluster.Config.ClusterProvider.(accountant); ok {
+			w.account = a.Account
+		}
+	}
 	if r.session != nil {
 		w.ttl = r.session.TTL()
 	}
@@ -64,6 +75,14 @@ func (w *watch) Receive(ctx actor.Context) {
 	}
 }
 
+// why returns what the provider knows about hosts that are no members.
+func (w *watch) why() slog.Attr {
+	if w.account == nil || w.account() == "" {
+		return slog.Attr{}
+	}
+	return slog.String("silent", w.account())
+}
+
 // report logs what has changed from one view to another.
 func (w *watch) report(was, v *membership.View) {
 	if v.Removed {
@@ -75,11 +94,13 @@ func (w *watch) report(was, v *membership.View) {
 	}
 	lost := w.members.Lost()
 	var dropped, left, back []string
+	var away time.Duration // the longest of those that are back
 	for _, m := range was.Members {
 		switch {
 		case here[m.Address]:
 		case slices.Contains(lost, m.Address):
 			dropped = append(dropped, m.Address)
+			w.since[m.Address] = time.Now()
 		default:
 			left = append(left, m.Address)
 		}
@@ -87,6 +108,10 @@ func (w *watch) report(was, v *membership.View) {
 	for _, address := range w.lost {
 		if here[address] {
 			back = append(back, address)
+			away = max(away, time.Since(w.since[address]).Round(100*time.Millisecond))
+		}
+		if here[address] || !slices.Contains(lost, address) {
+			delete(w.since, address)
 		}
 	}
 	w.lost = lost
@@ -94,14 +119,16 @@ func (w *watch) report(was, v *membership.View) {
 	remain := slog.String("members", fmt.Sprintf("%d of %d", len(v.Members), all))
 	if len(dropped) > 0 {
 		w.log.Warn("members dropped: the provider does not list them any more",
-			slog.String("dropped", strings.Join(dropped, ", ")), remain,
+			slog.String("dropped", strings.Join(dropped, ", ")), remain, w.why(),
+			slog.String("hosted", cmp.Or(w.hosted(dropped), "nothing that is known here")),
 			slog.String("then", w.then(len(v.Members), all)))
 	}
 	if len(left) > 0 {
 		w.log.Info("members left", slog.String("left", strings.Join(left, ", ")), remain)
 	}
 	if len(back) > 0 {
-		w.log.Info("members are back", slog.String("back", strings.Join(back, ", ")), remain)
+		w.log.Info("members are back", slog.String("back", strings.Join(back, ", ")), remain,
+			slog.Duration("after", away))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -19,6 +20,12 @@ func TestWatch_OneLineForEachFault(t *testing.T) {
 		for i, m := range c.Members() {
 			r := &runner{session: m.Session, cfg: RunConfig{
 				Logger: slog.New(slog.NewTextHandler(&logs[i], nil))}}
+			lifecycle.OnHosted(m.System, func(address string) string {
+				if address == c.Member(0).Address {
+					return "11 shards of cart"
+				}
+				return ""
+			})
 			r.startWatch(&Node{System: m.System})
 		}
 		c.Advance(10 * time.Second)
@@ -39,6 +46,10 @@ func TestWatch_OneLineForEachFault(t *testing.T) {
 			}
 		}
 		require.Contains(t, logs[0].String(), "no majority")
+		require.Contains(t, logs[0].String(), "hosted=\"nothing that is known here\"")
 		require.Contains(t, logs[1].String(), "in at most 8s")
+		require.Contains(t, logs[1].String(), "hosted=\"11 shards of cart\"")
+		c.Heal()
+		c.Advance(10 * time.Second)
 	})
 }

@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -234,6 +235,7 @@ func (c *control) send(ctx actor.Context, m *sent) {
 }
 
 func (c *control) onView(ctx actor.Context, v *membership.View) {
+	c.count(v)
 	c.view, c.self = v, member(v.Self)
 	c.life.view.Store(v)
 	if v.Removed {
@@ -247,6 +249,44 @@ func (c *control) onView(ctx actor.Context, v *membership.View) {
 		c.early = nil
 		c.hear(ctx, c.self, m.message)
 	}
+}
+
+// count records how many shards the members have that are not in the next view.
+func (c *control) count(next *membership.View) {
+	if c.view == nil {
+		return
+	}
+	had := map[string]int{}
+	for _, m := range c.view.Members {
+		if o, ok := next.Find(m.ID); !ok || o.Incarnation != m.Incarnation {
+			had[m.Address] = 0
+		}
+	}
+	if len(had) == 0 {
+		return
+	}
+	for n := range c.life.places {
+		home := c.region.Home(n).Home.Address
+		if _, gone := had[home]; gone {
+			had[home]++
+		}
+	}
+	if was := c.life.had.Load(); was != nil && len(*was) < maxMembers {
+		for address, n := range *was { // one fault may change the view several times
+			if _, again := had[address]; !again {
+				had[address] = n
+			}
+		}
+	}
+	c.life.had.Store(&had)
+}
+
+// hosted describes the shards of a member when it left the view.
+func (l *life) hosted(address string) string {
+	if had := l.had.Load(); had != nil && (*had)[address] > 0 {
+		return fmt.Sprintf("%d shards of %s", (*had)[address], l.cfg.Type)
+	}
+	return ""
 }
 
 // look passes the participating members to the core: those that are expected to host, and those

@@ -59,6 +59,7 @@ type life struct {
 	gone   atomic.Pointer[[]core.Member]   // see endedRegions; nil: none
 	admits atomic.Pointer[admission]       // nil: no messages of other members are accepted
 	ballot atomic.Pointer[ballot]          // nil: no view yet
+	had    atomic.Pointer[map[string]int]  // shards of members, by address, as they left the view
 	links  links
 	calls  ask.Calls[core.Tenure]
 
@@ -146,6 +147,7 @@ func (l *life) begin(key string) (err error) {
 	}
 	lifecycle.OnStart(l.system, key, l.ready)
 	lifecycle.OnCheck(l.system, key, l.check)
+	lifecycle.OnHosted(l.system, l.hosted)
 	go l.announce()
 	return nil
 }

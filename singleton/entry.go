@@ -40,6 +40,10 @@ func portable(msg any) bool {
 // understands refusals.
 func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 	e, byAsk := unwrap(e)
+	if byAsk && e.Sender != nil && why == ErrClosed { //nolint:errorlint // as given
+		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why}) // Ask goes on in the next life
+		return
+	}
 	if n := st.life.counts.refused.Add(1); n&(n-1) == 0 {
 		// the 1st, 2nd, 4th, 8th, …: no flood of lines
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))

@@ -84,6 +84,7 @@ func (l *life) begin(key string) error {
 	l.news = newsOf(l.system, l.members)
 	lifecycle.OnStart(l.system, key, l.ready)
 	lifecycle.OnCheck(l.system, key, l.check)
+	lifecycle.OnHosted(l.system, l.hosted)
 	go l.announce()
 	return nil
 }

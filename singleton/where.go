@@ -71,6 +71,14 @@ func (w *locations) found(address string, token coordination.Token) {
 	})
 }
 
+// hosted describes the instance if it was last known to be at a member.
+func (l *life) hosted(address string) string {
+	if at, _ := l.place.get(); at.Address == address {
+		return "singleton " + l.cfg.Name
+	}
+	return ""
+}
+
 func (w *locations) hidden() {
 	w.change(func(l *located) {
 		if l.now {

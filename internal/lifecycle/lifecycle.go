@@ -59,6 +59,7 @@ type Hooks struct {
 		sync.Mutex
 		start   []*hook
 		checks  []check
+		hosted  []func(address string) string
 		stop    [phases][]*hook
 		stopped bool // the stop has begun
 		err     error

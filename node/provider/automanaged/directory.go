@@ -115,7 +115,7 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 			report(members)
 		}
 		if n != nil {
-			account := known.account(d.cfg.Hosts)
+			account := known.account(now, d.cfg.Hosts)
 			d.silence.Store(&account)
 		}
 	}
@@ -379,7 +379,7 @@ func (h *hosts) logAlone(n news) {
 }
 
 // account names the hosts that are no members, with the last answer and what to check.
-func (h *hosts) account(listed []string) string {
+func (h *hosts) account(now time.Time, listed []string) string {
 	var all []string
 	for _, name := range listed {
 		at := h.by[name]
@@ -391,6 +391,9 @@ func (h *hosts) account(listed []string) string {
 			why = fmt.Sprintf("belongs to cluster %.80q", at.says.ClusterName)
 		case at.err != nil:
 			why = fmt.Sprintf("%v: %s", at.err, advice(at.err))
+			if !at.heard.IsZero() {
+				why = fmt.Sprintf("silent for %v: ", now.Sub(at.heard).Round(time.Second/10)) + why
+			}
 		default:
 			continue
 		}

@@ -1,0 +1,32 @@
+package lifecycle
+
+import (
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// OnHosted registers what, which describes what a component has at a member that was dropped, or
+// last had there: "11 shards of cart". It returns "" if that is nothing, and must not block.
+func OnHosted(system *actor.ActorSystem, what func(address string) string) {
+	h := Of(system)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.hosted = append(h.mu.hosted, what)
+}
+
+// Hosted describes what the components have at the members with these addresses.
+func (h *Hooks) Hosted(addresses []string) string {
+	h.mu.Lock()
+	hosted := h.mu.hosted[:len(h.mu.hosted):len(h.mu.hosted)]
+	h.mu.Unlock()
+	var all []string
+	for _, what := range hosted {
+		for _, address := range addresses {
+			if s := what(address); s != "" {
+				all = append(all, s)
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
