@@ -189,10 +189,10 @@ func ofCore(err error) error {
 	case *core.ForgetError:
 		return fmt.Errorf("%w: %w", ErrInvalid, e)
 	default:
-		switch {
-		case err == core.ErrMinMembers: //nolint:errorlint // see above
+		if err == core.ErrMinMembers { //nolint:errorlint // see above
 			return errNoMinMembers
-		case err == core.ErrLeft: //nolint:errorlint // see above
+		}
+		if err == core.ErrLeft { //nolint:errorlint // see above
 			return errLeft
 		}
 		return err
