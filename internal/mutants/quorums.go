@@ -13,7 +13,7 @@ func quorums() []mutant {
 		{
 			name:   "count a newcomer while counted members are missing and none counts",
 			rule:   "where no member counts, a newcomer raises the majority only if no counted member is missing [M3]",
-			edits:  in(replDir+"admit.go", "(own.rank == in || c.countedHere()) &&", "true &&"),
+			edits:  in(replDir+"admit.go", "(counted || c.countedHere()) &&", "true &&"),
 			killer: scenario("TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack"),
 		},
 		{

@@ -29,7 +29,8 @@ func (c *Core) admit() {
 		return
 	}
 	switch own := c.own(); {
-	case own.rank == going: // it cannot return; it enters again once it is gone
+	case own.rank == going && (own.inc == c.roll.inc || !c.disk.keeps()):
+		// It cannot return; it enters again once it is gone.
 	case own.rank == absent || own.rank == gone || own.inc != c.roll.inc:
 		if c.mayTake(own) {
 			c.takePlace(own)
@@ -65,11 +66,12 @@ func (c *Core) mayTake(own remembered) bool {
 			n++
 		}
 	}
-	if c.cfg.Recorded && own.rank != in {
+	counted := own.rank == in || own.rank == going
+	if c.cfg.Recorded && !counted {
 		return c.roll.filled || c.roll.size == 0
 	}
 	if c.clustered() {
-		return c.roll.filled || gave && (own.rank == in || c.countedHere()) &&
+		return c.roll.filled || gave && (counted || c.countedHere()) &&
 			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= majorityOf(c.size()))
 	}
 	return spoke && n >= c.cfg.MinMembers && (c.roll.digest != 0 || !c.remembers())
@@ -142,7 +144,7 @@ func (c *Core) takePlace(own remembered) {
 		return
 	}
 	own.inc = next
-	entering := own.rank != in
+	entering := own.rank != in && own.rank != going
 	switch {
 	case own.rank == gone:
 		own.version, own.rank, own.order, own.handed = own.version+1, in, 0, false

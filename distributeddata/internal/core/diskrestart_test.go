@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -187,6 +188,36 @@ func TestDisk_ThatHasFailedRecordsNoNewcomer(t *testing.T) {
 	}
 	require.True(t, l.cores["b"].Ready())
 	l.shows("b", "s/x=1\n")
+}
+
+// All lose power while a member is leaving, and the machine of another one is gone. The disks of a
+// majority are back, that of the leaving member among them, so the others serve, and remove it.
+func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
+	l := newDiskLabOf(t, 2, "a", "b", "c", "d")
+	l.update("a", majority, add("s", "x"))
+	l.deliver(all)
+	l.step("d", Drain{ID: 77, Leave: true, Deadline: l.now.Add(time.Hour)})
+	for slices.ContainsFunc(l.order, func(n string) bool {
+		return l.cores[n].roll.of("d").rank != going
+	}) {
+		l.oneByOne()
+		require.NotEqual(t, gone, l.cores["d"].own().rank)
+	}
+	for _, n := range l.order {
+		l.crash(n)
+	}
+	l.order = []string{"a", "b", "d"} // the machine of c is gone
+	for _, n := range l.order {
+		l.boot(n)
+	}
+	for range 10 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		require.True(t, l.cores[n].Ready(), "%s: %+v", n, l.cores[n].Rollcall())
+		require.EqualValues(t, 1, l.cores[n].roll.of("d").version, "it was gone, and has entered again")
+		l.shows(n, "s/x=1\n")
+	}
 }
 
 // A directory from a backup remains one when its process is killed just after the others have told

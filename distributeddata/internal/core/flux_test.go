@@ -282,7 +282,7 @@ func (s *play) healFlux() {
 	s.w.Until(12 * time.Second) // members that are to come back do
 	live := s.voters(nil) >= s.majority()
 	if s.disks {
-		live = s.intact(s.memory(), nil) >= s.majority()
+		live = s.live()
 	}
 	for _, sl := range s.slots {
 		s.tellView(sl)

@@ -22,7 +22,8 @@ type roll struct {
 	// filled: it has counted, or one that counts has answered it since its start.
 	filled bool
 	viewed bool // it has received a view
-	// resigned: it counted when it was marked as going, so it helps to remove members [M5].
+	// resigned: it counted when it was marked as going, or its disk has all that it ever
+	// acknowledged, so it helps to remove members [M5].
 	resigned  bool
 	leaving   bool                    // it wants to be forgotten, in order [M4]
 	usurper   causal.Replica          // the last reported later process of this name; 0: none
@@ -117,7 +118,7 @@ func (c *Core) answered(p *peer, h head) {
 // counted records what p has said under the memory of this replica, which covers what p had seen.
 func (c *Core) counted(p *peer, s said) {
 	p.refilled, p.answered, p.entering, p.whole = true, s.ready && p.votes, s.entering,
-		s.kept && p.votes
+		s.kept && (p.votes || p.goes)
 	if s.ready {
 		c.vouched(p, s.seen)
 	}
@@ -208,7 +209,8 @@ func (c *Core) reconsider() {
 	if own.inc == c.roll.inc {
 		c.roll.usurper = 0
 	}
-	c.roll.resigned = (c.ready || c.roll.resigned) && own.rank == going && own.inc == c.roll.inc
+	c.roll.resigned = (c.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0) &&
+		own.rank == going && own.inc == c.roll.inc
 	if c.ready && (own.rank != in || own.inc != c.roll.inc) {
 		c.ready = false
 		if own.inc == c.roll.inc && !c.roll.leaving {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -50,19 +51,28 @@ func (s *play) noteCounting(sl *slot) {
 	}
 	m, err := decodeMemory(d.rows[rowMembers])
 	own := m.of(sl.member)
-	d.counts = err == nil && own.rank == in && own.inc == sl.core.roll.inc
+	h, bad := decodeHeader(d.rows[rowHeader])
+	d.counts = err == nil && bad == nil && h.kept && own.rank == in && own.inc == sl.core.roll.inc
 }
 
-// intact counts the members counted in m that run or will start with their disks, except one.
-// Those that were forgotten, and enter once more, are newcomers.
-func (s *play) intact(m memory, but *slot) (n int) {
+// intact counts the members that have one of the ranks in m and run, or will start, with their
+// disks, except one. Those that were forgotten, and enter once more, are newcomers.
+func (s *play) intact(m memory, but *slot, ranks ...rank) (n int) {
 	for _, sl := range s.slots {
-		if sl != but && sl.disk.counts && m.of(sl.member).rank == in &&
+		if sl != but && sl.disk.counts && slices.Contains(ranks, m.of(sl.member).rank) &&
 			(sl.past != nil || sl.coming || sl.core != nil && !sl.core.roll.entering) {
 			n++
 		}
 	}
 	return n
+}
+
+// live reports whether all must become ready: a majority of the disks is there, among the counted
+// members, of which some are going, and among those that stay.
+func (s *play) live() bool {
+	m := s.memory()
+	return s.intact(m, nil, in, going) >= s.majority() &&
+		s.intact(m, nil, in) >= majorityOf(max(m.count(in), s.flux.least))
 }
 
 // replaceDisk decides what becomes of a member that has ended: it starts again with its disk; its
@@ -79,7 +89,7 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 		return false
 	}
 	for _, m := range []memory{s.memory(), s.flux.known} { // what only the dead know may be lost
-		if s.intact(m, sl) < s.majorityIn(m) {
+		if s.intact(m, sl, in) < s.majorityIn(m) {
 			return false
 		}
 	}
@@ -141,7 +151,7 @@ func TestHistories_WhereDisksComeBack(t *testing.T) {
 		defer mu.Unlock()
 		did, acked, checked = did.plus(s.stats), acked+s.acks, checked+s.checked
 		judged, lost = judged+s.flux.judged, lost+s.flux.lost
-		if s.intact(s.memory(), nil) >= s.majority() {
+		if s.live() {
 			live++
 		}
 	})
