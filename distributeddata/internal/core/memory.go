@@ -110,23 +110,28 @@ func remember(all []remembered) memory {
 // goneDigest returns the digest of the members that are gone, or 0 if they are so few that all can
 // be sent each time.
 func (m memory) goneDigest() uint64 {
-	if len(m.all) < fewGone {
-		return 0
+	if _, past := split(m.all); len(past) >= fewGone {
+		return remember(past).digest
 	}
-	past := slices.DeleteFunc(slices.Clone(m.all), func(r remembered) bool {
-		return r.rank != gone
-	})
-	if len(past) < fewGone {
-		return 0
-	}
-	return remember(past).digest
+	return 0
 }
 
 // present returns the members that are not gone.
 func (m memory) present() memory {
-	return memory{all: slices.DeleteFunc(slices.Clone(m.all), func(r remembered) bool {
-		return r.rank == gone
-	})}
+	present, _ := split(m.all)
+	return memory{all: present}
+}
+
+// split divides members into those that are not gone and those that are.
+func split(all []remembered) (present, past []remembered) {
+	for _, r := range all {
+		if r.rank == gone {
+			past = append(past, r)
+		} else {
+			present = append(present, r)
+		}
+	}
+	return present, past
 }
 
 func (m memory) find(name string) (int, bool) {
@@ -200,28 +205,24 @@ func (m memory) merge(o memory) memory {
 // prune drops the oldest members that are gone if there are more than most, or more than there is
 // room for. Replicas with equal memories drop the same members.
 func prune(all []remembered, most int) []remembered {
-	var past []remembered
+	kept, past := split(all)
 	size := 0
-	for _, r := range all {
-		if r.rank == gone {
-			past = append(past, r)
-			size += r.maxSize()
-		}
+	for _, r := range past {
+		size += r.maxSize()
 	}
 	if len(past) <= most && size <= maxGoneBytes {
 		return all
 	}
 	slices.SortFunc(past, later)
-	keep := 0
 	size = 0
-	for keep < min(len(past), most) && size+past[keep].maxSize() <= maxGoneBytes {
-		size += past[keep].maxSize()
-		keep++
+	for i, r := range past {
+		if size += r.maxSize(); i >= most || size > maxGoneBytes {
+			break
+		}
+		kept = append(kept, r)
 	}
-	last := past[keep-1]
-	return slices.DeleteFunc(all, func(r remembered) bool {
-		return r.rank == gone && later(r, last) > 0
-	})
+	slices.SortFunc(kept, func(a, b remembered) int { return strings.Compare(a.name, b.name) })
+	return kept
 }
 
 // maxSize returns the maximum number of bytes that r takes in a message.
