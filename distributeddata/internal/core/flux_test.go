@@ -160,11 +160,15 @@ func (s *play) comeBack(sl *slot, after time.Duration) {
 		}
 	}
 	sl.coming = true
-	s.w.After(after, func() {
-		if sl.coming = false; s.flux == nil || !s.disks || s.mayStart(sl) {
-			s.start(sl)
-		}
-	})
+	s.w.After(after, func() { s.startIfItMay(sl) })
+}
+
+// startIfItMay starts a process, unless it is one of newcomers that could be a cluster of their
+// own.
+func (s *play) startIfItMay(sl *slot) {
+	if sl.coming = false; s.flux == nil || !s.disks || s.mayStart(sl) {
+		s.start(sl)
+	}
 }
 
 // join starts a member at a free place: join PLACE NAME, which is "new" or "old".

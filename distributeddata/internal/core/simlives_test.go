@@ -171,7 +171,7 @@ func (s *play) goAgain(sl *slot, after time.Duration) {
 	s.w.Note("%s ends its life", sl.id())
 	s.tellViews(3 * time.Second)
 	sl.coming = true
-	s.w.After(after, func() { s.start(sl) })
+	s.w.After(after, func() { s.startIfItMay(sl) })
 }
 
 // goOn begins the next life of a member, and asserts that it holds everything that the previous one
