@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -70,19 +71,19 @@ func (b *batch) enter(p *pending) bool {
 	return false
 }
 
-// wait returns the outcome of a swap that waits. If its context ends first, the swap was certainly
-// not made if it has not been taken into a call; otherwise its outcome is unknown.
+// wait returns the outcome of a swap that waits. If its context ends before the swap is taken into
+// a call, the swap was certainly not made.
 func (b *batch) wait(p *pending) leasestore.Swapped {
 	select {
 	case got := <-p.done:
 		return got
 	case <-p.ctx.Done():
 	}
-	err := context.Cause(p.ctx)
 	if b.withdraw(p) {
-		err = fmt.Errorf("%w: waited for other calls: %w", leasestore.ErrRefused, err)
+		return leasestore.Swapped{Err: fmt.Errorf("%w: waited for other calls: %w",
+			leasestore.ErrRefused, context.Cause(p.ctx))}
 	}
-	return leasestore.Swapped{Err: err}
+	return <-p.done // the call has a time of its own
 }
 
 // withdraw reports whether p still waited.
@@ -102,7 +103,9 @@ func (s *Session) endCall() {
 	if next := s.batch.next(); next != nil {
 		s.work.Go(func() {
 			defer s.endCall()
-			s.batch.swapAll(next)
+			ctx, cancel := s.timeout(s.calls)
+			defer cancel()
+			s.batch.swapAll(silence.Patiently(ctx, s.cfg.TTL), next)
 		})
 	}
 }
@@ -125,9 +128,9 @@ func (b *batch) next() (next []*pending) {
 	return next
 }
 
-// swapAll makes swaps in one call, bounded by the context of the first one, which ends first. If
-// the store panics or breaks its contract, the outcomes are unknown.
-func (b *batch) swapAll(all []*pending) {
+// swapAll makes swaps in one call. If the store panics or breaks its contract, the outcomes are
+// unknown.
+func (b *batch) swapAll(ctx context.Context, all []*pending) {
 	swaps := make([]leasestore.Swap, len(all))
 	for i, p := range all {
 		swaps[i] = p.Swap
@@ -146,5 +149,5 @@ func (b *batch) swapAll(all []*pending) {
 			}
 		}
 	}()
-	got = b.store.SwapAll(all[0].ctx, swaps)
+	got = b.store.SwapAll(ctx, swaps)
 }

@@ -29,9 +29,11 @@ type Config struct {
 	// RenewInterval is the time between renewals, ±10 %. Default TTL/4, or less, but at least
 	// TTL/10, if Drain, Margin and the like leave no time for two such renewals; see Validate.
 	RenewInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds one call of the store. A store whose calls take longer grants and
-	// renews nothing, so it should be well above the time of a slow call; a lower value repeats a
-	// lost call sooner. Default 0.3·TTL, or 15s if that is less: calls that take a quarter of TTL
+	// OperationTimeout bounds one call of the store. A read or a claim for callers that wait has
+	// twice the time, and a write of the session's record the TTL; a caller that makes one attempt
+	// is answered after OperationTimeout. A store whose calls take longer grants and renews
+	// nothing, so it should be well above the time of a slow call; a lower value repeats a lost
+	// call sooner. Default 0.3·TTL, or 15s if that is less: calls that take a quarter of TTL
 	// cost no lease. If RenewInterval, Drain and the like leave less time, it gives way, down to
 	// TTL/10.
 	OperationTimeout time.Duration `yaml:"lease-operation-timeout"`

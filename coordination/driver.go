@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -227,7 +228,7 @@ func endingOf(e core.End) ending {
 }
 
 func (d *driver) load(e core.Load) {
-	d.call(func(ctx context.Context) core.Event {
+	d.callWithin(d.within(e.Patient), func(ctx context.Context) core.Event {
 		rec, ver, err := d.lease.s.load(ctx, d.lease.name)
 		return core.Loaded{Op: e.Op, Record: coreRecord(rec), Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.Loaded{Op: e.Op, Err: err} })
@@ -237,20 +238,30 @@ func (d *driver) load(e core.Load) {
 // that it prolongs: the machine sends another one after Config.OperationTimeout, and takes the
 // answer that comes first.
 func (d *driver) swap(e core.Swap) {
-	within := d.lease.s.cfg.OperationTimeout
+	s := d.lease.s
+	within := d.within(e.Patient)
 	if d.told != nil && e.Next.Nonce != "" {
-		within = d.lease.s.cfg.TTL
+		within = s.cfg.TTL
 	}
 	d.callWithin(within, func(ctx context.Context) core.Event {
-		ver, err := d.lease.s.batched(ctx, leasestore.Swap{Name: d.lease.name,
+		ver, err := s.batched(ctx, leasestore.Swap{Name: d.lease.name,
 			Old: leasestore.Version(e.Old), Next: recordOf(e.Next)})
 		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver),
-			Token: uint64(d.lease.s.given(ver)), Err: err}
+			Token: uint64(s.given(ver)), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }
 
+// within returns the time of a call. A patient one has twice the time: its answer is useful also if
+// it comes late.
+func (d *driver) within(patient bool) time.Duration {
+	if patient {
+		return 2 * d.lease.s.cfg.OperationTimeout
+	}
+	return d.lease.s.cfg.OperationTimeout
+}
+
 func (d *driver) call(f func(context.Context) core.Event, failed func(error) core.Event) {
-	d.callWithin(d.lease.s.cfg.OperationTimeout, f, failed)
+	d.callWithin(d.within(false), f, failed)
 }
 
 // callWithin runs f outside the loop and posts its event to the loop. A panic of the store becomes
@@ -261,7 +272,7 @@ func (d *driver) callWithin(within time.Duration, f func(context.Context) core.E
 	s.work.Go(func() { // the loop is alive, so Close is not waiting for work yet
 		ctx, cancel := s.timeoutAfter(s.calls, within)
 		defer cancel()
-		s.post(d.lease, guarded(ctx, f, failed), nil)
+		s.post(d.lease, guarded(silence.Patiently(ctx, s.cfg.TTL), f, failed), nil)
 	})
 }
 

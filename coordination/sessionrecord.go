@@ -95,7 +95,7 @@ func (s *Session) remove(name string, version leasestore.Version) {
 
 // loadSession reads the record of another session.
 func (d *driver) loadSession(e core.LoadSession) {
-	d.call(func(ctx context.Context) core.Event {
+	d.callWithin(d.within(e.Patient), func(ctx context.Context) core.Event {
 		rec, ver, err := d.lease.s.load(ctx, leasestore.SessionRecords+e.Nonce)
 		return core.SessionLoaded{Op: e.Op, Record: coreRecord(rec),
 			Version: core.Version(ver), Err: err}

@@ -3,29 +3,26 @@
 package azureblob_test
 
 import (
-	"flag"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/concord-go/concord/coordination/azureblob"
 	"github.com/concord-go/concord/coordination/internal/faulty"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
-
-var silences = flag.Int("silences", 1, "how often the connections of a holder fall silent")
 
 var address = regexp.MustCompile(`BlobEndpoint=http://([^/;]+)/([^;/]+)`)
 
-// TestSilent_ConnectionsCostNoLease lets connections to the service fall silent, and new ones work.
-func TestSilent_ConnectionsCostNoLease(t *testing.T) {
-	t.Parallel()
+// proxied opens stores as a configuration file does.
+func proxied(t *testing.T) func(*testing.T) (leasestore.Store, *faulty.Proxy) {
 	connection, name := os.Getenv("CONCORD_AZURE"), fresh()
 	found := address.FindStringSubmatch(connection)
 	key := regexp.MustCompile(`AccountKey=([^;]+)`).FindStringSubmatch(connection)
 	if found == nil || key == nil {
 		t.Fatal("CONCORD_AZURE names no http service with a key: run make stores")
 	}
-	member := func() faulty.Member {
+	return func(t *testing.T) (leasestore.Store, *faulty.Proxy) {
 		proxy := faulty.New(t, found[1])
 		open, err := azureblob.Opener(func(into any) error {
 			*into.(*azureblob.Settings) = azureblob.Settings{Install: true, Account: found[2],
@@ -35,7 +32,15 @@ func TestSilent_ConnectionsCostNoLease(t *testing.T) {
 		must(t, err)
 		s, err := open()
 		must(t, err)
-		return faulty.Member{Store: s, Silence: proxy.Silence}
+		return s, proxy
 	}
-	faulty.Silent(t, *silences, member(), member())
 }
+
+// TestSilent_ConnectionsCostNoLease lets connections to the service fall silent, and new ones work.
+func TestSilent_ConnectionsCostNoLease(t *testing.T) { faulty.Silent(t, proxied) }
+
+// TestSlow_RoundTripsCostNoLease delays what is sent on the way.
+func TestSlow_RoundTripsCostNoLease(t *testing.T) { faulty.RoundTrips(t, proxied) }
+
+// TestTrips_OfACall delays what is sent on the way, and counts.
+func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied) }

@@ -21,9 +21,9 @@
 //
 // A session renews one record for all its leases, concord/leases/concord.session.NONCE. Each of its
 // tenures has one etcd lease. This record, its holder's key and the holder's keys of all leases
-// held through it are on that etcd lease, so they live and end together. A renewal first keeps the
-// etcd lease alive, unless that has the TTL left. The etcd lease lasts half a TTL longer than
-// needed, so about every second renewal does this. If the etcd lease has ended, because the session
+// held through it are on that etcd lease, so they live and end together. A renewal needs an
+// etcd lease with the TTL left. The etcd lease lasts two TTLs, and about every second renewal keeps
+// it alive in the background, for the next one. If the etcd lease has ended, because the session
 // was idle for that long or because an operator has revoked it, the renewal is refused and all
 // leases are lost; the same tenure never gets another etcd lease.
 //
@@ -47,8 +47,8 @@
 // leases; they do not rise by one. Only a restored snapshot can set the revision back; restore with
 // a bump (etcdutl snapshot restore --bump-revision).
 //
-// When a holder has died, etcd deletes the holder's keys, by etcd's own clock and after one and a
-// half TTL at most. The next read finds the leases free. The session leaves only a blank record for
+// When a holder has died, etcd deletes the holder's keys, by etcd's own clock and after
+// two TTLs at most. The next read finds the leases free. The session leaves only a blank record for
 // each lease name. A contender that has seen the record unchanged for the TTL, on its own clock,
 // takes the lease without waiting for etcd; locks of etcd itself wait for the deletion. A change of
 // etcd's leader prolongs all etcd leases, and a holder does not notice it as long as a majority

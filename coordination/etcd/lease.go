@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/silence"
 )
 
 // leases are the etcd leases of the sessions that use this store. Only the writes of their sessions
@@ -31,12 +32,10 @@ type leaseKey struct {
 	tenure coordination.Token
 }
 
-// seconds returns the TTL of the etcd lease. It is longer than that of the records by half, so that
-// several records written within a short time need one keepalive.
-func (k leaseKey) seconds() int64 {
-	least := int64((k.ttl + time.Second - 1) / time.Second)
-	return least + max(least/2, 1)
-}
+// seconds returns the TTL of the etcd lease. It is twice that of the records: several records
+// written within a short time need one keepalive, and on a slow way others still find the record of
+// a session when they may take its leases. Once it is gone, they would wait for the TTL again.
+func (k leaseKey) seconds() int64 { return 2 * int64((k.ttl+time.Second-1)/time.Second) }
 
 // outlives reports whether an etcd lease that was kept alive at time prolonged still has the TTL of
 // the records left. It adds 1/4 to the elapsed time of our clock, which is more than the rates of
@@ -72,6 +71,9 @@ func (e *lease) unlock() { <-e.making }
 func (l *leases) alive(ctx context.Context, client *clientv3.Client,
 	k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
+	if id, ok := l.lives(k, e); ok {
+		return id, nil
+	}
 	if err := e.lock(ctx); err != nil {
 		return 0, err
 	}
@@ -88,6 +90,9 @@ func (l *leases) alive(ctx context.Context, client *clientv3.Client,
 func (l *leases) same(ctx context.Context, client *clientv3.Client,
 	k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
+	if id, ok := l.lives(k, e); ok {
+		return id, nil
+	}
 	if err := e.lock(ctx); err != nil {
 		return 0, err
 	}
@@ -124,16 +129,51 @@ func (l *leases) joined(ctx context.Context, client *clientv3.Client,
 	return l.grant(ctx, client, k, e)
 }
 
+// lives returns the etcd lease of e, if it has the TTL of the records left.
+func (l *leases) lives(k leaseKey, e *lease) (clientv3.LeaseID, bool) {
+	now := l.state(e)
+	return now.id, now.id != 0 && k.outlives(now.prolonged, time.Now())
+}
+
+// ahead keeps an etcd lease alive in the background, if that may not have the TTL of the records
+// left at the next write: on a slow way a keepalive and then a write would take too long. It ends
+// with the client.
+func (l *leases) ahead(client *clientv3.Client, k leaseKey) {
+	e := l.entry(k)
+	select {
+	case e.making <- struct{}{}:
+	default:
+		return // another goroutine is at it
+	}
+	now := l.state(e)
+	if now.id == 0 || k.outlives(now.prolonged, time.Now().Add(k.ttl/2)) {
+		e.unlock()
+		return
+	}
+	go func() {
+		defer e.unlock()
+		ctx, cancel := context.WithTimeout(client.Ctx(), k.ttl)
+		defer cancel()
+		// After an error, the next write tries again.
+		_, _ = l.keepAlive(silence.Patiently(ctx, k.ttl), client, k, e)
+	}()
+}
+
 // prolong keeps the etcd lease of e alive if necessary. The caller has locked e.
 func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKey,
 	e *lease) (clientv3.LeaseID, error) {
-	now, asked := l.state(e), time.Now()
-	switch {
+	switch now := l.state(e); {
 	case now.id == 0:
 		return 0, rpctypes.ErrLeaseNotFound
-	case k.outlives(now.prolonged, asked):
+	case k.outlives(now.prolonged, time.Now()):
 		return now.id, nil
 	}
+	return l.keepAlive(ctx, client, k, e)
+}
+
+func (l *leases) keepAlive(ctx context.Context, client *clientv3.Client, k leaseKey,
+	e *lease) (clientv3.LeaseID, error) {
+	now, asked := l.state(e), time.Now()
 	r, err := client.KeepAliveOnce(ctx, now.id)
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):

@@ -78,7 +78,7 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64,
 // hold writes the record of a holder, and its key on an etcd lease. It first keeps the etcd lease
 // alive if that does not have the TTL left: if the answer to the write is lost and the record is
 // found later, the holder's key must outlive the validity that the holder believes in. Doing both
-// at once saves a round trip, and was wrong.
+// at once saves a round trip, and was wrong. So a renewal keeps it alive for the next one.
 func (s *Store) hold(ctx context.Context, k keys, from version, next leasestore.Record,
 	value string) (_ leasestore.Version, err error) {
 	ctx = silence.Patiently(ctx, next.TTL)
@@ -87,6 +87,9 @@ func (s *Store) hold(ctx context.Context, k keys, from version, next leasestore.
 	for range 2 {
 		var written version
 		if w.lease, err = s.leaseFor(ctx, key, w); err == nil {
+			if w.renews || w.session {
+				s.leases.ahead(s.client, key)
+			}
 			written, err = s.put(ctx, w)
 		} else if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			return "", fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)

@@ -7,7 +7,7 @@ import (
 
 // Store keeps one record per lease name and replaces records by compare-and-set. A backend must
 // implement only Store; Watcher, SessionKeeper, Remover, TokenGiver, Documents and Batcher
-// are optional abilities found by assertion. Every call has a deadline (Config.OperationTimeout)
+// are optional abilities found by assertion. Every call has a deadline
 // and returns soon after its context ends. Stores are called from many goroutines. Names are UTF-8
 // of at most MaxName bytes, or begin with SessionRecords. A store keeps all such names, and rejects
 // a name that it could not read back. A session does not close its store: the caller that opened

@@ -85,22 +85,24 @@ func (s *Store) swapAll(ctx context.Context, swaps []leasestore.Swap) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("%w: postgres: %w", leasestore.ErrRefused, err)
 	}
-	found, err := s.db.QueryContext(ctx, s.batch, string(text), s.listener.channel)
-	if err != nil {
-		return nil, outcome(err)
-	}
-	defer found.Close()
-	written := map[string]string{}
-	for found.Next() {
-		var name, mark string
-		var notified any
-		if err := found.Scan(&name, &mark, &notified); err != nil {
-			return nil, fmt.Errorf("postgres: %w", err)
+	return ask(ctx, s.pool, "", func(ctx context.Context) (map[string]string, error) {
+		found, err := s.db.QueryContext(ctx, s.batch, string(text), s.listener.channel)
+		if err != nil {
+			return nil, outcome(err)
 		}
-		written[name] = mark
-	}
-	if err := found.Err(); err != nil {
-		return nil, outcome(err)
-	}
-	return written, nil
+		defer found.Close()
+		written := map[string]string{}
+		for found.Next() {
+			var name, mark string
+			var notified any
+			if err := found.Scan(&name, &mark, &notified); err != nil {
+				return nil, fmt.Errorf("postgres: %w", err)
+			}
+			written[name] = mark
+		}
+		if err := found.Err(); err != nil {
+			return nil, outcome(err)
+		}
+		return written, nil
+	})
 }

@@ -49,5 +49,10 @@
 // many leases at the same time reads their rows at the same time. Only a pool of pgx can listen;
 // with another driver whose placeholders are $1, everything else works.
 //
+// A call of the store that Opener makes takes one round trip. With a pool of your own, pgx prepares
+// each statement on each connection first, asks a connection that was idle for an answer, and
+// closes one whose call has ended without an answer. On a slow way set default_query_exec_mode=exec
+// in the DSN, stdlib.OptionShouldPing, and SetMaxIdleConns.
+//
 // docs/stores.md compares the stores, and docs/leases.md is the guide to leases.
 package postgres

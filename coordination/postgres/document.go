@@ -27,20 +27,26 @@ func (s *Store) LoadDocument(ctx context.Context,
 	if len(text) > maxName {
 		return nil, "", tooLong(name)
 	}
-	var content []byte
-	var size int
-	var version string
-	switch err := s.db.QueryRowContext(ctx, s.loadDocument, text).Scan(&content, &size, &version); {
+	type row struct {
+		content []byte
+		size    int
+		version string
+	}
+	r, err := ask(ctx, s.pool, name, func(ctx context.Context) (r row, err error) {
+		err = s.db.QueryRowContext(ctx, s.loadDocument, text).Scan(&r.content, &r.size, &r.version)
+		return r, err
+	})
+	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, "", nil
 	case err != nil:
 		return nil, "", fmt.Errorf("postgres: document %.80q: %w", name, err)
-	case size > leasestore.MaxDocument:
+	case r.size > leasestore.MaxDocument:
 		return nil, "", fmt.Errorf(
 			"%w: postgres: document %.80q has %d bytes, over the limit of %d",
-			leasestore.ErrDamaged, name, size, leasestore.MaxDocument)
+			leasestore.ErrDamaged, name, r.size, leasestore.MaxDocument)
 	}
-	return content, leasestore.Version(version), nil
+	return r.content, leasestore.Version(r.version), nil
 }
 
 // SwapDocument implements leasestore.Documents.
@@ -60,8 +66,11 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 	if old != "" {
 		query, args = s.updateDocument, append(args, string(old))
 	}
-	var version string
-	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version); {
+	version, err := ask(ctx, s.pool, name, func(ctx context.Context) (version string, err error) {
+		err = s.db.QueryRowContext(ctx, query, args...).Scan(&version)
+		return version, err
+	})
+	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", leasestore.ErrConflict
 	case err != nil:

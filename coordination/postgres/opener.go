@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/settings"
@@ -78,21 +76,21 @@ type owner struct {
 }
 
 // Close closes the store and the pool.
-func (o owner) Close() error { return errors.Join(o.Store.Close(), o.db.Close()) }
+func (o owner) Close() error {
+	err := errors.Join(o.Store.Close(), o.db.Close())
+	o.pool.wg.Wait()
+	return err
+}
 
 func (s Settings) open() (owner, error) {
 	cfg, err := pgx.ParseConfig(s.URL)
 	if err != nil {
 		return owner{}, fmt.Errorf("postgres: %w: URL is invalid", coordination.ErrInvalid)
 	}
-	links := &silence.Links{Pool: true}
-	cfg.DialFunc = links.DialContext
-	db := stdlib.OpenDB(*cfg)
-	db.SetMaxOpenConns(s.MaxConnections)
-	db.SetMaxIdleConns(s.MaxConnections) // another one takes five round trips to its first answer
+	pool, db := openPool(cfg, s.MaxConnections)
 	store, err := New(db, s.Config)
 	if err == nil {
-		store.links = links
+		store.pool = pool
 	}
 	if err == nil && s.Install {
 		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)

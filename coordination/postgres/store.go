@@ -53,7 +53,7 @@ type Store struct {
 	loadDocument, insertDocument, updateDocument string
 
 	listener listener
-	links    *silence.Links // of the pool, or nil
+	pool     *pool // of Opener, or nil
 }
 
 var (
@@ -153,29 +153,32 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 // Load implements leasestore.Store.
 func (s *Store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
-	var rec leasestore.Record
-	var owner, nonce, attempt, version string
-	var token, ttl int64
 	text := escape(name)
 	if len(text) > maxName {
-		return rec, "", tooLong(name)
+		return leasestore.Record{}, "", tooLong(name)
 	}
-	defer s.links.Watch(ctx)()
-	err := s.db.QueryRowContext(ctx, s.load, text).Scan(&owner, &nonce, &token, &attempt, &ttl,
-		&version)
+	type row struct {
+		owner, nonce, attempt, version string
+		token, ttl                     int64
+	}
+	r, err := ask(ctx, s.pool, name, func(ctx context.Context) (r row, err error) {
+		err = s.db.QueryRowContext(ctx, s.load, text).Scan(&r.owner, &r.nonce, &r.token, &r.attempt,
+			&r.ttl, &r.version)
+		return r, err
+	})
 	if err != nil {
-		return rec, "", fmt.Errorf("postgres: lease %.80q: %w", name, err)
+		return leasestore.Record{}, "", fmt.Errorf("postgres: lease %.80q: %w", name, err)
 	}
-	rec.Token, rec.TTL = coordination.Token(token), time.Duration(ttl)
+	rec := leasestore.Record{Token: coordination.Token(r.token), TTL: time.Duration(r.ttl)}
 	var errs [3]error
-	rec.Owner, errs[0] = unescape(owner)
-	errs[1] = readHolder(nonce, &rec)
-	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
+	rec.Owner, errs[0] = unescape(r.owner)
+	errs[1] = readHolder(r.nonce, &rec)
+	rec.Attempt, errs[2] = strconv.ParseUint(r.attempt, 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
 		return leasestore.Record{}, "", fmt.Errorf("%w: postgres: lease %.80q: %w",
 			leasestore.ErrDamaged, name, err)
 	}
-	return rec, leasestore.Version(version), nil
+	return rec, leasestore.Version(r.version), nil
 }
 
 // Swap implements leasestore.Store.
@@ -195,11 +198,13 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if old != "" {
 		query, args = s.update, append(args, string(old))
 	}
-	ctx = silence.Patiently(ctx, next.TTL)
-	defer s.links.Watch(ctx)()
-	var version string
-	var notified any
-	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version, &notified); {
+	version, err := ask(silence.Patiently(ctx, next.TTL), s.pool, name,
+		func(ctx context.Context) (version string, err error) {
+			var notified any
+			err = s.db.QueryRowContext(ctx, query, args...).Scan(&version, &notified)
+			return version, err
+		})
+	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", leasestore.ErrConflict
 	case err != nil:
@@ -213,7 +218,9 @@ func (s *Store) KeepsSessions() bool { return true }
 
 // Remove implements leasestore.Remover.
 func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
-	done, err := s.db.ExecContext(ctx, s.remove, escape(name), string(old))
+	done, err := ask(ctx, s.pool, name, func(ctx context.Context) (sql.Result, error) {
+		return s.db.ExecContext(ctx, s.remove, escape(name), string(old))
+	})
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}

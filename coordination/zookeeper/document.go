@@ -59,14 +59,13 @@ func (s *Store) LoadDocument(ctx context.Context,
 		stat *zk.Stat // nil without a document
 	}
 	got, err := link.Ask(ctx, s.link, func(context.Context) (found, error) {
-		if _, err := s.link.ZK().Sync(s.cfg.Path); err != nil {
-			return found{}, err
-		}
-		data, stat, err := s.link.ZK().Get(at)
-		if errors.Is(err, zk.ErrNoNode) {
-			return found{}, nil
-		}
-		return found{data, stat}, err
+		return link.Synced(s.link, s.cfg.Path, func() (found, error) {
+			data, stat, err := s.link.ZK().Get(at)
+			if errors.Is(err, zk.ErrNoNode) {
+				return found{}, nil
+			}
+			return found{data, stat}, err
+		})
 	})
 	switch {
 	case err != nil:

@@ -125,10 +125,9 @@ func (s *Store) Load(ctx context.Context,
 		return leasestore.Record{}, "", err
 	}
 	got, err := link.Ask(ctx, s.link, func(ctx context.Context) (shown, error) {
-		if _, err := s.link.ZK().Sync(s.cfg.Path); err != nil {
-			return shown{}, err
-		}
-		return s.load(ctx, name, at)
+		return link.Synced(s.link, s.cfg.Path, func() (shown, error) {
+			return s.load(ctx, name, at)
+		})
 	})
 	if err != nil {
 		return leasestore.Record{}, "", fmt.Errorf("zookeeper: lease %.80q: %w", name, err)

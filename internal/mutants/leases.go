@@ -40,7 +40,7 @@ func leases() []mutant {
 			edits: []edit{
 				{"coordination/batch.go", "len(next) < leasestore.MaxBatch && p.ctx.Err() == nil", "len(next) < leasestore.MaxBatch"},
 				{"coordination/batch.go", "slices.Delete(b.mu.waiting, i, i+1)", "b.mu.waiting[:len(b.mu.waiting):len(b.mu.waiting)]"},
-				{"coordination/batch.go", "b.store.SwapAll(all[0].ctx, swaps)", "b.store.SwapAll(context.Background(), swaps)"},
+				{"coordination/batch.go", "b.store.SwapAll(ctx, swaps)", "b.store.SwapAll(context.Background(), swaps)"},
 			},
 			killer: killer{pkg: "./coordination", run: "TestBatch_ASwapThatWaitsTooLongIsNotMade"},
 		},
@@ -366,8 +366,14 @@ func leases() []mutant {
 		{
 			name:   "a holder ignores the token that the store assigned",
 			rule:   "a tenure has the token of its record",
-			edits:  in(leaseDir+"acquire.go", "m.ten.token = max(m.ten.token, ev.Token)\n\t\t", ""),
+			edits:  in(leaseDir+"acquire.go", "m.ten.token = max(m.ten.token, ev.Token)\n\t", ""),
 			killer: leaseSim,
+		},
+		{
+			name:   "a late answer to a claim does not count",
+			rule:   "a claim counts whenever it is answered",
+			edits:  in(leaseDir+"tenure.go", "case claiming, doubtful:", "case claiming:"),
+			killer: golden(leaseCore, "slow_answers"),
 		},
 		{
 			name:   "a claim without an answer is searched only under the requested token",

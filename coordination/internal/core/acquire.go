@@ -224,6 +224,7 @@ func (m *Machine) claim() {
 		m.enter(reading)
 		return
 	}
+	m.late = nil
 	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true,
 		base:    m.seen.version,
 		version: m.seen.version, session: m.back.token}
@@ -234,9 +235,7 @@ func (m *Machine) claim() {
 func (m *Machine) onClaimed(op operation, ev Swapped) {
 	switch ev.Status {
 	case Written:
-		m.ten.token = max(m.ten.token, ev.Token)
-		m.wrote(op, ev.Version)
-		m.adopt(op.attempt)
+		m.claimed(op, ev)
 	case Conflicted:
 		m.enter(doubtful) // an earlier attempt of ours may have caused the conflict
 	case Refused:
@@ -248,6 +247,13 @@ func (m *Machine) onClaimed(op operation, ev Swapped) {
 		m.phase = doubtful
 		m.failed(m.cfg.Operation, ev.Err)
 	}
+}
+
+// claimed begins the tenure that a write has claimed.
+func (m *Machine) claimed(op operation, ev Swapped) {
+	m.ten.token = max(m.ten.token, ev.Token)
+	m.wrote(op, ev.Version)
+	m.adopt(op.attempt)
 }
 
 // resolve decides a claim of unknown outcome by the record just read.
@@ -301,6 +307,11 @@ func (m *Machine) adopt(attempt uint64) {
 	v, known := m.validityOf(attempt)
 	if !known || !v.MayStart(m.now) || m.closing || len(m.waiters) == 0 {
 		m.release()
+		return
+	}
+	if m.cfg.Keeper && 2*m.now.Elapsed(v.Sent) >= v.StopAfter { // lost before another such write
+		m.phase = claiming
+		m.write()
 		return
 	}
 	m.enter(held)

@@ -144,13 +144,17 @@ type Effect interface{ effect() }
 
 // Outputs.
 type (
-	// Load asks for the record.
-	Load struct{ Op uint64 }
+	// Load asks for the record. A patient operation has twice the time of others.
+	Load struct {
+		Op      uint64
+		Patient bool
+	}
 	// Swap asks for a conditional write.
 	Swap struct {
-		Op   uint64
-		Old  Version
-		Next Record
+		Op      uint64
+		Old     Version
+		Next    Record
+		Patient bool // as in Load
 	}
 	// Begin starts a tenure; the Answers with its token follow. Previous is the token of the tenure
 	// before.
@@ -192,8 +196,9 @@ type (
 	}
 	// LoadSession asks for the record of another session.
 	LoadSession struct {
-		Op    uint64
-		Nonce string
+		Op      uint64
+		Nonce   string
+		Patient bool // as in Load
 	}
 	// Bury asks for a conditional write on the record of another session that is certainly over.
 	// The machine does not wait for its outcome.

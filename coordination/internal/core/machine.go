@@ -45,7 +45,7 @@ type Machine struct {
 
 	opCount  uint64
 	op       operation     // in flight, if op.id != 0
-	late     []operation   // renewals that are overdue, and may still be answered
+	late     []operation   // writes of the tenure that are overdue, and may still be answered
 	due      time.Duration // when the next operation starts; monotonic
 	until    time.Duration // while waiting: when the record may be taken; 0: it was not read
 	trusts   bool          // while waiting: an observer notices when the record may be taken
@@ -71,6 +71,8 @@ type operation struct {
 	sent    Reading
 	look    uint64 // the read of the lease record that led to this operation
 	known   uint64 // largest tenure of the other session known before a read of its record
+	patient bool   // a read for waiting callers, or a claim, which has twice the time
+	slow    bool   // callers that make one attempt have been answered meanwhile
 }
 
 // kind is the kind of an operation.
@@ -192,7 +194,7 @@ func (m *Machine) Wake() (at time.Duration, ok bool) {
 	}
 	switch {
 	case m.op.id != 0:
-		earliest(m.op.sent.Mono + m.cfg.patience())
+		earliest(m.op.sent.Mono + m.patience())
 	case m.phase != idle && m.phase != draining && m.slot != queued:
 		earliest(m.due)
 		if audit, mine := m.cfg.Common.audits(m); mine {
@@ -216,7 +218,15 @@ func (m *Machine) Wake() (at time.Duration, ok bool) {
 
 // pass does what is due by time alone.
 func (m *Machine) pass() {
-	if m.op.id != 0 && m.now.Mono-m.op.sent.Mono >= m.cfg.patience() {
+	switch waited := m.now.Mono - m.op.sent.Mono; {
+	case m.op.id == 0 || waited < m.patience():
+	case m.op.patient && waited < 2*m.cfg.patience():
+		m.op.slow = true
+		m.answerTries(Answer{Outcome: Doubt, Err: errTimeout})
+		if m.cfg.Keeper && len(m.waiters) > 0 {
+			m.emit(Failing{errTimeout})
+		}
+	default:
 		m.onOverdue()
 	}
 	switch m.phase {
@@ -250,14 +260,27 @@ func (m *Machine) lapsed() bool {
 	return m.now.Mono >= m.ten.lapse(m.cfg)
 }
 
-// onOverdue gives an operation up. A late answer to it is ignored, except that a renewal counts
-// whenever it is answered: on a slow store, or after a pause, a second one would come too late.
+// patience returns how long the machine waits for the answer to its operation before it does
+// something about it.
+func (m *Machine) patience() time.Duration {
+	switch {
+	case m.op.slow:
+		return 2 * m.cfg.patience()
+	case m.op.patient:
+		return m.cfg.Operation
+	}
+	return m.cfg.patience()
+}
+
+// onOverdue gives an operation up. A late answer to it is ignored, except that a claim or a renewal
+// counts whenever it is answered: on a slow store, or after a pause, a second one would come too
+// late.
 func (m *Machine) onOverdue() {
 	switch op := m.op; op.kind {
 	case loading:
 		m.onLoaded(Loaded{Op: op.id, Err: errTimeout})
 	case swapping:
-		if m.phase == held {
+		if m.phase == held || m.phase == claiming {
 			m.late = append(m.late, op)
 		}
 		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
@@ -335,8 +358,8 @@ func (m *Machine) enter(p phase) { m.phase, m.due, m.until, m.failures = p, m.no
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
 
 func (m *Machine) load() {
-	m.start(operation{kind: loading})
-	m.emit(Load{m.op.id})
+	m.start(operation{kind: loading, patient: m.phase == reading})
+	m.emit(Load{m.op.id, m.op.patient})
 }
 
 func (m *Machine) start(op operation) {

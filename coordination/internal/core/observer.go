@@ -60,7 +60,7 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 		o.ops++
 		o.op = operation{id: o.ops, kind: consulting, sent: now, known: o.peer.last}
 		o.due = o.now + o.cfg.poll()
-		o.out = append(o.out, LoadSession{o.op.id, o.peer.nonce})
+		o.out = append(o.out, LoadSession{o.op.id, o.peer.nonce, false})
 	}
 	return o.out
 }
@@ -124,7 +124,7 @@ func (o *Observer) onLoaded(ev SessionLoaded) {
 	case o.peer.seen.version == "": // there is no record yet, or no longer
 		o.due = o.now + o.cfg.poll()
 	default:
-		o.due = min(o.now+o.cfg.poll(), o.peer.freeAt(o.cfg))
+		o.due = min(max(o.now, op.sent.Mono+o.cfg.poll()), o.peer.freeAt(o.cfg))
 	}
 }
 

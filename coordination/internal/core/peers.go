@@ -158,8 +158,8 @@ func (m *Machine) consult(look uint64) {
 	case m.peer.observers > 0 && m.lives() && m.now.Mono < freeAt && !m.tried():
 		m.taken(look, freeAt)
 	default:
-		m.start(operation{kind: consulting, look: look, known: m.peer.last})
-		m.emit(LoadSession{m.op.id, m.peer.nonce})
+		m.start(operation{kind: consulting, look: look, known: m.peer.last, patient: true})
+		m.emit(LoadSession{m.op.id, m.peer.nonce, true})
 	}
 }
 

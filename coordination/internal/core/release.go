@@ -63,7 +63,7 @@ func (m *Machine) release() { m.enter(releasing) }
 // never seen in the record, blanking the claim's base version makes that claim impossible.
 func (m *Machine) blank() {
 	m.start(operation{kind: swapping})
-	m.emit(Swap{m.op.id, m.ten.version, Record{Token: m.ten.token}})
+	m.emit(Swap{m.op.id, m.ten.version, Record{Token: m.ten.token}, false})
 }
 
 func (m *Machine) onBlanked(ev Swapped) {

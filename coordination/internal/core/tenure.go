@@ -133,9 +133,9 @@ func (m *Machine) write() {
 	t := &m.ten
 	t.count++
 	t.lastSent = m.now.Mono
-	m.start(operation{kind: swapping, attempt: t.count})
+	m.start(operation{kind: swapping, attempt: t.count, patient: m.phase == claiming})
 	t.attempts = append(t.attempts, attempt{t.count, m.now})
-	m.emit(Swap{m.op.id, t.version, m.recordOf(t.count)})
+	m.emit(Swap{m.op.id, t.version, m.recordOf(t.count), m.op.patient})
 }
 
 // recordOf returns the record of an attempt of this tenure.
@@ -161,8 +161,9 @@ func (m *Machine) onSwapped(ev Swapped) {
 	}
 }
 
-// onLate handles the answer to a renewal that was given up as overdue. The write that was sent
-// instead depends on the version that this renewal has replaced, so its outcome does not matter.
+// onLate handles the answer to a claim or a renewal that was given up as overdue. A write that was
+// sent instead depends on the version that this one has replaced, so its outcome does not matter,
+// nor that of a read.
 func (m *Machine) onLate(ev Swapped) {
 	i := slices.IndexFunc(m.late, func(op operation) bool { return op.id == ev.Op })
 	if i < 0 {
@@ -170,14 +171,19 @@ func (m *Machine) onLate(ev Swapped) {
 	}
 	op := m.late[i]
 	m.late = slices.Delete(m.late, i, i+1)
-	if _, possible := m.ten.validityOf(op.attempt, m.cfg); !possible || m.phase != held ||
-		ev.Status != Written {
+	if _, possible := m.ten.validityOf(op.attempt, m.cfg); !possible || ev.Status != Written {
 		return
 	}
-	m.op = operation{}
-	m.ten.reread = false
-	m.wrote(op, ev.Version)
-	m.extend(op.attempt)
+	switch m.phase {
+	case held:
+		m.op = operation{}
+		m.ten.reread = false
+		m.wrote(op, ev.Version)
+		m.extend(op.attempt)
+	case claiming, doubtful:
+		m.op = operation{}
+		m.claimed(op, ev)
+	}
 }
 
 // wrote notes that our write is now the record.

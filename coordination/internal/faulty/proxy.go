@@ -18,9 +18,10 @@ type Proxy struct {
 
 	mu struct {
 		sync.Mutex
-		delay  time.Duration
-		silent bool // also connections to come
-		pairs  []*pair
+		delay   time.Duration
+		silent  bool // also connections to come
+		lasting bool
+		pairs   []*pair
 	}
 }
 
@@ -71,17 +72,18 @@ func (p *Proxy) Delay(d time.Duration) {
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.mu.silent = p.mu.lasting
 	for _, c := range p.mu.pairs {
 		c.silence()
 	}
 }
 
-// Stop is like Silence, for connections to come too: they are accepted, and never answered.
-func (p *Proxy) Stop() {
-	p.Silence()
+// Lasting lets Silence count for connections to come too: they are accepted, and never answered.
+func (p *Proxy) Lasting() *Proxy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.silent = true
+	p.mu.lasting = true
+	return p
 }
 
 func (p *Proxy) accept() {

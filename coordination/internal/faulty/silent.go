@@ -2,6 +2,8 @@ package faulty
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -17,23 +19,27 @@ const few = 2 * time.Second
 // busy is the same where servers and tests share a busy machine.
 const busy = 3 * few
 
-// Member is a store of a process of its own, and how its connections fall silent.
-type Member struct {
-	Store   coordination.Store
-	Silence func()
-}
+var silences = flag.Int("silences", 1, "how often the connections of a holder fall silent")
+
+// Opener returns a function that opens stores with the same leases, as a configuration file does,
+// each behind a proxy of its own.
+type Opener func(*testing.T) func(*testing.T) (coordination.Store, *Proxy)
 
 // Silent lets a session hold leases, and its connections fall silent several times. No lease is
 // lost. Then it lets another session wait for them, ends the first one as a crash does, and lets
 // the connections of the other fall silent at that moment. The other holds the leases after the TTL
 // and a call that is not answered. All times are the defaults.
-func Silent(t *testing.T, times int, holder, waiter Member) {
+func Silent(t *testing.T, open Opener) {
 	t.Helper()
+	t.Parallel()
 	const leases = 20
-	a, b := session(t, holder.Store), session(t, waiter.Store)
+	store := open(t)
+	holder, holders := store(t)
+	waiter, waiters := store(t)
+	a, b := session(t, holder), session(t, waiter)
 	acquire(t, a, leases)
-	for range times {
-		holder.Silence()
+	for range *silences {
+		holders.Silence()
 		time.Sleep(a.TTL() + a.TTL()/4)
 		if st := a.Status(); st.Held != leases || len(st.Lost) > 0 {
 			t.Errorf("%d of %d leases are held after a silence, lost %v", st.Held, leases, st.Lost)
@@ -43,11 +49,11 @@ func Silent(t *testing.T, times int, holder, waiter Member) {
 	all := wait(t, b, leases)
 	time.Sleep(a.TTL() / 2)
 	Crash(a)
-	waiter.Silence()
+	waiters.Silence()
 	died := time.Now()
 	all.Wait()
 	took := time.Since(died).Round(10 * time.Millisecond)
-	t.Logf("%d silences cost no lease; %d leases taken over in %v", times, leases, took)
+	t.Logf("%d silences cost no lease; %d leases taken over in %v", *silences, leases, took)
 	if most := a.TTL()*102/100 + 250*time.Millisecond + b.TTL()*3/10 + busy; took > most {
 		t.Errorf("taken over after %v, want %v at most", took, most)
 	}
@@ -59,14 +65,15 @@ func Silent(t *testing.T, times int, holder, waiter Member) {
 // Unnoticed lets a session wait for leases that another session holds, lets its connections fall
 // silent, and releases the leases. The session acquires them within the time given, although no
 // watch reports that.
-func Unnoticed(t *testing.T, holder coordination.Store, waiter Member, within time.Duration) {
+func Unnoticed(t *testing.T, holder, waiter coordination.Store, proxy *Proxy,
+	within time.Duration) {
 	t.Helper()
 	const leases = 100
-	a, b := session(t, holder), session(t, waiter.Store)
+	a, b := session(t, holder), session(t, waiter)
 	acquire(t, a, leases)
 	all := wait(t, b, leases)
 	time.Sleep(a.TTL())
-	waiter.Silence()
+	proxy.Silence()
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -112,15 +119,19 @@ func Crash(s *coordination.Session) {
 	_ = s.Close(ctx)
 }
 
-// acquire acquires n leases.
+// acquire acquires n leases at the same time.
 func acquire(t *testing.T, s *coordination.Session, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	errs := make([]error, n)
+	var all sync.WaitGroup
 	for i := range n {
-		if _, err := s.Lease(fmt.Sprint("lease", i)).Acquire(ctx); err != nil {
-			t.Fatal(err)
-		}
+		all.Go(func() { _, errs[i] = s.Lease(fmt.Sprint("lease", i)).Acquire(ctx) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,36 +2,38 @@ package faulty
 
 import (
 	"flag"
-	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
 )
 
-var slowAll = flag.Bool("slow-all", false, "slow round trips of several lengths for ten TTLs each")
+var (
+	slowParts = flag.String("slow-parts", "0.2", "round trips of several parts of the TTL")
+	slowTTLs  = flag.Int("slow-ttls", 2, "how many TTLs they take that long")
+	slowTTL   = flag.Duration("slow-ttl", 4*time.Second, "TTL of the sessions on slow stores")
+)
 
-// slowTTL is the TTL of the sessions on slow stores.
-const slowTTL = 4 * time.Second
-
-// RoundTrips runs Slow with round trips that take a twentieth of the TTL or, with -slow-all, also a
-// tenth, up to most: a call of a store may take several. open returns two stores between which and
-// their server each message takes the delay.
-func RoundTrips(t *testing.T, most float64, open func(*testing.T, time.Duration) (holder,
-	waiter coordination.Store)) {
+// RoundTrips runs Slow on two stores between which and their server each round trip takes a fifth
+// of the TTL, or the parts of it that the flags say.
+func RoundTrips(t *testing.T, open Opener) {
 	t.Parallel()
-	parts, ttls := []float64{0.05}, 2
-	if *slowAll {
-		parts, ttls = []float64{0.05, 0.1}, 10
-	}
-	for _, part := range parts {
-		if part > most {
-			continue
+	for name := range strings.SplitSeq(*slowParts, ",") {
+		part, err := strconv.ParseFloat(name, 64)
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Run(fmt.Sprint(part), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			holder, waiter := open(t, time.Duration(part*float64(slowTTL)/2))
-			slow(t, slowTTL, part, ttls, busy, holder, waiter)
+			store := open(t)
+			delayed := func() coordination.Store {
+				s, proxy := store(t)
+				proxy.Delay(time.Duration(part * float64(*slowTTL) / 2))
+				return s
+			}
+			slow(t, *slowTTL, part, *slowTTLs, busy, delayed(), delayed())
 		})
 	}
 }
@@ -52,7 +54,9 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 	const leases = 20
 	cfg := coordination.Config{TTL: ttl}
 	a, b := sessionOf(t, holder, cfg), sessionOf(t, waiter, cfg)
+	begun := time.Now()
 	acquire(t, a, leases)
+	acquired := time.Since(begun).Round(10 * time.Millisecond)
 	all := wait(t, b, leases)
 	time.Sleep(time.Duration(ttls) * ttl)
 	if st := a.Status(); st.Held != leases || len(st.Lost) > 0 {
@@ -65,8 +69,8 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 	all.Wait()
 	took := time.Since(died).Round(10 * time.Millisecond)
 	call := time.Duration(part * float64(ttl))
-	t.Logf("calls of %v TTL (%v) for %d TTLs: no lease lost, %d taken over after %v", part, call,
-		ttls, leases, took)
+	t.Logf("calls of %v TTL (%v): %d leases acquired in %v, none lost in %d TTLs, taken over after %v",
+		part, call, leases, acquired, ttls, took)
 	if most := ttl*102/100 + 250*time.Millisecond + 4*call + beyond; took > most {
 		t.Errorf("taken over after %v, want %v at most", took, most)
 	}

@@ -99,7 +99,7 @@ func (l *Links) Watch(ctx context.Context) (answered func()) {
 	begun := time.Now()
 	within, ok := ctx.Value(patience{}).(time.Duration)
 	if end, bounded := ctx.Deadline(); !ok && bounded {
-		within, ok = time.Until(end)*7/8, true
+		within, ok = time.Until(end)*15/16, true
 	}
 	if !ok || l == nil {
 		return func() {}
@@ -119,7 +119,7 @@ func Patiently(ctx context.Context, ttl time.Duration) context.Context {
 	}
 	within := ttl * 9 / 32
 	if end, bounded := ctx.Deadline(); bounded {
-		within = min(within, time.Until(end)*7/8)
+		within = min(within, time.Until(end)*15/16)
 	}
 	return context.WithValue(ctx, patience{}, within)
 }

@@ -32,9 +32,12 @@ type Link struct {
 	asked   time.Duration   // session timeout
 	silence time.Duration   // after which the link leaves a server
 
+	syncing sync.Mutex // held until a request of Synced is sent
+
 	mu struct {
 		sync.Mutex
 		wire    *wire
+		sent    chan struct{} // closed when the next sync is sent
 		nudged  time.Time     // last time
 		granted time.Duration // session timeout, 0 before the first session
 		ready   chan struct{} // closed while there is a session
@@ -58,7 +61,7 @@ var ErrNotSent = errors.New("not sent")
 func Connect(c Config) (*Link, error) {
 	l := &Link{dial: c.Dial, slots: make(chan struct{}, maxCalls), asked: c.SessionTimeout,
 		silence: min(maxSilence, c.SessionTimeout/10)}
-	l.mu.ready = make(chan struct{})
+	l.mu.ready, l.mu.sent = make(chan struct{}), make(chan struct{})
 	conn, events, err := zk.Connect(c.Servers, c.SessionTimeout,
 		zk.WithDialer(l.newWire), zk.WithEventCallback(l.note), zk.WithLogger(mute{}),
 		zk.WithLogInfo(false))
@@ -172,6 +175,35 @@ func Ask[T any](ctx context.Context, l *Link, f func(context.Context) (T, error)
 			return value, err
 		}
 	}
+}
+
+// Synced calls read, for a function that runs in Ask, when the server has been asked to catch up
+// with all writes. It does not wait for that answer: a server handles the requests of a connection
+// in order. If the request fails, so does Synced. Nothing else may send a sync.
+func Synced[T any](l *Link, path string, read func() (T, error)) (T, error) {
+	caught := make(chan error, 1)
+	l.syncing.Lock() // so the next one sent is this one
+	sent := l.nextSync()
+	go func() {
+		_, err := l.conn.Sync(path)
+		caught <- err
+	}()
+	var none T
+	select {
+	case <-sent:
+		l.syncing.Unlock()
+	case err := <-caught:
+		l.syncing.Unlock()
+		if err != nil {
+			return none, err
+		}
+		caught <- nil
+	}
+	value, err := read()
+	if err := <-caught; err != nil {
+		return none, err
+	}
+	return value, err
 }
 
 // Close ends the session, and returns when everything that the link started has ended, within the

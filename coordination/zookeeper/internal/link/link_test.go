@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -362,4 +363,63 @@ func TestClose_IsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSynced_ReadsWithoutWaiting: a server that answers nothing gets both requests, in order.
+func TestSynced_ReadsWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{t: t}
+		l := dialing(t, 40*time.Second, s)
+		defer l.Close()
+		read := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			_, err := Ask(ctx, l, func(context.Context) (bool, error) {
+				return Synced(l, "/", func() (bool, error) {
+					found, _, err := l.ZK().Exists("/")
+					return found, err
+				})
+			})
+			return err
+		}
+		if err := read(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		s.set(func() { s.mu.mute, s.mu.got = true, nil })
+		if err := read(nudgeAfter / 2); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if want := []string{"sync", "exists"}; !slices.Equal(s.mu.got, want) {
+			t.Errorf("the server got %v, want %v", s.mu.got, want)
+		}
+	})
+}
+
+// TestSynced_FailsWithTheSync: what was read after a failed sync may be old.
+func TestSynced_FailsWithTheSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, next := &server{t: t}, &server{t: t}
+		l := dialing(t, 40*time.Second, first, next)
+		defer l.Close()
+		if err := exists(t, l, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		first.set(func() { first.mu.mute = true })
+		_, err := Call(t.Context(), l, func(context.Context) (bool, error) {
+			return Synced(l, "/", func() (bool, error) {
+				first.cut() // with the sync sent, and not answered
+				for {
+					if found, _, err := l.ZK().Exists("/"); err == nil {
+						return found, nil
+					}
+					time.Sleep(time.Second)
+				}
+			})
+		})
+		if !errors.Is(err, zk.ErrConnectionClosed) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

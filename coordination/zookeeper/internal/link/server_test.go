@@ -30,7 +30,7 @@ type server struct {
 }
 
 // Types of requests, with the names that got uses.
-var types = map[int32]string{3: "exists", 11: "ping", -11: "close", 101: "watches"}
+var types = map[int32]string{3: "exists", 9: "sync", 11: "ping", -11: "close", 101: "watches"}
 
 func (s *server) set(change func()) {
 	s.mu.Lock()
@@ -126,8 +126,11 @@ func (s *server) begin(c net.Conn, hello []byte) error {
 func (s *server) answer(c net.Conn, kind string, xid []byte) error {
 	answer := append(slices.Clone(xid), make([]byte, 8)...) // and zxid
 	answer = binary.BigEndian.AppendUint32(answer, 0)       // no error
-	if kind == "exists" {
+	switch kind {
+	case "exists":
 		answer = append(answer, make([]byte, 68)...) // the node's stat
+	case "sync":
+		answer = append(answer, make([]byte, 4)...) // its path, empty
 	}
 	s.mu.Lock()
 	s.mu.got = append(s.mu.got, kind)

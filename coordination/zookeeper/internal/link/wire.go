@@ -70,6 +70,32 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write is for whole requests. It records when a sync is sent.
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.link.mu.Lock()
+	defer w.link.mu.Unlock()
+	begun := len(w.begun) == answerHead // before, p has another form
+	if begun && len(p) >= requestHead && binary.BigEndian.Uint32(p[8:]) == opSync {
+		close(w.link.mu.sent)
+		w.link.mu.sent = make(chan struct{})
+	}
+	return n, err
+}
+
+// A request begins with its length, its number and its type.
+const (
+	requestHead = 12
+	opSync      = 9
+)
+
+// nextSync returns a channel that is closed when the next sync is sent.
+func (l *Link) nextSync() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.sent
+}
+
 // asks records, before a request, that a response is expected from now on, unless other requests
 // are already pending.
 func (l *Link) asks() {
