@@ -258,7 +258,7 @@ func (s *arbiterShell) set(g arbiter.Gate) {
 		return
 	}
 	gate.Of(s.system).Shut(atArbiter, g.Why)
-	s.said.closed(now, g.Why, here, all, s.core.Ended())
+	s.said.closed(now, g.Why, here, all, s.core.Ended() || lifecycle.Of(s.system).Stopping())
 }
 
 // errStoreAway is for a side whose members may host, but cannot renew leases or acquire others.

@@ -154,8 +154,28 @@ func TestRun_WithoutAFaultNothingIsLoggedAtWarn(t *testing.T) {
 		require.NoError(t, p.Signal(syscall.SIGTERM))
 	}
 	for i, p := range all {
-		// Of replicators that stop together, the last may find nobody to agree with.
-		require.Contains(t, []int{node.ExitOK, node.ExitStop}, p.ExitCode())
+		require.Equal(t, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
+		for _, level := range []string{"level=WARN", "level=ERROR"} {
+			require.Empty(t, p.With(level), "process %d", i)
+		}
+	}
+}
+
+// TestRun_MembersThatStopTogetherStopInOrder sends three members SIGTERM at the same time.
+func TestRun_MembersThatStopTogetherStopInOrder(t *testing.T) {
+	c := newWhole(t, 3)
+	var all []*child.Process
+	for i := range 3 {
+		all = append(all, c.start(i))
+	}
+	c.until(map[string]int{"up": 3, "here": 1})
+	for _, p := range all {
+		require.NoError(t, p.Signal(syscall.SIGTERM))
+	}
+	began := time.Now()
+	for i, p := range all {
+		require.Equal(t, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
+		t.Logf("process %d has stopped after %v", i, time.Since(began))
 		for _, level := range []string{"level=WARN", "level=ERROR"} {
 			require.Empty(t, p.With(level), "process %d", i)
 		}

@@ -30,7 +30,7 @@ type watch struct {
 	lost    []string         // addresses of dropped members that are not back
 	since   map[string]time.Time
 	account func() string // what the provider knows about hosts that are no members
-	hosted  func([]string) string
+	hooks   *lifecycle.Hooks
 	tick    *timer.Timer
 	waits   bool // for tick
 }
@@ -38,7 +38,7 @@ type watch struct {
 // startWatch logs the changes of one life.
 func (r *runner) startWatch(n *Node) {
 	w := &watch{log: r.cfg.Logger, members: membership.Attach(n.System), rule: r.majorityHosts(),
-		since: map[string]time.Time{}, hosted: lifecycle.Of(n.System).Hosted}
+		since: map[string]time.Time{}, hooks: lifecycle.Of(n.System)}
 	if n.Cluster != nil {
 		if a, ok := n.Cluster.Config.ClusterProvider.(accountant); ok {
 			w.account = a.Account
@@ -85,7 +85,7 @@ func (w *watch) why() slog.Attr {
 
 // report logs what has changed from one view to another.
 func (w *watch) report(was, v *membership.View) {
-	if v.Removed {
+	if v.Removed || w.hooks.Stopping() {
 		return // the end of the life is logged
 	}
 	here := map[string]bool{}
@@ -120,7 +120,7 @@ func (w *watch) report(was, v *membership.View) {
 	if len(dropped) > 0 {
 		w.log.Warn("members dropped: the provider does not list them any more",
 			slog.String("dropped", strings.Join(dropped, ", ")), remain, w.why(),
-			slog.String("hosted", cmp.Or(w.hosted(dropped), "nothing that is known here")),
+			slog.String("hosted", cmp.Or(w.hooks.Hosted(dropped), "nothing that is known here")),
 			slog.String("then", w.then(len(v.Members), all)))
 	}
 	if len(left) > 0 {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,7 +19,7 @@ func OnHosted(system *actor.ActorSystem, what func(address string) string) {
 // Hosted describes what the components have at the members with these addresses.
 func (h *Hooks) Hosted(addresses []string) string {
 	h.mu.Lock()
-	hosted := h.mu.hosted[:len(h.mu.hosted):len(h.mu.hosted)]
+	hosted := slices.Clip(h.mu.hosted)
 	h.mu.Unlock()
 	var all []string
 	for _, what := range hosted {

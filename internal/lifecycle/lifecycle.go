@@ -121,6 +121,13 @@ func OnStop(system *actor.ActorSystem, p Phase, name string,
 	}, nil
 }
 
+// Stopping reports whether the stop has begun.
+func (h *Hooks) Stopping() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.stopped
+}
+
 // Start runs the functions registered with OnStart concurrently, and returns all errors.
 func (h *Hooks) Start(ctx context.Context) error {
 	h.mu.Lock()

@@ -111,6 +111,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		c.answerPull(p, m.Gone)
 	}
 	p.leaving = m.Leaving
+	c.leaves(p, m.Leaving || m.Parting)
 	c.parts(p, m.Parting)
 	switch {
 	case m.Seen != nil:

@@ -107,6 +107,29 @@ func (c *Core) parts(p *peer, says bool) {
 	c.roll.parted[p.replica] = true
 }
 
+// leaves records that p has said that it is leaving, whether it wants to be forgotten or not.
+func (c *Core) leaves(p *peer, says bool) {
+	if !says {
+		return
+	}
+	if c.roll.leavers == nil {
+		c.roll.leavers = map[causal.Replica]bool{}
+	}
+	c.roll.leavers[p.replica] = true
+}
+
+// othersLeave reports whether every other member that is counted, or is to be, has said that it is
+// leaving: none stays that would have to forget this one.
+func (c *Core) othersLeave() bool {
+	for _, r := range c.roll.all {
+		counted := r.rank == in || r.rank == joining || r.rank == going
+		if counted && r.name != c.cfg.Member && !c.roll.leavers[r.inc.replica] {
+			return false
+		}
+	}
+	return true
+}
+
 // keeps records the vector that p has reported. If p starts to leave later, it hands that over.
 func (p *peer) keeps(v causal.Vector) {
 	if !p.parts && p.kept.Leq(v) {

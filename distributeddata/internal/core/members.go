@@ -33,6 +33,7 @@ type roll struct {
 	absent    map[string]time.Time    // members that cannot be reached, and since when
 	places    map[string]string       // addresses, by name
 	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R53]
+	leavers   map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
 	recalled  time.Time               // when the memory last changed
 	news      []remembered            // what changed then
 	pullAt    time.Time               // no request for another member's memory before this time
@@ -194,9 +195,11 @@ func (c *Core) recall(m memory) {
 			delete(c.roll.places, name)
 		}
 	}
-	maps.DeleteFunc(c.roll.parted, func(r causal.Replica, _ bool) bool {
-		return c.roll.at(r).rank == absent && c.peerOf(r) == nil
-	})
+	for _, said := range []map[causal.Replica]bool{c.roll.parted, c.roll.leavers} {
+		maps.DeleteFunc(said, func(r causal.Replica, _ bool) bool {
+			return c.roll.at(r).rank == absent && c.peerOf(r) == nil
+		})
+	}
 	c.stirred = true
 }
 
@@ -545,6 +548,7 @@ func (c *Core) short(w *caller, s standing) *Short {
 	slices.Sort(out.Missing)
 	if r, ok := w.op.task.(*removal); ok {
 		out.Handed = r.victim == c.cfg.Member
+		out.AllLeave = out.Handed && c.othersLeave()
 	}
 	return out
 }

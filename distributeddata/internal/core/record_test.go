@@ -320,6 +320,23 @@ func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
 	require.Equal(t, 3, r.cores["b"].size())
 }
 
+// None stays to forget a member when all leave together.
+func TestRecord_OfMembersThatLeaveTogetherNoneIsHeldUp(t *testing.T) {
+	for stays, all := range map[string]bool{"": true, "c": false} {
+		r := newRecorded(t, "abc")
+		r.down = true // so that none is forgotten
+		for _, name := range []string{"a", "b", "c"} {
+			if name != stays {
+				r.id++
+				r.step(name, Drain{ID: r.id, Leave: true, Deadline: r.now.Add(10 * time.Second)})
+			}
+		}
+		r.talk(60)
+		require.True(t, r.done[1].Short.Handed)
+		require.Equal(t, all, r.done[1].Short.AllLeave, "stays: %q", stays)
+	}
+}
+
 // [M7] On both sides of a partition members are removed by force. The record lets one side do so;
 // the other one finds itself removed.
 func TestRecord_ForceWorksOnOneSide(t *testing.T) {

@@ -262,6 +262,7 @@ type Short struct {
 	Counted          int      // members that the level is counted over
 	Missing          []string // the names of those that did not take part
 	Handed           bool     // of a Drain: the others have its state but still count the member
+	AllLeave         bool     // the same, and all others have said that they are leaving
 }
 
 // Stats counts events since the start.
