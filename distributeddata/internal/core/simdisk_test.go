@@ -137,10 +137,14 @@ func (d *simDisk) apply(b *store.Batch) {
 
 // reboot restarts a member whose disk has failed.
 func (s *play) reboot(sl *slot) {
-	if sl.disk.failed && sl.core != nil {
+	switch {
+	case !sl.disk.failed:
+	case sl.core != nil:
 		s.end(sl)
 		s.tellViews(3 * time.Second)
 		s.comeBack(sl, s.w.Span("rebooted", 0, 2*time.Second))
+	case sl.coming: // between two lives of its process
+		s.w.After(time.Second, func() { s.reboot(sl) })
 	}
 }
 
