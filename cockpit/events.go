@@ -27,7 +27,7 @@ func (r *ring) add(e api.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seq == 0 { // a process continues above its predecessor, whose events a client may have
-		r.seq = uint64(max(0, time.Now().UnixMicro())) //nolint:gosec // not negative
+		r.seq = uint64(max(0, time.Now().UnixMicro()))
 	}
 	r.seq++
 	e.Seq = r.seq

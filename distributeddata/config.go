@@ -107,8 +107,8 @@ type Config struct {
 	ClockSkew time.Duration `yaml:"clock-skew"`
 	// CloseOnStoreFailure makes the replicator close itself, as by Close, when the store has
 	// failed for good (store.ErrFailed), or its rows cannot be read at the start. It then takes
-	// part in nothing, and every operation returns ErrClosed. By default it continues with volatile keys and shows durable keys as
-	// they are in memory, but acknowledges no change of them.
+	// part in nothing, and every operation returns ErrClosed. By default it continues with volatile
+	// keys and shows durable keys as they are in memory, but acknowledges no change of them.
 	CloseOnStoreFailure bool `yaml:"close-on-store-failure"`
 	// HeartbeatInterval is how often each member reports to some others what it has seen. A lost
 	// change is noticed within about two heartbeats. Default 1s.

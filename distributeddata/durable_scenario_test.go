@@ -184,7 +184,7 @@ func TestScenario_DurablePruning_AnOldDiskComesBack(t *testing.T) {
 		t := c.t
 		ctx := context.Background()
 		for i := range 4 {
-			c.increment(i, uint64(i+1), distributeddata.All) //nolint:gosec // not negative
+			c.increment(i, uint64(i+1), distributeddata.All)
 		}
 		c.flushed()
 		seen := func(when string) {

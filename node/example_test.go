@@ -24,7 +24,7 @@ func ExampleMain() {
 	}
 
 	health := &node.Health{}
-	go func() { _ = http.ListenAndServe("127.0.0.1:8080", health) }() //nolint:gosec // an example: /livez and /readyz
+	go func() { _ = http.ListenAndServe("127.0.0.1:8080", health) }()
 
 	node.Main(node.RunConfig{
 		Cluster:  "shop",

@@ -61,7 +61,7 @@ func (h *hand) list(self bool) {
 	all := append([]*cluster.Member(nil), h.others...)
 	if self {
 		host, port, _ := h.c.ActorSystem.GetHostPort()
-		all = append(all, &cluster.Member{Id: h.c.ActorSystem.ID, Host: host, Port: int32(port)}) //nolint:gosec // a port
+		all = append(all, &cluster.Member{Id: h.c.ActorSystem.ID, Host: host, Port: int32(port)})
 	}
 	h.c.MemberList.UpdateClusterTopology(all)
 }

@@ -49,7 +49,7 @@ func TestThreeProcesses_TLS(t *testing.T) {
 	// Strangers: without TLS, without a certificate, and with the certificate of another member.
 	pair, err := tls.LoadX509KeyPair(s[1].TLS.Cert, s[1].TLS.Key)
 	require.NoError(t, err)
-	blind := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
+	blind := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}
 	stolen := blind.Clone()
 	stolen.Certificates = []tls.Certificate{pair}
 	for name, creds := range map[string]credentials.TransportCredentials{

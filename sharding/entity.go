@@ -80,5 +80,5 @@ func shardOf(id string, shards int) int {
 	for i := range len(id) {
 		h = (h ^ uint64(id[i])) * 1099511628211
 	}
-	return int(h % uint64(shards)) //nolint:gosec // below shards
+	return int(h % uint64(shards))
 }

@@ -50,7 +50,8 @@ func TestTable_IsAcceptedFromMembersOnly(t *testing.T) {
 				Epoch: said.Epoch, N: said.N, Sum: said.Sum,
 				Members: []*pb.ShardingMember{{Id: coordinator.ID, Incarnation: env.From,
 					Address: coordinator.Address}},
-				Entries: []*pb.ShardingEntry{{Shard: uint32(shard), Epoch: said.Epoch, N: said.N + 1000}}, //nolint:gosec // below 16
+				Entries: []*pb.ShardingEntry{{Shard: uint32(shard), Epoch: said.Epoch,
+					N: said.N + 1000}},
 			}
 			edit(e, table)
 			if e.Payload == nil {

@@ -20,7 +20,8 @@ func bind(l *life) (*region, error) {
 	lives, key := lifecycle.LivesOf(l.system), "sharding "+l.cfg.Type
 	r, kept, err := lifecycle.Handle(l.system, key, func() (*region, error) {
 		present := lifecycle.NewPresent[life](fmt.Sprintf("sharding %q", l.cfg.Type), ErrClosed)
-		return &region{typ: l.cfg.Type, shards: l.cfg.Shards, numbered: l.cfg.numbered, present: present, origin: rand.Uint64()}, nil //nolint:gosec // unique, not secret
+		return &region{typ: l.cfg.Type, shards: l.cfg.Shards, numbered: l.cfg.numbered,
+			present: present, origin: rand.Uint64()}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sharding %q: %w", l.cfg.Type, err)

@@ -201,7 +201,7 @@ func TestRemember_WhatWaitsForAMajorityIsBounded(t *testing.T) {
 			}
 		}
 		time.Sleep(100 * time.Millisecond)
-		refused := int(n.region.Stats().Refused - before) //nolint:gosec // small
+		refused := int(n.region.Stats().Refused - before)
 		require.GreaterOrEqual(t, refused, 400-80)
 		require.Less(t, refused, 400)
 		held := 0

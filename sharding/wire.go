@@ -22,7 +22,7 @@ func member(m membership.Member) core.Member {
 // wireparcel.go.
 func encode(m core.Message) (wire.Manifest, proto.Message) {
 	word := func(shard int, token, number uint64) *pb.ShardingWord {
-		return &pb.ShardingWord{Shard: uint32(shard), Token: token, Number: number} //nolint:gosec // below maxShards
+		return &pb.ShardingWord{Shard: uint32(shard), Token: token, Number: number}
 	}
 	switch m := m.(type) {
 	case core.Table:
@@ -38,7 +38,8 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 			Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		for _, t := range m.Active {
-			out.Active = append(out.Active, &pb.ShardingTenure{Shard: uint32(t.Shard), Token: t.Token}) //nolint:gosec // below maxShards
+			out.Active = append(out.Active, &pb.ShardingTenure{Shard: uint32(t.Shard),
+				Token: t.Token})
 		}
 		return wire.ShardingReport, out
 	case core.AskFree:
@@ -47,7 +48,7 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 		return wire.ShardingAskFree, &pb.ShardingAskFree{Members: r.members, Entry: entry}
 	case core.Free:
 		return wire.ShardingFree, &pb.ShardingFree{
-			Shard: uint32(m.Shard), Epoch: m.Version.Epoch, N: m.Version.N, //nolint:gosec // below maxShards
+			Shard: uint32(m.Shard), Epoch: m.Version.Epoch, N: m.Version.N,
 			BlankVersion: m.Blank.Version, BlankToken: m.Blank.Token,
 		}
 	case core.Active:
@@ -178,11 +179,12 @@ func (r *roll) index(m core.Member) uint32 {
 		r.members = append(r.members, &pb.ShardingMember{Id: m.ID, Incarnation: m.Incarnation,
 			Address: m.Address})
 	}
-	return uint32(i) //nolint:gosec // members of a cluster
+	return uint32(i)
 }
 
 func (r *roll) entry(e core.Entry) *pb.ShardingEntry {
-	out := &pb.ShardingEntry{Shard: uint32(e.Shard), Epoch: e.Version.Epoch, N: e.Version.N, Home: r.index(e.Home)} //nolint:gosec // below maxShards
+	out := &pb.ShardingEntry{Shard: uint32(e.Shard), Epoch: e.Version.Epoch, N: e.Version.N,
+		Home: r.index(e.Home)}
 	for _, m := range e.Before {
 		out.Before = append(out.Before, r.index(m))
 	}

@@ -45,9 +45,9 @@ func (k *link) parcel(p *packet, confirm uint64) bool {
 	if k.gone {
 		return false
 	}
-	k.reserve(n + 1 + protowire.SizeVarint(uint64(n))) //nolint:gosec // a length
+	k.reserve(n + 1 + protowire.SizeVarint(uint64(n)))
 	k.data = protowire.AppendTag(k.data, fieldParcels, protowire.BytesType)
-	k.data = protowire.AppendVarint(k.data, uint64(n)) //nolint:gosec // a length
+	k.data = protowire.AppendVarint(k.data, uint64(n))
 	k.data = p.appendTo(k.data)
 	k.ask = max(k.ask, confirm)
 	k.begin()
@@ -56,16 +56,16 @@ func (k *link) parcel(p *packet, confirm uint64) bool {
 
 // confirm adds the confirmation of a delivery.
 func (k *link) confirm(m core.Confirm) {
-	shard, numbers := uint64(m.Shard), protowire.SizeVarint(m.Number) //nolint:gosec // not negative
+	shard, numbers := uint64(m.Shard), protowire.SizeVarint(m.Number)
 	n := sizeVarint(shard) + sizeBytes(numbers)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.reserve(n + 2)
 	k.data = protowire.AppendTag(k.data, fieldConfirmed, protowire.BytesType)
-	k.data = protowire.AppendVarint(k.data, uint64(n)) //nolint:gosec // a length
+	k.data = protowire.AppendVarint(k.data, uint64(n))
 	k.data = appendVarint(k.data, fieldShard, shard)
 	k.data = protowire.AppendTag(k.data, fieldNumbers, protowire.BytesType)
-	k.data = protowire.AppendVarint(k.data, uint64(numbers)) //nolint:gosec // a length
+	k.data = protowire.AppendVarint(k.data, uint64(numbers))
 	k.data = protowire.AppendVarint(k.data, m.Number)
 	k.begin()
 }

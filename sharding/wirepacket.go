@@ -47,7 +47,7 @@ const (
 
 // size returns the length of the encoded packet.
 func (p *packet) size() int {
-	n := sizeVarint(uint64(p.shard)) + sizeVarint(p.token) + sizeVarint(p.number) + //nolint:gosec // not negative
+	n := sizeVarint(uint64(p.shard)) + sizeVarint(p.token) + sizeVarint(p.number) +
 		sizeBytes(len(p.entity)) + sizeBytes(len(p.typ)) + sizeBytes(len(p.payload)) +
 		sizeBytes(len(p.senderAddress)) + sizeBytes(len(p.senderID)) + sizeVarint(p.delivery)
 	for key, value := range p.header {
@@ -79,7 +79,7 @@ func sizeBytes(n int) int {
 
 // appendTo appends the encoded packet.
 func (p *packet) appendTo(b []byte) []byte {
-	b = appendVarint(b, fieldShard, uint64(p.shard)) //nolint:gosec // not negative
+	b = appendVarint(b, fieldShard, uint64(p.shard))
 	b = appendVarint(b, fieldToken, p.token)
 	b = appendVarint(b, fieldNumber, p.number)
 	b = appendString(b, fieldEntity, p.entity)
@@ -92,7 +92,7 @@ func (p *packet) appendTo(b []byte) []byte {
 	b = appendString(b, fieldSenderID, p.senderID)
 	for key, value := range p.header {
 		b = protowire.AppendTag(b, fieldHeader, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(sizeBytes(len(key))+sizeBytes(len(value)))) //nolint:gosec // a length
+		b = protowire.AppendVarint(b, uint64(sizeBytes(len(key))+sizeBytes(len(value))))
 		b = appendString(b, fieldKey, key)
 		b = appendString(b, fieldValue, value)
 	}
@@ -208,8 +208,8 @@ func decodePacket(in []byte, c *names) (p packet, err error) {
 	case !utf8.ValidString(p.senderAddress) || !utf8.ValidString(p.senderID):
 		return packet{}, errors.New("sender is not UTF-8")
 	}
-	p.shard = int(shard)                   //nolint:gosec // below maxShards
-	return p, fits(uint32(shard), p.token) //nolint:gosec // below maxShards
+	p.shard = int(shard)
+	return p, fits(uint32(shard), p.token)
 }
 
 // addHeader adds one encoded entry of the header.

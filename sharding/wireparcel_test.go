@@ -16,7 +16,7 @@ import (
 // parcelOf returns the generated message with the content of a packet.
 func parcelOf(p packet, unknown protoreflect.RawFields) *pb.ShardingParcel {
 	out := &pb.ShardingParcel{
-		Shard: uint32(p.shard), Token: p.token, Number: p.number, Entity: p.entity, Type: p.typ, //nolint:gosec // below maxShards
+		Shard: uint32(p.shard), Token: p.token, Number: p.number, Entity: p.entity, Type: p.typ,
 		Payload: p.payload, SenderAddress: p.senderAddress, SenderId: p.senderID, Header: p.header,
 		Delivery: p.delivery, Again: p.again, Origin: p.origin,
 	}
@@ -58,7 +58,8 @@ func TestLink_CollectsShardingData(t *testing.T) {
 	k.busy = true // nothing is sent
 	payload := make([]byte, 10_000)
 	for n := range 30 {
-		require.True(t, k.parcel(&packet{shard: 2, token: 7, number: uint64(n + 1), entity: "x", payload: payload}, 0)) //nolint:gosec // positive
+		require.True(t, k.parcel(&packet{shard: 2, token: 7, number: uint64(n + 1), entity: "x",
+			payload: payload}, 0))
 	}
 	k.confirm(core.Confirm{Shard: 0, Number: 5})
 	k.confirm(core.Confirm{Shard: 300, Number: 1 << 40})
@@ -73,7 +74,7 @@ func TestLink_CollectsShardingData(t *testing.T) {
 		}
 		for _, c := range in.Confirmed {
 			require.Len(t, c.Numbers, 1)
-			confirmed = append(confirmed, strings.Repeat("*", int(c.Shard/100))) //nolint:gosec // small
+			confirmed = append(confirmed, strings.Repeat("*", int(c.Shard/100)))
 			require.Contains(t, []uint64{5, 1 << 40}, c.Numbers[0])
 		}
 	}

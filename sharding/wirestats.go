@@ -35,8 +35,8 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 
 func encodeStats(number uint64, m MemberStats) *pb.ShardingStats {
 	return &pb.ShardingStats{
-		Query: number, Active: uint32(m.Shards), HandingOff: uint32(m.HandingOff), //nolint:gosec // below maxShards
-		Entities: uint64(m.Entities), Waiting: uint64(m.Waiting), //nolint:gosec // counts
+		Query: number, Active: uint32(m.Shards), HandingOff: uint32(m.HandingOff),
+		Entities: uint64(m.Entities), Waiting: uint64(m.Waiting),
 	}
 }
 
@@ -47,7 +47,8 @@ func decodeStats(payload []byte) (number uint64, m MemberStats, err error) {
 	}
 	m = MemberStats{
 		Shards: int(min(in.Active, maxShards+1)), HandingOff: int(min(in.HandingOff, maxShards+1)),
-		Entities: int(min(in.Entities, maxEntities+1)), Waiting: int(min(in.Waiting, maxEntities+1)), //nolint:gosec // bounded
+		Entities: int(min(in.Entities, maxEntities+1)),
+		Waiting:  int(min(in.Waiting, maxEntities+1)),
 	}
 	return in.Query, m, m.fits()
 }

@@ -253,7 +253,7 @@ func (n *news) send(m *pb.SingletonNews) {
 	if n.view == nil {
 		return
 	}
-	m.Count = uint32(len(n.own)) //nolint:gosec // at most maxSingletons
+	m.Count = uint32(len(n.own))
 	for _, to := range n.view.Members {
 		if to.ID != n.view.Self.ID {
 			n.post(member(to), m)
@@ -266,7 +266,7 @@ func (n *news) sendWhole(to core.Member) {
 	for _, name := range slices.Sorted(maps.Keys(n.own)) {
 		words = append(words, n.own[name])
 	}
-	m := &pb.SingletonNews{Version: n.version, Count: uint32(len(words)), Whole: true} //nolint:gosec // at most maxSingletons
+	m := &pb.SingletonNews{Version: n.version, Count: uint32(len(words)), Whole: true}
 	for {
 		k := min(len(words), maxWords)
 		m.Words, words = words[:k], words[k:]

@@ -34,7 +34,7 @@ func cases() []bench {
 func value() []byte {
 	b := make([]byte, 1000)
 	for i := range b {
-		b[i] = byte(rand.Uint32()) //nolint:gosec // any bytes
+		b[i] = byte(rand.Uint32())
 	}
 	return b
 }

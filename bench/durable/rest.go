@@ -20,7 +20,7 @@ func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below the limit
+	return int64(m.HeapAlloc)
 }
 
 // heaps prints the additional heap of an open empty store.

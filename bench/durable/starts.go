@@ -150,7 +150,7 @@ func write(dir, engine string, entries, updates int, kill bool) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "-write", engine, "-dir", dir, "-load", fmt.Sprint(entries)) //nolint:gosec // ourselves
+	cmd := exec.Command(self, "-write", engine, "-dir", dir, "-load", fmt.Sprint(entries))
 	cmd.Stderr = os.Stderr
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()

@@ -134,7 +134,7 @@ func freePorts(n int) (ports []string, err error) {
 		if tries > 100*n {
 			return nil, fmt.Errorf("%d of %d free ports after %d tries", len(ports), n, tries)
 		}
-		port := strconv.Itoa(least + rand.IntN(most-least)) //nolint:gosec // no secret
+		port := strconv.Itoa(least + rand.IntN(most-least))
 		l, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err != nil {
 			continue
@@ -146,7 +146,7 @@ func freePorts(n int) (ports []string, err error) {
 }
 
 func startProcess(args []string) (*process, error) {
-	p := &process{cmd: exec.Command(args[0], args[1:]...), lines: make(chan string, 1)} //nolint:gosec // ours
+	p := &process{cmd: exec.Command(args[0], args[1:]...), lines: make(chan string, 1)}
 	p.cmd.Stderr = &p.errors
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

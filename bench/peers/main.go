@@ -146,7 +146,7 @@ func runDriver(args []string) error {
 	case *out == "":
 		_, err = os.Stdout.Write(text)
 	default:
-		err = os.WriteFile(*out, text, 0o644) //nolint:gosec // readable by all
+		err = os.WriteFile(*out, text, 0o644)
 	}
 	return errors.Join(failed, err)
 }

@@ -98,7 +98,7 @@ func main() {
 			continue // make bench-peers has not been run for this picture
 		}
 		if err == nil {
-			err = os.WriteFile(filepath.Join("docs/pictures", p.file+".svg"), []byte(svg), 0o644) //nolint:gosec // readable by all
+			err = os.WriteFile(filepath.Join("docs/pictures", p.file+".svg"), []byte(svg), 0o644)
 		}
 		exitOn(err)
 	}

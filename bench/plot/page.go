@@ -55,5 +55,5 @@ func writePage() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(page, text, 0o644) //nolint:gosec // readable by all
+	return os.WriteFile(page, text, 0o644)
 }

@@ -366,7 +366,7 @@ func heap() int64 {
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse) //nolint:gosec // memory
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // darkness moves shards of 1,000 entities: their host gives them up, while the other member

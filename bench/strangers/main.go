@@ -126,7 +126,7 @@ func (d *driver) start(mode string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(os.Args[0])} //nolint:gosec // ourselves
+	p := &process{cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), specEnv+"="+string(raw))
 	p.cmd.Stderr = os.Stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

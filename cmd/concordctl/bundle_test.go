@@ -61,8 +61,8 @@ func TestBundle_HasWhatSomebodyElseNeedsAndNoSecrets(t *testing.T) {
 	require.Contains(t, files["leases-1.json"], `"mine"`)
 	require.Contains(t, files["events.json"], "items")
 	require.Contains(t, files["README.txt"], "Written by concordctl")
-	for _, kept := range []string{"cluster: shop", "/etc/shop/secret", "/etc/ca.pem", "10.0.0.1:2379",
-		"host=a", "ETCD"} {
+	for _, kept := range []string{"cluster: shop", "/etc/shop/secret", "/etc/ca.pem",
+		"10.0.0.1:2379", "host=a", "ETCD"} {
 		require.Contains(t, files["concord.yaml"], kept)
 	}
 	for name, text := range files {

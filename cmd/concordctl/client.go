@@ -46,7 +46,8 @@ func newClient(o options, token string) client {
 }
 
 // endpoint sends a request to an endpoint of the API, as open does.
-func (c client) endpoint(ctx context.Context, method, path string, body any) (*http.Response, error) {
+func (c client) endpoint(ctx context.Context, method, path string, body any) (*http.Response,
+	error) {
 	return c.open(ctx, method, "/api/v1/"+path, body)
 }
 

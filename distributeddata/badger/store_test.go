@@ -433,7 +433,7 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 	t.Run("writable by others", func(t *testing.T) {
 		dir := newDir(t)
 		require.NoError(t, os.Mkdir(dir, 0o700))
-		require.NoError(t, os.Chmod(dir, 0o770)) //nolint:gosec // what the test is about
+		require.NoError(t, os.Chmod(dir, 0o770))
 		_, err := Open(dir, config)
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, "chmod go-w it")

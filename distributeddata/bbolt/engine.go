@@ -67,7 +67,7 @@ func verify(path string) (otherDamaged bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, fileName, err)
 	}
-	if pages := info.Size() / pageSize; m.high > uint64(pages) { //nolint:gosec // a size is not negative
+	if pages := info.Size() / pageSize; m.high > uint64(pages) {
 		return false, fmt.Errorf("%w: %s has %d pages, and should have %d", store.ErrCorrupt,
 			fileName, pages, m.high)
 	}
@@ -116,7 +116,7 @@ func (e *engine) open(path string) error {
 			MaxSize:         int(e.cfg.MaxSize),
 			NoStatistics:    true,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-				f, err := os.OpenFile(name, flag, mode) //nolint:gosec // our directory
+				f, err := os.OpenFile(name, flag, mode)
 				e.file = f
 				return f, err
 			},
@@ -227,7 +227,7 @@ func (s snapshot) Get(key []byte) ([]byte, error) { return s.tx.Bucket(bucketNam
 
 // Rows reads the pages of the transaction directly. The transaction keeps them from being reused.
 func (s snapshot) Rows() disk.Cursor {
-	high := uint64(s.tx.Size() / pageSize) //nolint:gosec // a size is not negative
+	high := uint64(s.tx.Size() / pageSize)
 	return cursor{newWalk(s.engine.file, uint64(s.tx.Cursor().Bucket().Root()), high)}
 }
 

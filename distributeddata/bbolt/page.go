@@ -80,7 +80,7 @@ func readPage(f io.ReaderAt, id, high uint64, buffer []byte) (page, error) {
 		return page{}, fmt.Errorf("page %d is not one of %d", id, high)
 	}
 	raw := slices.Grow(buffer[:0], pageSize)[:pageSize]
-	if _, err := f.ReadAt(raw, int64(id)*pageSize); err != nil { //nolint:gosec // below high, which is of the file
+	if _, err := f.ReadAt(raw, int64(id)*pageSize); err != nil {
 		return page{}, fmt.Errorf("page %d: %w", id, err)
 	}
 	if its := native.Uint64(raw); its != id {
@@ -90,8 +90,8 @@ func readPage(f io.ReaderAt, id, high uint64, buffer []byte) (page, error) {
 		if span >= maxSpan || id+span >= high {
 			return page{}, fmt.Errorf("page %d claims %d further pages", id, span)
 		}
-		raw = slices.Grow(raw, int(span)*pageSize)[:pageSize+int(span)*pageSize]  //nolint:gosec // below maxSpan
-		if _, err := f.ReadAt(raw[pageSize:], int64(id+1)*pageSize); err != nil { //nolint:gosec // likewise
+		raw = slices.Grow(raw, int(span)*pageSize)[:pageSize+int(span)*pageSize]
+		if _, err := f.ReadAt(raw[pageSize:], int64(id+1)*pageSize); err != nil {
 			return page{}, fmt.Errorf("page %d: %w", id, err)
 		}
 	}

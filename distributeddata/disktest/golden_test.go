@@ -121,7 +121,7 @@ func unpack(t *testing.T, name, dir string) {
 		size := int64(0)
 		_, err = fmt.Sscan(h.PAXRecords[wholeSize], &size)
 		require.NoError(t, err)
-		_, err = io.Copy(out, packed) //nolint:gosec // our own
+		_, err = io.Copy(out, packed)
 		require.NoError(t, errors.Join(err, out.Truncate(size), out.Close()))
 	}
 }

@@ -85,7 +85,7 @@ func result[S store.Store](s S, err error) (store.Store, error) {
 func each(t *testing.T, test func(t *testing.T, k kind, random *rand.Rand)) {
 	t.Helper()
 	for i, k := range kinds() {
-		t.Run(k.name, func(t *testing.T) { test(t, k, rand.New(rand.NewPCG(*seed, uint64(i)))) }) //nolint:gosec // for tests
+		t.Run(k.name, func(t *testing.T) { test(t, k, rand.New(rand.NewPCG(*seed, uint64(i)))) })
 	}
 }
 

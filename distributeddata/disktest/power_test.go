@@ -77,13 +77,13 @@ func mayMount(t *testing.T) bool {
 
 func run(t *testing.T, name string, args ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput() //nolint:gosec // of this test
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
 	require.NoError(t, err, "%s %v: %s", name, args, out)
 }
 
 func unmount(t *testing.T, at string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "umount", at).CombinedOutput() //nolint:gosec // of this test
+	out, err := exec.CommandContext(t.Context(), "umount", at).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
@@ -92,7 +92,7 @@ func mount(t *testing.T, args ...string) (at string) {
 	t.Helper()
 	at = t.TempDir()
 	run(t, "mount", append(args, at)...)
-	t.Cleanup(func() { _ = exec.Command("umount", "-l", at).Run() }) //nolint:gosec // of this test
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", at).Run() })
 	return at
 }
 
@@ -114,7 +114,7 @@ func copyImage(t *testing.T, image string) string {
 	for range 20 {
 		to := filepath.Join(t.TempDir(), "image")
 		run(t, "cp", "--sparse=auto", image, to)
-		if exec.CommandContext(t.Context(), "cmp", "-s", image, to).Run() == nil { //nolint:gosec // of this test
+		if exec.CommandContext(t.Context(), "cmp", "-s", image, to).Run() == nil {
 			return to
 		}
 	}

@@ -90,7 +90,7 @@ func turnStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator
 func noise(random *rand.Rand) string {
 	b := make([]byte, 1000)
 	for i := range b {
-		b[i] = byte(random.Uint32()) //nolint:gosec // any bytes
+		b[i] = byte(random.Uint32())
 	}
 	return string(b)
 }

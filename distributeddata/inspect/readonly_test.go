@@ -40,7 +40,7 @@ func killed(t *testing.T, open func(dir string) (store.Store, error), commits, a
 	anchor, err := os.ReadFile(filepath.Join(running, "ANCHOR"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ANCHOR"), anchor, 0o600))
-	require.NoError(t, os.Chmod(dir, 0o700)) //nolint:gosec // a directory
+	require.NoError(t, os.Chmod(dir, 0o700))
 	return dir
 }
 
@@ -130,11 +130,11 @@ func TestStores_AreForThisUserOnly(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			dir := killed(t, open, 5, 13)
-			require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // what the test is about
+			require.NoError(t, os.Chmod(dir, 0o755))
 			files, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			for _, f := range files {
-				require.NoError(t, os.Chmod(filepath.Join(dir, f.Name()), 0o644)) //nolint:gosec // as above
+				require.NoError(t, os.Chmod(filepath.Join(dir, f.Name()), 0o644))
 			}
 			private := func() {
 				for path, text := range state(t, dir) {

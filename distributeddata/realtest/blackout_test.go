@@ -49,7 +49,8 @@ func TestReal_Blackout(t *testing.T) {
 }
 
 func (b blackout) play(t *testing.T) {
-	c := &darkening{blackout: b, members: &members{t: t}, random: rand.New(rand.NewPCG(uint64(b.n), 3))} //nolint:gosec // not negative
+	c := &darkening{blackout: b, members: &members{t: t},
+		random: rand.New(rand.NewPCG(uint64(b.n), 3))}
 	c.specs = c.addresses(b.n)
 	dir := t.TempDir()
 	for i := range c.specs {

@@ -66,7 +66,7 @@ func (b *bounds) add(n int, acked bool) {
 func newDecay(t *testing.T, b blackout) *decay {
 	c := &decay{
 		darkening: &darkening{blackout: b, members: &members{t: t},
-			random: rand.New(rand.NewPCG(uint64(b.n), 4))}, //nolint:gosec // not negative
+			random: rand.New(rand.NewPCG(uint64(b.n), 4))},
 		removed: map[int]bool{}, found: map[string]int{},
 	}
 	c.specs = c.addresses(b.n)
@@ -254,7 +254,7 @@ func (c *decay) compare(what string) {
 			c.t.Errorf("%s: number %d is back", what, n)
 		}
 	}
-	if n := int(d.Hits); n < c.hits.least || n > c.hits.most { //nolint:gosec // small
+	if n := int(d.Hits); n < c.hits.least || n > c.hits.most {
 		c.t.Errorf("%s: %d hits, not %v", what, n, c.hits)
 	}
 	if n := int(d.Balance); n < c.balance.least || n > c.balance.most {

@@ -43,7 +43,7 @@ func startLoad(t *testing.T, members []*process) *load {
 	l := &load{t: t, done: make(chan struct{})}
 	l.use(members)
 	for k := range clients {
-		l.working.Go(func() { l.client(k, rand.New(rand.NewPCG(uint64(k), 2))) }) //nolint:gosec // not negative
+		l.working.Go(func() { l.client(k, rand.New(rand.NewPCG(uint64(k), 2))) })
 	}
 	t.Cleanup(l.end) // before the members end
 	return l

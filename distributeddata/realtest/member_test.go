@@ -125,7 +125,8 @@ func (p *told) Shutdown(bool) error                { return nil }
 func (p *told) list(all []listed) {
 	var members cluster.Members
 	for _, m := range all {
-		members = append(members, &cluster.Member{Id: m.ID, Host: m.Host, Port: int32(m.Port), Kinds: m.Kinds}) //nolint:gosec // a port
+		members = append(members, &cluster.Member{Id: m.ID, Host: m.Host,
+			Port: int32(m.Port), Kinds: m.Kinds})
 	}
 	p.cluster.MemberList.UpdateClusterTopology(members)
 }
@@ -259,7 +260,10 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 			return nil
 		}, do.Level)
 	case "hit":
-		_, err = hits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, uint64(do.Value)); return nil }, do.Level) //nolint:gosec // not negative
+		_, err = hits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
+			v.Add(w, uint64(do.Value))
+			return nil
+		}, do.Level)
 	case "book":
 		_, err = balance.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error {
 			v.Add(w, int64(do.Value))

@@ -46,7 +46,8 @@ func TestReal_RollingReplacement(t *testing.T) {
 const forgetAfter = 2 * time.Second
 
 func (r rolling) play(t *testing.T) {
-	c := &replacing{rolling: r, members: &members{t: t}, random: rand.New(rand.NewPCG(uint64(r.n), 1))} //nolint:gosec // not negative
+	c := &replacing{rolling: r, members: &members{t: t},
+		random: rand.New(rand.NewPCG(uint64(r.n), 1))}
 	for i := range r.n {
 		c.specs = append(c.specs, c.spec(i))
 	}

@@ -17,7 +17,7 @@ var rounds = flag.Int("rounds", 1, "how often each scenario is played")
 
 // play runs a scenario as often as requested.
 func play(t *testing.T, n int, scenario func(t *testing.T, c *members, seed uint64)) {
-	for seed := range uint64(*rounds) { //nolint:gosec // not negative
+	for seed := range uint64(*rounds) {
 		t.Run(fmt.Sprint("seed=", seed+1), func(t *testing.T) { scenario(t, start(t, n), seed+1) })
 	}
 }
@@ -157,7 +157,7 @@ func TestReal_Delta(t *testing.T) {
 		half := func(part uint64) {
 			t.Helper()
 			err := each(all, func(i int) error {
-				random := rand.New(rand.NewPCG(seed, part<<8|uint64(i))) //nolint:gosec // not negative
+				random := rand.New(rand.NewPCG(seed, part<<8|uint64(i)))
 				for range 16 + random.IntN(5) {
 					do := someChange(random)
 					if err := c.try(i, do); err != nil &&
@@ -191,7 +191,7 @@ func TestReal_Delta(t *testing.T) {
 		for _, i := range all {
 			wantHits, wantBooked = wantHits+hits[i], wantBooked+booked[i]
 		}
-		if d.Hits != uint64(wantHits) || d.Balance != int64(wantBooked) { //nolint:gosec // not negative
+		if d.Hits != uint64(wantHits) || d.Balance != int64(wantBooked) {
 			t.Errorf("%d hits and %d booked, want %d and %d", d.Hits, d.Balance, wantHits,
 				wantBooked)
 		}

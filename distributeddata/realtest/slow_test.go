@@ -14,8 +14,8 @@ type slowStore struct{ store.Store }
 
 // Commit implements store.Store.
 func (s slowStore) Commit(ctx context.Context, b *store.Batch) error {
-	if rand.IntN(20) == 0 { //nolint:gosec // no secret
-		time.Sleep(time.Duration(500+rand.IntN(700)) * time.Millisecond) //nolint:gosec // no secret
+	if rand.IntN(20) == 0 {
+		time.Sleep(time.Duration(500+rand.IntN(700)) * time.Millisecond)
 	}
 	return s.Store.Commit(ctx, b)
 }

@@ -31,7 +31,7 @@ func Start(t testing.TB, env []string, hears func(line []byte)) *Process {
 func StartBy(t testing.TB, start func(*exec.Cmd) error, env []string,
 	hears func(line []byte)) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})} //nolint:gosec // ourselves
+	p := &Process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), "GORACE=exitcode=0"), env...)
 	p.cmd.Stderr = &p.stderr
 	var err error

@@ -22,7 +22,7 @@ func Free(t testing.TB, n int) []int {
 		if tries > 100*n {
 			t.Fatalf("ports: %d of %d free ports after %d tries", len(out), n, tries)
 		}
-		port := least + rand.IntN(most-least) //nolint:gosec // no secret
+		port := least + rand.IntN(most-least)
 		if Claim(t, port) {
 			out = append(out, port)
 		}

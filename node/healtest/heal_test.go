@@ -156,7 +156,7 @@ func TestHeal(t *testing.T) {
 	t.Run("all", func(t *testing.T) { // returns when its parallel subtests have finished
 		for _, p := range results.cases {
 			for i := range max(*runs, 1) {
-				s := first + uint64(i) //nolint:gosec // not negative
+				s := first + uint64(i)
 				t.Run(fmt.Sprintf("%s/seed=%d", p, s), func(t *testing.T) {
 					t.Parallel()
 					results.play(t, p, s)
@@ -208,5 +208,5 @@ func (tb *table) play(t *testing.T, p played, seed uint64) {
 func newRandom(p played, seed uint64) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.String()))
-	return rand.New(rand.NewPCG(seed, h.Sum64())) //nolint:gosec // no secret
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }

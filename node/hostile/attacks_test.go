@@ -280,7 +280,7 @@ func answers(s *intruder) {
 					wrapperspb.String("forged"))
 				b.Targets = append(b.Targets, one.Targets...)
 				e := one.Envelopes[0]
-				e.Target = int32(i) //nolint:gosec // below 200
+				e.Target = int32(i)
 				b.Envelopes = append(b.Envelopes, e)
 			}
 			l.batch(b)
@@ -548,7 +548,7 @@ func (s *intruder) headers(n, streams int) {
 	require.NoError(s.t, err)
 	c := raw
 	if s.w.mode == tlsMode {
-		c = tls.Client(raw, &tls.Config{InsecureSkipVerify: true, //nolint:gosec // a stranger
+		c = tls.Client(raw, &tls.Config{InsecureSkipVerify: true,
 			NextProtos: []string{"h2"}})
 	}
 	s.t.Cleanup(func() { _ = c.Close() })
@@ -565,7 +565,7 @@ func (s *intruder) headers(n, streams int) {
 	}
 	all := append(head.Bytes(), bytes.Repeat([]byte{0x80 | 16}, n)...) // accept-encoding
 	for i := range streams {
-		id := uint32(2*i + 1) //nolint:gosec // below 100
+		id := uint32(2*i + 1)
 		const frame = 16 << 10
 		for at := 0; at < len(all); at += frame {
 			part, last := all[at:min(at+frame, len(all))], at+frame >= len(all)
@@ -711,7 +711,7 @@ func certificates(s *intruder) {
 		}
 		pair, err := tls.X509KeyPair(cert, key)
 		require.NoError(s.t, err)
-		cfg := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
+		cfg := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}
 		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return &pair, nil
 		}

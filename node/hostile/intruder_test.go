@@ -80,7 +80,7 @@ func (s *intruder) credentials() credentials.TransportCredentials {
 	if s.w.mode != tlsMode {
 		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // a stranger
+	return credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13})
 }
 
 func (s *intruder) connect(to *process, options ...grpc.DialOption) *grpc.ClientConn {

@@ -265,7 +265,8 @@ func (m *member) serve(in io.Reader) error {
 		case do.List != nil:
 			var members cluster.Members
 			for _, l := range do.List {
-				members = append(members, &cluster.Member{Id: l.ID, Host: l.Host, Port: int32(l.Port), Kinds: l.Kinds}) //nolint:gosec // a port
+				members = append(members, &cluster.Member{Id: l.ID, Host: l.Host,
+					Port: int32(l.Port), Kinds: l.Kinds})
 			}
 			m.provider.cluster.MemberList.UpdateClusterTopology(members)
 		case do.Deliver:

@@ -92,7 +92,7 @@ func (e *env) must(err error) {
 // places returns places for n members of a new cluster.
 func (e *env) places(n int) []Member {
 	e.Helper()
-	name := fmt.Sprintf("%s-%06d", strings.ToLower(e.rule), rand.IntN(1_000_000)) //nolint:gosec // no secret
+	name := fmt.Sprintf("%s-%06d", strings.ToLower(e.rule), rand.IntN(1_000_000))
 	free := ports.Free(e, 2*n)
 	out := make([]Member, n)
 	for i := range out {

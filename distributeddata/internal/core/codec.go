@@ -182,7 +182,7 @@ func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit in
 		kc = field.End(causal.AppendMark(kc, a.Path, a.Mark, w.t.put(a.By.Replica)), at)
 	}
 	some = len(kc) > start
-	w.kc = field.Number(kc, 6, uint64(shared)) //nolint:gosec // not negative
+	w.kc = field.Number(kc, 6, uint64(shared))
 	return from, some
 }
 

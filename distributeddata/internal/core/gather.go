@@ -75,7 +75,7 @@ func (g *gathering) part(value []byte) error {
 		if size <= 0 || n > maxRecord || n < 10 {
 			return errMalformed
 		}
-		g.want, value = int(n), value[size:] //nolint:gosec // bounded
+		g.want, value = int(n), value[size:]
 	}
 	if g.blob = append(g.blob, value...); len(g.blob) < g.want {
 		return nil
@@ -86,7 +86,7 @@ func (g *gathering) part(value []byte) error {
 	if len(b) != g.want || size <= 0 || n == 0 || n > uint64(len(b)-size-9) {
 		return errMalformed
 	}
-	path := b[size : size+int(n)] //nolint:gosec // bounded
+	path := b[size : size+int(n)]
 	rest := b[size+len(path):]
 	return g.atom(string(path)+string(rest[:8]), rest[8:])
 }

@@ -57,7 +57,7 @@ func (l *ledger) commit(work []*working, after causal.Vector) change {
 	last := causal.Dot{Replica: l.me, N: max(after.Get(l.me), from+1)}
 	events := append(l.made[:0], make([]event, last.N-from)...)
 	for i := range events {
-		events[i].dot = causal.Dot{Replica: l.me, N: from + 1 + uint64(i)} //nolint:gosec // not negative
+		events[i].dot = causal.Dot{Replica: l.me, N: from + 1 + uint64(i)}
 	}
 	d := l.draft(len(work))
 	some := false
@@ -92,7 +92,7 @@ func (l *ledger) commit(work []*working, after causal.Vector) change {
 // that added it, and so does the removal of one that it replaces. The last event has the rest.
 func spread(events []event, k keyChange, keys int, seen causal.Vector) {
 	first, last := events[0].dot.N, len(events)-1
-	of := func(a causal.Atom) int { return int(a.N - first) } //nolint:gosec // not negative
+	of := func(a causal.Atom) int { return int(a.N - first) }
 	put := func(i int, k keyChange) {
 		e := &events[i]
 		if e.keys == nil && last == 0 { // one of many events has few of the keys

@@ -142,7 +142,7 @@ func leafOps(ops []store.Op, prefix []byte, path string, l causal.Leaf, remove b
 	b := append(append(append([]byte(nil), prefix...), rowPart), id[:]...)
 	for i := 0; len(blob) > 0; i++ {
 		n := min(len(blob), maxRowValue)
-		row := store.Row{Key: string(binary.BigEndian.AppendUint16(b, uint16(i)))} //nolint:gosec // of 16 MiB at most
+		row := store.Row{Key: string(binary.BigEndian.AppendUint16(b, uint16(i)))}
 		if !remove {
 			row.Value = blob[:n:n]
 		}

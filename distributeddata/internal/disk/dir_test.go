@@ -83,12 +83,12 @@ func TestOpen_SaysWhatIsWrongAndTouchesNothing(t *testing.T) {
 			t.Cleanup(func() { _ = s.Close() })
 		}, store.ErrLocked, "stop the process that has it open"},
 		"writable by others": {func(t *testing.T, dir string) {
-			require.NoError(t, os.Chmod(dir, 0o770)) //nolint:gosec // what the test is about
+			require.NoError(t, os.Chmod(dir, 0o770))
 		}, store.ErrInvalid, "others may write to it (mode 770): chmod go-w it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			require.NoError(t, os.Chmod(dir, 0o700)) //nolint:gosec // a directory
+			require.NoError(t, os.Chmod(dir, 0o700))
 			c.make(t, dir)
 			before := contents(t, dir)
 			_, err := openEmpty(dir)

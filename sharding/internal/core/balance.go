@@ -99,7 +99,7 @@ func rendezvous(s int, fit []Member) Member {
 		for i := range len(m.Address) {
 			h = (h ^ uint64(m.Address[i])) * 1099511628211
 		}
-		return scatter(h ^ scatter(uint64(s))) //nolint:gosec // a number of a shard
+		return scatter(h ^ scatter(uint64(s)))
 	}
 	return slices.MaxFunc(fit, func(a, b Member) int { return cmp.Compare(weight(a), weight(b)) })
 }

@@ -35,7 +35,7 @@ func (f *flow) spend(size int, must bool) (ask uint64, ok bool) {
 	if !must && f.sent-f.taken >= f.credit {
 		return 0, false
 	}
-	f.sent += uint64(size) + perMessage //nolint:gosec // positive
+	f.sent += uint64(size) + perMessage
 	if f.sent-f.marked >= f.credit/8 {
 		f.marked = f.sent
 		ask = f.sent
@@ -82,7 +82,7 @@ const perMessage = 64
 func (r *Region) peer(m Member) *peer {
 	p := r.peers[m]
 	if p == nil {
-		p = &peer{flow: flow{credit: uint64(r.cfg.Credit)}} //nolint:gosec // positive
+		p = &peer{flow: flow{credit: uint64(r.cfg.Credit)}}
 		r.peers[m] = p
 	}
 	return p

@@ -25,7 +25,7 @@ type deliveryState struct {
 
 // delivers begins a delivery.
 func (n *node) delivers(m message) {
-	m.delivery = &delivery{number: uint64(n.counter), state: &deliveryState{origin: n.me()}} //nolint:gosec // positive
+	m.delivery = &delivery{number: uint64(n.counter), state: &deliveryState{origin: n.me()}}
 	n.w.deliveries[m.messageID] = m.delivery
 	n.step(core.BeginDelivery{
 		Shard: m.entity % n.w.opt.shards, Number: m.number, Body: core.Body{

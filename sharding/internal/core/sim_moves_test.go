@@ -69,7 +69,7 @@ func TestSimulation_Moves(t *testing.T) {
 	}
 	var moved, handled, grants atomic.Int64
 	begun := time.Now()
-	for total := 0; ; s.First += uint64(s.Count) { //nolint:gosec // a count
+	for total := 0; ; s.First += uint64(s.Count) {
 		sim.Run(t, s, func(h *sim.World) {
 			w := playMoves(h)
 			moved.Add(int64(w.stat.moved))

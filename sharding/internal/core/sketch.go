@@ -31,7 +31,7 @@ func (k *sketch) at(id string, f func(word *uint64, shift uint)) {
 	rows := uint64(len(k.words) / 4)
 	for row := range uint64(4) {
 		h = scatter(h + row)
-		f(&k.words[row*rows+h%rows], uint(h>>60)*4) //nolint:gosec // below 64
+		f(&k.words[row*rows+h%rows], uint(h>>60)*4)
 	}
 }
 

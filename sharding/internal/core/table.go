@@ -43,7 +43,7 @@ func entryHash(shard int, v Version) uint64 {
 
 // hash returns the hash of a tenure; tokens rise, so a set of tenures has a sum of its own.
 func (t Tenure) hash() uint64 {
-	return scatter(scatter(uint64(t.Shard)) ^ t.Token) //nolint:gosec // a number of a shard
+	return scatter(scatter(uint64(t.Shard)) ^ t.Token)
 }
 
 // held returns the sum over a list of tenures; equal lists have equal sums.

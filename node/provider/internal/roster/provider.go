@@ -227,7 +227,7 @@ func (s *service) hear(ctx context.Context, entries []Member) {
 func (s *service) tell(members []Member) {
 	out := make([]*cluster.Member, 0, len(members))
 	for _, m := range members {
-		out = append(out, &cluster.Member{Id: m.ID, Host: bracketed(m.Host), Port: int32(m.Port), //nolint:gosec // checked to be a port
+		out = append(out, &cluster.Member{Id: m.ID, Host: bracketed(m.Host), Port: int32(m.Port),
 			Kinds: m.Kinds})
 	}
 	s.publish(out)
