@@ -88,7 +88,7 @@ soak: ## what takes long: SEEDS histories (default 100000), the scenarios on pro
 heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each case; about half an hour per run of all; CASE=regexp for some
 	cd internal/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^Test(Heal|Outage)$$' -count=1 -timeout 1000h -v -parallel 1 \
 		-args -runs $(or $(RUNS),3) -case '$(CASE)' -seed $(or $(SEED),0)
-	$(GO) test ./sharding/realtest -run '^TestReal_Rollout$$' -count=1 -timeout 1h -v -args -rollouts
+	$(GO) test ./sharding/realtest -run '^TestReal_(Rollout|Clerk.*)$$' -count=1 -timeout 1h -v -args -whole
 
 replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
 	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)

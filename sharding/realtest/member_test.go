@@ -50,9 +50,10 @@ type spec struct {
 	Port   int
 	Dir    string // contains the leases and the files of entities
 	Shards int
-	Away   string // while this file exists, the lease store does not answer
-	Old    bool   // a version of the application without the type and the singleton
-	Role   string // of this version, which the type and the singleton need; empty: none
+	Away   string        // while this file exists, the lease store does not answer; or Away-Name
+	Old    bool          // a version of the application without the type and the singleton
+	Role   string        // of this version, which the type and the singleton need; empty: none
+	Stop   time.Duration // its StopTimeout; 0: patience. It then runs until its clerk has returned
 }
 
 // listed is a member as the provider knows it.
@@ -67,9 +68,10 @@ type command struct {
 	List     []listed // list these members
 	Send     int      // send this many messages to each entity
 	Entities int
-	Deliver  bool // deliver them, each entity's by its own goroutine
-	Active   bool // report how many shards are active here
-	Clerk    bool // ask the singleton
+	Deliver  bool          // deliver them, each entity's by its own goroutine
+	Active   bool          // report how many shards are active here
+	Clerk    time.Duration // ask the singleton where it is, and wait so long for the answer
+	Block    bool          // let the instance block, until the driver writes a file
 }
 
 // answer is a line on standard output.
@@ -79,6 +81,7 @@ type answer struct {
 	Sent   bool
 	Active *int
 	Clerk  bool
+	At     string // the member that has answered for the singleton
 	Err    string
 }
 
@@ -129,6 +132,11 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
+	limit := patience
+	if m.Stop > 0 {
+		limit = m.Stop
+		defer m.released()
+	}
 	return node.Run(ctx, node.RunConfig{
 		Cluster: "real", Remote: node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true,
 			Roles: roles(m.Role)},
@@ -136,7 +144,7 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 		Store:    m.store,
 		Session:  coordination.Config{Owner: m.Name, TTL: ttl},
 		// the driver lists each process once
-		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit,
+		StartTimeout: patience, StopTimeout: limit, OnSplit: node.Exit,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
 			Level: slog.LevelWarn})),
 	}, m.register)
@@ -144,19 +152,19 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 
 func (m *member) store() (leasestore.Store, error) {
 	s, err := file.Open(filepath.Join(m.Dir, "leases"))
-	return outage{s, m.Away}, err
+	return outage{s, m.Away, m.Away + "-" + m.Name}, err
 }
 
-// outage is the file store, which does not answer while a file exists.
+// outage is the file store, which does not answer while one of two files exists.
 type outage struct {
 	*file.Store
-	away string
+	away, own string
 }
 
 func (s outage) wait(ctx context.Context) error {
 	for {
-		if _, err := os.Stat(s.away); err != nil {
-			return nil //nolint:nilerr // the file does not exist
+		if !exists(s.away) && !exists(s.own) {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -164,6 +172,11 @@ func (s outage) wait(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Load implements leasestore.Store.
@@ -223,16 +236,63 @@ func (m *member) hosts(n *node.Node, data *distributeddata.Replicator) error {
 	}
 	m.region.Store(region)
 	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", Role: m.Role},
-		func(coordination.Tenure) actor.Actor { return actor.ReceiveFunc(answerAll) })
+		func(t coordination.Tenure) actor.Actor { return &clerkActor{t, m} })
 	m.clerk.Store(clerk)
 	return err
 }
 
-// answerAll is the instance of the singleton.
-func answerAll(c actor.Context) {
-	if _, ok := c.Message().(*wrapperspb.StringValue); ok {
-		c.Respond(wrapperspb.String("yes"))
+// clerkActor is the instance of the singleton. It answers with the name of its member, and writes
+// when it has started.
+type clerkActor struct {
+	coordination.Tenure
+	m *member
+}
+
+func (a *clerkActor) Receive(c actor.Context) {
+	switch text := c.Message().(type) {
+	case *actor.Started:
+		a.m.note("started", time.Now())
+	case *wrapperspb.StringValue:
+		if text.Value == "block" {
+			a.m.note("blocks", time.Now())
+			a.block()
+		}
+		c.Respond(wrapperspb.String(a.m.Name))
 	}
+}
+
+// block blocks until the driver releases it, and writes when the lease was last held.
+func (a *clerkActor) block() {
+	held := time.Now()
+	for ; !exists(a.m.release()); time.Sleep(5 * time.Millisecond) {
+		if a.Check() == nil {
+			held = time.Now()
+		}
+	}
+	a.m.note("held", held)
+}
+
+// release is the path of a file that lets instances return.
+func (m *member) release() string { return filepath.Join(m.Dir, "release") }
+
+// released waits until the driver lets instances return, and a moment longer.
+func (m *member) released() {
+	for !exists(m.release()) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	time.Sleep(100 * time.Millisecond)
+}
+
+// note appends an event of the singleton to a file.
+func (m *member) note(what string, at time.Time) {
+	f, err := os.OpenFile(filepath.Join(m.Dir, "clerk"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(f, m.Name, what, at.UnixNano())
+	}
+	if err != nil {
+		panic(err)
+	}
+	_ = f.Close()
 }
 
 func roles(role string) []string {
@@ -243,13 +303,16 @@ func roles(role string) []string {
 }
 
 // ask asks the singleton.
-func (m *member) ask() (a answer) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (m *member) ask(within time.Duration) (a answer) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	a.Clerk = true
-	if _, err := m.clerk.Load().Ask(ctx, wrapperspb.String("there?")); err != nil {
+	res, err := m.clerk.Load().Ask(ctx, wrapperspb.String("where?"))
+	if err != nil {
 		a.Err = err.Error()
+		return a
 	}
+	a.At = res.(*wrapperspb.StringValue).Value
 	return a
 }
 
@@ -279,8 +342,11 @@ func (m *member) serve(in io.Reader) error {
 		case do.Active:
 			n := m.region.Load().Status().Count(sharding.Active)
 			m.say(answer{Active: &n})
-		case do.Clerk:
-			m.say(m.ask())
+		case do.Clerk > 0:
+			m.say(m.ask(do.Clerk))
+		case do.Block:
+			m.provider.cluster.ActorSystem.Root.Send(m.clerk.Load().PID(),
+				wrapperspb.String("block"))
 		}
 	}
 	return nil

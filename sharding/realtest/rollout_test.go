@@ -9,8 +9,7 @@ import (
 	"github.com/concord-go/concord/internal/ports"
 )
 
-var rollouts = flag.Bool("rollouts", false,
-	"replace all members, and take the new version back; false: the first one")
+var whole = flag.Bool("whole", false, "also what takes long: see make heal")
 
 // A rolling update adds a type, a singleton and, the second time, a role that both need. Each new
 // member becomes ready and serves both while members of the old version run. Then another update
@@ -18,7 +17,7 @@ var rollouts = flag.Bool("rollouts", false,
 func TestReal_Rollout(t *testing.T) {
 	for name, role := range map[string]string{"type and singleton": "", "and role": "carts"} {
 		t.Run(name, func(t *testing.T) {
-			if role != "" && !*rollouts {
+			if role != "" && !*whole {
 				t.Skip("in make heal")
 			}
 			rollOut(t, role)
@@ -49,7 +48,7 @@ func rollOut(t *testing.T, role string) {
 		c.answer(p, func(a answer) bool { return a.Ready })
 		c.works(fresh())
 		t.Logf("%s was ready and served after %v", p.name, time.Since(begun))
-		if !*rollouts {
+		if !*whole {
 			return
 		}
 		c.leaves(i)
@@ -73,7 +72,7 @@ func (c *members) works(at []*process) {
 	c.t.Helper()
 	c.serve(at...)
 	for _, p := range at {
-		c.tell(p, command{Clerk: true})
+		c.tell(p, command{Clerk: patience})
 		c.answer(p, func(a answer) bool { return a.Clerk })
 	}
 }
