@@ -10,40 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/meters/meterstest"
 )
-
-// collected returns the last value of each metric, summed over its attributes. For histograms it
-// returns the count.
-func collected(t *testing.T, reader sdk.Reader) map[string]int64 {
-	t.Helper()
-	var all metricdata.ResourceMetrics
-	require.NoError(t, reader.Collect(t.Context(), &all))
-	values := map[string]int64{}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Gauge[int64]:
-				for _, p := range data.DataPoints {
-					values[m.Name] += p.Value
-				}
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					values[m.Name] += p.Value
-				}
-			case metricdata.Histogram[float64]:
-				for _, p := range data.DataPoints {
-					values[m.Name] += int64(p.Count)
-					require.Less(t, p.Bounds[1], 0.01, "%s in seconds, not milliseconds", m.Name)
-				}
-			}
-		}
-	}
-	return values
-}
 
 func timed(owner string, meters metric.MeterProvider) coordination.Config {
 	cfg := times
@@ -101,7 +72,7 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		require.Zero(t, st.Held+st.NearExpiry)
 		require.Positive(t, st.Calls[coordination.OperationSwap].Failed)
 
-		got := collected(t, reader)
+		got := meterstest.Collect(t, reader)
 		for name, want := range map[string]int64{
 			"concord.lease.held": 0, "concord.lease.near_expiry": 0, "concord.lease.waiting": 0,
 			"concord.lease.granted": 2,
@@ -117,7 +88,8 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		_ = session.Close(context.Background())
 		_ = other.Close(context.Background())
 		require.ErrorIs(t, session.Health(t.Context()), coordination.ErrClosed)
-		require.NotContains(t, collected(t, reader), "concord.lease.held", "observed after Close")
+		require.NotContains(t, meterstest.Collect(t, reader), "concord.lease.held",
+			"observed after Close")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/meters/meterstest"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -57,7 +58,7 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 		require.Equal(t, []string{"MaxEntries"}, dd.Status().NearLimits)
 		require.NoError(t, put("a", "4", "5", "6"), "six are allowed")
 		require.Equal(t, []string{"MaxEntries", "MaxElements"}, dd.Status().NearLimits)
-		require.EqualValues(t, 2, collected(t, reader)["concord.ddata.near_limit"])
+		require.EqualValues(t, 2, meterstest.Collect(t, reader)["concord.ddata.near_limit"])
 
 		err := put("a", "7")
 		require.ErrorIs(t, err, distributeddata.ErrLimit)

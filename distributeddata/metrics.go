@@ -43,7 +43,7 @@ func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() er
 				metric.WithAttributes(append(by, attribute.String("member", member))...))
 		}
 		for _, name := range limitNames {
-			o.ObserveInt64(near, int64(flag(slices.Contains(s.NearLimits, name[0]))),
+			o.ObserveInt64(near, int64(meters.Flag(slices.Contains(s.NearLimits, name[0]))),
 				metric.WithAttributes(append(by, attribute.String("setting", name[0]))...))
 		}
 		for kind, t := range s.Sent {
@@ -57,7 +57,7 @@ func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() er
 
 func plainMetrics(m *meters.Set[Status]) {
 	m.Gauge("concord.ddata.ready", "Whether the replica counts in quorums.", func(s Status) int {
-		return flag(s.Ready)
+		return meters.Flag(s.Ready)
 	})
 	m.Gauge("concord.ddata.members", "Replicas in view.", func(s Status) int { return s.Members })
 	m.Gauge("concord.ddata.counted", "Members counted in majorities.", func(s Status) int {
@@ -145,13 +145,6 @@ func plainMetrics(m *meters.Set[Status]) {
 		})
 }
 
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // durableMetrics registers the metrics of durable keys. They are 0 without Config.Durable.
 func durableMetrics(m *meters.Set[Status]) {
 	gauge := func(name, what string, of func(*DurableStatus) int,
@@ -165,10 +158,10 @@ func durableMetrics(m *meters.Set[Status]) {
 	}
 	gauge("ready", "Whether the replica counts in quorums of durable keys.",
 		func(s *DurableStatus) int {
-			return flag(s.Ready)
+			return meters.Flag(s.Ready)
 		})
 	gauge("working", "Whether the disk accepts changes.", func(s *DurableStatus) int {
-		return flag(s.Disk == "working")
+		return meters.Flag(s.Disk == "working")
 	})
 	gauge("keys", "Durable entries.", func(s *DurableStatus) int { return s.Keys })
 	gauge("unsaved", "Changes not yet on the disk.", func(s *DurableStatus) int {

@@ -1,38 +1,15 @@
 package distributeddata_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/meters/meterstest"
 )
-
-// collected returns the last value of each metric, summed over its attributes.
-func collected(t *testing.T, r sdk.Reader) map[string]int64 {
-	var all metricdata.ResourceMetrics
-	require.NoError(t, r.Collect(context.Background(), &all))
-	out := map[string]int64{}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			var points []metricdata.DataPoint[int64]
-			switch d := m.Data.(type) {
-			case metricdata.Gauge[int64]:
-				points = d.DataPoints
-			case metricdata.Sum[int64]:
-				points = d.DataPoints
-			}
-			for _, p := range points {
-				out[m.Name] += p.Value
-			}
-		}
-	}
-	return out
-}
 
 func TestStatus_IsMeasured(t *testing.T) {
 	reader := sdk.NewManualReader()
@@ -57,7 +34,7 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.Positive(t, s.Sent["replicator.push"].Bytes+s.Sent["replicator.push.durable"].Bytes)
 		require.Zero(t, s.Diverged+s.Mended+s.Rotten+s.Malformed)
 
-		m := collected(t, reader) // of all three
+		m := meterstest.Collect(t, reader) // of all three
 		require.EqualValues(t, 3, m["concord.ddata.ready"])
 		require.EqualValues(t, 6, m["concord.ddata.updates"])
 		require.EqualValues(t, 7, m["concord.ddata.applied"])
@@ -66,5 +43,8 @@ func TestStatus_IsMeasured(t *testing.T) {
 			"at both that are on the other side")
 		require.Positive(t, m["concord.ddata.sent.bytes"])
 	})
-	require.Empty(t, collected(t, reader), "closed replicators are not measured")
+	after := meterstest.Collect(t, reader)
+	for _, name := range []string{"lag", "ready", "members", "counted"} {
+		require.NotContains(t, after, "concord.ddata."+name, "closed replicators are not measured")
+	}
 }

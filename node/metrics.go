@@ -48,11 +48,11 @@ func (r *runner) status() nodeStatus {
 func (r *runner) observe() (unobserve func() error, err error) {
 	m := meters.New[nodeStatus](r.cfg.Meters, meterName)
 	m.Gauge("concord.node.ready", "1 if /readyz answers 200.", func(s nodeStatus) int {
-		return one(s.ready)
+		return meters.Flag(s.ready)
 	})
 	m.Gauge("concord.node.hosts", "1 if singletons and shards may run here.",
 		func(s nodeStatus) int {
-			return one(s.hosts)
+			return meters.Flag(s.hosts)
 		})
 	m.Gauge("concord.node.members", "Members that this one sees, itself included.",
 		func(s nodeStatus) int {
@@ -84,11 +84,4 @@ func (r *runner) observe() (unobserve func() error, err error) {
 				attribute.String("address", s.address), attribute.String("reason", reason)))
 		}
 	})
-}
-
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }

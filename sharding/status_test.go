@@ -8,38 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/meters/meterstest"
 	"github.com/concord-go/concord/sharding"
 )
-
-// collected returns the last value of each metric, summed over the members; shard metrics are
-// listed by state.
-func collected(t *testing.T, r sdk.Reader) map[string]int64 {
-	var all metricdata.ResourceMetrics
-	require.NoError(t, r.Collect(context.Background(), &all))
-	out := map[string]int64{}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			var points []metricdata.DataPoint[int64]
-			switch d := m.Data.(type) {
-			case metricdata.Gauge[int64]:
-				points = d.DataPoints
-			case metricdata.Sum[int64]:
-				points = d.DataPoints
-			}
-			for _, p := range points {
-				name := m.Name
-				if state, ok := p.Attributes.Value("state"); ok {
-					name += " " + state.AsString()
-				}
-				out[name] += p.Value
-			}
-		}
-	}
-	return out
-}
 
 func TestStatus_IsMeasured(t *testing.T) {
 	reader := sdk.NewManualReader()
@@ -55,7 +28,7 @@ func TestStatus_IsMeasured(t *testing.T) {
 		}
 		c.node(0).tell("e3", "passivate")
 		time.Sleep(time.Second)
-		m := collected(t, reader)
+		m := meterstest.Collect(t, reader, "state")
 		require.EqualValues(t, 16, m["concord.sharding.shards active"])
 		require.EqualValues(t, 16, m["concord.sharding.shards elsewhere"])
 		require.EqualValues(t, 19, m["concord.sharding.entities"])
@@ -75,8 +48,8 @@ func TestStatus_IsMeasured(t *testing.T) {
 
 		require.NoError(t, c.node(1).leave(20*time.Second))
 		c.settled(20*time.Second, c.node(0))
-		require.EqualValues(t, 16, collected(t, reader)["concord.sharding.shards active"])
-		require.Zero(t, collected(t, reader)["concord.sharding.shards elsewhere"],
+		require.EqualValues(t, 16, meterstest.Collect(t, reader, "state")["concord.sharding.shards active"])
+		require.Zero(t, meterstest.Collect(t, reader, "state")["concord.sharding.shards elsewhere"],
 			"a member that has left tells nothing")
 	})
 }

@@ -49,11 +49,7 @@ func (s *Singleton) observe(l *life) (unobserve func() error, err error) {
 	who := func(Stats) ([]attribute.KeyValue, bool) { return attrs(), s.present.Load() == l }
 	return m.Observe(s.Stats, who, func(o metric.Observer, _ Stats) {
 		by := metric.WithAttributes(attrs()...)
-		runs := int64(0)
-		if l.load.here.Load() {
-			runs = 1
-		}
-		o.ObserveInt64(here, runs, by)
+		o.ObserveInt64(here, int64(meters.Flag(l.load.here.Load())), by)
 		o.ObserveInt64(without, int64(s.place.missing(begun).Seconds()), by)
 		o.ObserveInt64(waiting, l.load.kept.Load()+l.load.queued.Load(), by)
 	})

@@ -51,6 +51,8 @@ var arrows = map[string][]string{
 	"internal/linear":    {},
 	"internal/membership": {"internal/bugs", "internal/contain", "internal/lifecycle",
 		"internal/early", "internal/shell", "internal/timer", "internal/wire", "proto"},
+	"internal/meters/meterstest": {},
+
 	"internal/simnet":  {"internal/contain"},
 	"internal/arrows":  {},
 	"internal/mutants": {},

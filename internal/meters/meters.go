@@ -10,6 +10,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
+// Flag returns 1 for true and 0 for false.
+func Flag(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 // Set is the set of instruments of one meter. Their values come from a status S. It keeps the first
 // error.
 type Set[S any] struct {

@@ -364,17 +364,21 @@ func (r *Region) lookAt() time.Time {
 
 // NextWake returns when the region needs a Wake; zero: never.
 func (r *Region) NextWake() time.Time {
-	at := r.lookAt()
-	if len(r.wakes) > 0 && (at.IsZero() || r.wakes[0].at.Before(at)) {
-		at = r.wakes[0].at
-	}
-	if !r.askAt.IsZero() && (at.IsZero() || r.askAt.Before(at)) {
-		at = r.askAt
-	}
-	if due := r.turns.due(); !due.IsZero() && (at.IsZero() || due.Before(at)) {
-		at = due
+	at := earliest(r.lookAt(), r.askAt, r.turns.due())
+	if len(r.wakes) > 0 {
+		at = earliest(at, r.wakes[0].at)
 	}
 	return at
+}
+
+// earliest returns the first of the times that are not zero.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
 }
 
 func (r *Region) sees(m Member) bool { return slices.Contains(r.view, m) }
