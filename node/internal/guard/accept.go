@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strconv"
@@ -84,14 +85,17 @@ func (in *incoming) begin(p *peer.Peer, auth *withConn) error {
 		return status.Error(codes.Unauthenticated, "concord: not this member")
 	}
 	if err := in.prove(f.data, auth, address, self); err != nil {
-		why, code := unproven, codes.Unauthenticated
+		why, code, level := unproven, codes.Unauthenticated, slog.LevelWarn
 		switch {
+		case errors.Is(err, errNobody):
+			level = slog.LevelInfo // a member that is just ending, or has not begun to listen
 		case errors.Is(err, errSeal):
 			why = badSeal
 		case errors.Is(err, errBusy):
 			code = codes.ResourceExhausted
 		}
-		g.process.refuse(why, "remoting stream", fmt.Sprintf("of %.255q: %v", address, err))
+		g.process.refuseAt(level, why, "remoting stream",
+			fmt.Sprintf("of %.255q: %v", address, err))
 		return status.Error(code, "concord: "+err.Error())
 	}
 	in.first, in.check = msg, newChecker(g, address, self)

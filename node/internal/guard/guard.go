@@ -248,14 +248,19 @@ func (p *Process) Refusals() map[string]uint64 {
 // refuse counts a rejection, and logs the 1st, 2nd, 4th, 8th, … of each reason, so that a peer
 // cannot fill the log. why must not contain unbounded data from a peer.
 func (p *Process) refuse(r reason, what string, why any) {
+	level := slog.LevelWarn
+	if r == unlisted {
+		level = slog.LevelInfo // members that start see each other at different times
+	}
+	p.refuseAt(level, r, what, why)
+}
+
+// refuseAt is refuse with the level of the log.
+func (p *Process) refuseAt(level slog.Level, r reason, what string, why any) {
 	p.total.Add(1)
 	n := p.counts[r].Add(1)
 	if n&(n-1) != 0 {
 		return
-	}
-	level := slog.LevelWarn
-	if r == unlisted {
-		level = slog.LevelInfo // members that start see each other at different times
 	}
 	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what),
 		slog.String("reason", fmt.Sprintf("%.512s", fmt.Sprint(why))),

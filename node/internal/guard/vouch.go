@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -193,6 +195,9 @@ func (p *Process) knows(address string) bool {
 	return slices.Contains(m.members.Lost(), address)
 }
 
+// errNobody means that no process listens at the address of a peer.
+var errNobody = errors.New("nobody listens there")
+
 // call asks. All streams that wait for the answers of an address share a connection, so that false
 // claims delay a true one by little more than one message each.
 func (c *callers) call(ctx context.Context, k *call, address string, question []byte) error {
@@ -211,6 +216,9 @@ func (c *callers) call(ctx context.Context, k *call, address string, question []
 	switch {
 	case err != nil:
 		k.hangUp()
+		if strings.Contains(err.Error(), syscall.ECONNREFUSED.Error()) { // gRPC keeps the text only
+			err = fmt.Errorf("%w: %w", errNobody, err)
+		}
 		return fmt.Errorf("the member at this address cannot be asked: %w", err)
 	case answer != 1:
 		return errDenied

@@ -1,8 +1,11 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,6 +49,22 @@ func TestVouch_NobodySpeaksForAnother(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	require.Empty(t, b.seen())
 	require.EqualValues(t, 3, b.process.Refusals()["unproven"])
+}
+
+// TestVouch_AMemberThatEndsIsNoFault claims an address where nobody listens, as a member does that
+// has just stopped. It is refused, counted, and logged below WARN.
+func TestVouch_AMemberThatEndsIsNoFault(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	var log bytes.Buffer
+	b.process.log.Store(slog.New(slog.NewTextHandler(&log, nil)))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+	_, err = open(t, b, free.Addr().String(), a.guard.DialOptions()...)
+	require.Equal(t, codes.Unauthenticated, status.Code(err), err)
+	require.EqualValues(t, 1, b.process.Refusals()["unproven"])
+	require.Contains(t, log.String(), "level=INFO")
+	require.NotContains(t, log.String(), "level=WARN")
 }
 
 // TestVouch_TheStreamIsOne checks that a nonce that a member sent to one peer cannot be used with
