@@ -32,7 +32,7 @@ func arbiters() []mutant {
 		{
 			name:   "a minority tries as soon as the store answers again",
 			rule:   "the majority acquires its lease first",
-			edits:  in(dir+"lead.go", "return c.probe.clear.Add", "return c.contest.Add"),
+			edits:  in(dir+"lead.go", "delay = max(delay, c.cfg.TTL)", "delay = 0"),
 			killer: killer{pkg: pkg, run: "^TestCore_AMinorityWaitsWhenTheStoreAnswersAgain$"},
 		},
 		{

@@ -13,11 +13,14 @@ type claim struct {
 	due    time.Time // time of the next attempt
 	taken  time.Time // since when every attempt has found it taken; zero: the last one has not
 	clear  time.Time // since when every attempt has had an answer; zero: the last one has not
+	silent time.Time // since when no attempt has had an answer; zero: the last one has
+	outage bool      // in this contest, answers were missing for so long that leases may have ended
 }
 
 // begin begins another contest.
 func (l *claim) begin() {
-	l.asked, l.answer, l.due, l.clear = false, Unknown, time.Time{}, time.Time{}
+	l.asked, l.answer, l.due = false, Unknown, time.Time{}
+	l.clear, l.silent, l.outage = time.Time{}, time.Time{}, false
 }
 
 // is reports whether the last result was r.
@@ -38,6 +41,7 @@ func (c *Core) attempt(l *claim) bool {
 }
 
 func (c *Core) answered(l *claim, r Result) {
+	first := !l.asked
 	l.trying, l.asked, l.answer, l.due = false, true, r, c.now.Add(c.cfg.Beat())
 	switch {
 	case r != Taken:
@@ -47,9 +51,12 @@ func (c *Core) answered(l *claim, r Result) {
 	}
 	switch {
 	case r == Unknown:
-		l.clear = time.Time{}
+		if l.clear = (time.Time{}); l.silent.IsZero() {
+			l.silent = l.tried
+		}
+		l.outage = l.outage || first || c.now.Sub(l.silent) >= c.cfg.TTL/2
 	case l.clear.IsZero():
-		l.clear = c.now
+		l.clear, l.silent = c.now, time.Time{}
 	}
 }
 

@@ -18,9 +18,9 @@
 //	                                                  a majority is back
 //
 // Of several sides without a majority, one gets the lease Rest: an exact half tries at once and
-// goes on until the store has decided, smaller sides try some time after the store has begun to
-// answer, the larger first, so that a majority has acquired its lease by then. Without the store
-// nothing can be released, so what is held goes on until its leases end.
+// goes on until the store has decided, smaller sides try later, the larger first. After an outage
+// of the store they leave a majority a TTL to acquire its lease. Without the store nothing can be
+// released, so what is held goes on until its leases end.
 //
 // The leader sends its verdict, and the number of members, to the other members of its view. They
 // follow it where their own view has no majority. The verdict lapses when the leader is silent.

@@ -92,10 +92,14 @@ func (c *Core) leadRest() {
 	}
 }
 
-// turn returns when this side may try to host. A store that answers again answers every side at
-// once: a majority has the time of the delay to acquire its lease, and larger sides to try theirs.
+// turn returns when this side may try to host. A store that answers again after an outage answers
+// every side: a majority, whose lease may have ended, has a TTL to acquire it.
 func (c *Core) turn() time.Time {
-	return c.probe.clear.Add(c.cfg.delay(len(c.view.Members), c.n))
+	delay := c.cfg.delay(len(c.view.Members), c.n)
+	if delay > 0 && c.probe.outage {
+		delay = max(delay, c.cfg.TTL)
+	}
+	return c.probe.clear.Add(delay)
 }
 
 // cutOff describes a side without a majority.
