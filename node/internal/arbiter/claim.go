@@ -12,15 +12,13 @@ type claim struct {
 	answer Result
 	due    time.Time // time of the next attempt
 	taken  time.Time // since when every attempt has found it taken; zero: the last one has not
-	clear  time.Time // since when every attempt has had an answer; zero: the last one has not
-	silent time.Time // since when no attempt has had an answer; zero: the last one has
-	outage bool      // in this contest, answers were missing for so long that leases may have ended
+	since  time.Time // since when attempts have been answered, or not answered, as the last one
+	outage bool      // in this contest, answers were missing so long that leases may have ended
 }
 
 // begin begins another contest.
 func (l *claim) begin() {
-	l.asked, l.answer, l.due = false, Unknown, time.Time{}
-	l.clear, l.silent, l.outage = time.Time{}, time.Time{}, false
+	l.asked, l.answer, l.due, l.outage = false, Unknown, time.Time{}, false
 }
 
 // is reports whether the last result was r.
@@ -42,6 +40,11 @@ func (c *Core) attempt(l *claim) bool {
 
 func (c *Core) answered(l *claim, r Result) {
 	first := !l.asked
+	if first || (r == Unknown) != (l.answer == Unknown) {
+		if l.since = c.now; r == Unknown {
+			l.since = l.tried
+		}
+	}
 	l.trying, l.asked, l.answer, l.due = false, true, r, c.now.Add(c.cfg.Beat())
 	switch {
 	case r != Taken:
@@ -49,15 +52,7 @@ func (c *Core) answered(l *claim, r Result) {
 	case l.taken.IsZero():
 		l.taken = c.now
 	}
-	switch {
-	case r == Unknown:
-		if l.clear = (time.Time{}); l.silent.IsZero() {
-			l.silent = l.tried
-		}
-		l.outage = l.outage || first || c.now.Sub(l.silent) >= c.cfg.TTL/2
-	case l.clear.IsZero():
-		l.clear, l.silent = c.now, time.Time{}
-	}
+	l.outage = l.outage || r == Unknown && (first || c.now.Sub(l.since) >= c.cfg.TTL/2)
 }
 
 // onTried processes the result of an attempt. A grant that comes late is released at once.

@@ -92,14 +92,15 @@ func (c *Core) leadRest() {
 	}
 }
 
-// turn returns when this side may try to host. A store that answers again after an outage answers
-// every side: a majority, whose lease may have ended, has a TTL to acquire it.
+// turn returns when this side may try to host, while the store answers. A store that answers again
+// after an outage answers every side: a majority, whose lease may have ended, has a TTL to acquire
+// it.
 func (c *Core) turn() time.Time {
 	delay := c.cfg.delay(len(c.view.Members), c.n)
 	if delay > 0 && c.probe.outage {
 		delay = max(delay, c.cfg.TTL)
 	}
-	return c.probe.clear.Add(delay)
+	return c.probe.since.Add(delay)
 }
 
 // cutOff describes a side without a majority.
