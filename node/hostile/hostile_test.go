@@ -62,7 +62,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestAttacks_AreMany checks the number of attacks that SECURITY.md promises.
+// TestAttacks_AreMany checks the number of attacks that docs/guarantees.md names.
 func TestAttacks_AreMany(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range attacks() {
