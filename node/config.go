@@ -69,7 +69,7 @@ type Config struct {
 	// 200 messages into one gRPC message, fewer if MaxMessage is below the default of 64 MiB. A
 	// larger gRPC message is lost together with its connection. Each connection may use this much
 	// memory. All members must have the same value. From a process that is not a member of the
-	// cluster, at most 16 MiB and 250,000 protobuf fields are accepted, whatever MaxMessage is.
+	// cluster, at most 1 MiB and 50,000 protobuf fields are accepted, whatever MaxMessage is.
 	MaxMessage int `yaml:"max-message"`
 }
 
