@@ -1,18 +1,23 @@
 package kindstest
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,34 +68,37 @@ var tables = []struct {
 	{"store badger", reflect.TypeFor[badger.Settings]()},
 }
 
+// program is why a file cannot set most of the fields in absent.
+const program = "objects, functions and messages of the program"
+
 // absent explains why a file cannot set a field, or what sets it instead.
 var absent = map[string]string{
 	"node.RunConfig.Provider":                "`provider`, with a `class`; see below",
 	"node.RunConfig.Store":                   "`lease` names a section of `leases`, whose store is used",
 	"node.RunConfig.Session":                 "the section that `lease` names has its settings",
-	"node.RunConfig.Logger":                  "an object of the program",
-	"node.RunConfig.System":                  "options of Proto.Actor are functions",
-	"node.RunConfig.Options":                 "options of Proto.Actor are functions",
-	"node.RunConfig.Remoting":                "options of Proto.Actor are functions",
+	"node.RunConfig.Logger":                  program,
+	"node.RunConfig.System":                  program,
+	"node.RunConfig.Options":                 program,
+	"node.RunConfig.Remoting":                program,
 	"node.RunConfig.Health":                  "an object of the program, which serves it",
 	"coordination/leaseconfig.Section.Store": "`store`; see below",
-	"coordination.Config.Meters":             "an object of the program",
-	"node.RunConfig.Meters":                  "an object of the program",
-	"singleton.Config.Meters":                "an object of the program",
-	"coordination.Config.Clock":              "for tests",
-	"coordination.Config.Logger":             "an object of the program",
+	"coordination.Config.Meters":             program,
+	"node.RunConfig.Meters":                  program,
+	"singleton.Config.Meters":                program,
+	"coordination.Config.Clock":              program,
+	"coordination.Config.Logger":             program,
 	"distributeddata.Config.Name":            "the key of the section",
 	"distributeddata.Config.Membership":      "made by `Node.Document` or `Provider.Document` while the program runs",
 	"distributeddata.Config.Store":           "`store`, with a `class`; see below. `Replicator.OpenStore` opens it",
-	"distributeddata.Config.Meters":          "an object of the program",
+	"distributeddata.Config.Meters":          program,
 	"singleton.Config.Name":                  "the key of the section",
-	"singleton.Config.StopMessage":           "a message, which is a Go value",
+	"singleton.Config.StopMessage":           program,
 	"sharding.Config.Type":                   "the key of the section",
-	"sharding.Config.StopMessage":            "a message, which is a Go value",
-	"sharding.Config.Meters":                 "an object of the program",
-	"sharding.Config.Strategy":               "a function",
-	"sharding.Config.RememberStore":          "an object of the program",
-	"sharding.Config.Extractor":              "a function",
+	"sharding.Config.StopMessage":            program,
+	"sharding.Config.Meters":                 program,
+	"sharding.Config.Strategy":               program,
+	"sharding.Config.RememberStore":          program,
+	"sharding.Config.Extractor":              program,
 	"provider/etcd.Config.Client":            "`endpoints`, `username`, `password` and `tls`; other options are functions",
 	"provider/kubernetes.Config.Client":      "the configuration of the pod",
 	"provider/zookeeper.Config.ACL":          "the default grants every user all permissions: restrict the network, or set it in the program",
@@ -98,8 +106,8 @@ var absent = map[string]string{
 	"coordination/zookeeper.Config.ACL":      "the default grants every user all permissions: restrict the network, or set it in the program",
 	"coordination/zookeeper.Config.Dial":     "`tls`; else a function",
 	"distributeddata/badger.Config.Key":      "`key-file`, so that no key is in the file",
-	"distributeddata/badger.Config.Logger":   "an object of the program",
-	"distributeddata/bbolt.Config.Logger":    "an object of the program",
+	"distributeddata/badger.Config.Logger":   program,
+	"distributeddata/bbolt.Config.Logger":    program,
 }
 
 // other lists defaults that differ in a file.
@@ -120,9 +128,15 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 		rows(t, &text, "", table.of, missing)
 	}
 	fmt.Fprintf(&text, "\n### What a file cannot set\n\n| field | instead |\n|---|---|\n")
+	var inProgram []string
 	for _, field := range slices.Sorted(maps.Keys(absent)) {
+		if absent[field] == program {
+			inProgram = append(inProgram, "`"+field+"`")
+			continue
+		}
 		fmt.Fprintf(&text, "| `%s` | %s |\n", field, absent[field])
 	}
+	fmt.Fprintf(&text, "| %s | %s |\n", strings.Join(inProgram, ", "), program)
 	require.Empty(t, slices.Collect(maps.Keys(missing)), "reasons for fields that do not exist")
 
 	const begin, end = "<!-- tables: go test ./node/config/kindstest -run Docs -args -write -->\n",
@@ -161,8 +175,11 @@ func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type,
 		case inner(f.Type) != nil:
 			rows(t, to, prefix+key+".", inner(f.Type), missing)
 		default:
-			fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", prefix, key, kind(f.Type),
-				first(t, of, f.Name))
+			text := first(t, of, f.Name)
+			if allowed := stated(t, of, f); allowed != "" && !ranges.MatchString(text) {
+				text += " Allowed: " + allowed + "."
+			}
+			fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", prefix, key, kind(f.Type), text)
 		}
 	}
 }
@@ -187,7 +204,7 @@ func kind(t reflect.Type) string {
 	case t.Kind() == reflect.String || t == reflect.TypeFor[node.OnSplit]():
 		return "text"
 	case t.Kind() == reflect.Bool:
-		return "true, false"
+		return "bool"
 	}
 	return "number"
 }
@@ -209,7 +226,8 @@ func first(t *testing.T, of reflect.Type, field string) string {
 	}
 	text := strings.Join(strings.Fields(sources[dir][of.Name()+"."+field]), " ")
 	sentences := strings.SplitAfter(text, ". ")
-	out := strings.TrimSpace(sentences[0])
+	out := regexp.MustCompile("^"+field+" (is|are) ").ReplaceAllString(
+		strings.TrimSpace(sentences[0]), "")
 	if instead, ok := other[short(of)+"."+field]; ok {
 		return out + " Default in a file: " + instead + "."
 	}
@@ -219,6 +237,62 @@ func first(t *testing.T, of reflect.Type, field string) string {
 		}
 	}
 	return strings.ReplaceAll(out, "|", `\|`)
+}
+
+// ranges matches a text that states a range.
+var ranges = regexp.MustCompile(`from -?\d|at (most|least) \d`)
+
+// stated returns the range of a number or a duration, as Validate states it when it refuses one. A
+// range from A to B is accepted at both ends, and refused one step beyond them.
+func stated(t *testing.T, of reflect.Type, f reflect.StructField) string {
+	value := reflect.New(of)
+	config, ok := value.Interface().(interface{ Validate() error })
+	if !ok || !value.Elem().FieldByIndex(f.Index).CanInt() {
+		return ""
+	}
+	refusal := regexp.MustCompile(`: ` + f.Name + ` (?:is \S+,|\(\S+\)) (?:it )?must be (.*)`)
+	complaint := func(n int64) string {
+		value.Elem().FieldByIndex(f.Index).SetInt(n)
+		if err := config.Validate(); err != nil {
+			if m := refusal.FindStringSubmatch(err.Error()); m != nil {
+				return m[1]
+			}
+		}
+		return ""
+	}
+	said := cmp.Or(complaint(math.MinInt64), complaint(math.MaxInt64), complaint(1))
+	if m := regexp.MustCompile(`^(?:0 or )?from (\S+?) to ([^\s,]+)`).FindStringSubmatch(said); m != nil {
+		low, high := bound(t, m[1]), bound(t, m[2])
+		name := of.String() + "." + f.Name
+		require.Empty(t, complaint(high), "%s: %s", name, said)
+		require.NotEmpty(t, complaint(high+1), "%s: %s", name, said)
+		if low != 0 { // 0 stands for the default
+			require.Empty(t, complaint(low), "%s: %s", name, said)
+		}
+		if low != 1 {
+			require.NotEmpty(t, complaint(low-1), "%s: %s", name, said)
+		}
+	}
+	return regexp.MustCompile(`(\dh|\dm)(0m)?(0s)\b`).ReplaceAllString(regexp.MustCompile(
+		`\d{5,}`).ReplaceAllStringFunc(said, commas), "$1")
+}
+
+// commas groups the digits of a number by three.
+func commas(digits string) string {
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// bound reads a number, or a duration.
+func bound(t *testing.T, text string) int64 {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return int64(d)
 }
 
 // comments returns the comments of the fields of all structs in a directory.
