@@ -18,6 +18,7 @@ func grantAt(c Clock, sent Reading) *Grant {
 
 // TestGrant_CheckAsksNoTimer tests K5: Check reports the expiry although no timer has run and no
 // loop exists.
+// Seen in actor-ts 937, and in the source of akka, pekko and akka.net.
 func TestGrant_CheckAsksNoTimer(t *testing.T) {
 	c := newClock()
 	for _, past := range []struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // These scenarios are bugs that users of other lease modules have met. Most of them are rules of
-// testkit/leasetest, which every store must pass; docs/lessons.md lists them all.
+// testkit/leasetest, which every store must pass.
 
 // stale is how long after its first sight a record of a stage may be taken: TTL·(1+ρ) + margin.
 const stale = 30*time.Second*101/100 + 600*time.Millisecond
@@ -33,6 +33,7 @@ func (s *stage) acquireWithin(l *coordination.Lease, d time.Duration) (*coordina
 
 // akka.net management 2383: the expiry was kept as milliseconds since midnight, so after midnight
 // the lease of a crashed holder could not be taken until the next day.
+// Seen in akka.net management 2383, 2474.
 func TestScenario_ACrashBeforeMidnightIsTakenOverAfterIt(t *testing.T) {
 	onStage(t, func(s *stage) {
 		now := time.Now()
@@ -49,6 +50,8 @@ func TestScenario_ACrashBeforeMidnightIsTakenOverAfterIt(t *testing.T) {
 
 // akka management 910, akka 32122, 29837, 30024, 31925: names that differed in a truncated part, in
 // case or in unusual characters shared one lease, or were rejected by the store.
+// Seen in akka 29837, 30024, 31925, 32122, akka management 811, 852, 910, 1194, pekko management
+// 708.
 func TestScenario_NamesThatLookAlikeAreDifferentLeases(t *testing.T) {
 	onStage(t, func(s *stage) {
 		long := strings.Repeat("x", 80)
@@ -102,6 +105,8 @@ func TestScenario_TheFirstAnswerIsNotTheLast(t *testing.T) {
 
 // akka management 1440, akka.net management 3404: one failed renewal lost the lease, and everything
 // that depended on it was down for a minute and a half.
+// Seen in akka management 910, 1440, 1441, 1444, akka.net management 3404 to 3407, 3418, pekko
+// management 911.
 func TestScenario_OneHiccupDoesNotLoseTheLease(t *testing.T) {
 	onStage(t, func(s *stage) {
 		g, _ := s.acquireWithin(s.a.Lease("lease"), time.Second)
@@ -119,6 +124,7 @@ func TestScenario_OneHiccupDoesNotLoseTheLease(t *testing.T) {
 
 // actor-ts 598: a record with an absurd duration, written by a broken peer, pinned the lease for
 // decades.
+// Seen in actor-ts 596, 598.
 func TestScenario_AnAbsurdRecordBlocksForADayAtMost(t *testing.T) {
 	onStage(t, func(s *stage) {
 		absurd := leasestore.Record{Owner: "broken", Nonce: "n", Token: 7,

@@ -103,6 +103,7 @@ func TestORMap_ContentsDoNotComeBack(t *testing.T) {
 
 // If two writes have one stamp, every replica takes the write of the larger replica id, in any
 // order of merges.
+// Seen in GoAkt 94c8740c, akka 21610.
 func TestLWWRegister_EqualStamps(t *testing.T) {
 	now := func() uint64 { return 7 }
 	alice, bob := crdt.NewReplicaWithClock(1, now), crdt.NewReplicaWithClock(2, now)

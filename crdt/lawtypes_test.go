@@ -140,6 +140,7 @@ func TestLaws_BoundedCounter(t *testing.T) {
 	})
 }
 
+// A delta of a remove merged otherwise than the state: akka 22631, 22648, 22668.
 func TestLaws_ORSet(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.ORSet[string]]{
 		Spec:     crdttest.Present,

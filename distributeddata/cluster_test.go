@@ -300,6 +300,7 @@ func TestLargeEntry_CrossesInParts(t *testing.T) {
 	})
 }
 
+// In GoAkt 94c8740c such an update emptied the store.
 func TestModify_ErrorAndPanicRefuseTheUpdateAlone(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		full := errors.New("cart is full")

@@ -179,6 +179,7 @@ func TestScenario_DurableData_StoreFailureAnswersTheRequest(t *testing.T) {
 // Akka's DurablePruning: one of four members leaves, and its part of a counter stays; no member
 // ever sees a different sum. Its address comes back with its old disk, twice, and the sum is the
 // same, at all members and on their disks.
+// Seen in akka 29270.
 func TestScenario_DurablePruning_AnOldDiskComesBack(t *testing.T) {
 	behinds(t, 4, func(c *cluster) {
 		t := c.t

@@ -40,6 +40,7 @@ func (c *cluster) restart() {
 
 // akka DurableData: acknowledged data is present after all members have lost power at once;
 // volatile data is gone. With write-behind, what Flush has waited for is present.
+// Seen in akka 21645, 22150.
 func TestDurable_TheWholeClusterStops(t *testing.T) {
 	for name, behind := range map[string]time.Duration{
 		"at once": 0, "write-behind": 200 * time.Millisecond} {
@@ -86,6 +87,7 @@ func TestDurable_TheWholeClusterStops(t *testing.T) {
 
 // A full disk and a failing one report that to the writer; the change stays and spreads to the
 // others. The full one recovers by itself when there is room.
+// Seen in akka.net 5129.
 func TestDurable_DisksThatFillUpAndFail(t *testing.T) {
 	run(t, 3, twoDomains, func(c *cluster) {
 		ctx := context.Background()

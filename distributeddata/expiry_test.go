@@ -56,6 +56,7 @@ func (c *cluster) everywhere(k distributeddata.Key[items], want ...string) {
 
 // akka ExpirySpec "expire key": an unused entry is deleted everywhere, in time, and not before; its
 // name can be used again; other entries stay.
+// Seen in akka 31731.
 func TestExpiry_WhatNobodyUsesGoesEverywhere(t *testing.T) {
 	run(t, 3, forgetful, func(c *cluster) {
 		a, other := xs.Key("a"), distributeddata.NewKey("other", items{})

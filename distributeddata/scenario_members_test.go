@@ -37,6 +37,7 @@ func TestScenario_MajorityReadsSeeTheWriteAfterMembersChanged(t *testing.T) {
 
 // akka 30327, akka.net 8547: members that leave stalled the writes of others, and their own were
 // dropped.
+// Seen in akka 30327, 30328, akka.net 8547.
 func TestScenario_ALeavingMemberStallsNobodyAndLosesNothing(t *testing.T) {
 	run(t, 4, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		leaver := c.Member(3)

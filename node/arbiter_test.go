@@ -160,6 +160,7 @@ func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
 }
 
 // TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd also checks that the majority never stops.
+// Seen in pekko 578, pekko management 543, akka.net management 1251, 3397.
 func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
 	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 3)

@@ -75,6 +75,7 @@ func TestHandOver_StubbornInstanceIsStopped(t *testing.T) {
 }
 
 // A Receive that does not return delays the release of the lease: no other instance starts.
+// Seen in client-go 728, actor-ts 949.
 func TestHandOver_BlockedInstanceKeepsTheLease(t *testing.T) {
 	run(t, 2, options{cfg: singleton.Config{HandOver: time.Second}}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)

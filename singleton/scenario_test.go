@@ -14,8 +14,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// These scenarios are bugs that users of other cluster singletons have met. docs/lessons.md lists
-// them, with the other tests for them.
+// These scenarios are bugs that users of other cluster singletons have met.
 
 // GoAkt 94c8740c: the host of a singleton froze and woke up, and from then on there were two
 // instances. The observer of the cluster fails this test if two instances ever live at once. (The
@@ -137,6 +136,7 @@ func TestScenario_AFailedReleaseIsRepeated(t *testing.T) {
 
 // akka.net 7230, actor-ts 637: a member that had handed over once never hosted again after its
 // restart, and in the end no member did.
+// Seen in akka.net 7230, 8583, actor-ts 637.
 func TestScenario_WhoHandedOverOnceHostsAgainAfterARestart(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		a, b := c.node(0), c.node(1)

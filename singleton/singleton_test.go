@@ -166,6 +166,7 @@ func TestClose_LastMemberDoesNotWait(t *testing.T) {
 
 // The store is unavailable for the only host: its instance stops before another session can hold
 // the lease. When the store is back, the instance is made again, and every proxy finds it.
+// Seen in akka.net management 2490, akka.net 7315.
 func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
 	o := options{
 		cfg: singleton.Config{Role: "backend"},
@@ -243,6 +244,7 @@ func TestPartition_BothHalvesTogetherHaveOneInstance(t *testing.T) {
 	})
 }
 
+// Seen in akka 27487, 29680, 30604, akka.net 6973, 7196, 7297, 7298, 7302.
 func TestRestart_OnTheSameAddressIsAnotherMember(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -257,6 +259,7 @@ func TestRestart_OnTheSameAddressIsAnotherMember(t *testing.T) {
 	})
 }
 
+// Seen in akka.net management 2890, 2891, actor-ts 1175.
 func TestRemoved_MemberStopsReleasesAndStaysOut(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {

@@ -260,6 +260,7 @@ var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * t
 	RetryInterval: time.Second, Drain: time.Second}
 
 // TestRotatedToken: the client reads the token again from its file, also in the middle of a tenure.
+// Seen in akka management 1412, 1413, actor-ts 760.
 func TestRotatedToken(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "token")

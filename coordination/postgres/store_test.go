@@ -189,6 +189,7 @@ func TestOnlyConnection(t *testing.T) {
 }
 
 // TestListening_OneConnectionForAll also checks that there is none without a watch.
+// Seen in akka management 680.
 func TestListening_OneConnectionForAll(t *testing.T) {
 	db := connect(t)
 	s := open(t, db, table())

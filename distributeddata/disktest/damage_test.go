@@ -18,6 +18,7 @@ import (
 // A flipped bit in any file, or a truncated file, is either detected or harmless: the store yields
 // only rows that were written, and reports any missing ones. Then the store accepts the lost rows
 // again.
+// Seen in akka 28923, 29948.
 func TestDamage_IsFoundOrHarmless(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		closed := newDir(t)
