@@ -80,5 +80,5 @@ var _ singleton.Warm = (*numbers)(nil)
 
 // Clients is of docs/singleton.md.
 func Clients(system *actor.ActorSystem) (*singleton.Singleton, error) {
-	return singleton.NewProxy(system, singleton.Config{Name: "numbers", Role: "backend"})
+	return singleton.NewProxy(system, singleton.Config{Name: "numbers"})
 }
