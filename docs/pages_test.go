@@ -23,6 +23,7 @@ type repo struct {
 	code   [][]string        // lines of each Go file
 	source map[string]string // text of the Go files of each directory
 	goals  map[string]bool   // targets of the Makefile
+	names  map[string]bool   // exported names, of other modules too
 }
 
 var (
@@ -36,11 +37,13 @@ var (
 	goCommand  = regexp.MustCompile(`\bgo (run|test|vet|build) (?:[^.]\S* )*(\./\S*)(.*)`)
 	makeTarget = regexp.MustCompile(`^make ([a-z][a-z-]*)`)
 	goFlag     = regexp.MustCompile(`(?:^| )-([a-z][a-z-]*)`)
+	exported   = regexp.MustCompile(`\b[A-Z]\w*`)
+	member     = regexp.MustCompile(`^[*&]?(?:[a-z]+\.)?([A-Z]\w*)\.([A-Z]\w*)\b`)
 )
 
 func read(files fs.FS) (*repo, error) {
 	r := &repo{files: files, tests: map[string]bool{}, source: map[string]string{},
-		goals: map[string]bool{}}
+		goals: map[string]bool{}, names: map[string]bool{}}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -57,6 +60,9 @@ func read(files fs.FS) (*repo, error) {
 		lines := strings.Split(string(text), "\n")
 		r.code = append(r.code, lines)
 		r.source[path.Dir(name)] += string(text)
+		for _, name := range exported.FindAllString(string(text), -1) {
+			r.names[name] = true
+		}
 		for _, line := range lines {
 			if !strings.HasPrefix(line, "func ") {
 				continue
@@ -107,6 +113,9 @@ func (r *repo) check(page string) (wrong []string) {
 			}
 			for _, m := range span.FindAllStringSubmatch(line, -1) {
 				r.command(m[1], func(s string) { bad("%s%s", at, s) })
+				if m := member.FindStringSubmatch(m[1]); m != nil && !(r.names[m[1]] && r.names[m[2]]) {
+					bad("%sno %s in any Go file", at, m[0])
+				}
 			}
 			for _, m := range testName.FindAllStringSubmatch(line, -1) {
 				if whole := m[1] == "" && m[3] == ""; !r.tests[m[2]] && (whole || !r.begins(m[2])) {
@@ -297,12 +306,12 @@ func TestPages_TheIndexIsComplete(t *testing.T) {
 func TestPages_EveryCheckFindsItsMistake(t *testing.T) {
 	const right = "# A page: of `tests`\n\n## Twice\n\n## Twice\n\n" +
 		"[here](#twice-1), [there](other.md#the-other), [away](https://example.org/x#y), [code](../examples/a/)\n\n" +
-		"Held by `TestA_Holds`, `TestA_*`, `go test ./examples/a -run TestA_Holds` and `make all`.\n\n" +
+		"Held by `TestA_Holds`, `TestA_*`, set by `Config.Size`, `go test ./examples/a -run TestA_Holds` and `make all`.\n\n" +
 		"```go\nif x {\n\n\ty()\n}\n```\n\n```\ngo run ./examples/a -kill b # runs it\nmake all\n```\n"
 	files := map[string]string{
 		"docs/other.md":           "# The other\n",
 		"Makefile":                "all: x ## y\n",
-		"examples/a/main.go":      "package main\n\nfunc f() {\n\tif x {\n\n\t\ty()\n\t}\n}\n\nvar k = flag.String(\"kill\")\n",
+		"examples/a/main.go":      "package main\n\nfunc f() {\n\tif x {\n\n\t\ty()\n\t}\n}\n\nvar k = flag.String(\"kill\")\n\ntype Config struct{ Size int }\n",
 		"examples/a/main_test.go": "package main\n\nfunc TestA_Holds(t *testing.T) {}\n",
 	}
 	for mistake, c := range map[string]struct{ from, to, want string }{
@@ -322,6 +331,8 @@ func TestPages_EveryCheckFindsItsMistake(t *testing.T) {
 		"no such test": {"`TestA_Holds`", "`TestA_Hold`",
 			"docs/page.md:9: no test TestA_Hold"},
 		"no such tests": {"`TestA_*`", "`TestB_*`", "docs/page.md:9: no test TestB_*"},
+		"no such field": {"Config.Size", "Config.Width",
+			"docs/page.md:9: no Config.Width in any Go file"},
 		"another package": {"test ./examples/a", "test ./examples/b",
 			"docs/page.md:9: no package ./examples/b"},
 		"no such package": {"run ./examples/a", "run ./examples/b",
