@@ -1,6 +1,6 @@
 // Package simnet connects actor systems of one process by an in-memory network, for tests in
 // virtual time. Package testkit is built on it, and is what users import. Tests of Concord's own
-// packages and the examples also use simnet directly.
+// packages and package examples/three use simnet directly.
 //
 // Run a test inside a testing/synctest bubble. Latency, loss and an hour of partition then cost no
 // real time, and synctest.Wait returns when every mailbox is empty and only timers are left.
