@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: concord/v1/sharding.proto
 
-// Messages between the regions of a sharded type and their coordinator. docs/sharding.md has the
-// rules. Each message may be lost, repeated, late or out of order.
+// Messages between the regions of a sharded type and their coordinator. The rules are in the comment
+// of package sharding/internal/core. Each message may be lost, repeated, late or out of order.
 
 package proto
 

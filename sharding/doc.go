@@ -28,7 +28,8 @@
 // asks the other members to hold messages back, lets its entities handle the messages they have,
 // stops them, releases the lease and reports that. The new home acquires the lease and announces
 // that it accepts messages. Until then messages wait where they were sent. An entity is created
-// when there is a message for it. docs/sharding.md has the rules and their reasons.
+// when there is a message for it. The comment of package internal/core has the rules.
+// docs/sharding.md is the guide.
 //
 // Shards are assigned evenly. They stay where they are while the members stay the same, also when
 // the coordinator moves. When a member joins, some shards move to it, a few at a time: see

@@ -13,7 +13,7 @@ var (
 )
 
 // shards are bugs of regions and of the coordinator that assigns shards to them. The rules in
-// brackets are those of docs/sharding.md.
+// brackets are those of the comment of package core.
 func shards() []mutant {
 	return []mutant{
 		{

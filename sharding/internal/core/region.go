@@ -9,7 +9,7 @@ import (
 // Region is one member's part in a type: it brings its shards in line with the table, and routes
 // messages.
 //
-// It follows these rules whatever the order of events (docs/sharding.md names them):
+// It follows these rules whatever the order of events (the package comment has all):
 //
 //  1. Entities run under a tenure that is held, and the lease is released when they have
 //     terminated.
