@@ -125,7 +125,9 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 	missing := maps.Clone(absent)
 	for _, table := range tables {
 		fmt.Fprintf(&text, "\n### %s\n\n| key | type | |\n|---|---|---|\n", table.section)
-		rows(t, &text, "", table.of, missing)
+		for _, r := range rows(t, nil, "", table.of, missing) {
+			fmt.Fprintf(&text, "| `%s` | %s | %s |\n", strings.Join(r.keys, "`, `"), r.kind, r.text)
+		}
 	}
 	fmt.Fprintf(&text, "\n### What a file cannot set\n\n| field | instead |\n|---|---|\n")
 	var inProgram []string
@@ -154,10 +156,15 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 	require.Equal(t, text.String(), got, "run it with -args -write")
 }
 
-// rows writes a row for each field of a struct that a file can set, and removes the others from
+// row describes the keys of one or more fields that share a comment.
+type row struct {
+	keys       []string
+	kind, text string
+}
+
+// rows appends a row for each field of a struct that a file can set, and removes the others from
 // missing.
-func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type,
-	missing map[string]string) {
+func rows(t *testing.T, to []row, prefix string, of reflect.Type, missing map[string]string) []row {
 	for f := range of.Fields() {
 		name := short(of) + "." + f.Name
 		key, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -169,19 +176,24 @@ func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type,
 			}
 			delete(missing, name)
 		case option == "inline":
-			rows(t, to, prefix, f.Type, missing)
+			to = rows(t, to, prefix, f.Type, missing)
 		case key == "":
 			t.Errorf("%s has no yaml tag: give it a key, or \"-\" and a reason", name)
 		case inner(f.Type) != nil:
-			rows(t, to, prefix+key+".", inner(f.Type), missing)
+			to = rows(t, to, prefix+key+".", inner(f.Type), missing)
 		default:
 			text := first(t, of, f.Name)
 			if allowed := stated(t, of, f); allowed != "" && !ranges.MatchString(text) {
 				text += " Allowed: " + allowed + "."
 			}
-			fmt.Fprintf(to, "| `%s%s` | %s | %s |\n", prefix, key, kind(f.Type), text)
+			if n := len(to); n > 0 && to[n-1].text == text {
+				to[n-1].keys = append(to[n-1].keys, prefix+key)
+				continue
+			}
+			to = append(to, row{[]string{prefix + key}, kind(f.Type), text})
 		}
 	}
+	return to
 }
 
 // inner returns the struct that is a field's type, or nil.
@@ -205,6 +217,8 @@ func kind(t reflect.Type) string {
 		return "text"
 	case t.Kind() == reflect.Bool:
 		return "bool"
+	case t.Kind() == reflect.Map:
+		return "map"
 	}
 	return "number"
 }
@@ -236,11 +250,11 @@ func first(t *testing.T, of reflect.Type, field string) string {
 			out += " " + strings.TrimSpace(s)
 		}
 	}
-	return strings.ReplaceAll(out, "|", `\|`)
+	return strings.ReplaceAll(strings.TrimSuffix(out, " Default false."), "|", `\|`)
 }
 
 // ranges matches a text that states a range.
-var ranges = regexp.MustCompile(`from -?\d|at (most|least) \d`)
+var ranges = regexp.MustCompile(`from -?\d|\d\w* to \d|at (most|least) \d|minimum`)
 
 // stated returns the range of a number or a duration, as Validate states it when it refuses one. A
 // range from A to B is accepted at both ends, and refused one step beyond them.
@@ -261,7 +275,8 @@ func stated(t *testing.T, of reflect.Type, f reflect.StructField) string {
 		return ""
 	}
 	said := cmp.Or(complaint(math.MinInt64), complaint(math.MaxInt64), complaint(1))
-	if m := regexp.MustCompile(`^(?:0 or )?from (\S+?) to ([^\s,]+)`).FindStringSubmatch(said); m != nil {
+	exact := regexp.MustCompile(`^(?:0 or )?from (\S+) to ([^\s,]+)(?:, or .*)?$`)
+	if m := exact.FindStringSubmatch(said); m != nil {
 		low, high := bound(t, m[1]), bound(t, m[2])
 		name := of.String() + "." + f.Name
 		require.Empty(t, complaint(high), "%s: %s", name, said)
