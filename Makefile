@@ -1,10 +1,6 @@
-# Every target says what it is for: make help.
+# The everyday targets. Long runs, benchmarks and releases are in bench/lab.mk: make lab lists them.
 SHELL := /bin/bash
 GO ?= go
-LINT_VERSION := v2.15.0
-PROTOC_GEN_GO_VERSION := v1.36.12
-BUF_VERSION := v1.75.0
-GOVULNCHECK_VERSION := v1.1.4
 BIN := $(CURDIR)/bin
 # MODULES are the directories that go.work lists. In go commands the pattern "work" stands for the
 # packages of all of them. internal/testenv is a module beside them, with its own go.work.
@@ -12,10 +8,15 @@ MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-peers-sharding pekko bench-pekko laws soak soak-disk versions bench-durable bench-sharding bench-hostile docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+include bench/lab.mk
+.PHONY: help lab test check lint unit race quickstart cockpit-test stores compat
 
+LIST = awk -F ':.*\#\# ' '/^[a-z-]+:.*\#\# / {printf "  %-20s %s\n", $$1, $$2}'
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@$(LIST) Makefile
+
+lab: ## list the targets of bench/lab.mk
+	@$(LIST) bench/lab.mk
 
 test: browser check unit quickstart cockpit-test stores ## everything that must pass before a change lands; installs what it needs
 
@@ -28,11 +29,11 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 # The packages without goroutines, which are mostly simulations, and those whose tests start processes.
-# The race detector would take most of the time and find nothing, or only look at the tests' own half.
+# The race detector finds nothing there, or only looks at the tests' own half.
 SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
 	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./node/internal/arbiter
 PROCESSES := ./distributeddata/realtest ./distributeddata/disktest ./sharding/realtest ./node/healtest ./node/hostile ./examples/quickstart
-unit: ## every test once: with the race detector, except for packages without goroutines and tests of processes
+unit: ## every test once, with the race detector where it can find something
 	$(GO) test $(SEQUENTIAL)
 	$(GO) test -timeout 20m $(PROCESSES)
 	$(GO) test ./distributeddata -run '^TestCost_'
@@ -41,160 +42,17 @@ unit: ## every test once: with the race detector, except for packages without go
 race: ## every test with the race detector, nightly
 	$(GO) test -race -timeout 60m work
 
-docs-check: ## the pages: Go blocks are lines of compiled files; links, commands and tests exist
-	cd examples/snippets && $(GO) vet .
-	$(GO) test ./docs -run '^TestPages_'
-
 quickstart: ## the main example, with each fault, compared with a fold of its events
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for kill in none any clerk partition freeze; do $(BIN)/quickstart -kill $$kill || exit 1; done
 	$(BIN)/quickstart -tls
 	$(BIN)/quickstart -durable
 
-VNU_VERSION := 26.9.27
-VNU := $(BIN)/vnu-$(VNU_VERSION)/node_modules/vnu-jar/build/dist/vnu.jar
-CHROMIUM = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
-browser: ## what cockpit-test needs: Chromium or Chrome, Java, and the Nu Html Checker from npm; installs it with apt if this is root
-	@need="$(if $(CHROMIUM),,chromium fonts-dejavu-core)"; \
-	command -v java >/dev/null || need="$$need default-jre-headless"; \
-	test -e $(VNU) || command -v npm >/dev/null || need="$$need nodejs npm"; \
-	test -z "$$need" || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null; } || { \
-		echo "cockpit-test: NOT TESTED: install what Debian calls $$need, or run this as root on a Debian" >&2; exit 3; }; \
-	test -z "$$need" || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need; }
-	@test -e $(VNU) || npm install --no-audit --no-fund --ignore-scripts --prefix $(BIN)/vnu-$(VNU_VERSION) vnu-jar@$(VNU_VERSION) || { \
-		echo 'cockpit-test: NOT TESTED: npm cannot install vnu-jar, which validates the HTML' >&2; exit 3; }
-
 cockpit-test: browser ## the cockpit's page in a headless Chromium over the quickstart: about a minute; PICTURES=1 takes those of the docs
 	$(GO) test -tags browser ./cockpit/browsertest -count=1 -v -args -chromium $(CHROMIUM) -vnu $(VNU) $(if $(PICTURES),-pictures $(CURDIR)/docs/pictures)
 
-SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership ./sharding/internal/core
-SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_OneMovePerChange|TestSimulation_NeverTwoAlive|TestSimulation_PlannedMovesLoseNothing|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$
-
-sim: ## SEEDS seeded histories (default 20000) each of replication, leases, singletons, splits and shards; FIRST=1 is the first seed
-	@mkdir -p $(BIN); set -o pipefail; GOGC=400 $(GO) test -p 1 -v -timeout 24h -run '$(SIMULATION_TESTS)' $(SIMULATIONS) \
-		-args -progress -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),20000) 2>&1 | tee $(BIN)/sim.log; r=$$?; \
-		echo; grep -E '^ok|^FAIL|histories, ' $(BIN)/sim.log | grep -v ' of '; exit $$r
-
-soak: ## what takes long: SEEDS histories (default 100000), the scenarios on processes and the quickstart TIMES times (default 50)
-	$(MAKE) sim SEEDS=$(or $(SEEDS),100000)
-	$(GO) test -race -timeout 2h ./distributeddata/realtest -args -rounds $(or $(TIMES),50)
-	$(GO) test ./distributeddata/internal/core -run '^TestSmallWorlds$$' -timeout 24h -v -args -small 1000000
-	$(GO) test ./distributeddata -run '^TestQuorums_' -timeout 1h -v -args -operations 100000
-	$(GO) test ./node/provider/automanaged -run SpeaksWith -timeout 1h -args -whole
-	$(GO) test ./sharding/realtest -run ManyShards -timeout 1h -v -args -shards 1000
-	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
-	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
-
-heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each case; about half an hour per run of all; CASE=regexp for some
-	cd internal/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^Test(Heal|Outage)$$' -count=1 -timeout 1000h -v -parallel 1 \
-		-args -runs $(or $(RUNS),3) -case '$(CASE)' -seed $(or $(SEED),0)
-	$(GO) test ./sharding/realtest -run '^TestReal_(Rollout|Clerk.*)$$' -count=1 -timeout 1h -v -args -whole
-
-replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
-	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
-
-hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
-	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'
-
-soak-disk: ## durable stores on real disks, TIMES (default 1000) power cuts, damaged files and killed processes each, a million elements that come and go, and whole clusters killed BLACKOUTS (default 100) times, and a disk of theirs damaged as often; takes root on Linux
-	$(GO) test ./distributeddata/disktest -count=1 -timeout 24h -v -args -mounts -seed $(or $(SEED),1) \
-		-cuts $(or $(TIMES),1000) -damages $(or $(TIMES),1000) -kills $(or $(TIMES),1000) -cycles 1000000
-	$(GO) test ./distributeddata/realtest -run '^TestReal_(Blackout|Damage)$$' -count=1 -timeout 24h -v -args \
-		-blackouts $(or $(BLACKOUTS),100) -damages $(or $(BLACKOUTS),100)
-
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd internal/testenv && $(GO) run .
-
-testenv: ## a shell beside the real servers, for single tests of stores
-	cd internal/testenv && $(GO) run . -- $(SHELL)
-
-mutants: ## plant known bugs, each must make its test fail
-	$(GO) run ./internal/mutants
-
-VULNDB := https://vuln.go.dev
-vuln: ## known vulnerabilities of what the modules are built of; VULNDB=another database
-	@curl -sSfo /dev/null --max-time 20 '$(VULNDB)/index/db.json' || { \
-		echo 'vuln: NOT CHECKED: the vulnerability database $(VULNDB) cannot be reached; set VULNDB to a mirror' >&2; exit 3; }
-	@$(MAKE) -s $(BIN)/govulncheck
-	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && GOWORK=off $(BIN)/govulncheck -db '$(VULNDB)' -test ./...); done
-
-sbom: ## bin/sbom.json and one for each nested module: what it is built of, as CycloneDX; asks no server
-	@mkdir -p $(BIN)
-	$(GO) build -o $(BIN)/sbom ./internal/sbom
-	@set -e; for m in $(MODULES); do n=$${m#.}; (cd $$m && $(BIN)/sbom) >$(BIN)/sbom$${n//\//-}.json; done
-	@ls $(BIN)/sbom*.json
-
-fuzz: ## every decoder for FUZZTIME (default 30s) each
-	@set -e; for pkg in $$($(GO) list work); do \
-		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "== $$pkg $$f"; $(GO) test $$pkg -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),30s); \
-		done; done
-
-bench: ## every benchmark once
-	$(GO) test -run '^$$' -bench . -benchmem work
-
-bench-replication: ## what replication costs: convergence, traffic, joins, memory, updates
-	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^TestNumbers_' -v | grep -E ' after |^ok|^FAIL'
-	$(GO) test ./distributeddata/internal/core ./distributeddata/internal/sketch -run '^$$' -bench 'InSync|Locate|Delta|Updates|Difference' -benchmem
-	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
-	$(GO) test ./bench/loopback -run '^$$' -bench . -benchtime 10x
-
-bench-sharding: ## entities beside bare actors in one interleaved run: tell, remote tell, start, a move; a million entities; two to four minutes
-	$(GO) run ./bench/sharding
-
-bench-hostile: ## what the guard, a secret, TLS and a flooding peer cost, on real processes in turn; about six minutes
-	$(GO) run ./bench/strangers
-
-bench-durable: ## durable stores beside the disk and the databases they are on, in one interleaved run: about twenty minutes; DIR=/on/a/disk
-	$(GO) run ./bench/durable -dir '$(DIR)'
-
-RESULTS := bench/results
-scale: ## what members say to each other and what that costs, 3 to 200 of them in virtual time; writes docs/pictures
-	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Members|ColdStart|Departed' -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
-	set -o pipefail; $(GO) test ./internal/membership -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/hellos.txt
-	$(GO) run ./bench/plot
-
-slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes docs/pictures
-	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Calls -benchtime 3x -cpu 1 | tee /dev/stderr | grep ^Bench >$(RESULTS)/slopes.txt
-	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench "Subscribed|Loops" -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
-	$(GO) test ./distributeddata/internal/core -run '^$$' -bench Large -benchtime 1x -cpu 1
-	$(GO) test ./sharding -run '^$$' -bench Rest -benchtime 100x -cpu 1
-	$(GO) run ./bench/plot
-
-pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, and Maven; installs them with apt if this is root
-	@need="$$(command -v javac >/dev/null || echo default-jdk-headless) $$(command -v mvn >/dev/null || echo maven)"; \
-	test "$$need" = ' ' || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null; } || { \
-		echo "pekko: NOT MEASURED: install what Debian calls $$need, or run this as root on a Debian" >&2; exit 3; }; \
-	test "$$need" = ' ' || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need; }
-	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath
-
-bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pekko, three processes each, in ROUNDS (default 3) rounds; writes docs/pictures and docs/performance.md; ten to fifteen minutes
-	$(GO) build -o $(BIN)/peers ./bench/peers
-	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
-
-bench-peers-sharding: pekko ## entities of Concord and of Apache Pekko, and actors of bare Proto.Actor, three processes each, in ROUNDS (default 3) rounds: messages, starts, heap, moves of a shard, members that are killed; writes docs/performance.md; about eleven minutes
-	$(GO) build -o $(BIN)/peers ./bench/peers
-	$(BIN)/peers -sharding -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers-sharding.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
-
-comma := ,
-SIZE ?= 10,100,1000
-JMH = java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main -f 1 -wi 4 -w 1s -i 5 -r 1s -rf csv -rff $(BIN)/jmh.csv
-# Names and units as those of Go's benchmarks: for each line of JMH, its case, size, time and error.
-KEEP_JMH = sed -nE 's/^"bench\.(\w+)\.(\w+)","avgt",1,([0-9]+),([0-9.]+),([0-9.NaN]+),"ns\/op",([0-9]+)\r?$$/BenchmarkPekko_\1\/\2\/elems=\6 \3 \4 ns\/op \5 error-ns\/op/p' $(BIN)/jmh.csv \
-	| sed 's/Vectors\(.*\)elems/VersionVector\1replicas/' >>$(RESULTS)/merges.txt
-bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; writes docs/performance.md; about seven minutes; SIZE=20 for another number of elements
-	@mkdir -p $(BIN); { echo "# $$(date -u '+%-d %B %Y'), load $$(cut -d' ' -f1 /proc/loadavg) before"; \
-		echo "# Pekko $$(grep -oE 'distributed-data_[0-9.]+-[0-9.]+[0-9]' bench/pekko/target/classpath | sed 's/.*-//'), JMH, $$(java -version 2>&1 | head -1); $$($(GO) env GOVERSION)"; } >$(RESULTS)/merges.txt
-	$(JMH) -p size=$(SIZE) bench.ORSetMerge && $(KEEP_JMH)
-	set -o pipefail; $(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=($(subst $(comma),|,$(SIZE)))$$' -benchmem -count 5 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/merges.txt
-	$(JMH) -p size=5 bench.Vectors && $(KEEP_JMH)
-	set -o pipefail; $(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/merges.txt
-	echo "# load $$(cut -d' ' -f1 /proc/loadavg) after" >>$(RESULTS)/merges.txt
-	$(GO) run ./bench/plot
-
-laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 8 steps; hours
-	$(GO) test ./crdt ./examples/customcrdt -run Laws -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)
-	$(GO) test ./crdt -run 'Exhaustive' -timeout 24h -v -args -exhaustive=8
 
 # What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it.
 CALLS_ACTORS := ./internal/... ./node ./node/internal/guard ./node/hostile ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
@@ -205,33 +63,3 @@ compat: ## the tests against the newest Proto.Actor that is also supported, of t
 	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
 	cd $(BIN)/compat && $(GO) vet work && $(GO) test $(if $(ALL),$$($(USES_ACTORS)),$(CALLS_ACTORS)) && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat
-
-OURS := github.com/concord-go/concord
-VERSION = $(shell TZ=UTC git log -1 --abbrev=12 --date=format-local:%Y%m%d%H%M%S --format=v0.0.0-%cd-%h)
-versions: ## let the modules require VERSION=v0.x.y of each other, before a release; without VERSION the last commit
-	sed -i.bak -E 's#($(OURS)[^ ]*) v[0-9][^ ]*#\1 $(VERSION)#' $(MODULES:%=%/go.mod)
-	@rm -f $(MODULES:%=%/go.mod.bak)
-	$(if $(filter v0.0.0-%,$(VERSION)),,@echo 'commit this, and tag that commit:' $(VERSION) $(patsubst ./%,%/$(VERSION),$(filter-out .,$(MODULES))))
-
-proto: $(BIN)/buf $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go
-	rm -rf $(BIN)/schema && mkdir -p $(BIN)/schema/concord/v1 && cp proto/*.proto $(BIN)/schema/concord/v1
-	PATH=$(BIN):$$PATH buf generate $(BIN)/schema --output . --template \
-		'{"version":"v2","plugins":[{"local":"protoc-gen-go","out":".","opt":"module=github.com/concord-go/concord"}]}'
-
-proto-check: ## the generated code is that of the schema
-	@mkdir -p $(BIN); rm -rf $(BIN)/proto.before
-	@cp -r proto $(BIN)/proto.before && $(MAKE) -s proto && diff -r proto $(BIN)/proto.before; r=$$?; rm -rf $(BIN)/proto.before; exit $$r
-
-tools: $(BIN)/golangci-lint $(BIN)/protoc-gen-go $(BIN)/buf ## install the tools into bin/
-
-$(BIN)/golangci-lint:
-	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
-
-$(BIN)/govulncheck:
-	GOBIN=$(BIN) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
-
-$(BIN)/protoc-gen-go:
-	GOBIN=$(BIN) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@$(PROTOC_GEN_GO_VERSION)
-
-$(BIN)/buf:
-	GOBIN=$(BIN) $(GO) install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)

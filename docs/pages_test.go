@@ -76,11 +76,16 @@ func read(files fs.FS) (*repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	makefile, err := fs.ReadFile(files, "Makefile")
-	for _, m := range goal.FindAllSubmatch(makefile, -1) {
-		r.goals[string(m[1])] = true
+	for _, name := range []string{"Makefile", "bench/lab.mk"} {
+		makefile, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range goal.FindAllSubmatch(makefile, -1) {
+			r.goals[string(m[1])] = true
+		}
 	}
-	return r, err
+	return r, nil
 }
 
 // check returns what is wrong with a page.
@@ -311,6 +316,7 @@ func TestPages_EveryCheckFindsItsMistake(t *testing.T) {
 	files := map[string]string{
 		"docs/other.md":           "# The other\n",
 		"Makefile":                "all: x ## y\n",
+		"bench/lab.mk":            "\n",
 		"examples/a/main.go":      "package main\n\nfunc f() {\n\tif x {\n\n\t\ty()\n\t}\n}\n\nvar k = flag.String(\"kill\")\n\ntype Config struct{ Size int }\n",
 		"examples/a/main_test.go": "package main\n\nfunc TestA_Holds(t *testing.T) {}\n",
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -115,10 +116,19 @@ func check(id string, msg any) error {
 // The reply must be a protobuf message too: at another member any other reply, such as an error
 // value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member
 // every value arrives, as a reply.
-func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
+//
+// If the OpenTelemetry span of ctx is recorded, the call is a child of it, concord.sharding.ask,
+// and the header of the message continues the trace at the entity, in the format of
+// OpenTelemetry's global propagator, which is none by default.
+func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (res any, err error) {
 	if err := f.r.made(); err != nil {
 		return nil, err
 	}
+	ctx, end := ask.Span(ctx, meterName, "concord.sharding.ask", func() []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.String("concord.sharding.type", f.r.typ),
+			attribute.String("concord.sharding.entity", f.id)}
+	})
+	defer func() { end(err) }()
 	if err := check(f.id, msg); err != nil {
 		return nil, f.r.refused(err)
 	}

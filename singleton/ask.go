@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/concord-go/concord/internal/ask"
 )
 
@@ -21,10 +23,18 @@ import (
 // The reply must be a protobuf message too: at another member any other reply, such as an error
 // value, is dropped and logged there, and Ask waits until ctx ends. From an instance at this member
 // every value arrives, as a reply.
-func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
+//
+// If the OpenTelemetry span of ctx is recorded, the call is a child of it, concord.singleton.ask,
+// and the header of the message continues the trace at the instance, in the format of
+// OpenTelemetry's global propagator, which is none by default.
+func (s *Singleton) Ask(ctx context.Context, msg any) (res any, err error) {
 	if s == nil || s.present == nil {
 		return nil, errUnmade
 	}
+	ctx, end := ask.Span(ctx, meterName, "concord.singleton.ask", func() []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.String("concord.singleton.name", s.name)}
+	})
+	defer func() { end(err) }()
 	if msg == nil {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)
 	}

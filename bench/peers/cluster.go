@@ -249,7 +249,7 @@ func (c *cluster) run(w work, n int, d time.Duration) (figure, error) {
 		return nil, err
 	}
 	there := done["start"] + done["ns"]
-	if w.writes() {
+	if w.awaited() {
 		if there, err = c.await(w, done["total"]); err != nil {
 			return nil, err
 		}
@@ -280,6 +280,9 @@ func (c *cluster) run(w work, n int, d time.Duration) (figure, error) {
 	}
 	if done["p50"] > 0 {
 		f["p50-ns"] = float64(done["p50"])
+	}
+	if done["peak"] > 0 {
+		f["peak-heap-B"] = float64(done["peak"])
 	}
 	f["ops/s"] = ops / took * 1e9
 	return f, nil

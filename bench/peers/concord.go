@@ -109,6 +109,9 @@ func startHost(index int, ports []int, leases string, ttl time.Duration) (*membe
 }
 
 func concordRequests(dd *distributeddata.Replicator, w work) requests {
+	if open := w.maker(); open != nil {
+		return open(dd, w)
+	}
 	switch w.kind {
 	case "counter":
 		add := func(wr *crdt.Writer, v *crdt.PNCounter) error { v.Add(wr, 1); return nil }

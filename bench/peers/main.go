@@ -6,6 +6,8 @@
 // The results are one line for each system and workload in the format of Go's benchmarks, which
 // bench/plot draws and puts into docs/performance.md.
 //
+// With -keys, it measures updates of all types of values over numbers of keys and callers.
+//
 // With -sharding, it measures entities instead: make bench-peers-sharding. -sharding -case op=move
 // moves shards and does nothing else.
 //
@@ -44,6 +46,7 @@ type options struct {
 	each     time.Duration // length of a measurement
 	warm     time.Duration // of each workload, before the first round
 	updates  int           // of a spread
+	mostKeys int           // of a grid
 	settle   time.Duration // before the heap is measured
 	pekko    string        // directory of the compiled driver
 	profiles string        // directory of CPU profiles; none if empty
@@ -82,6 +85,7 @@ func runDriver(args []string) error {
 	quick := flags.Bool("quick", false,
 		"one short round, to test this program: the figures mean nothing")
 	shards := flags.Bool("sharding", false, "measure entities instead")
+	keys := flags.Bool("keys", false, "measure updates of all types over numbers of keys instead")
 	out := flags.String("out", "", "the file of the results; default: standard output")
 	pekko := flags.String("pekko", "bench/pekko/target",
 		"where Maven has compiled the driver of Pekko")
@@ -96,10 +100,11 @@ func runDriver(args []string) error {
 		return fmt.Errorf("-case: %w", err)
 	}
 	o := options{only: pattern, rounds: *rounds, each: *each, warm: *warm, updates: 100_000,
-		settle: 5 * time.Second, pekko: *pekko, profiles: *profiles, shared: *shared,
-		progress: os.Stderr}
+		mostKeys: manyKeys, settle: 5 * time.Second, pekko: *pekko,
+		profiles: *profiles, shared: *shared, progress: os.Stderr}
 	if *quick {
 		o.rounds, o.each, o.warm, o.updates = 1, 50*time.Millisecond, 50*time.Millisecond, 2000
+		o.mostKeys = 2000
 	}
 	if o.rounds < 1 || o.each < time.Millisecond || o.warm < 0 {
 		return fmt.Errorf("-rounds (%d) must be at least 1, -each (%v) at least 1ms, and -warm (%v) not negative", o.rounds, o.each, o.warm)
@@ -132,13 +137,20 @@ func runDriver(args []string) error {
 			o.losses = append(o.losses, t)
 		}
 	}
-	if *shards && !slices.ContainsFunc(shardNames(), o.chosen) ||
-		!*shards && len(o.works)+len(o.heaps)+len(o.losses) == 0 {
+	names := shardNames()
+	if *keys {
+		names = gridNames()
+	}
+	if (*shards || *keys) && !slices.ContainsFunc(names, o.chosen) ||
+		!*shards && !*keys && len(o.works)+len(o.heaps)+len(o.losses) == 0 {
 		return fmt.Errorf("-case: no workload matches %q", *only)
 	}
 	measure := func() ([]byte, error) { return o.measure(os.Stdout) }
-	if *shards {
+	switch {
+	case *shards:
 		measure = o.measureShards
+	case *keys:
+		measure = o.measureKeys
 	}
 	text, failed := measure()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -23,12 +24,13 @@ import (
 // a time, which is a line of its standard input, and prints one line that begins with "@ ":
 //
 //	run n=N ms=T op=… kind=… …         N requests, or requests for T ms if N is 0:
-//	                                   done n=… ns=… start=… total=… p50=…
+//	                                   done n=… ns=… start=… total=… p50=… peak=…
 //	await total=N op=… kind=… …        waits until N updates of the group are here:
 //	                                   there at=…
 //	heap                               collects garbage: heap bytes=…
 //
-// start and at are Unix times in nanoseconds; total is the number of updates of the group so far.
+// start and at are Unix times in nanoseconds; total is the number of updates of the group so far;
+// peak is how far the heap was above its size before, garbage included, which only Go counts.
 // Each process ends at the end of its input. class Member of bench/pekko does the same.
 type member struct {
 	root   *actor.RootContext
@@ -46,6 +48,8 @@ type requests struct {
 	direct func(i int) error        // nil without direct calls
 	// whether this member has the update numbered want-1, or the mark of total
 	has func(key, want, total int) bool
+	// waits until the other members have what was updated before; nil if has is enough
+	settle func() error
 }
 
 // group counts the updates of some keys.
@@ -200,6 +204,7 @@ func (m *member) run(w work, n int, d time.Duration) (string, error) {
 	if n == 0 {
 		defer time.AfterFunc(d, func() { l.stop.Store(true) }).Stop()
 	}
+	peak := watchHeap()
 	start := time.Now()
 	switch {
 	case w.direct():
@@ -225,8 +230,12 @@ func (m *member) run(w work, n int, d time.Duration) (string, error) {
 		}
 	}
 	took := time.Since(start)
+	grown := peak()
 	total := g.next.Load()
-	if w.writes() && r.mark != nil {
+	if r.settle != nil {
+		l.failed.err = errors.Join(l.failed.err, r.settle())
+	}
+	if w.awaited() && r.mark != nil {
 		for key := range w.keys {
 			if _, err := m.root.RequestFuture(m.target, r.mark(key, int(total)),
 				awaitTimeout).Result(); err != nil {
@@ -237,8 +246,37 @@ func (m *member) run(w work, n int, d time.Duration) (string, error) {
 	if l.failed.err != nil {
 		return "", l.failed.err
 	}
-	return fmt.Sprintf("done n=%d ns=%d start=%d total=%d p50=%d", l.done.Load(),
-		took.Nanoseconds(), start.UnixNano(), total, l.median()), nil
+	return fmt.Sprintf("done n=%d ns=%d start=%d total=%d p50=%d peak=%d", l.done.Load(),
+		took.Nanoseconds(), start.UnixNano(), total, l.median(), grown), nil
+}
+
+// watchHeap collects garbage and returns a function that says how many bytes the heap was above its
+// size then, at most, garbage that is not collected yet included.
+func watchHeap() (grown func() int64) {
+	runtime.GC()
+	size := func() int64 {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
+	before, most := size(), int64(0)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ticks := time.Tick(5 * time.Millisecond); ; {
+			most = max(most, size()-before)
+			select {
+			case <-ticks:
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() int64 {
+		close(end)
+		<-ended
+		return most
+	}
 }
 
 // load is a run of one work.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,7 +31,15 @@ func TestMain(m *testing.M) {
 func TestWork_IsReadAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, w := range slices.Concat(cases(), heaps()) {
+	works := slices.Concat(cases(), heaps())
+	for _, kind := range gridKinds() {
+		for _, w := range grid(kind, manyKeys) {
+			if !slices.Contains(works, w) { // both tables have a few
+				works = append(works, w)
+			}
+		}
+	}
+	for _, w := range works {
 		read, err := parseWork(w.arguments())
 		require.NoError(t, err)
 		require.Equal(t, w, read)
@@ -209,6 +218,29 @@ func TestDriver_MeasuresEntities(t *testing.T) {
 	require.NotContains(t, string(text), " 0 ops/s")
 }
 
+// TestDriver_MeasuresKeys runs a short round of the updates of two types on real processes, one of
+// which only Concord has.
+func TestDriver_MeasuresKeys(t *testing.T) {
+	t.Parallel()
+	o := options{systems: []string{"concord", "bare"}, rounds: 1, each: 10 * time.Millisecond,
+		mostKeys: 500, shared: true, progress: io.Discard,
+		only: regexp.MustCompile("kind=(set|record)/.*/callers=64$")}
+	text, err := o.measureKeys()
+	require.NoError(t, err)
+	for _, name := range []string{
+		"concord/op=update/kind=set/elems=10/keys=1/size=10/callers=64",
+		"concord/op=direct-update/kind=set/elems=10/keys=100/size=10/callers=64",
+		"concord/op=direct-update/kind=record/elems=0/keys=100/size=0/callers=64",
+		"bare/op=update/kind=set/elems=10/keys=100/size=10/callers=64",
+	} {
+		require.Contains(t, string(text), "BenchmarkPeers/of="+name+" 1 ")
+	}
+	require.Contains(t, string(text), " peak-heap-B ")
+	require.NotContains(t, string(text), "/keys=1000/")
+	require.NotContains(t, string(text), "of=bare/op=direct")
+	require.NotContains(t, string(text), "of=bare/op=update/kind=record")
+}
+
 // TestDriver_ReportsAMemberThatEnds checks that a failure names the workload, that the cluster is
 // started anew, and that the driver ends.
 func TestDriver_ReportsAMemberThatEnds(t *testing.T) {
@@ -243,6 +275,7 @@ func TestRunDriver_RejectsArguments(t *testing.T) {
 		"no workload matches":          {"-case", "op=none"},
 		"-rounds (0)":                  {"-rounds", "0"},
 		`no workload matches "op=get"`: {"-sharding", "-case", "op=get"},
+		`no workload matches "op=put"`: {"-keys", "-case", "op=put"},
 		"error parsing regexp":         {"-case", "("},
 		"no member 3": {"member", "-of", "bare", "-index", "3", "-ports",
 			"1,2,3,4,5,6"},

@@ -15,8 +15,8 @@ type figure map[string]float64
 
 // units are all units, in the order in which they are written.
 var units = []string{"ops/s", "cpu-ns/op", "p50-ns", "local-ops/s", "later-ms", "sent-B/op",
-	"net-B/op", "load", "others-cpus", "heap-B/key", "reader-heap-B/key", "s-to-host", "dark-ms",
-	"still-ms", "lost"}
+	"net-B/op", "peak-heap-B", "load", "others-cpus", "heap-B/key", "reader-heap-B/key",
+	"s-to-host", "dark-ms", "still-ms", "lost"}
 
 // ranged are the units whose least and greatest values are written too.
 var ranged = []string{"ops/s", "cpu-ns/op", "load", "others-cpus", "s-to-host", "dark-ms",

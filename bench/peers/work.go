@@ -4,14 +4,17 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/concord-go/concord/distributeddata"
 )
 
 // work is one workload. Its text is the name of a benchmark, and the arguments of the commands that
 // members read.
 type work struct {
 	op      string // see ops
-	kind    string // of value: counter, register or set
+	kind    string // of value: counter, register or set, or one of kinds
 	elems   int    // of a set
 	keys    int    // taken in turn
 	size    int    // bytes of an element or of a register's value
@@ -43,10 +46,11 @@ func parseWork(text string) (w work, err error) {
 	if err != nil {
 		return w, fmt.Errorf("work %q: %w", text, err)
 	}
-	if w.kind != "counter" && w.kind != "register" && w.kind != "set" {
+	if !w.everywhere() && w.maker() == nil {
 		return w, fmt.Errorf("work %q: no such kind", text)
 	}
-	if w.keys < 1 || w.kind == "set" && w.elems < 1 || w.kind != "counter" && w.size < digits {
+	if w.keys < 1 || w.kind == "set" && w.elems < 1 ||
+		(w.kind == "set" || w.kind == "register") && w.size < digits {
 		return w, fmt.Errorf("work %q: needs keys, elements, and at least %d bytes", text, digits)
 	}
 	return w, nil
@@ -65,6 +69,72 @@ func (w work) direct() bool { return strings.HasPrefix(w.op, "direct-") }
 
 // writes reports whether w changes entries.
 func (w work) writes() bool { return w.op != get && w.op != directGet }
+
+// everywhere reports whether all systems have values of this kind.
+func (w work) everywhere() bool {
+	return slices.Contains([]string{"counter", "register", "set"}, w.kind)
+}
+
+// maker returns what makes the requests of a kind that only Concord measures, or nil.
+func (w work) maker() func(*distributeddata.Replicator, work) requests {
+	for _, k := range kinds {
+		if k.name == w.kind {
+			return k.open
+		}
+	}
+	return nil
+}
+
+// manyKeys is the number of keys from which nothing waits until the other members have the updates:
+// Pekko takes minutes.
+const manyKeys = 100_000
+
+// awaited reports whether a run ends when the other members have its updates.
+func (w work) awaited() bool { return w.writes() && w.keys < manyKeys && w.everywhere() }
+
+// grid returns the updates of a kind over numbers of keys, up to most, and of callers.
+func grid(kind string, most int) (works []work) {
+	for _, keys := range []int{1, 100, 1000, manyKeys} {
+		w := work{op: directUpdate, kind: kind, keys: keys, callers: 64}
+		switch {
+		case keys > most:
+			continue
+		case !w.everywhere():
+			works = append(works, w)
+			continue
+		case kind == "register":
+			w.size = 100
+		case kind == "set":
+			w.elems, w.size = 10, digits
+		}
+		for _, op := range []string{update, directUpdate} {
+			for _, callers := range []int{1, 64, 1000} {
+				w.op, w.callers = op, callers
+				works = append(works, w)
+			}
+		}
+	}
+	return works
+}
+
+// gridKinds returns all kinds of values, those of all systems first.
+func gridKinds() []string {
+	all := []string{"counter", "register", "set"}
+	for _, k := range kinds {
+		all = append(all, k.name)
+	}
+	return all
+}
+
+// gridNames returns the names of all grids.
+func gridNames() (names []string) {
+	for _, kind := range gridKinds() {
+		for _, w := range grid(kind, manyKeys) {
+			names = append(names, w.String())
+		}
+	}
+	return names
+}
 
 // heaps returns the workloads after which the heap of an entry is measured. They make the entries.
 func heaps() (works []work) {

@@ -14,6 +14,7 @@ const page = "docs/performance.md"
 // tables returns the table of a file of bench/results in Markdown.
 var tables = map[string]func(file string) (string, error){
 	"peers.txt":          peersTable,
+	"peers-keys.txt":     keysTable,
 	"peers-sharding.txt": shardsTable,
 	"merges.txt":         mergesTable,
 }

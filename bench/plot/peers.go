@@ -33,13 +33,6 @@ var rows = []row{
 	{title: "1,000 callers", work: counters("get", 1, 1000), pekko: 1, bare: 0.8},
 	{title: "direct Get of a counter, unchanged", work: counters("direct-get", 1, 1), rate: 10e6},
 	{title: "of a set of 1,000", work: sets("direct-get", 1000, 1, 1), rate: 10e6},
-	{title: "update of a counter by message, 1 caller", work: counters("update", 1, 1),
-		bare: 1 / 1.3},
-	{title: "64 callers", work: counters("update", 1, 64)},
-	{title: "1,000 callers", work: counters("update", 1, 1000), pekko: 1.3},
-	{title: "direct update, 1 caller; the others by message", work: counters("direct-update", 1, 1),
-		peers: counters("update", 1, 1), bare: 1 / 1.3},
-	{title: "64 callers", work: counters("direct-update", 1, 64), peers: counters("update", 1, 64)},
 	{title: "update of a set of 1,000 by message, 1 caller", work: sets("update", 1000, 1, 1)},
 	{title: "64 callers", work: sets("update", 1000, 1, 64)},
 	{title: "1,000 callers", work: sets("update", 1000, 1, 1000), pekko: 1.3},
@@ -118,9 +111,19 @@ func peersTable(file string) (string, error) {
 	return b.String(), nil
 }
 
-// measured returns the results in a file by name, and the beginning of their page: when and on what
-// they were measured, and the head of the first table. If there are none, it names the make target.
+// measured returns what results does, with the head of the first table.
 func measured(file, target string) (at map[string]point, head string, err error) {
+	at, head, err = results(file, target)
+	if len(at) > 0 {
+		head += "\n| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal |\n" +
+			"|---|---|---|---|---|---|---|\n"
+	}
+	return at, head, err
+}
+
+// results returns the results in a file by name, and when and on what they were measured. If there
+// are none, it names the make target.
+func results(file, target string) (at map[string]point, head string, err error) {
 	points, err := read(file)
 	if err != nil {
 		return nil, "", err
@@ -133,9 +136,7 @@ func measured(file, target string) (at map[string]point, head string, err error)
 		at[p.name] = p
 	}
 	about, err := comments(file)
-	return at, strings.Join(append(about, "load "+loads(points)), "; ") + ".\n\n" +
-		"| | Concord | Pekko | bare Proto.Actor | to Pekko | to bare | goal |\n" +
-		"|---|---|---|---|---|---|---|\n", err
+	return at, strings.Join(append(about, "load "+loads(points)), "; ") + ".\n", err
 }
 
 // comments returns the comments at the beginning of a file of results.

@@ -31,7 +31,8 @@ func (p *process) SendUserMessage(_ *actor.PID, message any) {
 func (p *process) SendSystemMessage(*actor.PID, any) {}
 func (p *process) Stop(*actor.PID)                   {}
 
-// Request sends msg to target from a temporary sender and waits for the first answer.
+// Request sends msg to target from a temporary sender and waits for the first answer. The header of
+// the message carries the trace of ctx.
 //
 // It returns ErrDeadLetter if no process is registered as target, and the cause of ctx if ctx ends
 // first; in the latter case the message may still be handled, or already have been. If there is an
@@ -50,7 +51,8 @@ func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID,
 	self, _ := system.ProcessRegistry.Add(p, prefix+rand.Text()) // 128 bits at least
 	defer system.ProcessRegistry.Remove(self)
 
-	contain.Send(system, target, &actor.MessageEnvelope{Message: msg, Sender: self})
+	contain.Send(system, target, &actor.MessageEnvelope{Header: header(ctx), Message: msg,
+		Sender: self})
 	select {
 	case answer := <-p.answer:
 		return result(answer)
