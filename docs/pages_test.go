@@ -118,8 +118,9 @@ func (r *repo) check(page string) (wrong []string) {
 			}
 			for _, m := range span.FindAllStringSubmatch(line, -1) {
 				r.command(m[1], func(s string) { bad("%s%s", at, s) })
-				if m := member.FindStringSubmatch(m[1]); m != nil && !(r.names[m[1]] && r.names[m[2]]) {
-					bad("%sno %s in any Go file", at, m[0])
+				f := member.FindStringSubmatch(m[1])
+				if f != nil && !(r.names[f[1]] && r.names[f[2]]) {
+					bad("%sno %s in any Go file", at, f[0])
 				}
 			}
 			for _, m := range testName.FindAllStringSubmatch(line, -1) {

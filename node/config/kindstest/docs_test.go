@@ -260,7 +260,7 @@ var ranges = regexp.MustCompile(`from -?\d|\d\w* to \d|at (most|least) \d|minimu
 // range from A to B is accepted at both ends, and refused one step beyond them.
 func stated(t *testing.T, of reflect.Type, f reflect.StructField) string {
 	value := reflect.New(of)
-	config, ok := value.Interface().(interface{ Validate() error })
+	config, ok := reflect.TypeAssert[interface{ Validate() error }](value)
 	if !ok || !value.Elem().FieldByIndex(f.Index).CanInt() {
 		return ""
 	}
