@@ -193,7 +193,7 @@ func (c RunConfig) Validate() error {
 	}{
 		{"StartTimeout", c.StartTimeout, time.Second, time.Hour},
 		{"StopTimeout", c.StopTimeout, 10 * time.Millisecond, time.Hour},
-		{"Patience", c.Patience, 100 * time.Millisecond, time.Hour},
+		{"Patience", c.Patience, 100 * time.Millisecond, 10 * time.Minute},
 	} {
 		if d.is < d.min || d.is > d.max {
 			bad("%s (%v) must be from %v to %v", d.name, d.is, d.min, d.max)
