@@ -1,9 +1,9 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
 .PHONY: tools docs-check browser sim soak heal replace hostile soak-disk testenv mutants vuln sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
 
-docs-check: ## the pages: Go blocks are lines of compiled files; links, commands and tests exist
+docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .
-	$(GO) test ./docs -run '^TestPages_'
+	$(GO) test ./docs
 
 VNU_VERSION := 26.9.27
 VNU := $(BIN)/vnu-$(VNU_VERSION)/node_modules/vnu-jar/build/dist/vnu.jar
