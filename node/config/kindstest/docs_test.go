@@ -184,7 +184,7 @@ func rows(t *testing.T, to []row, prefix string, of reflect.Type, missing map[st
 		default:
 			text := first(t, of, f.Name)
 			if allowed := stated(t, of, f); allowed != "" && !ranges.MatchString(text) {
-				text += " Allowed: " + allowed + "."
+				text += " " + strings.ToUpper(allowed[:1]) + allowed[1:] + "."
 			}
 			if n := len(to); n > 0 && to[n-1].text == text {
 				to[n-1].keys = append(to[n-1].keys, prefix+key)
