@@ -437,8 +437,10 @@ func (a *replica) effect(d *domain, e core.Effect) {
 			slog.Int("here", a.l.cfg.MinMembers))
 	case core.OtherExpiry:
 		a.noteExpiry(e)
-	case core.Reborn:
-		d.log.Error("other members know changes of this replica that it does not know; continuing as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
+	case core.Restored:
+		d.log.Error("this process was restored from a snapshot of its memory: another member knows changes of it that it has not made; it goes on as a new replica, and changes made here since the snapshot may be lost, on every member. Restore a member without its memory, or restart its process at once",
+			slog.String("was", e.Was.String()), slog.String("is", e.Is.String()),
+			slog.Uint64("not-known-elsewhere", e.Alone))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Updates of several callers that the front cannot make, and that wait in the mailbox, are
-// committed and answered together [R7d]. A mailbox is mostly empty, though, even if many actors
+// committed and answered together [R11]. A mailbox is mostly empty, though, even if many actors
 // send to it: each message wakes the replicator, which has handled it before the next sender gets
 // to run. So the replicator lets runnable goroutines run before it commits.
 

@@ -32,7 +32,8 @@ var (
 	// The operation may have happened, may still happen, or may not happen. For a write it can also
 	// mean that the life of the member ended before the level was reached: the write is kept and
 	// spreads in the next life. A call interrupted by a panic in this library's own code returns
-	// ErrUnknown too; the panic is logged.
+	// ErrUnknown too, and so does a call under way when the replica finds that its process was
+	// restored from a snapshot of its memory; both are logged.
 	ErrUnknown = errors.New("distributeddata: outcome unknown")
 	// ErrBetweenLives: the context was done while the member was between two lives; see Replicator.
 	// Nothing was done, so the operation may be retried.
@@ -109,6 +110,11 @@ var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 // errNotYet is returned by operations before the first life runs.
 var errNotYet = fmt.Errorf("%w: it has not started yet; it starts with its member, and Ready waits "+
 	"for it", ErrClosed)
+
+// errRestored is returned by calls that were under way when the replica found that its process had
+// been restored from a snapshot.
+var errRestored = fmt.Errorf("%w: this process was restored from a snapshot of its memory, and its replica goes on as a new one; see the log",
+	ErrUnknown)
 
 // errNoReplicator is returned by operations on a Replicator that New has not made.
 var errNoReplicator = fmt.Errorf("%w: the replicator is nil, or New has not made it", ErrInvalid)
@@ -194,6 +200,9 @@ func ofCore(err error) error {
 		}
 		if err == core.ErrLeft { //nolint:errorlint // see above
 			return errLeft
+		}
+		if err == core.ErrRestored { //nolint:errorlint // see above
+			return errRestored
 		}
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // expirer deletes entries that have not been used for their time to live, when it is this member's
-// turn to do so. It also stamps entries that were read here or that have no stamp yet [R24]. It is
+// turn to do so. It also stamps entries that were read here or that have no stamp yet [R31]. It is
 // part of the replica's actor.
 type expirer struct {
 	a     *replica

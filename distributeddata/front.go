@@ -19,7 +19,7 @@ import (
 	"github.com/concord-go/concord/internal/contain"
 )
 
-// An update of a volatile key at Local is a function call on the goroutine of its caller [R7e]: it
+// An update of a volatile key at Local is a function call on the goroutine of its caller [R12]: it
 // takes the lock of the core, runs the function on the working copy of the open events, takes the
 // next event number, and has the value. The actor commits all open events together, at most
 // commitPause later. Until then readers of this member see them here, beside the published state,

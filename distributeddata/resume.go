@@ -15,7 +15,7 @@ import (
 )
 
 // A panic of this library's own code restarts the actor, after a growing pause. The replica
-// outlives its actor: it keeps its id, its state, its subscriptions and the pending calls [R29].
+// outlives its actor: it keeps its id, its state, its subscriptions and the pending calls [R41].
 //
 //	running ──panic──▶ interrupted ──Started──▶ running
 //	                        └──repeated panics──▶ stopped, with its state, until the life ends

@@ -121,7 +121,7 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 				require.Equal(t, c.at(0).Status().Seen, c.at(i).Status().Seen, "place %d", place)
 			}
 		}
-		require.LessOrEqual(t, unknown, 40, "a panic interrupts one call at most")
+		require.LessOrEqual(t, unknown, 80, "a panic interrupts the calls of its member alone")
 		system.Root.Stop(pid)
 	})
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // The covered events: of each replica, all events up to its number. Replicas ascend. With a base,
-// these are the entries that differ from the base, and 0 marks one that only the base has [R40].
+// these are the entries that differ from the base, and 0 marks one that only the base has [R37].
 type VersionVector struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Replicas      []uint64               `protobuf:"fixed64,1,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
@@ -86,26 +86,26 @@ func (x *VersionVector) GetBase() []byte {
 	return nil
 }
 
-// Heartbeat [R20]. If the receiver already knows the vector and the fingerprint, seen is omitted
+// Heartbeat [R25]. If the receiver already knows the vector and the fingerprint, seen is omitted
 // and digest represents it.
 type Beat struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
-	Ready     bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"` // the sender was refilled after its start and counts in quorums [R17]
+	Ready     bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"` // the sender was refilled after its start and counts in quorums [R23]
 	Seen      *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	Digest    uint64                 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`         // hash of the vector
 	Want      bool                   `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`              // the sender lacks the receiver's vector and requests a Beat with seen
-	SumA      uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R25]
+	SumA      uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R26]
 	SumB      uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
 	Members   uint64                 `protobuf:"fixed64,9,opt,name=members,proto3" json:"members,omitempty"`     // digest of the members that the sender remembers [M1]
 	Announced bool                   `protobuf:"varint,10,opt,name=announced,proto3" json:"announced,omitempty"` // the sender has taken its place among the members [M2, M3]
 	Leaving   bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // the sender leaves in order and asks to be forgotten [M4]
-	// Print of the receiver's events up to the number in the vector, below 32 bits of its id [R57].
+	// Print of the receiver's events up to the number in the vector, below 32 bits of its id [R4].
 	Print         uint64 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`
-	Parting       bool   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"`   // the sender leaves: no member can hand over to it [R53]
-	Expiry        uint32 `protobuf:"fixed32,14,opt,name=expiry,proto3" json:"expiry,omitempty"`    // digest of the sender's times to live, in a Beat with seen [R24]; 0: none
+	Parting       bool   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"`   // the sender leaves: no member can hand over to it [R29]
+	Expiry        uint32 `protobuf:"fixed32,14,opt,name=expiry,proto3" json:"expiry,omitempty"`    // digest of the sender's times to live, in a Beat with seen [R31]; 0: none
 	Pull          bool   `protobuf:"varint,15,opt,name=pull,proto3" json:"pull,omitempty"`         // the sender remembers other members and requests those of the receiver [M1]
 	Entering      bool   `protobuf:"varint,16,opt,name=entering,proto3" json:"entering,omitempty"` // the sender is a newcomer that has not counted yet [M3]
-	Kept          bool   `protobuf:"varint,17,opt,name=kept,proto3" json:"kept,omitempty"`         // the sender's disk has everything its member ever acknowledged [R65]
+	Kept          bool   `protobuf:"varint,17,opt,name=kept,proto3" json:"kept,omitempty"`         // the sender's disk has everything its member ever acknowledged [R52]
 	Least         uint32 `protobuf:"varint,18,opt,name=least,proto3" json:"least,omitempty"`       // MinMembers of the sender, in a Beat with seen
 	Gone          uint64 `protobuf:"fixed64,19,opt,name=gone,proto3" json:"gone,omitempty"`        // with pull: digest of the members that are gone; 0: there are few
 	unknownFields protoimpl.UnknownFields
@@ -449,7 +449,7 @@ func (x *RememberedMember) GetHanded() bool {
 }
 
 // The sender's own events after number from, without origin and number. A receiver applies them in
-// one step when it has seen the events that they follow [R6]: the sender's event from, and the
+// one step when it has seen the events that they follow [R7]: the sender's event from, and the
 // events of other origins that the sender has seen since it pushed from. The answer is an Ack.
 type Push struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -459,7 +459,7 @@ type Push struct {
 	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"`     // further replicas that events name; indexes continue those above
 	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
 	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`              // digest of the vector from which replicas and numbers differ
-	Prints        []uint32               `protobuf:"fixed32,7,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of the sender's event from, and of each of these events [R57]
+	Prints        []uint32               `protobuf:"fixed32,7,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of the sender's event from, and of each of these events [R4]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,7 +617,7 @@ type KeyChange struct {
 	Key     string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Adds    []*Add                 `protobuf:"bytes,2,rep,name=adds,proto3" json:"adds,omitempty"`
 	Removes []*Remove              `protobuf:"bytes,3,rep,name=removes,proto3" json:"removes,omitempty"`
-	Clear   bool                   `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"` // everything that deps covers was removed [R8]
+	Clear   bool                   `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"` // everything that deps covers was removed [R13]
 	Marks   []*ResetMark           `protobuf:"bytes,5,rep,name=marks,proto3" json:"marks,omitempty"`
 	// In a push, key lacks this many bytes at its start, which are those of the key change before.
 	Shared        uint32 `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
@@ -827,7 +827,7 @@ func (x *Remove) GetN() uint64 {
 	return 0
 }
 
-// The totals of a counter slot at its owner's event n, which were reset [R9].
+// The totals of a counter slot at its owner's event n, which were reset [R14].
 type ResetMark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -914,15 +914,11 @@ func (x *ResetMark) GetByN() uint64 {
 
 // The sender requests the events that it lacks. The answer is Parts, possibly after a Compare.
 type Request struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Have    *VersionVector         `protobuf:"bytes,2,opt,name=have,proto3" json:"have,omitempty"`
-	Keys    uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`                             // number of keys that the sender holds; 0: there is nothing to compare
-	Whole   bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`                           // request the state even if the log suffices: the sender's is damaged [R22a]
-	PrintAt []uint64               `protobuf:"varint,5,rep,packed,name=print_at,json=printAt,proto3" json:"print_at,omitempty"` // positions in have of the replicas whose prints follow [R57]
-	Prints  []uint32               `protobuf:"fixed32,6,rep,packed,name=prints,proto3" json:"prints,omitempty"`                 // prints of their events up to the numbers in have
-	// The sender's id before it was restored; it requests the prints of that replica's events.
-	Was           uint64 `protobuf:"fixed64,7,opt,name=was,proto3" json:"was,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Have          *VersionVector         `protobuf:"bytes,2,opt,name=have,proto3" json:"have,omitempty"`
+	Keys          uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`   // number of keys that the sender holds; 0: there is nothing to compare
+	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"` // request the state even if the log suffices: the sender's is damaged [R27]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -983,27 +979,6 @@ func (x *Request) GetWhole() bool {
 		return x.Whole
 	}
 	return false
-}
-
-func (x *Request) GetPrintAt() []uint64 {
-	if x != nil {
-		return x.PrintAt
-	}
-	return nil
-}
-
-func (x *Request) GetPrints() []uint32 {
-	if x != nil {
-		return x.Prints
-	}
-	return nil
-}
-
-func (x *Request) GetWas() uint64 {
-	if x != nil {
-		return x.Was
-	}
-	return 0
 }
 
 // The answer to a request will be a state. To find the keys that differ, the sender requests cells
@@ -1164,7 +1139,7 @@ func (x *Cells) GetAnswer() uint64 {
 
 // A part of an answer. The parts together are records, each preceded by its length as a varint: a
 // Head, then Events or KeyStates. The receiver applies them in one step, when all have arrived
-// [R15].
+// [R20].
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -1310,8 +1285,8 @@ func (x *More) GetAnswer() uint64 {
 	return 0
 }
 
-// The first record of an answer, which is either a closed delta from base to head [R11], or a state
-// and the vector that it covers [R13, R14]. Indexes in the following records refer to head.
+// The first record of an answer, which is either a closed delta from base to head [R16], or a state
+// and the vector that it covers [R18, R19]. Indexes in the following records refer to head.
 type Head struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Head    *VersionVector         `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
@@ -1321,14 +1296,14 @@ type Head struct {
 	Records uint64                 `protobuf:"varint,5,opt,name=records,proto3" json:"records,omitempty"`        // number of keys or events that follow, for progress reports
 	SumA    uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state
 	SumB    uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
-	Partial bool                   `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"` // the state omits the keys that were found equal [R16]
+	Partial bool                   `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"` // the state omits the keys that were found equal [R22]
 	// Symbols of the receiver's keys that are absent from the state or differ in it.
 	Differing     []uint64 `protobuf:"fixed64,9,rep,packed,name=differing,proto3" json:"differing,omitempty"`
 	Members       uint64   `protobuf:"fixed64,10,opt,name=members,proto3" json:"members,omitempty"`       // digest of the members that the sender remembered then [M2, M3]
 	Entering      bool     `protobuf:"varint,11,opt,name=entering,proto3" json:"entering,omitempty"`      // the sender was a newcomer that had not counted yet [M3]
 	Printed       []uint32 `protobuf:"varint,12,rep,packed,name=printed,proto3" json:"printed,omitempty"` // indexes of the replicas whose prints follow
-	Prints        []uint32 `protobuf:"fixed32,13,rep,packed,name=prints,proto3" json:"prints,omitempty"`  // prints of their events in head, as the sender has them [R57]
-	Kept          bool     `protobuf:"varint,14,opt,name=kept,proto3" json:"kept,omitempty"`              // the sender's disk has all that its member acknowledged [R65]
+	Prints        []uint32 `protobuf:"fixed32,13,rep,packed,name=prints,proto3" json:"prints,omitempty"`  // prints of their events in head, as the sender has them [R4]
+	Kept          bool     `protobuf:"varint,14,opt,name=kept,proto3" json:"kept,omitempty"`              // the sender's disk has all that its member acknowledged [R52]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1590,7 +1565,7 @@ func (x *LiveAtom) GetPayload() []byte {
 	return nil
 }
 
-// The sender received a message with a base that it does not know, and requests the base [R42].
+// The sender received a message with a base that it does not know, and requests the base [R39].
 type BaseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Base          []byte                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"`
@@ -1738,17 +1713,13 @@ func (x *BasePart) GetLast() bool {
 	return false
 }
 
-// The applied state of the sender covers the receiver's events up to n [R18].
+// The applied state of the sender covers the receiver's events up to n [R24].
 type Ack struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	N       uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
-	Ready   bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
-	Members uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"` // digest of the members that the sender remembers [M1]
-	// Prints of the last of these events, as the sender has them; empty: not known [R57].
-	Prints []uint32 `protobuf:"fixed32,4,rep,packed,name=prints,proto3" json:"prints,omitempty"`
-	// If set, the id of the member that has events with these prints. The sender has other events
-	// and acknowledges nothing.
-	Of            string `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
+	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	Members       uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"` // digest of the members that the sender remembers [M1]
+	Print         uint32                 `protobuf:"varint,4,opt,name=print,proto3" json:"print,omitempty"`      // of the last of these events, as the sender has it; 0: not known [R4]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1804,18 +1775,11 @@ func (x *Ack) GetMembers() uint64 {
 	return 0
 }
 
-func (x *Ack) GetPrints() []uint32 {
+func (x *Ack) GetPrint() uint32 {
 	if x != nil {
-		return x.Prints
+		return x.Print
 	}
-	return nil
-}
-
-func (x *Ack) GetOf() string {
-	if x != nil {
-		return x.Of
-	}
-	return ""
+	return 0
 }
 
 // A read asks which events the receiver has seen. With want, the receiver answers when it covers
@@ -1899,77 +1863,6 @@ func (x *Probe) GetFirst() bool {
 	return false
 }
 
-// Retracts the events of a replica that was restored from a snapshot, after the last event that
-// both histories have. The replica has repeated them under another id [R66]. The receiver gives up
-// the retracted events that it has, or answers that it has none.
-type Retract struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Replica       uint64                 `protobuf:"fixed64,1,opt,name=replica,proto3" json:"replica,omitempty"`
-	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`           // the last event that is not retracted
-	Prints        []uint32               `protobuf:"fixed32,3,rep,packed,name=prints,proto3" json:"prints,omitempty"` // prints of the retracted events
-	None          bool                   `protobuf:"varint,4,opt,name=none,proto3" json:"none,omitempty"`             // an answer: the sender has none of the retracted events
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Retract) Reset() {
-	*x = Retract{}
-	mi := &file_concord_v1_replication_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Retract) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Retract) ProtoMessage() {}
-
-func (x *Retract) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Retract.ProtoReflect.Descriptor instead.
-func (*Retract) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *Retract) GetReplica() uint64 {
-	if x != nil {
-		return x.Replica
-	}
-	return 0
-}
-
-func (x *Retract) GetAfter() uint64 {
-	if x != nil {
-		return x.After
-	}
-	return 0
-}
-
-func (x *Retract) GetPrints() []uint32 {
-	if x != nil {
-		return x.Prints
-	}
-	return nil
-}
-
-func (x *Retract) GetNone() bool {
-	if x != nil {
-		return x.None
-	}
-	return false
-}
-
 type ProbeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1978,7 +1871,7 @@ type ProbeReply struct {
 	Members       uint64                 `protobuf:"fixed64,4,opt,name=members,proto3" json:"members,omitempty"`   // digest of the members that the sender remembers [M1]
 	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"`  // the sender is going, and was ready when it was marked [M5]
 	Entering      bool                   `protobuf:"varint,6,opt,name=entering,proto3" json:"entering,omitempty"`  // the sender has never counted [M3]
-	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`    // the sender leaves: no member can hand over to it [R53]
+	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`    // the sender leaves: no member can hand over to it [R29]
 	Accepted      uint64                 `protobuf:"fixed64,8,opt,name=accepted,proto3" json:"accepted,omitempty"` // digest of the proposed vector, if the sender has accepted it
 	Above         *VersionVector         `protobuf:"bytes,9,opt,name=above,proto3" json:"above,omitempty"`         // what the sender had accepted, if the proposal does not cover it
 	unknownFields protoimpl.UnknownFields
@@ -1987,7 +1880,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_concord_v1_replication_proto_msgTypes[23]
+	mi := &file_concord_v1_replication_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +1892,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[23]
+	mi := &file_concord_v1_replication_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +1905,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{23}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ProbeReply) GetId() uint64 {
@@ -2158,15 +2051,12 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04plus\x18\x03 \x01(\x04R\x04plus\x12\x14\n" +
 	"\x05minus\x18\x04 \x01(\x04R\x05minus\x12\x1b\n" +
 	"\tby_origin\x18\x05 \x01(\rR\bbyOrigin\x12\x11\n" +
-	"\x04by_n\x18\x06 \x01(\x04R\x03byN\"\xb7\x01\n" +
+	"\x04by_n\x18\x06 \x01(\x04R\x03byN\"r\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
 	"\x04have\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04have\x12\x12\n" +
 	"\x04keys\x18\x03 \x01(\x04R\x04keys\x12\x14\n" +
-	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x19\n" +
-	"\bprint_at\x18\x05 \x03(\x04R\aprintAt\x12\x16\n" +
-	"\x06prints\x18\x06 \x03(\aR\x06prints\x12\x10\n" +
-	"\x03was\x18\a \x01(\x06R\x03was\"e\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\"e\n" +
 	"\aCompare\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x14\n" +
@@ -2225,24 +2115,18 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\x06R\x05after\x12\x1a\n" +
 	"\breplicas\x18\x04 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x05 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04last\x18\x06 \x01(\bR\x04last\"k\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\"Y\n" +
 	"\x03Ack\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
-	"\amembers\x18\x03 \x01(\x06R\amembers\x12\x16\n" +
-	"\x06prints\x18\x04 \x03(\aR\x06prints\x12\x0e\n" +
-	"\x02of\x18\x05 \x01(\tR\x02of\"\x90\x01\n" +
+	"\amembers\x18\x03 \x01(\x06R\amembers\x12\x14\n" +
+	"\x05print\x18\x04 \x01(\rR\x05print\"\x90\x01\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
 	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\x12\x1a\n" +
 	"\bproposes\x18\x03 \x01(\bR\bproposes\x12\x16\n" +
 	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x14\n" +
-	"\x05first\x18\x05 \x01(\bR\x05first\"e\n" +
-	"\aRetract\x12\x18\n" +
-	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x16\n" +
-	"\x06prints\x18\x03 \x03(\aR\x06prints\x12\x12\n" +
-	"\x04none\x18\x04 \x01(\bR\x04none\"\x9a\x02\n" +
+	"\x05first\x18\x05 \x01(\bR\x05first\"\x9a\x02\n" +
 	"\n" +
 	"ProbeReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -2267,7 +2151,7 @@ func file_concord_v1_replication_proto_rawDescGZIP() []byte {
 	return file_concord_v1_replication_proto_rawDescData
 }
 
-var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_concord_v1_replication_proto_goTypes = []any{
 	(*VersionVector)(nil),    // 0: concord.v1.VersionVector
 	(*Beat)(nil),             // 1: concord.v1.Beat
@@ -2291,8 +2175,7 @@ var file_concord_v1_replication_proto_goTypes = []any{
 	(*BasePart)(nil),         // 19: concord.v1.BasePart
 	(*Ack)(nil),              // 20: concord.v1.Ack
 	(*Probe)(nil),            // 21: concord.v1.Probe
-	(*Retract)(nil),          // 22: concord.v1.Retract
-	(*ProbeReply)(nil),       // 23: concord.v1.ProbeReply
+	(*ProbeReply)(nil),       // 22: concord.v1.ProbeReply
 }
 var file_concord_v1_replication_proto_depIdxs = []int32{
 	0,  // 0: concord.v1.Beat.seen:type_name -> concord.v1.VersionVector
@@ -2329,7 +2212,7 @@ func file_concord_v1_replication_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_replication_proto_rawDesc), len(file_concord_v1_replication_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

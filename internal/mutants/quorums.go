@@ -18,7 +18,7 @@ func quorums() []mutant {
 		},
 		{
 			name:   "count a forgotten replica that leaves as a member",
-			rule:   "a leaving replica hands over to a majority of the rest [R53]",
+			rule:   "a leaving replica hands over to a majority of the rest [R29]",
 			edits:  in(replDir+"leave.go", "majorityOf(c.beside())", "majorityOf(c.size() - 1)"),
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
 		},
@@ -159,7 +159,7 @@ func quorums() []mutant {
 		},
 		{
 			name:   "a late heartbeat brings a former process back",
-			rule:   "a recorded process is not replaced by a process from before it [R56]",
+			rule:   "a recorded process is not replaced by a process from before it [R44]",
 			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent &&\n\t\t", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
 		},

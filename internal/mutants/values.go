@@ -24,19 +24,19 @@ func values() []mutant {
 		},
 		{
 			name:   "a removal takes atoms that it has not seen",
-			rule:   "a removal names path and dot: concurrent adds win [R4, R5]",
+			rule:   "a removal names path and dot: concurrent adds win [R6]",
 			edits:  in(dir+"store.go", "return o != d })", "return false })"),
 			killer: killer{pkg: causal, run: "TestJoin_AgainstDefinition"},
 		},
 		{
 			name:   "the earlier of two resets counts",
-			rule:   "marks join by the later reset point [R9]",
+			rule:   "marks join by the later reset point [R14]",
 			edits:  in(dir+"store.go", "return m.N > o.N", "return m.N < o.N"),
 			killer: histories("300"),
 		},
 		{
 			name:   "a reset also subtracts from a chain that began after it",
-			rule:   "a reset subtracts each addition that it has seen once [R9]",
+			rule:   "a reset subtracts each addition that it has seen once [R14]",
 			edits:  in(dir+"counter.go", "ok && t.Since <= m.N && m.N < l.N {", "ok && m.N < l.N {"),
 			killer: killer{pkg: crdt, run: "TestCounter_ResetRacesIncrement|TestExhaustive_CounterInMap"},
 		},
@@ -48,7 +48,7 @@ func values() []mutant {
 		},
 		{
 			name:   "a reset leaves no mark",
-			rule:   "an increment concurrent with a reset carries the old total, and the mark subtracts it [R9]",
+			rule:   "an increment concurrent with a reset carries the old total, and the mark subtracts it [R14]",
 			edits:  in(dir+"counter.go", "if !slot || owner == d.Replica {", "if slot || owner == d.Replica {"),
 			killer: killer{pkg: crdt, run: "TestCounter_ResetRacesIncrement"},
 		},

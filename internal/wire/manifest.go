@@ -82,9 +82,7 @@ const (
 	ReplicatorBase Manifest = 21
 	// ReplicatorMembers carries the members known to the sender.
 	ReplicatorMembers Manifest = 22
-	// ReplicatorRetract reports events that a restored replica has repeated under another id.
-	ReplicatorRetract Manifest = 23
-	// ReplicatorPush carries events of the sender. The number 11 was that of an earlier format.
+	// ReplicatorPush carries events of the sender. Earlier formats had the numbers 11 and 23.
 	ReplicatorPush Manifest = 24
 	// ReplicatorEnd is above all manifests of the replicator.
 	ReplicatorEnd Manifest = 30
@@ -168,7 +166,6 @@ var names = [...]string{
 	ReplicatorBaseRequest: "replicator.base-request",
 	ReplicatorBase:        "replicator.base",
 	ReplicatorMembers:     "replicator.members",
-	ReplicatorRetract:     "replicator.retract",
 	SingletonIdentify:     "singleton.identify",
 	SingletonHost:         "singleton.host",
 	SingletonPaused:       "singleton.paused",

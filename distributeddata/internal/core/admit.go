@@ -6,7 +6,7 @@ import (
 )
 
 // A replica starts empty and not ready: it merges, serves and takes local updates. Its word does
-// not count in quorums until it has been refilled [R17], and until the counting members have
+// not count in quorums until it has been refilled [R23], and until the counting members have
 // recorded that it is there:
 //
 //   - A member that is already counted and restarts needs the answers of N-W+1 counting members.
@@ -19,7 +19,7 @@ import (
 //   - A member whose disk has everything that it ever acknowledged needs only a majority, including
 //     itself, of such members and of counting ones: they intersect every quorum. If one in view
 //     does not answer, the member waits for a while, since a disk may have lost acknowledged data
-//     without knowing it [R65].
+//     without knowing it [R52].
 //
 // Answers count only under the memory in which the replica has its place.
 
@@ -125,7 +125,7 @@ func (c *Core) usurped(own remembered) bool {
 
 // announced reports whether this replica has its place. If it has never counted and another process
 // has taken its place, it starts over. Otherwise members that remember the other process would
-// treat this one as a former one and would not refill it [R56].
+// treat this one as a former one and would not refill it [R44].
 func (c *Core) announced() bool {
 	return c.roll.counted || c.hasPlace()
 }

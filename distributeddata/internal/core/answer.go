@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
-	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -24,7 +23,7 @@ type answer struct {
 	parts    [][]byte // sent, and not known to have arrived
 	first    int      // index of the first of these
 	last     int      // index of the last part, -1 while unknown
-	pin      State    // the answer's state; the receiver's next request starts there [R13]
+	pin      State    // the answer's state; the receiver's next request starts there [R18]
 	deadline time.Time
 	compare  *comparison // nil once parts are sent
 }
@@ -38,8 +37,8 @@ type comparison struct {
 }
 
 // onRequest answers with a closed delta if the log reaches back far enough, and otherwise with the
-// current state [R11, R13]. Any member may ask any other: the answer is computed from state, so the
-// events of a departed replica are served like any others [R7a].
+// current state [R16, R18]. Any member may ask any other: the answer is computed from state, so the
+// events of a departed replica are served like any others [R8].
 func (c *Core) onRequest(p *peer, payload []byte) error {
 	var m pb.Request
 	if err := decode(payload, &m); err != nil {
@@ -49,11 +48,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	told, err := originsOf(have, m.PrintAt, nil, m.Prints)
-	if err != nil {
-		return err
-	}
-	if !c.heard(p, have) || c.denied(p, have, told, m.Whole) {
+	if !c.heard(p, have) {
 		return nil
 	}
 	if a := c.outgoing[p.ID]; a != nil && a.id == m.Id {
@@ -64,18 +59,10 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil // a duplicate request: parts of two answers must not mix under one id
 	}
 	p.request, p.asked = m.Id, c.now
-	number := c.newID()
-	if c.revoked != nil {
-		return nil // the answer would spread revoked events
-	}
-	a := &answer{id: m.Id, number: number, last: -1, pin: c.state()}
+	a := &answer{id: m.Id, number: c.newID(), last: -1, pin: c.state()}
 	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum,
-		prints: c.printsOut(have), members: c.spoken(), entering: c.roll.entering,
+		prints: c.printsOut(), members: c.spoken(), entering: c.roll.entering,
 		kept: c.disk.kept}}
-	if was := c.heardOf[causal.Replica(m.Was)]; len(was.last) > 0 &&
-		was.n == c.seen.Get(causal.Replica(m.Was)) {
-		a.source.head.prints[causal.Replica(m.Was)] = was.last
-	}
 	if d, ok := c.makeDelta(have); ok && !m.Whole {
 		a.source.events = d.events
 		a.source.head.base, a.source.head.records = d.base, uint64(len(d.events))

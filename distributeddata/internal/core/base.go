@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// base is a vector that members know by its digest [R40]. Other vectors are sent as the differences
+// base is a vector that members know by its digest [R37]. Other vectors are sent as the differences
 // from it. The zero value is the empty vector, which needs no name.
 type base struct {
 	digest causal.Digest
@@ -51,7 +51,7 @@ func (b base) list(v causal.Vector) (name []byte, ids []causal.Replica, numbers 
 const nameSize = 3
 
 // better reports whether b is preferable to o. The base with more entries is, so that members
-// converge on one [R41].
+// converge on one [R38].
 func (b base) better(o base) bool {
 	if n, m := b.vector.Len(), o.vector.Len(); n != m {
 		return n > m
@@ -110,7 +110,7 @@ func (c *Core) preferBase() {
 	}
 }
 
-// renewBase adds departed replicas to the base once there are more than a few [R41]. Members that
+// renewBase adds departed replicas to the base once there are more than a few [R38]. Members that
 // have seen the same events and have the same view agree on the departed replicas, so they reach
 // the same base.
 func (c *Core) renewBase() {

@@ -39,7 +39,7 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 	return l
 }
 
-// A vector decodes to itself, whichever base it is sent with [R40].
+// A vector decodes to itself, whichever base it is sent with [R37].
 func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) causal.Vector {
 		var dots []causal.Dot
@@ -61,7 +61,7 @@ func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
 	})
 }
 
-// A push that names an unknown base waits for the base, and is not lost [R42].
+// A push that names an unknown base waits for the base, and is not lost [R39].
 func TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits(t *testing.T) {
 	l := aged(t, departed(1000), "b")
 	l.update("a", Level{}, add("s", "x")) // the first push names everything that it follows
@@ -81,7 +81,7 @@ func TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits(t *testing.T) {
 	require.EqualValues(t, 1, l.cores["b"].Stats().Awaiting)
 }
 
-// A base is accepted only if its digest is the requested one [R42].
+// A base is accepted only if its digest is the requested one [R39].
 func TestBase_AForgedOneIsRefused(t *testing.T) {
 	l := aged(t, departed(1000), "b")
 	l.update("a", Level{}, add("s", "x"))
@@ -147,7 +147,7 @@ func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 	require.EqualValues(t, 2, b.Stats().Bases)
 }
 
-// Members that start with different bases converge on one [R41].
+// Members that start with different bases converge on one [R38].
 func TestBase_MembersComeToUseTheSame(t *testing.T) {
 	l := aged(t, departed(300))
 	for i := range 10 {
@@ -165,7 +165,7 @@ func TestBase_MembersComeToUseTheSame(t *testing.T) {
 }
 
 // However often members are restarted, the size of their messages stays the same: the base absorbs
-// departed replicas [R41].
+// departed replicas [R38].
 func TestBase_TakesInWhatHasGone(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	largest := 0

@@ -8,7 +8,7 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// beats sends the heartbeats that are due, to a rotating part of the members [R20], and does the
+// beats sends the heartbeats that are due, to a rotating part of the members [R25], and does the
 // associated housekeeping.
 func (c *Core) beats() {
 	if c.now.Before(c.beatAt) {
@@ -25,9 +25,7 @@ func (c *Core) beats() {
 	c.note(c.dropMarks(c.voidMarks()))
 	c.scrubSome()
 	c.tidy()
-	c.forgetUndos()
 	c.forgetFormers()
-	c.tellRetractions()
 }
 
 // sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
@@ -128,7 +126,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		return nil
 	}
 	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.me), m.Print, same && m.Ready) {
-		return nil // this replica has a new id now
+		return nil // this replica begins anew
 	}
 	p.keeps(v)
 	p.said = said{m.Members, v, m.Ready, m.Entering, m.Kept}
@@ -143,7 +141,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	return nil
 }
 
-// dates compares the times to live of a member with this replica's [R24]. Only heartbeats with a
+// dates compares the times to live of a member with this replica's [R31]. Only heartbeats with a
 // vector tell them. If all those of p were lost, this replica asks for one.
 func (c *Core) dates(p *peer, m *pb.Beat) {
 	if m.Seen == nil {
@@ -187,10 +185,10 @@ func (c *Core) spread() {
 	}
 }
 
-// meet accepts r as the replica that now runs at p, unless it is older than the present one [R56].
+// meet accepts r as the replica that now runs at p, unless it is older than the present one [R44].
 // A replica that other members have recorded is replaced by one that has not taken its place yet,
 // and by one that they have recorded since. A former replica that still runs learns this from the
-// memory that it is sent. Two replicas that alternate are not greeted each time [R58].
+// memory that it is sent. Two replicas that alternate are not greeted each time [R45].
 func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	if p.replica != 0 && announced && c.roll.at(r).rank == absent &&
 		c.roll.at(p.replica).rank != absent {
@@ -266,7 +264,7 @@ func (c *Core) voidMarks() func(causal.Store, string, causal.Mark) bool {
 	}
 }
 
-// markVoid reports whether a mark is no longer needed [R10]. A later chain of the slot's owner
+// markVoid reports whether a mark is no longer needed [R15]. A later chain of the slot's owner
 // makes it void. So does the owner's own knowledge of the reset once all of its events from before
 // that are here. An owner that has gone learns of nothing: its mark is void once every member
 // covers the reset, and none has an event of the owner that is not here.

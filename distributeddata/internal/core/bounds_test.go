@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,41 +123,6 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, m.digest, again.digest)
 		}
-	}
-}
-
-func TestBounds_TheMemberOfAnAcknowledgement(t *testing.T) {
-	_, err := decodeAck(encodeOther(strings.Repeat("m", MaxMember), 1, nil))
-	require.NoError(t, err)
-	_, err = decodeAck(encodeOther(strings.Repeat("m", MaxMember+1), 1, nil))
-	require.ErrorContains(t, err, "limit 256")
-}
-
-// An update that arrives while a restored replica waits for the state of another is rejected if too
-// many wait already.
-func TestBounds_UpdatesThatWaitForAState(t *testing.T) {
-	l, snapshot := restorable(t)
-	l.deliver(all)
-	l.cores["a"] = snapshot
-	l.act("new")
-	l.deliver(of(wire.ReplicatorPush))
-	l.deliver(of(wire.ReplicatorAck))
-	require.NotNil(t, l.cores["a"].revoked)
-	for range maxHeld {
-		require.NotContains(t, l.done, l.update("a", Level{}, add("s", "later")))
-	}
-	require.ErrorIs(t, l.done[l.update("a", Level{}, add("s", "last"))].Err, errRestored)
-}
-
-// At least the last events can be redone, and the memory kept for them does not grow.
-func TestBounds_EventsThatCanBeDoneAgain(t *testing.T) {
-	c := newLab(t, "a", "b").cores["a"]
-	c.undos = nil
-	for n := uint64(1); n <= 4*maxUndo; n++ {
-		c.keepUndo(undo{from: n - 1, n: n})
-		require.GreaterOrEqual(t, len(c.undos), int(min(n, maxUndo)))
-		require.LessOrEqual(t, len(c.undos), 2*maxUndo)
-		require.Equal(t, n, c.undos[len(c.undos)-1].n)
 	}
 }
 

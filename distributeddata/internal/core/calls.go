@@ -107,18 +107,3 @@ func (c *Core) expire() {
 		c.endCall(w, Done{Short: c.short(w, w.op.task.advance(c, w.op))})
 	}
 }
-
-// abandonCalls completes all calls and returns their outcomes, since the replica id under which
-// they were made is no longer used.
-func (c *Core) abandonCalls() (ended []Done) {
-	for _, o := range c.ops {
-		s := o.task.advance(c, o)
-		for _, w := range o.callers {
-			if !w.ended {
-				ended = append(ended, Done{ID: w.id, Short: c.short(w, s)})
-			}
-		}
-	}
-	c.ops, c.deadlines, c.calls, c.due = nil, nil, 0, time.Time{}
-	return ended
-}

@@ -131,9 +131,9 @@ func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Mar
 
 // keyChange encodes the items of a key change from an item on, up to about limit bytes, into w.kc.
 // It returns the item to continue from, and whether it encoded anything. A push leaves out atoms
-// that one of its events added and a later one removed, since no receiver has them [R7b]. It tells
+// that one of its events added and a later one removed, since no receiver has them [R9]. It tells
 // the start of a key by that of the key before, and the removal of an atom that an add replaces by
-// a number in the add [R7c].
+// a number in the add [R10].
 func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit int) (_ int,
 	some bool) {
 	var at, shared int
@@ -308,12 +308,7 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 const keepBuffers = 64 << 10
 
 // encodeAck encodes an acknowledgement.
-func encodeAck(n uint64, ready bool, members uint64, prints []imprint) []byte {
-	b := field.Flag(field.Number(make([]byte, 0, 24+4*len(prints)), 1, n), 2, ready)
-	return field.Fixed32s(field.Fixed(b, 3, members), 4, prints)
-}
-
-// encodeOther encodes which other events of the receiver a member has.
-func encodeOther(member string, n uint64, prints []imprint) []byte {
-	return field.Text(encodeAck(n, false, 0, prints), 5, member)
+func encodeAck(n uint64, ready bool, members uint64, x imprint) []byte {
+	b := field.Flag(field.Number(make([]byte, 0, 32), 1, n), 2, ready)
+	return field.Number(field.Fixed(b, 3, members), 4, uint64(x))
 }

@@ -37,9 +37,8 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	b.told = b.seen // so that it names replicas that are not in head
 	d := b.pushOf(own, 0, 2)
 	sameAsGenerated(t, encodePush(&d, b.me, b.keys), &pb.Push{})
-	for _, prints := range [][]imprint{nil, {1}, {1, 2, 1 << 31}} {
-		sameAsGenerated(t, encodeAck(7, true, 9, prints), &pb.Ack{})
-		sameAsGenerated(t, encodeOther("c", 7, prints), &pb.Ack{})
+	for _, x := range []imprint{0, 1, 1 << 31} {
+		sameAsGenerated(t, encodeAck(7, true, 9, x), &pb.Ack{})
 	}
 
 	for name, src := range map[string]source{

@@ -33,12 +33,12 @@ type Core struct {
 	past       past         // earlier lives of this process
 
 	peers         []*peer // by member id
-	leaving       bool    // no longer acknowledges anything [R53]
-	sealed        bool    // makes no more updates, since others have all that it has done [R10]
-	ready         bool    // refilled since the start: may acknowledge and count in quorums [R17]
+	leaving       bool    // no longer acknowledges anything [R29]
+	sealed        bool    // makes no more updates, since others have all that it has done [R15]
+	ready         bool    // refilled since the start: may acknowledge and count in quorums [R23]
 	roll          roll    // the members that quorums are counted over
 	window        window
-	base          base      // vectors are sent as differences from it [R40]
+	base          base      // vectors are sent as differences from it [R37]
 	bases         []known   // base and the bases of others
 	fetch         *fetch    // the base being fetched
 	fetchAfter    time.Time // no fetch before this time, after a bad one
@@ -50,17 +50,14 @@ type Core struct {
 	askAfter      time.Time // no request before this time, after a bad answer
 	ops           []*operation
 	held          []heldProbe   // probes that wait until this replica covers their vectors
-	accepted      causal.Vector // the largest vector proposed by a linearizable read [R19]
+	accepted      causal.Vector // the largest vector proposed by a linearizable read [R33]
 	nextID        uint64
 	clock         uint64        // hybrid logical clock, for registers
 	last          causal.Vector // the newest own event and everything that it follows
 	prints        ownPrints     // of own events
-	heardOf       map[causal.Replica]heardPrints
-	undos         []undo        // own events that some member may not cover yet
-	revoked       *revoked      // own events that must be redone [R57]
-	retracted     []retraction  // events of replicas that were restored [R66]
-	formers       []former      // replicas that ran for members until recently
-	contested     time.Time     // when an answer of another history first arrived
+	heardOf       map[causal.Replica]heardPrint
+	formers       []former      // replicas that ran for members until recently [R15]
+	restored      bool          // another member has other own events: begin anew [R4]
 	pushed        uint64        // own events up to this one have been pushed
 	copied        uint64        // own events up to this one are known to be at another replica
 	told          causal.Vector // the newest own push and everything that it follows
@@ -102,19 +99,18 @@ type peer struct {
 	news  causal.Vector // what pushes have added since
 	acked uint64        // it covers our events up to this number
 	pacing
-	askAgain time.Time        // for a refill
-	request  uint64           // the last request it made
-	asked    time.Time        // when that request arrived
-	owed     uint64           // it wants a notification when we cover its events up to this number
-	pushed   []sent           // sent pushes that are not acknowledged yet
-	inFlight int              // bytes of pushed
-	kept     causal.Vector    // the last vector that it reported before it began to leave
-	parts    bool             // it has said that it is leaving
-	heardOf  uint64           // digest of seenThen
-	seenThen causal.Vector    // the last vector that it sent in full
-	toldOf   uint64           // digest of the last vector that was sent to it in full
-	opinion  opinion          // how its state differed from ours when the vectors were last equal
-	cleared  []causal.Replica // it holds no retracted events of these replicas
+	askAgain time.Time     // for a refill
+	request  uint64        // the last request it made
+	asked    time.Time     // when that request arrived
+	owed     uint64        // it wants a notification when we cover its events up to this number
+	pushed   []sent        // sent pushes that are not acknowledged yet
+	inFlight int           // bytes of pushed
+	kept     causal.Vector // the last vector that it reported before it began to leave
+	parts    bool          // it has said that it is leaving
+	heardOf  uint64        // digest of seenThen
+	seenThen causal.Vector // the last vector that it sent in full
+	toldOf   uint64        // digest of the last vector that was sent to it in full
+	opinion  opinion       // how its state differed from ours when the vectors were last equal
 	// digest of its times to live; this replica's until it has reported one
 	expiry uint32
 	dated  bool // it has reported that digest
@@ -154,7 +150,7 @@ func New(cfg Config) *Core {
 		cfg:      cfg,
 		ledger:   newLedger(cfg.NewReplica(), cfg.Reach),
 		outgoing: map[string]*answer{},
-		heardOf:  map[causal.Replica]heardPrints{},
+		heardOf:  map[causal.Replica]heardPrint{},
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
 	if cfg.Disk != nil {
@@ -246,13 +242,15 @@ func (c *Core) input(ev Event) {
 
 // settle does everything that may follow from any event or from the passage of time.
 func (c *Core) settle() {
+	if c.restored {
+		c.beginAnew()
+	}
 	c.watchDisk()
 	c.drainWindow()
 	c.beats()
 	c.pursueFetch()
 	c.expireAnswers()
 	c.nudgeAnswer()
-	c.fetchRestored()
 	c.takeHeartbeats()
 	c.refill()
 	for before := c.roll.digest + 1; c.roll.digest != before; { // a sole member needs nothing else
@@ -409,7 +407,7 @@ func (c *Core) running() map[causal.Replica]bool {
 	return runs
 }
 
-// view sets the other members [R21]. Knowledge about members that are no longer in view is dropped;
+// view sets the other members [R28]. Knowledge about members that are no longer in view is dropped;
 // their events stay.
 func (c *Core) view(others []Member) {
 	slices.SortFunc(others, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })

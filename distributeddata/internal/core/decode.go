@@ -63,12 +63,11 @@ func parseFixeds[T ~uint64](b []byte) ([]T, error) {
 	return out, nil
 }
 
-// parsePrints appends prints to a list.
-func parsePrints(list []imprint, b []byte) ([]imprint, error) {
+func parsePrints(b []byte) (list []imprint, err error) {
 	if len(b)%4 != 0 {
 		return nil, malformed("%d bytes of prints", len(b))
 	}
-	list = slices.Grow(list, len(b)/4)
+	list = make([]imprint, 0, len(b)/4)
 	for ; len(b) > 0; b = b[4:] {
 		list = append(list, binary.LittleEndian.Uint32(b))
 	}
@@ -79,8 +78,7 @@ func parsePrints(list []imprint, b []byte) ([]imprint, error) {
 type acknowledgement struct {
 	n, members uint64
 	ready      bool
-	prints     []byte // see parsePrints
-	of         string // the member that has these events, if it is not the sender
+	print      imprint
 }
 
 func decodeAck(b []byte) (a acknowledgement, err error) {
@@ -94,16 +92,8 @@ func decodeAck(b []byte) (a acknowledgement, err error) {
 		case 3:
 			a.members = c.v
 		case 4:
-			a.prints = c.chunk
-		case 5:
-			a.of = string(c.chunk)
+			a.print = imprint(c.v)
 		}
-	}
-	if c.err == nil && len(a.of) > MaxMember {
-		c.err = malformed("member of %d bytes, limit %d", len(a.of), MaxMember)
-	}
-	if c.err == nil && len(a.prints) > 4*2*keepPrints {
-		c.err = malformed("%d prints, limit %d", len(a.prints)/4, 2*keepPrints)
 	}
 	return a, c.err
 }
@@ -218,7 +208,7 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 		case 6:
 			name = c.chunk
 		case 7:
-			prints, c.err = parsePrints(nil, c.chunk)
+			prints, c.err = parsePrints(c.chunk)
 		}
 	}
 	if c.err == nil && len(prints) > 0 && len(prints) != events+1 {

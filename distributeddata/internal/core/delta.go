@@ -7,14 +7,14 @@ import (
 )
 
 // delta is a closed unit of replication: a replica that has seen base applies its events in one
-// step and has then seen head too [R6, R11]. events are all events in head that base does not
+// step and has then seen head too [R7, R16]. events are all events in head that base does not
 // cover, by origin and number. Added atoms that no longer live are marked gone.
 type delta struct {
 	base, head causal.Vector
 	events     []deltaEvent
 	origin     causal.Replica // of a push
 	// prints is set in a push: the prints of its origin's events up to base, and up to each event
-	// of the push [R57].
+	// of the push [R4].
 	prints []imprint
 }
 
@@ -39,7 +39,7 @@ func (d *delta) closed() bool {
 
 // torn reports whether only some of a push's events are covered. A push leaves out atoms that were
 // added and removed among its events, so it is useful only to replicas that have none of them. The
-// origin never sends only some of them [R7b].
+// origin never sends only some of them [R9].
 func (d *delta) torn(seen causal.Vector) bool {
 	n := seen.Get(d.origin)
 	return d.base.Get(d.origin) < n && n < d.head.Get(d.origin)

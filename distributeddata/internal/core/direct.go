@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// ErrStep rejects an update that must be made by a step: the core has a disk, waits for another
-// state, or must commit the open events first. Nothing was done.
+// ErrStep rejects an update that must be made by a step: the core has a disk, or must commit the
+// open events first. Nothing was done.
 var ErrStep = errors.New("core: the update must be a step")
 
 // Opened is an entry after an update by Direct.
@@ -22,14 +22,14 @@ type Opened struct {
 
 // Direct makes an update part of the open events, between two steps: it has no effects,
 // and nothing that Step, Keys or Seen return shows it before an End or another event commits it
-// [R7e]. The caller must call it as it calls Step: never at the same time. The result is about key.
+// [R12]. The caller must call it as it calls Step: never at the same time. The result is about key.
 //
 // The update takes an event number of its own, so that its caller can be answered and others can
 // read it at once: the value covers exactly the events up to that number. After an error, or if
 // modify does not return, nothing has changed. Everything that may fail comes before the first
 // change. An update that has been answered is never given up: see endAgain.
 func (c *Core) Direct(now time.Time, key string, modify func(*Txn) error) (o Opened, err error) {
-	if c.disk.phase != NoDisk || c.sealed || c.revoked != nil || c.hidden || c.Full() {
+	if c.disk.phase != NoDisk || c.sealed || c.hidden || c.Full() {
 		return o, ErrStep
 	}
 	t := &c.direct

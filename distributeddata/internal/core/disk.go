@@ -9,7 +9,7 @@ import (
 )
 
 // disk is what a replica knows of its disk. A batch is the difference between the states of the
-// replica at two moments, so the disk always holds the complete state after some step [R61]. States
+// replica at two moments, so the disk always holds the complete state after some step [R47]. States
 // are immutable: remembering a moment costs nothing, and steps do not deal with rows.
 type disk struct {
 	cfg     *DiskConfig
@@ -27,7 +27,7 @@ type disk struct {
 	hurry   bool      // form it at once: a flush waits
 	again   bool      // the first batch must be issued once more
 	written uint64
-	kept    bool // the disk holds everything that this member ever acknowledged [R65]
+	kept    bool // the disk holds everything that this member ever acknowledged [R52]
 
 	gathered  int // estimated bytes of changes since the last moment
 	events    int // number of own updates and messages since then
@@ -43,7 +43,7 @@ type disk struct {
 	next   incarnation // this replica's, as announced to the disk
 	nextAt uint64      // the moment that contains it
 
-	aside   *aside // of a disk with a hole [R64]
+	aside   *aside // of a disk with a hole [R51]
 	holes   int
 	pending []Event // events that arrived before the rows were loaded
 }
@@ -104,7 +104,7 @@ func (c *Core) gather(bytes int) {
 	}
 }
 
-// crowded reports whether so much waits for a batch in flight that updates must be rejected [R63].
+// crowded reports whether so much waits for a batch in flight that updates must be rejected [R49].
 func (d *disk) crowded() bool {
 	return d.phase == DiskWorking && len(d.batches) > 0 && (d.gathered >= d.cfg.Bytes ||
 		d.events >= d.cfg.Events)
@@ -135,11 +135,11 @@ func (d *disk) writes() bool {
 }
 
 // formDue reports whether the next moment must be formed now. Own events are pushed before that: a
-// push leaves out atoms that were added and removed among its events [R7b], so a disk must not hold
+// push leaves out atoms that were added and removed among its events [R9], so a disk must not hold
 // only some of those events.
 func (c *Core) formDue() bool {
 	d := &c.disk
-	if !d.writes() || len(d.batches) > 0 || c.revoked != nil {
+	if !d.writes() || len(d.batches) > 0 {
 		return false
 	}
 	if !c.unsaved() {
@@ -208,7 +208,7 @@ func (c *Core) watchDisk() {
 }
 
 // diskIs sets the phase of the disk. If the disk has stopped working, waiting calls get the error,
-// and outputs that say that this replica counts are dropped [R62].
+// and outputs that say that this replica counts are dropped [R48].
 func (c *Core) diskIs(phase DiskPhase, err error) {
 	d := &c.disk
 	was := d.phase

@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// DiskConfig configures a core whose rows are kept on a disk [R60]. All fields except Behind are
+// DiskConfig configures a core whose rows are kept on a disk [R46]. All fields except Behind are
 // required.
 type DiskConfig struct {
 	Owner string // its parts are separated by NUL; rows of another owner are rejected
@@ -96,7 +96,7 @@ type DiskState struct {
 	Unsaved int    // estimated bytes of changes that are in no completed batch
 	Batches uint64 // number written since the start
 	// Refilling says that the disk had a hole. The readable rows are set aside until this replica
-	// has been refilled and has compared them with what the other members have [R64].
+	// has been refilled and has compared them with what the other members have [R51].
 	Refilling bool
 	Holes     int // number of rows that could not be read at the start
 }

@@ -10,7 +10,7 @@ import (
 // An output may reveal something that is not on the disk yet: a push contains an own event, an
 // acknowledgement or a vector says that something is covered, an answer says that a write is done.
 // Such an output waits until the disk holds the replica's state of the moment at which the output
-// was made [R60]. To other members the replica has then not yet done what its disk does not have,
+// was made [R46]. To other members the replica has then not yet done what its disk does not have,
 // and a crash that loses it looks like an earlier crash. Steps do not wait. Neither do notices of
 // changes and reads of one replica, which show what is in memory.
 
@@ -40,12 +40,6 @@ func (c *Core) gate() {
 		return
 	}
 	moment := d.moments
-	// A replica with revoked events says nothing that counts, and must request the state that
-	// replaces its own.
-	if c.revoked != nil {
-		c.effects = append(d.release(), c.effects...)
-		return
-	}
 	if d.phase != DiskLoading && c.unsaved() {
 		moment++
 	}
@@ -158,17 +152,6 @@ func (c *Core) overdue() (out []Effect) {
 		return false
 	})
 	return out
-}
-
-// rename drops the waiting messages: they are signed by an id that this replica no longer has. The
-// disk no longer holds everything that this replica ever acknowledged [R2a].
-func (d *disk) rename() {
-	d.kept = false
-	d.held = slices.DeleteFunc(d.held, func(h heldBack) bool {
-		_, ok := h.effect.(Send)
-		return ok
-	})
-	d.heldBytes = 0
 }
 
 // flush waits until the disk has the replica's present state.

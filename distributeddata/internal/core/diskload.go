@@ -11,7 +11,7 @@ import (
 // aside is what could be read of a disk with a hole. Its vector is not usable: missing atoms would
 // look as if they had been removed. So the replica starts as a new one, and is refilled. What its
 // vector does not cover then is what the disk alone may have had. It is reported, and its rows stay
-// in the store under their generation [R64].
+// in the store under their generation [R51].
 type aside struct {
 	keys map[string]causal.Store
 	rows []string // rows to delete once everything is safe
@@ -86,7 +86,7 @@ func (c *Core) takeDisk(old *Core) {
 	}
 }
 
-// adoptRows takes the content of the disk. A complete state is adopted with its vector [R22], under
+// adoptRows takes the content of the disk. A complete state is adopted with its vector [R50], under
 // a new replica id [R2]. Only then is the phase DiskWorking: a step that panics before that
 // processes the rows again when it is resumed.
 func (c *Core) adoptRows(i *Image) {
@@ -147,7 +147,7 @@ func (c *Core) sortAside() {
 	a := d.aside
 	switch {
 	case a == nil || d.phase != DiskWorking:
-	case !a.done && c.ready && c.revoked == nil:
+	case !a.done && c.ready:
 		var only []string
 		only, a.rows = a.only(c.seen)
 		a.done, a.keys, a.at = true, nil, d.moments+1
@@ -213,7 +213,7 @@ func (c *Core) knows(own incarnation) {
 
 // foretold reports whether the disk knows as which incarnation this replica takes its place. Only
 // then do other members hear of it: if the disk fails first, its member has acknowledged nothing
-// that it lacks, and it must not look like an older one [R65].
+// that it lacks, and it must not look like an older one [R52].
 func (c *Core) foretold(next incarnation) bool {
 	d := &c.disk
 	if d.phase == NoDisk || d.cfg.Behind > 0 {
@@ -226,7 +226,7 @@ func (c *Core) foretold(next incarnation) bool {
 }
 
 // restarted reports whether enough counting members have kept what they acknowledged on their disks
-// that they intersect every quorum [R65]. With write-behind the disks are only nearly complete;
+// that they intersect every quorum [R52]. With write-behind the disks are only nearly complete;
 // then no member may be counting, which means that all of them were down.
 func (c *Core) restarted() bool {
 	if !c.disk.keeps() || c.roll.entering {

@@ -11,7 +11,7 @@ import (
 
 // form makes the replica's present state the next moment, and queues the difference from the last
 // moment. A difference that fits into one batch is written as one, with the header. A larger one is
-// written twice [R61]: first as redo rows, which do not count; then a header makes them count; then
+// written twice [R47]: first as redo rows, which do not count; then a header makes them count; then
 // the rows themselves are written.
 func (c *Core) form() {
 	d := &c.disk
@@ -52,14 +52,6 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers, Value: c.roll.encode()}})
 	}
 	return ops
-}
-
-// printAt returns the print of the events of a replica up to n, or 0.
-func (c *Core) printAt(r causal.Replica, n uint64) imprint {
-	if r == c.me {
-		return c.prints.at(n)
-	}
-	return c.heardOf[r].at(n)
 }
 
 // entryOps appends the changes of the atoms of a path. Removals come first, because the parts of a

@@ -206,7 +206,7 @@ func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
 }
 
 // While a comparison is in flight, a key that was found equal changes: a late push adds what the
-// answer has already removed. The answer is completed from the copy that was compared [R16].
+// answer has already removed. The answer is completed from the copy that was compared [R22].
 func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
 	l := filled(t, 200, "a", "b")
 	l.update("b", Level{}, add("s9999", "x"))

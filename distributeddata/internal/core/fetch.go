@@ -16,7 +16,7 @@ type unknownBaseError causal.Digest
 
 func (unknownBaseError) Error() string { return "core: unknown base" }
 
-// fetch is the one base that this replica is fetching [R42]. It arrives in parts, each requested
+// fetch is the one base that this replica is fetching [R39]. It arrives in parts, each requested
 // when the previous one has arrived. It is accepted if its digest is the requested one.
 type fetch struct {
 	digest   causal.Digest

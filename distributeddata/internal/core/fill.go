@@ -10,7 +10,7 @@ import (
 )
 
 // request is the one answer that this replica is receiving. Its parts are collected separately and
-// applied in one step when all have arrived; pushes and own updates continue meanwhile [R15].
+// applied in one step when all have arrived; pushes and own updates continue meanwhile [R20].
 type request struct {
 	id       uint64
 	answer   uint64 // id of the accepted answer: the first one that arrived; 0 before
@@ -18,8 +18,7 @@ type request struct {
 	deadline time.Time // for the next progress
 	nudge    time.Time // when to repeat how far it has got
 	have     causal.Vector
-	prints   origins // prints of the events in have
-	copied   State   // the state at the time of the request, for a comparison
+	copied   State // the state at the time of the request, for a comparison
 	sketch   *sketch.Sketch
 	whole    bool // this replica's own state is damaged and will be replaced by the answer
 	stage    stage
@@ -33,18 +32,18 @@ type request struct {
 func (c *Core) request(p *peer) { c.ask(p, false) }
 
 func (c *Core) ask(p *peer, whole bool) {
-	if c.incoming != nil || c.now.Before(c.askAfter) || c.revoked != nil && !whole {
+	if c.incoming != nil || c.now.Before(c.askAfter) {
 		return
 	}
-	c.incoming = &request{id: c.newID(), member: p.ID, have: c.seen, prints: c.printsOut(c.seen),
-		copied: c.state(), whole: whole, last: -1}
+	c.incoming = &request{id: c.newID(), member: p.ID, have: c.seen, copied: c.state(),
+		whole: whole, last: -1}
 	c.progress()
 	c.incoming.nudge = c.now.Add(c.cfg.Grace) // soon, the first time
 	c.sendRequest(p)
 }
 
 // newID returns an id for a request or an answer. It differs from every id that this replica used
-// before it was restored from a snapshot [R57].
+// before it was restored from a snapshot [R4].
 func (c *Core) newID() uint64 {
 	c.nextID = max(c.nextID+1, uint64(max(c.now.UnixMilli(), 0)))
 	return c.nextID
@@ -53,10 +52,6 @@ func (c *Core) newID() uint64 {
 func (c *Core) sendRequest(p *peer) {
 	r := c.incoming
 	m := &pb.Request{Id: r.id, Have: c.vectorOut(r.have), Whole: r.whole}
-	m.PrintAt, _, m.Prints = r.prints.ranked(r.have)
-	if c.revoked != nil {
-		m.Was = uint64(c.revoked.was)
-	}
 	if !c.distrust {
 		m.Keys = uint64(r.copied.Keys.Len())
 	}
@@ -200,10 +195,6 @@ func (c *Core) adopt(p *peer, r *request) error {
 	if err := s.end(); err != nil {
 		return err
 	}
-	if c.refused(p, r) {
-		c.askAfter = c.now.Add(c.cfg.BeatInterval)
-		return nil
-	}
 	if s.head.state {
 		st, err := s.state(r.copied)
 		if err != nil {
@@ -216,7 +207,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 			return nil
 		}
 		if r.whole {
-			c.mended(st, s.head)
+			c.mended(st)
 		} else {
 			c.note(c.join(st))
 		}
@@ -248,20 +239,10 @@ func (c *Core) adopt(p *peer, r *request) error {
 	return nil
 }
 
-// mended installs the state of another replica, since this one's is damaged [R22a]. If that is not
+// mended installs the state of another replica, since this one's is damaged [R27]. If that is not
 // possible, it waits for the next answer, which may be of a later moment.
-func (c *Core) mended(s State, h head) {
+func (c *Core) mended(s State) {
 	ch, ok := c.replace(s)
-	if v := c.revoked; !ok && v != nil {
-		switch {
-		case v.gives != 0:
-			c.note(c.disown(v.gives))
-			ch, ok = c.join(s), true
-		case !c.now.Before(v.since.Add(c.cfg.Patience)): // what s lacks may be here alone
-			c.note(c.withdraw(v.was, v.common, v.keys, s))
-			ch, ok = c.join(s), true
-		}
-	}
 	if !ok {
 		c.askAfter = c.now.Add(c.cfg.BeatInterval)
 		return
@@ -269,12 +250,6 @@ func (c *Core) mended(s State, h head) {
 	c.note(ch)
 	c.stats.Mended++
 	c.emit(Mended{})
-	if v := c.revoked; v != nil {
-		its := heardPrints{h.head.Get(v.was), h.prints[v.was]}
-		v.narrow(its)
-		c.retract(v, its)
-		c.redo()
-	}
 	for _, p := range c.peers {
 		p.opinion = opinion{}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of a cryptographic hash of each atom
-// with its key, path, dot and payload [R25]. Updating it costs as much as the change. Equal states
+// with its key, path, dot and payload [R26]. Updating it costs as much as the change. Equal states
 // have equal fingerprints, whatever their history. Marks are bookkeeping and are not included.
 type Sum [2]uint64
 
@@ -85,7 +85,7 @@ func entrySum(key, path string, e causal.Entry) (sum Sum) {
 
 // atomSum returns the fingerprint of one atom: half of its SHA-256. With a hash that is merely well
 // mixed, a user who chooses payloads could make two values with one fingerprint, and a comparison
-// of keys would not tell them apart [R25].
+// of keys would not tell them apart [R26].
 func atomSum(key, path string, l causal.Leaf) Sum {
 	var room [maxCopied]byte
 	b := room[:0]

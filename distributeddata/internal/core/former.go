@@ -7,17 +7,16 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// former is a replica that ran for a member until recently. Two members may hold two histories of
-// it: one from before a restore, and one from after it, which the member has ended by continuing
-// under a new id. Its prints are therefore still sent for as long as histories wait for each other
-// [R57].
+// former is a replica that ran for a member until recently: a member that still takes it for the
+// present one may receive a late message of it [R15].
 type former struct {
 	replica causal.Replica
 	since   time.Time // zero: an earlier life of this process knew it
 }
 
-// maxFormers bounds the number of known former replicas.
-const maxFormers = 64
+// maxFormers bounds the number of known former replicas. formerBeats is for how many heartbeat
+// intervals one is known.
+const maxFormers, formerBeats = 64, 120
 
 // replaced records that a replica no longer runs for its member, or is out of view.
 func (c *Core) replaced(r causal.Replica) {
@@ -60,7 +59,7 @@ func (c *Core) forgetFormers() {
 			c.formers[i].since = c.now
 		}
 	}
-	wait := 2 * c.cfg.BeatInterval * forkBeats
+	wait := formerBeats * c.cfg.BeatInterval
 	late := func(f former) bool { return !c.now.Before(f.since.Add(wait)) }
 	if slices.ContainsFunc(c.formers, late) {
 		c.formers = slices.DeleteFunc(slices.Clone(c.formers), late)

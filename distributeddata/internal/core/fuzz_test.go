@@ -26,7 +26,7 @@ func FuzzReceive(f *testing.F) {
 	b := l.cores["b"]
 	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
-	seed(wire.ReplicatorAck, encodeAck(48, false, 0, nil)) // more events than there are
+	seed(wire.ReplicatorAck, encodeAck(48, false, 0, 0)) // more events than there are
 	old := baseOf(departed(50))
 	seed(wire.ReplicatorBaseRequest,
 		encode(&pb.BaseRequest{Base: old.name(), Known: [][]byte{old.name()}}))

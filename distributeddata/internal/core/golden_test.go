@@ -405,7 +405,7 @@ func (g *golden) effect(at string, e Effect) {
 		g.line("%s: call %d %s", at, e.ID, g.outcome(e))
 	case Changed:
 		g.line("%s: changed %s", at, strings.Join(e.Keys, " "))
-	case Reborn:
+	case Restored:
 		g.line("%s: goes on as replica %s", at, g.named(at))
 	case Forgotten:
 		g.line("%s: was forgotten", at)
@@ -522,11 +522,7 @@ func (g *golden) payload(m mail) string {
 	case wire.ReplicatorAck:
 		a, err := decodeAck(b)
 		g.must(err)
-		text := fmt.Sprintf("up to %d", a.n)
-		if a.of != "" {
-			return text + ": " + a.of + " has other events"
-		}
-		return text + flags("not ready", !a.ready)
+		return fmt.Sprintf("up to %d", a.n) + flags("not ready", !a.ready)
 	case wire.ReplicatorBeat:
 		x := unmarshal[pb.Beat](g, b)
 		return vector(x.Seen) + flags("not ready", !x.Ready, "asks for one", x.Want,
@@ -551,10 +547,6 @@ func (g *golden) payload(m mail) string {
 			all = append(all, r.Name+" "+stages[r.Stage])
 		}
 		return strings.Join(all, ", ")
-	case wire.ReplicatorRetract:
-		x := unmarshal[pb.Retract](g, b)
-		return fmt.Sprintf("%s beyond %d", g.replica(causal.Replica(x.Replica)), x.After) +
-			flags("has none", x.None)
 	case wire.ReplicatorCompare:
 		x := unmarshal[pb.Compare](g, b)
 		return fmt.Sprintf("cells %d to %d", x.From, x.From+x.Count)

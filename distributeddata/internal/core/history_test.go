@@ -48,11 +48,7 @@ func TestHistories(t *testing.T) {
 
 // TestSavedHistories replays histories that failed once, and some that show a planted bug.
 func TestSavedHistories(t *testing.T) {
-	sim.Replay(t, sim.Folder, func(w *sim.World) {
-		s := newPlay(w)
-		s.former = true
-		s.run()
-	})
+	sim.Replay(t, sim.Folder, func(w *sim.World) { newPlay(w).run() })
 }
 
 // TestSavedHistories_OnDisks does the same for members with disks.

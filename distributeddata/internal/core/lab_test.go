@@ -19,7 +19,7 @@ type lab struct {
 	order []string
 	box   []mail
 	done  map[uint64]Done
-	reb   []Reborn
+	reb   []Restored
 	told  map[string][]string // keys reported as changed, by replica
 	next  causal.Replica
 	id    uint64
@@ -129,7 +129,7 @@ func (l *lab) step(name string, ev Event) {
 			l.done[e.ID] = e
 		case Changed:
 			l.told[name] = append(l.told[name], e.Keys...)
-		case Reborn:
+		case Restored:
 			l.reb = append(l.reb, e)
 		case LoadRecord, SwapRecord:
 			l.stored(name, e)

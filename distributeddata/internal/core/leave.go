@@ -13,13 +13,11 @@ import (
 var ErrLeft = errors.New("core: this replica has handed over what it held, and ends")
 
 // leave waits until a majority of the other members, ready or not, covers everything that this
-// replica has seen [R21a, R53]. What it acknowledged to others, or received at its start, may be on
-// no other member that stays. Then, if the member is to be forgotten, the removal starts. Own
-// events that must be redone are redone first.
+// replica has seen [R29]. What it acknowledged to others, or received at its start, may be on
+// no other member that stays. Then, if the member is to be forgotten, the removal starts.
 type leave struct {
 	want   causal.Vector
 	forget bool
-	early  bool // own events must be redone first [R57]
 	// knows are the replicas that have answered a question of this task: they know that this one
 	// leaves, since it said so before, and expect nothing of it when they leave themselves.
 	knows []causal.Replica
@@ -50,12 +48,6 @@ func (l *leave) advance(c *Core, o *operation) (s standing) {
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.Uncopied() > 0) {
 		s.need, s.hopeless = max(1, s.need), true
 		return s
-	}
-	if c.revoked != nil {
-		return s
-	}
-	if l.early {
-		l.early, l.want, o.again = false, c.seen, c.now
 	}
 	s.done, s.upTo = c.others(l) >= s.need, math.MaxUint64
 	if s.done && l.forget {
@@ -168,7 +160,7 @@ func (c *Core) drain(ev Drain) {
 		c.sendBeat(p)
 	}
 	c.disk.hurry = true
-	task := &leave{want: c.seen, forget: forget, early: c.revoked != nil}
+	task := &leave{want: c.seen, forget: forget}
 	o := &operation{level: Level{Kind: Majority}, task: task}
 	c.ops = append(c.ops, o)
 	c.call(o, ev.ID, 0, ev.Deadline)

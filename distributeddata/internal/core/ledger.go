@@ -1,7 +1,6 @@
 package core
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -162,7 +161,7 @@ func (l *ledger) apply(d *delta) change {
 	return ch
 }
 
-// join merges a whole state [R14]. An atom that one side holds, and the other has seen but does not
+// join merges a whole state [R19]. An atom that one side holds, and the other has seen but does not
 // hold, was removed.
 func (l *ledger) join(s State) change {
 	d := l.draft(0)
@@ -181,7 +180,7 @@ func (l *ledger) join(s State) change {
 }
 
 // replace replaces this replica's state, which is damaged, with the state of another one. It then
-// reapplies the events that this replica has seen and the other has not [R22a]. It returns false,
+// reapplies the events that this replica has seen and the other has not [R27]. It returns false,
 // and changes nothing, if the log does not reach back far enough.
 func (l *ledger) replace(s State) (change, bool) {
 	since, ok := l.makeDelta(s.Seen)
@@ -227,7 +226,7 @@ func (l *ledger) dropMarks(void func(s causal.Store, path string, m causal.Mark)
 }
 
 // trim cuts the log: first what stable covers, and then, while the log exceeds the budget, the
-// older half of the largest part [R12]. Events that keep protects stay. Origins that are gone and
+// older half of the largest part [R17]. Events that keep protects stay. Origins that are gone and
 // have no events left in the log are dropped from it. trim returns the number of events cut beyond
 // what stable covers.
 func (l *ledger) trim(stable causal.Vector, keep pins, gone func(causal.Replica) bool,
@@ -257,62 +256,6 @@ func (l *ledger) correct(key string, by Sum) {
 		l.sum = l.sum.plus(by)
 		l.keys = l.keys.put(key, Held{h.Store, h.sum.plus(by), h.bytes})
 	}
-}
-
-// rename makes me the origin of future own events.
-func (l *ledger) rename(me causal.Replica) { l.me = me }
-
-// revoke removes the events of r after n from the vector. Their effects stay until replace installs
-// another state.
-func (l *ledger) revoke(r causal.Replica, n uint64) {
-	l.seen = l.seen.Set(r, n)
-	l.log.revoke(r, n)
-}
-
-// disown makes the state one that has seen no event of r: it removes the remaining atoms that those
-// events added. A state joined later restores the valid ones.
-func (l *ledger) disown(r causal.Replica) change {
-	d := l.draft(0)
-	for key, h := range l.keys.All() {
-		var of []causal.Atom
-		for path, e := range h.Prefix("") {
-			if at, ok := e.Of(r); ok {
-				of = append(of, causal.Atom{Path: path, Leaf: at})
-			}
-		}
-		if len(of) > 0 {
-			d.put(causal.Clone(key), h.Apply(causal.Change{Removes: of}, causal.Vector{}, l.seen))
-		}
-	}
-	ch := l.install(d, l.seen.Set(r, 0))
-	l.log.revoke(r, 0)
-	return ch
-}
-
-// withdraw takes back what the events of r behind n did to these keys, as far as s, which has seen
-// none of them, shows what that was: their atoms go, and atoms that they removed are there again.
-// What a join with s makes of it lacks nothing that s has because of these events alone.
-func (l *ledger) withdraw(r causal.Replica, n uint64, did map[string]*effects, s State) change {
-	d := l.draft(len(did))
-	for _, key := range slices.Sorted(maps.Keys(did)) {
-		own, _ := l.keys.Get(key)
-		other, _ := s.Keys.Get(key)
-		next := own.Store
-		for path, e := range own.Prefix("") {
-			if at, ok := e.Of(r); ok && at.N > n {
-				next = next.Remove(causal.Clone(path), at.Dot)
-			}
-		}
-		for path, e := range other.Prefix("") {
-			for at := range e.All() {
-				if did[key].removed(r, path, at) {
-					next = next.Insert(causal.Clone(path), at)
-				}
-			}
-		}
-		d.put(key, next)
-	}
-	return l.install(d, l.seen)
 }
 
 // takeOver takes the state of o, under this ledger's own id. o must not be used afterwards.

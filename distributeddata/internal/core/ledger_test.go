@@ -74,8 +74,8 @@ var open = map[string][]string{
 	"eventLog": {"from"},
 	"ledger": {
 		"state", "makeDelta", "fill",
-		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke",
-		"disown", "withdraw", "takeOver", "restore", "reach",
+		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "takeOver",
+		"restore", "reach",
 	},
 }
 

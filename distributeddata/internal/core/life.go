@@ -7,26 +7,31 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// past is what the earlier lives of this process did [R28].
+// past is what the earlier lives of this process did [R40].
 type past struct {
 	events causal.Vector // by their replica ids
 	copied causal.Vector // those that another replica is known to have
 }
 
-// Again returns the replica with which the next life of the same process continues [R28]. It holds
+// Again returns the replica with which the next life of the same process continues [R40]. It holds
 // the state of c, including the event that was still open, but has a new id: the events of the
 // ended life are those of a departed origin, and are served from the log like any others. It knows
 // no peer, and is not ready until it has been refilled. c must not be used afterwards.
 func (c *Core) Again(cfg Config) *Core {
 	c.restore() // c may have panicked
 	c.endAgain()
+	return c.successor(cfg)
+}
+
+// successor returns a new replica with the state of c, in which no event is open.
+func (c *Core) successor(cfg Config) *Core {
 	n := New(cfg)
 	n.takeOver(c.ledger)
 	n.clock, n.stats = c.clock, c.stats
 	n.base, n.bases, n.heardOf = c.base, c.bases, c.heardOf
 	n.past = c.past.after(c)
 	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
-	n.revoked, n.retracted, n.formers = c.revoked.again(), c.retracted, c.formersOfNext()
+	n.formers = c.formersOfNext()
 	if n.disk.phase != NoDisk {
 		n.takeDisk(c)
 	}
@@ -58,15 +63,10 @@ func (p *past) copy(v causal.Vector) {
 }
 
 // Uncopied returns the number of events of this replica, and of the earlier lives of its process,
-// that no other replica is known to have. They are lost if the process ends now. All events that
-// must be redone [R57] count as one.
+// that no other replica is known to have. They are lost if the process ends now.
 func (c *Core) Uncopied() uint64 {
 	n := c.seen.Get(c.me) - c.copied + missing(c.past.events, c.past.copied)
-	n += c.openEvents()
-	if c.revoked != nil {
-		n++
-	}
-	return n
+	return n + c.openEvents()
 }
 
 // UncopiedKeys returns keys that these events changed, in order, at most limit of them. Of events
@@ -77,11 +77,6 @@ func (c *Core) UncopiedKeys(limit int) []string {
 	keys := map[string]bool{}
 	for _, w := range c.open {
 		keys[w.key] = true
-	}
-	if c.revoked != nil {
-		for key := range c.revoked.keys {
-			keys[key] = true
-		}
 	}
 	cut := map[causal.Replica]uint64{}
 	for d := range c.past.events.Set(c.me, c.seen.Get(c.me)).All() {

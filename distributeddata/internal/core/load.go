@@ -31,7 +31,7 @@ type Loader struct {
 	trash   []string // useless rows
 	others  []string // rows of other generations
 	dots    []causal.Dot
-	prints  map[causal.Replica]heardPrints
+	prints  map[causal.Replica]heardPrint
 }
 
 // Image is the content of a disk. It is for one Loaded.
@@ -46,7 +46,7 @@ type Image struct {
 	aside  map[string]causal.Store
 	trash  []string // useless rows
 	old    []string // rows that are set aside
-	prints map[causal.Replica]heardPrints
+	prints map[causal.Replica]heardPrint
 }
 
 // Holes returns why the rows are not consistent; it is empty if they are the state of a replica at
@@ -59,7 +59,7 @@ func (i *Image) State() State { return i.state }
 // NewLoader returns a loader for the rows of an owner; see DiskConfig.Owner.
 func NewLoader(owner string) *Loader {
 	return &Loader{owner: owner, aside: map[string]causal.Store{},
-		prints: map[causal.Replica]heardPrints{}}
+		prints: map[causal.Replica]heardPrint{}}
 }
 
 // Add processes the next row of Store.Load. It returns ErrForeign or ErrNewer if the store must not
@@ -189,7 +189,7 @@ func (l *Loader) addOrigin(n rowName, value []byte) error {
 	}
 	l.dots = append(l.dots, causal.Dot{Replica: r, N: events})
 	if len(value) > size {
-		l.prints[r] = heardPrints{events, []imprint{binary.BigEndian.Uint32(value[size:])}}
+		l.prints[r] = heardPrint{events, binary.BigEndian.Uint32(value[size:])}
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ const maxHoles = 1000
 func (l *Loader) Progress() (rows int, bytes int64) { return l.rows, l.bytes }
 
 // Image completes the loading. It checks that the rows match the header: that they are all of the
-// state of the replica after one of its steps [R22].
+// state of the replica after one of its steps [R50].
 func (l *Loader) Image() *Image {
 	for l.redone < len(l.redo) {
 		l.redoNext()

@@ -19,7 +19,7 @@ type keyChange struct {
 	causal.Change
 }
 
-// eventLog keeps, per origin, the events from floor+1 up to what the vector covers [R12].
+// eventLog keeps, per origin, the events from floor+1 up to what the vector covers [R17].
 type eventLog struct {
 	origins map[causal.Replica]*originLog
 	floor   causal.Vector // of the origins without a log: none of their events is kept
@@ -104,28 +104,8 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 	return events
 }
 
-// revoke removes the events of r after n.
-func (l *eventLog) revoke(r causal.Replica, n uint64) {
-	if l.floor.Get(r) > n { // even if r has a log, which may be dropped later
-		l.floor = l.floor.Set(r, n)
-	}
-	o := l.origins[r]
-	if o == nil {
-		return
-	}
-	for len(o.events) > 0 && o.floor+uint64(len(o.events)) > n {
-		last := len(o.events) - 1
-		size := o.events[last].size()
-		o.size -= size
-		l.size -= size
-		o.events[last] = event{}
-		o.events = o.events[:last]
-	}
-	o.floor = min(o.floor, n)
-}
-
 // skip records that the events that seen covers beyond before arrived as a snapshot: they are
-// covered, but are not in the log [R14].
+// covered, but are not in the log [R19].
 func (l *eventLog) skip(seen, before causal.Vector) {
 	var risen []causal.Dot
 	for d := range seen.Beyond(before) {
@@ -196,7 +176,7 @@ func (k keyChange) size() int {
 
 // trimLog cuts the events that every member of the view has, and then, while the log exceeds its
 // budget, the older half of the largest origin's part. A member that is further back will need a
-// snapshot. Events needed after an answer in flight are kept [R13].
+// snapshot. Events needed after an answer in flight are kept [R18].
 func (c *Core) trimLog() {
 	stable := c.seen
 	c.lags = make([]Lag, 0, len(c.peers))

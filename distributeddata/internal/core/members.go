@@ -32,7 +32,7 @@ type roll struct {
 	changed   []remembered            // what this replica has changed and not told yet
 	absent    map[string]time.Time    // members that cannot be reached, and since when
 	places    map[string]string       // addresses, by name
-	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R53]
+	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R29]
 	leavers   map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
 	recalled  time.Time               // when the memory last changed
 	news      []remembered            // what changed then
@@ -43,11 +43,6 @@ type roll struct {
 	wireOf    uint64                  // the digest of that memory
 	told      *Rollcall               // the last Rollcall
 	roster    roster                  // the record behind the memory [M9]
-}
-
-// resign makes this replica one without a place.
-func (r *roll) resign() {
-	r.inc, r.entering, r.counted, r.filled, r.resigned = incarnation{}, false, false, false, false
 }
 
 // voice is what a peer has said under the current memory [M1], and the member that it is in that

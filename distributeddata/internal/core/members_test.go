@@ -181,7 +181,7 @@ func TestMinMembers_ThatDifferAreTold(t *testing.T) {
 		s.raised())
 }
 
-// [R56] A message of a former process of a member arrives late. Once the other members have
+// [R44] A message of a former process of a member arrives late. Once the other members have
 // recorded the present one, it has no effect.
 func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 	s := newScript(t, "abc")
@@ -211,7 +211,7 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 	s.end()
 }
 
-// [R56] The same before the present process has its place, when no member can tell yet which one is
+// [R44] The same before the present process has its place, when no member can tell yet which one is
 // the later.
 func TestFormer_ALateHeartbeatDelaysTheNextAtMost(t *testing.T) {
 	s := newScript(t, "abc")

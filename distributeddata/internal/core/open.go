@@ -15,7 +15,7 @@ import (
 // Updates without a waiter share the event with the next number. An update with a waiter takes that
 // number: the value that it returns says that this replica has seen the event, so the number must
 // not name another one. If another update follows at once, the event stays open with those after
-// it [R7d]. The events are committed together, as if the values between them had never been:
+// it [R11]. The events are committed together, as if the values between them had never been:
 // the log has their net effect, and each atom with the event that added it. An event of which
 // nothing is left is empty. The keys, the vector and the fingerprint are thus changed once, however
 // many updates share them.
@@ -160,7 +160,6 @@ func (c *Core) commitOpen() {
 	work := slices.SortedFunc(maps.Values(c.open), func(a, b *working) int {
 		return strings.Compare(a.key, b.key)
 	})
-	c.keepUndo(undo{from, from + n, before, work})
 	ch := c.commit(work, after)
 	if ch.own > 0 {
 		c.prints.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)

@@ -224,23 +224,6 @@ func TestOpen_PrintsTellApartWhatWasCommittedTogether(t *testing.T) {
 	require.Equal(t, snapshot.prints.at(n-2), twin.prints.at(n-2))
 }
 
-// The restored replica redoes all updates that were committed together.
-func TestOpen_RestoredOnesAreDoneAgain(t *testing.T) {
-	l, snapshot := restorable(t)
-	l.deliver(all)
-	l.cores["a"] = snapshot
-	l.follows("a", Level{}, add("s", "first"), count("c", "k", 2))
-	l.follows("a", Level{}, add("s", "second"), count("c", "k", 3))
-	l.follows("a", Level{}, remove("s", "first"), op{kind: opDelete, key: "s1"})
-	l.step("a", Wake{})
-	for range 12 {
-		l.tick(time.Second)
-	}
-	require.Len(t, l.reb, 1)
-	l.shows("b", "c/k=5\ns/base=1\ns/old=1\ns/second=1\n")
-	l.equal("a", "b", "c")
-}
-
 // An answered update takes back what one without a waiter did. The value that it returns says that
 // the replica has seen its event, so no other event may have that number.
 func TestOpen_TheNumberOfAnAnswerIsNotUsedAgain(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// operation is what several calls wait for together [R52]. Writes of one level share one operation.
+// operation is what several calls wait for together [R35]. Writes of one level share one operation.
 // So do reads of one level that began while earlier reads of that level were in flight. The number
 // of operations is therefore small, however many calls wait.
 type operation struct {
@@ -25,7 +25,7 @@ type operation struct {
 // task is what an operation waits for.
 type task interface {
 	// advance does everything that has become possible, and returns how the operation stands now,
-	// in the current view [R18].
+	// in the current view [R24].
 	advance(c *Core, o *operation) standing
 	// has reports whether p takes part, for event n if the call is a write.
 	has(p *peer, n uint64) bool
@@ -198,7 +198,7 @@ func (w *writes) advance(c *Core, o *operation) standing {
 }
 
 // startWrite waits until enough replicas cover the update's event. An update that changed nothing
-// has no event: it waits until they cover what it observed [R50], which is everything that this
+// has no event: it waits until they cover what it observed [R34], which is everything that this
 // replica has seen. If that is exactly the newest own event and its causes, covering that event is
 // enough.
 func (c *Core) startWrite(w unanswered) {

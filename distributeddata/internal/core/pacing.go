@@ -4,7 +4,7 @@ import "time"
 
 // pacing limits the unrequested messages to a member. It outlives the replica that runs there. If
 // two replicas both take themselves for the member, each message of one makes the other a stranger,
-// and strangers must not be answered without a pause [R58].
+// and strangers must not be answered without a pause [R45].
 type pacing struct {
 	remindAt time.Time // when to send that it lacks something
 	told     uint64    // digest of this replica's memory that it was last told

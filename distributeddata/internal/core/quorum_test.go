@@ -70,7 +70,7 @@ func TestWrite_TheUnreadyDoNotCount(t *testing.T) {
 }
 
 // An update that changes nothing is acknowledged when as many replicas as required cover what it
-// observed [R50].
+// observed [R34].
 func TestNoop_WaitsForWhatItObserved(t *testing.T) {
 	for name, noop := range map[string][]op{
 		"found":   {remove("s", "gone"), remove("s", "gone")},
@@ -106,7 +106,7 @@ func TestNoop_BehindAnOwnWriteAsksNobody(t *testing.T) {
 	require.Empty(t, l.box)
 }
 
-// However many calls wait, they share a few operations, which ask no more than usual [R52].
+// However many calls wait, they share a few operations, which ask no more than usual [R35].
 func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	a, n := l.cores["a"], uint64(3000)

@@ -12,7 +12,7 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// The size of messages does not grow with the number of members [R7a, R20].
+// The size of messages does not grow with the number of members [R8, R25].
 
 // pushed returns the newest push in the box from one member to another.
 func (l *lab) pushed(from, to string) *pb.Push {

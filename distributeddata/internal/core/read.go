@@ -23,7 +23,7 @@ func (w *cover) anew() task { return w }
 // enough of them. It then shows every write that this many members had acknowledged before the read
 // began.
 //
-// A linearizable read proposes a state [R19], and returns it when a majority has accepted it. With
+// A linearizable read proposes a state [R33], and returns it when a majority has accepted it. With
 // its question it proposes the state of that moment: members that have seen exactly that accept it,
 // so the answers end the read if no write is in flight. Otherwise it goes on with confirm.
 type read struct {
@@ -213,9 +213,6 @@ func propose(shown State, accepted []causal.Replica) *confirm {
 // acceptProposal records that a linearizable read proposes v, which this replica covers, unless it
 // has accepted a vector that v does not cover.
 func (c *Core) acceptProposal(v causal.Vector) bool {
-	if !c.accepted.Leq(c.seen) { // a part of it has been retracted
-		c.accepted = c.accepted.Meet(c.seen)
-	}
 	if !c.accepted.Leq(v) {
 		return false
 	}
@@ -273,7 +270,7 @@ func (w *confirm) reply(p *peer, accepted uint64, above causal.Vector) {
 	}
 }
 
-// startCover waits until enough replicas cover what an update without changes has observed [R50].
+// startCover waits until enough replicas cover what an update without changes has observed [R34].
 func (c *Core) startCover(ev Update) {
 	o, w := gather(c, ev.Level, &cover{})
 	w.want = c.seen // including what the waiting updates observed

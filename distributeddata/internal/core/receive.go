@@ -67,8 +67,6 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 		return c.onProbeReply(p, ev.Payload)
 	case wire.ReplicatorBaseRequest:
 		return c.onBaseRequest(p, ev.Payload)
-	case wire.ReplicatorRetract:
-		return c.onRetract(p, ev.Payload)
 	case wire.ReplicatorBase:
 		return c.onBase(p, ev.Payload)
 	}
@@ -80,7 +78,9 @@ func (c *Core) onDelta(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	c.heard(p, d.head)
+	if !c.heard(p, d.head) {
+		return nil
+	}
 	c.takePush(p, d, len(payload))
 	return nil
 }
@@ -90,40 +90,31 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	var room [2 * keepPrints]imprint
-	prints, err := parsePrints(room[:0], a.prints)
-	if err != nil {
-		return err
-	}
-	if a.of != "" {
-		c.disputed(a.of, heardPrints{a.n, prints})
-		return nil
-	}
 	p.ready, c.stirred = a.ready, true
-	c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)
+	c.confirm(p, a.n, a.print, c.under(p, a.members) && a.ready)
 	return nil
 }
 
 // acknowledge sends the acknowledgements that other members wait for, from applied state only, and
-// only when ready [R18]. A replica that is not ready sends them later.
+// only when ready [R24]. A replica that is not ready sends them later.
 func (c *Core) acknowledge() {
 	for _, p := range c.peers {
 		if p.owed == 0 || p.replica == 0 || !c.counts() || c.seen.Get(p.replica) < p.owed {
 			continue
 		}
 		p.owed = 0
-		c.sendAck(p, c.ack(p))
+		c.sendAck(p)
 	}
 }
 
 // heard records the whole vector of a peer. An acknowledgement says less and is recorded
 // separately, since dropping marks requires what the peer had seen and done at the same moment
-// [R10]. If the peer knows of more events of this replica than the replica itself, numbers of this
-// replica were lost [R2a]. Whether the peer covers own events is decided by messages that carry
-// prints [R57]. heard returns false if this replica continues under another id as a result.
+// [R15]. If the peer knows of more events of this replica than the replica itself, numbers of this
+// replica were lost [R3]. Whether the peer covers own events is decided by messages that carry
+// prints [R4]. heard returns false if this replica has to begin anew.
 func (c *Core) heard(p *peer, v causal.Vector) bool {
 	if n := v.Get(c.me); n > c.seen.Get(c.me) {
-		c.reborn(p.ID, p.acked, heardPrints{n: n})
+		c.restored = true
 		return false
 	}
 	p.take(v)

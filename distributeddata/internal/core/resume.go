@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,13 +9,12 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Resume continues after a step that panicked [R29]. The replica holds its state from before or
+// Resume continues after a step that panicked [R41]. The replica holds its state from before or
 // after that step, since transitions of the ledger are atomic. Knowledge about other members,
 // answers and bases in flight, and the window are rebuilt. A state that a disk or an earlier life
-// was handing over is processed once more. calls are the ids of all pending calls. They are
-// restarted; a call that had not become an operation yet is Done as Interrupted. The effects are
-// those that Step has not returned, and those of resuming. Resume may panic too: c is then
-// unchanged, and Resume can be called again.
+// was handing over is processed once more. calls are the ids of all pending calls, which end as
+// Interrupted. The effects are those that Step has not returned, and those of resuming. Resume may
+// panic too: c is then unchanged, and Resume can be called again.
 func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	n := *c
 	n.now, n.effects, n.touched = now, nil, nil
@@ -25,12 +23,11 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 			n.emit(e)
 		}
 	}
-	n.revoked = c.revoked.copy()
 	n.restore()
 	n.note(change{skipped: true}) // possibly
 	n.forgetOthers()
 	n.endAgain()
-	n.callAgain(c.deadlines, calls)
+	n.endCalls(calls)
 	c.begun.diff(n.keys, func(key string, a, b Held) {
 		if !a.SameValue(b.Store) {
 			n.touched = append(n.touched, causal.Clone(key))
@@ -85,7 +82,6 @@ func (c *Core) endAgain() {
 		}
 	}()
 	c.open, c.unanswered, c.spare = maps.Clone(c.open), slices.Clone(c.unanswered), nil
-	c.undos = slices.Clone(c.undos)
 	if c.seen.Covers(c.openAs) { // they have been installed already
 		c.open, c.taken, c.using, c.hidden, c.promised = nil, 0, false, false, false
 	}
@@ -110,8 +106,8 @@ func (c *Core) takeAgain() {
 	c.takePending()
 }
 
-// callAgain restarts the calls that were in flight, and completes the others.
-func (c *Core) callAgain(under deadlines, calls []uint64) {
+// endCalls completes the calls that were under way, except those whose outcome is known already.
+func (c *Core) endCalls(calls []uint64) {
 	left := map[uint64]bool{}
 	for _, id := range calls {
 		left[id] = true
@@ -121,56 +117,12 @@ func (c *Core) callAgain(under deadlines, calls []uint64) {
 			delete(left, d.ID)
 		}
 	}
-	for _, w := range c.deadlines { // their events have just been committed
-		delete(left, w.id)
-	}
-	for _, ev := range c.revoked.waiting() {
-		delete(left, ev.ID)
-	}
-	for _, h := range c.disk.held { // these are done
-		if d, ok := h.effect.(Done); ok {
-			delete(left, d.ID)
-		}
-	}
-	under = slices.Clone(under)
-	// Writes in the order of their events.
-	slices.SortFunc(under, func(a, b *caller) int { return cmp.Compare(a.id, b.id) })
-	for _, w := range under {
-		if left[w.id] && !w.ended && c.beginAgain(w) {
-			delete(left, w.id)
-		}
+	for _, id := range c.waitingCalls() { // their events have just been committed
+		delete(left, id)
 	}
 	for _, id := range calls {
 		if left[id] {
 			c.emit(Done{ID: id, Interrupted: true})
 		}
 	}
-}
-
-// beginAgain restarts a call, and reports whether that is possible.
-func (c *Core) beginAgain(w *caller) bool {
-	level := w.op.level
-	switch t := w.op.task.(type) {
-	case *writes:
-		c.awaitWrite(w.id, w.n, level, w.deadline)
-	case *read:
-		c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
-	case *cover:
-		c.startCover(Update{ID: w.id, Level: level, Deadline: w.deadline})
-	case *confirm:
-		c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
-	case *leave:
-		c.drain(Drain{ID: w.id, Leave: t.forget, Deadline: w.deadline})
-	case *removal:
-		if t.victim != c.cfg.Member {
-			c.forget(Forget{ID: w.id, Member: t.victim, Deadline: w.deadline})
-		} else {
-			c.beginRemoval(w.id, &removal{victim: t.victim}, w.deadline)
-		}
-	case *expulsion:
-		c.forget(Forget{ID: w.id, Member: t.victim, Force: true, Deadline: w.deadline})
-	default:
-		return false
-	}
-	return true
 }

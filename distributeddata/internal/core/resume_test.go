@@ -129,8 +129,8 @@ func TestResume_AStateIsJoinedOnce(t *testing.T) {
 	})
 }
 
-// Calls in flight complete as if nothing had happened.
-func TestResume_CallsUnderWayGoOn(t *testing.T) {
+// Calls under way end once, with an unknown outcome if not with another.
+func TestResume_CallsUnderWayEnd(t *testing.T) {
 	everywhere(t, func(l *lab) {
 		write := l.update("b", majority, add("s", "x"))
 		noop := l.update("b", majority, add("s", "x"))
@@ -141,15 +141,11 @@ func TestResume_CallsUnderWayGoOn(t *testing.T) {
 		for range 5 {
 			l.tick(time.Second)
 		}
-		refused := 0
 		for _, id := range []uint64{write, noop, 91, 92, 93} {
 			require.Contains(l.t, l.done, id)
 			require.Nil(l.t, l.done[id].Short, "%d", id)
-			if l.done[id].Interrupted {
-				refused++
-			}
+			require.True(l.t, l.blasted > 0 || !l.done[id].Interrupted)
 		}
-		require.LessOrEqual(l.t, refused, 1, "only a call whose own step panicked may be refused")
 	})
 }
 

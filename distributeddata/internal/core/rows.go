@@ -13,7 +13,7 @@ import (
 )
 
 // A replica stores one row for each atom, each mark and each replica of the vector, so that a
-// change of a large value writes only what it changed [R61]. The first byte of a row's key is its
+// change of a large value writes only what it changed [R47]. The first byte of a row's key is its
 // kind:
 //
 //	H                               the header, which the other rows must match

@@ -29,7 +29,6 @@ type bounds struct {
 	letters   string // the kinds of keys that it has
 	sameIDs   bool   // a member that comes back has its previous id
 	badClocks bool   // each life of a member has a different clock
-	unnoticed bool   // lives may end between a restore and the moment at which others notice it
 	disks     bool   // members have disks
 	behind    bool   // and acknowledge before the disk does
 	batchRows int    // size of a batch
@@ -63,7 +62,6 @@ func swarm(w *sim.World) bounds {
 		b.forge = w.Chance("forge", 1./3)
 	}
 	b.sameIDs, b.badClocks = w.Chance("same-ids", 1./3), w.Chance("bad-clocks", 1./3)
-	b.unnoticed = *restores && w.Chance("end-unnoticed", 1./2)
 	b.compare = 1
 	if w.Chance("compare-seldom", 1./2) {
 		b.compare = 100
@@ -92,18 +90,18 @@ type play struct {
 	linear  []names            // what each of these showed
 	checked int                // number of reads that ended
 	total   Stats
-	misled  int   // number of forged bases refused
-	lives   int   // number of lives that continued in another one
-	leaves  int   // number of leaves that were handed over
-	begun   int   // number of operations begun
-	flux    *flux // set if members come and go
-	done    int   // number of operations that succeeded
-	broken  int   // number of steps that panicked
-	haunted int   // number of earlier lives that still ran
-	early   int   // number of kills of replicas that had not been refilled
-	direct  int   // number of updates between two steps
-	thawed  int   // number of restored machine snapshots
-	former  bool  // snapshots of earlier lives are restored too
+	misled  int                      // number of forged bases refused
+	lives   int                      // number of lives that continued in another one
+	leaves  int                      // number of leaves that were handed over
+	begun   int                      // number of operations begun
+	flux    *flux                    // set if members come and go
+	done    int                      // number of operations that succeeded
+	broken  int                      // number of steps that panicked
+	haunted int                      // number of earlier lives that still ran
+	early   int                      // number of kills of replicas that had not been refilled
+	direct  int                      // number of updates between two steps
+	thawed  int                      // number of restored machine snapshots
+	doubted map[causal.Replica]names // restored replicas, with what their snapshots show
 }
 
 // attempt is a write at a level: the update, if it changes anything, and what its replica showed.
@@ -153,7 +151,7 @@ func newPlay(w *sim.World) *play {
 	s := &play{
 		bounds: swarm(w), w: w, did: newChronicle(), events: map[causal.Dot]*eventOf{},
 		locals: map[uint64]*deed{}, waiting: map[uint64]attempt{}, reads: map[uint64]names{},
-		former: *restores,
+		doubted: map[causal.Replica]names{},
 	}
 	for verb, do := range map[string]func(sim.Args){
 		"update": s.update, "read": s.read, "kill": s.kill, "again": s.again,
@@ -245,10 +243,10 @@ func (s *play) effect(sl *slot, e Effect) {
 		}
 	case Usurped:
 		s.restart(sl)
-	case Reborn:
+	case Restored:
 		sl.restored = false
 		if s.thawed == 0 {
-			s.w.Fail("%s reborn although nothing was restored", sl.id())
+			s.w.Fail("%s restored although nothing was restored", sl.id())
 		}
 	}
 }
@@ -263,7 +261,7 @@ func (s *play) ended(sl *slot, e Done) {
 		core := sl.core
 		s.w.After(0, func() { // once the step has been carried out
 			if sl.core == core {
-				s.left(sl, e.Short != nil || e.Interrupted)
+				s.left(sl, e.Short != nil || e.Interrupted || e.Err != nil)
 			}
 		})
 	}
@@ -283,7 +281,7 @@ func (s *play) ended(sl *slot, e Done) {
 }
 
 // acknowledged records a write that has succeeded. One that changed nothing cannot be lost, but
-// what it observed must stay [R50].
+// what it observed must stay [R34].
 func (s *play) acknowledged(sl *slot, a attempt) {
 	s.acks++
 	s.done++

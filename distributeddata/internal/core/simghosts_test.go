@@ -18,8 +18,7 @@ import (
 // for TIME. The member thereby fails, as if it had been killed.
 func (s *play) ghost(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.frozen != nil || sl.leaving != 0 || !s.mayEnd(sl) || !s.mayFail(sl) ||
-		sl.core.revoked != nil {
+	if sl.frozen != nil || sl.leaving != 0 || sl.core == nil || !s.mayFail(sl) {
 		return
 	}
 	s.haunted++
@@ -39,12 +38,7 @@ func (s *play) restart(sl *slot) {
 	}
 	core := sl.core
 	s.w.After(time.Second, func() {
-		switch {
-		case sl.core != core:
-		case sl.restored: // as a new process: see restored
-			s.end(sl)
-			s.comeBack(sl, 0)
-		default:
+		if sl.core == core {
 			s.goAgain(sl, 0)
 		}
 	})
@@ -85,12 +79,6 @@ func (s *play) makeGhosts(r *rand.Rand, keys int) {
 	}
 }
 
-// Histories contain what R57 does not promise only on request: a snapshot that is restored twice,
-// one of an earlier life of the process, and a life that ends after a restore before others have
-// noticed it. One such history in some hundred fails.
-var restores = flag.Bool("restores", false,
-	"histories also restore a snapshot twice, or one of a former life, and end restored lives that nobody has noticed")
-
 // Other members' reactions to a restored machine are the rarest faults: a separate campaign with
 // -restored 1 finds more of them.
 var restored = flag.Float64("restored", 1./6,
@@ -110,29 +98,28 @@ type image struct {
 // freeze takes a snapshot of the machine of a member: freeze MEMBER.
 func (s *play) freeze(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open) > 0 ||
-		sl.core.revoked != nil {
+	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open) > 0 {
 		return
 	}
 	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew, sl.misled}
 }
 
 // thaw replaces a member by the snapshot of its machine, which is used up unless it is kept: thaw
-// MEMBER for TIME [keep]. The member thereby fails, as if it had been killed. From then on, for the
-// replaced process and the restored one, the history asserts only that all become equal again, that
-// subscribers are notified, and that nothing acknowledged is lost.
+// MEMBER for TIME [keep]. The member thereby fails, as if it had been killed, and fails again when
+// others notice it. From then on the history asserts only that all become equal again, that
+// subscribers are notified, and that nothing acknowledged is lost, but for what the restored
+// replica did since the snapshot: see doubtful.
 //
 // Between the restore and the moment at which others notice it, the two replicas look like one to
-// all other members, and a majority read may lack what the member had acknowledged: R57 promises
-// nothing else.
+// all other members, and a majority read may lack what the member had acknowledged.
 func (s *play) thaw(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.frozen == nil || sl.leaving != 0 || !s.mayEnd(sl) || !s.mayFail(sl) {
+	if sl.frozen == nil || sl.leaving != 0 || sl.core == nil || !s.mayFail(sl) {
 		return
 	}
 	f, was := sl.frozen, sl.core.Replica()
-	if was != f.core.me && !s.former {
-		return
+	if shows, has := s.doubted[f.core.me]; !has || f.shows.within(shows) {
+		s.doubted[f.core.me] = f.shows
 	}
 	had := sl.core.Seen().Get(f.core.me)
 	lacks := sl.shows
@@ -156,43 +143,30 @@ func (s *play) thaw(a sim.Args) {
 	})
 }
 
-// mayEnd reports whether a member may be ended now. It must not be ended between a restore and the
-// moment at which it has redone its events and no other member has the old ones any more, unless
-// the history goes beyond what R57 and R66 handle.
-func (s *play) mayEnd(sl *slot) bool {
-	return sl.core != nil && (s.unnoticed || !sl.restored && sl.core.revoked == nil &&
-		!s.retracts(sl))
-}
-
-// retracts reports whether a running member has events that this one has redone.
-func (s *play) retracts(sl *slot) bool {
-	for _, r := range sl.core.retracted {
-		for _, o := range s.slots {
-			if r.own && o.core != nil && o.core.holds(r) {
-				return true
-			}
+// doubtful returns the updates that a restored replica made after its snapshot, before the restore
+// or after it: one that has the number of another may be lost [R4].
+func (s *play) doubtful() (out names) {
+	for _, d := range s.did.deeds {
+		if shows, has := s.doubted[d.by]; has && !shows.has(d.id) {
+			out = out.with(d.id)
 		}
 	}
-	return false
+	return out
 }
 
-// current reports whether a member holds everything that it has ever acknowledged; a restored one
-// does not at first.
+// current reports whether a member holds everything that it has ever acknowledged, and will not
+// fail by itself; a restored one does not at first.
 func (s *play) current(sl *slot) bool {
-	return !slices.ContainsFunc(sl.lacks.without(sl.shows).all(), s.acked.has)
+	return !sl.restored && !slices.ContainsFunc(sl.lacks.without(sl.shows).all(), s.acked.has)
 }
 
 func (s *play) makeSnapshots(r *rand.Rand) {
 	for range 1 + r.IntN(2) {
 		t, member := warm+s.w.Moment(span*2/3), r.IntN(members)
 		s.w.Act(t, "freeze", member)
-		times, keep := 1, ""
-		if *restores {
-			times, keep = 1+r.IntN(2), "keep"
-		}
-		for range times {
+		for range 1 + r.IntN(2) {
 			t += time.Duration(r.IntN(6000)) * time.Millisecond
-			s.w.Act(t, "thaw", member, "for", time.Duration(r.IntN(300))*time.Millisecond, keep)
+			s.w.Act(t, "thaw", member, "for", time.Duration(r.IntN(300))*time.Millisecond, "keep")
 			t += 300 * time.Millisecond
 			for range r.IntN(3) { // its first actions
 				t += time.Duration(r.IntN(300)) * time.Millisecond

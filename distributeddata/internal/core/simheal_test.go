@@ -31,16 +31,17 @@ func (s *play) heal() {
 	if s.w.Failed() {
 		return
 	}
+	doubtful := s.doubtful()
 	for _, sl := range s.slots {
 		s.count(sl)
 		if !sl.core.Ready() {
 			s.w.Fail("%s never became ready", sl.id())
 		}
-		if lost := s.acked.without(sl.shows); len(lost) > 0 {
+		if lost := s.acked.without(sl.shows).without(doubtful); len(lost) > 0 {
 			s.w.Fail("acknowledged updates %v are lost at %s", lost, sl.id())
 		}
 		for _, o := range s.slots {
-			if lost := o.mine.without(sl.shows); len(lost) > 0 {
+			if lost := o.mine.without(sl.shows).without(doubtful); len(lost) > 0 {
 				s.w.Fail("%s lacks what former lives of %s did: %v", sl.id(), o.id(), lost)
 			}
 		}

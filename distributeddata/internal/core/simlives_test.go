@@ -25,7 +25,7 @@ func (s *play) start(sl *slot) {
 		s.age(sl)
 		s.loadSoon(sl)
 	}
-	sl.wake, sl.leaving = time.Time{}, 0
+	sl.wake, sl.leaving, sl.restored, sl.lacks = time.Time{}, 0, false, nil
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
 	sl.told, sl.calls = map[string]string{}, map[uint64]bool{}
 	for key := range sl.core.Keys().All() {
@@ -83,7 +83,7 @@ func (s *play) age(sl *slot) {
 // been refilled; beyond that nothing is promised.
 func (s *play) kill(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if !s.mayEnd(sl) || (!s.disks || s.behind) && !s.mayFail(sl) {
+	if sl.core == nil || (!s.disks || s.behind) && !s.mayFail(sl) {
 		return
 	}
 	if !sl.core.Ready() {
@@ -123,7 +123,7 @@ func (s *play) forget(sl *slot) {
 // life.
 func (s *play) leave(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if !s.mayEnd(sl) || sl.leaving != 0 {
+	if sl.core == nil || sl.leaving != 0 {
 		return
 	}
 	sl.leaving, sl.away = s.call(sl), a.Span(2)
@@ -160,7 +160,7 @@ func (s *play) left(sl *slot, short bool) {
 // This does not count as a failure, since the next life gets the data.
 func (s *play) again(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if !s.mayEnd(sl) || s.flux != nil && !s.mayFail(sl) {
+	if sl.core == nil || s.flux != nil && !s.mayFail(sl) {
 		return
 	}
 	s.goAgain(sl, a.Span(2))

@@ -28,8 +28,8 @@ type head struct {
 	differing  []uint64
 	members    uint64  // digest of the sender's memory of the members [M2]
 	entering   bool    // the sender is a newcomer that has not counted yet [M3]
-	prints     origins // prints of the covered events of these replicas [R57]
-	kept       bool    // the sender's disk has everything its member ever acknowledged [R65]
+	prints     origins // prints of the covered events of these replicas [R4]
+	kept       bool    // the sender's disk has everything its member ever acknowledged [R52]
 }
 
 func (h head) encode(relative base) []byte {
@@ -46,16 +46,12 @@ func (h head) encode(relative base) []byte {
 	b = field.Fixeds(b, 9, h.differing)
 	b = field.Fixed(b, 10, h.members)
 	b = field.Flag(b, 11, h.entering)
-	at, counts, prints := h.prints.ranked(h.head)
-	b = field.Flag(field.Fixed32s(field.Numbers(b, 12, at), 13, prints), 14, h.kept)
-	if len(prints) > len(at) {
-		b = field.Numbers(b, 15, counts)
-	}
-	return b
+	at, prints := h.prints.ranked(h.head)
+	return field.Flag(field.Fixed32s(field.Numbers(b, 12, at), 13, prints), 14, h.kept)
 }
 
 func decodeHead(b []byte, known lookup) (h head, err error) {
-	var at, counts []uint64
+	var at []uint64
 	var prints []imprint
 	c := cursor{rest: b}
 	for c.next() {
@@ -85,15 +81,13 @@ func decodeHead(b []byte, known lookup) (h head, err error) {
 		case 12:
 			at, c.err = parseNumbers(c.chunk)
 		case 13:
-			prints, c.err = parsePrints(nil, c.chunk)
+			prints, c.err = parsePrints(c.chunk)
 		case 14:
 			h.kept = c.v != 0
-		case 15:
-			counts, c.err = parseNumbers(c.chunk)
 		}
 	}
 	if c.err == nil {
-		h.prints, c.err = originsOf(h.head, at, counts, prints)
+		h.prints, c.err = originsOf(h.head, at, prints)
 	}
 	if c.err == nil && !h.base.Leq(h.head) {
 		c.err = malformed("answer from %v to %v", h.base, h.head)
@@ -199,7 +193,7 @@ func (s *source) keyState(key string, h Held, size int) bool {
 	return next == spot{}
 }
 
-// stage reassembles a stream, separately from the state [R15].
+// stage reassembles a stream, separately from the state [R20].
 type stage struct {
 	buf     []byte
 	base    base // the base of the vectors in the stream
@@ -365,7 +359,7 @@ func (s *stage) delta() (*delta, error) {
 }
 
 // state returns the sender's state. If the stream contains only the differences, the rest comes
-// from the copy that was compared [R16]; changes made here since then do not matter. The
+// from the copy that was compared [R22]; changes made here since then do not matter. The
 // fingerprint verifies the result.
 func (s *stage) state(copied State) (State, error) {
 	s.flush()

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// A receiver rejects nothing that an update may do [R51]. The decoders and their bounds:
+// A receiver rejects nothing that an update may do [R21]. The decoders and their bounds:
 //
 //	envelope       wire.MaxPayload: a larger push is not sent, its events are requested
 //	push           key: MaxKey, path: causal.MaxPath, payload: none beyond the envelope

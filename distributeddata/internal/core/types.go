@@ -29,10 +29,10 @@ type Config struct {
 	CompareKeys  int // with so many keys, a replica that is too far behind is sent only differences
 
 	// Expiry is a digest of the times to live of entries, which is compared with those of the other
-	// members [R24]; 0: no entry expires.
+	// members [R31]; 0: no entry expires.
 	Expiry uint32
 
-	Disk *DiskConfig // nil: no disk [R60]
+	Disk *DiskConfig // nil: no disk [R46]
 
 	// Fits returns an error if an update must not make the atoms of a key take this many bytes. It
 	// is called only for updates that add bytes.
@@ -92,11 +92,11 @@ type (
 		Manifest wire.Manifest
 		Payload  []byte
 	}
-	// Update runs Modify on a working copy and commits the changes as one event [R3]. With ID 0 no
+	// Update runs Modify on a working copy and commits the changes as one event [R5]. With ID 0 no
 	// caller waits for the outcome: the update may share its event with others like it, and there
 	// is a Done only if the update was rejected. With More another event follows at once: the
 	// update may be committed, and answered, together with those after it, a millisecond later at
-	// most if there is a Wake by NextWake [R7d].
+	// most if there is a Wake by NextWake [R11].
 	Update struct {
 		ID       uint64
 		Modify   func(*Txn) error
@@ -114,7 +114,7 @@ type (
 		Deadline time.Time
 	}
 	// Drain starts leaving: this replica no longer counts in any quorum. The operation completes
-	// when a majority of the other members covers everything that this one has seen [R21a, R53]. It
+	// when a majority of the other members covers everything that this one has seen [R29]. It
 	// fails at once, with Short, if other members are required and none is in view.
 	//
 	// With Leave the member is then forgotten [M4, M5], unless too few members would remain to
@@ -184,8 +184,8 @@ type (
 	}
 	// Done completes the operation ID. Err is the error of Modify. Short says that the level was
 	// not reached in time, although the update stands. State is the result of a linearizable read;
-	// other reads show the current state of the replica. Interrupted says that the step panicked
-	// before the call had become an operation; its update may have been made.
+	// other reads show the current state of the replica. Interrupted says that a step panicked
+	// while the call was under way; its update may have been made.
 	Done struct {
 		ID          uint64
 		Err         error
@@ -194,7 +194,7 @@ type (
 		Interrupted bool
 		// Store says that the update is in memory and spreads to other members but is not known to
 		// be on this replica's disk. It is the error of the commit, or ErrDiskSlow at the deadline
-		// [R62].
+		// [R48].
 		Store error
 		wait  wait
 		until time.Time // when it is sent without waiting for the disk any longer
@@ -211,15 +211,19 @@ type (
 	// Troubled says what is wrong with the membership record; a nil Err says that the problem is
 	// over. It should raise an alarm.
 	Troubled struct{ Err error }
-	// Changed lists, in order, the keys whose values may differ from those before the step [R54].
+	// Changed lists, in order, the keys whose values may differ from those before the step [R42].
 	Changed struct{ Keys []string }
-	// Reborn says that peers knew of more events of this replica than the replica itself, as after
-	// the restore of a machine snapshot, and that it continues under a new id [R2a]. It should
-	// raise an alarm.
-	Reborn struct{ Was, Is causal.Replica }
+	// Restored says that another member has more events of this replica than the replica itself, or
+	// other ones, as after the restore of a machine snapshot, and that it goes on as a new one,
+	// with its state [R3, R4]. No other replica is known to have Alone of its events. It should raise
+	// an alarm.
+	Restored struct {
+		Was, Is causal.Replica
+		Alone   uint64
+	}
 	// Diverged says that a member with an equal vector holds a different state, because of
 	// corrupted memory or a bug. It should raise an alarm. The outvoted replica repairs itself
-	// [R25].
+	// [R26].
 	Diverged struct{ Member string }
 	// Mended says that this replica was outvoted and has taken the state of another one.
 	Mended struct{}
@@ -247,7 +251,7 @@ func (Changed) effect()    {}
 func (LoadRecord) effect() {}
 func (SwapRecord) effect() {}
 func (Troubled) effect()   {}
-func (Reborn) effect()     {}
+func (Restored) effect()   {}
 func (Diverged) effect()   {}
 func (Mended) effect()     {}
 func (Usurped) effect()    {}
@@ -273,7 +277,7 @@ type Stats struct {
 	Compared       uint64 // bulks that left out the keys found equal
 	Malformed      uint64 // messages rejected by the decoder
 	Strangers      uint64 // messages from members out of view or from other incarnations
-	Forks          uint64 // pushes that do not continue the known events of their origin [R57]
+	Forks          uint64 // pushes that do not continue the known events of their origin [R4]
 	Waiting        uint64 // pushes that had to wait for a gap or a cause
 	WindowDrops    uint64 // pushes dropped because too many waited
 	Bases          uint64 // bases fetched from other members

@@ -56,7 +56,7 @@ func (t *Txn) Get(key string) causal.Store { return t.at(key).next }
 // Put replaces the atoms of a key with a version that mutators have changed.
 func (t *Txn) Put(key string, s causal.Store) { t.at(key).next = s }
 
-// Clear removes everything under a key that this replica has seen [R8], and everything that the
+// Clear removes everything under a key that this replica has seen [R13], and everything that the
 // event has added there.
 func (t *Txn) Clear(key string) {
 	w := t.at(key)
@@ -125,7 +125,7 @@ func (c *Core) working(key string) *working {
 		bytes: h.bytes}
 }
 
-// update makes the changes of Modify part of the open event [R3]. After an error nothing has
+// update makes the changes of Modify part of the open event [R5]. After an error nothing has
 // changed. If a caller waits for the outcome, the update's event ends here; unless ev.More, so do
 // the open events.
 func (c *Core) update(ev Update) {
@@ -135,10 +135,6 @@ func (c *Core) update(ev Update) {
 	}
 	if c.sealed {
 		c.answer(ev, ErrLeft)
-		return
-	}
-	if c.revoked != nil {
-		c.delay(ev)
 		return
 	}
 	if c.disk.crowded() {
@@ -214,7 +210,7 @@ func (w *working) fits(fits func(key string, bytes int) error) error {
 	return fits(w.key, w.bytes)
 }
 
-// checkChange rejects what a receiver would reject [R51]. The size of a change as a whole is not
+// checkChange rejects what a receiver would reject [R21]. The size of a change as a whole is not
 // bounded: a change that does not fit into one message or record is sent in parts.
 func checkChange(key string, c causal.Change) error {
 	if c.Empty() {
@@ -241,7 +237,7 @@ func checkChange(key string, c causal.Change) error {
 // which NextWake requests at once if nothing has been pushed for a pushPause, if the last push had
 // few events and all members have acknowledged it, or if a call waits for other members and no call
 // of its level waits for a push before the last one. A burst of updates is thus one message per
-// member, without atoms that were added and removed within it [R7b]. Until own events are pushed,
+// member, without atoms that were added and removed within it [R9]. Until own events are pushed,
 // no foreign event is applied and nothing is sent that another replica may apply. All events of the
 // push therefore follow the same events, and no replica has only some of them.
 func (c *Core) push() {

@@ -12,14 +12,11 @@ type opinion struct {
 
 func (o opinion) differs() bool { return o.known && o.off != Sum{} }
 
-// compare compares fingerprints with a member whose vector is equal [R25]. Equal vectors mean equal
+// compare compares fingerprints with a member whose vector is equal [R26]. Equal vectors mean equal
 // states, so different fingerprints mean corrupted memory on one side, or a bug.
 func (c *Core) compare(p *peer, sum Sum) {
 	was := p.opinion
 	p.opinion = opinion{true, sum.minus(c.sum)}
-	if !p.opinion.differs() {
-		c.equalTo(p)
-	}
 	if p.opinion.differs() && !was.differs() {
 		c.stats.Diverged++
 		c.emit(Diverged{Member: p.ID})
@@ -54,7 +51,7 @@ func (c *Core) stands() (off Sum, decided bool) {
 }
 
 // mend asks a member that holds the winning state for it, if this replica's own state has lost
-// [R22a].
+// [R27].
 func (c *Core) mend() {
 	if c.incoming != nil || !slices.ContainsFunc(c.peers, func(p *peer) bool {
 		return p.opinion.differs()

@@ -33,7 +33,7 @@ func (w *window) keep(d *delta, size int, until time.Time) bool {
 	return true
 }
 
-// expire drops the pushes that have waited for too long [R55]: their causes may have been lost with
+// expire drops the pushes that have waited for too long [R43]: their causes may have been lost with
 // the members that had them. Dropped events are requested if any member has them.
 func (w *window) expire(now time.Time) (dropped uint64) {
 	for w.take(func(o waiting) bool { return !now.Before(o.until) }) != nil {
@@ -54,7 +54,7 @@ func (w *window) take(f func(waiting) bool) *delta {
 	return nil
 }
 
-// takePush applies a push, or keeps it until its causes have arrived [R6].
+// takePush applies a push, or keeps it until its causes have arrived [R7].
 func (c *Core) takePush(from *peer, d *delta, size int) {
 	if !c.sameHistory(d) {
 		return
@@ -76,7 +76,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 	}
 }
 
-// applyPush applies a push. Later own pushes need not name its causes [R7a].
+// applyPush applies a push. Later own pushes need not name its causes [R8].
 func (c *Core) applyPush(d *delta) {
 	c.note(c.apply(d))
 	c.learnPrints(d)
@@ -84,7 +84,7 @@ func (c *Core) applyPush(d *delta) {
 }
 
 // drainWindow applies the waiting pushes whose causes are covered. It is called after each rise of
-// the vector [R6].
+// the vector [R7].
 func (c *Core) drainWindow() {
 	c.stats.WindowDrops += c.window.expire(c.now)
 	for {

@@ -13,7 +13,7 @@ import (
 )
 
 // Limits on what is accepted from a peer. A message that exceeds them is rejected as a whole. An
-// update that would exceed them is rejected where it is made [R51].
+// update that would exceed them is rejected where it is made [R21].
 const (
 	// MaxKey is the length of a key in bytes.
 	MaxKey = 512

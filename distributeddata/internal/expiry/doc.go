@@ -6,7 +6,7 @@
 // only if the present one is older than a quarter of the entry's time to live, so that an entry
 // costs its members at most four small updates in that time, however often it is used. A stamp
 // therefore stands for uses up to a quarter later, and an entry expires when its stamp is older
-// than five quarters of its time to live plus the skew of the clocks [R24].
+// than five quarters of its time to live plus the skew of the clocks [R31].
 //
 // All times are in milliseconds; moments count from 1970.
 package expiry

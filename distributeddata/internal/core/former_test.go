@@ -1,0 +1,56 @@
+package core
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Replicas that ran for members until recently are known for a while, and only a bounded number of
+// them.
+func TestFormers_AreBounded(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	a, c := l.cores["a"], l.cores["c"].me
+	l.cores["c"] = nil
+	l.start("c")
+	l.meet()
+	require.Equal(t, c, a.formers[0].replica)
+	for r := range causal.Replica(2 * maxFormers) {
+		a.replaced(1000 + r)
+	}
+	require.Len(t, a.formers, maxFormers)
+	for range formerBeats + 1 {
+		l.tick(time.Second)
+	}
+	require.Empty(t, a.formers)
+}
+
+// The next life of a process sees no peers at first. The replicas that the life before it saw are
+// former replicas to it: a late message of one may still reach a member.
+func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "base"))
+	l.settled(l.id)
+	a, c := l.cores["a"].me, l.cores["c"].me
+	l.again("b")
+	l.now = l.now.Add(time.Hour) // the clock is set
+	b := l.cores["b"]
+	b.roll.memory = memory{} // which may name earlier processes
+	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == a }))
+	require.Len(t, b.formers, 2)
+	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == c }))
+	for range formerBeats {
+		l.now = l.now.Add(time.Second)
+		l.step("b", Wake{})
+	}
+	require.Len(t, b.formers, 2)
+	for range 2 {
+		l.now = l.now.Add(time.Second)
+		l.step("b", Wake{})
+	}
+	require.Empty(t, b.formers)
+}

@@ -1,0 +1,53 @@
+package core
+
+import "errors"
+
+// ErrRestored ends the calls of a replica that found that it had been restored from a snapshot of
+// its machine. What an update among them did is kept, unless other members decide otherwise [R26].
+var ErrRestored = errors.New("core: this replica was restored from a snapshot, and goes on as a new one")
+
+// beginAnew goes on as a new replica, with the state of this one, as the next life of the process
+// would: another member has more own events of it than it knows, or other ones, so its machine was
+// restored from a snapshot [R3, R4]. What it did is now what an origin that has departed did. It
+// counts when it has been refilled. If members hold different events under one number, fingerprints
+// find that, and one side mends itself.
+func (c *Core) beginAnew() {
+	c.end()
+	n := c.successor(c.cfg)
+	n.now, n.begun, n.touched = c.now, c.begun, c.touched
+	n.nextID, n.roll.roster.calls = c.nextID, c.roll.roster.calls
+	n.leaving, n.sealed = c.leaving, c.sealed
+	n.disk.kept, n.disk.again = false, c.disk.again // a batch in flight stays there
+	for _, e := range c.effects {
+		if _, ok := e.(Send); !ok { // messages would be signed by the new id
+			n.emit(e)
+		}
+	}
+	n.emit(Restored{Was: c.me, Is: n.me, Alone: c.Uncopied()})
+	for _, id := range c.waitingCalls() {
+		n.emit(Done{ID: id, Err: ErrRestored})
+	}
+	others := make([]Member, len(c.peers))
+	for i, p := range c.peers {
+		others[i] = p.Member
+	}
+	n.view(others)
+	*c = *n
+}
+
+// waitingCalls returns the ids of all calls under way.
+func (c *Core) waitingCalls() (ids []uint64) {
+	for _, o := range c.ops {
+		for _, w := range o.callers {
+			if !w.ended {
+				ids = append(ids, w.id)
+			}
+		}
+	}
+	for _, h := range c.disk.held {
+		if d, ok := h.effect.(Done); ok {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}
