@@ -30,7 +30,7 @@ import (
 func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
-	errs := append(checkHost(session, cfg, produce), checkDaemons(cfg))
+	errs := append(checkHost(session, cfg, produce == nil), checkDaemons(cfg))
 	return begin[Msg](&life{system: system, cfg: cfg.daemons(), session: session, data: replicator,
 		produce: produce}, errs...)
 }

@@ -62,11 +62,11 @@ type Delivery struct {
 // DeliveryOf returns the delivery that the entity is handling, or false if the message was not sent
 // with Deliver. Call it within Receive.
 func DeliveryOf(ctx actor.Context) (Delivery, bool) {
-	in, ok := ctx.Actor().(*incarnation)
-	if !ok || in.cell == nil {
+	c := cellOf(ctx)
+	if c == nil {
 		return Delivery{}, false
 	}
-	d, ok := in.cell.box.last.(*delivered)
+	d, ok := c.box.last.(*delivered)
 	if !ok {
 		return Delivery{}, false
 	}

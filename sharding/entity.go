@@ -39,8 +39,8 @@ func FromContext(ctx context.Context) (Entity, bool) {
 // Self returns the entity that handles the message of ctx, or false if ctx does not belong to an
 // entity.
 func Self(ctx actor.Context) (Entity, bool) {
-	if in, ok := ctx.Actor().(*incarnation); ok {
-		return in.cell.entity(), true
+	if c := cellOf(ctx); c != nil {
+		return c.entity(), true
 	}
 	return Entity{}, false
 }
@@ -49,11 +49,11 @@ func Self(ctx actor.Context) (Entity, bool) {
 // call. Later messages wait and start it again, so none is lost. A remembered entity is also
 // started again with its shard; see Forget. Passivate reports whether ctx belongs to an entity.
 func Passivate(ctx actor.Context) bool {
-	in, ok := ctx.Actor().(*incarnation)
-	if ok {
-		in.cell.place.passivate(in.cell, false)
+	c := cellOf(ctx)
+	if c != nil {
+		c.place.passivate(c, false)
 	}
-	return ok
+	return c != nil
 }
 
 // maxID bounds the id of an entity, in bytes.

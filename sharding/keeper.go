@@ -21,6 +21,10 @@ type keeper struct {
 	next  *cell        // being spawned
 	live  int          // entities that have not terminated
 	over  bool         // no entity follows: the keeper stops when the last has terminated
+
+	// With NewFromProps only.
+	derived map[*actor.Props]*actor.Props // by those that its function has returned
+	init    func(actor.Context)           // of next; nil: none
 }
 
 // Messages of a place to its keeper, besides *cell, which is to be spawned.
@@ -58,6 +62,7 @@ func (k *keeper) Receive(ctx actor.Context) {
 		k.over = true
 		k.leave(ctx)
 	case *actor.Terminated:
+		k.place.ensure(m.Who, ctx.Self())
 		k.live--
 		k.leave(ctx)
 	case *actor.Stopping:
@@ -68,21 +73,35 @@ func (k *keeper) Receive(ctx actor.Context) {
 }
 
 func (k *keeper) spawn(ctx actor.Context, c *cell) {
+	k.next = c
+	defer func() { k.next = nil }()
+	if k.place.life.blueprint != nil {
+		if why, stack := k.spawnProps(ctx, c); why != nil {
+			k.place.unmade(c.id, why, stack)
+			k.unspawned(c)
+			return
+		}
+		k.live++
+		return
+	}
 	if k.props == nil {
 		k.props = actor.PropsFromProducer(func() actor.Actor {
 			return &incarnation{place: k.place}
 		},
 			actor.WithMailbox(func() actor.Mailbox { return &k.next.box }))
 	}
-	k.next = c
 	_, err := actor.DefaultSpawner(ctx.ActorSystem(), c.path(ctx.Self()), k.props, ctx)
-	k.next = nil
 	if err == nil {
 		k.live++
 		return
 	}
 	k.place.log().Error("entity not spawned", slog.String("entity", c.id), // names are unique
 		slog.Any("error", err))
+	k.unspawned(c)
+}
+
+// unspawned ends an incarnation that could not be spawned.
+func (k *keeper) unspawned(c *cell) {
 	c.box.fail()
 	k.place.terminated(c)
 }
@@ -171,10 +190,17 @@ func (in *incarnation) produce() (user actor.Actor, why any, stack string) {
 	return user, why, stack
 }
 
-// guarded passes the user's actor a message about the end of the entity. Proto.Actor must complete
-// the stop whatever the user's code does, so the code runs in another goroutine, which it may end.
+// guarded passes the user's actor a message about the end of the entity, if the actor was created.
 func (in *incarnation) guarded(ctx actor.Context) {
-	if in.user == nil {
+	in.cell.box.entered = in.user != nil
+	in.cell.guarded(ctx.Message(), func() { in.user.Receive(ctx) })
+}
+
+// guarded passes the user's actor a message about the end of the entity, if that has begun.
+// Proto.Actor must complete the stop whatever the user's code does, so the code runs in another
+// goroutine, which it may end.
+func (c *cell) guarded(message any, receive func()) {
+	if !c.box.entered {
 		return
 	}
 	done := make(chan struct{})
@@ -182,13 +208,13 @@ func (in *incarnation) guarded(ctx actor.Context) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				in.cell.place.log().Error("entity panicked while stopping",
-					slog.String("entity", in.cell.id),
-					slog.String("message", fmt.Sprintf("%T", ctx.Message())), slog.Any("reason", p),
+				c.place.log().Error("entity panicked while stopping",
+					slog.String("entity", c.id),
+					slog.String("message", fmt.Sprintf("%T", message)), slog.Any("reason", p),
 					slog.String("stack", string(debug.Stack())))
 			}
 		}()
-		in.user.Receive(ctx)
+		receive()
 	}()
 	<-done
 }

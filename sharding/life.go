@@ -27,11 +27,12 @@ import (
 // life is the part of a region that belongs to one actor system. Nothing refers to it after it has
 // ended.
 type life struct {
-	system  *actor.ActorSystem
-	cfg     Config
-	session *coordination.Session // nil: a proxy
-	data    *distributeddata.Replicator
-	produce func(Entity) actor.Actor
+	system    *actor.ActorSystem
+	cfg       Config
+	session   *coordination.Session // nil: a proxy
+	data      *distributeddata.Replicator
+	produce   func(Entity) actor.Actor
+	blueprint blueprint // in place of produce; nil: none
 
 	extractor *extractor // nil: none
 

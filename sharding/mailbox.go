@@ -29,6 +29,7 @@ type mailbox struct {
 	closed    bool // the incarnation has ended
 	failed    bool // a failure since it last handled a message
 	worked    bool // it has handled a message
+	leaving   bool // Proto.Actor is stopping the actor
 
 	// urgent is set if system is not empty, or user messages must not be handled: then the
 	// processing goroutine must not handle the batch without the mutex.
@@ -37,6 +38,7 @@ type mailbox struct {
 	// Used only by the processing goroutine, or with the mutex while there is none.
 	ending  bool        // the stop of the entity is being handled, or was
 	stopped bool        // Proto.Actor is stopping the actor
+	entered bool        // the user's actor exists, and gets what follows Started
 	batch   queue[post] // taken from user, to be handled before it
 	last    any         // message being handled; a *delivered with that of a delivery
 }
@@ -62,6 +64,7 @@ var errExit = errors.New("sharding: the handler ended its goroutine")
 
 // PostUserMessage implements actor.Mailbox, for messages that are not from the slot.
 func (m *mailbox) PostUserMessage(message any) {
+	m.cell.used(message)
 	if !m.post(post{message: message}) {
 		m.cell.place.life.deadLetter(m.cell.name(), message)
 	}
@@ -118,9 +121,13 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 // Start implements actor.Mailbox.
 func (m *mailbox) Start() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.started = true
+	waiting := m.unlocate()
 	m.schedule()
+	m.mu.Unlock()
+	for _, to := range waiting {
+		m.cell.locate(to)
+	}
 }
 
 // UserMessageCount implements actor.Mailbox. It does not count messages that the processing
@@ -203,6 +210,9 @@ func (m *mailbox) process() {
 		m.fail()
 		message := m.conclude(false)
 		m.cell.panicked(reason, message, string(debug.Stack()))
+		if m.stopped && m.broke(message) {
+			return
+		}
 		if m.ending {
 			m.halt() // nothing else would stop it
 		}
@@ -319,6 +329,9 @@ func (m *mailbox) handleSystem(message any) {
 	switch message.(type) {
 	case *actor.Stop:
 		m.stopped = true
+		m.mu.Lock()
+		m.leaving = true
+		m.mu.Unlock()
 	case *actor.Restart:
 		if m.stopped {
 			return
@@ -327,6 +340,16 @@ func (m *mailbox) handleSystem(message any) {
 	m.last = message
 	m.invoker.InvokeSystemMessage(message)
 	m.last = nil
+	if _, ok := message.(*actor.Started); ok && m.cell.place.life.blueprint != nil {
+		m.succeed() // its messages need not come from the slot
+	}
+}
+
+// succeed records that the incarnation works.
+func (m *mailbox) succeed() {
+	m.mu.Lock()
+	m.worked, m.failed = true, false
+	m.mu.Unlock()
 }
 
 func (m *mailbox) handle(p post) {
@@ -339,6 +362,10 @@ func (m *mailbox) handle(p post) {
 			return
 		}
 	}
+	if to := locates(p.message); to != nil {
+		m.cell.locate(to)
+		return
+	}
 	m.last = p.message
 	if d, ok := p.message.(*delivered); ok {
 		p.message = d.value
@@ -346,9 +373,7 @@ func (m *mailbox) handle(p post) {
 	m.invoker.InvokeUserMessage(p.message)
 	m.conclude(true)
 	if p.from == slot && (!m.worked || m.failed) {
-		m.mu.Lock()
-		m.worked, m.failed = true, false
-		m.mu.Unlock()
+		m.succeed()
 	}
 }
 

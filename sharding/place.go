@@ -48,6 +48,7 @@ type after struct {
 	spawns   []*cell
 	rejected []core.Body
 	overdue  []string // entities that did not stop
+	located  []located
 	ended    bool
 	at       time.Time
 }
@@ -152,6 +153,9 @@ func (p *place) ship(id string, value any, c *call) (sent bool) {
 // push passes a message to an entity that is running, the usual case, and reports whether it did.
 // The caller must hold the mutex.
 func (p *place) push(b core.Body) bool {
+	if locates(b.Value) != nil {
+		return false // a step answers it, without the mutex
+	}
 	now := time.Time{}
 	if p.life.cfg.Idle > 0 {
 		now = p.life.clock.Now()
@@ -311,7 +315,12 @@ func (p *place) carryOut(e core.SlotEffect) {
 	})
 	switch e := e.(type) {
 	case core.Push:
-		p.cell(e.ID).box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
+		c := p.cell(e.ID)
+		if to := locates(e.Body.Value); to != nil && c.box.found() {
+			p.after.located = append(p.after.located, located{to, c})
+			return
+		}
+		c.box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
 	case core.Spawn:
 		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.tenure}
 		c.box.cell = c
@@ -355,6 +364,9 @@ func (p *place) unlock() {
 			log.Warn("entity stopped: it did not end in time", slog.Duration("limit",
 				p.life.cfg.HandOff))
 		})
+	}
+	for _, l := range do.located {
+		l.cell.locate(l.to)
 	}
 	for _, b := range do.rejected {
 		if d, ok := b.Value.(*delivered); ok {

@@ -132,16 +132,21 @@ func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (res any, err error) {
 	if err := check(f.id, msg); err != nil {
 		return nil, f.r.refused(err)
 	}
-	for l := f.r.present.Load(); ; {
+	return f.r.ask(ctx, f.id, msg)
+}
+
+// ask waits for the answer from life to life.
+func (r *region) ask(ctx context.Context, id string, msg any) (any, error) {
+	for l := r.present.Load(); ; {
 		if l != nil {
-			res, err := l.ask(ctx, f.id, msg)
+			res, err := l.ask(ctx, id, msg)
 			if !errors.Is(err, ErrClosed) {
 				return res, err
 			}
 		}
-		next, err := f.r.present.After(ctx, l)
+		next, err := r.present.After(ctx, l)
 		if err != nil {
-			return nil, f.r.refused(err)
+			return nil, r.refused(err)
 		}
 		l = next
 	}

@@ -298,9 +298,9 @@ func (m *memory) failed(what string, err error) {
 // before the change has been stored, the entity is started again without a message. Forget reports
 // whether ctx belongs to an entity.
 func Forget(ctx actor.Context) bool {
-	in, ok := ctx.Actor().(*incarnation)
-	if ok {
-		in.cell.place.passivate(in.cell, true)
+	c := cellOf(ctx)
+	if c != nil {
+		c.place.passivate(c, true)
 	}
-	return ok
+	return c != nil
 }

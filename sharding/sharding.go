@@ -58,12 +58,11 @@ func New[Msg any](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
-		produce: produce}, checkHost(session, cfg, produce)...)
+		produce: produce}, checkHost(session, cfg, produce == nil)...)
 }
 
 // checkHost returns the problems of the arguments for a member that hosts.
-func checkHost(session *coordination.Session, cfg Config,
-	produce func(Entity) actor.Actor) (errs []error) {
+func checkHost(session *coordination.Session, cfg Config, noProduce bool) (errs []error) {
 	if session == nil {
 		errs = append(errs, fmt.Errorf("%w: no session: Node.Session is nil unless RunConfig.Store is set", ErrInvalid))
 	} else if n := cfg.withDefaults().Shards; n > maxUnshared && !session.Shared() &&
@@ -71,7 +70,7 @@ func checkHost(session *coordination.Session, cfg Config,
 		errs = append(errs, fmt.Errorf(
 			"%w: Shards is %d, it must be at most %d with a lease store that keeps no session records, unless RenewEachLease is set", ErrInvalid, n, maxUnshared))
 	}
-	if produce == nil {
+	if noProduce {
 		errs = append(errs, fmt.Errorf("%w: no produce function", ErrInvalid))
 	}
 	return errs

@@ -1,0 +1,140 @@
+package sharding
+
+import (
+	"errors"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/ctxext"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// blueprint is the function given to NewFromProps.
+type blueprint = func(Entity) (props *actor.Props, init func(actor.Context), err error)
+
+// NewFromProps is like New for entities that are spawned with Proto.Actor's props: middleware,
+// context decorators and the supervision of children work as elsewhere, and Context.Actor returns
+// the actor that the props produce. Package sharding/grains uses it.
+//
+// blueprint returns the props of an entity, and a function that is called with the context of the
+// entity before its first message; it may be nil. Return the same *actor.Props for many entities,
+// because each shard keeps a copy of it. blueprint and the producer of the props run in the actor
+// of the shard, so they must not block. A panic of either, or an error of blueprint, is a failure
+// like one of produce, see New.
+//
+// The mailbox and the dispatcher of the props are replaced. A spawn function and a guardian of the
+// props are not used.
+//
+// Messages that are sent to the PID of such an entity, see Ref.Activate, count as messages for
+// Config.Idle and Config.Limit.
+func NewFromProps[Msg any](system *actor.ActorSystem, session *coordination.Session,
+	replicator *distributeddata.Replicator, cfg Config,
+	blueprint func(Entity) (*actor.Props, func(actor.Context), error)) (*Region[Msg], error) {
+	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
+		blueprint: blueprint}, checkHost(session, cfg, blueprint == nil)...)
+}
+
+// cellID is allocated once per process, since each context has a slot for every id.
+var cellID = ctxext.NextContextExtensionID()
+
+// ExtensionID implements ctxext.ContextExtension.
+func (*cell) ExtensionID() ctxext.ContextExtensionID { return cellID }
+
+// cellOf returns the incarnation that handles the message of ctx, or nil.
+func cellOf(ctx actor.Context) *cell {
+	if in, ok := ctx.Actor().(*incarnation); ok {
+		return in.cell
+	}
+	return cellIn(ctx)
+}
+
+// cellIn returns the incarnation of an entity that was spawned from props, or nil.
+func cellIn(ctx actor.ExtensionContext) (c *cell) {
+	defer func() { _ = recover() }() // Proto.Actor panics if the context has no slot for the id
+	c, _ = ctx.Get(cellID).(*cell)
+	return c
+}
+
+var errNoProps = errors.New("the function given to NewFromProps returned no props")
+
+// spawnProps spawns an entity from its props. It runs code of the application, which may panic.
+func (k *keeper) spawnProps(ctx actor.Context, c *cell) (why any, stack string) {
+	defer func() {
+		if p := recover(); p != nil {
+			why, stack = p, string(debug.Stack())
+			system := ctx.ActorSystem()
+			system.ProcessRegistry.Remove(actor.NewPID(system.Address(), c.path(ctx.Self())))
+		}
+		k.init = nil
+	}()
+	props, init, err := k.place.life.blueprint(c.entity())
+	if err == nil && props == nil {
+		err = errNoProps
+	}
+	if err != nil {
+		return err, ""
+	}
+	k.init = init
+	_, err = actor.DefaultSpawner(ctx.ActorSystem(), c.path(ctx.Self()), k.derive(props), ctx)
+	if err != nil {
+		return err, ""
+	}
+	return nil, ""
+}
+
+// derive returns props that work in this shard, a copy for each that the function of NewFromProps
+// returns.
+func (k *keeper) derive(props *actor.Props) *actor.Props {
+	if p := k.derived[props]; p != nil {
+		return p
+	}
+	if k.derived == nil || len(k.derived) >= maxDerived {
+		k.derived = map[*actor.Props]*actor.Props{}
+	}
+	p := props.Clone(
+		actor.WithMailbox(func() actor.Mailbox { return &k.next.box }),
+		actor.WithReceiverMiddleware(attend),
+		actor.WithOnInit(func(ctx actor.Context) {
+			ctx.Set(k.next)
+			if k.init != nil {
+				k.init(ctx)
+			}
+		}))
+	k.derived[props] = p
+	return p
+}
+
+// maxDerived bounds the props that a keeper remembers, for a function that returns others each
+// time.
+const maxDerived = 1000
+
+// attend is the innermost middleware of an entity that was spawned from props: it does for it what
+// incarnation does for others.
+func attend(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, m *actor.MessageEnvelope) {
+		c := cellIn(ctx)
+		if c == nil {
+			return // never: OnInit has set it
+		}
+		switch m.Message.(type) {
+		case *actor.Started:
+			c.box.entered = !c.box.over()
+			if !c.box.entered {
+				return
+			}
+			c.place.life.counts.started.Add(1)
+			next(ctx, m)
+		case *actor.Stopping, *actor.Restarting:
+			c.guarded(m.Message, func() { next(ctx, m) })
+		case *actor.Stopped:
+			c.guarded(m.Message, func() { next(ctx, m) })
+			c.place.terminated(c)
+		default:
+			if c.box.entered {
+				next(ctx, m)
+			}
+		}
+	}
+}
