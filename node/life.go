@@ -148,7 +148,14 @@ func (r *runner) registered(n *Node) error {
 		return err
 	}
 	done := make(chan error, 1)
-	go func() { done <- shielded(n.ctx, func(context.Context) error { return r.register(n) }) }()
+	go func() {
+		done <- shielded(n.ctx, func(context.Context) error {
+			if err := r.register(n); err != nil {
+				return err
+			}
+			return r.lookup(n)
+		})
+	}()
 	select {
 	case err = <-done:
 	case <-time.After(r.cfg.StartTimeout):
@@ -157,6 +164,22 @@ func (r *runner) registered(n *Node) error {
 	if err != nil {
 		return fmt.Errorf("node: register: %w", err)
 	}
+	return nil
+}
+
+// lookup replaces the identity lookup by the one that the application creates.
+func (r *runner) lookup(n *Node) error {
+	if r.cfg.Lookup == nil {
+		return nil
+	}
+	lookup, err := r.cfg.Lookup(n)
+	if err == nil && lookup == nil {
+		err = errors.New("the function returned nil")
+	}
+	if err != nil {
+		return fmt.Errorf("identity lookup: %w", err)
+	}
+	n.Cluster.Config.IdentityLookup = lookup
 	return nil
 }
 

@@ -55,6 +55,11 @@ type RunConfig struct {
 	// Logger receives the log records of the member and of Proto.Actor; progress messages of
 	// Proto.Actor are logged at Debug. Default slog.Default().
 	Logger *slog.Logger `yaml:"-"`
+	// Lookup, if set, creates the identity lookup of each life, after register has returned, for
+	// clusters with virtual actors: see package sharding/grains, which runs each of them once. By
+	// default it is Proto.Actor's disthash, which may run a virtual actor twice while members
+	// join, leave or disagree.
+	Lookup func(*Node) (cluster.IdentityLookup, error) `yaml:"-"`
 	// System, Options and Remoting are applied after the options that Run sets on the actor system,
 	// the cluster and the remoting of each life. For Remoting see the function Remote.
 	System   []actor.ConfigOption   `yaml:"-"`

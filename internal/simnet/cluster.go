@@ -40,14 +40,16 @@ type Member struct {
 	// Address is host:port. A restarted process keeps the address.
 	Address string
 	Roles   []string
-	Version string // of the application
+	Version string   // of the application
+	Kinds   []string // of virtual actors
 	System  *actor.ActorSystem
 
 	// Guarded by Cluster.mu.
 	gone   bool
 	frozen bool
-	lists  map[string]*Member // the members its provider lists, by id
-	told   []string           // ids in the last event
+	lists  map[string]*Member         // the members its provider lists, by id
+	told   []string                   // ids in the last event
+	wires  map[string]*cluster.Member // and the members
 	heard  map[string]time.Time
 	banned map[string]bool // ids that its provider has dropped; only with a Provider
 
@@ -285,8 +287,10 @@ func (m *Member) topology() *cluster.ClusterTopology {
 	if slices.Equal(ids, m.told) {
 		return nil
 	}
+	wires := map[string]*cluster.Member{}
 	for _, id := range ids {
 		w := m.lists[id].wire()
+		wires[id] = w
 		t.Members = append(t.Members, w)
 		if !slices.Contains(m.told, id) {
 			t.Joined = append(t.Joined, w)
@@ -294,17 +298,18 @@ func (m *Member) topology() *cluster.ClusterTopology {
 	}
 	for _, id := range m.told {
 		if m.lists[id] == nil {
-			t.Left = append(t.Left, &cluster.Member{Id: id})
+			t.Left = append(t.Left, m.wires[id])
 		}
 	}
 	t.TopologyHash = cluster.TopologyHash(slices.Clone(t.Members))
-	m.told = ids
+	m.told, m.wires = ids, wires
 	return t
 }
 
 func (m *Member) wire() *cluster.Member {
 	host, _, _ := strings.Cut(m.Address, ":")
 	w := &cluster.Member{Id: m.ID, Host: host, Port: 1, Kinds: []string{"prototopic"}}
+	w.Kinds = append(w.Kinds, m.Kinds...)
 	for _, r := range m.Roles {
 		w.Kinds = append(w.Kinds, "role."+r)
 	}

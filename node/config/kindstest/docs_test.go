@@ -232,8 +232,7 @@ func short(t reflect.Type) string {
 // sources holds the comments of the parsed packages.
 var sources = map[string]map[string]string{}
 
-// first returns the first sentence of a field's comment, of a long one the part before a colon or
-// semicolon, and its sentences about the default.
+// first returns the first sentence of a field's comment, and its sentences about the default.
 func first(t *testing.T, of reflect.Type, field string) string {
 	dir := "../../../" + strings.TrimPrefix(of.PkgPath(), module)
 	if sources[dir] == nil {
@@ -243,10 +242,6 @@ func first(t *testing.T, of reflect.Type, field string) string {
 	sentences := strings.SplitAfter(text, ". ")
 	out := regexp.MustCompile("^"+field+" (is|are) ").ReplaceAllString(
 		strings.TrimSpace(sentences[0]), "")
-	at := strings.IndexAny(out, ";:")
-	if len(out) > 110 && at > 40 && !strings.Contains(out[at:], "means") {
-		out = out[:at] + "."
-	}
 	if instead, ok := other[short(of)+"."+field]; ok {
 		return out + " Default in a file: " + instead + "."
 	}
