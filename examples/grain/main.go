@@ -1,197 +1,171 @@
-// Command grain keeps an account consistent although Proto.Actor activates it twice. East and west
-// are members of one cluster that do not see each other, as in a partition, so both activate the
-// account.
+// Command grain shows what a partition does to a virtual actor of Proto.Actor. Three members run
+// grains of the kind Account, whose code protoc-gen-go-grain has generated. The member with the
+// account of ann is cut off from the others, and money is paid in on both sides.
 //
 //	go run ./examples/grain
 //
-//	east activates ann: 10 paid in, balance 10, token 1
-//	west activates ann too, and waits for the lease
-//	east leaves, and ann stops there
-//	west: 20 paid in, balance 30, token 2
-//	the bank refuses token 1 after token 2
+//	10 paid in: ann has 10
+//	the member with ann's account is cut off
+//	the others pay in 20: ann has 30
+//	the member that was cut off pays in 20: no answer
+//	the bank has 30, and 30 were paid in
+//
+// With the identity lookup of Proto.Actor, both sides have an account of ann, and a payment is lost:
+//
+//	go run ./examples/grain -lookup disthash
+//
+//	10 paid in: ann has 10
+//	the member with ann's account is cut off
+//	the others pay in 20: ann has 30
+//	the member that was cut off pays in 20: ann has 30
+//	the bank has 30, and 50 were paid in
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
-	"github.com/asynkron/protoactor-go/remote"
-	"google.golang.org/protobuf/types/known/wrapperspb"
+	"github.com/asynkron/protoactor-go/cluster/identitylookup/disthash"
 
-	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/grain"
 	"github.com/concord-go/concord/coordination/memory"
-	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/examples/grain/account"
+	"github.com/concord-go/concord/examples/three"
+	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/sharding/grains"
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	lookup := flag.String("lookup", "grains", "the identity lookup: `grains or disthash`")
+	flag.Parse()
+	if err := run(context.Background(), os.Stdout, *lookup); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// bank is the database of all members. It rejects writes from earlier tenures.
+// bank stores the balances, for all members.
 type bank struct {
 	mu       sync.Mutex
-	balance  map[string]int64
-	accepted map[string]coordination.Token
+	balances map[string]int64
+	members  [three.Members]*cluster.Cluster
 }
 
-var errOld = errors.New("the token is of an earlier tenure")
+// owner is the grain: the account of one person. It reads its balance when it is activated, and
+// writes it after each payment.
+type owner struct {
+	bank    *bank
+	balance int64
+}
 
-func (b *bank) payIn(account string, token coordination.Token, amount int64) (int64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if token < b.accepted[account] {
-		return 0, errOld
+// Init implements account.Account.
+func (o *owner) Init(ctx cluster.GrainContext) {
+	o.bank.mu.Lock()
+	defer o.bank.mu.Unlock()
+	o.balance = o.bank.balances[ctx.Identity()]
+}
+
+// Deposit implements account.Account.
+func (o *owner) Deposit(r *account.DepositRequest,
+	ctx cluster.GrainContext) (*account.DepositResponse, error) {
+	if e, ok := sharding.Self(ctx); ok && e.Check() != nil {
+		return nil, e.Check() // the lease of the shard is lost: no effect
 	}
-	b.accepted[account] = token
-	b.balance[account] += amount
-	return b.balance[account], nil
+	o.balance += r.Amount
+	o.bank.mu.Lock()
+	defer o.bank.mu.Unlock()
+	o.bank.balances[ctx.Identity()] = o.balance
+	return &account.DepositResponse{Balance: o.balance, Member: ctx.Self().Address}, nil
 }
 
-// account is a grain that receives amounts.
-type account struct {
-	name   string
-	tenure coordination.Tenure
-	bank   *bank
-}
+// Terminate implements account.Account.
+func (o *owner) Terminate(cluster.GrainContext) {}
 
-// Receive implements actor.Actor.
-func (a *account) Receive(ctx actor.Context) {
-	amount, ok := ctx.Message().(*wrapperspb.Int64Value)
-	if !ok || a.tenure.Check() != nil {
-		return
+// ReceiveDefault implements account.Account.
+func (o *owner) ReceiveDefault(cluster.GrainContext) {}
+
+// attach makes a member run accounts.
+func (b *bank) attach(m three.Member, lookup string) error {
+	var found cluster.IdentityLookup
+	var err error
+	switch lookup {
+	case "disthash":
+		found = disthash.New()
+	case "grains":
+		found, err = grains.New(m.System, grains.Config{Session: m.Session, Replicator: m.DD,
+			MinMembers: three.Members})
+	default:
+		err = fmt.Errorf("-lookup %q is neither grains nor disthash", lookup)
 	}
-	balance, err := a.bank.payIn(a.name, a.tenure.Token(), amount.Value)
-	if err != nil {
-		ctx.Respond(wrapperspb.String(err.Error()))
-		return
-	}
-	ctx.Respond(wrapperspb.String(fmt.Sprintf("%d paid in, balance %d, token %v", amount.Value,
-		balance, a.tenure.Token())))
-}
-
-// alone is a cluster provider that finds no other members.
-type alone struct{}
-
-// StartMember implements cluster.ClusterProvider.
-func (alone) StartMember(c *cluster.Cluster) error {
-	host, port, err := c.ActorSystem.GetHostPort()
 	if err != nil {
 		return err
 	}
-	me := &cluster.Member{Id: c.ActorSystem.ID, Host: host, Port: int32(port),
-		Kinds: c.GetClusterKinds()}
-	c.MemberList.UpdateClusterTopology(cluster.Members{me})
+	b.members[m.Index] = m.Grains(found,
+		account.NewAccountKind(func() account.Account { return &owner{bank: b} }, 0))
 	return nil
 }
 
-// StartClient implements cluster.ClusterProvider.
-func (alone) StartClient(*cluster.Cluster) error { return errors.ErrUnsupported }
-
-// Shutdown implements cluster.ClusterProvider.
-func (alone) Shutdown(bool) error { return nil }
-
-// member is one side of the partition.
-type member struct {
-	cluster *cluster.Cluster
-	session *coordination.Session
+// deposit pays in at a member.
+func (b *bank) deposit(member int, person string, amount int64) (*account.DepositResponse, error) {
+	client := account.GetAccountGrainClient(b.members[member], person)
+	return client.Deposit(&account.DepositRequest{Amount: amount})
 }
 
-func start(store coordination.Store, b *bank) (*member, error) {
-	session, err := coordination.Open(store, coordination.Config{TTL: 10 * time.Second})
-	if err != nil {
-		return nil, err
-	}
-	accounts, err := grain.NewKind("account", session, grain.Config{},
-		func(id *cluster.ClusterIdentity, t coordination.Tenure) actor.Actor {
-			return &account{name: id.Identity, tenure: t, bank: b}
-		})
-	if err != nil {
-		return nil, err
-	}
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
-	c := cluster.New(system, node.Cluster("bank", alone{}, remote.Configure("127.0.0.1", 0),
-		cluster.WithKinds(accounts)))
-	c.StartMember()
-	return &member{c, session}, nil
-}
-
-// leave stops the member and releases the leases of its grains.
-func (m *member) leave(ctx context.Context) error {
-	m.cluster.Shutdown(true)
-	return m.session.Close(ctx)
-}
-
-// payIn sends an amount to an account, and returns the answer.
-func (m *member) payIn(name string, amount int64) (string, error) {
-	res, err := m.cluster.ActorSystem.Root.RequestFuture(m.cluster.Get(name, "account"),
-		wrapperspb.Int64(amount), 20*time.Second).Result()
-	if err != nil {
-		return "", err
-	}
-	return res.(*wrapperspb.StringValue).Value, nil
-}
-
-func run(ctx context.Context, out io.Writer) error {
-	store, b := memory.New(), &bank{balance: map[string]int64{},
-		accepted: map[string]coordination.Token{}}
-	east, err := start(store, b)
-	if err != nil {
-		return err
-	}
-	west, err := start(store, b)
-	if err != nil {
-		return err
-	}
-	said, err := east.payIn("ann", 10)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "east activates ann:", said)
-
-	answer, failed := make(chan string, 1), make(chan error, 1)
-	go func() {
-		said, err := west.payIn("ann", 20)
+// choose pays in for a person whose account is not at member 0, and returns the name of the person
+// and the number of the member.
+func (b *bank) choose() (person string, at int, err error) {
+	for _, person := range []string{"ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"} {
+		r, err := b.deposit(0, person, 10)
 		if err != nil {
-			failed <- err
-			return
+			return "", 0, err
 		}
-		answer <- said
-	}()
-	select {
-	case said := <-answer:
-		return fmt.Errorf("two activations work: %s", said)
-	case err := <-failed:
-		return err
-	case <-time.After(time.Second):
-		fmt.Fprintln(out, "west activates ann too, and waits for the lease")
+		if at := three.Index(r.Member); at > 0 {
+			return person, at, nil
+		}
 	}
+	return "", 0, errors.New("member 0 has all accounts")
+}
 
-	fmt.Fprintln(out, "east leaves, and ann stops there")
-	if err := east.leave(ctx); err != nil {
+func (b *bank) run(ctx context.Context, out io.Writer, c *three.Cluster) error {
+	person, at, err := b.choose()
+	if err != nil {
 		return err
 	}
-	select {
-	case said := <-answer:
-		fmt.Fprintln(out, "west:", said)
-	case err := <-failed:
-		return err
+	fmt.Fprintf(out, "10 paid in: %s has 10\n", "ann")
+	c.Isolate(at)
+	fmt.Fprintln(out, "the member with ann's account is cut off")
+	r, err := b.deposit(0, person, 20)
+	for ; err != nil; r, err = b.deposit(0, person, 20) { // until its lease has expired
+		if ctx.Err() != nil {
+			return err
+		}
 	}
-	if _, err := b.payIn("ann", 1, 10); errors.Is(err, errOld) {
-		fmt.Fprintln(out, "the bank refuses token 1 after token 2")
+	fmt.Fprintf(out, "the others pay in 20: ann has %d\n", r.Balance)
+	paid := 30
+	answer := "no answer"
+	if r, err = b.deposit(at, person, 20); err == nil {
+		paid += 20
+		answer = fmt.Sprintf("ann has %d", r.Balance)
 	}
-	return west.leave(ctx)
+	fmt.Fprintln(out, "the member that was cut off pays in 20:", answer)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fmt.Fprintf(out, "the bank has %d, and %d were paid in\n", b.balances[person], paid)
+	return nil
+}
+
+func run(ctx context.Context, out io.Writer, lookup string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	b := &bank{balances: map[string]int64{}}
+	store := memory.New()
+	return three.RunWithLeases(ctx, out, store, func(m three.Member) error {
+		return b.attach(m, lookup)
+	}, b.run)
 }

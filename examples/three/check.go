@@ -45,6 +45,13 @@ func CheckRun(t *testing.T, test Example) {
 	played(t, func(ctx context.Context, out io.Writer) error { return run(ctx, out, test) })
 }
 
+// CheckLines is like CheckWithLeases for a command with arguments.
+func CheckLines(t *testing.T, command string,
+	run func(ctx context.Context, out io.Writer) error) {
+	t.Helper()
+	check(t, command, run)
+}
+
 func check(t *testing.T, name string, run func(ctx context.Context, out io.Writer) error) {
 	t.Helper()
 	Compare(t, name, played(t, run))

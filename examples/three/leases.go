@@ -3,11 +3,13 @@ package three
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
@@ -21,6 +23,14 @@ type Member struct {
 	System  *actor.ActorSystem
 	DD      *distributeddata.Replicator
 	Session *coordination.Session
+
+	sim *simnet.Member
+}
+
+// Grains makes the member run virtual actors, which the lookup finds. On the virtual network, Get,
+// Request and RequestFuture of the result work, and nothing else.
+func (m Member) Grains(lookup cluster.IdentityLookup, kinds ...*cluster.Kind) *cluster.Cluster {
+	return m.sim.Grains(lookup, kinds...)
 }
 
 // TTL is the TTL of the members' leases.
@@ -67,7 +77,7 @@ func (c *Cluster) attach(i int, m *simnet.Member, setup func(Member) error) (err
 		Owner: m.ID, TTL: TTL, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return err
 	}
-	return setup(Member{i, m.System, c.DD[i], c.session[i]})
+	return setup(Member{i, m.System, c.DD[i], c.session[i], m})
 }
 
 // each calls do for all members concurrently.
@@ -126,4 +136,27 @@ func (c *Cluster) Kill(i int) {
 	c.sim.Crash(m)
 	c.store[i].away.Store(true)
 	c.sim.Unlist(c.sim.Live(), []*simnet.Member{m})
+}
+
+// Isolate cuts a member off from the other members and from the lease store. The providers of both
+// sides drop the other side.
+func (c *Cluster) Isolate(i int) {
+	c.fewer = true
+	c.Cut(i)
+	c.store[i].away.Store(true)
+	one, others := []*simnet.Member{c.sim.Member(i)}, []*simnet.Member{}
+	for j := range Members {
+		if j != i {
+			others = append(others, c.sim.Member(j))
+		}
+	}
+	c.sim.Unlist(one, others)
+	c.sim.Unlist(others, one)
+}
+
+// Index returns the number of the member with an address.
+func Index(address string) int {
+	i := -1
+	_, _ = fmt.Sscanf(address, "node-%d:", &i)
+	return i
 }

@@ -108,12 +108,6 @@ func leases() []mutant {
 			killer: leaseSim,
 		},
 		{
-			name:   "all grains of a kind share one lease",
-			rule:   "each grain works under a lease named by its identity",
-			edits:  in("coordination/grain/kind.go", `name := prefix + id.GetKind() + "/" + id.GetIdentity()`, "name := prefix + id.GetKind()"),
-			killer: killer{pkg: "./coordination/grain", run: "^TestConfig_NamesOfLeases$"},
-		},
-		{
 			name:   "the lease of a terminated sender is kept",
 			rule:   "an actor of Props watches the actors that send requests to it",
 			edits:  in("coordination/actor.go", "c.asker.Id == who.Id && gone(ctx, c.asker)", "false && c.asker.Id == who.Id"),

@@ -1,0 +1,230 @@
+package grains
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/bugs"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/sharding"
+)
+
+// Lookup is a cluster.IdentityLookup that finds and starts grains in shards. Use New to create one.
+// Its methods may be called from any goroutine.
+type Lookup struct {
+	system  *actor.ActorSystem
+	timeout time.Duration
+	region  *sharding.Region[proto.Message]
+	hosts   bool
+	failed  bugs.Sparse // lines of the log about grains that were not found
+
+	mu struct {
+		sync.Mutex
+		cluster *cluster.Cluster // nil: Setup has not been called
+		kinds   map[string]*kind
+		client  *client    // nil: this is a member
+		door    *actor.PID // where clients ask; nil: none
+		rivals  *rivals    // nil: this is a client
+	}
+}
+
+var _ cluster.IdentityLookup = (*Lookup)(nil)
+
+// New returns the identity lookup of one member. Call it for each actor system, before the member
+// starts, and pass the result to cluster.Configure, or return it from node.RunConfig.Lookup.
+//
+// The errors match sharding.ErrInvalid, or are those of coordination.Open and distributeddata.New.
+func New(system *actor.ActorSystem, cfg Config) (*Lookup, error) {
+	if system == nil {
+		return nil, fmt.Errorf("%w: grains: no actor system", sharding.ErrInvalid)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	l := &Lookup{system: system, timeout: cfg.Timeout}
+	if err := l.begin(cfg); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// begin creates what the Config does not have, and then the region.
+func (l *Lookup) begin(cfg Config) (err error) {
+	session, data := cfg.Session, cfg.Replicator
+	if cfg.Store != nil {
+		if session, err = l.open(cfg.Store); err != nil {
+			return err
+		}
+	}
+	if data == nil {
+		data, err = distributeddata.New(l.system, distributeddata.Config{
+			Name: cfg.Sharding.Type, MinMembers: cfg.MinMembers})
+		if err != nil {
+			return fmt.Errorf("grains: %w", err)
+		}
+	}
+	l.hosts = session != nil
+	if !l.hosts {
+		l.region, err = sharding.NewProxy[proto.Message](l.system, data, cfg.Sharding)
+		return err
+	}
+	l.region, err = sharding.NewFromProps[proto.Message](l.system, session, data, cfg.Sharding,
+		l.blueprint)
+	return err
+}
+
+// open opens a session that ends with the member.
+func (l *Lookup) open(store coordination.Store) (*coordination.Session, error) {
+	session, err := coordination.Open(store, coordination.Config{Logger: l.system.Logger()})
+	if err != nil {
+		return nil, fmt.Errorf("grains: %w", err)
+	}
+	_, err = lifecycle.OnStop(l.system, lifecycle.Session, "grains", session.Close)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("grains: %w", err), session.Close(context.Background()))
+	}
+	return session, nil
+}
+
+// Region returns the region of the grains, for its status and for the cockpit. The id of an entity
+// is the kind of the grain, a slash and its identity.
+func (l *Lookup) Region() *sharding.Region[proto.Message] { return l.region }
+
+// Get returns the PID of a grain, which it starts if it does not run. It waits while the shard of
+// the grain has no host, at most for Config.Timeout, and then returns nil and logs the reason. The
+// PID is good until the grain ends: then a request to it is answered with actor.ErrDeadLetter, and
+// cluster.Request calls Get again.
+func (l *Lookup) Get(of *cluster.ClusterIdentity) *actor.PID {
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
+	defer cancel()
+	pid, err := l.find(ctx, of)
+	if err == nil {
+		return pid
+	}
+	if unlogged, due := l.failed.Due(timer.ClockOf(l.system).Now(), quiet); due {
+		l.system.Logger().Warn("grain not found", slog.String("kind", of.GetKind()),
+			slog.String("identity", of.GetIdentity()), slog.Any("error", err),
+			slog.Int("unlogged", unlogged))
+	}
+	return nil
+}
+
+// quiet is how long the line about a grain that was not found is not repeated.
+const quiet = 10 * time.Second
+
+func (l *Lookup) find(ctx context.Context, of *cluster.ClusterIdentity) (*actor.PID, error) {
+	id, err := entityID(of)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	c, k, r := l.mu.client, l.mu.kinds[of.Kind], l.mu.rivals
+	l.mu.Unlock()
+	switch {
+	case c != nil:
+		return c.find(ctx, of)
+	case k != nil && k.err != nil:
+		return nil, k.err
+	case r != nil:
+		if err := r.check(); err != nil {
+			return nil, err
+		}
+	}
+	return l.region.Ref(id).Activate(ctx)
+}
+
+// RemovePid removes a PID from the cache of this member, if it is the one of the grain there. It is
+// never necessary: a cached PID whose grain has ended is found out by the next request.
+func (l *Lookup) RemovePid(of *cluster.ClusterIdentity, pid *actor.PID) {
+	l.mu.Lock()
+	c := l.mu.cluster
+	l.mu.Unlock()
+	if c != nil && pid != nil {
+		c.PidCache.RemoveByValue(of.GetIdentity(), of.GetKind(), pid)
+	}
+}
+
+// Setup is called by Proto.Actor when the member, or the client, starts.
+func (l *Lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.cluster != nil {
+		return
+	}
+	l.mu.cluster = c
+	if isClient {
+		l.mu.client = newClient(l.system)
+		return
+	}
+	var err error
+	l.mu.kinds, err = kindsOf(c, kinds)
+	if err != nil {
+		l.system.Logger().Error("kinds of grains refused", slog.Any("error", err))
+		lifecycle.OnStart(l.system, "grains", func(context.Context) error { return err })
+	}
+	if l.hosts && lifecycle.LivesOf(l.system) == nil {
+		l.system.Logger().Warn("grains without node.Run: a member that is dropped stays alone until its process is restarted, and each side of a partition with access to the lease store may host")
+	}
+	r := newRivals(l.system, l.mu.kinds)
+	if _, err := lifecycle.OnStop(l.system, lifecycle.Session, "grains", func(
+		context.Context) error {
+		r.close()
+		return nil
+	}); err != nil {
+		r.close() // the member is stopping
+	}
+	l.mu.rivals = r
+	l.mu.door, _ = l.system.ProcessRegistry.Add(&door{l, make(chan struct{}, maxAsking)}, doorName)
+}
+
+// stopWithin bounds Shutdown.
+const stopWithin = 10 * time.Second
+
+// Shutdown is called by Proto.Actor when the member has left the list of members. It gives the
+// shards to other members, and ends what New has begun. After node.Shutdown or node.Run, which do
+// that before the member leaves, it has nothing to do.
+func (l *Lookup) Shutdown() {
+	l.mu.Lock()
+	c, door := l.mu.client, l.mu.door
+	l.mu.Unlock()
+	if c != nil {
+		c.close()
+	}
+	if door != nil {
+		l.system.ProcessRegistry.Remove(door)
+	}
+	if hooks := lifecycle.Of(l.system); !hooks.Stopping() {
+		l.stop(hooks)
+	}
+}
+
+func (l *Lookup) stop(hooks *lifecycle.Hooks) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	err := hooks.Stop(ctx, func(ctx context.Context) error {
+		members := membership.Attach(l.system)
+		members.Stop()
+		select {
+		case <-members.Stopped():
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if err != nil {
+		l.system.Logger().Error("grains not stopped in order", slog.Any("error", err))
+	}
+}
