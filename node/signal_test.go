@@ -35,8 +35,11 @@ const (
 // runChild is the main function of a process under node.Main, by scenario. It prints "up" when its
 // work has begun.
 func runChild(scenario string) {
-	if scenario == "whole" {
+	switch scenario {
+	case "whole":
 		runWhole()
+	case "mistake":
+		runMistaken()
 	}
 	h := newHands()
 	cfg := quiet(h)
