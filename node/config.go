@@ -65,11 +65,12 @@ type Config struct {
 	// peer takes of this member's processors. At least 10,000 and MaxMessage in KiB divided by 30,
 	// so that no message waits for longer than 30 seconds. Default 0: no bound.
 	MaxRate int `yaml:"max-rate"`
-	// MaxMessage is the size in bytes of the largest gRPC message accepted. Default 64 MiB. Remoting
-	// packs up to 200 messages into one gRPC message, fewer if MaxMessage is below the default. A
-	// larger gRPC message is lost together with its connection. Each connection may use this much
-	// memory. All members must have the same value. From a process that is not a member of the
-	// cluster, at most 1 MiB and 50,000 protobuf fields are accepted, whatever MaxMessage is.
+	// MaxMessage is the size in bytes of the largest gRPC message accepted. Default 64 MiB.
+	// Remoting packs up to 200 messages into one gRPC message, fewer if MaxMessage is below the
+	// default. A larger gRPC message is lost together with its connection. Each connection may use
+	// this much memory. All members must have the same value. From a process that is not a member
+	// of the cluster, at most 1 MiB and 50,000 protobuf fields are accepted, whatever MaxMessage
+	// is.
 	MaxMessage int `yaml:"max-message"`
 }
 

@@ -79,6 +79,7 @@ var absent = map[string]string{
 	"node.RunConfig.Logger":                  program,
 	"node.RunConfig.System":                  program,
 	"node.RunConfig.Options":                 program,
+	"node.RunConfig.Lookup":                  program,
 	"node.RunConfig.Remoting":                program,
 	"node.RunConfig.Health":                  "an object of the program, which serves it",
 	"coordination/leaseconfig.Section.Store": "`store`; see below",
