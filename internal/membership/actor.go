@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/concord-go/concord/internal/contain"
@@ -23,6 +24,7 @@ type memberActor struct {
 	service *Service
 	core    *core
 	shell   *shell.Shell[event, effect]
+	split   bool // the cluster is split, and that has been logged
 }
 
 func newMemberActor(s *Service, c *core) *memberActor {
@@ -80,7 +82,7 @@ func (s *memberActor) carryOut(ctx actor.Context, e effect) {
 	case noted:
 		s.note(ctx, e)
 	case divided:
-		s.service.divided(e)
+		s.divided(ctx, e)
 	case dropped:
 		s.service.counters.dropped[e.why].Add(1)
 	}
@@ -116,9 +118,8 @@ var notices = [numberOfNotices]struct {
 	level slog.Level
 	text  string
 }{
-	evidence: {slog.LevelDebug, "a running member and this one do not list each other"},
-	split: {slog.LevelWarn,
-		"the cluster is split: a running member and this one do not list each other"},
+	evidence:    {slog.LevelDebug, "a running member and this one do not list each other"},
+	split:       {slog.LevelDebug, "that has lasted: one of the two must rejoin"},
 	agreement:   {slog.LevelInfo, "members list each other again"},
 	permitGiven: {slog.LevelInfo, "another member may give way to this one"},
 	permitTaken: {slog.LevelInfo, "this member gives way to another fragment of the cluster"},
@@ -131,6 +132,23 @@ func (s *memberActor) note(ctx actor.Context, e noted) {
 	ctx.Logger().Log(context.Background(), n.level, n.text, //nolint:sloglint // of a table of constants
 		slog.String("member", s.core.self.ID),
 		slog.String("other", e.other.ID), slog.String("address", e.other.Address))
+}
+
+// divided logs the beginning of a split, in one line whatever the number of members.
+func (s *memberActor) divided(ctx actor.Context, e divided) {
+	begins := len(e.others) > 0 && !s.split
+	s.split = len(e.others) > 0
+	s.service.divided(e)
+	if !begins {
+		return
+	}
+	var others []string
+	for _, m := range e.others {
+		others = append(others, m.Address)
+	}
+	ctx.Logger().Warn("the cluster is split: running members and this one do not list each other",
+		slog.String("member", s.core.self.ID), slog.String("others", strings.Join(others, ", ")),
+		slog.String("then", "the members of the smaller side rejoin the other one"))
 }
 
 func (s *memberActor) publish(ctx actor.Context, v *View) {

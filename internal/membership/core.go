@@ -69,10 +69,11 @@ type core struct {
 
 	listedAt    map[string]struct{} // addresses of peers
 	viewAt      time.Time           // since when the view has had the same members
+	surprisedAt time.Time           // the same, without members that came back with our permit
 	lost        []*lostAddress      // in the order in which they were lost, at most maxLost
 	others      map[string]*other   // in conflict with us, by id, at most maxOthers
 	dropped     []string            // ids that were once listed, oldest first, at most maxDropped
-	permits     []permit            // given, at most a quarter of our fragment
+	permits     []permit            // given: see most
 	strangerAt  time.Time           // when a permit was given to a stranger
 	requests    []request           // requests for a permit within the last roundTrip
 	askedAt     time.Time           // time of the last request
@@ -202,12 +203,21 @@ func (c *core) beforeUp(now time.Time, members []listed) {
 
 // compare finds members that are no longer listed, and members that are listed again.
 func (c *core) compare(now time.Time, still map[string]*peer) {
-	changed := len(still) != len(c.peers) || c.viewAt.IsZero()
+	changed := c.viewAt.IsZero()
+	surprise := changed
+	for id, p := range still {
+		if c.peers[id] == nil {
+			changed, surprise = true, surprise || !c.awaits(p.Address)
+		}
+	}
 	for _, p := range c.order {
 		if still[p.ID] != nil {
 			continue
 		}
-		changed = true
+		c.mine = nil
+		if !p.left { // otherwise it has not been counted any more
+			changed, surprise = true, true
+		}
 		c.drop(p.ID)
 		if !p.left && !c.lists(p.Address) {
 			c.lose(now, p.Address, p.pledge, false)
@@ -216,6 +226,9 @@ func (c *core) compare(now time.Time, still map[string]*peer) {
 	c.found(func(l *lostAddress) bool { return c.lists(l.address) })
 	if changed {
 		c.viewAt, c.mine = now, nil
+	}
+	if surprise {
+		c.surprisedAt = now
 	}
 }
 

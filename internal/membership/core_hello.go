@@ -42,6 +42,9 @@ func (c *core) onHello(now time.Time, r received) {
 	}
 	if why, ok := c.adopt(now, p, r); !ok {
 		c.emit(dropped{why})
+		if why == whyDuplicate {
+			c.onOvertaken(now, r)
+		}
 		return
 	}
 	p.pledge = cmp.Or(p.pledge, h.pledge)
@@ -120,7 +123,8 @@ func (c *core) onStranger(now time.Time, r received) {
 	h := r.hello
 	if o := c.others[r.member]; o != nil && o.incarnation == r.from &&
 		h.sequence <= o.hello.sequence {
-		return // received before, or overtaken
+		c.onOvertaken(now, r)
+		return
 	}
 	if h.leaving {
 		c.farewell(r)
@@ -130,6 +134,15 @@ func (c *core) onStranger(now time.Time, r received) {
 	c.onRequest(now, r, false)
 	if h.answer && h.address != "" && !c.removed && c.mayAnswer(now, h.address) {
 		c.answerStranger(r)
+	}
+}
+
+// onOvertaken processes a permit, or the refusal of one, in a hello that was received before or
+// overtaken: each answers a message of ours, and its giver waits for 30 seconds in vain if it is
+// lost.
+func (c *core) onOvertaken(now time.Time, r received) {
+	if r.hello.permit != 0 || r.hello.declined != 0 {
+		c.onRequest(now, r, c.peers[r.member] != nil)
 	}
 }
 

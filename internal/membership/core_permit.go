@@ -45,7 +45,7 @@ func (c *core) first(now time.Time) (first *other) {
 		return nil
 	}
 	for _, o := range c.others {
-		ripe := c.disowned || now.Sub(o.since) >= c.patienceFor(o) && c.settled(now, o)
+		ripe := c.disowned || now.Sub(o.since) >= c.patienceFor(o) && c.settled(now, c.viewAt, o)
 		if o.hello.size == 0 || !ripe || c.unrelated(o) {
 			continue
 		}
@@ -69,11 +69,11 @@ func (c *core) unrelated(o *other) bool {
 	return !o.certain && !o.hello.listsYou
 }
 
-// settled reports whether our view has not changed for the duration patience, so that members which
-// rejoined after giving way are counted everywhere. In a cluster that never settles, evidence ten
-// times as old is sufficient.
-func (c *core) settled(now time.Time, o *other) bool {
-	return now.Sub(c.viewAt) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
+// settled reports whether our view has not changed since at, and that is longer ago than patience,
+// so that members which rejoined after giving way are counted everywhere. In a cluster that never
+// settles, evidence ten times as old is sufficient.
+func (c *core) settled(now, at time.Time, o *other) bool {
+	return now.Sub(at) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
 }
 
 // onRequest processes permits and requests for permits in a hello.
@@ -101,16 +101,19 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	i := slices.IndexFunc(c.permits, func(p permit) bool {
 		return p.id == r.member && p.incarnation == r.from
 	})
-	most := (int(min(c.claim().size, 1<<20)) + 3) / 4
 	o := c.others[r.member]
+	asker := rank{h.claim, h.stamp, r.member}
 	switch {
-	case c.leaving || len(c.requests) > 0 || o == nil || !c.settled(now, o):
+	case c.leaving || len(c.requests) > 0 || o == nil:
+		return
+	case !c.settled(now, c.viewAt, o) &&
+		!(c.settled(now, c.surprisedAt, o) && c.rankWithoutReturned(now).before(asker)):
 		return
 	case listed && h.listsYou:
 		return // the conflict is over
-	case !c.rank().before(rank{h.claim, h.stamp, r.member}):
+	case !c.rank().before(asker):
 		return
-	case i < 0 && len(c.permits) >= most:
+	case i < 0 && len(c.permits) >= c.most():
 		return
 	case i < 0 && !c.mayPermit(now, h):
 		return
@@ -129,6 +132,25 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	answer := c.compose(h.address, r.member, listed, false)
 	answer.permit = h.sequence
 	c.emit(send{h.address, r.from, answer})
+}
+
+// rankWithoutReturned returns our rank as it was before members came back with our permit. The
+// asker may not list them yet, and may be before us when it does.
+func (c *core) rankWithoutReturned(now time.Time) rank {
+	r := c.rank()
+	for _, p := range c.order {
+		if p.since.After(c.surprisedAt) && now.Sub(p.since) < c.patience && r.size > 1 {
+			r.size--
+		}
+	}
+	return r
+}
+
+// most returns for how many members we wait at once: so many that at least half of those that run
+// stay, but few of a large cluster.
+func (c *core) most() int {
+	n := int(min(c.claim().size, 1<<20))
+	return max(min(n, c.together), (n+3)/4)
 }
 
 // mayPermit limits permits for strangers. A member that we have never listed may have to give way,
@@ -180,6 +202,11 @@ func (c *core) fulfil(now time.Time) {
 		})
 		return back || !now.Before(p.until)
 	})
+}
+
+// awaits reports whether a member at this address has a permit of ours to rejoin.
+func (c *core) awaits(address string) bool {
+	return slices.ContainsFunc(c.permits, func(p permit) bool { return p.address == address })
 }
 
 // leave begins a graceful leave. Other members then do not ask for us.

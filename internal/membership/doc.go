@@ -53,9 +53,10 @@
 //  4. Permit. When the evidence and its own view have lasted for the patience, a member requests a
 //     permit from the first of the members in conflict with it, if that one is before it. The giver
 //     of a permit must be before the asker according to its own data too, have a settled view, not
-//     be leaving, not have requested a permit itself, and be waiting for fewer than a quarter of
-//     its fragment. While it waits, it does not give way. A permit ends when another member is
-//     listed at the asker's address, when the asker declines it, and after 30 seconds.
+//     be leaving, and not have requested a permit itself. It waits for at most four members at
+//     once, and not for more than its fragment has; for a quarter of a large fragment. While it
+//     waits, it does not give way. A permit ends when another member is listed at the asker's
+//     address, when the asker declines it, and after 30 seconds.
 //  5. Giving way. The life ends with ErrGaveWay, or with ErrExpelled if most of the members that it
 //     lists do not list it. In the latter case it needs no patience, but still a permit.
 //

@@ -22,6 +22,7 @@ type settings struct {
 
 	patience, joinPatience                   time.Duration
 	retry, roundTrip, permitFor              time.Duration
+	together                                 int
 	contactGap, contactPer, nameGap, pollGap time.Duration
 	askGap, askOften, askSeldom              time.Duration
 	lostGap, forget, forgetNamed             time.Duration
@@ -64,10 +65,12 @@ func defaultSettings() settings {
 		patience:     defaultPatience,
 		joinPatience: 10 * defaultPatience,
 		// The interval of requests for a permit, the maximum age of a request when it is answered,
-		// and how long the giver stays for a member that does not come back.
+		// how long the giver stays for a member that does not come back, and for how many it waits
+		// at once, if its fragment is not smaller than that; a quarter of it may be more.
 		retry:     500 * time.Millisecond,
 		roundTrip: 5 * time.Second,
 		permitFor: 30 * time.Second,
+		together:  4,
 		// The interval of hellos to a member in conflict, with an addition for each such member;
 		// how often it is sent the members we list; and the average time between questions to
 		// members of our view whether they list us.

@@ -56,7 +56,7 @@ func (w *world) judgePermit(l *life) {
 			gone++
 		}
 	}
-	if n := len(l.core.seen.Members); gone > (n+3)/4 {
+	if n := len(l.core.seen.Members); gone > max(min(n, 4), (n+3)/4) {
 		w.Fail("%d at once have gone with permits of %s, which lists %d", gone, l.id, n)
 	}
 }

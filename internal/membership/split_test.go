@@ -301,9 +301,9 @@ func TestSplit_NoPermitFromAMemberThatMayGo(t *testing.T) {
 	require.Empty(t, f.step(ask).grants(), "there is no conflict")
 }
 
-func TestSplit_AQuarterOfTheFragmentAtOnce(t *testing.T) {
+func TestSplit_HowManyGiveWayAtOnce(t *testing.T) {
 	members := []string{"a"}
-	for i := range 8 {
+	for i := range 16 {
 		members = append(members, fmt.Sprint("m", i))
 	}
 	others := members
@@ -319,12 +319,18 @@ func TestSplit_AQuarterOfTheFragmentAtOnce(t *testing.T) {
 		}
 	}
 	allAsk(1)
-	require.Len(t, f.c.permits, 1, "none of the eight others has said that it lists us")
-	for i, id := range members[1:] {
-		f.step(from(id, uint64(1000+i), 1, 1098))
+	require.Len(t, f.c.permits, 1, "none of the others has said that it lists us")
+	for sequence, n := range []int{2, 3, 4, 4, 4} { // fragments of 2, 3, 4, 5 and 6
+		id := members[1+sequence]
+		f.step(from(id, uint64(1000+sequence), 1, 1098))
+		allAsk(uint64(2 + sequence))
+		require.Len(t, f.c.permits, n)
 	}
-	allAsk(2)
-	require.Len(t, f.c.permits, 3, "of nine")
+	for i, id := range members[6:] {
+		f.step(from(id, uint64(2000+i), 1, 1098))
+	}
+	allAsk(9)
+	require.Len(t, f.c.permits, 5, "a quarter of 17")
 }
 
 // In a ring of members each of which disowns the next, all would be expelled at once without

@@ -79,8 +79,8 @@ func members() []mutant {
 		},
 		{
 			name:   "a member gives permits without a bound",
-			rule:   "a member gives permits for at most a quarter of its fragment at once",
-			edits:  in(dir+"core_permit.go", "len(c.permits) >= most:", "len(c.permits) >= 1000*most:"),
+			rule:   "at least half of the members stay while others rejoin",
+			edits:  in(dir+"core_permit.go", "len(c.permits) >= c.most():", "len(c.permits) >= 1000*c.most():"),
 			killer: killer{pkg: pkg, run: "^TestSimulation_SplitsHeal$", args: "-whole"},
 		},
 		{
