@@ -13,7 +13,7 @@ import (
 // Bounds of Config.MaxMessage, in bytes.
 const (
 	defaultMessage = 64 << 20
-	minMessage     = 1 << 20
+	minMessage     = 8 << 20
 	maxMessage     = 1 << 30
 )
 
@@ -66,11 +66,11 @@ type Config struct {
 	// so that no message waits for longer than 30 seconds. Default 0: no bound.
 	MaxRate int `yaml:"max-rate"`
 	// MaxMessage is the size in bytes of the largest gRPC message accepted. Default 64 MiB.
-	// Remoting packs up to 200 messages into one gRPC message, fewer if MaxMessage is below the
-	// default. A larger gRPC message is lost together with its connection. Each connection may use
-	// this much memory. All members must have the same value. From a process that is not a member
-	// of the cluster, at most 1 MiB and 50,000 protobuf fields are accepted, whatever MaxMessage
-	// is.
+	// Remoting packs up to 200 messages into one gRPC message, but not more than 512 KiB of them,
+	// unless a single one is larger. A message above MaxMessage is lost together with its
+	// connection. Each connection may use this much memory. All members must have the same value.
+	// From a process that is not a member of the cluster, at most 1 MiB and 50,000 protobuf fields
+	// are accepted, whatever MaxMessage is.
 	MaxMessage int `yaml:"max-message"`
 }
 

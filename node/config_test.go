@@ -57,9 +57,6 @@ func TestRemoteKeepsTheGuardWhenOptionsAreAdded(t *testing.T) {
 	require.Len(t, rc.DialOptions, len(plain.DialOptions)+1)
 	require.Equal(t, 7, rc.EndpointWriterBatchSize)
 	require.Equal(t, 200, plain.EndpointWriterBatchSize)
-	small, err := node.Remote(node.Config{MaxMessage: 1 << 20})
-	require.NoError(t, err)
-	require.Equal(t, 3, small.EndpointWriterBatchSize, "a full batch fits")
 	require.Equal(t, "me:7", rc.AdvertisedHost)
 	require.Equal(t, "127.0.0.1", rc.Host)
 }

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
 )
 
@@ -68,11 +70,49 @@ func (c *closing) RecvMsg(m any) error {
 	return err
 }
 
-// SendMsg closes the connection if it fails before a message has been received.
+// SendMsg sends a large batch in pieces. It closes the connection if it fails before a message has
+// been received.
 func (c *closing) SendMsg(m any) error {
-	err := c.ClientStream.SendMsg(m)
-	if err != nil && !c.received.Load() {
-		_ = c.cc.Close() // the error of the stream is the one to report
+	for piece := range pieces(m) {
+		err := c.ClientStream.SendMsg(piece)
+		if err != nil && !c.received.Load() {
+			_ = c.cc.Close() // the error of the stream is the one to report
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// pieces splits a batch into batches of at most pieceSize bytes, or one message. Proto.Actor counts
+// the messages of a batch, whatever their size, and loses all of them with the connection if they
+// exceed the limit of the peer together.
+func pieces(m any) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		r, _ := m.(*remote.RemoteMessage)
+		b := r.GetMessageBatch()
+		first, size := 0, 0
+		for i, e := range b.GetEnvelopes() {
+			if i > first && size+len(e.MessageData) > pieceSize {
+				if !yield(piece(b, first, i)) {
+					return
+				}
+				first, size = i, 0
+			}
+			size += len(e.MessageData)
+		}
+		if first > 0 {
+			m = piece(b, first, len(b.Envelopes))
+		}
+		yield(m)
+	}
+}
+
+// piece returns a batch with the envelopes from first up to end, which refer to the lists of b.
+func piece(b *remote.MessageBatch, first, end int) *remote.RemoteMessage {
+	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{
+		MessageBatch: &remote.MessageBatch{TypeNames: b.TypeNames, Targets: b.Targets,
+			Senders: b.Senders, Envelopes: b.Envelopes[first:end]},
+	}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,4 +100,28 @@ func TestConnector_APeerIsReachedAsSoonAsItCanBe(t *testing.T) {
 	require.NoError(t, cc.Close())
 	peer.Stop()
 	require.NoError(t, <-served)
+}
+
+// A batch is sent in pieces of at most pieceSize bytes, or one message; their order stays.
+func TestPieces_OfALargeBatch(t *testing.T) {
+	b := &remote.MessageBatch{TypeNames: []string{"t"}}
+	for _, size := range []int{pieceSize - 1, 2, 2 * pieceSize, 1, pieceSize - 1, 1} {
+		b.Envelopes = append(b.Envelopes, &remote.MessageEnvelope{MessageData: make([]byte, size)})
+	}
+	m := &remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: b}}
+	var sizes []int
+	var all []*remote.MessageEnvelope
+	for p := range pieces(m) {
+		got := p.(*remote.RemoteMessage).GetMessageBatch()
+		require.Equal(t, b.TypeNames, got.TypeNames)
+		sizes = append(sizes, len(got.Envelopes))
+		all = append(all, got.Envelopes...)
+	}
+	require.Equal(t, []int{1, 1, 1, 2, 1}, sizes)
+	require.Equal(t, b.Envelopes, all)
+
+	b.Envelopes = b.Envelopes[3:5]
+	for _, whole := range []any{m, &remote.RemoteMessage{}, "another message"} {
+		require.Equal(t, []any{whole}, slices.Collect(pieces(whole)))
+	}
 }

@@ -89,6 +89,16 @@ func TestRun_LogsMessagesThatCannotBeSentAsErrors(t *testing.T) {
 	require.Contains(t, fmt.Sprint(all[0].Stderr), "message=string")
 }
 
+// TestRun_LargeMessagesAreSentTogether sends a burst of messages that together exceed MaxMessage,
+// which Proto.Actor packs into one batch.
+func TestRun_LargeMessagesAreSentTogether(t *testing.T) {
+	for _, p := range members(t, 2, "burst") {
+		require.Eventually(t, func() bool {
+			return strings.Contains(fmt.Sprint(p.Stderr), "burst received")
+		}, patience, 10*time.Millisecond)
+	}
+}
+
 // TestRun_LogsNoValues provokes the lines in which Proto.Actor logs whole messages, and replicates
 // a value.
 func TestRun_LogsNoValues(t *testing.T) {

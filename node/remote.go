@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
-	"github.com/concord-go/concord/internal/wire"
 	"github.com/concord-go/concord/node/internal/guard"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -19,11 +18,11 @@ const (
 	// queueSize is allocated in advance for every peer: Proto.Actor's default takes 16 MB. It is
 	// not a limit.
 	queueSize = 1024
-	// maxBatch keeps a batch of the largest messages that Concord sends below defaultMessage.
-	maxBatch = 200
-	// share is the part of a batch that one message of Concord takes at most, including the
-	// overhead around its payload.
-	share = wire.MaxPayload * 5 / 4
+	// maxBatch is how many messages are sent in one batch, and pieceSize how many bytes of them: no
+	// more than a member accepts that does not list this one yet. A single message may be larger;
+	// the largest that Concord sends fits into minMessage.
+	maxBatch  = 200
+	pieceSize = 512 << 10
 	// maxStreams is the limit of streams per connection; a peer uses one.
 	maxStreams = 16
 	// pingAfter and pingTimeout detect a peer that hangs within 12 s; gRPC allows no shorter
@@ -67,7 +66,7 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	cfg = cfg.withDefaults()
 	options := []remote.ConfigOption{
 		remote.WithEndpointWriterQueueSize(queueSize),
-		remote.WithEndpointWriterBatchSize(min(maxBatch, cfg.MaxMessage/share)),
+		remote.WithEndpointWriterBatchSize(maxBatch),
 		remote.WithEndpointManagerQueueSize(queueSize),
 	}
 	if cfg.Advertised != "" {

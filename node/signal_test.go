@@ -50,8 +50,8 @@ func runChild(scenario string) {
 		cfg.StopTimeout = 3 * time.Second
 	case "reexec":
 		cfg.OnSplit = node.Reexec
-	case "cluster", "unsendable":
-		cfg.Remote.MaxMessage = 1 << 20
+	case "cluster", "unsendable", "burst":
+		cfg.Remote.MaxMessage = 8 << 20
 		cfg.Provider = func() (cluster.ClusterProvider, error) {
 			port, err := strconv.Atoi(os.Getenv(healthEnv))
 			return automanaged.NewWithConfig(200*time.Millisecond, port,
@@ -59,6 +59,7 @@ func runChild(scenario string) {
 		}
 	}
 	node.Main(cfg, func(n *node.Node) error {
+		receiveBurst(n)
 		n.Go(func(ctx context.Context) error {
 			fmt.Println("up", os.Getpid())
 			switch scenario {
@@ -67,7 +68,12 @@ func runChild(scenario string) {
 				fmt.Println("stopping")
 				select {}
 			case "unsendable":
-				sendUnsendable(ctx, n)
+				if to := another(ctx, n, "nobody"); to != nil {
+					n.System.Root.Send(to, "s3cret") // and a message above MaxMessage
+					n.System.Root.Send(to, wrapperspb.String(strings.Repeat("s3cret", 2<<20)))
+				}
+			case "burst":
+				sendBurst(ctx, n)
 			case "reexec":
 				_ = os.Setenv(runEnv, "orderly") // for the process that replaces this one
 				(<-h.lives).list(false)
@@ -79,19 +85,55 @@ func runChild(scenario string) {
 	})
 }
 
-// sendUnsendable sends a Go string and a message above MaxMessage to another member, as soon as
-// there is one.
-func sendUnsendable(ctx context.Context, n *node.Node) {
+// another returns the PID of an actor of another member, as soon as there is one.
+func another(ctx context.Context, n *node.Node, name string) *actor.PID {
 	for ctx.Err() == nil {
 		for _, m := range n.Cluster.MemberList.Members().Members() {
 			if m.Id != n.System.ID {
-				to := actor.NewPID(m.Address(), "nobody")
-				n.System.Root.Send(to, "s3cret")
-				n.System.Root.Send(to, wrapperspb.String(strings.Repeat("s3cret", 1<<20)))
-				return
+				return actor.NewPID(m.Address(), name)
 			}
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+	return nil
+}
+
+// sendBurst sends large messages to another member, once that one answers, so that it lists this
+// one.
+func sendBurst(ctx context.Context, n *node.Node) {
+	to := another(ctx, n, "sink")
+	for answers := 0; answers < 3 && ctx.Err() == nil; {
+		if _, err := n.System.Root.RequestFuture(to, wrapperspb.Bool(true),
+			time.Second).Result(); err == nil {
+			answers++
+		}
+	}
+	for i := range burst {
+		n.System.Root.Send(to, wrapperspb.Bytes(append(make([]byte, 1<<20), byte(i))))
+	}
+}
+
+// burst is how many messages of a MiB are sent at once: more than fit into MaxMessage together.
+const burst = 30
+
+// receiveBurst spawns an actor that logs when it has received them all, in order.
+func receiveBurst(n *node.Node) {
+	next := byte(0)
+	_, err := n.System.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *wrapperspb.BoolValue:
+			ctx.Respond(m)
+		case *wrapperspb.BytesValue:
+			if m.Value[1<<20] == next {
+				next++
+			}
+			if next == burst {
+				slog.Info("burst received")
+			}
+		}
+	}), "sink")
+	if err != nil {
+		panic(err)
 	}
 }
 

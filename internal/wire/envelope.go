@@ -5,10 +5,12 @@ import pb "github.com/concord-go/concord/proto"
 const (
 	// Version is the version of the framing used by this node.
 	Version = 1
-	// MaxPayload is the maximum payload of one envelope. Remoting packs up to a thousand messages
-	// into one gRPC message, and loses the whole batch if that is too large. Senders split larger
-	// payloads into several messages.
+	// MaxPayload is the maximum payload of one envelope, except of ShardingData. Senders split
+	// larger payloads into several messages, so that none holds up the others for long.
 	MaxPayload = 256 << 10
+	// MaxData is the maximum payload of ShardingData, which carries messages of users. It leaves
+	// room for the envelope within 4 MiB, the limit of gRPC if nothing else is configured.
+	MaxData = 4_150_000
 	// MaxName is the maximum length of the cluster name and the member id, in bytes.
 	MaxName = 255
 )
@@ -30,7 +32,8 @@ type Header struct {
 
 // Seal puts payload into an envelope. It does not copy the payload, which must not be modified
 // afterwards, since remoting marshals the envelope later, in another goroutine. Seal does not check
-// bounds: the sender must keep the payload below MaxPayload, and Open rejects larger ones.
+// bounds: the sender must keep the payload within MaxPayload or MaxData, and Open rejects larger
+// ones.
 func Seal(h Header, m Manifest, payload []byte) *pb.Envelope {
 	return &pb.Envelope{
 		Version:  Version,
@@ -60,6 +63,10 @@ func Open(env *pb.Envelope, cluster string) (Header, Manifest, []byte, error) {
 }
 
 func check(env *pb.Envelope, cluster string) error {
+	most := MaxPayload
+	if Manifest(env.Manifest) == ShardingData {
+		most = MaxData
+	}
 	switch {
 	case env.Version != Version:
 		return &VersionError{env.Version}
@@ -72,8 +79,8 @@ func check(env *pb.Envelope, cluster string) error {
 		return ErrMalformed
 	case len(env.Member) > MaxName:
 		return &SizeError{"member", len(env.Member), MaxName}
-	case len(env.Payload) > MaxPayload:
-		return &SizeError{"payload", len(env.Payload), MaxPayload}
+	case len(env.Payload) > most:
+		return &SizeError{"payload", len(env.Payload), most}
 	}
 	return nil
 }

@@ -58,6 +58,10 @@ func TestRefused(t *testing.T) {
 		"large payload": {func(e *pb.Envelope) {
 			e.Payload = make([]byte, wire.MaxPayload+1)
 		}, wire.ErrSize, "payload has 262145 bytes, limit 262144"},
+		"large data": {func(e *pb.Envelope) {
+			e.Manifest = uint32(wire.ShardingData)
+			e.Payload = make([]byte, wire.MaxData+1)
+		}, wire.ErrSize, "payload has 4150001 bytes, limit 4150000"},
 		"nobody":         {func(e *pb.Envelope) { e.Member = "" }, wire.ErrMalformed, "malformed"},
 		"no incarnation": {func(e *pb.Envelope) { e.From = 0 }, wire.ErrMalformed, "malformed"},
 		"no manifest": {func(e *pb.Envelope) {
@@ -85,6 +89,8 @@ func TestLimitsThemselvesPass(t *testing.T) {
 	h.Member = strings.Repeat("x", wire.MaxName)
 	_, _, _, err := wire.Open(wire.Seal(h, 4711, make([]byte, wire.MaxPayload)), "shop")
 	require.NoError(t, err, "an unknown manifest is for the component to drop")
+	_, _, _, err = wire.Open(wire.Seal(h, wire.ShardingData, make([]byte, wire.MaxData)), "shop")
+	require.NoError(t, err)
 }
 
 func TestManifestNames(t *testing.T) {
@@ -113,7 +119,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil || h != h2 || m != m2 || string(payload) != string(payload2) {
 			t.Fatal("what is opened is not what was sealed")
 		}
-		if len(payload) > wire.MaxPayload || h.Member == "" || h.From == 0 {
+		if len(payload) > wire.MaxData || h.Member == "" || h.From == 0 {
 			t.Fatal("let through")
 		}
 	})

@@ -73,7 +73,7 @@ node:
   roles: [web, "${ROLE:-worker}"]
   secret-file: /etc/shop/secret
   public: [orders]
-  max-message: 1048576
+  max-message: 8388608
   guard: shop-1
   host-without-majority: true
   min-members: 3
@@ -114,7 +114,7 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 		Remote: node.Config{
 			Host: "10.0.0.1", Port: 7001, Advertised: "shop-1:7001", Roles: []string{
 				"web", "worker"},
-			SecretFile: "/etc/shop/secret", Public: []string{"orders"}, MaxMessage: 1 << 20,
+			SecretFile: "/etc/shop/secret", Public: []string{"orders"}, MaxMessage: 8 << 20,
 		},
 		Guard: "shop-1", HostWithoutMajority: true,
 		MinMembers: 3, StartTimeout: 20 * time.Second, OnSplit: node.Exit, NoSignals: true,

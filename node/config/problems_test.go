@@ -72,7 +72,7 @@ func TestProblems_OfEachSection(t *testing.T) {
 		"leases: {a: {lease-class: redis}}": `leases.a.lease-class: "redis" is none of ["file" "memory"]`,
 		"leases: {a: {}}":                   `leases.a.lease-class: must be set to one of ["file" "memory"]`,
 		head + ", port: -1}":                "node.port: port (-1) must be from 0 to 65535",
-		head + ", max-message: 1048575}":    "node.max-message: max-message (1048575) must be from 1048576 to 1073741824",
+		head + ", max-message: 8388607}":    "node.max-message: max-message (8388607) must be from 8388608 to 1073741824",
 		head + ", advertised: Host}":        `node.advertised: advertised ("Host") must be host:port with a port from 1 to 65535`,
 		head + ", host: 10.0.0.1}": `node.host: host ("10.0.0.1") is not a loopback address, and anyone who reaches the port can send messages to ` +
 			`actors; set tls or secret-file, listen on loopback, or set plaintext-unsafe if the network is closed`,
