@@ -19,7 +19,8 @@ var (
 	ErrNotProtobuf error = &undelivered{
 		"sharding: not a protobuf message, and the entity is at another member"}
 	// ErrTooLarge means that the entity is on another member and the message is too large to be
-	// sent there. It matches ErrUndelivered.
+	// sent there: it has more than 4,000,000 bytes, encoded, or 4,149,984 with its header and
+	// names. It matches ErrUndelivered.
 	ErrTooLarge error = &undelivered{
 		"sharding: message too large, and the entity is at another member"}
 	// ErrUnknown means that the context ended before there was an answer, and then wraps its cause,

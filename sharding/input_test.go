@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -244,12 +246,58 @@ func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
 			require.ErrorIs(t, err, actor.ErrDeadLetter)
 		}
 		_, err := c.node(0).region.Ref(there).Ask(ctx,
-			wrapperspb.String(strings.Repeat("x", 300<<10)))
+			wrapperspb.String(strings.Repeat("x", 4_000_000)))
 		require.ErrorIs(t, err, sharding.ErrTooLarge)
 		require.ErrorIs(t, err, sharding.ErrUndelivered)
+		require.ErrorContains(t, err, "at most 4000000")
 		home, err := c.node(0).ask(there, "who", time.Second)
 		require.NoError(t, err)
 		require.Equal(t, "m001", home)
+	})
+}
+
+// Large messages reach an entity at another member as those at this one do, whole and in the order
+// in which they were sent.
+func TestTell_LargeMessagesArriveInOrder(t *testing.T) {
+	var mu sync.Mutex
+	got := map[string][]int{}
+	produce := func(*node) func(sharding.Entity) actor.Actor {
+		return func(e sharding.Entity) actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+					mu.Lock()
+					got[e.ID] = append(got[e.ID], len(m.Value))
+					mu.Unlock()
+					ctx.Respond(m)
+				}
+			})
+		}
+	}
+	run(t, 2, options{produce: produce}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		ids := map[string]string{} // by home
+		for k := 0; len(ids) < 2; k++ {
+			id := fmt.Sprint("e", k)
+			home, _ := c.homeOf(id)
+			ids[home.ID] = id
+		}
+		sizes := []int{1, 300 << 10, 2, 3_999_990, 3, 250 << 10, 1 << 20, 4}
+		for _, id := range ids {
+			for _, n := range sizes {
+				require.NoError(t, c.node(0).region.Ref(id).Tell(
+					wrapperspb.String(strings.Repeat("x", n))))
+			}
+			large := strings.Repeat("x", 1<<20)
+			res, err := c.node(0).region.Ref(id).Ask(context.Background(),
+				wrapperspb.String(large))
+			require.NoError(t, err)
+			require.Equal(t, large, res.(*wrapperspb.StringValue).Value)
+			require.NoError(t, c.node(0).region.Ref(id).Deliver(context.Background(),
+				wrapperspb.String(large)))
+			mu.Lock()
+			require.Equal(t, append(slices.Clip(sizes), 1<<20, 1<<20), got[id])
+			mu.Unlock()
+		}
 	})
 }
 

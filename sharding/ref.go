@@ -65,7 +65,8 @@ func (f Ref[Msg]) Tell(msg Msg) error { return f.r.send(f.id, msg, nil) }
 
 // Request sends a message on behalf of the actor of ctx, to which the entity can respond. Otherwise
 // it behaves like Tell, but a message that waits when the life of the actor ends becomes a dead
-// letter.
+// letter. The actor is not told if the host is lost after the message was sent there: set a timer
+// for an answer that must come.
 func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error {
 	return f.r.send(f.id, msg, ctx.Self())
 }

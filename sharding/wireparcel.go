@@ -23,11 +23,12 @@ type parcel struct {
 	promise *promise // nil: not a delivery
 }
 
-// room is the overhead of an envelope beyond the payload of a message.
-const room = 16 << 10
-
-// maxParcel bounds a parcel, so that one fits into an envelope.
-const maxParcel = wire.MaxPayload - 16
+// maxMessage bounds an encoded message to an entity at another member, and maxParcel the message
+// with its header and names, so that it fits into an envelope.
+const (
+	maxMessage = 4_000_000
+	maxParcel  = wire.MaxData - 16
+)
 
 // plainSize is the size that a message without protobuf encoding counts for.
 const plainSize = 256
@@ -65,9 +66,8 @@ func pack(id string, value any, self string, do func(*packet)) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUndelivered, err)
-	case len(payload) > wire.MaxPayload-room:
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload),
-			wire.MaxPayload-room)
+	case len(payload) > maxMessage:
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), maxMessage)
 	}
 	*buf = payload
 	p := packet{entity: id, typ: string(m.ProtoReflect().Descriptor().FullName()), payload: payload}
