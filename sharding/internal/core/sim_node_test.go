@@ -49,7 +49,8 @@ type node struct {
 	leaving bool
 	counter int
 	heard   []core.Version
-	not     []time.Duration // since when each shard is not assigned here
+	not     []time.Duration      // since when each shard is not assigned here
+	asked   map[core.Tenure]bool // of other members, and whether that will not be answered
 }
 
 // grant is what the node believes it holds.
@@ -105,7 +106,7 @@ func (n *node) boot() {
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
 	n.shown, n.behind = make([]shown, w.opt.shards), make([]int, w.opt.shards)
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
-	n.room = core.NewRoom(1 << 20)
+	n.room, n.asked = core.NewRoom(1<<20), map[core.Tenure]bool{}
 	if w.opt.pace > 0 {
 		n.pace = core.NewPace(w.opt.pace)
 	}
@@ -293,6 +294,7 @@ func (n *node) tell(to core.Member, m core.Message) {
 	o := n.w.node(to)
 	d, data := m.(core.Data)
 	if data {
+		n.asks(d)
 		n.region.Line(d.Shard).Sent()
 		if d.Delivery == 0 {
 			n.behind[d.Shard]--
@@ -343,6 +345,8 @@ func (n *node) carryOut(e core.Effect) {
 		if w.opt.planned && !e.Repeated {
 			w.Fail("planned: a message meets no tenure")
 		}
+	case core.Orphaned:
+		n.fails(e)
 	case core.Look:
 		n.look()
 	}
@@ -399,6 +403,9 @@ func (n *node) release(e core.Release) {
 		n.w.Fail("a lease is released while entities live under it")
 	}
 	certain := g.gen == n.gen
+	if g.token == e.Token { // its entities have ended
+		n.w.inOrder[core.Tenure(e)] = true
+	}
 	n.takeBack(e.Shard, g.gen, g.attempt, func() {
 		n.step(core.Released{Shard: e.Shard, Token: e.Token, Certain: certain})
 	})
@@ -454,8 +461,10 @@ func (n *node) say(entity int) {
 func (n *node) tells(shard int, b core.Body) {
 	if n.behind[shard] == 0 {
 		if t, ok := n.region.Line(shard).Next(b.Size); ok {
+			d := core.Data{Shard: shard, Token: t.Token, Number: t.Number, Body: b}
+			n.asks(d)
 			if o := n.w.node(t.To); o != nil && o.me() == t.To {
-				n.w.stream(n, o, core.Data{Shard: shard, Token: t.Token, Number: t.Number, Body: b})
+				n.w.stream(n, o, d)
 			}
 			if t.Ask != 0 {
 				n.tell(t.To, core.Sent{Bytes: t.Ask})

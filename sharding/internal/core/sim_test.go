@@ -309,6 +309,7 @@ func (w *world) finish() {
 	if err := w.recalled(); (w.opt.remember || w.opt.keep) && err != nil {
 		w.Fail("%v", err)
 	}
+	w.concluded(c)
 	w.movable(c)
 }
 
@@ -357,7 +358,7 @@ func part(n int) sim.Seeds {
 
 // simulate runs seeds of one kind, and logs statistics.
 func simulate(t *testing.T, opt options, s sim.Seeds) {
-	var handled, moves, moved, lost, orphans, delivered, again atomic.Int64
+	var handled, moves, moved, lost, orphans, delivered, again, failed atomic.Int64
 	sim.Run(t, s, func(w *sim.World) {
 		x := newWorld(w, opt)
 		play(x)
@@ -368,12 +369,13 @@ func simulate(t *testing.T, opt options, s sim.Seeds) {
 		orphans.Add(int64(x.stat.orphans))
 		delivered.Add(int64(x.stat.delivered))
 		again.Add(int64(x.stat.again))
+		failed.Add(int64(x.stat.failed))
 	})
 	if opt.deliver {
 		t.Logf("%d deliveries confirmed, %d handled again", delivered.Load(), again.Load())
 	}
-	t.Logf("%d messages handled, %d assignments, %d moves of a lease to another member, %d sessions lost, %d regions on the wrong side",
-		handled.Load(), moves.Load(), moved.Load(), lost.Load(), orphans.Load())
+	t.Logf("%d messages handled, %d assignments, %d moves of a lease to another member, %d sessions lost, %d regions on the wrong side, calls failed under %d tenures",
+		handled.Load(), moves.Load(), moved.Load(), lost.Load(), orphans.Load(), failed.Load())
 }
 
 // Nothing fails, and no delay exceeds a timeout: no message is lost, and no lease is requested in

@@ -36,8 +36,9 @@ type world struct {
 	alive  map[string][]*entity
 
 	deliveries map[messageID]*delivery
+	inOrder    map[core.Tenure]bool // tenures that their hosts gave up in order
 
-	stat struct{ sent, handled, moves, moved, lost, grants, orphans, delivered, again int }
+	stat struct{ sent, handled, moves, moved, lost, grants, orphans, delivered, again, failed int }
 }
 
 // options of a history.
@@ -135,6 +136,7 @@ func newWorld(s *sim.World, opt options) *world {
 		handled: map[messageID]bool{},
 		order:   map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{},
 		deliveries: map[messageID]*delivery{}, known: map[string]int{},
+		inOrder: map[core.Tenure]bool{},
 		trouble: make([]time.Duration, opt.nodes)}
 	w.store = &store{w: w, sessions: map[session]time.Duration{}, leases: map[int]*lease{},
 		away: make([]time.Duration, opt.nodes)}
