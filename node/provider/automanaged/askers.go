@@ -10,9 +10,9 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// A request names the address of the member that asks, and the answer says if that member has asked
-// for a while and is not listed: each of the two then logs what to correct. Neither header decides
-// anything.
+// A request names the address of the member that asks. If that member is not listed, its host is
+// asked soon, since its process may just have started. If it has asked for a while, the answer says
+// so, and each of the two logs what to correct. Neither header decides anything.
 const (
 	fromHeader  = "Concord-From"
 	listsHeader = "Concord-Lists"
@@ -27,12 +27,14 @@ type askers struct {
 	self     string        // the address of this member
 	patience time.Duration // how long that may last
 	log      *slog.Logger
+	soon     map[string]chan struct{} // by host: it is to be asked soon
 
 	mu struct {
 		sync.Mutex
 		listed map[string]bool
-		asked  map[string]asked // by address; at most maxAskers
-		logged map[string]bool  // at most maxAskers
+		asked  map[string]asked  // by address; at most maxAskers
+		logged map[string]bool   // at most maxAskers
+		at     map[string]string // by host: the address for which it last answered
 	}
 }
 
@@ -43,7 +45,32 @@ func newAskers(c Config, self roster.Self) *askers {
 	a := &askers{self: address(self.Host, self.Port), log: self.Log,
 		patience: max(10*time.Second, 3*c.DropAfter)}
 	a.mu.asked, a.mu.logged = map[string]asked{}, map[string]bool{}
+	a.mu.at, a.soon = map[string]string{}, map[string]chan struct{}{}
+	for _, host := range c.Hosts {
+		a.soon[host] = make(chan struct{}, 1)
+	}
 	return a
+}
+
+// answered records the address for which a host has answered.
+func (a *askers) answered(host, address string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.at != nil {
+		a.mu.at[host] = address
+	}
+}
+
+// hurry makes the hosts of an address be asked soon. The caller must hold the mutex.
+func (a *askers) hurry(from string) {
+	for host, address := range a.mu.at {
+		if address == from {
+			select {
+			case a.soon[host] <- struct{}{}:
+			default:
+			}
+		}
+	}
 }
 
 // list sets the members that this one lists.
@@ -60,7 +87,7 @@ func (a *askers) list(members []roster.Member) {
 }
 
 // unlisted reports whether a member has asked for longer than patience and is not listed. It logs
-// that once.
+// that once. A member that is not listed is asked soon.
 func (a *askers) unlisted(now time.Time, from string) bool {
 	host, _, err := net.SplitHostPort(from)
 	if err != nil || host == "" || len(from) > maxFrom || from == a.self ||
@@ -72,6 +99,7 @@ func (a *askers) unlisted(now time.Time, from string) bool {
 	if a.mu.listed[from] {
 		return false
 	}
+	a.hurry(from)
 	if len(a.mu.asked) >= maxAskers {
 		clear(a.mu.asked)
 	}

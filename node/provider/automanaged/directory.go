@@ -115,6 +115,9 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 			report(members)
 		}
 		if n != nil {
+			if n.err == nil {
+				d.askers.answered(n.host, n.says.address())
+			}
 			account := known.account(now, d.cfg.Hosts)
 			d.silence.Store(&account)
 		}
@@ -136,12 +139,26 @@ func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 		case <-ctx.Done():
 			return
 		}
-		pause := time.NewTimer(wait)
+		if !d.rest(ctx, host, begun, wait) {
+			return
+		}
+	}
+}
+
+// rest waits until a host is to be asked again, and returns false if ctx ends first.
+func (d *directory) rest(ctx context.Context, host string, begun time.Time,
+	wait time.Duration) bool {
+	pause := time.NewTimer(wait)
+	defer pause.Stop()
+	for soon := d.askers.soon[host]; ; {
 		select {
 		case <-pause.C:
+			return true
+		case <-soon:
+			soon = nil
+			pause.Reset(max(0, d.cfg.Refresh/5-time.Since(begun)))
 		case <-ctx.Done():
-			pause.Stop()
-			return
+			return false
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,5 +66,58 @@ func TestServe_AStallOfAMemberDropsNobody(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// restarting is a host whose process is replaced by another one at the same address.
+type restarting struct {
+	first      stalling
+	gone, back time.Time
+	next       answer
+}
+
+func (s *restarting) RoundTrip(r *http.Request) (*http.Response, error) {
+	now := time.Now()
+	switch {
+	case now.Before(s.gone):
+		return s.first.RoundTrip(r)
+	case now.Before(s.back):
+		return nil, syscall.ECONNREFUSED
+	}
+	return (&stalling{says: s.next}).RoundTrip(r)
+}
+
+// A process that starts at the address of another one asks the others, and is asked by them soon
+// after that, and not only after Refresh.
+func TestServe_AProcessThatStartsAgainIsListedSoon(t *testing.T) {
+	for after := time.Duration(0); after < time.Second; after += 100 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			c := Config{Hosts: []string{"b:1"}}.withDefaults()
+			host := &restarting{first: stalling{says: answer{ID: "b", Address: "b", Port: 1,
+				ClusterName: "shop"}}, next: answer{ID: "b2", Address: "b", Port: 1,
+				ClusterName: "shop"}}
+			host.gone = time.Now().Add(5 * time.Second)
+			host.back = host.gone.Add(3*time.Second + after)
+			self := roster.Self{Member: roster.Member{ID: "a", Host: "a", Port: 1},
+				Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+			d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
+				Transport: host, Timeout: requestTimeout(c)}, askers: newAskers(c, self)}
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			time.AfterFunc(time.Until(host.back), func() { d.askers.unlisted(time.Now(), "b:1") })
+			var listed time.Duration
+			if err := d.Serve(ctx, self, func(all []roster.Member) {
+				if listed == 0 && slices.ContainsFunc(all, func(m roster.Member) bool {
+					return m.ID == "b2"
+				}) {
+					listed = time.Since(host.back)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+			if listed > c.Refresh/5 {
+				t.Errorf("%v after the first request: listed after %v", after, listed)
+			}
+		})
 	}
 }
