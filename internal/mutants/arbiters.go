@@ -32,8 +32,14 @@ func arbiters() []mutant {
 		{
 			name:   "a minority tries as soon as the store answers again",
 			rule:   "the majority acquires its lease first",
-			edits:  in(dir+"lead.go", "delay = max(delay, c.cfg.TTL)", "delay = 0"),
+			edits:  in(dir+"lead.go", "waits := c.probe.back.Add(c.cfg.TTL)", "waits := c.probe.back"),
 			killer: killer{pkg: pkg, run: "^TestCore_AMinorityWaitsWhenTheStoreAnswersAgain$"},
+		},
+		{
+			name:   "a change of the view hides that the store was away",
+			rule:   "the majority acquires its lease first",
+			edits:  in(dir+"claim.go", "l.asked, l.answer, l.due = false, Unknown, time.Time{}", "l.asked, l.answer, l.due, l.back = false, Unknown, time.Time{}, time.Time{}"),
+			killer: killer{pkg: pkg, run: "^TestSimulation_OneSideHosts$", args: "-whole"},
 		},
 		{
 			name:   "members trust a silent leader",

@@ -109,6 +109,26 @@ func (w *world) noFlaps() error {
 	return nil
 }
 
+// mayOpen checks a member whose gate opens after an outage of the store that both sides have seen
+// while they were apart: a side that goes on with a majority may be the later one to have a
+// session, and the other side does not host before that.
+func (w *world) mayOpen(l *life) {
+	back := l.w.sides()[l.side].leader.back
+	contest := w.parted + w.detection + 2*w.cfg.Operation() // it has begun, and asked the store
+	if l.held[arbiter.Rest] == 0 || back < contest || w.Elapsed() > back+ttl ||
+		w.Elapsed() < w.moved+w.detection+w.cfg.Lapse() {
+		return
+	}
+	for side, s := range w.sides() {
+		_, known := s.leader.core.Counts()
+		if side != l.side && 2*len(s.members) > len(w.nodes) && len(s.open) == len(s.members) &&
+			s.leader.store && s.leader.back <= back && known > 0 && !w.disputed(s.leader) {
+			w.Fail("%s begins to host (%v) beside the majority of %s (%v)", l.id, l.core,
+				s.leader.id, s.leader.core)
+		}
+	}
+}
+
 // hosted reports whether all members of one side have open gates, and no others do.
 func (w *world) hosted() bool {
 	hosts := 0

@@ -13,13 +13,12 @@ type claim struct {
 	due    time.Time // time of the next attempt
 	taken  time.Time // since when every attempt has found it taken; zero: the last one has not
 	since  time.Time // since when attempts have been answered, or not answered, as the last one
-	outage bool      // in this contest, answers were missing so long that leases may have ended
+	away   bool      // answers have been missing so long that leases may have ended
+	back   time.Time // when there was an answer again after that; zero: never
 }
 
-// begin begins another contest.
-func (l *claim) begin() {
-	l.asked, l.answer, l.due, l.outage = false, Unknown, time.Time{}, false
-}
+// begin begins another contest. The end of an outage still counts: the view may have changed since.
+func (l *claim) begin() { l.asked, l.answer, l.due = false, Unknown, time.Time{} }
 
 // is reports whether the last result was r.
 func (l *claim) is(r Result) bool { return l.asked && l.answer == r }
@@ -52,7 +51,12 @@ func (c *Core) answered(l *claim, r Result) {
 	case l.taken.IsZero():
 		l.taken = c.now
 	}
-	l.outage = l.outage || r == Unknown && (first || c.now.Sub(l.since) >= c.cfg.TTL/2)
+	switch {
+	case r == Unknown:
+		l.away = l.away || first || c.now.Sub(l.since) >= c.cfg.TTL/2
+	case l.away:
+		l.away, l.back = false, c.now
+	}
 }
 
 // onTried processes the result of an attempt. A grant that comes late is released at once.

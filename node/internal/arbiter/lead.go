@@ -15,7 +15,7 @@ func (c *Core) lead() {
 		c.leadRest()
 		return
 	}
-	c.contest = time.Time{}
+	c.contest, c.probe.away = time.Time{}, false
 	c.release(&c.rest)
 	c.assumed = c.assumed && !(c.founded && !c.missing())
 	if c.major.held && c.missing() && c.reached(c.viewAt.Add(c.patience())) {
@@ -97,10 +97,12 @@ func (c *Core) leadRest() {
 // it.
 func (c *Core) turn() time.Time {
 	delay := c.cfg.delay(len(c.view.Members), c.n)
-	if delay > 0 && c.probe.outage {
-		delay = max(delay, c.cfg.TTL)
+	turn := c.probe.since.Add(delay)
+	if waits := c.probe.back.Add(c.cfg.TTL); delay > 0 && !c.probe.back.IsZero() &&
+		waits.After(turn) {
+		return waits
 	}
-	return c.probe.since.Add(delay)
+	return turn
 }
 
 // cutOff describes a side without a majority.

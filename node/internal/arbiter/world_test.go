@@ -26,6 +26,7 @@ type world struct {
 	all       map[string]*life
 	lives     int
 	moved     time.Duration // when a member or a side last changed
+	parted    time.Duration // when sides last changed
 	changed   time.Duration // when a view, a store or a side last changed
 	leases    [2]record
 	detection time.Duration // maximum delay until a view follows
@@ -50,7 +51,14 @@ type node struct {
 	side  int
 	life  *life // nil while down
 	store bool  // the store is reachable
+	// until when it has no session after an outage of the store, in which the last one has ended
+	session      time.Duration
+	since, until time.Duration // of an outage of the store
+	back         time.Duration // when such an outage last ended; negative: there has been none
 }
+
+// acquires reports whether the node can acquire leases.
+func (n *node) acquires() bool { return n.store && n.w.Elapsed() >= n.session }
 
 // life is one process on a node.
 type life struct {
@@ -82,7 +90,7 @@ func newWorld(s *sim.World) *world {
 	n := w.Number("members", 2, 7)
 	w.cfg = arbiter.Config{Members: n/2 + 1, TTL: ttl}
 	for i := range n {
-		w.nodes = append(w.nodes, &node{w: w, i: i, store: true})
+		w.nodes = append(w.nodes, &node{w: w, i: i, store: true, back: -1})
 	}
 	for _, n := range w.nodes {
 		w.After(w.Span("boot", 0, 3*time.Second), n.boot)
@@ -199,6 +207,7 @@ func (w *world) split(a sim.Args) {
 }
 
 func (w *world) cuts() {
+	w.parted = w.Elapsed()
 	for _, a := range w.nodes {
 		for _, b := range w.nodes {
 			switch cut := a.side != b.side; {
@@ -230,12 +239,32 @@ func (w *world) unite(restart bool) {
 func (w *world) storeAway(a sim.Args) {
 	for i := range w.nodes {
 		if a.Int(1+i, 2) == 1 {
-			n := w.nodes[i]
-			n.store = false
-			w.touch()
-			w.After(a.Span(0), func() { n.store = true; w.touch() })
+			w.nodes[i].storeAway(a.Span(0))
 		}
 	}
+}
+
+// storeAway makes the store silent for a while. A session that has ended meanwhile begins again.
+func (n *node) storeAway(span time.Duration) {
+	w := n.w
+	if n.store {
+		n.since = w.Elapsed()
+	}
+	n.store, n.until = false, max(n.until, w.Elapsed()+span)
+	w.touch()
+	w.After(span, func() {
+		if n.store || w.Elapsed() < n.until {
+			return
+		}
+		n.store = true
+		w.touch()
+		if w.Elapsed()-n.since >= stopBy-ttl/3 {
+			n.back = w.Elapsed()
+			d := w.Span("session", 0, ttl*6/10)
+			n.session = w.Elapsed() + d
+			w.After(d, w.touch)
+		}
+	})
 }
 
 func (l *life) step(e any) {
@@ -249,7 +278,10 @@ func (l *life) step(e any) {
 			if l.gate.Open != e.Open {
 				l.gateAt = w.Elapsed()
 			}
-			l.gate = e
+			opens := e.Open && !l.gate.Open
+			if l.gate = e; opens {
+				w.mayOpen(l)
+			}
 			w.Note("%s: gate %v", l.id, e)
 		case arbiter.Tell:
 			l.here = e.Here
@@ -302,8 +334,8 @@ func (l *life) try(e arbiter.Try) {
 		free := w.freeFor(e.Lease, l)
 		switch {
 		case l.over:
-		case !l.store:
-			if free && w.Chance("written", 0.3) {
+		case !l.acquires():
+			if free && !l.store && w.Chance("written", 0.3) {
 				r.holder, r.until = nil, w.Elapsed()+2*time.Second // released later
 			}
 			w.After(w.cfg.Operation(), func() {
@@ -327,7 +359,7 @@ func (l *life) probe(op uint64) {
 		switch {
 		case l.over:
 			return
-		case !l.store:
+		case !l.store, !l.acquires() && w.leases[arbiter.Majority].holder != nil:
 			w.After(w.cfg.Operation(), func() {
 				l.step(arbiter.Probed{Op: op, Result: arbiter.Unknown})
 			})
