@@ -37,6 +37,7 @@ const (
 // questions is the result of one round: a member asks every entity and the clerk at the same time.
 type questions struct {
 	At       time.Duration // when the round began
+	Took     time.Duration // until the last answer, or the end of the wait for it
 	Missing  int           // questions that had no answer
 	Why      string        `json:",omitempty"` // of one of them
 	By       []string      // the members that answered
@@ -167,6 +168,7 @@ func (o *outages) askOnce() *questions {
 		note(res, err, true)
 	})
 	all.Wait()
+	r.Took = bootTime() - r.At
 	for name := range by {
 		r.By = append(r.By, name)
 	}

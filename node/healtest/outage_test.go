@@ -3,6 +3,7 @@
 package healtest_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -70,6 +71,7 @@ func outagesAll() (all []outage) {
 		}
 		add("cut-half", 4, "all", begin, quick)
 	}
+	add("start", 20, "all", 0, 15*time.Second) // no fault: until all are ready
 	return all
 }
 
@@ -177,9 +179,16 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	for i := range o.n {
 		c.hosts = append(c.hosts, c.net.Addr(i))
 	}
-	began := time.Now()
+	began, launched := time.Now(), bootTime()
 	for i := range o.n {
 		c.launchOutage(i)
+	}
+	if o.name == "start" {
+		served, ok = c.awaitServed(launched, all(o.n))
+		if !ok {
+			t.Error("not all members serve")
+		}
+		return served, 0, ok
 	}
 	time.Sleep(time.Until(began.Add(o.begin)))
 	if o.begin >= 10*time.Second {
@@ -191,13 +200,16 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 		window += 10 * time.Second // they start meanwhile, or wait for leases
 	}
 	time.Sleep(window)
+	lasted := true
 	if o.store == "nobody" {
+		lasted = c.untilLeasesEnd(from)
 		from = bootTime()
 		c.everybodyReaches()
 		time.Sleep(12 * time.Second)
 	}
 	served, ok = c.served(from, s)
-	ok = c.judge(o.begin, s, ok)
+	ok = ok && lasted
+	ok = c.judge(o, s, from+served) && ok
 	c.everybodyReaches()
 	if len(s.others) == 0 {
 		return served, healed, ok
@@ -208,7 +220,26 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	if !whole {
 		t.Error("the members do not serve after the end of the fault")
 	}
-	return served, h, ok && whole
+	return served, h, c.oneLine() && ok && whole
+}
+
+// oneLine checks that a member has logged the split in one line, however many members it is of.
+func (c *members) oneLine() (ok bool) {
+	ok = true
+	for _, p := range c.live {
+		if p == nil {
+			continue
+		}
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if n := strings.Count(string(text), `level=WARN msg="the cluster is split`); n > 1 {
+			c.t.Errorf("%s logs %d lines about one split", p.Name, n)
+			ok = false
+		}
+	}
+	return ok
 }
 
 // all returns the indexes of n members.
@@ -310,8 +341,47 @@ func (c *members) clerkAt() int {
 	return max(0, slices.IndexFunc(c.live, func(p *process) bool { return p.Name == last.Clerk }))
 }
 
+// untilLeasesEnd checks what happens while no member reaches the lease store: each one goes on with
+// what it has until its leases end, and no longer, and says that it has stopped.
+func (c *members) untilLeasesEnd(from time.Duration) (ok bool) {
+	// A lease that was renewed just before lasts for TTL, and guarded work stops before that: after
+	// its last renewal at the earliest, which may be a quarter of the TTL old, less the drain.
+	const least = defaultTTL * 3 / 8
+	had, last := map[string]bool{}, map[string]time.Duration{}
+	for _, p := range c.live {
+		rounds := p.sorted()
+		for _, r := range rounds {
+			for _, name := range r.By {
+				had[name] = had[name] || r.At >= from-2*time.Second && r.At < from
+				last[name] = max(last[name], r.At)
+			}
+		}
+		if n := len(rounds); n == 0 || rounds[n-1].NotReady == "" {
+			c.t.Errorf("%s serves nothing, and is ready", p.Name)
+			return false
+		}
+	}
+	ok = len(had) > 0
+	for name := range had {
+		went := last[name] - from
+		if had[name] && went < least || went > defaultTTL {
+			c.t.Errorf("%s answers for %v after the store has fallen silent, want %v to %v", name,
+				went, least, defaultTTL)
+			ok = false
+		}
+	}
+	return ok
+}
+
+// sorted returns the rounds of a process in the order in which they began.
+func (p *process) sorted() []questions {
+	rounds := slices.Clone(p.now().rounds)
+	slices.SortStableFunc(rounds, func(a, b questions) int { return cmp.Compare(a.At, b.At) })
+	return rounds
+}
+
 // served returns how long after from every question at the members that should serve was answered
-// for good; false: never.
+// for good; false: never. A question that has waited counts from its answer.
 func (c *members) served(from time.Duration, s side) (time.Duration, bool) {
 	var took time.Duration
 	ok := true
@@ -319,15 +389,21 @@ func (c *members) served(from time.Duration, s side) (time.Duration, bool) {
 		s.serves = []int{c.clerkAt()}
 	}
 	for _, i := range s.serves {
-		rounds := c.live[i].now().rounds
+		rounds := c.live[i].sorted()
 		first := slices.IndexFunc(rounds, func(r questions) bool { return r.At >= from })
 		if first < 0 {
+			c.t.Errorf("%s asks nothing any more", c.live[i].Name)
 			return 0, false
 		}
-		good := from
+		good, waits := from, true
 		for _, r := range rounds[first:] {
-			if r.Missing > 0 {
-				good = max(good, r.At+roundEvery)
+			switch {
+			case r.Missing > 0:
+				good, waits = max(good, r.At+roundEvery), true
+			case waits && r.Took > roundEvery:
+				good = max(good, r.At+r.Took)
+			default:
+				waits = false
 			}
 		}
 		took = max(took, good-from)
@@ -341,18 +417,18 @@ func (c *members) served(from time.Duration, s side) (time.Duration, bool) {
 	return took, ok
 }
 
-// judge checks that only the side that should serve has answered lately, and that /readyz says
-// which one that is.
-func (c *members) judge(begin time.Duration, s side, ok bool) bool {
-	late := bootTime() - 4*time.Second
+// judge checks that only the side that should serve has answered since it has served, and that
+// /readyz says which one that is.
+func (c *members) judge(o outage, s side, since time.Duration) (ok bool) {
 	if 2*len(s.others) == c.n {
-		return ok
+		return true
 	}
+	ok = true
 	for _, i := range append(slices.Clone(s.serves), s.others...) {
 		serves := slices.Contains(s.serves, i)
 		var last questions
-		for _, r := range c.live[i].now().rounds {
-			if r.At < late {
+		for _, r := range c.live[i].sorted() {
+			if r.At < since {
 				continue
 			}
 			last = r
@@ -361,13 +437,14 @@ func (c *members) judge(begin time.Duration, s side, ok bool) bool {
 					return p != nil && p.Name == name
 				})
 				if !slices.Contains(s.serves, at) {
-					c.t.Errorf("%s, of a side that should not serve, still answers", name)
+					c.t.Errorf("%s, of a side that should not serve, answers %v after the other side serves",
+						name, r.At-since)
 					return false
 				}
 			}
 		}
 		if serves && strings.HasPrefix(last.NotReady, "node: starting") &&
-			begin < 10*time.Second {
+			o.begin < 10*time.Second {
 			continue // its replicator waits for a majority of the members that began the cluster
 		}
 		if serves != (last.NotReady == "") {
@@ -386,7 +463,7 @@ func (c *members) awaitServed(since time.Duration, which []int) (took time.Durat
 		done := true
 		for _, i := range which {
 			p := c.live[i]
-			rounds := p.now().rounds
+			rounds := p.sorted()
 			at := len(rounds)
 			for at > 0 && rounds[at-1].At >= since && rounds[at-1].Missing == 0 &&
 				rounds[at-1].Members == len(which) && rounds[at-1].NotReady == "" {
@@ -396,7 +473,7 @@ func (c *members) awaitServed(since time.Duration, which []int) (took time.Durat
 				done = false
 				break
 			}
-			good = max(good, rounds[at].At)
+			good = max(good, rounds[at].At+rounds[at].Took)
 		}
 		if done {
 			return good - since, true
