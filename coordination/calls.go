@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 // timeout bounds ctx by Config.OperationTimeout.
@@ -16,6 +17,7 @@ func (s *Session) timeout(ctx context.Context) (context.Context, context.CancelF
 // deadline would refer to another clock.
 func (s *Session) timeoutAfter(ctx context.Context,
 	d time.Duration) (context.Context, context.CancelFunc) {
+	ctx = silence.Patiently(ctx, s.cfg.TTL, d)
 	if s.cfg.Clock == nil {
 		return context.WithTimeout(ctx, d)
 	}

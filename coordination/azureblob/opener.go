@@ -15,10 +15,10 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/settings"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 var _ leaseconfig.Opener = Opener

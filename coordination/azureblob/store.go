@@ -22,8 +22,8 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 const (
@@ -185,7 +185,6 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: azureblob: %w", leasestore.ErrRefused, err)
 	}
-	ctx = silence.Patiently(ctx, next.TTL)
 	defer s.links.Watch(ctx)()
 	return written(upload(ctx, b, string(old), data))
 }

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/silence"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 // leases are the etcd leases of the sessions that use this store. Only the writes of their sessions
@@ -155,7 +155,7 @@ func (l *leases) ahead(client *clientv3.Client, k leaseKey) {
 		ctx, cancel := context.WithTimeout(client.Ctx(), k.ttl)
 		defer cancel()
 		// After an error, the next write tries again.
-		_, _ = l.keepAlive(silence.Patiently(ctx, k.ttl), client, k, e)
+		_, _ = l.keepAlive(silence.Patiently(ctx, k.ttl, k.ttl), client, k, e)
 	}()
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -81,7 +80,6 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64,
 // at once saves a round trip, and was wrong. So a renewal keeps it alive for the next one.
 func (s *Store) hold(ctx context.Context, k keys, from version, next leasestore.Record,
 	value string) (_ leasestore.Version, err error) {
-	ctx = silence.Patiently(ctx, next.TTL)
 	w := writingOf(k, from, next, value)
 	key := leaseKey{next.Nonce, next.TTL, w.tenure}
 	for range 2 {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 // namespaceFile contains the namespace of a pod with a service account.

@@ -19,8 +19,8 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 // Config is the configuration of a store.
@@ -128,7 +128,6 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if err != nil {
 		return "", err
 	}
-	ctx = silence.Patiently(ctx, next.TTL)
 	defer s.links.Watch(ctx)()
 	ctx, repeated := counted(ctx)
 	var written *v1.Lease

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/silence"
 )
 
 // pool is the pool of Opener, for a slow way to the server: a call takes one round trip, and a
