@@ -7,17 +7,17 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // batch makes the swaps of a session. Up to swapsAtOnce are calls of their own. If more are due at
-// the same time, they wait, and each call that ends is followed by one call for all that wait.
+// the same time, they wait, and each call that ends is followed by one call for all that wait. So
+// that they do not wait for a slow call, another one begins for them after a while.
 type batch struct {
 	store leasestore.Batcher
 	mu    struct {
 		sync.Mutex
-		calls   int        // under way; swapsAtOnce if any swap with a live context waits
+		calls   int        // under way; at least swapsAtOnce if a swap with a live context waits
 		waiting []*pending // in order of arrival
 	}
 }
@@ -32,6 +32,13 @@ type pending struct {
 // swapsAtOnce is the number of concurrent calls for swaps, if the store is a Batcher. With more,
 // batches would be smaller.
 const swapsAtOnce = 2
+
+// On a store whose calls take longer than OperationTimeout/gatherPart, swaps that wait begin a call
+// after that time, if less than callsAtMost are under way.
+const (
+	gatherPart  = 24
+	callsAtMost = 4
+)
 
 // newBatch returns nil if each swap is to be a call of its own: because the store is no Batcher, or
 // because the leases have renewals of their own, which must not wait.
@@ -54,7 +61,7 @@ func (s *Session) batched(ctx context.Context, w leasestore.Swap) (leasestore.Ve
 		return s.swap(ctx, w.Name, w.Old, w.Next)
 	}
 	begun := s.clock.Read().Mono
-	got := s.batch.wait(p)
+	got := s.wait(p)
 	s.called(OperationSwap, begun, got.Err)
 	return got.Version, got.Err
 }
@@ -73,17 +80,40 @@ func (b *batch) enter(p *pending) bool {
 
 // wait returns the outcome of a swap that waits. If its context ends before the swap is taken into
 // a call, the swap was certainly not made.
-func (b *batch) wait(p *pending) leasestore.Swapped {
+func (s *Session) wait(p *pending) leasestore.Swapped {
+	gathered := newAlarm(s.clock)
+	gathered.within(s.cfg.OperationTimeout / gatherPart)
+	defer gathered.off()
+	select {
+	case got := <-p.done:
+		return got
+	case <-gathered.rings:
+		if s.batch.more(p) {
+			s.endCall()
+		}
+	case <-p.ctx.Done():
+	}
 	select {
 	case got := <-p.done:
 		return got
 	case <-p.ctx.Done():
 	}
-	if b.withdraw(p) {
+	if s.batch.withdraw(p) {
 		return leasestore.Swapped{Err: fmt.Errorf("%w: waited for other calls: %w",
 			leasestore.ErrRefused, context.Cause(p.ctx))}
 	}
 	return <-p.done // the call has a time of its own
+}
+
+// more reports whether p still waits and a call may begin for it, which then counts.
+func (b *batch) more(p *pending) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.calls >= callsAtMost || !slices.Contains(b.mu.waiting, p) {
+		return false
+	}
+	b.mu.calls++
+	return true
 }
 
 // withdraw reports whether p still waited.
@@ -105,7 +135,7 @@ func (s *Session) endCall() {
 			defer s.endCall()
 			ctx, cancel := s.timeout(s.calls)
 			defer cancel()
-			s.batch.swapAll(silence.Patiently(ctx, s.cfg.TTL), next)
+			s.batch.swapAll(ctx, next)
 		})
 	}
 }

@@ -242,15 +242,21 @@ func TestBatch_ASwapThatWaitsTooLongIsNotMade(t *testing.T) {
 		store.deaf = true
 		s := batching(t, store)
 		let := store.shut()
-		ended := tryAll(t, s, numbered("lease-", 5)...)
-		for range 5 {
+		names := numbered("lease-", 6)
+		for _, name := range names[:4] { // the last two are batches of one
+			tryAll(t, s, name)
+			time.Sleep(200 * time.Millisecond)
+		}
+		require.Len(t, store.made(), 2)
+		ended := tryAll(t, s, names[4:]...)
+		for range names[4:] {
 			require.ErrorIs(t, (<-ended).err, coordination.ErrUnknown)
 		}
 		time.Sleep(s.TTL()) // the attempts go on for a while
 		let()
 		_ = s.Close(t.Context())
 		made := slices.Concat(store.made()...)
-		for _, name := range numbered("lease-", 5)[2:] {
+		for _, name := range names[4:] {
 			require.NotContains(t, made, name)
 			_, ver, err := store.Load(t.Context(), name)
 			require.NoError(t, err)

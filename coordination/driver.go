@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -115,11 +114,11 @@ func (d *driver) carryOut(e core.Effect) {
 }
 
 func (d *driver) begin(e core.Begin) {
-	d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
-	d.grant.previous = Token(e.Previous)
+	d.grant = newGrant(d.lease, e.Token, e.Validity)
+	d.grant.previous = e.Previous
 	d.count(func(s *Status) { s.Held++ })
 	d.lease.s.cfg.Logger.Debug("lease acquired", slog.String("lease", d.lease.name),
-		slog.Uint64("token", e.Token))
+		slog.Uint64("token", uint64(e.Token)))
 }
 
 func (d *driver) end(e core.End) {
@@ -162,7 +161,7 @@ func (d *driver) logEnd(e core.End) {
 			level = slog.LevelDebug
 		}
 	}
-	attrs = append(attrs, slog.Uint64("token", e.Token), slog.String("why", e.Why.String()))
+	attrs = append(attrs, slog.Uint64("token", uint64(e.Token)), slog.String("why", e.Why.String()))
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
@@ -216,7 +215,7 @@ func endingOf(e core.End) ending {
 		lost := &LostError{Why: TakenOver}
 		if e.Holder.Nonce != "" {
 			lost.Err = &HeldError{Holder{Owner: e.Holder.Owner, Session: e.Holder.Nonce,
-				Token: Token(e.Holder.Token)}}
+				Token: e.Holder.Token}}
 		}
 		return ending{lost, true}
 	case core.RecordDeleted:
@@ -230,7 +229,7 @@ func endingOf(e core.End) ending {
 func (d *driver) load(e core.Load) {
 	d.callWithin(d.within(e.Patient), func(ctx context.Context) core.Event {
 		rec, ver, err := d.lease.s.load(ctx, d.lease.name)
-		return core.Loaded{Op: e.Op, Record: coreRecord(rec), Version: core.Version(ver), Err: err}
+		return core.Loaded{Op: e.Op, Record: rec, Version: ver, Err: err}
 	}, func(err error) core.Event { return core.Loaded{Op: e.Op, Err: err} })
 }
 
@@ -245,9 +244,9 @@ func (d *driver) swap(e core.Swap) {
 	}
 	d.callWithin(within, func(ctx context.Context) core.Event {
 		ver, err := s.batched(ctx, leasestore.Swap{Name: d.lease.name,
-			Old: leasestore.Version(e.Old), Next: recordOf(e.Next)})
-		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver),
-			Token: uint64(s.given(ver)), Err: err}
+			Old: e.Old, Next: e.Next})
+		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: ver,
+			Token: s.given(ver), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }
 
@@ -272,7 +271,7 @@ func (d *driver) callWithin(within time.Duration, f func(context.Context) core.E
 	s.work.Go(func() { // the loop is alive, so Close is not waiting for work yet
 		ctx, cancel := s.timeoutAfter(s.calls, within)
 		defer cancel()
-		s.post(d.lease, guarded(silence.Patiently(ctx, s.cfg.TTL), f, failed), nil)
+		s.post(d.lease, guarded(ctx, f, failed), nil)
 	})
 }
 
@@ -327,7 +326,7 @@ func (d *driver) listen(ctx context.Context, w leasestore.Watcher) {
 		if err != nil || ctx.Err() != nil {
 			return
 		}
-		d.lease.s.post(d.lease, core.Changed{Record: coreRecord(rec)}, nil)
+		d.lease.s.post(d.lease, core.Changed{Record: rec}, nil)
 	}
 }
 

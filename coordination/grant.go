@@ -155,13 +155,13 @@ func (g *Grant) Abandon() { g.abandon(ErrClosed) }
 
 func (g *Grant) abandon(why error) {
 	g.finish(ending{&LostError{Why: Closed, Err: why}, false})
-	g.lease.s.post(g.lease, core.Abandon{Token: uint64(g.token)}, nil)
+	g.lease.s.post(g.lease, core.Abandon{Token: g.token}, nil)
 }
 
 // releaseSoon releases without waiting.
 func (g *Grant) releaseSoon() {
 	g.finish(ending{ErrReleased, true})
-	g.lease.s.post(g.lease, core.Release{ID: g.lease.s.id(), Token: uint64(g.token)}, nil)
+	g.lease.s.post(g.lease, core.Release{ID: g.lease.s.id(), Token: g.token}, nil)
 }
 
 // finish ends the grant, once; the first reason wins.

@@ -91,7 +91,7 @@ type Blank struct {
 // break the promise that tokens grow, so accept one only from trusted members.
 func (l *Lease) AcquireBlank(ctx context.Context, b Blank) (*Grant, error) {
 	return l.acquire(ctx, core.Acquire{Wait: true,
-		From: core.Blank{Version: core.Version(b.Version), Token: uint64(b.Token)}})
+		From: core.Blank(b)})
 }
 
 func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
@@ -156,7 +156,7 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 	switch a.Outcome {
 	case core.Taken:
 		cause = &HeldError{Holder{Owner: a.Holder.Owner, Session: a.Holder.Nonce,
-			Token: Token(a.Holder.Token), Remaining: a.Left, Forever: a.Holder.Forever}}
+			Token: a.Holder.Token, Remaining: a.Left, Forever: a.Holder.Forever}}
 	case core.Shut:
 		cause = ErrClosed
 	case core.StillHeld:
@@ -175,13 +175,13 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 // release waits until the end of the tenure is certain.
 func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
 	reply := make(chan answer, 1)
-	if !l.s.post(l, core.Release{ID: l.s.id(), Token: uint64(token)}, reply) {
+	if !l.s.post(l, core.Release{ID: l.s.id(), Token: token}, reply) {
 		return Blank{}, l.s.closeError()
 	}
 	select {
 	case a := <-reply:
 		if a.Outcome == core.Done {
-			return Blank{leasestore.Version(a.Blank.Version), Token(a.Blank.Token)}, nil
+			return Blank(a.Blank), nil
 		}
 		return Blank{}, l.failure(a.Answer, nil)
 	case <-ctx.Done():

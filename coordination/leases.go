@@ -55,7 +55,7 @@ func (l *loop) statuses() []LeaseStatus {
 
 func (d *driver) status(m *core.Machine) LeaseStatus {
 	record, high := m.Seen()
-	s := LeaseStatus{Name: d.lease.name, Token: Token(high), Waiting: m.Waiters(),
+	s := LeaseStatus{Name: d.lease.name, Token: high, Waiting: m.Waiters(),
 		Owner:   record.Owner,
 		Failure: d.failure}
 	if record.Nonce == "" {

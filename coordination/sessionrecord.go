@@ -69,7 +69,7 @@ func (l *loop) discard() {
 	removed := make(chan struct{})
 	l.s.work.Go(func() {
 		defer close(removed)
-		l.s.remove(l.keeper.lease.name, leasestore.Version(version))
+		l.s.remove(l.keeper.lease.name, version)
 	})
 	select {
 	case <-removed:
@@ -97,8 +97,8 @@ func (s *Session) remove(name string, version leasestore.Version) {
 func (d *driver) loadSession(e core.LoadSession) {
 	d.callWithin(d.within(e.Patient), func(ctx context.Context) core.Event {
 		rec, ver, err := d.lease.s.load(ctx, leasestore.SessionRecords+e.Nonce)
-		return core.SessionLoaded{Op: e.Op, Record: coreRecord(rec),
-			Version: core.Version(ver), Err: err}
+		return core.SessionLoaded{Op: e.Op, Record: rec,
+			Version: ver, Err: err}
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
 
@@ -137,5 +137,5 @@ func (s *Session) putBlank(name string, e core.Bury) (_ leasestore.Version, err 
 			err = panicked(p)
 		}
 	}()
-	return s.swap(ctx, name, leasestore.Version(e.Old), recordOf(e.Next))
+	return s.swap(ctx, name, e.Old, e.Next)
 }

@@ -2,6 +2,8 @@ package coordination_test
 
 import (
 	"context"
+	"iter"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,14 +52,84 @@ func (s slowStore) Swap(ctx context.Context, name string, old leasestore.Version
 	return version, err
 }
 
+// slowDatabase is such a store with batches, whose watches are as slow. Its first calls wait for
+// connections, which take five calls.
+type slowDatabase struct {
+	slowStore
+	connected func() time.Time
+}
+
+func newSlowDatabase(s slowStore) slowDatabase {
+	return slowDatabase{s, sync.OnceValue(func() time.Time { return time.Now().Add(5 * s.call) })}
+}
+
+func (s slowDatabase) connect(ctx context.Context) error {
+	select {
+	case <-time.After(time.Until(s.connected())):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s slowDatabase) Load(ctx context.Context,
+	name string) (leasestore.Record, leasestore.Version, error) {
+	if err := s.connect(ctx); err != nil {
+		return leasestore.Record{}, "", err
+	}
+	return s.slowStore.Load(ctx, name)
+}
+
+func (s slowDatabase) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
+	if err := s.connect(ctx); err != nil {
+		return "", err
+	}
+	return s.slowStore.Swap(ctx, name, old, next)
+}
+
+func (s slowDatabase) SwapAll(ctx context.Context,
+	swaps []leasestore.Swap) []leasestore.Swapped {
+	out := make([]leasestore.Swapped, len(swaps))
+	err := s.wait(ctx)
+	for i, w := range swaps {
+		if out[i].Err = err; err == nil {
+			out[i].Version, out[i].Err = s.Store.Swap(ctx, w.Name, w.Old, w.Next)
+		}
+	}
+	late := s.wait(ctx)
+	for i := range out {
+		if late != nil {
+			out[i] = leasestore.Swapped{Err: late}
+		}
+	}
+	return out
+}
+
+func (s slowDatabase) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
+		for rec, err := range s.Store.Watch(ctx, name) {
+			if s.wait(ctx) != nil || !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
 // TestSlow_CallsOfAQuarterTTLCostNoLease makes each call of the store take up to a quarter of the
 // default TTL, for ten TTLs, and then ends the holder as a crash does.
 func TestSlow_CallsOfAQuarterTTLCostNoLease(t *testing.T) {
 	const ttl = 8 * time.Second
 	for _, part := range []float64{0.05, 0.1, 0.2, 0.25} {
-		synctest.Test(t, func(t *testing.T) {
-			s := slowStore{memory.New(), time.Duration(part * float64(ttl))}
-			faulty.Slow(t, ttl, part, 10, s, s)
-		})
+		for _, batches := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				slow := slowStore{memory.New(), time.Duration(part * float64(ttl))}
+				var a, b leasestore.Store = slow, slow
+				if batches {
+					a, b = newSlowDatabase(slow), newSlowDatabase(slow)
+				}
+				faulty.Slow(t, ttl, part, 10, a, b)
+			})
+		}
 	}
 }

@@ -11,18 +11,6 @@ import (
 // is that of leasestore.Store.
 type Store = leasestore.Store
 
-func recordOf(r core.Record) leasestore.Record {
-	return leasestore.Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token),
-		Attempt: r.Attempt, TTL: r.TTL,
-		Session: Token(r.Session), Forever: r.Forever}
-}
-
-func coreRecord(r leasestore.Record) core.Record {
-	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token),
-		Attempt: r.Attempt, TTL: r.TTL,
-		Session: uint64(r.Session), Forever: r.Forever}
-}
-
 // statusOf returns the status for an error of Swap.
 func statusOf(err error) core.Status {
 	switch {

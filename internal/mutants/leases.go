@@ -260,7 +260,7 @@ func leases() []mutant {
 		{
 			name:   "a contender watches only the record of the lease",
 			rule:   "a contender watches the session's record of a lease that is held through a session",
-			edits:  in(leaseDir+"peers.go", "return r.Session != 0 && !r.blank()", "return false && !r.blank()"),
+			edits:  in(leaseDir+"peers.go", "return r.Session != 0 && !blank(r)", "return false && !blank(r)"),
 			killer: leaseSim,
 		},
 		{

@@ -23,7 +23,7 @@
 // renewal for each lease and, below Shared, with one renewal for all.
 //
 // Three claims are checked during every test: K8, the valid times of two nodes never overlap; F1,
-// tokens grow; D17, calls of the store for one lease do not overlap.
+// tokens grow; D17, neither reads nor writes of one lease overlap.
 //
 // Live checks what needs a real server and real time: watching, many contenders, dead clients and
 // servers.

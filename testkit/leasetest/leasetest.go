@@ -175,7 +175,7 @@ func (n *node) crash() {
 	cancel()
 	_ = n.Close(ctx)
 	if n.overlaps > 0 {
-		n.e.Errorf("D17: %d calls of the store overlapped on one lease", n.overlaps)
+		n.e.Errorf("D17: %d reads or writes of one lease overlapped", n.overlaps)
 	}
 }
 

@@ -70,7 +70,11 @@ func (l *link) countWrites() int {
 	return l.writes
 }
 
-func (l *link) begin(name string) fault {
+// Kinds of calls, of which two do not overlap on one lease. A session may claim a lease while it
+// reads it: it has learnt meanwhile that the holder's session is over.
+const reads, writes = "read ", "write "
+
+func (l *link) begin(name, kind string) fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls++
@@ -78,10 +82,11 @@ func (l *link) begin(name string) fault {
 		l.to = map[string]int{}
 	}
 	l.to[name]++
-	if l.busy[name] && !strings.HasPrefix(name, leasestore.SessionRecords) { // shared by leases
+	shared := strings.HasPrefix(name, leasestore.SessionRecords) // by leases
+	if l.busy[kind+name] && !shared {
 		l.overlaps++
 	}
-	l.busy[name] = true
+	l.busy[kind+name] = true
 	f := l.fault
 	if l.next > 0 {
 		if l.next--; l.next == 0 {
@@ -91,10 +96,10 @@ func (l *link) begin(name string) fault {
 	return f
 }
 
-func (l *link) end(name string) {
+func (l *link) end(name, kind string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.busy[name] = false
+	l.busy[kind+name] = false
 }
 
 // through makes one call under the fault.
@@ -140,8 +145,8 @@ func passes(ctx context.Context, d time.Duration) bool {
 
 func (l *link) Load(ctx context.Context,
 	name string) (rec leasestore.Record, ver leasestore.Version, err error) {
-	f := l.begin(name)
-	defer l.end(name)
+	f := l.begin(name, reads)
+	defer l.end(name, reads)
 	err = l.through(ctx, f, func() (err error) {
 		rec, ver, err = l.store.Load(ctx, name)
 		return err
@@ -170,8 +175,8 @@ func given(s leasestore.Store, v leasestore.Version) coordination.Token {
 
 // Remove fails if the store is not a Remover; the record then stays.
 func (l *link) Remove(ctx context.Context, name string, old leasestore.Version) error {
-	f := l.begin(name)
-	defer l.end(name)
+	f := l.begin(name, writes)
+	defer l.end(name, writes)
 	r, ok := l.store.(leasestore.Remover)
 	if !ok {
 		return errors.ErrUnsupported
@@ -181,8 +186,8 @@ func (l *link) Remove(ctx context.Context, name string, old leasestore.Version) 
 
 func (l *link) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (ver leasestore.Version, err error) {
-	f := l.begin(name)
-	defer l.end(name)
+	f := l.begin(name, writes)
+	defer l.end(name, writes)
 	l.mu.Lock()
 	l.writes++
 	l.mu.Unlock()

@@ -139,8 +139,8 @@ func (n *node) waits() <-chan struct{} {
 // LoadDocument fails if the store keeps no documents.
 func (l *link) LoadDocument(ctx context.Context,
 	name string) (text []byte, ver leasestore.Version, err error) {
-	f := l.begin("document " + name)
-	defer l.end("document " + name)
+	f := l.begin(name, "document ")
+	defer l.end(name, "document ")
 	d, ok := l.store.(leasestore.Documents)
 	if !ok {
 		return nil, "", errors.ErrUnsupported
@@ -157,8 +157,8 @@ func (l *link) LoadDocument(ctx context.Context,
 // SwapDocument fails if the store keeps no documents.
 func (l *link) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (ver leasestore.Version, err error) {
-	f := l.begin("document " + name)
-	defer l.end("document " + name)
+	f := l.begin(name, "document ")
+	defer l.end(name, "document ")
 	d, ok := l.store.(leasestore.Documents)
 	if !ok {
 		return "", errors.ErrUnsupported

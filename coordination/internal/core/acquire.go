@@ -46,7 +46,7 @@ func (m *Machine) heedBlank(b Blank) {
 		return
 	}
 	m.observe(Record{Token: b.Token}, b.Version)
-	m.seen.open = m.seen.record.blank()
+	m.seen.open = blank(m.seen.record)
 }
 
 func (m *Machine) onCancel(ev Cancel) {
@@ -215,7 +215,7 @@ func (m *Machine) claim() {
 		return
 	}
 	if m.cfg.Shared && !m.backed() {
-		m.seen.open = m.seen.record.blank()
+		m.seen.open = blank(m.seen.record)
 		m.enter(waiting)
 		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner if the store is reachable
 		return

@@ -34,11 +34,13 @@ func (c *Common) Ready() []string {
 // be tried again. Renewals and audits of tenures wait for nobody.
 //
 // The bound follows the store: it rises by one when that many slots have ended well, and a failed
-// call halves it.
+// call halves it. The failures of calls that were in flight together halve it once.
 type slots struct {
 	bound   int // 0: firstSlots
 	taken   int
 	settled int // slots that have ended well since the bound rose
+	given   int // slots ever
+	halved  int // those given before the bound was halved last
 	line    []*Machine
 }
 
@@ -72,8 +74,7 @@ func (c *Common) admit(m *Machine) bool {
 	case m.slot == queued:
 		return false
 	case t.free() && len(t.line) == 0:
-		t.taken++
-		m.slot = taken
+		t.give(m)
 		return true
 	default:
 		t.line = append(t.line, m)
@@ -88,24 +89,36 @@ func (c *Common) pass(m *Machine) {
 	if m.slot == taken {
 		m.slot = unasked
 		t.taken--
-		if t.settled++; t.settled >= t.bound {
+		if m.ticket > 0 {
+			t.settled++
+		}
+		if t.settled >= t.bound {
 			t.bound, t.settled = min(t.bound+1, mostSlots), 0
 		}
 	}
 	for len(t.line) > 0 && t.free() {
 		next := t.line[0]
 		t.line = t.line[1:]
-		t.taken++
-		next.slot = taken
+		t.give(next)
 		c.ready = append(c.ready, next)
 	}
 }
 
+func (t *slots) give(m *Machine) {
+	t.taken++
+	t.given++
+	m.slot, m.ticket = taken, t.given
+}
+
 // slow notes that a call of a machine in its slot has failed.
 func (t *slots) slow(m *Machine) {
-	if m.slot == taken {
-		t.bound, t.settled = max(leastSlots, t.bound/2), 0
+	if m.slot != taken {
+		return
 	}
+	if m.ticket > t.halved {
+		t.bound, t.settled, t.halved = max(leastSlots, t.bound/2), 0, t.given
+	}
+	m.ticket = 0
 }
 
 // rest lets a machine rely on its watch, or not. A watch can fall silent without an error, so of

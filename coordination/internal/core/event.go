@@ -1,27 +1,27 @@
 package core
 
-import "time"
+import (
+	"time"
 
-// Record is what the store keeps for a name. A blank record has an empty Nonce: it names no holder
-// and only keeps the token.
-type Record struct {
-	Owner, Nonce string
-	Token        uint64
-	Attempt      uint64
-	TTL          time.Duration
-	Session      uint64 // token of the session record that keeps it alive; 0: renewed itself
-	Forever      bool   // the record never expires
-}
+	"github.com/concord-go/concord/coordination/leasestore"
+)
 
-func (r Record) blank() bool { return r.Nonce == "" }
+type (
+	// Record is that of stores.
+	Record = leasestore.Record
+	// Version is that of stores.
+	Version = leasestore.Version
+	// Token is that of stores.
+	Token = leasestore.Token
+)
 
-// Version is the store's identifier of a state; empty when there is no record.
-type Version string
+// blank reports whether a record names no holder and only keeps the token.
+func blank(r Record) bool { return r.Nonce == "" }
 
 // Blank is a record that names no holder. Without a Version it carries no information.
 type Blank struct {
 	Version Version
-	Token   uint64
+	Token   Token
 }
 
 // Event is an input of a machine.
@@ -40,10 +40,13 @@ type (
 	// already answered.
 	Cancel struct{ ID uint64 }
 	// Release reports that the work of a tenure has stopped, and gives the lease up.
-	Release struct{ ID, Token uint64 }
+	Release struct {
+		ID    uint64
+		Token Token
+	}
 	// Abandon ends a tenure whose work cannot be stopped: it may run as long as the tenure is
 	// valid, or until a Release.
-	Abandon struct{ Token uint64 }
+	Abandon struct{ Token Token }
 	// Close ends the tenure and rejects all later requests.
 	Close struct{}
 	// Loaded is the answer to Load. If Err is set, nothing was learnt.
@@ -58,7 +61,7 @@ type (
 		Op      uint64
 		Status  Status
 		Version Version // new one, if Written
-		Token   uint64  // of the record, if the store has assigned another token
+		Token   Token   // of the record, if the store has assigned another token
 		Err     error
 	}
 	// Changed is a hint from a watcher. The first one says that no later change will be missed.
@@ -74,12 +77,12 @@ type (
 	}
 	// Backed reports that the machine's own session record is held, or renewed.
 	Backed struct {
-		Token    uint64
+		Token    Token
 		Validity Validity
 	}
 	// Unbacked reports that the tenure of the own session record has ended.
 	Unbacked struct {
-		Token uint64
+		Token Token
 		Why   Cause
 		Err   error
 	}
@@ -88,7 +91,7 @@ type (
 	Unbackable struct{ Err error }
 	// Gone reports that no session believes that tenure of the own session record any more.
 	Gone struct {
-		Token   uint64
+		Token   Token
 		Outcome Outcome // Done or Doubt
 	}
 	// Enqueued is the answer to Enqueue: the places ahead of the written one, in order. If Err is
@@ -159,23 +162,23 @@ type (
 	// Begin starts a tenure; the Answers with its token follow. Previous is the token of the tenure
 	// before.
 	Begin struct {
-		Token    uint64
-		Previous uint64
+		Token    Token
+		Previous Token
 		Validity Validity
 	}
 	// Extend moves the deadline of a tenure.
 	Extend struct {
-		Token    uint64
+		Token    Token
 		Validity Validity
 	}
 	// Warn reports, once per episode, that renewals are failing.
 	Warn struct {
-		Token     uint64
+		Token     Token
 		Remaining time.Duration
 	}
 	// End reports, once per tenure, that it is over.
 	End struct {
-		Token  uint64
+		Token  Token
 		Why    Cause
 		Holder Record // the new holder
 		Err    error  // last error of the store
@@ -183,12 +186,12 @@ type (
 	// Drained reports that the work of an ended tenure has no time left. This is final: otherwise a
 	// wall clock that jumps back after it had jumped ahead would show time left that has already
 	// been given away.
-	Drained struct{ Token uint64 }
+	Drained struct{ Token Token }
 	// Answer completes an Acquire or a Release.
 	Answer struct {
 		ID      uint64
 		Outcome Outcome
-		Token   uint64        // of the tenure, if Acquired
+		Token   Token         // of the tenure, if Acquired
 		Holder  Record        // the holder
 		Left    time.Duration // time until the holder's record may be taken, if it is not renewed
 		Blank   Blank         // the record that a release has written; only if Done, and not always
@@ -223,7 +226,7 @@ type (
 	Failing struct{ Err error }
 	// Over reports that no session believes a tenure of a Keeper any more.
 	Over struct {
-		Token   uint64
+		Token   Token
 		Outcome Outcome // Done or Doubt
 	}
 	// Follow starts an Observer of another session, or reports that it is not needed here any more.

@@ -102,21 +102,22 @@ func parse(t *testing.T, f []string) core.Event {
 		}
 		return n
 	}
+	token := func(i int) core.Token { return core.Token(arg(i)) }
 	switch f[0] {
 	case "acquire":
 		ev := core.Acquire{ID: arg(1), Wait: len(f) > 2}
 		if len(f) > 3 { // wait VERSION TOKEN
-			ev.From = core.Blank{Version: core.Version(f[3]), Token: arg(4)}
+			ev.From = core.Blank{Version: core.Version(f[3]), Token: token(4)}
 		}
 		return ev
 	case "cancel":
 		return core.Cancel{ID: arg(1)}
 	case "release":
-		return core.Release{ID: arg(1), Token: arg(2)}
+		return core.Release{ID: arg(1), Token: token(2)}
 	case "close":
 		return core.Close{}
 	case "abandon":
-		return core.Abandon{Token: arg(1)}
+		return core.Abandon{Token: token(1)}
 	case "look":
 		return core.Look{On: f[1] == "on"}
 	case "unwatched":
@@ -137,21 +138,21 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.SessionLoaded{Op: arg(1), Version: core.Version(f[2]), Record: record(t, f[3:])}
 	case "nosession": // and the token that the next record will exceed
 		if len(f) > 2 {
-			return core.SessionLoaded{Op: arg(1), Record: core.Record{Token: arg(2)}}
+			return core.SessionLoaded{Op: arg(1), Record: core.Record{Token: token(2)}}
 		}
 		return core.SessionLoaded{Op: arg(1)}
 	case "backed": // token, send time
 		sent := duration(t, f[2])
-		return core.Backed{Token: arg(1), Validity: core.Validity{
+		return core.Backed{Token: token(1), Validity: core.Validity{
 			Sent:      core.Reading{Mono: sent, Boot: sent, Wall: sent},
 			StopAfter: 9 * time.Second, ValidFor: 11 * time.Second}}
 	case "unbacked":
 		why := map[string]core.Cause{"expired": core.Expired, "deleted": core.RecordDeleted}[f[2]]
-		return core.Unbacked{Token: arg(1), Why: why, Err: errTest}
+		return core.Unbacked{Token: token(1), Why: why, Err: errTest}
 	case "unbackable":
 		return core.Unbackable{Err: errTest}
 	case "gone":
-		return core.Gone{Token: arg(1), Outcome: core.Doubt}
+		return core.Gone{Token: token(1), Outcome: core.Doubt}
 	case "enqueued": // operation, then nonce and beat of each place ahead
 		if len(f) > 2 && f[2] == "error" {
 			return core.Enqueued{Op: arg(1), Err: errTest}
@@ -176,7 +177,7 @@ func parse(t *testing.T, f []string) core.Event {
 		}
 		written := core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
 		if len(f) > 3 {
-			written.Token = arg(3) // assigned by the store
+			written.Token = token(3) // assigned by the store
 		}
 		return written
 	}
@@ -187,25 +188,29 @@ func parse(t *testing.T, f []string) core.Event {
 // record parses "blank TOKEN", "mine TOKEN ATTEMPT [SESSION]", "NAME TOKEN [TTL]", "NAME TOKEN
 // forever", "NAME TOKEN renewed ATTEMPT", or "NAME TOKEN through SESSION".
 func record(t *testing.T, f []string) core.Record {
-	token, err := strconv.ParseUint(f[1], 10, 64)
-	if err != nil {
-		t.Fatal(f, err)
+	number := func(i int) uint64 {
+		n, err := strconv.ParseUint(f[i], 10, 64)
+		if err != nil {
+			t.Fatal(f, err)
+		}
+		return n
 	}
+	token := core.Token(number(1))
 	r := core.Record{Owner: f[0], Nonce: f[0], Token: token, Attempt: 1, TTL: 12 * time.Second}
 	switch {
 	case f[0] == "blank":
 		return core.Record{Token: token}
 	case f[0] == "mine":
-		r.Attempt, _ = strconv.ParseUint(f[2], 10, 64)
+		r.Attempt = number(2)
 		if len(f) > 3 {
-			r.Session, _ = strconv.ParseUint(f[3], 10, 64)
+			r.Session = core.Token(number(3))
 		}
 	case len(f) > 2 && f[2] == "forever":
 		r.Forever = true
 	case len(f) > 3 && f[2] == "renewed":
-		r.Attempt, _ = strconv.ParseUint(f[3], 10, 64)
+		r.Attempt = number(3)
 	case len(f) > 3:
-		r.Session, _ = strconv.ParseUint(f[3], 10, 64)
+		r.Session = core.Token(number(3))
 	case len(f) > 2:
 		r.TTL = duration(t, f[2])
 	}

@@ -53,14 +53,15 @@ type Machine struct {
 	lastErr  error
 
 	seen      observation
-	read      bool   // the record was read before
-	unsettled bool   // a write of a tenure that was given up without an answer may still land
-	high      uint64 // largest token ever seen
+	read      bool  // the record was read before
+	unsettled bool  // a write of a tenure that was given up without an answer may still land
+	high      Token // largest token ever seen
 	ten       tenure
 	back      backing // with Config.Shared
 	peer      *peer   // of the session that holds the lease; nil: none was consulted
 	queue     queue   // with Config.Fair
 	slot      slot
+	ticket    int           // of the slot; 0 after a failed call
 	resting   *list.Element // in Common
 }
 
@@ -70,7 +71,7 @@ type operation struct {
 	attempt uint64 // of the write, 0 for a blank record
 	sent    Reading
 	look    uint64 // the read of the lease record that led to this operation
-	known   uint64 // largest tenure of the other session known before a read of its record
+	known   Token  // largest tenure of the other session known before a read of its record
 	patient bool   // a read for waiting callers, or a claim, which has twice the time
 	slow    bool   // callers that make one attempt have been answered meanwhile
 }
@@ -129,7 +130,7 @@ func (m *Machine) Wanted() bool { return m.phase == held || len(m.waiters) > 0 }
 
 // Blank returns the version of the record, and whether the record was blank when it was last seen.
 func (m *Machine) Blank() (Version, bool) {
-	return m.seen.version, m.seen.version != "" && m.seen.record.blank()
+	return m.seen.version, m.seen.version != "" && blank(m.seen.record)
 }
 
 // Step lets time advance to now, then handles the event. The effects must be carried out in order.
@@ -298,6 +299,9 @@ func (m *Machine) proceed() {
 	if m.phase == idle && m.looking() {
 		m.enter(reading)
 	}
+	if m.phase == reading && (m.op.kind == loading || m.op.kind == consulting) && m.mayClaimOver() {
+		m.op, m.due = operation{}, m.now.Mono // the claim decides
+	}
 	switch {
 	case m.op.id != 0 || !m.leaves() && !m.isDue() || !m.cfg.Common.admit(m):
 		return
@@ -433,7 +437,7 @@ func (m *Machine) observe(r Record, v Version) {
 		return
 	}
 	next := observation{record: r, version: v, since: m.now.Mono, later: m.read}
-	if v == "" && !m.seen.record.blank() {
+	if v == "" && !blank(m.seen.record) {
 		// an absent record does not mean a free lease
 		next.record, next.vanished = m.seen.record, true
 	}
@@ -443,7 +447,7 @@ func (m *Machine) observe(r Record, v Version) {
 // freeAt returns when the lease may be taken; zero if it is free.
 func (m *Machine) freeAt() time.Duration {
 	r := m.seen.record
-	if r.blank() || r.Nonce == m.cfg.Nonce || m.inherits(r) { // if ours, no tenure of ours is left
+	if blank(r) || r.Nonce == m.cfg.Nonce || m.inherits(r) { // if ours, no tenure of ours is left
 		return 0
 	}
 	if m.seen.vanished && (r.Forever || r.Session != 0) {
@@ -516,7 +520,7 @@ func (m *Machine) heed() {
 	if m.phase != waiting || m.hint == nil {
 		return
 	}
-	if h, r := m.hint, m.seen.record; h.blank() || h.Token != r.Token || h.Attempt != r.Attempt {
+	if h, r := m.hint, m.seen.record; blank(*h) || h.Token != r.Token || h.Attempt != r.Attempt {
 		m.due = min(m.due, m.now.Mono+m.standsBack())
 	}
 	m.hint = nil

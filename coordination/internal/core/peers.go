@@ -11,14 +11,14 @@ type peer struct {
 	machines  []*Machine // that have asked for it
 	observers int
 	seen      observation
-	last      uint64 // largest tenure that its record has named
-	ended     uint64 // tenures of that session up to this one are over, for good
-	buried    bool   // a Bury was emitted for the tenure in seen
-	told      news   // to the machines
+	last      Token // largest tenure that its record has named
+	ended     Token // tenures of that session up to this one are over, for good
+	buried    bool  // a Bury was emitted for the tenure in seen
+	told      news  // to the machines
 }
 
 // news is what machines that rely on an observer must learn.
-type news struct{ ended, named uint64 }
+type news struct{ ended, named Token }
 
 // hold returns the peer of a nonce, for a machine or, if that is nil, an observer, until drop.
 func (c *Common) hold(nonce string, m *Machine) *peer {
@@ -73,14 +73,14 @@ func (c *Common) tell(p *peer) {
 // began: of a lease held through the session, or of the session's own record. A blank record ends
 // that tenure and those before it, but not every tenure up to its Token: the store may show any
 // larger one, and the session may begin a tenure with a token in between.
-func (p *peer) observe(ev SessionLoaded, known uint64, now time.Duration) {
+func (p *peer) observe(ev SessionLoaded, known Token, now time.Duration) {
 	if !p.seen.known || ev.Version != p.seen.version {
 		p.seen = observation{record: ev.Record, version: ev.Version, since: now, known: true}
 		p.buried = false
 	}
 	switch r := ev.Record; {
 	case ev.Version == "": // no record: its holder may not know yet
-	case r.blank() && r.Token >= known:
+	case blank(r) && r.Token >= known:
 		p.ended = max(p.ended, known)
 	case r.Nonce == p.nonce && r.Token > 0:
 		p.last = max(p.last, r.Token)
@@ -89,14 +89,14 @@ func (p *peer) observe(ev SessionLoaded, known uint64, now time.Duration) {
 }
 
 // shows reports whether the record names that tenure of the session.
-func (p *peer) shows(token uint64) bool {
+func (p *peer) shows(token Token) bool {
 	r := p.seen.record
 	return p.seen.version != "" && r.Nonce == p.nonce && r.Token == token
 }
 
 // over reports whether a tenure of the session was given up, was followed by another tenure, or was
 // not renewed in time. The result true is final.
-func (p *peer) over(token uint64) bool { return token <= p.ended }
+func (p *peer) over(token Token) bool { return token <= p.ended }
 
 // lapse ends the tenure in seen, after a read that began late enough has found the record
 // unchanged. It returns, once, the write that reports this end to contenders that have not watched.
@@ -122,7 +122,7 @@ func (p *peer) freeAt(cfg Config) time.Duration {
 // lease's own record has been deleted, the life of the session says nothing about the lease.
 func (m *Machine) throughPeer() bool {
 	r := m.seen.record
-	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.vanished &&
+	return r.Session != 0 && !blank(r) && r.Nonce != m.cfg.Nonce && !m.seen.vanished &&
 		!m.inherits(r)
 }
 

@@ -7,10 +7,10 @@ package core
 
 // backing is what is known about the own session record.
 type backing struct {
-	token    uint64 // of its present or last tenure
+	token    Token // of its present or last tenure
 	validity Validity
-	alive    bool   // its end was not reported
-	gone     uint64 // no session believes tenures up to this one any more
+	alive    bool  // its end was not reported
+	gone     Token // no session believes tenures up to this one any more
 }
 
 // Told converts an effect of the keeper to the event that the machines of the leases need.

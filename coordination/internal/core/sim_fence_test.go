@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/fence"
+	"github.com/concord-go/concord/coordination/internal/core"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
 // target is the target of guarded work. It records the writes that a fence admits.
 type target struct {
 	guard    fence.Guard
-	newest   uint64 // highest token of an admitted write
+	newest   core.Token // highest token of an admitted write
 	writes   int
 	refused  int
 	stale    int  // admitted although stale
@@ -56,12 +56,12 @@ func (n *node) write(a sim.Args) {
 
 // put writes to the fenced target. A write is stale if a write of a later tenure has been admitted
 // before.
-func (w *world) put(who int, token uint64) {
+func (w *world) put(who int, token core.Token) {
 	t := &w.target
 	t.writes++
 	err := error(nil)
 	if !t.unfenced {
-		err = t.guard.Do(context.Background(), "target", coordination.Token(token),
+		err = t.guard.Do(context.Background(), "target", token,
 			func(context.Context) error {
 				return nil
 			})

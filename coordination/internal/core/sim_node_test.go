@@ -40,8 +40,8 @@ type node struct {
 	won     int
 	lost    int // grants that have expired
 
-	token    uint64 // of the present tenure, 0 if none
-	ended    bool   // its end was reported
+	token    core.Token // of the present tenure, 0 if none
+	ended    bool       // its end was reported
 	validity core.Validity
 	working  bool // guarded work may run
 }
@@ -373,7 +373,7 @@ func (n *node) begin(e core.Begin) {
 	n.extend(e.Token, e.Validity)
 }
 
-func (n *node) extend(token uint64, v core.Validity) {
+func (n *node) extend(token core.Token, v core.Validity) {
 	if token != n.token || n.ended {
 		n.w.Fail("node %d extends %d, has %d", n.i, token, n.token)
 	}

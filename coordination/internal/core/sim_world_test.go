@@ -30,8 +30,8 @@ type world struct {
 	queue   []core.Place
 	blanks  []core.Blank // blanks left by releases
 
-	highest uint64
-	before  map[uint64]uint64 // the tenure before each
+	highest core.Token
+	before  map[core.Token]core.Token // the tenure before each
 	grants  int
 	ordered int // claims with others behind in the queue
 
@@ -64,7 +64,7 @@ const (
 
 // newWorld picks sizes and faults. Each seed has some of them, and rarely all.
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[uint64]uint64{},
+	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[core.Token]core.Token{},
 		target: target{unfenced: opt.unfenced}}
 	w.Faults = sim.Faults{
 		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
@@ -193,11 +193,11 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 }
 
 // give raises the token of a new tenure, if the store assigns tokens.
-func (w *world) give(old core.Record, next *core.Record) (token uint64) {
+func (w *world) give(old core.Record, next *core.Record) (token core.Token) {
 	if !w.gives || next.Nonce == "" || next.Token == old.Token {
 		return 0
 	}
-	next.Token += uint64(w.Number("given", 0, 3))
+	next.Token += core.Token(w.Number("given", 0, 3))
 	return next.Token
 }
 
@@ -205,7 +205,7 @@ func (w *world) give(old core.Record, next *core.Record) (token uint64) {
 func (w *world) read(name string) (core.Record, core.Version) {
 	c := w.cells[name]
 	if w.shows && c.record.Nonce == "" {
-		c.record.Token += uint64(w.Number("shown", 0, 20))
+		c.record.Token += core.Token(w.Number("shown", 0, 20))
 	}
 	return c.record, c.version
 }

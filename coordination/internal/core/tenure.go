@@ -7,10 +7,10 @@ import (
 
 // tenure is one period of holding the lease, from its claim until the record is certainly not ours.
 type tenure struct {
-	token    uint64
+	token    Token
 	asked    bool          // until the claim is known to be written, the record may have more
-	previous uint64        // token in the record that the claim replaces; 0: none
-	session  uint64        // token of the session record, with Config.Shared
+	previous Token         // token in the record that the claim replaces; 0: none
+	session  Token         // token of the session record, with Config.Shared
 	base     Version       // version that the claim is conditional on
 	version  Version       // version that the next write is conditional on
 	attempts []attempt     // writes that the record may contain, oldest first
@@ -38,7 +38,7 @@ func (t *tenure) owns(r Record, nonce string) bool {
 }
 
 // written sets the token and the version under which the record is known to be written.
-func (t *tenure) written(token uint64, v Version) { t.token, t.asked, t.version = token, false, v }
+func (t *tenure) written(token Token, v Version) { t.token, t.asked, t.version = token, false, v }
 
 // found reports whether the record just read belongs to the present tenure.
 func (m *Machine) found() bool { return !m.seen.vanished && m.ten.owns(m.seen.record, m.cfg.Nonce) }
@@ -247,7 +247,7 @@ func (m *Machine) confirm() {
 	case m.seen.version == "":
 		m.deleted()
 	default:
-		if r := m.seen.record; r.Owner == m.cfg.Owner && !r.blank() {
+		if r := m.seen.record; r.Owner == m.cfg.Owner && !blank(r) {
 			m.cfg.Common.succeeded = true
 		}
 		m.lose(End{Why: TakenOver, Holder: m.seen.record})

@@ -21,6 +21,7 @@ type Proxy struct {
 		delay   time.Duration
 		silent  bool // also connections to come
 		lasting bool
+		sent    int
 		pairs   []*pair
 	}
 }
@@ -76,6 +77,13 @@ func (p *Proxy) Silence() {
 	for _, c := range p.mu.pairs {
 		c.silence()
 	}
+}
+
+// Sent returns how often clients have sent something: about as many requests as they have made.
+func (p *Proxy) Sent() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.sent
 }
 
 // Lasting lets Silence count for connections to come too: they are accepted, and never answered.
@@ -140,6 +148,9 @@ func (p *Proxy) forward(c *pair, from, to net.Conn) {
 		n, err := from.Read(data)
 		p.mu.Lock()
 		at := time.Now().Add(p.mu.delay)
+		if from == c.near {
+			p.mu.sent++
+		}
 		p.mu.Unlock()
 		select {
 		case pieces <- piece{data[:n], at}:

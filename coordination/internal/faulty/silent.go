@@ -12,12 +12,9 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// few is the time of more calls of a store than a take-over makes one after another, a new
-// connection among them, on a busy machine.
-const few = 2 * time.Second
-
-// busy is the same where servers and tests share a busy machine.
-const busy = 3 * few
+// busy is the time of more calls of a store than a take-over makes one after another, a new
+// connection among them, where servers and tests share a busy machine.
+const busy = 6 * time.Second
 
 var silences = flag.Int("silences", 1, "how often the connections of a holder fall silent")
 

@@ -1,6 +1,7 @@
 package faulty
 
 import (
+	"context"
 	"flag"
 	"strconv"
 	"strings"
@@ -44,8 +45,11 @@ func RoundTrips(t *testing.T, open Opener) {
 func Slow(t *testing.T, ttl time.Duration, part float64, ttls int, holder,
 	waiter coordination.Store) {
 	t.Helper()
-	slow(t, ttl, part, ttls, few, holder, waiter)
+	slow(t, ttl, part, ttls, gathers, holder, waiter)
 }
+
+// gathers is the time in which a session gathers swaps for a call.
+const gathers = 150 * time.Millisecond
 
 // slow is Slow with a bound for what a take-over may take beyond the TTL and four calls.
 func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.Duration, holder,
@@ -58,7 +62,11 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 	acquire(t, a, leases)
 	acquired := time.Since(begun).Round(10 * time.Millisecond)
 	all := wait(t, b, leases)
-	time.Sleep(time.Duration(ttls) * ttl)
+	for range ttls {
+		time.Sleep(ttl / 2)
+		impatient(t, a, ttl/20)
+		time.Sleep(ttl / 2)
+	}
 	if st := a.Status(); st.Held != leases || len(st.Lost) > 0 {
 		t.Errorf("calls of %v TTL: %d of %d leases are held, lost %v", part, st.Held, leases,
 			st.Lost)
@@ -77,4 +85,13 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 	if st := b.Status(); st.Held != leases || len(st.Lost) > 0 {
 		t.Errorf("%d of %d leases are held, lost %v", st.Held, leases, st.Lost)
 	}
+}
+
+// impatient calls the session as a probe does that gives up sooner than the store answers. That
+// must not make a slow connection look silent.
+func impatient(t *testing.T, s *coordination.Session, within time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	_ = s.Health(ctx)
+	_, _ = s.Lease("lease0").Holder(ctx)
 }
