@@ -5,6 +5,7 @@ package azureblob_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -19,12 +20,17 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/azureblob"
+	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if name, is := takeover.Place(); is {
+		fmt.Fprintln(os.Stderr, holdAll(name))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

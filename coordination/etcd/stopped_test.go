@@ -19,6 +19,7 @@ var (
 	stops    = flag.Int("stops", 1, "number of stops of etcd for each duration")
 	stopsAll = flag.Bool("stops-all", false, "stop etcd for each tenth from 0.5 to 1.5 TTL")
 	stopsTTL = flag.Duration("stops-ttl", 3*time.Second, "TTL of the sessions")
+	contests = flag.Int("contests", 25, "leases for which two or three sessions contend at a stop")
 )
 
 // TestStopped_NeverTwoHolders stops the etcd server for half a TTL to one and a half TTLs, while
@@ -29,9 +30,12 @@ func TestStopped_NeverTwoHolders(t *testing.T) {
 	if *stopsAll {
 		tenths = []int{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	}
-	for _, n := range tenths {
-		for range *stops {
-			stopOnce(t, *stopsTTL, *stopsTTL*time.Duration(n)/10)
+	for i := range *stops { // as many at a time as -parallel says
+		for _, n := range tenths {
+			t.Run(fmt.Sprint(n, "/", i), func(t *testing.T) {
+				t.Parallel()
+				stopOnce(t, *stopsTTL, *stopsTTL*time.Duration(n)/10)
+			})
 		}
 	}
 }
@@ -56,15 +60,14 @@ func (c *contest) overlap() bool {
 	return false
 }
 
-// stopOnce lets 25 pairs and triples of sessions contend, each for a lease of its own, stops etcd
-// once, and watches them for three TTLs.
+// stopOnce lets pairs and triples of sessions contend, each for a lease of its own, stops etcd once,
+// and watches them for three TTLs.
 func stopOnce(t *testing.T, ttl, stop time.Duration) {
 	t.Helper()
-	const contests = 25
 	c := startMembers(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	all := make([]*contest, contests)
+	all := make([]*contest, *contests)
 	for i := range all {
 		all[i] = &contest{grants: make([]atomic.Pointer[coordination.Grant], 2+i%2)}
 		for j := range all[i].grants {
@@ -100,10 +103,10 @@ func stopOnce(t *testing.T, ttl, stop time.Duration) {
 	for _, k := range all {
 		tenures += k.tenures.Load()
 	}
-	if tenures < contests {
-		t.Errorf("%d leases were held %d times", contests, tenures)
+	if tenures < int64(*contests) {
+		t.Errorf("%d leases were held %d times", *contests, tenures)
 	}
-	t.Logf("stopped for %v: %d contests, %d tenures", stop, contests, tenures)
+	t.Logf("stopped for %v: %d contests, %d tenures", stop, *contests, tenures)
 	c.members[0].kill()
 }
 

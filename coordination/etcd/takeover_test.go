@@ -11,12 +11,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/internal/takeover"
 )
 
 func TestTakeover(t *testing.T) {
-	p := prefix(t)
-	takeover.Run(t, p, open(t, connect(t, server(t)), p), 16*time.Second)
+	p, proxy := prefix(t), faulty.New(t, address(server(t)[0]))
+	takeover.Run(t, p, configured(t, p, proxy.Address), 16*time.Second, proxy)
 }
 
 func holdAll(prefix string) error {

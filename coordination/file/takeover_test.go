@@ -11,5 +11,5 @@ import (
 
 func TestTakeover(t *testing.T) {
 	dir := t.TempDir()
-	takeover.Run(t, dir, open(t, dir), 16*time.Second)
+	takeover.Run(t, dir, open(t, dir), 16*time.Second, nil)
 }

@@ -4,12 +4,14 @@ package kubernetes_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/kubernetes"
 )
@@ -20,8 +22,10 @@ var exclusive = kubernetes.Config{Namespace: namespace, Exclusive: true}
 func TestTakeover(t *testing.T) {
 	cfg, prefix := config(t), fresh()
 	cfg.QPS, cfg.Burst = 50, 100
+	proxy := faulty.New(t, strings.TrimPrefix(cfg.Host, "https://"))
+	cfg.Host = "https://" + proxy.Address
 	takeover.Run(t, prefix, openWith(t, client(t, cfg), prefix, exclusive),
-		time.Minute) // each watch takes two requests
+		time.Minute, proxy) // each watch takes two requests
 }
 
 // holdAll holds the leases with a client without a limit.

@@ -20,8 +20,8 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Watch implements leasestore.Watcher. It reports changes of tenure, but not renewals. All
-// watches of a store share one connection.
+// Watch implements leasestore.Watcher. It reports changes of tenure, and renewals of session
+// records, but not of leases. All watches of a store share one connection.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		signals, err := s.listener.subscribe(escape(name))

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/silence"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -129,8 +128,9 @@ CREATE TABLE IF NOT EXISTS %[1]s_documents (
 // change of a row also changes its version.
 const mark = "version || '.' || xmin::text"
 
-// statements prepares the statements. A change of tenure sends a notification, in the same
-// transaction; a renewal does not.
+// statements prepares the statements. A write sends a notification, in the same transaction, unless
+// it renews a lease. The renewals of session records are reported: a session that waits for a lease
+// counts the TTL from when it has seen the last one.
 func (s *Store) statements() {
 	s.load = fmt.Sprintf(`SELECT owner, nonce, token, attempt::text, ttl, %[2]s FROM %[1]s WHERE name = $1
 UNION ALL SELECT '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '0', 0, '' FROM %[1]s_version
@@ -139,12 +139,14 @@ UNION ALL SELECT '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '0', 0,
 	INSERT INTO %[1]s (name, owner, nonce, token, attempt, ttl) VALUES ($1, $2, $3, $4, $5::text::numeric, $6)
 	ON CONFLICT DO NOTHING RETURNING %[2]s AS mark)
 SELECT mark, pg_notify($7, $1)::text FROM written`, s.table, mark)
-	s.update = fmt.Sprintf(`WITH renewal AS (SELECT FROM %[1]s WHERE name = $1 AND %[2]s = $8 AND token = $4 AND nonce = $3),
+	s.update = fmt.Sprintf(`WITH renewal AS (SELECT FROM %[1]s WHERE name = $1 AND %[2]s = $8 AND token = $4 AND nonce = $3
+	AND left($1, length('%[3]s')) <> '%[3]s'),
 written AS (
 	UPDATE %[1]s SET owner = $2, nonce = $3, token = $4, attempt = $5::text::numeric, ttl = $6,
 		version = nextval('%[1]s_version'), renewed = clock_timestamp()
 	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
-SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
+SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark,
+		escape(leasestore.SessionRecords))
 	s.batch = s.batchStatement()
 	s.documentStatements()
 	s.remove = fmt.Sprintf("DELETE FROM %[1]s WHERE name = $1 AND %[2]s = $2", s.table, mark)
@@ -198,7 +200,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if old != "" {
 		query, args = s.update, append(args, string(old))
 	}
-	version, err := ask(silence.Patiently(ctx, next.TTL), s.pool, name,
+	version, err := ask(ctx, s.pool, name,
 		func(ctx context.Context) (version string, err error) {
 			var notified any
 			err = s.db.QueryRowContext(ctx, query, args...).Scan(&version, &notified)

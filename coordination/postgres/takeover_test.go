@@ -14,7 +14,12 @@ import (
 
 func TestTakeover(t *testing.T) {
 	name := table()
-	takeover.Run(t, name, open(t, connect(t), name), 16*time.Second)
+	dsn, proxy := behind(t)
+	db, err := sql.Open("pgx", dsn)
+	must(t, err)
+	db.SetMaxOpenConns(20)
+	t.Cleanup(func() { _ = db.Close() })
+	takeover.Run(t, name, open(t, db, name), 16*time.Second, proxy)
 }
 
 func holdAll(table string) error {

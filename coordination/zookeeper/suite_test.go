@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 	"github.com/concord-go/concord/testkit/leasetest"
@@ -24,6 +26,10 @@ import (
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if path, is := takeover.Place(); is {
+		fmt.Fprintln(os.Stderr, holdAll(path))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

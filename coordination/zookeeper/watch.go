@@ -15,7 +15,7 @@ import (
 )
 
 // Watch implements leasestore.Watcher. It also reports renewals, and the end of a holder once
-// ZooKeeper has noticed it. It survives lost connections, and reads every 4 seconds in any case.
+// ZooKeeper has noticed it. It survives lost connections.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		at, err := s.path(name)
@@ -23,7 +23,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 			yield(leasestore.Record{}, err)
 			return
 		}
-		again := time.NewTicker(lookAgain)
+		again := time.NewTicker(askAfter)
 		defer again.Stop()
 		var last *leasestore.Record
 		for {
@@ -41,20 +41,43 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 				return
 			}
 			last = &seen.record
-			select {
-			case <-seen.alarm.data:
-			case <-seen.alarm.children:
-			case <-again.C:
-			case <-ctx.Done():
-				return
+			for changed := false; !changed; {
+				select {
+				case <-seen.alarm.data:
+					changed = true
+				case <-seen.alarm.children:
+					changed = true
+				case <-again.C:
+					s.askAgain(ctx)
+				case <-ctx.Done():
+					return
+				}
 			}
 		}
 	}
 }
 
-// lookAgain bounds how long a watch relies on notifications. A server under load was seen to delay
-// an event until the next request.
-const lookAgain = 4 * time.Second
+// askAfter is how often a store asks the server for an answer while it watches: a server under load
+// was seen to delay events until the next request, and a silent connection brings none.
+const askAfter = 4 * time.Second
+
+// askAgain asks for one, unless another watch has done so meanwhile.
+func (s *Store) askAgain(ctx context.Context) {
+	s.alarms.mu.Lock()
+	due := time.Since(s.alarms.mu.asked) >= askAfter*3/4
+	if due {
+		s.alarms.mu.asked = time.Now()
+	}
+	s.alarms.mu.Unlock()
+	if !due {
+		return
+	}
+	// After an error, the next answer or event shows the state.
+	_, _ = link.Ask(ctx, s.link, func(context.Context) (any, error) {
+		_, _, err := s.link.ZK().Exists("/")
+		return nil, err
+	})
+}
 
 // sight is a record, and the watches that fire when it is out of date.
 type sight struct {
@@ -90,6 +113,7 @@ type alarms struct {
 	mu struct {
 		sync.Mutex
 		armed map[string]alarm
+		asked time.Time // see askAgain
 	}
 }
 

@@ -177,8 +177,17 @@ func (w *write) undo(s *zk.Stat, place string) error {
 }
 
 // takeOver writes over the record of an overdue holder. If locks of other programs wait behind the
-// holder, the result is a conflict and they get the lock: nothing else would free it for them.
+// holder, the result is a conflict and they get the lock: nothing else would free it for them. The
+// holder was alone in line, so if no place was made after its own, it still is.
 func (w *write) takeOver() (leasestore.Version, error) {
+	holder, err := placeOf(w.was.holder)
+	if err != nil {
+		return "", err
+	}
+	version, err := w.displace(uint32(holder.number) + 1)
+	if !errors.Is(err, zk.ErrNoNode) {
+		return version, err
+	}
 	names, stat, err := w.conn.Children(w.path)
 	if err != nil {
 		return "", err
@@ -190,8 +199,13 @@ func (w *write) takeOver() (leasestore.Version, error) {
 	if slices.ContainsFunc(line, place.foreign) {
 		return "", w.yield()
 	}
-	place, ops := w.place(places(stat))
-	stat, err = w.do(append(ops, remove(w.at(w.was.holder)))...)
+	return w.displace(places(stat))
+}
+
+// displace replaces the place of the holder, if the node has had as many places as had.
+func (w *write) displace(had uint32) (leasestore.Version, error) {
+	place, ops := w.place(had)
+	stat, err := w.do(append(ops, remove(w.at(w.was.holder)))...)
 	if err != nil {
 		return "", err
 	}
