@@ -36,7 +36,7 @@ type Config struct {
 	// Killed is called after the process of a member was killed; it may be nil. It is for providers
 	// that rely on another component to notice, such as the kubelet.
 	Killed func(t testing.TB, m Member)
-	// Server is the provider's server. If it is nil, P9 and P14 are skipped with a message.
+	// Server is the provider's server. If it is nil, P9, P14 and P17 are skipped with a message.
 	Server *Server
 	// Listens means that the provider listens on Spare[Index]: P10 then checks that port too.
 	Listens bool
@@ -50,8 +50,9 @@ type Config struct {
 	// LeftWithin bounds the time until a member that was shut down is dropped and everything its
 	// life started has stopped. Default 1m.
 	LeftWithin time.Duration
-	// KeptFor is how long members must keep each other after the server has returned (P9) or a
-	// pause has ended (P16). Default 15s.
+	// KeptFor is how long members must keep each other after the server has returned (P9), a pause
+	// has ended (P16) or connections have fallen silent (P17), and bounds the time until they list
+	// a member that is started after that silence. Default 15s.
 	KeptFor time.Duration
 	// Pause is how long all members are stopped for P16. It must be longer than the provider needs
 	// to drop a member. Default 8s.
@@ -74,6 +75,10 @@ type Server struct {
 	// Stop returns when the server no longer answers, Start when it answers again with all its
 	// data.
 	Stop, Start func(t testing.TB)
+	// Silence returns a function that drops all that is sent on the connections which were present
+	// when Silence was called, and which stay open; new ones work. If it is nil, P17 is skipped
+	// with a message.
+	Silence func(t testing.TB) (now func())
 	// Outage is the minimum time for which P9 keeps the server down. Default 10s.
 	Outage time.Duration
 }

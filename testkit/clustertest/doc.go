@@ -39,8 +39,10 @@
 //     Proto.Actor and gRPC. All checks look for races.
 //   - P16: members that are all stopped at the same time, like those of a suspended machine, keep
 //     each other.
+//   - P17: members keep each other, and soon list others, when the connections of one of them to
+//     the server fall silent: they stay open, but nothing comes back.
 //
-// P9 and P14 apply to providers with a server that the test can stop; see Config.Server.
+// P9, P14 and P17 apply to providers with a server that the test can stop; see Config.Server.
 //
 // docs/providers.md has the results for each provider.
 package clustertest

@@ -34,6 +34,8 @@ const (
 	beat = 50 * time.Millisecond
 	// pause is the time after which the fault "pause not noticed" considers all others dead.
 	pause = time.Second
+	// silentSuffix is that of a file with which the fault "silence not noticed" sees no changes.
+	silentSuffix = ".silent"
 )
 
 var leaked []*os.File
@@ -127,6 +129,9 @@ func (f *files) round(c *cluster.Cluster, self *cluster.Member) {
 	f.looked = time.Now()
 	if f.fault == "pause not noticed" && !before.IsZero() && f.looked.Sub(before) > pause {
 		c.MemberList.UpdateClusterTopology(alone)
+		return
+	}
+	if _, err := os.Stat(f.dir + silentSuffix); err == nil && f.fault == "silence not noticed" {
 		return
 	}
 	all, err := f.list(c.Config.Name, self)

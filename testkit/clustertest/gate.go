@@ -1,15 +1,18 @@
 package clustertest
 
 import (
-	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 // Gate is a TCP proxy in front of a provider's server. A shut gate refuses and cuts all
 // connections. The server continues to run while no member reaches it. This is harder on members
-// than a stopped server, since the server expires the data it holds for them.
+// than a stopped server, since the server expires the data it holds for them. A gate can also drop
+// all that is sent on connections, which stay open.
 type Gate struct {
 	address, target string
 	all             sync.WaitGroup
@@ -17,7 +20,32 @@ type Gate struct {
 	mu struct {
 		sync.Mutex
 		listener net.Listener // nil while shut
-		conns    map[net.Conn]bool
+		pairs    map[*pair]bool
+	}
+}
+
+// pair is a connection of a member, and the one to the server that belongs to it.
+type pair struct {
+	near, far net.Conn
+	silent    atomic.Bool
+}
+
+func (p *pair) close() { _, _ = p.near.Close(), p.far.Close() }
+
+// copy copies until one side closes.
+func (p *pair) copy(to, from net.Conn) {
+	defer p.close()
+	for data := make([]byte, 32<<10); ; {
+		n, err := from.Read(data)
+		if err != nil {
+			return
+		}
+		if p.silent.Load() {
+			continue
+		}
+		if _, err := to.Write(data[:n]); err != nil {
+			return
+		}
 	}
 }
 
@@ -26,7 +54,7 @@ type Gate struct {
 func NewGate(t testing.TB, target string) *Gate {
 	t.Helper()
 	g := &Gate{address: "127.0.0.1:0", target: target}
-	g.mu.conns = map[net.Conn]bool{}
+	g.mu.pairs = map[*pair]bool{}
 	g.Open(t)
 	t.Cleanup(func() { g.Shut(t); g.all.Wait() })
 	return g
@@ -36,7 +64,9 @@ func NewGate(t testing.TB, target string) *Gate {
 func (g *Gate) Address() string { return g.address }
 
 // Server returns a value for Config.Server.
-func (g *Gate) Server() *Server { return &Server{Name: g.address, Stop: g.Shut, Start: g.Open} }
+func (g *Gate) Server() *Server {
+	return &Server{Name: g.address, Stop: g.Shut, Start: g.Open, Silence: g.Silence}
+}
 
 // Open lets connections through.
 func (g *Gate) Open(t testing.TB) {
@@ -70,8 +100,21 @@ func (g *Gate) Shut(testing.TB) {
 		_ = g.mu.listener.Close()
 		g.mu.listener = nil
 	}
-	for c := range g.mu.conns {
-		_ = c.Close()
+	for p := range g.mu.pairs {
+		p.close()
+	}
+}
+
+// Silence returns a function that drops all that is sent on the present connections, which stay
+// open. New ones work.
+func (g *Gate) Silence(testing.TB) func() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	present := slices.Collect(maps.Keys(g.mu.pairs))
+	return func() {
+		for _, p := range present {
+			p.silent.Store(true)
+		}
 	}
 }
 
@@ -83,37 +126,30 @@ func (g *Gate) pass(through net.Listener, c net.Conn) {
 		return
 	}
 	defer s.Close()
-	if !g.hold(through, c, s) {
+	p := &pair{near: c, far: s}
+	if !g.hold(through, p) {
 		return
 	}
-	defer g.drop(c, s)
+	defer g.drop(p)
 	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{c, s}, {s, c}} {
-		both.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
-			_, _ = c.Close(), s.Close()
-		})
-	}
+	both.Go(func() { p.copy(c, s) })
+	both.Go(func() { p.copy(s, c) })
 	both.Wait()
 }
 
 // hold reports whether the gate that a connection came through is still open.
-func (g *Gate) hold(through net.Listener, conns ...net.Conn) bool {
+func (g *Gate) hold(through net.Listener, p *pair) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.listener != through {
 		return false
 	}
-	for _, c := range conns {
-		g.mu.conns[c] = true
-	}
+	g.mu.pairs[p] = true
 	return true
 }
 
-func (g *Gate) drop(conns ...net.Conn) {
+func (g *Gate) drop(p *pair) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, c := range conns {
-		delete(g.mu.conns, c)
-	}
+	delete(g.mu.pairs, p)
 }

@@ -35,12 +35,15 @@ func TestReference(t *testing.T) {
 	t.Setenv(dirVariable, dir)
 	c := clustertest.Config{
 		Server: &clustertest.Server{
-			Name:   dir,
-			Stop:   func(t testing.TB) { must(t, os.Rename(dir, dir+".away")) },
-			Start:  func(t testing.TB) { must(t, os.Rename(dir+".away", dir)) },
+			Name:  dir,
+			Stop:  func(t testing.TB) { must(t, os.Rename(dir, dir+".away")) },
+			Start: func(t testing.TB) { must(t, os.Rename(dir+".away", dir)) },
+			Silence: func(t testing.TB) func() {
+				return func() { must(t, os.WriteFile(dir+silentSuffix, nil, 0o600)) }
+			},
 			Outage: time.Second,
 		},
-		Pause: 2 * pause, KeptFor: time.Second,
+		Pause: 2 * pause, KeptFor: 2 * time.Second,
 	}
 	for _, bound := range runsOut[os.Getenv(faultVariable)] {
 		*bound(&c) = 4 * time.Second
@@ -83,6 +86,7 @@ func TestPlanted(t *testing.T) {
 		"goroutines":            {"P11"},
 		"open files":            {"P11"},
 		"pause not noticed":     {"P16"},
+		"silence not noticed":   {"P17"},
 		"empty without server":  {"P9"},
 		"starts without server": {"P14"},
 	} {

@@ -72,6 +72,9 @@ func (c Config) omits(k check) string {
 	}) {
 		return "there is no Config.Server"
 	}
+	if k.rule == "P17" && c.Server.Silence == nil {
+		return "there is no Server.Silence"
+	}
 	return ""
 }
 

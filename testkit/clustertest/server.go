@@ -10,6 +10,7 @@ import (
 var serverChecks = []check{
 	{"P9", outage},
 	{"P14", unreachable},
+	{"P17", silent},
 }
 
 // outage stops the server under otherwise undisturbed members.
@@ -33,6 +34,26 @@ func outage(e *env) {
 	e.agree(e.config.ListedWithin, all[0], all[1], all[2], newcomer)
 	all[1].kill()
 	e.agree(e.config.DroppedWithin, all[0], all[2], newcomer)
+}
+
+// silent lets the connections of one member to the server fall silent.
+func silent(e *env) {
+	var all []*process
+	for _, m := range e.places(3) {
+		all = append(all, e.launch(m))
+	}
+	all[0].start()
+	e.agree(e.config.ListedWithin, all[0])
+	silence := e.config.Server.Silence(e)
+	e.startAll(all[1:])
+	e.agree(e.config.ListedWithin, all...)
+	silence()
+	e.keeps(e.config.KeptFor, all)
+	late := all[0].member
+	free := ports.Free(e, 2)
+	late.Index, late.Port, late.Spare = len(all), free[0], append(late.Spare, free[1])
+	newcomer := e.launch(late).start()
+	e.agree(e.config.KeptFor, all[0], all[1], all[2], newcomer)
 }
 
 // keeps fails if the members of a cluster stop agreeing within the given time.

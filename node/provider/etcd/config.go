@@ -3,6 +3,7 @@ package etcd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/concord-go/concord/internal/silence/silencegrpc"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
@@ -38,7 +40,9 @@ const (
 	callTimeout  = 3 * time.Second
 	retry        = time.Second
 	// A session checks for a pause of the process every TTL/lookPart.
-	lookPart  = 10
+	lookPart = 10
+	// It keeps its etcd lease alive every TTL/keepPart.
+	keepPart  = 4
 	pingAfter = 10 * time.Second // the shortest interval that gRPC accepts
 )
 
@@ -52,9 +56,7 @@ func (c Config) withDefaults() Config {
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
 	}
-	// Without keepalive, a connection that survived a partition waits for TCP, which retransmits at
-	// growing intervals. Keepalive also sets how long the kernel waits for an acknowledgement,
-	// which detects a cut before any ping does.
+	// Requests notice a connection that has fallen silent; this is for one without requests.
 	if c.Client.DialKeepAliveTime == 0 {
 		c.Client.DialKeepAliveTime, c.Client.DialKeepAliveTimeout = pingAfter, callTimeout
 	}
@@ -62,9 +64,9 @@ func (c Config) withDefaults() Config {
 	// long.
 	soon := backoff.DefaultConfig
 	soon.MaxDelay = retry
-	c.Client.DialOptions = append([]grpc.DialOption{
+	c.Client.DialOptions = slices.Concat(silencegrpc.Options(), []grpc.DialOption{
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: soon, MinConnectTimeout: callTimeout}),
-	}, c.Client.DialOptions...)
+	}, c.Client.DialOptions)
 	return c
 }
 

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/concord-go/concord/internal/silence"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
@@ -45,15 +48,17 @@ func (d *directory) key(self roster.Self) string { return d.prefix + id(self) }
 func (d *directory) Serve(ctx context.Context, self roster.Self,
 	report func([]roster.Member)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	asked := time.Now()
 	lease, err := d.register(ctx, self)
 	if err != nil {
+		cancel()
 		return fmt.Errorf("listing this member: %w", err)
 	}
-	alive, err := d.client.KeepAlive(ctx, lease)
-	if err != nil {
-		return fmt.Errorf("keeping this member listed: %w", err)
-	}
+	lost := make(chan error, 1)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { lost <- d.keep(ctx, lease, asked) })
+	defer keeping.Wait()
+	defer cancel()
 	known := listing{log: self.Log, by: map[string]roster.Member{}}
 	revision, err := d.load(ctx, &known)
 	if err != nil {
@@ -61,7 +66,7 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 	}
 	report(known.members())
 	changes := d.client.Watch(ctx, d.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1))
-	return d.watch(ctx, &known, alive, changes, report)
+	return d.watch(ctx, &known, lost, changes, report)
 }
 
 // errPaused ends a session. Keys of other members may have expired during the pause because those
@@ -70,8 +75,7 @@ var errPaused = errors.New("this process was paused")
 
 // watch reports changes until the session is lost or ctx ends.
 func (d *directory) watch(ctx context.Context, known *listing,
-	alive <-chan *clientv3.LeaseKeepAliveResponse,
-	changes clientv3.WatchChan, report func([]roster.Member),
+	lost <-chan error, changes clientv3.WatchChan, report func([]roster.Member),
 ) error {
 	look := time.NewTicker(d.cfg.TTL / lookPart)
 	defer look.Stop()
@@ -82,10 +86,8 @@ func (d *directory) watch(ctx context.Context, known *listing,
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
-		case _, renewed := <-alive:
-			if !renewed && ctx.Err() == nil {
-				return errors.New("the lease of this member has expired")
-			}
+		case err := <-lost:
+			return err
 		case r, ok = <-changes:
 		}
 		before := looked
@@ -102,6 +104,33 @@ func (d *directory) watch(ctx context.Context, known *listing,
 		case len(r.Events) > 0:
 			known.apply(r.Events)
 			report(known.members())
+		}
+	}
+}
+
+// keep keeps the etcd lease of this member alive, from a moment at which it had the whole TTL, until
+// it has expired or ctx ends. The client's own KeepAlive sends on one stream: if that falls silent,
+// it notices too late.
+func (d *directory) keep(ctx context.Context, lease clientv3.LeaseID, asked time.Time) error {
+	pause := time.NewTicker(d.cfg.TTL / keepPart)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		}
+		begun := time.Now()
+		until, cancel := context.WithDeadline(ctx, asked.Add(d.cfg.TTL))
+		_, err := d.client.KeepAliveOnce(silence.Patiently(until, d.cfg.TTL, d.cfg.TTL), lease)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			asked = begun
+		case errors.Is(err, rpctypes.ErrLeaseNotFound) || time.Since(asked) >= d.cfg.TTL:
+			return fmt.Errorf("the lease of this member has expired: %w", err)
 		}
 	}
 }

@@ -3,11 +3,13 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -36,6 +38,8 @@ const (
 	callTimeout   = 3 * time.Second
 	retry         = time.Second
 	grace         = 5 * time.Second
+	pingAfter     = 5 * time.Second // without a read
+	pingTimeout   = 5 * time.Second
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
@@ -111,13 +115,41 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	if err := checkLabels(self); err != nil {
 		return nil, err
 	}
-	web, err := rest.HTTPClientFor(c.Client)
+	access := pinging(c.Client)
+	web, err := rest.HTTPClientFor(access)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
-	client, err := clientv1.NewForConfigAndClient(c.Client, web)
+	client, err := clientv1.NewForConfigAndClient(access, web)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
 	return &directory{cfg: c, web: web, pods: client.Pods(c.Namespace)}, nil
+}
+
+// pinging returns the configuration of a client whose connections are closed soon after they have
+// fallen silent. A watch makes no requests, and client-go's own pings notice silence after 45 s.
+func pinging(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	if c.Transport != nil {
+		return c
+	}
+	if c.Proxy == nil {
+		c.Proxy = http.ProxyFromEnvironment // the default; a client that names it shares no transport
+	}
+	c.Wrap(func(t http.RoundTripper) http.RoundTripper {
+		for in := t; ; {
+			switch wrapped := in.(type) {
+			case *http.Transport:
+				wrapped.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter,
+					PingTimeout: pingTimeout}
+				return t
+			case utilnet.RoundTripperWrapper:
+				in = wrapped.WrappedRoundTripper()
+			default:
+				return t
+			}
+		}
+	})
+	return c
 }
