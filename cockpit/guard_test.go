@@ -168,7 +168,7 @@ func TestHostile_WrongRequestsAreRefused(t *testing.T) {
 			"/api/v1/keys?after=%21%21": 400, "/api/v1/keys?after=" + long: 400,
 			"/api/v1/keys?prefix=" + long: 400, "/api/v1/keys?prefix=%ff": 400,
 			"/api/v1/keys?after=" + strings.Repeat("A", 1000): 400,
-			"/api/v1/keys?replicator=none":                    404, "/api/v1/value?key=x": 403,
+			"/api/v1/keys?replicator=none":                    404, "/api/v1/value?key=x": 404,
 			"/api/v1/value?key=" + long:   400,
 			"/api/v1/leases?session=none": 404, "/api/v1/leases?after=%21": 400,
 			"/api/v1/lease?name=": 400, "/api/v1/lease?name=" + long: 400,

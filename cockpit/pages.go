@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -54,7 +55,15 @@ func pick[T any](w http.ResponseWriter, r *http.Request, param, what string,
 			return name, c, true
 		}
 	}
-	if c, ok = of[name]; !ok {
+	c, ok = of[name]
+	switch {
+	case ok:
+	case len(of) == 0:
+		fail(w, http.StatusNotFound, "this member has no "+what)
+	case name == "":
+		fail(w, http.StatusNotFound, view.Cut(fmt.Sprintf("this member has more than one %s: %q",
+			what, slices.Sorted(maps.Keys(of))), 300))
+	default:
 		fail(w, http.StatusNotFound, "no "+what+" named "+strconv.Quote(view.Cut(name, 80)))
 	}
 	return name, c, ok
@@ -120,6 +129,14 @@ func (h *Handler) keys(name string, s distributeddata.Snapshot, prefix, from str
 	return page
 }
 
+// holds reports whether an entry exists.
+func holds(s distributeddata.Snapshot, key string) bool {
+	for e := range s.Entries(key, key) {
+		return e.Key == key && !e.Gone
+	}
+	return false
+}
+
 func (h *Handler) key(replicator string, e distributeddata.EntryInfo) api.Key {
 	_, shown := h.shows(e.Key)
 	k := api.Key{Key: e.Key, Type: e.Type, Durable: e.Durable, Atoms: e.Atoms, Bytes: e.Bytes,
@@ -144,7 +161,7 @@ func (h *Handler) serveValue(w http.ResponseWriter, r *http.Request) {
 	}
 	v, shown := h.shows(key)
 	missing := "no entry " + strconv.Quote(view.Cut(key, 80)) + " at this member"
-	if h.hidden.has(key) {
+	if h.hidden.has(key) || !holds(dd.Snapshot(), key) {
 		fail(w, http.StatusNotFound, missing)
 		return
 	}

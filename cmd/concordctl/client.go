@@ -17,6 +17,9 @@ import (
 // maxAnswer bounds the part of a response body that is read, in bytes.
 const maxAnswer = 64 << 20
 
+// noEndpoint is the answer of a cockpit to a request for another path.
+const noEndpoint = "no such endpoint"
+
 // client sends requests to one cockpit.
 type client struct {
 	base  string
@@ -86,15 +89,20 @@ func (c client) open(ctx context.Context, method, path string, body any) (*http.
 		return res, nil
 	}
 	defer res.Body.Close()
-	return nil, refusal(res)
+	return nil, c.refusal(res)
 }
 
 // refusal returns the error for a response whose status is not 200.
-func refusal(res *http.Response) error {
+func (c client) refusal(res *http.Response) error {
 	var e api.Error
-	why := res.Status
-	if json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&e) == nil && e.Error != "" {
-		why = printable(e.Error)
+	if json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&e) != nil || e.Error == "" ||
+		e.Error == noEndpoint {
+		status := exitSilent
+		if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+			status = exitRefused // by a proxy
+		}
+		return fails(status, "%s is not a cockpit: check -at (the answer was %s)", c.named,
+			printable(res.Status))
 	}
 	status := exitSilent
 	switch res.StatusCode {
@@ -106,7 +114,7 @@ func refusal(res *http.Response) error {
 		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		status = exitInvalid
 	}
-	return fails(status, "%s", why)
+	return fails(status, "%s", printable(e.Error))
 }
 
 // ask sends a GET request to an endpoint and decodes the response.

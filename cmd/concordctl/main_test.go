@@ -146,13 +146,14 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"get -replicator shop cart/1", exitOK, "milk"},
 		{"get order/01", exitRefused, "not shown"},
 		{"get cart/none", exitNone, "no entry"},
+		{"get order/none", exitNone, "no entry"},
 		{"get -replicator none cart/1", exitNone, "no replicator"},
 		{"leases", exitOK, "held"},
 		{"leases", exitOK, "mine"},
 		{"leases x", exitOK, "other"},
 		{"leases never", exitOK, "none"},
 		{"leases -session none", exitNone, "no session"},
-		{"shards", exitNone, "no type"},
+		{"shards", exitNone, "this member has no type of shards"},
 		{"release x 7", exitInvalid, "nothing was done"},
 		{"release x 0", exitUsage, "token"},
 		{"release x", exitUsage, "usage"},
@@ -176,6 +177,8 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"status -what", exitUsage, "not defined"},
 		{"status -at ://", exitUsage, "-at"},
 		{"status -at http://127.0.0.1:1", exitSilent, "no answer"},
+		{"status -at " + s.url + "/wrong", exitSilent, "/wrong is not a cockpit: check -at"},
+		{"get cart/none -at " + s.url + "/wrong", exitSilent, "/wrong is not a cockpit: check -at"},
 	} {
 		status, out, errs := ctlRun(t, s.url, strings.Fields(c.args)...)
 		require.Equal(t, c.status, status, "%s: %s%s", c.args, out, errs)
@@ -202,6 +205,22 @@ func TestCommands_JSONIsWhatTheCockpitSays(t *testing.T) {
 	into(&leases, "leases")
 	require.Empty(t, leases)
 	require.NotNil(t, leases, "an empty list must not be null")
+}
+
+// A cockpit whose member starts has no component yet.
+func TestCommands_OfAMemberThatStarts(t *testing.T) {
+	h, err := cockpit.New(cockpit.Config{Authorize: cockpit.Password(secret)})
+	require.NoError(t, err)
+	defer h.Close()
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for args, want := range map[string]string{
+		"status": "It is starting", "get x": "this member has no replicator",
+		"keys": "this member has no replicator", "shards": "this member has no type of shards",
+	} {
+		_, out, errs := ctlRun(t, server.URL, strings.Fields(args)...)
+		require.Contains(t, out+errs, want, args)
+	}
 }
 
 func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
@@ -279,8 +298,8 @@ func TestCommands_WhatIsNoCockpit(t *testing.T) {
 		require.Equal(t, want, status, errs)
 		server.Close()
 	}
-	for code, want := range map[int]int{401: exitRefused, 403: exitRefused, 404: exitNone,
-		409: exitInvalid, 500: exitSilent, 302: exitSilent} {
+	for code, want := range map[int]int{401: exitRefused, 403: exitRefused, 404: exitSilent,
+		409: exitSilent, 500: exitSilent, 302: exitSilent} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(code)
@@ -288,6 +307,8 @@ func TestCommands_WhatIsNoCockpit(t *testing.T) {
 		}))
 		status, _, errs := ctlRun(t, server.URL, "status")
 		require.Equal(t, want, status, errs)
+		require.Contains(t, errs, server.URL, "which server said this")
+		require.Contains(t, errs, fmt.Sprint(code))
 		require.NotContains(t, errs, "\x1b")
 		server.Close()
 	}
