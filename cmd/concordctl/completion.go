@@ -41,8 +41,9 @@ _concordctl() {
     case $before in
         -o) mapfile -t COMPREPLY < <(compgen -W "table json" -- "$word"); return ;;
         -at|-timeout|-session|-replicator|-limit) return ;;
-        store) mapfile -t COMPREPLY < <(compgen -W "list verify export" -- "$word"); return ;;
+        store) mapfile -t COMPREPLY < <(compgen -W "list verify export import" -- "$word"); return ;;
         completion) mapfile -t COMPREPLY < <(compgen -W "bash" -- "$word"); return ;;
+        import) [[ $command == store ]] && mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         list|verify|export) [[ $command == store ]] && mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     if [[ $word == -* ]]; then

@@ -13,6 +13,8 @@
 //	concordctl bundle FILE [URL...]      what somebody else needs to help, of these members
 //	concordctl store list|verify|export DIR
 //	                                     the data of a stopped member
+//	concordctl store import FILE DIR badger|bbolt
+//	                                     a new directory from an export
 //	concordctl completion bash           a script that completes commands and flags
 //	concordctl help                      commands and flags
 //
@@ -117,7 +119,8 @@ func commands() []command {
 		{"forget", "MEMBER", 1, 1, "removes a member from the count of majorities", forget},
 		{"bundle", "FILE [URL...]", 1, 100, "what somebody else needs to help, in a zip file",
 			bundle},
-		{"store", "list|verify|export DIR", 2, 2, "the data of a stopped member", store},
+		{"store", "list|verify|export DIR", 2, 4, "the data of a stopped member; import: see below",
+			store},
 		{"completion", "bash", 1, 1, "a script that completes commands and flags", completion},
 	}
 }
@@ -225,6 +228,7 @@ func usage() string {
 	for _, cmd := range commands() {
 		fmt.Fprintf(&b, "  %-29s %s\n", strings.TrimSpace(cmd.name+" "+cmd.args), cmd.about)
 	}
+	b.WriteString("\nconcordctl store import FILE DIR badger|bbolt makes a directory\nfrom an export.\n")
 	b.WriteString("\nFlags, before or after the arguments:\n")
 	f := flags(&options{}, func(string) string { return "" })
 	f.VisitAll(func(fl *flag.Flag) {

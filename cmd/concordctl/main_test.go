@@ -165,7 +165,7 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"move cart 3", exitUsage, "usage"},
 		{"forget nobody:1", exitInvalid, "not counted"},
 		{"store list /nowhere", exitNone, "nowhere"},
-		{"store burn /nowhere", exitUsage, "must be list, verify or export"},
+		{"store burn /nowhere", exitUsage, "must be list, verify, export or import"},
 		{"completion fish", exitUsage, "bash"},
 		{"", exitUsage, "no command"},
 		{"nonsense", exitUsage, "unknown command"},
@@ -417,6 +417,41 @@ func TestStore_LooksIntoADirectory(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, raw, after)
 	}
+}
+
+func TestStore_BringsAnExportBack(t *testing.T) {
+	from, file := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "rows.json")
+	s, err := bbolt.Open(from, bbolt.Config{})
+	require.NoError(t, err)
+	b := &rows.Batch{}
+	b.Put("H", []byte("header"))
+	b.Put("d\x02cart\xffapath1", []byte("milk"))
+	require.NoError(t, s.Commit(t.Context(), b))
+	require.NoError(t, s.Close())
+	_, text, _ := ctlRun(t, "", "store", "export", from)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+
+	into := filepath.Join(t.TempDir(), "into")
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"import", file, into, "badger"}, exitOK, "2 rows were imported"},
+		{[]string{"verify", into}, exitOK, "2 rows are intact"},
+		{[]string{"import", file, into, "badger"}, exitInvalid, "is not empty"},
+		{[]string{"import", file, from, "bbolt"}, exitInvalid, "is not empty"},
+		{[]string{"import", file, into, "stone"}, exitInvalid, "must be badger or bbolt"},
+		{[]string{"import", file + "x", into, "bbolt"}, exitNone, "no such file"},
+		{[]string{"import", file, into}, exitUsage, "usage: concordctl store import FILE DIR"},
+		{[]string{"verify", into, "badger"}, exitUsage, "usage: concordctl store verify DIR"},
+	} {
+		status, out, errs := ctlRun(t, "", append([]string{"store"}, c.args...)...)
+		require.Equal(t, c.status, status, "%v: %s%s", c.args, out, errs)
+		require.Contains(t, out+errs, c.want)
+	}
+	_, again, _ := ctlRun(t, "", "store", "export", into)
+	require.Equal(t, text, again)
 }
 
 func TestHelp_FitsAndNamesEverything(t *testing.T) {

@@ -5,21 +5,31 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/concord-go/concord/distributeddata/inspect"
 	rows "github.com/concord-go/concord/distributeddata/store"
 )
 
-// store reads the data directory of a stopped member.
+// store reads the data directory of a stopped member, or makes one from an export.
 func store(ctx context.Context, c *ctl, args []string) (err error) {
-	does, known := map[string]func(context.Context, *ctl, rows.Store) error{"list": listStore,
-		"verify": verifyStore, "export": exportStore}[args[0]]
-	if !known {
-		return fails(exitUsage, "unknown store command %q, must be list, verify or export", args[0])
-	}
 	key, err := hex.DecodeString(c.key)
 	if err != nil {
 		return fails(exitUsage, "CONCORD_KEY: %w", err)
+	}
+	switch {
+	case args[0] == "import" && len(args) == 4:
+		return importStore(ctx, c, args[1], args[2], args[3], key)
+	case args[0] == "import":
+		return fails(exitUsage, "usage: concordctl store import FILE DIR badger|bbolt")
+	case len(args) != 2:
+		return fails(exitUsage, "usage: concordctl store %s DIR", args[0])
+	}
+	does, known := map[string]func(context.Context, *ctl, rows.Store) error{"list": listStore,
+		"verify": verifyStore, "export": exportStore}[args[0]]
+	if !known {
+		return fails(exitUsage, "unknown store command %q, must be list, verify, export or import",
+			args[0])
 	}
 	s, err := inspect.Open(args[1], key)
 	if errors.Is(err, rows.ErrForeign) {
@@ -83,4 +93,25 @@ func verifyStore(ctx context.Context, c *ctl, s rows.Store) error {
 // exportStore writes lines of JSON, regardless of -o.
 func exportStore(ctx context.Context, c *ctl, s rows.Store) error {
 	return inspect.Export(ctx, s, c.out)
+}
+
+// importStore makes a new directory from an export.
+func importStore(ctx context.Context, c *ctl, file, dir, kind string, key []byte) error {
+	from, err := os.Open(file)
+	if err != nil {
+		return fails(exitNone, "%w", err)
+	}
+	defer func() { _ = from.Close() }() // it was read only
+	n, err := inspect.Import(ctx, from, dir, kind, key)
+	if errors.Is(err, rows.ErrInvalid) {
+		return fails(exitInvalid, "nothing was done: %s: %w", file, err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.output == "json" {
+		return printJSON(c.out, map[string]any{"rows": n, "directory": dir, "kind": kind})
+	}
+	wrap(c.out, "", "", fmt.Sprintf("%d rows were imported into %s and read back.", n, dir))
+	return nil
 }

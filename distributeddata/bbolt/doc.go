@@ -26,7 +26,7 @@
 // Use badger for many writes or large states, and this store for few writes, little memory, or a
 // disk shared with others. A directory belongs to one kind of store: opening it with the other
 // returns store.ErrForeign. To switch, start the member with a new directory, which the other
-// replicas fill.
+// replicas fill, or use inspect.Import.
 //
 // # What it adds to bbolt
 //

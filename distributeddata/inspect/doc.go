@@ -1,5 +1,5 @@
 // Package inspect examines the directory of a stopped member: which entries it holds, how large
-// they are, whether every row is as it was written, and all rows as JSON.
+// they are, whether every row is as it was written, and all rows as JSON, which Import brings back.
 //
 //	rows, err := inspect.Open("/var/lib/shop/ddata", nil)
 //	…

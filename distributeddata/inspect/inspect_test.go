@@ -94,7 +94,7 @@ func TestVerify_TellsWhatIsWrong(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, inspect.Export(t.Context(), opened, &out))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	require.Len(t, lines, 9)
+	require.Len(t, lines, 10)
 	var line struct {
 		Kind, Entry, Error string
 		Key, Value         []byte
@@ -105,6 +105,68 @@ func TestVerify_TellsWhatIsWrong(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(lines[4]), &line))
 	require.Equal(t, "bread", string(line.Value))
 	require.Equal(t, "d\x02cart\xffapath2", string(line.Key))
+	into := filepath.Join(t.TempDir(), "into")
+	_, err = inspect.Import(t.Context(), strings.NewReader(out.String()), into, "bbolt", nil)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.ErrorContains(t, err, "the exported directory was damaged")
+	require.NoDirExists(t, into)
+}
+
+func export(t *testing.T, dir string, key []byte) string {
+	t.Helper()
+	s, err := inspect.Open(dir, key)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	var out strings.Builder
+	require.NoError(t, inspect.Export(t.Context(), s, &out))
+	return out.String()
+}
+
+// An export of either store comes back in either store, and nothing else does.
+func TestImport_BringsAnExportBack(t *testing.T) {
+	key := []byte("sixteen bytes ok")
+	from := filepath.Join(t.TempDir(), "from")
+	s, err := badger.Open(from, badger.Config{Key: key})
+	fill(t, s, err)
+	text := export(t, from, key)
+	for _, into := range []struct {
+		kind string
+		key  []byte
+	}{{"badger", nil}, {"badger", key}, {"bbolt", nil}} {
+		dir := filepath.Join(t.TempDir(), "into")
+		n, err := inspect.Import(t.Context(), strings.NewReader(text), dir, into.kind, into.key)
+		require.NoError(t, err)
+		require.Equal(t, 9, n)
+		require.Equal(t, text, export(t, dir, into.key))
+		_, err = inspect.Import(t.Context(), strings.NewReader(text), dir, into.kind, into.key)
+		require.ErrorIs(t, err, store.ErrInvalid)
+		require.ErrorContains(t, err, "is not empty")
+		require.Equal(t, text, export(t, dir, into.key), "nothing was changed")
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for what, c := range map[string]struct{ text, want string }{
+		"nothing":      {"", "incomplete"},
+		"without end":  {strings.Join(lines[:9], ""), "incomplete"},
+		"cut":          {text[:len(text)/2], "incomplete"},
+		"a row less":   {strings.Join(lines[1:], ""), "8 rows do not match the 9"},
+		"altered":      {strings.Replace(text, "bWlsaw", "c2lsaw", 1), "was altered"},
+		"twice":        {text + text, "after the end"},
+		"out of order": {lines[1] + text, "not above"},
+		"no JSON":      {"milk", "line 1"},
+		"no key":       {"{}", "no key"},
+	} {
+		dir := filepath.Join(t.TempDir(), "into")
+		_, err := inspect.Import(t.Context(), strings.NewReader(c.text), dir, "bbolt", nil)
+		require.ErrorIs(t, err, store.ErrInvalid, what)
+		require.ErrorContains(t, err, c.want, what)
+		require.NoDirExists(t, dir, what)
+	}
+	for _, kind := range []string{"", "stone"} {
+		_, err := inspect.Import(t.Context(), strings.NewReader(text), t.TempDir(), kind, nil)
+		require.ErrorContains(t, err, "must be badger or bbolt")
+	}
+	_, err = inspect.Import(t.Context(), strings.NewReader(text), t.TempDir(), "bbolt", key)
+	require.ErrorContains(t, err, "does not encrypt")
 }
 
 func TestOpen_RefusesWhatIsOfNoStore(t *testing.T) {

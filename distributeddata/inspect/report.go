@@ -116,16 +116,18 @@ type exported struct {
 	Key        []byte `json:"key,omitempty"`
 	Value      []byte `json:"value,omitempty"`
 	Error      string `json:"error,omitempty"`
+	Rows       int    `json:"rows,omitempty"` // of the last line
 }
 
 // Export writes all rows as lines of JSON: one line per row, and one per problem. Keys and values
-// of rows are in base64. It returns the error that ended the walk, or the error of w. If s or w is
-// nil, the error is store.ErrInvalid.
+// of rows are in base64. The last line, of kind "end", has the number of the rows and, as its
+// value, a SHA-256 of them; Import brings the export back. Export returns the error that ended the
+// walk, or the error of w. If s or w is nil, the error is store.ErrInvalid.
 func Export(ctx context.Context, s store.Store, w io.Writer) error {
 	if w == nil {
 		return fmt.Errorf("%w: the writer is nil", store.ErrInvalid)
 	}
-	out := json.NewEncoder(w)
+	out, all := json.NewEncoder(w), newSum()
 	for r, err := range walk(ctx, s) {
 		line := exported{Kind: r.Kind, Entry: r.Entry, Generation: r.Generation, Key: []byte(r.Key),
 			Value: r.Value}
@@ -134,10 +136,16 @@ func Export(ctx context.Context, s store.Store, w io.Writer) error {
 		}
 		if err != nil {
 			line.Error = err.Error()
+		} else {
+			all.add(r.Row)
 		}
 		if err := out.Encode(line); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
+	}
+	last := exported{Kind: end, Value: all.hash.Sum(nil), Rows: all.rows}
+	if err := out.Encode(last); err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
 	return nil
 }
