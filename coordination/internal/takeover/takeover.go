@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -18,9 +19,18 @@ import (
 )
 
 const (
-	leases, own = 1000, 20
-	variable    = "CONCORD_TAKEOVER"
+	own      = 20
+	variable = "CONCORD_TAKEOVER"
+	// Leases is an environment variable with the number of leases. Default 1000.
+	Leases = "CONCORD_TAKEOVER_LEASES"
 )
+
+func leases() int {
+	if n, err := strconv.Atoi(os.Getenv(Leases)); err == nil {
+		return n
+	}
+	return 1000
+}
 
 // Place returns what Run has told this process about the store, and whether it is the process that
 // is to call Hold.
@@ -32,7 +42,7 @@ func Hold(store coordination.Store) error {
 	if err != nil {
 		return err
 	}
-	acquire(context.Background(), s, leases, "lease").Wait()
+	acquire(context.Background(), s, leases(), "lease").Wait()
 	fmt.Println(s.Status().Held)
 	<-context.Background().Done()
 	return nil
@@ -61,9 +71,9 @@ func Run(t *testing.T, place string, store coordination.Store, settle time.Durat
 	select {
 	case <-held:
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("the process holds no thousand leases: %s", p.Stderr())
+		t.Fatalf("the process does not hold all leases: %s", p.Stderr())
 	}
-	all := acquire(t.Context(), s, leases, "lease")
+	all := acquire(t.Context(), s, leases(), "lease")
 	time.Sleep(settle)
 	rest, requests := atRest(s, proxy)
 	before := calls(s)
@@ -72,10 +82,10 @@ func Run(t *testing.T, place string, store coordination.Store, settle time.Durat
 	all.Wait()
 	st := s.Status()
 	took := time.Since(died).Round(10 * time.Millisecond)
-	t.Logf("%d of %d leases taken over in %v by %d calls, lost %v", st.Held-own, leases, took,
+	t.Logf("%d of %d leases taken over in %v by %d calls, lost %v", st.Held-own, leases(), took,
 		calls(s)-before, st.Lost)
 	t.Logf("%.1f calls and %.1f requests a second while waiting", rest, requests)
-	if st.Held != own+leases || len(st.Lost) > 0 {
+	if st.Held != own+leases() || len(st.Lost) > 0 {
 		t.Errorf("%d leases held, lost %v", st.Held, st.Lost)
 	}
 	if _, watches := store.(leasestore.Watcher); watches && max(rest, requests) > 20 {

@@ -108,8 +108,8 @@ func (d *directory) watch(ctx context.Context, known *listing,
 	}
 }
 
-// keep keeps the etcd lease of this member alive, from a moment at which it had the whole TTL, until
-// it has expired or ctx ends. The client's own KeepAlive sends on one stream: if that falls silent,
+// keep keeps the etcd lease of this member alive until it has expired or ctx ends. It had the whole
+// TTL when it was asked for. The client's own KeepAlive sends on one stream: if that falls silent,
 // it notices too late.
 func (d *directory) keep(ctx context.Context, lease clientv3.LeaseID, asked time.Time) error {
 	pause := time.NewTicker(d.cfg.TTL / keepPart)

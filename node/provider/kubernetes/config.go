@@ -135,7 +135,8 @@ func pinging(c *rest.Config) *rest.Config {
 		return c
 	}
 	if c.Proxy == nil {
-		c.Proxy = http.ProxyFromEnvironment // the default; a client that names it shares no transport
+		// The default. A client that names it shares no transport.
+		c.Proxy = http.ProxyFromEnvironment
 	}
 	c.Wrap(func(t http.RoundTripper) http.RoundTripper {
 		for in := t; ; {
