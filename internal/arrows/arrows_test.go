@@ -69,7 +69,9 @@ var arrows = map[string][]string{
 	"crdt":                            {"internal/causal", "internal/linear", "internal/pmap"},
 	"distributeddata/internal/sketch": {},
 	"distributeddata/internal/expiry": {},
-	"distributeddata/internal/core": {"distributeddata/internal/sketch", "distributeddata/store",
+	"distributeddata/internal/waiting": {},
+	"distributeddata/internal/core": {"distributeddata/internal/sketch",
+		"distributeddata/internal/waiting", "distributeddata/store",
 		"internal/causal", "internal/field", "internal/linear", "internal/pmap",
 		"internal/wire", "proto"},
 	"distributeddata": append([]string{"crdt", "distributeddata/internal/core",
@@ -195,6 +197,7 @@ var arrows = map[string][]string{
 // pure lists the packages whose behaviour depends only on their inputs.
 var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt",
 	"distributeddata/internal/core", "distributeddata/internal/expiry",
+	"distributeddata/internal/waiting",
 	"distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core",
 	"sharding/internal/core", "node/internal/arbiter"}
 

@@ -159,7 +159,7 @@ func disks() []mutant {
 		{
 			name:   "leave before the disk has everything",
 			rule:   "a member without others leaves when its disk has its updates [R46]",
-			edits:  in(replDir+"calls.go", "case *leave:\n\t\treturn forFlush", "case *leave:\n\t\treturn forNothing"),
+			edits:  in(replDir+"ops.go", "case *leave:\n\t\treturn forFlush", "case *leave:\n\t\treturn forNothing"),
 			killer: scenario("TestDisk_TheLastOneLeavesWhenItsDiskHasEverything"),
 		},
 	}

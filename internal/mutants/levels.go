@@ -55,7 +55,7 @@ func levels() []mutant {
 		{
 			name:   "a linearizable read shows events that no majority covers",
 			rule:   "a linearizable read covers every event that an earlier one showed [R33]",
-			edits:  in(replDir+"read.go", "if o.level.Kind != Linear {", "if true {"),
+			edits:  in(replDir+"read.go", "if o.Level().Kind != Linear {", "if true {"),
 			killer: killer{pkg: "./distributeddata", run: "^TestGet_LinearizableReadsNeverGoBack$"},
 		},
 		{
@@ -73,13 +73,13 @@ func levels() []mutant {
 		{
 			name:   "let a read join a question that was already sent",
 			rule:   "a read asks after it has begun [R35]",
-			edits:  in(replDir+"ops.go", "o.level == level && !o.asked {", "o.level == level {"),
+			edits:  in("distributeddata/internal/waiting/waiting.go", "if !g.asked && g.level == level &&", "if g.level == level &&"),
 			killer: scenario("TestRead_JoinsNoQuestionAskedBefore"),
 		},
 		{
 			name:   "end every waiting write when one event is covered",
 			rule:   "enough replicas cover each acknowledged event [R24, R35]",
-			edits:  in(replDir+"ops.go", "case s.done && w.n <= s.upTo:", "case s.done:"),
+			edits:  in(replDir+"ops.go", "c.waits.Pop(o, s.upTo)", "c.waits.Pop(o, math.MaxUint64)"),
 			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{

@@ -153,13 +153,13 @@ func replication() []mutant {
 		{
 			name:   "push at once however many pushes the calls wait for",
 			rule:   "calls share a push while two are on their way [R9]",
-			edits:  in(replDir+"core.go", "o.latest() > c.pushed && o.callers[0].n > c.pushedFrom", "o.latest() > c.pushed"),
+			edits:  in(replDir+"core.go", "last > c.pushed && first > c.pushedFrom", "last > c.pushed && first >= 0"),
 			killer: scenario("TestPush_CallsShareOneWhileTwoAreOnTheirWay"),
 		},
 		{
 			name:   "let a call wait while one push is on its way",
 			rule:   "calls share a push while two are on their way [R9]",
-			edits:  in(replDir+"core.go", "o.callers[0].n > c.pushedFrom", "o.callers[0].n > c.pushed"),
+			edits:  in(replDir+"core.go", "first > c.pushedFrom", "first > c.pushed"),
 			killer: scenario("TestPush_CallsShareOneWhileTwoAreOnTheirWay"),
 		},
 		{
@@ -237,7 +237,7 @@ func replication() []mutant {
 		{
 			name:   "apply waiting pushes without their causes",
 			rule:   "a delta is applied when its base is covered [R7]",
-			edits:  in(replDir+"window.go", "func(o waiting) bool { return o.d.base.Leq(c.seen) })", "func(waiting) bool { return true })"),
+			edits:  in(replDir+"window.go", "func(o waitingPush) bool { return o.d.base.Leq(c.seen) })", "func(waiting) bool { return true })"),
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},
 		{

@@ -70,7 +70,7 @@ func restores() []mutant {
 		{
 			name:   "treat a vector as an acknowledgement",
 			rule:   "an event is confirmed by its print, not by its number [R4]",
-			edits:  in(replDir+"receive.go", "p.take(v)\n", "p.take(v)\n\tp.vouches, p.counted, c.stirred = true, max(p.counted, v.Get(c.me)), true\n"),
+			edits:  in(replDir+"receive.go", "p.take(v)\n", "p.take(v)\n\tp.vouches, p.counted = true, max(p.counted, v.Get(c.me))\n\tc.waits.Stir()\n"),
 			killer: scenario("TestRestored_NobodyAcknowledgesOtherEvents"),
 		},
 		{

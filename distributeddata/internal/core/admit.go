@@ -42,7 +42,8 @@ func (c *Core) admit() {
 	case c.admitted():
 		// Before any of its effects show.
 		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true
-		c.ready, c.stirred, c.disk.kept = true, true, c.disk.phase != NoDisk
+		c.ready, c.disk.kept = true, c.disk.phase != NoDisk
+		c.waits.Stir()
 		for _, p := range c.peers {
 			c.sendBeat(p)
 		}

@@ -97,7 +97,8 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		c.sendBeat(p)
 	}
 	if p.ready != m.Ready {
-		p.ready, c.stirred = m.Ready, true
+		p.ready = m.Ready
+		c.waits.Stir()
 	}
 	c.dates(p, &m)
 	if m.Seen != nil {
@@ -206,15 +207,15 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	if c.incoming != nil && c.incoming.member == p.ID {
 		c.incoming = nil
 	}
-	c.stirred = true
+	c.waits.Stir()
 	if !greets {
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
 		return true
 	}
 	c.sendBeat(p) // so that it knows us as soon as we know it
-	for _, o := range c.ops {
-		if o.asked {
-			o.task.ask(c, o, p)
+	for o := range c.waits.All() {
+		if o.Asked() {
+			o.Task.ask(c, o, p)
 		}
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -47,10 +48,10 @@ type Core struct {
 	incoming      *request           // the incoming answer
 	outgoing      map[string]*answer // the outgoing answers, by member
 	behind        *lag
-	askAfter      time.Time // no request before this time, after a bad answer
-	ops           []*operation
-	held          []heldProbe   // probes that wait until this replica covers their vectors
-	accepted      causal.Vector // the largest vector proposed by a linearizable read [R33]
+	askAfter      time.Time                  // no request before this time, after a bad answer
+	waits         waiting.Calls[Level, task] // calls that wait for other members
+	held          []heldProbe                // probes that wait until this replica covers their vectors
+	accepted      causal.Vector              // the largest vector proposed by a linearizable read [R33]
 	nextID        uint64
 	clock         uint64        // hybrid logical clock, for registers
 	last          causal.Vector // the newest own event and everything that it follows
@@ -71,10 +72,6 @@ type Core struct {
 	unlike        time.Time // until then others have probably not seen the same events
 	scrub         scrub
 	distrust      bool          // the last comparison of keys went wrong
-	stirred       bool          // something that operations wait for may have arrived
-	due           time.Time     // when the next operation is due
-	calls         int           // number of calls that wait for operations
-	deadlines     deadlines     // of these calls
 	settled       causal.Vector // seen when operations were last settled
 
 	disk    disk
@@ -151,6 +148,7 @@ func New(cfg Config) *Core {
 		ledger:   newLedger(cfg.NewReplica(), cfg.Reach),
 		outgoing: map[string]*answer{},
 		heardOf:  map[causal.Replica]heardPrint{},
+		waits:    waiting.New[Level, task](cfg.BeatInterval),
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
 	if cfg.Disk != nil {
@@ -263,10 +261,12 @@ func (c *Core) settle() {
 	c.acknowledge()
 	c.answerHeld()
 	if !c.settled.Equal(c.seen) { // reads wait for c.seen to rise
-		c.settled, c.stirred = c.seen, c.stirred || c.reading()
+		if c.settled = c.seen; c.reading() {
+			c.waits.Stir()
+		}
 	}
 	c.askAnew()
-	c.settleOps()
+	c.settleCalls()
 	c.tellMembers()
 	if len(c.touched) > 0 {
 		slices.Sort(c.touched)
@@ -297,12 +297,7 @@ func (c *Core) NextWake() time.Time {
 	} else if c.behind != nil {
 		earlier(c.behind.since.Add(c.cfg.Grace))
 	}
-	if len(c.ops) > 0 {
-		earlier(c.due)
-		if c.stirred {
-			earlier(c.now)
-		}
-	}
+	earlier(c.waits.Wake(c.now))
 	earlier(c.roll.showAt)
 	for _, p := range c.peers {
 		if c.differs(p) {
@@ -332,9 +327,12 @@ func (c *Core) pushDue() time.Time {
 // an earlier call of its level still waits for a push before the last one: the calls that arrive
 // meanwhile then share a push.
 func (c *Core) hurries() bool {
-	return slices.ContainsFunc(c.ops, func(o *operation) bool {
-		return o.latest() > c.pushed && o.callers[0].n > c.pushedFrom
-	})
+	for o := range c.waits.All() {
+		if first, last := o.Range(); last > c.pushed && first > c.pushedFrom {
+			return true
+		}
+	}
+	return false
 }
 
 // pushing reports whether a member has not acknowledged a push.
@@ -428,7 +426,8 @@ func (c *Core) view(others []Member) {
 			c.replaced(p.replica)
 		}
 	}
-	c.stirred, c.roll.viewed = true, true
+	c.roll.viewed = true
+	c.waits.Stir()
 	c.roll.version++
 	for id := range c.outgoing {
 		if c.peer(id) == nil {

@@ -215,7 +215,7 @@ func (c *Core) diskIs(phase DiskPhase, err error) {
 	if d.phase, d.err = phase, err; was == phase {
 		return
 	}
-	c.stirred = true
+	c.waits.Stir()
 	if d.ailing() {
 		clear(c.outgoing)
 		c.letGo(err)

@@ -338,7 +338,7 @@ func (s *play) rolls() (text string) {
 			text += fmt.Sprintf(
 				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d kept %t remembers:",
 				sl.id(), sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering,
-				c.leaving, c.roll.leaving, len(c.ops), c.disk.kept)
+				c.leaving, c.roll.leaving, c.waits.Len(), c.disk.kept)
 			for _, r := range c.roll.all {
 				text += fmt.Sprintf(" %s/%d %d,%v %s", r.name, r.version, r.inc.number,
 					r.inc.replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.rank])

@@ -60,9 +60,9 @@ func (r *removal) take(p *peer, v causal.Vector) {
 	}
 }
 
-func (r *removal) ask(c *Core, o *operation, p *peer) {
+func (r *removal) ask(c *Core, o *group, p *peer) {
 	if !r.has(p, 0) {
-		c.probe(p, o.id, r.want)
+		c.probe(p, o.ID(), r.want)
 	}
 }
 
@@ -73,7 +73,7 @@ func (r *removal) has(p *peer, _ uint64) bool {
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica })
 }
 
-func (r *removal) advance(c *Core, o *operation) standing {
+func (r *removal) advance(c *Core, o *group) standing {
 	size := max(c.roll.size-c.newcomers(), c.cfg.MinMembers)
 	s := standing{need: majorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
@@ -85,7 +85,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 	case v.rank != going:
 		if own && !c.mayGo(r.victim) {
 			c.stay(o)
-			return o.task.advance(c, o)
+			return o.Task.advance(c, o)
 		}
 		if s.self+len(r.answers) >= s.need && r.staying(c) >= c.needed(r.victim) && c.myTurn(own) {
 			v.rank = going
@@ -111,7 +111,8 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		return s
 	}
 	if !r.brought {
-		o.again, c.stirred = c.now, true
+		o.AskSoon(c.now)
+		c.waits.Stir()
 		if own && c.openEvents() > 0 {
 			return s // the next step ends them
 		}
@@ -206,12 +207,7 @@ func (c *Core) forget(ev Forget) {
 
 // beginRemoval starts removing a member for a call.
 func (c *Core) beginRemoval(id uint64, t task, deadline time.Time) {
-	o := &operation{level: Level{Kind: Majority}, task: t}
-	c.ops = append(c.ops, o)
-	c.call(o, id, 0, deadline)
-	c.askAll(o)
-	c.begin(o)
-	c.stirred = true
+	c.askFor(id, t, deadline)
 }
 
 // forgettable returns an error if a member cannot be forgotten.
@@ -293,16 +289,12 @@ func (c *Core) place() (n int) {
 
 // remove starts removing a member without a call, unless its removal is in progress.
 func (c *Core) remove(name string) {
-	if slices.ContainsFunc(c.ops, func(o *operation) bool {
-		r, ok := o.task.(*removal)
-		return ok && r.victim == name
-	}) {
-		return
+	for o := range c.waits.All() {
+		if r, ok := o.Task.(*removal); ok && r.victim == name {
+			return
+		}
 	}
 	c.nextID++
-	o := &operation{id: 1<<63 | c.nextID, level: Level{Kind: Majority}, kept: true, task: &removal{
-		victim: name}}
-	c.ops = append(c.ops, o)
-	c.askAll(o)
-	c.stirred = true
+	c.askAll(c.waits.Keep(1<<63|c.nextID, Level{Kind: Majority}, &removal{victim: name}))
+	c.waits.Stir()
 }

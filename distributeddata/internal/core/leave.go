@@ -4,7 +4,9 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -26,9 +28,9 @@ type leave struct {
 func (l *leave) anew() task { return l }
 
 // ask makes p fetch what it lacks without waiting for a heartbeat.
-func (l *leave) ask(c *Core, o *operation, p *peer) {
+func (l *leave) ask(c *Core, o *group, p *peer) {
 	if !l.has(p, 0) {
-		c.probe(p, o.id, l.want)
+		c.probe(p, o.ID(), l.want)
 	}
 }
 
@@ -38,7 +40,7 @@ func (l *leave) has(p *peer, _ uint64) bool {
 	return !p.parts && !p.goes && l.want.Leq(p.kept) && slices.Contains(l.knows, p.replica)
 }
 
-func (l *leave) advance(c *Core, o *operation) (s standing) {
+func (l *leave) advance(c *Core, o *group) (s standing) {
 	if l.want.Len() > 0 {
 		s.need = min(c.heirs(), majorityOf(c.beside()))
 		if l.forget && c.sole(c.cfg.Member) {
@@ -92,7 +94,8 @@ func (c *Core) parts(p *peer, says bool) {
 	if !says || p.parts {
 		return
 	}
-	p.parts, c.stirred = true, true
+	p.parts = true
+	c.waits.Stir()
 	if c.roll.parted == nil {
 		c.roll.parted = map[causal.Replica]bool{}
 	}
@@ -132,19 +135,22 @@ func (p *peer) keeps(v causal.Vector) {
 // depart continues with being forgotten. If too few members would stay to agree to that, it
 // continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
 // over too.
-func (c *Core) depart(o *operation) standing {
+func (c *Core) depart(o *group) standing {
 	if c.mayGo(c.cfg.Member) {
-		o.task = &removal{victim: c.cfg.Member}
+		o.Task = &removal{victim: c.cfg.Member}
 	} else {
 		c.stay(o)
 	}
-	o.again, c.stirred = c.now, true
-	return o.task.advance(c, o)
+	o.AskSoon(c.now)
+	c.waits.Stir()
+	return o.Task.advance(c, o)
 }
 
-func (c *Core) stay(o *operation) {
+func (c *Core) stay(o *group) {
 	c.leaving, c.roll.leaving = true, false
-	o.task, o.again, c.stirred = &leave{want: c.seen}, c.now, true
+	o.Task = &leave{want: c.seen}
+	o.AskSoon(c.now)
+	c.waits.Stir()
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}
@@ -160,11 +166,16 @@ func (c *Core) drain(ev Drain) {
 		c.sendBeat(p)
 	}
 	c.disk.hurry = true
-	task := &leave{want: c.seen, forget: forget}
-	o := &operation{level: Level{Kind: Majority}, task: task}
-	c.ops = append(c.ops, o)
-	c.call(o, ev.ID, 0, ev.Deadline)
-	c.askAll(o)
-	c.begin(o)
-	c.stirred = true
+	c.askFor(ev.ID, &leave{want: c.seen, forget: forget}, ev.Deadline)
+}
+
+// askFor begins a call of its own that asks every member at once.
+func (c *Core) askFor(id uint64, t task, deadline time.Time) {
+	o := c.waits.Open(c.now, Level{Kind: Majority}, t)
+	c.waits.Ask(c.now, o)
+	c.waits.Add(o, waiting.Call{ID: id, Deadline: deadline})
+	c.askMembers(o)
+	c.advance(o)
+	c.waits.Begun(c.now, o)
+	c.waits.Stir()
 }

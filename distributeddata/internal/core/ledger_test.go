@@ -57,7 +57,7 @@ func TestLedger_TrespassesAreSeen(t *testing.T) {
 	for _, statement := range []string{
 		"c.seen = c.seen.With(causal.Dot{})", "c.ledger.sum = Sum{}", "c.sum[0]++",
 		"c.ledger = ledger{}", "p := &c.keys; _ = p",
-		"c.seen, c.calls = causal.Vector{}, 3", "c.log.add(event{})", "c.log.size = 0",
+		"c.seen, c.nextID = causal.Vector{}, 3", "c.log.add(event{})", "c.log.size = 0",
 		"c.install(c.draft(0), c.seen)", "c.me = 4",
 		"add := c.log.add; add(event{})", "for _, c.sum[0] = range []uint64{1} {\n\t}", "(*c).me++",
 		"clear(c.log.origins)",

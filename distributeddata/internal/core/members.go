@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -99,7 +100,7 @@ func (p *peer) helps() bool { return p.speaks() || p.goes && p.resigned && p.vou
 // vouched records that p, which counts, covers v.
 func (c *Core) vouched(p *peer, v causal.Vector) {
 	p.vouches, p.sure = true, p.sure.Join(v)
-	c.stirred = true
+	c.waits.Stir()
 }
 
 // answered records that p has answered a request for what this replica lacks.
@@ -182,8 +183,8 @@ func (c *Core) recall(m memory) {
 	for _, p := range c.peers {
 		p.turned, p.askAgain = p.spoke && p.memory == m.digest, time.Time{}
 	}
-	for _, o := range c.ops {
-		o.task = o.task.anew()
+	for o := range c.waits.All() {
+		o.Task = o.Task.anew()
 	}
 	for name := range c.roll.places {
 		if c.roll.of(name).rank == absent {
@@ -195,7 +196,7 @@ func (c *Core) recall(m memory) {
 			return c.roll.at(r).rank == absent && c.peerOf(r) == nil
 		})
 	}
-	c.stirred = true
+	c.waits.Stir()
 }
 
 // reconsider determines the roles of this replica and the others in the current memory. Nothing
@@ -233,7 +234,8 @@ func (c *Core) under(p *peer, digest uint64) bool {
 	same := digest == c.roll.digest
 	turned := same && (!p.spoke || p.memory != digest)
 	if turned {
-		p.turned, c.stirred = true, true
+		p.turned = true
+		c.waits.Stir()
 	}
 	p.spoke, p.memory, p.heardAt = true, digest, c.now
 	switch {
@@ -357,7 +359,7 @@ func (c *Core) tellMembers() {
 	}
 	c.pullAny()
 	switch {
-	case c.ready && len(c.ops) > 0:
+	case c.ready && c.waits.Len() > 0:
 		c.roll.showAt = time.Time{}
 		c.tellNews()
 	case c.ready:
@@ -505,30 +507,23 @@ func (c *Core) askAnew() {
 			continue
 		}
 		p.turned = false
-		for _, o := range c.ops {
-			_, pushed := o.task.(*writes)
-			if (o.asked || pushed) && !o.task.has(p, o.latest()) {
-				o.task.ask(c, o, p)
+		for o := range c.waits.All() {
+			_, pushed := o.Task.(*writes)
+			_, last := o.Range()
+			if (o.Asked() || pushed) && !o.Task.has(p, last) {
+				o.Task.ask(c, o, p)
 			}
 		}
 	}
 }
 
-// latest returns the event that the last of the calls waits for, or 0.
-func (o *operation) latest() uint64 {
-	if len(o.callers) == 0 {
-		return 0
-	}
-	return o.callers[len(o.callers)-1].n
-}
-
-// short says how far an operation has got for a call.
-func (c *Core) short(w *caller, s standing) *Short {
+// short says how far a group has got for a call.
+func (c *Core) short(o *group, w waiting.Call, s standing) *Short {
 	out := &Short{Needed: s.need, Answered: s.self, Counted: c.size()}
 	took := map[string]bool{}
 	for _, p := range c.peers {
 		switch {
-		case p.replica != 0 && w.op.task.has(p, w.n):
+		case p.replica != 0 && o.Task.has(p, w.N):
 			out.Answered++
 			took[p.name] = true
 		case p.name == "":
@@ -541,7 +536,7 @@ func (c *Core) short(w *caller, s standing) *Short {
 		}
 	}
 	slices.Sort(out.Missing)
-	if r, ok := w.op.task.(*removal); ok {
+	if r, ok := o.Task.(*removal); ok {
 		out.Handed = r.victim == c.cfg.Member
 		out.AllLeave = out.Handed && c.othersLeave()
 	}

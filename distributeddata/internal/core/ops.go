@@ -5,37 +5,27 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// operation is what several calls wait for together [R35]. Writes of one level share one operation.
-// So do reads of one level that began while earlier reads of that level were in flight. The number
-// of operations is therefore small, however many calls wait.
-type operation struct {
-	id      uint64 // that of its first caller: names it in probes
-	level   Level
-	task    task
-	asked   bool
-	again   time.Time // when to ask again the members that have not answered; zero: never
-	callers []*caller // in order of arrival; completed ones are skipped
-	live    int       // number of pending callers
-	kept    bool      // it continues without callers until it is done
-}
+// group is what several calls wait for together; see package waiting.
+type group = waiting.Group[Level, task]
 
-// task is what an operation waits for.
+// task is what a group of calls waits for.
 type task interface {
-	// advance does everything that has become possible, and returns how the operation stands now,
+	// advance does everything that has become possible, and returns how the group stands now,
 	// in the current view [R24].
-	advance(c *Core, o *operation) standing
+	advance(c *Core, o *group) standing
 	// has reports whether p takes part, for event n if the call is a write.
 	has(p *peer, n uint64) bool
-	// ask requests from p what the operation needs, if anything.
-	ask(c *Core, o *operation, p *peer)
+	// ask requests from p what the group needs, if anything.
+	ask(c *Core, o *group, p *peer)
 	// anew returns the task without what it has gathered, since other members count now [M1].
 	anew() task
 }
 
-// standing is the progress of an operation.
+// standing is the progress of a group.
 type standing struct {
 	need     int
 	self     int  // 1 if this replica counts
@@ -45,102 +35,95 @@ type standing struct {
 	state    *State // of a linearizable read: its result
 }
 
-// rounds bounds the number of operations of one kind and level that ask at a time. Later calls wait
-// together until one of these is done, or for a heartbeat interval.
-const rounds = 8
-
-// gather returns an operation of a level that calls can still join because it has not asked any
-// member yet. If there is none, it creates one with the task.
-func gather[T task](c *Core, level Level, t T) (*operation, T) {
-	for _, o := range c.ops {
-		if had, ok := o.task.(T); ok && o.level == level && !o.asked {
-			return o, had
-		}
+// gather returns a group of a level that calls can still join because no member has been asked yet.
+// If there is none, it begins one with the task.
+func gather[T task](c *Core, level Level, t T) (*group, T) {
+	fits := func(had task) bool { _, ok := had.(T); return ok }
+	o := c.waits.Join(level, fits)
+	if o == nil {
+		o = c.waits.Open(c.now, level, t)
 	}
-	o := &operation{level: level, task: t, again: c.now.Add(c.cfg.BeatInterval)}
-	c.ops = append(c.ops, o)
-	return o, t
+	return o, o.Task.(T)
 }
 
-// begin starts or advances an operation that a call has just joined.
-func (c *Core) begin(o *operation) {
+// call adds a call to a group, and begins or advances the group.
+func (c *Core) call(o *group, id, n uint64, deadline time.Time) {
+	c.waits.Add(o, waiting.Call{ID: id, N: n, Deadline: deadline})
 	c.advance(o)
-	switch {
-	case o.live == 0:
-		c.ops = slices.DeleteFunc(c.ops, func(x *operation) bool { return x == o })
-	case !o.asked && !o.again.IsZero() && c.room(o):
-		c.askAll(o)
-	}
-	if o.live > 0 && !o.again.IsZero() && (c.due.IsZero() || o.again.Before(c.due)) {
-		c.due = o.again
+	if c.waits.Begun(c.now, o) {
+		c.askMembers(o)
 	}
 }
 
-// room reports whether an operation may ask now.
-func (c *Core) room(o *operation) bool {
-	n := 0
-	for _, x := range c.ops {
-		if x.asked && x.level == o.level && !x.again.IsZero() {
-			n++
-		}
-	}
-	return n < rounds
+// askAll asks every member now, and again with every heartbeat interval.
+func (c *Core) askAll(o *group) {
+	c.waits.Ask(c.now, o)
+	c.askMembers(o)
 }
 
-// askAll asks every member now, and again with every heartbeat interval, since messages get lost.
-func (c *Core) askAll(o *operation) {
-	o.asked, o.again = true, c.now.Add(c.cfg.BeatInterval)
+func (c *Core) askMembers(o *group) {
 	for _, p := range c.peers {
 		if p.replica != 0 {
-			o.task.ask(c, o, p)
+			o.Task.ask(c, o, p)
 		}
 	}
 }
 
-// settleOps advances the operations if something that they may wait for has arrived or their time
-// has come.
-func (c *Core) settleOps() {
-	if len(c.ops) == 0 || !c.stirred && c.now.Before(c.due) {
+// settleCalls completes the calls that have what they wait for, cannot get it, or are late.
+func (c *Core) settleCalls() {
+	if !c.waits.Due(c.now) {
 		return
 	}
-	c.stirred = false
-	for _, o := range c.ops {
+	for o := range c.waits.All() {
 		c.advance(o)
 	}
-	c.expire()
-	c.ops = slices.DeleteFunc(c.ops, func(o *operation) bool { return o.live == 0 && !o.kept })
-	c.due = time.Time{}
-	if w := c.deadlines.next(); w != nil {
-		c.due = w.deadline
+	for o, w, ok := c.waits.Expired(c.now); ok; o, w, ok = c.waits.Expired(c.now) {
+		c.endCall(o, w, Done{Short: c.short(o, w, o.Task.advance(c, o))})
 	}
-	for _, o := range c.ops {
-		if o.again.IsZero() {
-			continue
-		}
-		if !c.now.Before(o.again) || !o.asked && c.room(o) {
-			c.askAll(o)
-		}
-		if o.again.Before(c.due) {
-			c.due = o.again
-		}
+	for o := range c.waits.Rest(c.now) {
+		c.askMembers(o)
 	}
 }
 
-// advance completes the calls that have what they need, or cannot get it.
-func (c *Core) advance(o *operation) {
-	s := o.task.advance(c, o)
+// advance completes the calls of a group that have what they need, or cannot get it.
+func (c *Core) advance(o *group) {
+	s := o.Task.advance(c, o)
 	impossible := s.need > c.size() || s.hopeless
-	o.kept = o.kept && !s.done && !impossible
-	for o.live > 0 {
-		switch w := o.callers[0]; {
-		case s.done && w.n <= s.upTo:
-			c.endCall(w, Done{State: s.state})
-		case impossible:
-			c.endCall(w, Done{Short: c.short(w, s)})
-		default:
-			return
+	o.Settle(s.done || impossible)
+	for s.done {
+		w, ok := c.waits.Pop(o, s.upTo)
+		if !ok {
+			break
 		}
+		c.endCall(o, w, Done{State: s.state})
 	}
+	for impossible {
+		w, ok := c.waits.Pop(o, math.MaxUint64)
+		if !ok {
+			break
+		}
+		c.endCall(o, w, Done{Short: c.short(o, w, s)})
+	}
+}
+
+// endCall reports the outcome of a call.
+func (c *Core) endCall(o *group, w waiting.Call, d Done) {
+	d.ID = w.ID
+	if d.Short == nil {
+		d.wait, d.until = waits(o.Task), w.Deadline
+	}
+	c.emit(d)
+}
+
+// waits returns what the success of a call has to wait for.
+func waits(t task) wait {
+	switch t.(type) {
+	case *writes, *cover, *confirm:
+		return forDisk
+	case *leave:
+		return forFlush
+	}
+	return forNothing
 }
 
 // count returns the number of replicas that take part, including this one if it counts in quorums.
@@ -173,14 +156,14 @@ func (c *Core) counts() bool { return c.ready && !c.leaving && c.disk.sound() }
 type writes struct{ acked []uint64 }
 
 // ask repeats the question after the counting members have changed. The first question is the push.
-func (w *writes) ask(c *Core, o *operation, p *peer) { c.probe(p, o.id, causal.Vector{}) }
+func (w *writes) ask(c *Core, o *group, p *peer) { c.probe(p, o.ID(), causal.Vector{}) }
 
 func (w *writes) anew() task { return w }
 
 func (w *writes) has(p *peer, n uint64) bool { return p.speaks() && p.counted >= n }
 
-func (w *writes) advance(c *Core, o *operation) standing {
-	s := standing{need: max(o.level.need(c.size()), 1), self: c.self()}
+func (w *writes) advance(c *Core, o *group) standing {
+	s := standing{need: max(o.Level().need(c.size()), 1), self: c.self()}
 	w.acked = w.acked[:0]
 	if s.self > 0 {
 		w.acked = append(w.acked, math.MaxUint64)
@@ -218,8 +201,9 @@ func (c *Core) startWrite(w unanswered) {
 
 // awaitWrite waits until enough replicas cover own event n.
 func (c *Core) awaitWrite(id, n uint64, level Level, deadline time.Time) {
-	o, _ := gather(c, level, &writes{})
-	o.again = time.Time{}
+	o := c.waits.Join(level, func(t task) bool { _, ok := t.(*writes); return ok })
+	if o == nil {
+		o = c.waits.OpenSilent(level, &writes{}) // the push is the question
+	}
 	c.call(o, id, n, deadline)
-	c.begin(o)
 }

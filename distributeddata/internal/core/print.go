@@ -232,10 +232,11 @@ func (c *Core) confirm(p *peer, n uint64, x imprint, counts bool) bool {
 		return false
 	}
 	if counts {
-		p.vouches, p.counted, c.stirred = true, max(p.counted, n), true
+		p.vouches, p.counted = true, max(p.counted, n)
+		c.waits.Stir()
 	}
 	if n > p.acked {
-		c.stirred = true
+		c.waits.Stir()
 		p.acknowledged(n)
 		c.copied = max(c.copied, n)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 )
 
 // without matches mail that neither comes from nor goes to a member.
@@ -124,18 +126,17 @@ func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 				return nil
 			}})
 	}
-	require.LessOrEqual(t, len(a.ops), 3*(rounds+1))
-	require.Less(t, len(l.box), 2*len(l.order)*3*(rounds+1))
+	require.LessOrEqual(t, a.waits.Len(), 3*(waiting.Rounds+1))
+	require.Less(t, len(l.box), 2*len(l.order)*3*(waiting.Rounds+1))
 	for i := range n {
 		l.step("a", Update{ID: i + 100_000, Level: majority, Deadline: l.now.Add(time.Hour),
 			Modify: func(t *Txn) error {
 				return perform(t, []op{count("c", "k", 1)})
 			}})
 	}
-	require.LessOrEqual(t, len(a.ops), 3*(rounds+1)+1)
+	require.LessOrEqual(t, a.waits.Len(), 3*(waiting.Rounds+1)+1)
 	l.rounds(6, without("b"))
-	require.Empty(t, a.ops)
-	require.LessOrEqual(t, len(a.deadlines), 64)
+	require.Zero(t, a.waits.Len())
 	for i := range n {
 		for _, id := range []uint64{3*i + 1000, 3*i + 1001, 3*i + 1002, i + 100_000} {
 			if d, ok := l.done[id]; !ok || d.Short != nil {
@@ -167,7 +168,7 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 			}
 		}
 	}
-	require.Empty(t, l.cores["a"].ops)
+	require.Zero(t, l.cores["a"].waits.Len())
 	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}},
 		l.done[2000].Short)
 }

@@ -58,20 +58,19 @@ func (c *Core) read(ev Read) {
 	}
 	o, _ := gather(c, ev.Level, &read{})
 	c.call(o, ev.ID, 0, ev.Deadline)
-	c.begin(o)
 }
 
-func (r *read) ask(c *Core, o *operation, p *peer) {
+func (r *read) ask(c *Core, o *group, p *peer) {
 	switch {
 	case r.fixed:
-	case o.level.Kind != Linear:
-		c.probe(p, o.id, causal.Vector{})
+	case o.Level().Kind != Linear:
+		c.probe(p, o.ID(), causal.Vector{})
 	default:
 		if r.proposed == nil {
 			r.proposed = new(c.state())
 			c.acceptProposal(c.seen)
 		}
-		c.sendProbe(p, causal.Vector{}, &pb.Probe{Id: o.id, Proposes: true, First: true,
+		c.sendProbe(p, causal.Vector{}, &pb.Probe{Id: o.ID(), Proposes: true, First: true,
 			Digest: digest(r.proposed.Seen)})
 	}
 }
@@ -86,19 +85,19 @@ func (c *Core) sendProbe(p *peer, want causal.Vector, m *pb.Probe) {
 		passes: want.Len() == 0})
 }
 
-func (r *read) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64}
+func (r *read) advance(c *Core, o *group) standing {
+	s := standing{need: o.Level().need(c.size()), self: c.self(), upTo: math.MaxUint64}
 	r.drop(c)
 	if p := r.proposed; p != nil && !r.fixed {
 		w := propose(*p, r.accepted)
 		if s = w.advance(c, o); s.done {
-			o.task = w
+			o.Task = w
 			return s
 		}
 		s = standing{need: s.need, self: s.self, upTo: math.MaxUint64}
 	}
 	if !r.fixed {
-		if !o.asked && s.need > 1 || c.count(r) < s.need {
+		if !o.Asked() && s.need > 1 || c.count(r) < s.need {
 			return s
 		}
 		r.fix()
@@ -107,7 +106,7 @@ func (r *read) advance(c *Core, o *operation) standing {
 		r.chase(c)
 		return s
 	}
-	if o.level.Kind != Linear {
+	if o.Level().Kind != Linear {
 		s.done = true
 		return s
 	}
@@ -116,10 +115,10 @@ func (r *read) advance(c *Core, o *operation) standing {
 	if p := r.proposed; p != nil && p.Seen.Equal(c.seen) {
 		accepted = r.accepted
 	}
-	o.task = propose(c.state(), accepted)
-	o.asked, o.again = true, c.now // the members that have not accepted it are asked at once
-	c.stirred = true
-	return o.task.advance(c, o)
+	o.Task = propose(c.state(), accepted)
+	o.AskSoon(c.now) // the members that have not accepted it are asked at once
+	c.waits.Stir()
+	return o.Task.advance(c, o)
 }
 
 // has reports whether p has answered.
@@ -146,13 +145,13 @@ func (s *survey) chase(c *Core) {
 
 // reading reports whether any read waits for this replica to see more events.
 func (c *Core) reading() bool {
-	return slices.ContainsFunc(c.ops, func(o *operation) bool {
-		switch o.task.(type) {
+	for o := range c.waits.All() {
+		switch o.Task.(type) {
 		case *read, *confirm:
 			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // drop removes answers of replicas that are no longer in view, or were replaced.
@@ -179,14 +178,14 @@ func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 // vector that a replica covers only grows.
 func (p *peer) covers(v causal.Vector) bool { return p.speaks() && v.Leq(p.sure) }
 
-func (w *cover) ask(c *Core, o *operation, p *peer) {
+func (w *cover) ask(c *Core, o *group, p *peer) {
 	if !w.has(p, 0) {
-		c.probe(p, o.id, w.want)
+		c.probe(p, o.ID(), w.want)
 	}
 }
 
-func (w *cover) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64}
+func (w *cover) advance(c *Core, o *group) standing {
+	s := standing{need: o.Level().need(c.size()), self: c.self(), upTo: math.MaxUint64}
 	s.done = c.count(w) >= s.need
 	return s
 }
@@ -226,14 +225,14 @@ func (w *confirm) has(p *peer, _ uint64) bool {
 	return p.speaks() && slices.Contains(w.accepted, p.replica)
 }
 
-func (w *confirm) ask(c *Core, o *operation, p *peer) {
+func (w *confirm) ask(c *Core, o *group, p *peer) {
 	if !w.has(p, 0) {
-		c.sendProbe(p, w.shown.Seen, &pb.Probe{Id: o.id, Proposes: true, Digest: w.digest})
+		c.sendProbe(p, w.shown.Seen, &pb.Probe{Id: o.ID(), Proposes: true, Digest: w.digest})
 	}
 }
 
-func (w *confirm) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64,
+func (w *confirm) advance(c *Core, o *group) standing {
+	s := standing{need: o.Level().need(c.size()), self: c.self(), upTo: math.MaxUint64,
 		state: &w.shown}
 	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
 		return s
@@ -248,7 +247,8 @@ func (w *confirm) advance(c *Core, o *operation) standing {
 	}
 	c.acceptProposal(c.seen)
 	*w = *propose(c.state(), nil)
-	o.again, c.stirred = c.now, true
+	o.AskSoon(c.now)
+	c.waits.Stir()
 	return s
 }
 
@@ -275,7 +275,6 @@ func (c *Core) startCover(ev Update) {
 	o, w := gather(c, ev.Level, &cover{})
 	w.want = c.seen // including what the waiting updates observed
 	c.call(o, ev.ID, 0, ev.Deadline)
-	c.begin(o)
 }
 
 // heldProbe is a probe of a member that waits until this replica covers want.
@@ -362,14 +361,15 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	p.ready, c.stirred = m.Ready, true
+	p.ready = m.Ready
+	c.waits.Stir()
 	c.heard(p, v)
 	c.parts(p, m.Parting)
 	p.keeps(v)
 	same := c.under(p, m.Members)
 	p.resigned, p.entering = same && m.Resigned, same && m.Entering
-	for _, o := range c.ops {
-		if l, ok := o.task.(*leave); ok && o.id == m.Id {
+	for o := range c.waits.All() {
+		if l, ok := o.Task.(*leave); ok && o.ID() == m.Id {
 			l.knows = append(l.knows, p.replica)
 		}
 	}
@@ -377,11 +377,11 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 		return nil
 	}
 	c.vouched(p, v)
-	for _, o := range c.ops {
-		if o.id != m.Id {
+	for o := range c.waits.All() {
+		if o.ID() != m.Id {
 			continue
 		}
-		switch t := o.task.(type) {
+		switch t := o.Task.(type) {
 		case *confirm:
 			t.reply(p, m.Accepted, above)
 		case *read:

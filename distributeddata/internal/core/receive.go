@@ -90,7 +90,8 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	p.ready, c.stirred = a.ready, true
+	p.ready = a.ready
+	c.waits.Stir()
 	c.confirm(p, a.n, a.print, c.under(p, a.members) && a.ready)
 	return nil
 }

@@ -107,7 +107,7 @@ func (c *Core) recordSwapped(ev RecordSwapped) {
 	}
 	next := r.next
 	r.forget()
-	c.stirred = true
+	c.waits.Stir()
 	switch {
 	case ev.Err != nil:
 		c.failed(fmt.Errorf("write: %w", ev.Err))
@@ -127,7 +127,7 @@ func (c *Core) recordLoaded(ev RecordLoaded) {
 		return
 	}
 	r.forget()
-	c.stirred = true
+	c.waits.Stir()
 	if ev.Err != nil {
 		c.failed(fmt.Errorf("read: %w", ev.Err))
 		return
@@ -232,8 +232,8 @@ type expulsion struct {
 
 func (x *expulsion) anew() task                   { return x }
 func (x *expulsion) has(*peer, uint64) bool       { return false }
-func (x *expulsion) ask(*Core, *operation, *peer) {}
-func (x *expulsion) advance(c *Core, _ *operation) standing {
+func (x *expulsion) ask(*Core, *group, *peer) {}
+func (x *expulsion) advance(c *Core, _ *group) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}
 	if own := c.own(); x.by.number > 0 && (own.inc != x.by || own.rank == gone) {
 		s.hopeless = true // this member has been expelled itself

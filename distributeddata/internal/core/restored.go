@@ -37,13 +37,7 @@ func (c *Core) beginAnew() {
 
 // waitingCalls returns the ids of all calls under way.
 func (c *Core) waitingCalls() (ids []uint64) {
-	for _, o := range c.ops {
-		for _, w := range o.callers {
-			if !w.ended {
-				ids = append(ids, w.id)
-			}
-		}
-	}
+	ids = c.waits.IDs()
 	for _, h := range c.disk.held {
 		if d, ok := h.effect.(Done); ok {
 			ids = append(ids, d.ID)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -54,9 +55,10 @@ func (c *Core) forgetOthers() {
 	c.bases = slices.Clone(c.bases)
 	c.fetch, c.fetchAfter, c.awaiting, c.awaitingBytes = nil, time.Time{}, nil, 0
 	c.incoming, c.askAfter, c.outgoing, c.behind = nil, time.Time{}, map[string]*answer{}, nil
-	c.held, c.ops, c.deadlines, c.calls, c.due = nil, nil, nil, 0, time.Time{}
+	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
 	c.last, c.told, c.settled = causal.Vector{}, causal.Vector{}, causal.Vector{}
-	c.stirred, c.unpushed = true, 1 // there may be own events to push
+	c.waits.Stir()
+	c.unpushed = 1 // there may be own events to push
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
 	if own := c.own(); own.rank != absent {

@@ -127,7 +127,7 @@ func (s *small) steps() (steps []string) {
 			can(s.left.start > 0, "start %s", x)
 			continue
 		}
-		idle := c.counts() && c.calls == 0
+		idle := c.counts() && c.waits.Live() == 0
 		// Any other member would behave the same.
 		can(idle && s.left.write > 0 && x == s.order[0], "write %s", x)
 		can(idle && s.left.read > 0 && acked, "read %s", x)
@@ -231,9 +231,9 @@ func (c *Core) describe(add func(...any)) {
 	r := &c.roll
 	add(c.me, r.digest, r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving,
 		c.ready, digest(c.seen), digest(c.accepted))
-	for _, o := range c.ops {
-		add(o.level.Kind, o.asked, o.live, o.kept)
-		switch t := o.task.(type) {
+	for o := range c.waits.All() {
+		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())
+		switch t := o.Task.(type) {
 		case *read:
 			t.describe(add)
 			add(t.accepted)

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -24,7 +25,7 @@ func frozen(c *Core) *Core {
 	n.fetch, n.incoming, n.behind = own(c.fetch), own(c.incoming), own(c.behind)
 	n.batch = batch{stores: map[string]causal.Store{}}
 	n.outgoing = map[string]*answer{}
-	n.ops, n.deadlines, n.calls = nil, nil, 0
+	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
 	n.effects, n.touched, n.ledger.touched = nil, nil, nil
 	n.awaiting, n.awaitingBytes, n.held = nil, 0, nil
 	n.open, n.taken, n.using, n.unanswered, n.spare = nil, 0, false, nil, nil

@@ -215,8 +215,8 @@ type (
 	Changed struct{ Keys []string }
 	// Restored says that another member has more events of this replica than the replica itself, or
 	// other ones, as after the restore of a machine snapshot, and that it goes on as a new one,
-	// with its state [R3, R4]. No other replica is known to have Alone of its events. It should raise
-	// an alarm.
+	// with its state [R3, R4]. No other replica is known to have Alone of its events. It should
+	// raise an alarm.
 	Restored struct {
 		Was, Is causal.Replica
 		Alone   uint64

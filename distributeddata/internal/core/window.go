@@ -6,12 +6,12 @@ import "time"
 // replica. It is bounded. A push that does not fit is dropped, and its events are requested at the
 // next heartbeat.
 type window struct {
-	waiting      []waiting
+	waiting      []waitingPush
 	count, bytes int // bounds
 	used         int
 }
 
-type waiting struct {
+type waitingPush struct {
 	d     *delta
 	size  int
 	until time.Time // after that time its causes are no longer in flight, and may be nowhere
@@ -28,7 +28,7 @@ func (w *window) keep(d *delta, size int, until time.Time) bool {
 	if len(w.waiting) >= w.count || w.used+size > w.bytes {
 		return false
 	}
-	w.waiting = append(w.waiting, waiting{d, size, until})
+	w.waiting = append(w.waiting, waitingPush{d, size, until})
 	w.used += size
 	return true
 }
@@ -36,14 +36,14 @@ func (w *window) keep(d *delta, size int, until time.Time) bool {
 // expire drops the pushes that have waited for too long [R43]: their causes may have been lost with
 // the members that had them. Dropped events are requested if any member has them.
 func (w *window) expire(now time.Time) (dropped uint64) {
-	for w.take(func(o waiting) bool { return !now.Before(o.until) }) != nil {
+	for w.take(func(o waitingPush) bool { return !now.Before(o.until) }) != nil {
 		dropped++
 	}
 	return dropped
 }
 
 // take removes and returns a push for which f returns true, or nil.
-func (w *window) take(f func(waiting) bool) *delta {
+func (w *window) take(f func(waitingPush) bool) *delta {
 	for i, o := range w.waiting {
 		if f(o) {
 			w.waiting = append(w.waiting[:i:i], w.waiting[i+1:]...)
@@ -88,8 +88,8 @@ func (c *Core) applyPush(d *delta) {
 func (c *Core) drainWindow() {
 	c.stats.WindowDrops += c.window.expire(c.now)
 	for {
-		c.window.take(func(o waiting) bool { return o.d.head.Leq(c.seen) })
-		d := c.window.take(func(o waiting) bool { return o.d.base.Leq(c.seen) })
+		c.window.take(func(o waitingPush) bool { return o.d.head.Leq(c.seen) })
+		d := c.window.take(func(o waitingPush) bool { return o.d.base.Leq(c.seen) })
 		if d == nil {
 			return
 		}
