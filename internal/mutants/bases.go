@@ -1,5 +1,7 @@
 package main
 
+const baseDir = "distributeddata/internal/bases/"
+
 // bases are bugs of vectors and of the bases by which messages refer to them. Rules in brackets are
 // those of docs/replication.md.
 func bases() []mutant {
@@ -7,61 +9,61 @@ func bases() []mutant {
 		{
 			name:   "read the differences from one base against another base",
 			rule:   "a message states a vector as a base and the entries that differ from it [R37]",
-			edits:  in(replDir+"base.go", "if string(k.digest[:]) == string(name) {", "if len(name) > 0 {"),
+			edits:  in(baseDir+"bases.go", "if k.Is(name) {", "if len(name) > 0 {"),
 			killer: histories("40"),
 		},
 		{
 			name:   "omit entries that only the base has",
 			rule:   "a message states a vector as a base and the entries that differ from it [R37]",
-			edits:  in(replDir+"base.go", "ids, numbers = append(ids, r), append(numbers, n[0])\n", "if n[0] > 0 {\n\t\t\t\tids, numbers = append(ids, r), append(numbers, n[0])\n\t\t\t}\n"),
-			killer: scenario("TestBase_ToldAndReadIsTheSameVector"),
+			edits:  in(baseDir+"bases.go", "ids, numbers = append(ids, r), append(numbers, n[0])\n", "if n[0] > 0 {\n\t\t\t\tids, numbers = append(ids, r), append(numbers, n[0])\n\t\t\t}\n"),
+			killer: killer{pkg: "./distributeddata/internal/bases", run: "TestBase_ToldAndReadIsTheSameVector"},
 		},
 		{
 			name:   "never adopt the base of another member",
 			rule:   "members come to use one base without an agreement [R38]",
-			edits:  in(replDir+"base.go", "if k.better(c.base) && k.vector.Leq(c.seen) {", "if false {"),
+			edits:  in(baseDir+"bases.go", "if k.better(s.own) && k.vector.Leq(seen) {", "if false {"),
 			killer: scenario("TestBase_MembersComeToUseTheSame"),
 		},
 		{
 			name:   "never renew the base",
 			rule:   "a replica adds departed replicas to its base [R38]",
-			edits:  in(replDir+"base.go", "if len(gone) >= renewAfter {", "if false {"),
+			edits:  in(baseDir+"bases.go", "if len(gone) >= renewAt {", "if false {"),
 			killer: scenario("TestBase_TakesInWhatHasGone"),
 		},
 		{
 			name:   "build a renewed base from the last departed replicas alone",
 			rule:   "a renewed base keeps the entries of the former one [R38]",
-			edits:  in(replDir+"base.go", "c.useBase(c.base.vector.Apply(gone))", "c.useBase(causal.MakeVector(gone...))"),
+			edits:  in(baseDir+"bases.go", "s.Use(now, s.own.vector.Apply(gone), seen)", "s.Use(now, causal.MakeVector(gone...), seen)"),
 			killer: scenario("TestBase_TakesInWhatHasGone"),
 		},
 		{
 			name:   "accept a base without checking its digest",
 			rule:   "a replica accepts a base only if its digest is the requested one [R39]",
-			edits:  in(replDir+"fetch.go", "if b.digest != f.digest || ", "b.digest = f.digest\n\tif "),
+			edits:  in(baseDir+"fetch.go", "if b.digest != f.digest || ", "b.digest = f.digest\n\tif "),
 			killer: scenario("TestBase_AForgedOneIsRefused"),
 		},
 		{
 			name:   "drop a message with an unknown base",
 			rule:   "a message waits for its base [R39]",
-			edits:  in(replDir+"fetch.go", "if len(c.awaiting) < c.cfg.WindowCount && ", "if false && "),
+			edits:  in(baseDir+"fetch.go", "if kept = len(s.wait.messages) < l.Count && ", "if kept = false && "),
 			killer: scenario("TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits"),
 		},
 		{
 			name:   "keep every message with an unknown base",
 			rule:   "the number of messages that wait for a base is bounded [R39]",
-			edits:  in(replDir+"fetch.go", "if len(c.awaiting) < c.cfg.WindowCount && ", "if "),
+			edits:  in(baseDir+"fetch.go", "if kept = len(s.wait.messages) < l.Count && ", "if kept = "),
 			killer: scenario("TestBase_WhatWaitsIsBounded"),
 		},
 		{
 			name:   "do not request a lost part of a base again",
 			rule:   "a replica requests a missing part of a base again [R39]",
-			edits:  in(replDir+"fetch.go", "if p := c.peer(f.member); p != nil && p.replica != 0 && c.now.Before(f.deadline) {\n\t\tc.sendBaseRequest(p)\n", "if p := c.peer(f.member); p != nil && p.replica != 0 && c.now.Before(f.deadline) {\n"),
+			edits:  in(baseDir+"fetch.go", "if reachable && now.Before(f.deadline) {\n\t\treturn true\n", "if reachable && now.Before(f.deadline) {\n\t\treturn false\n"),
 			killer: scenario("TestBase_ALostPartIsAskedForAgain"),
 		},
 		{
 			name:   "resend a base from the beginning after a loss",
 			rule:   "an interrupted transfer of a base continues [R39]",
-			edits:  in(replDir+"fetch.go", "if uint64(r) <= m.After {\n\t\t\t\tcontinue\n\t\t\t}\n", ""),
+			edits:  in(baseDir+"fetch.go", "if r <= m.After {\n\t\t\tcontinue\n\t\t}\n", ""),
 			killer: scenario("TestBase_ALostPartIsAskedForAgain"),
 		},
 		{

@@ -72,7 +72,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 			a.compare = &comparison{keys: int(m.Keys)}
 		}
 	}
-	a.source.enc.base = c.base
+	a.source.enc.base = c.bases.Own()
 	c.outgoing[p.ID] = a
 	c.goOn(p, a)
 	c.follow(p, have)
@@ -104,7 +104,7 @@ func (c *Core) sendPart(p *peer, a *answer, i int) {
 	b = field.Flag(b, 3, n == a.last)
 	b = field.Message(b, 4, a.parts[i])
 	b = field.Number(b, 5, a.number)
-	c.send(p, wire.ReplicatorPart, field.Text(b, 6, a.source.enc.base.name()))
+	c.send(p, wire.ReplicatorPart, field.Text(b, 6, a.source.enc.base.Name()))
 }
 
 // again resends everything that has not arrived.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -23,6 +23,12 @@ func departed(n int) causal.Vector {
 	return causal.MakeVector(dots...)
 }
 
+// fetching reports whether the replica fetches a base.
+func (c *Core) fetching() bool {
+	_, _, ok := c.bases.Fetching()
+	return ok
+}
+
 // aged returns members with a common past, in sync. The named ones do not know the base of the
 // others.
 func aged(t *testing.T, past causal.Vector, without ...string) *lab {
@@ -31,34 +37,12 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 		c := l.cores[n]
 		c.note(c.join(State{Seen: past}))
 		if slices.Contains(without, n) {
-			c.base, c.bases = base{}, nil
+			c.bases = bases.Set[Receive]{}
 		} else {
-			c.useBase(past)
+			c.bases.Use(c.now, past, c.seen)
 		}
 	}
 	return l
-}
-
-// A vector decodes to itself, whichever base it is sent with [R37].
-func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
-	draw := rapid.Custom(func(t *rapid.T) causal.Vector {
-		var dots []causal.Dot
-		for r := range rapid.IntRange(0, 60).Draw(t, "replicas") {
-			dots = append(dots, causal.Dot{Replica: causal.Replica(r + 1),
-				N: rapid.SampledFrom([]uint64{0, 1, 1, 1, 2}).Draw(t, "n")})
-		}
-		return causal.MakeVector(dots...)
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		b, v := baseOf(draw.Draw(t, "base")), draw.Draw(t, "vector")
-		name, ids, numbers := b.list(v)
-		require.LessOrEqual(t, len(ids), v.Len())
-		got, err := makeVector(name, ids, numbers, func(n []byte) (causal.Vector, bool) {
-			return b.vector, string(n) == string(b.digest[:])
-		})
-		require.NoError(t, err)
-		require.True(t, v.Equal(got), "%v with %v is read as %v", v, b.vector, got)
-	})
 }
 
 // A push that names an unknown base waits for the base, and is not lost [R39].
@@ -68,13 +52,13 @@ func TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits(t *testing.T) {
 	l.deliver(of(wire.ReplicatorPush))
 	l.shows("b", "")
 	require.EqualValues(t, 1, l.cores["b"].Stats().Awaiting)
-	for l.cores["b"].fetch != nil {
+	for l.cores["b"].fetching() {
 		l.deliver(of(wire.ReplicatorBaseRequest))
 		l.deliver(of(wire.ReplicatorBase))
 	}
 	l.shows("b", "s/x=1\n")
 	require.EqualValues(t, 1, l.cores["b"].Stats().Bases)
-	require.Equal(t, l.cores["a"].base.digest, l.cores["b"].base.digest, "b goes over to it")
+	require.Equal(t, l.cores["a"].bases.Own().Name(), l.cores["b"].bases.Own().Name(), "b goes over to it")
 	l.update("a", Level{}, op{kind: opDelete, key: "s"}) // sends the vector again
 	l.deliver(of(wire.ReplicatorPush))
 	l.shows("b", "")
@@ -89,7 +73,7 @@ func TestBase_AForgedOneIsRefused(t *testing.T) {
 	l.deliver(of(wire.ReplicatorPush))
 	l.deliver(of(wire.ReplicatorBaseRequest))
 	b := l.cores["b"]
-	for part := 0; b.fetch != nil; part++ {
+	for part := 0; b.fetching(); part++ {
 		for _, m := range l.take(of(wire.ReplicatorBase)) {
 			if part == 5 {
 				m.send.Payload, _ = forge(m.send.Payload)
@@ -100,7 +84,7 @@ func TestBase_AForgedOneIsRefused(t *testing.T) {
 	}
 	require.EqualValues(t, 1, b.Stats().Malformed)
 	require.Zero(t, b.Stats().Bases)
-	require.Empty(t, b.bases)
+	require.Zero(t, b.bases.Len())
 	for range 10 {
 		l.tick(time.Second)
 	}
@@ -117,7 +101,7 @@ func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 	l.update("a", Level{}, op{kind: opDelete, key: "s"})
 	l.deliver(of(wire.ReplicatorPush))
 	parts := 0
-	for i := 0; b.fetch != nil && i < 1000; i++ {
+	for i := 0; b.fetching() && i < 1000; i++ {
 		l.deliver(of(wire.ReplicatorBaseRequest))
 		for _, m := range l.take(of(wire.ReplicatorBase)) {
 			parts++
@@ -132,7 +116,8 @@ func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 	l.shows("b", "")
 	require.InDelta(t, 1000/12*3/2, parts, 3, "each part was sent once, and the lost ones again")
 
-	a.useBase(a.base.vector.Set(4711, 1).Set(a.base.vector.At(500).Replica, 0))
+	own := a.bases.Own().Vector()
+	a.bases.Use(a.now, own.Set(4711, 1).Set(own.At(500).Replica, 0), a.seen)
 	l.update("a", Level{}, add("s", "y"), op{kind: opDelete, key: "s"})
 	l.update("a", Level{}, add("s", "z"))
 	l.update("a", Level{}, op{kind: opDelete, key: "s"})
@@ -154,14 +139,14 @@ func TestBase_MembersComeToUseTheSame(t *testing.T) {
 		name := l.order[i%3]
 		l.update(name, Level{}, add("s", fmt.Sprint(i)))
 		if c := l.cores[name]; i < 3 {
-			c.base, c.bases = base{}, nil
-			c.useBase(c.seen) // some of which still run
+			c.bases = bases.Set[Receive]{}
+			c.bases.Use(c.now, c.seen, c.seen) // some of which still run
 		}
 		l.tick(time.Second)
 	}
-	require.Equal(t, l.cores["a"].base.digest, l.cores["b"].base.digest)
-	require.Equal(t, l.cores["a"].base.digest, l.cores["c"].base.digest)
-	require.Empty(t, l.cores["a"].awaiting)
+	require.Equal(t, l.cores["a"].bases.Own().Name(), l.cores["b"].bases.Own().Name())
+	require.Equal(t, l.cores["a"].bases.Own().Name(), l.cores["c"].bases.Own().Name())
+	require.Zero(t, l.cores["a"].bases.Waiting())
 }
 
 // However often members are restarted, the size of their messages stays the same: the base absorbs
@@ -176,40 +161,36 @@ func TestBase_TakesInWhatHasGone(t *testing.T) {
 		l.update(name, majority, add("s", fmt.Sprint(i)))
 		l.tick(time.Second)
 		for n, c := range l.cores {
-			_, told, _ := c.base.list(c.seen)
-			require.LessOrEqual(t, len(told), fewReplicas, "%s after %d restarts", n, i)
+			_, told, _ := c.bases.Own().List(c.seen)
+			require.LessOrEqual(t, len(told), bases.Few, "%s after %d restarts", n, i)
 			largest = max(largest, len(told))
 		}
 	}
 	require.Equal(t, 150, l.cores["a"].seen.Len())
-	require.Greater(t, largest, fewReplicas/2)
+	require.Greater(t, largest, bases.Few/2)
 	for _, n := range l.order {
-		_, told, _ := l.cores[n].base.list(l.cores[n].seen)
-		require.Less(t, len(told), 3+renewAfter, "%s tells the living and a few others", n)
-		require.Equal(t, l.cores["a"].base.digest, l.cores[n].base.digest)
+		_, told, _ := l.cores[n].bases.Own().List(l.cores[n].seen)
+		require.Less(t, len(told), 3+4, "%s tells the living and a few others", n)
+		require.Equal(t, l.cores["a"].bases.Own().Name(), l.cores[n].bases.Own().Name())
 	}
 }
 
-// The messages that wait for a base are bounded, and so are the stored bases.
+// The messages that wait for a base are bounded.
 func TestBase_WhatWaitsIsBounded(t *testing.T) {
 	l := newLab(t, "a", "b")
 	a, b := l.cores["a"], l.cores["b"]
 	for i := range 100 {
-		name := baseOf(departed(40 + i)).name()
+		name := bases.Of(departed(40 + i)).Name()
 		payload := encode(&pb.Probe{Id: uint64(i), Want: &pb.VersionVector{Base: name}})
 		l.step("b", Receive{Member: "a", From: a.Replica(), To: b.Replica(),
 			Manifest: wire.ReplicatorProbe, Payload: payload})
 	}
-	require.Len(t, b.awaiting, b.cfg.WindowCount)
-	for i := range 100 {
-		b.learn(baseOf(departed(40 + i)))
-	}
-	require.LessOrEqual(t, len(b.bases), maxBases)
+	require.Equal(t, b.cfg.WindowCount, b.bases.Waiting())
 	l.tick(time.Minute)
 	l.tick(time.Second)
-	require.Empty(t, b.awaiting)
-	require.Nil(t, b.fetch)
-	require.Empty(t, b.bases)
+	require.Zero(t, b.bases.Waiting())
+	require.False(t, b.fetching())
+	require.Zero(t, b.bases.Len())
 	require.Zero(t, b.Stats().Malformed)
 }
 
@@ -253,6 +234,6 @@ func TestBase_ANewcomerAfterAHundredThousandRestarts(t *testing.T) {
 	require.True(t, l.cores["c"].Ready())
 	require.Less(t, largest, wire.MaxPayload/2)
 	l.shows("c", "s/x=1\n")
-	require.Equal(t, l.cores["a"].base.digest, l.cores["c"].base.digest)
+	require.Equal(t, l.cores["a"].bases.Own().Name(), l.cores["c"].bases.Own().Name())
 	require.EqualValues(t, 1, l.cores["c"].Stats().Bases)
 }

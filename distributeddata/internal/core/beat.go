@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -82,7 +83,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		return err
 	}
 	v, err := c.vectorIn(m.Seen)
-	if _, ok := asUnknown(err); err != nil && !ok {
+	if _, ok := bases.Unknown(err); err != nil && !ok {
 		return err
 	}
 	if p.replica != ev.From && !c.meet(p, ev.From, m.Announced) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -17,7 +18,7 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 		full[i] = causal.Dot{Replica: causal.Replica(i+1) << 40, N: 1}
 	}
 	whole := causal.MakeVector(full...)
-	bases := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(
+	of := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(
 		full[MaxReplicas-1].Replica, 0)}
 	for _, test := range []struct {
 		// base: entries of the base; more: entries added to it; others: entries that differ from
@@ -31,7 +32,7 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 		{MaxReplicas - 1, 2, 0, false},
 		{MaxReplicas, 1, 0, false},
 	} {
-		known := func([]byte) (causal.Vector, bool) { return bases[test.base], true }
+		known := func([]byte) (causal.Vector, bool) { return of[test.base], true }
 		var ids, numbers []uint64
 		for i := range test.others {
 			ids, numbers = append(ids, uint64(full[i].Replica)), append(numbers, 7)
@@ -39,7 +40,7 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 		for i := range test.more {
 			ids, numbers = append(ids, uint64(MaxReplicas+i+1)<<40), append(numbers, 1)
 		}
-		v, err := makeVector(make([]byte, len(causal.Digest{})), ids, numbers, known)
+		v, err := bases.Vector(make([]byte, len(causal.Digest{})), ids, numbers, known)
 		if !test.ok {
 			require.ErrorContains(t, err, fmt.Sprintf("limit %d", MaxReplicas))
 			continue

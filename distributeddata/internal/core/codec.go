@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/wire"
@@ -15,8 +16,8 @@ import (
 // proto/replication.proto: an update is encoded once, and a decoder's allocations are bounded by
 // its input. The generated code handles the same format; a test compares them.
 
-func appendVector(b []byte, num protowire.Number, v causal.Vector, relative base) []byte {
-	name, ids, numbers := relative.list(v)
+func appendVector(b []byte, num protowire.Number, v causal.Vector, relative bases.Base) []byte {
+	name, ids, numbers := relative.List(v)
 	b, at := field.Begin(b, num)
 	return field.End(field.Text(field.Numbers(field.Fixeds(b, 1, ids), 2, numbers), 3, name), at)
 }
@@ -83,7 +84,7 @@ func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
 // encoder encodes events and keys. It reuses its buffers.
 type encoder struct {
 	t      *replicas
-	base   base
+	base   bases.Base
 	own    causal.Replica // of a push, whose events do not name it
 	since  uint64         // of a push, which contains the own events after this one
 	ev, kc []byte
@@ -276,7 +277,7 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 // push encodes own events of the log, from a number on, with the payloads of atoms that are still
 // in keys. It leaves out what the receiver knows from the envelope and from the order: the origin,
 // and the numbers of the events. It stops early if the result is larger than a message.
-func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
+func (w *encoder) push(d *delta, keys Keys, relative bases.Base) []byte {
 	deps := d.head.Set(d.origin, 0)
 	w.table.head, w.table.index = deps, nil
 	w.table.others = append(w.table.others[:0], d.origin)
@@ -290,7 +291,7 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 			break
 		}
 	}
-	name, ids, numbers := relative.list(deps)
+	name, ids, numbers := relative.List(deps)
 	others := w.t.others[1:]
 	b := field.Number(make([]byte, 0, len(w.events)+32+16*len(numbers)+8*len(others)+4*len(
 		d.prints)), 1, d.base.Get(d.origin))

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -70,7 +71,7 @@ func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 	var w encoder
 	of := *d
 	of.origin = origin
-	return w.push(&of, keys, base{})
+	return w.push(&of, keys, bases.Base{})
 }
 
 // A stream decodes to the same, however it is cut into parts, and a large key is sent in pieces.

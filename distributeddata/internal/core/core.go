@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -33,46 +34,41 @@ type Core struct {
 	lags       []Lag        // of the members, at the last heartbeat
 	past       past         // earlier lives of this process
 
-	peers         []*peer // by member id
-	leaving       bool    // no longer acknowledges anything [R29]
-	sealed        bool    // makes no more updates, since others have all that it has done [R15]
-	ready         bool    // refilled since the start: may acknowledge and count in quorums [R23]
-	roll          roll    // the members that quorums are counted over
-	window        window
-	base          base      // vectors are sent as differences from it [R37]
-	bases         []known   // base and the bases of others
-	fetch         *fetch    // the base being fetched
-	fetchAfter    time.Time // no fetch before this time, after a bad one
-	awaiting      []Receive // messages that name unknown bases
-	awaitingBytes int
-	incoming      *request           // the incoming answer
-	outgoing      map[string]*answer // the outgoing answers, by member
-	behind        *lag
-	askAfter      time.Time                  // no request before this time, after a bad answer
-	waits         waiting.Calls[Level, task] // calls that wait for other members
-	held          []heldProbe                // probes that wait until this replica covers their vectors
-	accepted      causal.Vector              // the largest vector proposed by a linearizable read [R33]
-	nextID        uint64
-	clock         uint64        // hybrid logical clock, for registers
-	last          causal.Vector // the newest own event and everything that it follows
-	prints        ownPrints     // of own events
-	heardOf       map[causal.Replica]heardPrint
-	formers       []former      // replicas that ran for members until recently [R15]
-	restored      bool          // another member has other own events: begin anew [R4]
-	pushed        uint64        // own events up to this one have been pushed
-	copied        uint64        // own events up to this one are known to be at another replica
-	told          causal.Vector // the newest own push and everything that it follows
-	implied       causal.Vector // what pushes applied since then follow
-	unpushed      int           // estimated bytes of the unpushed events, including the open one
-	pushedAt      time.Time     // time of the last push
-	pushedFew     bool          // the last push had at most fewEvents, and receivers
-	pushedFrom    uint64        // the last push contained the own events after this one
-	beatAt        time.Time
-	turn          int       // position in the rotation of heartbeats
-	unlike        time.Time // until then others have probably not seen the same events
-	scrub         scrub
-	distrust      bool          // the last comparison of keys went wrong
-	settled       causal.Vector // seen when operations were last settled
+	peers      []*peer // by member id
+	leaving    bool    // no longer acknowledges anything [R29]
+	sealed     bool    // makes no more updates, since others have all that it has done [R15]
+	ready      bool    // refilled since the start: may acknowledge and count in quorums [R23]
+	roll       roll    // the members that quorums are counted over
+	window     window
+	bases      bases.Set[Receive] // vectors are sent as differences from one [R37]
+	incoming   *request           // the incoming answer
+	outgoing   map[string]*answer // the outgoing answers, by member
+	behind     *lag
+	askAfter   time.Time                  // no request before this time, after a bad answer
+	waits      waiting.Calls[Level, task] // calls that wait for other members
+	held       []heldProbe                // probes that wait until this replica covers their vectors
+	accepted   causal.Vector              // the largest vector proposed by a linearizable read [R33]
+	nextID     uint64
+	clock      uint64        // hybrid logical clock, for registers
+	last       causal.Vector // the newest own event and everything that it follows
+	prints     ownPrints     // of own events
+	heardOf    map[causal.Replica]heardPrint
+	formers    []former      // replicas that ran for members until recently [R15]
+	restored   bool          // another member has other own events: begin anew [R4]
+	pushed     uint64        // own events up to this one have been pushed
+	copied     uint64        // own events up to this one are known to be at another replica
+	told       causal.Vector // the newest own push and everything that it follows
+	implied    causal.Vector // what pushes applied since then follow
+	unpushed   int           // estimated bytes of the unpushed events, including the open one
+	pushedAt   time.Time     // time of the last push
+	pushedFew  bool          // the last push had at most fewEvents, and receivers
+	pushedFrom uint64        // the last push contained the own events after this one
+	beatAt     time.Time
+	turn       int       // position in the rotation of heartbeats
+	unlike     time.Time // until then others have probably not seen the same events
+	scrub      scrub
+	distrust   bool          // the last comparison of keys went wrong
+	settled    causal.Vector // seen when operations were last settled
 
 	disk    disk
 	now     time.Time
@@ -121,7 +117,7 @@ type sent struct {
 // take records that p has seen v. Small vectors are collected in news, since raising a few entries
 // of a large vector costs more.
 func (p *peer) take(v causal.Vector) {
-	if v.Len() > fewReplicas || p.news.Len() > fewReplicas {
+	if v.Len() > bases.Few || p.news.Len() > bases.Few {
 		p.seen = v.Join(p.vector())
 	} else {
 		p.news = p.news.Join(v)
@@ -307,8 +303,8 @@ func (c *Core) NextWake() time.Time {
 	for _, a := range c.outgoing {
 		earlier(a.deadline)
 	}
-	if c.fetch != nil {
-		earlier(c.fetch.nudge)
+	if _, at, ok := c.bases.Fetching(); ok {
+		earlier(at)
 	}
 	c.diskWake(earlier)
 	return at
@@ -360,8 +356,8 @@ func (c *Core) note(ch change) {
 	if ch.own > 0 {
 		c.last = c.seen
 	}
-	if ch.skipped || ch.applied > maxDifferences {
-		c.jump()
+	if ch.skipped || ch.applied > bases.MaxDiffering {
+		c.bases.Risen(c.now, c.seen)
 	}
 }
 

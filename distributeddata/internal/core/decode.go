@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -109,7 +110,7 @@ func parseNumbers(b []byte) (out []uint64, err error) {
 	return out, nil
 }
 
-func parseVector(b []byte, known lookup) (causal.Vector, error) {
+func parseVector(b []byte, known bases.Find) (causal.Vector, error) {
 	var name []byte
 	var ids, numbers []uint64
 	c := cursor{rest: b}
@@ -126,14 +127,14 @@ func parseVector(b []byte, known lookup) (causal.Vector, error) {
 	if c.err != nil {
 		return causal.Vector{}, c.err
 	}
-	return makeVector(name, ids, numbers, known)
+	return bases.Vector(name, ids, numbers, known)
 }
 
 // decoder decodes events. It allocates their parts from a few larger slabs. A text that repeats the
 // previous one, such as the key of a counter, is stored once.
 type decoder struct {
 	t       *replicas
-	known   lookup
+	known   bases.Find
 	about   int // expected number of events
 	key     string
 	path    string
@@ -174,7 +175,7 @@ func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 }
 
 // decodePush decodes a push that an encoder wrote at origin.
-func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
+func decodePush(b []byte, origin causal.Replica, known bases.Find) (*delta, error) {
 	in := &struct { // one allocation
 		delta
 		replicas
@@ -217,7 +218,7 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	deps, err := makeVector(name, ids, numbers, known)
+	deps, err := bases.Vector(name, ids, numbers, known)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -134,13 +135,12 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 	if r == nil || !r.of(p, m.Request, m.Answer) {
 		return nil
 	}
-	if len(m.Base) > 0 && r.stage.base.vector.Len() == 0 {
+	if len(m.Base) > 0 && r.stage.base.Vector().Len() == 0 {
 		v, ok := c.known(m.Base)
 		if !ok && len(m.Base) == len(causal.Digest{}) {
-			return unknownBaseError(m.Base)
+			return bases.UnknownError(m.Base)
 		}
-		r.stage.base = base{vector: v}
-		copy(r.stage.base.digest[:], m.Base)
+		r.stage.base = bases.Named(m.Base, v)
 	}
 	before := r.next
 	err := r.collect(&m)

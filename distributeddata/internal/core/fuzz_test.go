@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -27,20 +28,19 @@ func FuzzReceive(f *testing.F) {
 	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
 	seed(wire.ReplicatorAck, encodeAck(48, false, 0, 0)) // more events than there are
-	old := baseOf(departed(50))
+	old := bases.Of(departed(50))
 	seed(wire.ReplicatorBaseRequest,
-		encode(&pb.BaseRequest{Base: old.name(), Known: [][]byte{old.name()}}))
-	_, ids, numbers := base{}.list(old.vector)
-	part := &pb.BasePart{Base: old.name(), Numbers: numbers, Last: true}
+		encode(&pb.BaseRequest{Base: old.Name(), Known: [][]byte{old.Name()}}))
+	_, ids, numbers := bases.Base{}.List(old.Vector())
+	part := &pb.BasePart{Base: old.Name(), Numbers: numbers, Last: true}
 	for _, id := range ids {
 		part.Replicas = append(part.Replicas, uint64(id))
 	}
 	seed(wire.ReplicatorBase, encode(part))
-	seed(wire.ReplicatorProbe, encode(&pb.Probe{Id: 1, Want: &pb.VersionVector{Base: old.name()}}))
+	seed(wire.ReplicatorProbe, encode(&pb.Probe{Id: 1, Want: &pb.VersionVector{Base: old.Name()}}))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
-		l.cores["a"].fetch = &fetch{digest: old.digest, member: "b", nudge: l.now.Add(time.Second),
-			deadline: l.now.Add(time.Hour)}
+		l.cores["a"].await(Receive{Member: "b"}, causal.Digest(old.Name()))
 		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a := l.cores["a"]
 		a.request(a.peer("b"))
@@ -51,7 +51,7 @@ func FuzzReceive(f *testing.F) {
 		l.step("a", Receive{Member: "b", From: l.cores["b"].Replica(), To: a.Replica(),
 			Manifest: wire.Manifest(manifest), Payload: payload})
 		if a.Replica() != me {
-			a.fetch = nil
+			a.bases = a.bases.Next()
 			for range 60 { // it waits in vain for what the peer claims to have
 				l.tick(time.Second)
 			}
@@ -75,21 +75,21 @@ func FuzzReceive(f *testing.F) {
 // FuzzVector decodes arbitrary bytes as a vector relative to a base. An accepted vector must encode
 // in one way with that base, or shorter without.
 func FuzzVector(f *testing.F) {
-	b := baseOf(departed(40))
-	for _, v := range []causal.Vector{{}, departed(3), departed(41), b.vector.Set(5, 1),
-		b.vector.Set(b.vector.At(7).Replica, 0), b.vector} {
+	b := bases.Of(departed(40))
+	for _, v := range []causal.Vector{{}, departed(3), departed(41), b.Vector().Set(5, 1),
+		b.Vector().Set(b.Vector().At(7).Replica, 0), b.Vector()} {
 		f.Add(appendVector(nil, 1, v, b)[2:])
 	}
 	known := func(name []byte) (causal.Vector, bool) {
-		return b.vector, string(name) == string(b.name())
+		return b.Vector(), string(name) == string(b.Name())
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		v, err := parseVector(src, known)
 		if err != nil {
 			return
 		}
-		name, ids, numbers := b.list(v)
-		again, err := makeVector(name, ids, numbers, known)
+		name, ids, numbers := b.List(v)
+		again, err := bases.Vector(name, ids, numbers, known)
 		require.NoError(t, err)
 		require.True(t, v.Equal(again))
 		require.LessOrEqual(t, len(ids), len(src)/9+1)

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -509,7 +510,7 @@ func (g *golden) payload(m mail) string {
 		if v == nil {
 			return "digest only"
 		}
-		out, err := makeVector(v.Base, v.Replicas, v.Numbers, known)
+		out, err := bases.Vector(v.Base, v.Replicas, v.Numbers, known)
 		g.must(err)
 		return g.vector(out)
 	}

@@ -28,7 +28,7 @@ func (c *Core) successor(cfg Config) *Core {
 	n := New(cfg)
 	n.takeOver(c.ledger)
 	n.clock, n.stats = c.clock, c.stats
-	n.base, n.bases, n.heardOf = c.base, c.bases, c.heardOf
+	n.bases, n.heardOf = c.bases.Next(), c.heardOf
 	n.past = c.past.after(c)
 	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
 	n.formers = c.formersOfNext()

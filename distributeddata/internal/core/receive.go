@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -36,7 +37,7 @@ func (c *Core) receive(ev Receive) {
 
 // tally counts undecodable messages. A message that names an unknown base is queued instead.
 func (c *Core) tally(ev Receive, err error) {
-	if d, ok := asUnknown(err); ok {
+	if d, ok := bases.Unknown(err); ok {
 		c.await(ev, d)
 	} else if err != nil {
 		c.stats.Malformed++

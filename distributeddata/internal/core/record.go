@@ -230,8 +230,8 @@ type expulsion struct {
 	by     incarnation // the incarnation that was asked to do so
 }
 
-func (x *expulsion) anew() task                   { return x }
-func (x *expulsion) has(*peer, uint64) bool       { return false }
+func (x *expulsion) anew() task               { return x }
+func (x *expulsion) has(*peer, uint64) bool   { return false }
 func (x *expulsion) ask(*Core, *group, *peer) {}
 func (x *expulsion) advance(c *Core, _ *group) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}

@@ -52,8 +52,7 @@ func (c *Core) forgetOthers() {
 	}
 	c.peers, c.lags, c.scrub = peers, nil, scrub{}
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
-	c.bases = slices.Clone(c.bases)
-	c.fetch, c.fetchAfter, c.awaiting, c.awaitingBytes = nil, time.Time{}, nil, 0
+	c.bases = c.bases.Next()
 	c.incoming, c.askAfter, c.outgoing, c.behind = nil, time.Time{}, map[string]*answer{}, nil
 	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
 	c.last, c.told, c.settled = causal.Vector{}, causal.Vector{}, causal.Vector{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/testkit/sim"
 )
@@ -58,7 +59,7 @@ func swarm(w *sim.World) bounds {
 		b.pushBytes = w.Number("push-bytes", 0, 600)
 	}
 	if w.Chance("old", 1./2) {
-		b.past = w.Number("past", fewReplicas, 80)
+		b.past = w.Number("past", bases.Few, 80)
 		b.forge = w.Chance("forge", 1./3)
 	}
 	b.sameIDs, b.badClocks = w.Chance("same-ids", 1./3), w.Chance("bad-clocks", 1./3)

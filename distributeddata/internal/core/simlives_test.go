@@ -75,7 +75,7 @@ func (s *play) age(sl *slot) {
 	}
 	sl.core.note(sl.core.join(State{Seen: causal.MakeVector(dots...)}))
 	if len(some) > 0 {
-		sl.core.useBase(causal.MakeVector(some...))
+		sl.core.bases.Use(sl.core.now, causal.MakeVector(some...), sl.core.seen)
 	}
 }
 

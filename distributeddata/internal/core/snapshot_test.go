@@ -22,12 +22,12 @@ func frozen(c *Core) *Core {
 		q.room, q.cut = q.events, 0
 		n.log.origins[r] = &q
 	}
-	n.fetch, n.incoming, n.behind = own(c.fetch), own(c.incoming), own(c.behind)
+	n.incoming, n.behind = own(c.incoming), own(c.behind)
 	n.batch = batch{stores: map[string]causal.Store{}}
 	n.outgoing = map[string]*answer{}
 	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
 	n.effects, n.touched, n.ledger.touched = nil, nil, nil
-	n.awaiting, n.awaitingBytes, n.held = nil, 0, nil
+	n.bases, n.held = c.bases.Next(), nil
 	n.open, n.taken, n.using, n.unanswered, n.spare = nil, 0, false, nil, nil
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n

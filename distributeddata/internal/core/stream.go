@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/pmap"
@@ -32,7 +33,7 @@ type head struct {
 	kept       bool    // the sender's disk has everything its member ever acknowledged [R52]
 }
 
-func (h head) encode(relative base) []byte {
+func (h head) encode(relative bases.Base) []byte {
 	b := appendVector(nil, 1, h.head, relative)
 	if h.base.Len() > 0 {
 		b = appendVector(b, 2, h.base, relative)
@@ -50,7 +51,7 @@ func (h head) encode(relative base) []byte {
 	return field.Flag(field.Fixed32s(field.Numbers(b, 12, at), 13, prints), 14, h.kept)
 }
 
-func decodeHead(b []byte, known lookup) (h head, err error) {
+func decodeHead(b []byte, known bases.Find) (h head, err error) {
 	var at []uint64
 	var prints []imprint
 	c := cursor{rest: b}
@@ -196,7 +197,7 @@ func (s *source) keyState(key string, h Held, size int) bool {
 // stage reassembles a stream, separately from the state [R20].
 type stage struct {
 	buf     []byte
-	base    base // the base of the vectors in the stream
+	base    bases.Base // the base of the vectors in the stream
 	head    head
 	begun   bool
 	dec     decoder
@@ -254,7 +255,7 @@ func (s *stage) record(b []byte) (err error) {
 
 // known looks up the one base of the vectors in the stream.
 func (s *stage) known(name []byte) (causal.Vector, bool) {
-	return s.base.vector, string(name) == string(s.base.digest[:])
+	return s.base.Vector(), s.base.Is(name)
 }
 
 // extend appends the next piece of the same event.

@@ -254,7 +254,7 @@ func (c *Core) push() {
 	}
 	c.pushedFew = len(events) <= fewEvents
 	d := c.pushOf(events, from, n)
-	payload := c.enc.push(&d, c.keys, c.base)
+	payload := c.enc.push(&d, c.keys, c.bases.Own())
 	clear(d.events)
 	if c.events = d.events[:0]; cap(c.events) > maxRoom {
 		c.events = nil

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/linear"
 	pb "github.com/concord-go/concord/proto"
@@ -18,7 +19,7 @@ const (
 	// MaxKey is the length of a key in bytes.
 	MaxKey = 512
 	// MaxReplicas is the number of replicas in a vector, including all that ever ran.
-	MaxReplicas = 1 << 21
+	MaxReplicas = bases.MaxReplicas
 	// maxRecord bounds a piece of an answer that is assembled before it is decoded. It is more than
 	// the size of a part plus one atom with a path of causal.MaxPath and a payload of
 	// causal.MaxState.
@@ -68,7 +69,7 @@ func decode(b []byte, m proto.Message) error {
 }
 
 func (c *Core) vectorOut(v causal.Vector) *pb.VersionVector {
-	name, ids, numbers := c.base.list(v)
+	name, ids, numbers := c.bases.Own().List(v)
 	out := &pb.VersionVector{Base: name, Replicas: make([]uint64, len(ids)), Numbers: numbers}
 	for i, id := range ids {
 		out.Replicas[i] = uint64(id)
@@ -77,5 +78,5 @@ func (c *Core) vectorOut(v causal.Vector) *pb.VersionVector {
 }
 
 func (c *Core) vectorIn(v *pb.VersionVector) (causal.Vector, error) {
-	return makeVector(v.GetBase(), v.GetReplicas(), v.GetNumbers(), c.known)
+	return bases.Vector(v.GetBase(), v.GetReplicas(), v.GetNumbers(), c.known)
 }
