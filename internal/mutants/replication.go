@@ -147,19 +147,19 @@ func replication() []mutant {
 		{
 			name:   "let a call that needs other replicas wait for the next push",
 			rule:   "a push waits only if no call waits for other replicas [R9]",
-			edits:  in(replDir+"core.go", "if c.hurries() || since < 0", "if since < 0"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "if hurries || since < 0", "if since < 0"),
 			killer: scenario("TestPush_PausesUnderLoad"),
 		},
 		{
 			name:   "push at once however many pushes the calls wait for",
 			rule:   "calls share a push while two are on their way [R9]",
-			edits:  in(replDir+"core.go", "last > c.pushed && first > c.pushedFrom", "last > c.pushed && first >= 0"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "last > o.pushed && first > o.from", "last > o.pushed && first >= 0"),
 			killer: scenario("TestPush_CallsShareOneWhileTwoAreOnTheirWay"),
 		},
 		{
 			name:   "let a call wait while one push is on its way",
 			rule:   "calls share a push while two are on their way [R9]",
-			edits:  in(replDir+"core.go", "first > c.pushedFrom", "first > c.pushed"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "first > o.from", "first > o.pushed"),
 			killer: scenario("TestPush_CallsShareOneWhileTwoAreOnTheirWay"),
 		},
 		{
@@ -177,25 +177,25 @@ func replication() []mutant {
 		{
 			name:   "push as soon as a burst is acknowledged",
 			rule:   "a push after a burst waits a millisecond [R9]",
-			edits:  in(replDir+"update.go", "c.pushedFew = len(events) <= fewEvents", "c.pushedFew = true"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "o.few = events <= Few", "o.few = true"),
 			killer: scenario("TestPush_PausesUnderLoad"),
 		},
 		{
 			name:   "a member that is alone acts after each update",
 			rule:   "a push to nobody is followed by a pause [R9]",
-			edits:  in(replDir+"update.go", "c.pushedAt, c.pushedFew, c.pushedFrom = c.now, false, from", "c.pushedAt, c.pushedFew, c.pushedFrom = c.now, true, from"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "o.at, o.few, o.from = now, false, from", "o.at, o.few, o.from = now, true, from"),
 			killer: scenario("TestPush_ToNobodyPauses"),
 		},
 		{
 			name:   "record that a push follows itself",
 			rule:   "a push names the events that no other named event follows [R8]",
-			edits:  in(replDir+"window.go", "c.implied.Join(d.base)", "c.implied.Join(d.head)"),
+			edits:  in(replDir+"window.go", "c.outbox.Applied(d.base)", "c.outbox.Applied(d.head)"),
 			killer: scenario("TestPush_NamesTheNearestEventsAlone"),
 		},
 		{
 			name:   "name all events that were applied since the last push",
 			rule:   "a push names the events that no other named event follows [R8]",
-			edits:  in(replDir+"update.go", "if !c.implied.Covers(e) {", "if true {"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "if !o.implied.Covers(e) {", "if true {"),
 			killer: scenario("TestPush_NamesTheNearestEventsAlone"),
 		},
 		{
@@ -261,7 +261,7 @@ func replication() []mutant {
 		{
 			name:   "name at most one cause of a push",
 			rule:   "a push names all events that no other named event follows [R8]: causal order",
-			edits:  in(replDir+"update.go", "if !c.implied.Covers(e) {", "if !c.implied.Covers(e) && len(follows) < 2 {"),
+			edits:  in("distributeddata/internal/outbox/outbox.go", "if !o.implied.Covers(e) {", "if !o.implied.Covers(e) && len(follows) < 2 {"),
 			killer: histories("10"),
 		},
 		{
@@ -316,8 +316,8 @@ func replication() []mutant {
 			name: "push without naming the events that it follows",
 			rule: "a push names the events of other origins that are new since the last push [R7]",
 			edits: []edit{
-				{replDir + "update.go", "if c.told.Len() > 0 {", "if true {"},
-				{replDir + "update.go", "follows = append(follows, e)", "_ = e"},
+				{"distributeddata/internal/outbox/outbox.go", "if o.told.Len() > 0 {", "if true {"},
+				{"distributeddata/internal/outbox/outbox.go", "follows = append(follows, e)", "_ = e"},
 			},
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},

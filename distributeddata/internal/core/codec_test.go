@@ -35,7 +35,7 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	l.update("b", Level{}, op{kind: opDelete, key: "s"}, op{kind: opDelete, key: "c"})
 	b := l.cores["b"]
 	own, _ := b.log.from(b.me, 1)
-	b.told = b.seen // so that it names replicas that are not in head
+	b.outbox.Causes(b.me, 0, b.seen) // so that it names replicas that are not in head
 	d := b.pushOf(own, 0, 2)
 	sameAsGenerated(t, encodePush(&d, b.me, b.keys), &pb.Push{})
 	for _, x := range []imprint{0, 1, 1 << 31} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -34,41 +35,35 @@ type Core struct {
 	lags       []Lag        // of the members, at the last heartbeat
 	past       past         // earlier lives of this process
 
-	peers      []*peer // by member id
-	leaving    bool    // no longer acknowledges anything [R29]
-	sealed     bool    // makes no more updates, since others have all that it has done [R15]
-	ready      bool    // refilled since the start: may acknowledge and count in quorums [R23]
-	roll       roll    // the members that quorums are counted over
-	window     window
-	bases      bases.Set[Receive] // vectors are sent as differences from one [R37]
-	incoming   *request           // the incoming answer
-	outgoing   map[string]*answer // the outgoing answers, by member
-	behind     *lag
-	askAfter   time.Time                  // no request before this time, after a bad answer
-	waits      waiting.Calls[Level, task] // calls that wait for other members
-	held       []heldProbe                // probes that wait until this replica covers their vectors
-	accepted   causal.Vector              // the largest vector proposed by a linearizable read [R33]
-	nextID     uint64
-	clock      uint64        // hybrid logical clock, for registers
-	last       causal.Vector // the newest own event and everything that it follows
-	prints     ownPrints     // of own events
-	heardOf    map[causal.Replica]heardPrint
-	formers    []former      // replicas that ran for members until recently [R15]
-	restored   bool          // another member has other own events: begin anew [R4]
-	pushed     uint64        // own events up to this one have been pushed
-	copied     uint64        // own events up to this one are known to be at another replica
-	told       causal.Vector // the newest own push and everything that it follows
-	implied    causal.Vector // what pushes applied since then follow
-	unpushed   int           // estimated bytes of the unpushed events, including the open one
-	pushedAt   time.Time     // time of the last push
-	pushedFew  bool          // the last push had at most fewEvents, and receivers
-	pushedFrom uint64        // the last push contained the own events after this one
-	beatAt     time.Time
-	turn       int       // position in the rotation of heartbeats
-	unlike     time.Time // until then others have probably not seen the same events
-	scrub      scrub
-	distrust   bool          // the last comparison of keys went wrong
-	settled    causal.Vector // seen when operations were last settled
+	peers    []*peer // by member id
+	leaving  bool    // no longer acknowledges anything [R29]
+	sealed   bool    // makes no more updates, since others have all that it has done [R15]
+	ready    bool    // refilled since the start: may acknowledge and count in quorums [R23]
+	roll     roll    // the members that quorums are counted over
+	window   window
+	bases    bases.Set[Receive] // vectors are sent as differences from one [R37]
+	incoming *request           // the incoming answer
+	outgoing map[string]*answer // the outgoing answers, by member
+	behind   *lag
+	askAfter time.Time                  // no request before this time, after a bad answer
+	waits    waiting.Calls[Level, task] // calls that wait for other members
+	held     []heldProbe                // probes that wait until this replica covers their vectors
+	accepted causal.Vector              // the largest vector proposed by a linearizable read [R33]
+	nextID   uint64
+	clock    uint64        // hybrid logical clock, for registers
+	last     causal.Vector // the newest own event and everything that it follows
+	prints   ownPrints     // of own events
+	heardOf  map[causal.Replica]heardPrint
+	formers  []former      // replicas that ran for members until recently [R15]
+	restored bool          // another member has other own events: begin anew [R4]
+	outbox   outbox.Outbox // own events to be pushed
+	copied   uint64        // own events up to this one are known to be at another replica
+	beatAt   time.Time
+	turn     int       // position in the rotation of heartbeats
+	unlike   time.Time // until then others have probably not seen the same events
+	scrub    scrub
+	distrust bool          // the last comparison of keys went wrong
+	settled  causal.Vector // seen when operations were last settled
 
 	disk    disk
 	now     time.Time
@@ -284,7 +279,7 @@ func (c *Core) NextWake() time.Time {
 			at = t
 		}
 	}
-	if c.unpushed > 0 {
+	if c.outbox.Gathered() > 0 {
 		earlier(c.pushDue())
 	}
 	if c.incoming != nil {
@@ -311,20 +306,12 @@ func (c *Core) NextWake() time.Time {
 }
 
 // pushDue returns the time at which the gathered own events must be pushed.
-func (c *Core) pushDue() time.Time {
-	since := c.now.Sub(c.pushedAt)
-	if c.hurries() || since < 0 || since >= pushPause || c.pushedFew && !c.pushing() {
-		return c.now
-	}
-	return c.pushedAt.Add(pushPause)
-}
+func (c *Core) pushDue() time.Time { return c.outbox.Due(c.now, c.hurries(), c.pushing) }
 
-// hurries reports whether a call waits for the next push. It may wait for a pause, as others do, if
-// an earlier call of its level still waits for a push before the last one: the calls that arrive
-// meanwhile then share a push.
+// hurries reports whether a call waits for the next push.
 func (c *Core) hurries() bool {
 	for o := range c.waits.All() {
-		if first, last := o.Range(); last > c.pushed && first > c.pushedFrom {
+		if first, last := o.Range(); c.outbox.Hurries(first, last) {
 			return true
 		}
 	}

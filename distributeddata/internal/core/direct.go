@@ -57,4 +57,4 @@ func (c *Core) Direct(now time.Time, key string, modify func(*Txn) error) (o Ope
 }
 
 // Full reports whether so much waits for a push that it must be made before more updates.
-func (c *Core) Full() bool { return c.unpushed > maxUnpushed || c.openEvents() >= maxOpen }
+func (c *Core) Full() bool { return c.outbox.Gathered() > maxUnpushed || c.openEvents() >= maxOpen }

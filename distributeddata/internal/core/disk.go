@@ -119,7 +119,7 @@ func (c *Core) write() {
 	if d.again {
 		c.commitAgain()
 	}
-	if c.formDue() && c.pushed == c.seen.Get(c.me) {
+	if c.formDue() && c.outbox.Pushed() == c.seen.Get(c.me) {
 		c.form()
 	}
 	if len(d.batches) > 0 && !d.asked && !c.now.Before(d.retryAt) {

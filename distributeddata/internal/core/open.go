@@ -101,7 +101,7 @@ func (c *Core) merge(work []*working) {
 		c.open[w.key] = w
 	}
 	c.using = using
-	c.unpushed += size
+	c.outbox.Gather(size)
 	if len(work) > 0 {
 		c.gather(size)
 	}

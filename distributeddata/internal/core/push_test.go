@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -87,7 +88,7 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 // with a waiter at once.
 func TestPush_PausesUnderLoad(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
-	for range fewEvents + 1 {
+	for range outbox.Few + 1 {
 		l.answered("a", count("c", "k", 1))
 	}
 	require.Equal(t, l.now, l.cores["a"].NextWake())
@@ -162,7 +163,7 @@ func TestPush_CallsShareOneWhileTwoAreOnTheirWay(t *testing.T) {
 	require.Len(t, first, 4)
 	third, fourth := l.begin("a", majority, count("c", "k", 1)),
 		l.begin("a", majority, count("c", "k", 1))
-	require.Equal(t, l.now.Add(pushPause), a.NextWake())
+	require.Equal(t, l.now.Add(outbox.Pause), a.NextWake())
 	for _, m := range first[:2] { // the first push
 		l.hand(m)
 	}
@@ -173,8 +174,8 @@ func TestPush_CallsShareOneWhileTwoAreOnTheirWay(t *testing.T) {
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2, "one push for two calls")
 	l.begin("a", majority, count("c", "k", 1))
-	require.Equal(t, l.now.Add(pushPause), a.NextWake(), "the second push is not confirmed")
-	l.now = l.now.Add(pushPause)
+	require.Equal(t, l.now.Add(outbox.Pause), a.NextWake(), "the second push is not confirmed")
+	l.now = l.now.Add(outbox.Pause)
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2, "a lost push delays others by a millisecond")
 	for range 3 {
@@ -190,14 +191,14 @@ func TestPush_CallsThatCannotEndDelayNoOtherLevel(t *testing.T) {
 	every := Level{Kind: All}
 	for range 3 {
 		l.begin("a", every, count("c", "k", 1))
-		l.now = l.now.Add(pushPause)
+		l.now = l.now.Add(outbox.Pause)
 		l.step("a", Wake{})
 		l.take(func(m mail) bool { return m.to == "c" })
 		l.deliver(of(wire.ReplicatorPush))
 		l.deliver(all)
 	}
 	l.begin("a", every, count("c", "k", 1))
-	require.Equal(t, l.now.Add(pushPause), l.cores["a"].NextWake())
+	require.Equal(t, l.now.Add(outbox.Pause), l.cores["a"].NextWake())
 	l.begin("a", majority, count("c", "k", 1))
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 }
@@ -207,13 +208,13 @@ func TestPush_HurriesForAnUpdateThatChangesNothing(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "y"))
 	l.deliver(all)
-	for range fewEvents + 1 {
+	for range outbox.Few + 1 {
 		l.answered("a", add("s", "x"))
 	}
 	l.step("a", Wake{})
 	l.deliver(all)
 	l.answered("a", add("s", "z"))
-	require.Equal(t, l.now.Add(pushPause), l.cores["a"].NextWake())
+	require.Equal(t, l.now.Add(outbox.Pause), l.cores["a"].NextWake())
 	l.begin("a", majority)
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 }

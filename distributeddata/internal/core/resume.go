@@ -55,9 +55,9 @@ func (c *Core) forgetOthers() {
 	c.bases = c.bases.Next()
 	c.incoming, c.askAfter, c.outgoing, c.behind = nil, time.Time{}, map[string]*answer{}, nil
 	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
-	c.last, c.told, c.settled = causal.Vector{}, causal.Vector{}, causal.Vector{}
+	c.last, c.settled = causal.Vector{}, causal.Vector{}
 	c.waits.Stir()
-	c.unpushed = 1 // there may be own events to push
+	c.outbox.Again()
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
 	if own := c.own(); own.rank != absent {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/testkit/sim"
 )
@@ -213,7 +214,7 @@ func (s *play) arm(sl *slot, at time.Time) {
 	sl.wake = at
 	c := sl.core
 	soon := max(0, at.Sub(s.now(sl)))
-	if soon <= pushPause { // pushes wait for any event before the wake
+	if soon <= outbox.Pause { // pushes wait for any event before the wake
 		soon += s.w.Span("push", 0, 20*time.Millisecond)
 	}
 	s.w.After(soon, func() {

@@ -151,7 +151,7 @@ func (c *Core) update(ev Update) {
 	c.merge(t.work)
 	c.hidden = len(c.open) > 0
 	c.answer(ev, nil)
-	if c.unpushed > maxUnpushed {
+	if c.outbox.Gathered() > maxUnpushed {
 		c.push()
 	}
 }
@@ -234,7 +234,7 @@ func checkChange(key string, c causal.Change) error {
 // gap at the next heartbeat and requests the events.
 //
 // Own events are gathered until the next input that is not an update. That is a Wake at the latest,
-// which NextWake requests at once if nothing has been pushed for a pushPause, if the last push had
+// which NextWake requests at once if nothing has been pushed for a Pause, if the last push had
 // few events and all members have acknowledged it, or if a call waits for other members and no call
 // of its level waits for a push before the last one. A burst of updates is thus one message per
 // member, without atoms that were added and removed within it [R9]. Until own events are pushed,
@@ -242,17 +242,16 @@ func checkChange(key string, c causal.Change) error {
 // push therefore follow the same events, and no replica has only some of them.
 func (c *Core) push() {
 	c.end()
-	from, n := c.pushed, c.seen.Get(c.me)
-	c.pushed, c.unpushed = n, 0
-	if from == n {
+	n := c.seen.Get(c.me)
+	from, some := c.outbox.Begin(c.now, n)
+	if !some {
 		return
 	}
-	c.pushedAt, c.pushedFew, c.pushedFrom = c.now, false, from
 	events, ok := c.log.from(c.me, from+1)
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
-	c.pushedFew = len(events) <= fewEvents
+	c.outbox.Sent(len(events))
 	d := c.pushOf(events, from, n)
 	payload := c.enc.push(&d, c.keys, c.bases.Own())
 	clear(d.events)
@@ -272,21 +271,9 @@ func (c *Core) push() {
 	}
 }
 
-// pushOf returns own events as a delta. The delta names only those causes that neither an earlier
-// push nor a named push follows: a replica that has seen our previous event, or an event of another
-// origin, has seen everything that event follows.
+// pushOf returns own events as a delta.
 func (c *Core) pushOf(events []event, from, n uint64) delta {
-	d := delta{head: c.seen, events: c.events[:0]}
-	if c.told.Len() > 0 {
-		follows := []causal.Dot{{Replica: c.me, N: n}}
-		for e := range c.seen.Beyond(c.told) {
-			if !c.implied.Covers(e) {
-				follows = append(follows, e)
-			}
-		}
-		d.head = causal.MakeVector(follows...)
-	}
-	c.told, c.implied = c.seen, causal.Vector{}
+	d := delta{head: c.outbox.Causes(c.me, n, c.seen), events: c.events[:0]}
 	d.base = d.head.Set(c.me, from)
 	d.origin, d.prints = c.me, c.prints.behind(from, len(events))
 	for _, e := range events {
@@ -294,14 +281,6 @@ func (c *Core) pushOf(events []event, from, n uint64) delta {
 	}
 	return d
 }
-
-// pushPause is the minimum time between two pushes, unless a call waits or the first had at most
-// fewEvents and is acknowledged.
-const pushPause = time.Millisecond
-
-// fewEvents is the largest number of events of a push that the next one follows as soon as it is
-// acknowledged. Updates one by one thus travel without a pause, and a burst travels together.
-const fewEvents = 2
 
 // maxUnpushed bounds the estimated bytes gathered for one push.
 const maxUnpushed = wire.MaxPayload / 4

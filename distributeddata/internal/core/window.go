@@ -80,7 +80,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 func (c *Core) applyPush(d *delta) {
 	c.note(c.apply(d))
 	c.learnPrints(d)
-	c.implied = c.implied.Join(d.base)
+	c.outbox.Applied(d.base)
 }
 
 // drainWindow applies the waiting pushes whose causes are covered. It is called after each rise of
