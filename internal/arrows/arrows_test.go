@@ -69,11 +69,13 @@ var arrows = map[string][]string{
 	"crdt":                             {"internal/causal", "internal/linear", "internal/pmap"},
 	"distributeddata/internal/sketch":  {},
 	"distributeddata/internal/expiry":  {},
+	"distributeddata/internal/barrier": {},
 	"distributeddata/internal/bases":   {"internal/causal"},
 	"distributeddata/internal/outbox":  {"internal/causal"},
 	"distributeddata/internal/waiting": {},
 	"distributeddata/internal/core": {"distributeddata/internal/sketch",
-		"distributeddata/internal/bases", "distributeddata/internal/outbox",
+		"distributeddata/internal/barrier", "distributeddata/internal/bases",
+		"distributeddata/internal/outbox",
 		"distributeddata/internal/waiting", "distributeddata/store",
 		"internal/causal", "internal/field", "internal/linear", "internal/pmap",
 		"internal/wire", "proto"},
@@ -200,8 +202,8 @@ var arrows = map[string][]string{
 // pure lists the packages whose behaviour depends only on their inputs.
 var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt",
 	"distributeddata/internal/core", "distributeddata/internal/expiry",
-	"distributeddata/internal/bases", "distributeddata/internal/outbox",
-	"distributeddata/internal/waiting",
+	"distributeddata/internal/barrier", "distributeddata/internal/bases",
+	"distributeddata/internal/outbox", "distributeddata/internal/waiting",
 	"distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core",
 	"sharding/internal/core", "node/internal/arbiter"}
 

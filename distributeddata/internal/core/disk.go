@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/barrier"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -16,8 +17,6 @@ type disk struct {
 	phase   DiskPhase
 	err     error
 	formed  moment      // what the disk will hold after the queued batches
-	moments uint64      // number of moments formed
-	saved   uint64      // number of these that the disk holds
 	batches []diskBatch // to be written, in order; the first may be in flight
 	number  uint64      // of the last Commit
 	asked   bool        // that Commit is in flight
@@ -33,15 +32,13 @@ type disk struct {
 	events    int // number of own updates and messages since then
 	unwritten int // estimated bytes in the batches
 
-	held      []heldBack // waiting outputs, in order
-	heldBytes int
-	until     time.Time // earliest deadline of the calls among them
+	barrier barrier.Barrier[Effect] // outputs that wait for the disk
 
 	// keptAs are this member's incarnations that the disk knew when it was loaded: the last that it
 	// saved, and the one that was to follow.
 	keptAs [2]incarnation
-	next   incarnation // this replica's, as announced to the disk
-	nextAt uint64      // the moment that contains it
+	next   incarnation    // this replica's, as announced to the disk
+	nextAt barrier.Moment // the moment that contains it
 
 	aside   *aside // of a disk with a hole [R51]
 	holes   int
@@ -186,7 +183,7 @@ func (c *Core) committed(ev Committed) {
 		d.written++
 		d.unwritten -= d.batches[0].size
 		if d.batches[0].saves {
-			d.saved++
+			d.barrier.Save()
 		}
 		d.batches = d.batches[1:]
 		if d.phase != DiskWorking {
@@ -239,5 +236,5 @@ func (c *Core) diskWake(earlier func(time.Time)) {
 	case len(d.batches) == 0 && !d.dueAt.IsZero():
 		earlier(d.dueAt)
 	}
-	earlier(d.until)
+	earlier(d.barrier.Until())
 }

@@ -1,9 +1,9 @@
 package core
 
 import (
-	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/barrier"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -13,15 +13,6 @@ import (
 // was made [R46]. To other members the replica has then not yet done what its disk does not have,
 // and a crash that loses it looks like an earlier crash. Steps do not wait. Neither do notices of
 // changes and reads of one replica, which show what is in memory.
-
-// heldBack is a waiting output.
-type heldBack struct {
-	effect Effect
-	moment uint64 // the moment that the disk must hold
-}
-
-// maxHeldBytes bounds the waiting messages; more are dropped, as the network may do.
-const maxHeldBytes = 64 << 20
 
 // wait is what a Done waits for.
 type wait uint8
@@ -39,22 +30,21 @@ func (c *Core) gate() {
 	if d.phase == NoDisk {
 		return
 	}
-	moment := d.moments
-	if d.phase != DiskLoading && c.unsaved() {
-		moment++
-	}
+	moment := d.barrier.Present(d.phase != DiskLoading && c.unsaved())
 	made := len(c.effects)
 	c.write()
 	out := c.effects[:0:0]
 	for i, e := range c.effects {
-		if i < made && moment > d.saved && d.waits(e) {
+		if i < made && !d.barrier.Has(moment) && d.waits(e) {
 			d.hold(e, moment)
 		} else {
 			out = append(out, c.bear(e))
 		}
 	}
-	c.effects = append(d.release(), out...)
-	c.effects = append(c.effects, c.overdue()...)
+	c.effects = append(d.barrier.Release(), out...)
+	for _, e := range d.barrier.Late(c.now) {
+		c.effects = append(c.effects, e.(Done).without(ErrDiskSlow))
+	}
 }
 
 // waits reports whether an output waits for the disk.
@@ -71,33 +61,15 @@ func (d *disk) waits(e Effect) bool {
 }
 
 // hold queues an output.
-func (d *disk) hold(e Effect, moment uint64) {
-	if s, ok := e.(Send); ok {
-		if d.heldBytes+len(s.Payload) > maxHeldBytes {
-			return
-		}
-		d.heldBytes += len(s.Payload)
+func (d *disk) hold(e Effect, moment barrier.Moment) {
+	switch e := e.(type) {
+	case Send:
+		d.barrier.Hold(e, moment, len(e.Payload), time.Time{})
+	case Done:
+		d.barrier.Hold(e, moment, 0, e.until)
+	default:
+		d.barrier.Hold(e, moment, 0, time.Time{})
 	}
-	if e, ok := e.(Done); ok && !e.until.IsZero() && (d.until.IsZero() || e.until.Before(d.until)) {
-		d.until = e.until
-	}
-	d.held = append(d.held, heldBack{e, moment})
-}
-
-// release returns the outputs whose moment the disk holds.
-func (d *disk) release() (out []Effect) {
-	i := 0
-	for ; i < len(d.held) && d.held[i].moment <= d.saved; i++ {
-		if s, ok := d.held[i].effect.(Send); ok {
-			d.heldBytes -= len(s.Payload)
-		}
-		out = append(out, d.held[i].effect)
-	}
-	clear(d.held[:i])
-	if d.held = d.held[i:]; len(d.held) == 0 {
-		d.held = nil
-	}
-	return out
 }
 
 // bear returns an output adjusted to the state of the disk: a write that a full or failed disk
@@ -116,11 +88,8 @@ func (e Done) without(err error) Done { return Done{ID: e.ID, Store: err} }
 // so that other members get what the disk does not have. Other messages would claim that the disk
 // has it, and are dropped.
 func (c *Core) letGo(err error) {
-	d := &c.disk
-	held := d.held
-	d.held, d.heldBytes = nil, 0
-	for _, h := range held {
-		switch e := h.effect.(type) {
+	for _, e := range c.disk.barrier.Clear() {
+		switch e := e.(type) {
 		case Done:
 			c.emit(e.without(err))
 		case Send:
@@ -131,27 +100,6 @@ func (c *Core) letGo(err error) {
 			c.emit(e)
 		}
 	}
-}
-
-// overdue completes the calls that have waited for the disk until their deadline.
-func (c *Core) overdue() (out []Effect) {
-	d := &c.disk
-	if d.until.IsZero() || c.now.Before(d.until) {
-		return nil
-	}
-	d.until = time.Time{}
-	d.held = slices.DeleteFunc(d.held, func(h heldBack) bool {
-		e, ok := h.effect.(Done)
-		switch late := ok && !e.until.IsZero() && !c.now.Before(e.until); {
-		case late:
-			out = append(out, e.without(ErrDiskSlow))
-			return true
-		case ok && !e.until.IsZero() && (d.until.IsZero() || e.until.Before(d.until)):
-			d.until = e.until
-		}
-		return false
-	})
-	return out
 }
 
 // flush waits until the disk has the replica's present state.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/concord-go/concord/distributeddata/internal/barrier"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -16,7 +17,7 @@ type aside struct {
 	keys map[string]causal.Store
 	rows []string // rows to delete once everything is safe
 	done bool
-	at   uint64 // the moment that must be saved first
+	at   barrier.Moment // the moment that must be saved first
 }
 
 // loading handles an input while the rows are being loaded. It returns false for every later input.
@@ -78,7 +79,8 @@ func (c *Core) inheritDisk(ev Inherit) {
 func (c *Core) takeDisk(old *Core) {
 	cfg, views := c.disk.cfg, c.disk.pending
 	c.disk = old.disk
-	c.disk.cfg, c.disk.held, c.disk.heldBytes = cfg, nil, 0
+	c.disk.cfg = cfg
+	c.disk.barrier.Clear()
 	c.disk.pending = append(slices.DeleteFunc(slices.Clone(old.disk.pending), isView), views...)
 	c.disk.again = c.disk.asked
 	if old.roll.inc.number > 0 {
@@ -150,13 +152,13 @@ func (c *Core) sortAside() {
 	case !a.done && c.ready:
 		var only []string
 		only, a.rows = a.only(c.seen)
-		a.done, a.keys, a.at = true, nil, d.moments+1
+		a.done, a.keys, a.at = true, nil, d.barrier.Next()
 		if d.formed.members = 1; len(only) == 0 { // differs from any digest: a header is written
 			d.formed.aside = d.formed.live
 		} else {
 			c.emit(Unrecovered{only})
 		}
-	case a.done && d.saved >= a.at && len(d.batches) == 0 && !c.unsaved():
+	case a.done && d.barrier.Has(a.at) && len(d.batches) == 0 && !c.unsaved():
 		d.drop(a.rows)
 		d.aside = nil
 		c.emit(DiskIs{c.Disk()})
@@ -220,9 +222,9 @@ func (c *Core) foretold(next incarnation) bool {
 		return true
 	}
 	if d.next != next {
-		d.next, d.nextAt = next, d.moments+1
+		d.next, d.nextAt = next, d.barrier.Next()
 	}
-	return d.phase == DiskWorking && d.saved >= d.nextAt
+	return d.phase == DiskWorking && d.barrier.Has(d.nextAt)
 }
 
 // restarted reports whether enough counting members have kept what they acknowledged on their disks

@@ -21,7 +21,8 @@ func (c *Core) form() {
 		members: c.roll.digest, kept: d.kept, next: d.next,
 	}
 	ops := c.difference(&next)
-	d.formed, d.moments = next, d.moments+1
+	d.formed = next
+	d.barrier.Form()
 	d.gathered, d.events, d.dueAt, d.hurry = 0, 0, time.Time{}, false
 	whole := append(ops, d.header(next, 0))
 	if d.fits(whole) {

@@ -38,8 +38,8 @@ func (c *Core) beginAnew() {
 // waitingCalls returns the ids of all calls under way.
 func (c *Core) waitingCalls() (ids []uint64) {
 	ids = c.waits.IDs()
-	for _, h := range c.disk.held {
-		if d, ok := h.effect.(Done); ok {
+	for _, e := range c.disk.barrier.Outputs() {
+		if d, ok := e.(Done); ok {
 			ids = append(ids, d.ID)
 		}
 	}
