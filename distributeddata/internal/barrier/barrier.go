@@ -1,5 +1,5 @@
-// Package barrier holds the outputs of a replica until its disk has the state of the moment at which
-// they were made [R46]. It does not know what the outputs are, nor what the disk writes.
+// Package barrier holds the outputs of a replica until its disk has the state of the moment at
+// which they were made [R46]. It does not know what the outputs are, nor what the disk writes.
 //
 // The owner forms moments, each with all changes since the one before, and says when the disk has
 // saved one. An output that may reveal the present state waits for the moment of that state, which

@@ -56,8 +56,8 @@ func TestHold_IsBounded(t *testing.T) {
 	require.Len(t, b.Outputs(), 1, "there is room again")
 }
 
-// TestBarrier_AgainstDefinition plays a disk: every output leaves once, not before its moment unless
-// it is late, and in order.
+// TestBarrier_AgainstDefinition plays a disk: every output leaves once, not before its moment
+// unless it is late, and in order.
 func TestBarrier_AgainstDefinition(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))

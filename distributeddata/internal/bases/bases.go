@@ -1,6 +1,6 @@
-// Package bases holds the vectors that members name by their digests, so that other vectors are told
-// as the few entries in which they differ [R37]. A base is a name and claims nothing: a vector is
-// defined by its entries, with every base.
+// Package bases holds the vectors that members name by their digests, so that other vectors are
+// told as the few entries in which they differ [R37]. A base is a name and claims nothing: a vector
+// is defined by its entries, with every base.
 //
 // A replica has a base of its own, with which it tells vectors, and knows some of others. It renews
 // its own as replicas depart [R38], and fetches an unknown one in parts while the messages that name

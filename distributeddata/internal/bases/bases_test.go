@@ -57,7 +57,7 @@ func transfer(a, b *Set[string], base Base, entries int, lose func(i int) bool,
 	var seen causal.Vector
 	kept, ask := b.Await(now, "hello", 5, "a", causal.Digest(base.Name()), limits)
 	line("kept %t, asks %t", kept, ask)
-	for i := 0; i < 1000; i++ {
+	for i := range 1000 {
 		if _, _, ok := b.Fetching(); !ok {
 			break
 		}
@@ -126,7 +126,9 @@ func TestFetch_AForgedOneIsRefused(t *testing.T) {
 	v := departed(30)
 	var a, b Set[string]
 	a.Use(epoch, v, v)
-	waited, log := transfer(&a, &b, a.Own(), 12, never, func(p *Part) { p.Numbers[len(p.Numbers)-1]++ })
+	waited, log := transfer(&a, &b, a.Own(), 12, never, func(p *Part) {
+		p.Numbers[len(p.Numbers)-1]++
+	})
 	require.Empty(t, waited)
 	require.Contains(t, log, "does not match its digest")
 	require.Zero(t, b.Len())

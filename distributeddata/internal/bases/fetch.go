@@ -188,8 +188,8 @@ func (s *Set[M]) nearest(now time.Time, v causal.Vector, names [][]byte) ([]byte
 
 // Take takes a part that a member has sent. ask says that the next one must be asked for; done that
 // the base is complete, so that the messages that waited for it can be read.
-func (s *Set[M]) Take(now time.Time, member string, m Part, seen causal.Vector, l Limits) (waited []M,
-	ask, done bool, err error) {
+func (s *Set[M]) Take(now time.Time, member string, m Part, seen causal.Vector,
+	l Limits) (waited []M, ask, done bool, err error) {
 	f := &s.fetch
 	if !f.active || f.member != member || string(m.Base) != string(f.digest[:]) ||
 		m.After != f.after() {
