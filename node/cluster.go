@@ -11,8 +11,9 @@ import (
 )
 
 // Cluster returns a cluster configuration with the settings that Concord recommends: Proto.Actor's
-// gossip disabled as far as possible, and its only identity lookup, disthash. That may run a virtual
-// actor twice; see package sharding/grains for another one. More options are applied on top.
+// gossip disabled as far as possible, and its only identity lookup, disthash. That may run a
+// virtual actor twice; see package sharding/grains for another one. More options are applied on
+// top.
 //
 // No cluster name may be a prefix of another cluster's name on the same provider: with some
 // providers, "shop" sees the members of "shop2".

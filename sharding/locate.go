@@ -119,8 +119,8 @@ func (m *mailbox) unlocate() (waiting []*actor.PID) {
 }
 
 // broke ends an incarnation whose stop was broken off by a middleware of the application, since
-// Proto.Actor does not complete it. It returns false if message, which was being handled, is no part
-// of the stop.
+// Proto.Actor does not complete it. It returns false if message, which was being handled, is not
+// part of the stop.
 func (m *mailbox) broke(message any) bool {
 	switch message.(type) {
 	case *actor.Stop, *actor.Terminated:

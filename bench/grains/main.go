@@ -4,8 +4,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -25,6 +23,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/asynkron/protoactor-go/cluster/identitylookup/disthash"
 	"github.com/asynkron/protoactor-go/protobuf/protoc-gen-go-grain/test/hello"
+	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/concord-go/concord/coordination/memory"
@@ -44,7 +43,7 @@ var (
 func main() {
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	if err := run(context.Background()); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -70,7 +69,7 @@ type pair struct {
 	next    atomic.Int64
 }
 
-func start(ctx context.Context, name string,
+func start(name string,
 	lookup func(*actor.ActorSystem) (cluster.IdentityLookup, error)) (*pair, error) {
 	p := &pair{name: name}
 	var ports []int
@@ -84,29 +83,22 @@ func start(ctx context.Context, name string,
 		hosts = append(hosts, l.Addr().String())
 		_ = l.Close()
 	}
-	errs := make(chan error, len(p.members))
 	for i := range p.members {
 		system := actor.NewActorSystem(actor.WithLoggerFactory(
 			func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-		rc, err := node.Remote(node.Config{})
-		if err != nil {
-			return nil, err
-		}
 		found, err := lookup(system)
 		if err != nil {
 			return nil, err
 		}
 		provider := automanaged.NewWithConfig(200*time.Millisecond, ports[i], hosts...)
-		p.members[i] = cluster.New(system, node.Cluster(name, provider, rc,
+		// node.Remote guards one cluster a process.
+		p.members[i] = cluster.New(system, node.Cluster(name, provider,
+			remote.Configure("127.0.0.1", 0),
 			cluster.WithKinds(hello.NewHelloKind(func() hello.Hello { return greeter{} }, 0)),
 			func(c *cluster.Config) { c.IdentityLookup = found }))
-		go func() { errs <- node.Start(ctx, p.members[i]) }()
+		p.members[i].StartMember()
 	}
-	var all []error
-	for range p.members {
-		all = append(all, <-errs)
-	}
-	return p, errors.Join(all...)
+	return p, nil
 }
 
 // call calls a grain, until it answers, and returns the address of its member.
@@ -157,16 +149,16 @@ func of(identities []string) func(int) string {
 	return func(i int) string { return identities[i%len(identities)] }
 }
 
-func run(ctx context.Context) error {
+func run() error {
 	store := memory.New()
-	ours, err := start(ctx, "ours", func(s *actor.ActorSystem) (cluster.IdentityLookup, error) {
+	ours, err := start("ours", func(s *actor.ActorSystem) (cluster.IdentityLookup, error) {
 		return grains.New(s, grains.Config{Store: store, MinMembers: 2,
 			Sharding: sharding.Config{MaxMoves: -1}})
 	})
 	if err != nil {
 		return err
 	}
-	theirs, err := start(ctx, "theirs", func(*actor.ActorSystem) (cluster.IdentityLookup, error) {
+	theirs, err := start("theirs", func(*actor.ActorSystem) (cluster.IdentityLookup, error) {
 		return disthash.New(), nil
 	})
 	if err != nil {

@@ -10,7 +10,7 @@
 //	the member that was cut off pays in 20: no answer
 //	the bank has 30, and 30 were paid in
 //
-// With the identity lookup of Proto.Actor, both sides have an account of ann, and a payment is lost:
+// With the lookup of Proto.Actor, both sides have an account of ann, and a payment is lost:
 //
 //	go run ./examples/grain -lookup disthash
 //

@@ -23,6 +23,18 @@ func shards() []mutant {
 			killer: plannedMoves,
 		},
 		{
+			name:   "middleware that panics while a grain stops keeps its shard",
+			rule:   "an incarnation ends whatever the application does while it stops",
+			edits:  in("sharding/mailbox.go", "if m.stopped && m.broke(message) {", "if false && m.broke(message) {"),
+			killer: killer{pkg: "./sharding/grains", run: "^TestGrain_MiddlewareThatPanicsKeepsNoShard$"},
+		},
+		{
+			name:   "grains are looked up beside another lookup",
+			rule:   "while a member finds the same kinds by another lookup, no grain is looked up",
+			edits:  in("sharding/grains/rivals.go", "if len(r.found) == 0 {", "if true {"),
+			killer: killer{pkg: "./sharding/grains", run: "^TestLookup_RefusesToShareKindsWithAnother$"},
+		},
+		{
 			name: "a message in a mailbox is not checked against the tenure",
 			rule: "each message is checked against the tenure before it is handled [S2]",
 			edits: []edit{

@@ -10,8 +10,8 @@ import (
 )
 
 // Grains adds kinds of virtual actors to a process that nobody lists yet, and sets up the identity
-// lookup that finds them. Get, Request and RequestFuture of the result work, and nothing else, since
-// there is no remoting, gossip or MemberList.
+// lookup that finds them. Get, Request and RequestFuture of the result work, and nothing else,
+// since there is no remoting, gossip or MemberList.
 func (m *Member) Grains(lookup cluster.IdentityLookup, kinds ...*cluster.Kind) *cluster.Cluster {
 	c := cluster.New(m.System, cluster.Configure("simnet", noProvider{}, lookup,
 		remoting.Configure("127.0.0.1", 0), cluster.WithKinds(kinds...)))

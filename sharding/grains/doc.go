@@ -3,7 +3,8 @@
 // generated code and callers stay as they are.
 //
 //	system := actor.NewActorSystem()
-//	lookup, err := grains.New(system, grains.Config{Store: store, MinMembers: 2}) // was: disthash.New()
+//	// in place of disthash.New()
+//	lookup, err := grains.New(system, grains.Config{Store: store, MinMembers: 2})
 //	if err != nil {
 //		return err
 //	}

@@ -79,9 +79,14 @@ func (r *rivals) list(t *cluster.ClusterTopology) {
 	}
 }
 
+// surely is how many dead letters in a row mean that a member does not have this lookup. One may
+// also come from this system, whose connection to a former process at the address has ended.
+const surely = 3
+
 // ask asks a member whether it has this lookup, until it answers or is not listed any more.
 func (r *rivals) ask(id, address string) {
-	for pause := askAgain; ; pause = min(2*pause, time.Minute) {
+	dead := 0
+	for pause := 500 * time.Millisecond; ; pause = min(2*pause, time.Minute) {
 		ctx, cancel := context.WithTimeout(r.alive, askWithin)
 		_, err := ask.Request(ctx, r.system, actor.NewPID(address, doorName),
 			&cluster.ActivationRequest{})
@@ -90,11 +95,16 @@ func (r *rivals) ask(id, address string) {
 		case err == nil:
 			return
 		case errors.Is(err, ask.ErrDeadLetter):
+			if dead++; dead < surely {
+				break
+			}
 			if r.find(id, address) {
 				r.system.Logger().Error("a member runs the same kinds with another identity lookup: grains may be active there too. Stop all members, and start them with one lookup",
 					slog.String("address", address), slog.String("member", id))
 			}
 			return
+		default:
+			dead = 0
 		}
 		select {
 		case <-time.After(pause):

@@ -21,7 +21,8 @@ func TestSuite(t *testing.T) {
 func suite() lookuptest.Config {
 	return lookuptest.Config{
 		New: func(m *testkit.Member) (cluster.IdentityLookup, error) {
-			return grains.New(m.System, grains.Config{Session: m.Session, MinMembers: 2})
+			return grains.New(m.System, grains.Config{Session: m.Session, MinMembers: 2,
+				Sharding: sharding.Config{Shards: 32}})
 		},
 		Check: func(ctx actor.Context) error {
 			e, _ := sharding.Self(ctx)

@@ -17,7 +17,7 @@
 //   - L2: grains are told apart by kind and identity, whatever characters these have.
 //   - L3: after an activation has ended, a request of a member that has its PID reaches the next.
 //   - L4: while members join and leave in order, no request fails.
-//   - L5: after a crash every grain answers within Config.Within.
+//   - L5: after a crash, or while a member is frozen, every grain answers within Config.Within.
 //   - L6: in a partition, and after it, no message is handled by an activation after another one
 //     has handled a message. Each side has callers.
 //   - L7: after a partition has healed, all members find one activation within Config.Within.

@@ -54,6 +54,7 @@ func Run(t *testing.T, cfg Config) {
 		{"L3", "ended", (*world).ended},
 		{"L4", "join and leave", (*world).joinAndLeave},
 		{"L5", "crash", (*world).crash},
+		{"L5", "freeze", (*world).freeze},
 		{"L6", "partition", (*world).partition},
 		{"L7", "healed", (*world).healed},
 		{"L8", "unknown kind", (*world).unknown},
@@ -262,6 +263,32 @@ func (w *world) crash() {
 			w.fail("%s does not answer within %v of a crash: %v", identity, w.cfg.Within, err)
 		}
 	})
+	w.once()
+}
+
+// freeze is a crash of a process that wakes up later, after other members have joined and left.
+func (w *world) freeze() {
+	w.Advance(10 * time.Second)
+	stop := w.busy(30, 0, 1)
+	w.Member(members - 1).Restart()
+	w.Advance(15 * time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := w.Member(members - 1).Leave(ctx); err != nil {
+		w.fail("a member does not leave: %v", err)
+	}
+	w.Join()
+	w.Advance(25 * time.Second)
+	w.Member(members).Freeze()
+	all(100, func(identity string) {
+		if _, err := within(w.cfg.Within, w.clusters.At(0), one, identity); err != nil {
+			w.fail("%s does not answer within %v of a freeze: %v", identity, w.cfg.Within, err)
+		}
+	})
+	w.Advance(20 * time.Second)
+	w.Member(members).Thaw()
+	w.Advance(20 * time.Second)
+	_, _ = stop()
 	w.once()
 }
 
