@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/concord-go/concord/internal/contain"
@@ -24,8 +25,13 @@ type memberActor struct {
 	service *Service
 	core    *core
 	shell   *shell.Shell[event, effect]
-	split   bool // the cluster is split, and that has been logged
+	split   bool      // the cluster is split
+	whole   time.Time // when the last split was over
 }
+
+// quiet is how long a split must have been over before the next one is logged: of several members
+// that rejoin, one may be heard of after another.
+const quiet = 30 * time.Second
 
 func newMemberActor(s *Service, c *core) *memberActor {
 	a := &memberActor{service: s, core: c}
@@ -136,10 +142,14 @@ func (s *memberActor) note(ctx actor.Context, e noted) {
 
 // divided logs the beginning of a split, in one line whatever the number of members.
 func (s *memberActor) divided(ctx actor.Context, e divided) {
-	begins := len(e.others) > 0 && !s.split
-	s.split = len(e.others) > 0
 	s.service.divided(e)
-	if !begins {
+	now, was := s.shell.Now(), s.split
+	s.split = len(e.others) > 0
+	switch {
+	case was && !s.split:
+		s.whole = now
+		return
+	case was || !s.split || now.Sub(s.whole) < quiet:
 		return
 	}
 	var others []string

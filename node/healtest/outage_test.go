@@ -446,7 +446,7 @@ func (c *members) judge(o outage, s side, since time.Duration) (ok bool) {
 					return p != nil && p.Name == name
 				})
 				if !slices.Contains(s.serves, at) {
-					c.t.Errorf("%s, of a side that should not serve, answers %v after the other side serves",
+					c.t.Errorf("%s, of a side that should not serve, answers %v after the other one",
 						name, r.At-since)
 					return false
 				}

@@ -23,8 +23,8 @@ func (n *node) fails(e core.Orphaned) {
 	}
 }
 
-// concluded checks that no member that the coordinator at c sees waits for the answer of a host that
-// is gone: its tenure is over, and it did not give it up in order.
+// concluded checks that no member that the coordinator at c sees waits for the answer of a host
+// that is gone: its tenure is over, and it did not give it up in order.
 func (w *world) concluded(c *node) {
 	for _, m := range c.seen.Members {
 		n := w.node(m)
