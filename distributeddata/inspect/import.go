@@ -51,7 +51,8 @@ func Import(ctx context.Context, from io.ReadSeeker, dir, kind string, key []byt
 	open, known := openers[kind]
 	switch {
 	case !known:
-		return 0, fmt.Errorf("%w: kind of store %q, must be badger or bbolt", store.ErrInvalid, kind)
+		return 0, fmt.Errorf("%w: kind of store %q, must be badger or bbolt", store.ErrInvalid,
+			kind)
 	case kind == "bbolt" && len(key) > 0:
 		return 0, fmt.Errorf("%w: bbolt does not encrypt, but there is a key", store.ErrInvalid)
 	case from == nil:
