@@ -81,6 +81,12 @@ func arbiters() []mutant {
 			killer: killer{pkg: top, run: "^TestArbiter_AnOrderlyLeaveIsNoLoss$"},
 		},
 		{
+			name:   "a majority by a count of others hosts beside its leader's verdict",
+			rule:   "one side hosts, also if members that were not counted are among those seen",
+			edits:  in(dir+"lead.go", "c.reached(c.elsewhere.Add(2*c.cfg.TTL)):", "false:"),
+			killer: killer{pkg: pkg, run: "^TestSavedHistories$"},
+		},
+		{
 			name:   "a smaller side tries first",
 			rule:   "the more members a side without a majority has, the sooner it tries",
 			edits:  in(dir+"config.go", "time.Duration(n-size)", "time.Duration(size)"),

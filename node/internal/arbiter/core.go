@@ -34,8 +34,9 @@ type Core struct {
 	said        Verdict
 
 	// State of a follower.
-	heard   time.Time // last message of the present leader; zero: none
-	verdict Kind      // its verdict
+	heard     time.Time // last message of the present leader; zero: none
+	verdict   Kind      // its verdict
+	elsewhere time.Time // since when its verdict has been Elsewhere; zero: it is another one
 
 	gate Gate
 	told bool
@@ -148,7 +149,7 @@ func (c *Core) onView(v View) {
 		delete(c.gone, id)
 	}
 	if old.Oldest != v.Oldest {
-		c.heard, c.verdict = time.Time{}, 0
+		c.heard, c.verdict, c.elsewhere = time.Time{}, 0, time.Time{}
 	}
 	if !slices.Equal(old.Members, v.Members) {
 		c.contest = time.Time{}
@@ -212,6 +213,12 @@ func (c *Core) onHeard(e Heard) {
 		}
 	case e.From == c.view.Oldest && !c.leads():
 		c.heard, c.verdict = c.now, e.Verdict.Kind
+		switch {
+		case c.verdict != Elsewhere:
+			c.elsewhere = time.Time{}
+		case c.elsewhere.IsZero():
+			c.elsewhere = c.now
+		}
 		if e.Verdict.Members > 0 {
 			c.assumed = false
 			c.count(e.Verdict.Members)

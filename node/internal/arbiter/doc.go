@@ -33,7 +33,8 @@
 // A majority that has had the lease and the same view for a minute no longer counts the members
 // that are missing. Another side may then have more members, and also count itself as a majority.
 // It finds Majority held by a member that lives, that is for longer than a crashed member could
-// hold it, and yields.
+// hold it, and yields. So does a member that counts a majority, and whose leader, which does not,
+// has found another side for as long: members that were not counted may be among those it sees.
 //
 // # Guarantees
 //

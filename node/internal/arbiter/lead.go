@@ -96,10 +96,8 @@ func (c *Core) leadRest() {
 // after an outage answers every side: a majority, whose lease may have ended, has a TTL to acquire
 // it.
 func (c *Core) turn() time.Time {
-	delay := c.cfg.delay(len(c.view.Members), c.n)
-	turn := c.probe.since.Add(delay)
-	if waits := c.probe.back.Add(c.cfg.TTL); delay > 0 && !c.probe.back.IsZero() &&
-		waits.After(turn) {
+	turn := c.probe.since.Add(c.cfg.delay(len(c.view.Members), c.n))
+	if waits := c.probe.back.Add(c.cfg.TTL); !c.probe.back.IsZero() && waits.After(turn) {
 		return waits
 	}
 	return turn
@@ -131,7 +129,10 @@ func (c *Core) follow() {
 		told = 0
 	}
 	switch {
-	case c.majority() && told == Yielding:
+	case c.majority() && told == Yielding, c.majority() && told == Elsewhere &&
+		c.reached(c.elsewhere.Add(2*c.cfg.TTL)):
+		// The leader has just started and may not know how many members there are; but it has found
+		// a side that hosts, and that lives.
 		c.rule(Yielding, yielding)
 	case c.majority() && !c.missing():
 		c.rule(Whole, "")

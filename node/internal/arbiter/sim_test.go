@@ -59,6 +59,8 @@ func play(s *sim.World) {
 // a lasting partition one side hosts; after it has healed, every gate is open.
 func TestSimulation_OneSideHosts(t *testing.T) { sim.Run(t, *seeds, play) }
 
+func TestSavedHistories(t *testing.T) { sim.Replay(t, sim.Folder, play) }
+
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 300), Twice: true}, play)
 }
