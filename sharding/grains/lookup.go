@@ -180,14 +180,29 @@ func (l *Lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 	}
 	r := newRivals(l.system, l.mu.kinds)
 	if _, err := lifecycle.OnStop(l.system, lifecycle.Session, "grains", func(
-		context.Context) error {
+		ctx context.Context) error {
 		r.close()
+		l.linger(ctx)
 		return nil
 	}); err != nil {
 		r.close() // the member is stopping
 	}
 	l.mu.rivals = r
 	l.mu.door, _ = l.system.ProcessRegistry.Add(&door{l, make(chan struct{}, maxAsking)}, doorName)
+}
+
+// lingering is how long a member that leaves answers requests to the grains that were there: their
+// callers have the PIDs in their caches, and find the next activations when they get dead letters.
+const lingering = 200 * time.Millisecond
+
+// linger waits after the shards have been given to other members.
+func (l *Lookup) linger(ctx context.Context) {
+	if !l.hosts {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lingering)
+	defer cancel()
+	<-ctx.Done()
 }
 
 // stopWithin bounds Shutdown.
