@@ -60,4 +60,5 @@ func address(endpoint string) string { return strings.TrimPrefix(endpoint, "http
 func TestSlow_RoundTripsCostNoLease(t *testing.T) { faulty.RoundTrips(t, proxied) }
 
 // TestTrips_OfACall delays what is sent on the way, and counts.
-func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied) }
+// To take over, it first grants an etcd lease.
+func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied, 2) }

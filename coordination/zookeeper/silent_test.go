@@ -27,4 +27,4 @@ func TestSilent_ConnectionsCostNoLease(t *testing.T) { faulty.Silent(t, proxied)
 func TestSlow_RoundTripsCostNoLease(t *testing.T) { faulty.RoundTrips(t, proxied) }
 
 // TestTrips_OfACall delays what is sent on the way, and counts.
-func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied) }
+func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied, 1) }

@@ -11,8 +11,9 @@ import (
 )
 
 // Trips counts the round trips of calls of a store, by the time that they take while each way takes
-// long. The calls of a session that holds leases, or waits for them, take one.
-func Trips(t *testing.T, open Opener) {
+// long. The calls of a session that holds leases, or waits for them, take one; taking over a lease
+// with a record of its own takes at most takesOver.
+func Trips(t *testing.T, open Opener, takesOver int) {
 	t.Parallel()
 	const trip = 600 * time.Millisecond
 	s, proxy := open(t)(t)
@@ -67,7 +68,7 @@ func Trips(t *testing.T, open Opener) {
 	held.Token++
 	count(1, "lease, claimed again", swap("lease", held))
 	held.Attempt, held.Nonce, held.Session, held.Token = 1, nonce+"B", 0, held.Token+1
-	count(1, "lease, taken over", swap("lease", held))
+	count(time.Duration(takesOver), "lease, taken over", swap("lease", held))
 	if w, able := s.(leasestore.Watcher); able {
 		count(5, "watch, first report", func(ctx context.Context) error {
 			for _, err := range w.Watch(ctx, "lease") {
