@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
-	"net"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -26,6 +25,7 @@ import (
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
@@ -72,20 +72,16 @@ type pair struct {
 func start(name string,
 	lookup func(*actor.ActorSystem) (cluster.IdentityLookup, error)) (*pair, error) {
 	p := &pair{name: name}
-	var ports []int
+	ports, err := measure.Ports(len(p.members))
+	if err != nil {
+		return nil, err
+	}
 	var hosts []string
-	for range p.members {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		hosts = append(hosts, l.Addr().String())
-		_ = l.Close()
+	for _, port := range ports {
+		hosts = append(hosts, fmt.Sprint("127.0.0.1:", port))
 	}
 	for i := range p.members {
-		system := actor.NewActorSystem(actor.WithLoggerFactory(
-			func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+		system := measure.System()
 		found, err := lookup(system)
 		if err != nil {
 			return nil, err
@@ -189,15 +185,15 @@ func run() error {
 		}
 		stop()
 		fmt.Printf("%-24s disthash %8.0f/s, grains %8.0f/s, rate × %.2f (%.2f to %.2f), time × %.2f\n",
-			c.what, median(a), median(b), median(ratio), slices.Min(ratio), slices.Max(ratio),
-			1/median(ratio))
+			c.what, measure.Median(a), measure.Median(b), measure.Median(ratio), slices.Min(ratio),
+			slices.Max(ratio), 1/measure.Median(ratio))
 	}
 	for _, p := range []*pair{theirs, ours} {
-		before := heap()
+		before := measure.Heap()
 		p.rate(*idle, 64, p.new)
 		p.members[0].PidCache = cluster.NewPidCache() // else its entries would count
 		fmt.Printf("%-24s %d B\n", "idle grain, "+p.name,
-			(heap()-before)/int64(*idle))
+			(measure.Heap()-before)/int64(*idle))
 	}
 	return nil
 }
@@ -217,18 +213,4 @@ func profiled(on bool) (stop func()) {
 		pprof.StopCPUProfile()
 		_ = f.Close()
 	}
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	for range 3 {
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
-}
-
-func median(of []float64) float64 {
-	of = slices.Sorted(slices.Values(of))
-	return of[len(of)/2]
 }

@@ -4,7 +4,6 @@ package loopback
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/ports"
@@ -48,10 +48,7 @@ func (l *loopback) start(n int) {
 	defer cancel()
 	first := len(l.dds)
 	for i := first; i < first+n; i++ {
-		system := actor.NewActorSystem(
-			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-				return slog.New(slog.DiscardHandler)
-			}))
+		system := measure.System()
 		rc, err := node.Remote(node.Config{})
 		if err != nil {
 			b.Fatal(err)

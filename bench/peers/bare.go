@@ -11,6 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/bench/internal/measure"
 )
 
 // bare holds an entry for each key, and sends each update to the others, which acknowledge it with
@@ -118,7 +120,7 @@ func decodeBare(b []byte) (n uint64, kind byte, key, payload string) {
 // startBare starts a member with the remoting of Proto.Actor as it is, without a cluster, except
 // that it receives batches of more than 4 MB, which gRPC would reject.
 func startBare(index int, ports []int) (*member, error) {
-	system := newSystem()
+	system := measure.System()
 	remote.NewRemote(system, remote.Configure("127.0.0.1", ports[index], remote.WithServerOptions(
 		grpc.MaxRecvMsgSize(1<<30)))).Start()
 	a := &bare{entries: map[string]*bareEntry{}, waiting: map[uint64]*actor.PID{}}

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	actors "github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/crdt"
@@ -21,12 +21,6 @@ import (
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/singleton"
 )
-
-func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
-}
 
 // startConcord returns a member of a cluster of Concord when all members are counted.
 func startConcord(index int, ports []int) (*member, error) {
@@ -59,7 +53,7 @@ func startConcord(index int, ports []int) (*member, error) {
 }
 
 func newConcord(index int, ports []int) (*actor.ActorSystem, *actors.Cluster, error) {
-	system := newSystem()
+	system := measure.System()
 	rc, err := node.Remote(node.Config{Port: ports[index]})
 	if err != nil {
 		return nil, nil, err

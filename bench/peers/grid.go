@@ -78,11 +78,7 @@ func (b *bench) kind(of string, works []work) {
 			b.fail(fmt.Errorf("%s, %v: %w", of, w, err))
 			return
 		}
-		key := resultKey(of, w)
-		if b.results[key] == nil {
-			b.results[key] = &result{of: of, name: w.String()}
-		}
-		b.results[key].runs = append(b.results[key].runs, f)
+		b.record(of, w, f)
 		fmt.Fprintf(b.progress, "%-8s %-75s %9.0f/s %8.1f µs CPU, heap %.0f MB, load %.1f\n", of, w,
 			f["ops/s"], f["cpu-ns/op"]/1000, f["peak-heap-B"]/1e6, f["load"])
 	}

@@ -239,7 +239,7 @@ func (o options) measure(table io.Writer) (lines []byte, err error) {
 					b.fail(fmt.Errorf("%s, %v: %w", of, w, err))
 					continue
 				}
-				b.results[resultKey(of, w)] = &result{of: of, name: w.String(), runs: []figure{f}}
+				b.record(of, w, f)
 				fmt.Fprintf(o.progress, "%-10s %-75s %.0f B, %.0f B\n", of, w, f["heap-B/key"],
 					f["reader-heap-B/key"])
 			}
@@ -307,6 +307,15 @@ func (b *bench) start(of string) error {
 	return nil
 }
 
+// record keeps a measurement.
+func (b *bench) record(of string, w work, f figure) {
+	key := resultKey(of, w)
+	if b.results[key] == nil {
+		b.results[key] = &result{of: of, name: w.String()}
+	}
+	b.results[key].runs = append(b.results[key].runs, f)
+}
+
 // mostRestarts is how often a cluster is started anew after a failure.
 const mostRestarts = 3
 
@@ -325,11 +334,7 @@ func (b *bench) one(of string, w work, round int) {
 	}
 	f, err := c.run(w, n, d)
 	if err == nil {
-		key := resultKey(of, w)
-		if b.results[key] == nil {
-			b.results[key] = &result{of: of, name: w.String()}
-		}
-		b.results[key].runs = append(b.results[key].runs, f)
+		b.record(of, w, f)
 		fmt.Fprintf(b.progress, "%d %-8s %-75s %9.0f/s %8.1f µs CPU, load %.1f, others %.1f\n",
 			round+1, of, w, f["ops/s"], f["cpu-ns/op"]/1000, f["load"], f["others-cpus"])
 		return

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
-	"net"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -28,6 +27,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
@@ -90,10 +90,7 @@ type member struct {
 // join returns a member of a cluster that has no regions and is not started.
 func join(name string, ports []int, i int, store coordination.Store,
 	ttl time.Duration) (*member, error) {
-	m := &member{system: actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.DiscardHandler)
-		}))}
+	m := &member{system: measure.System()}
 	rc, err := node.Remote(node.Config{})
 	if err != nil {
 		return nil, err
@@ -173,7 +170,7 @@ func run(ctx context.Context) error {
 		return spread(ctx, *spreads)
 	}
 	store, count := memory.New(), &counter{}
-	ports, err := free(2)
+	ports, err := measure.Ports(2)
 	if err != nil {
 		return err
 	}
@@ -227,19 +224,6 @@ func (x *bench) profiled(do func()) error {
 	do()
 	pprof.StopCPUProfile()
 	return f.Close()
-}
-
-// free returns unused ports.
-func free(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }
 
 // settle waits until all shards are active, and selects local and remote entities.
@@ -306,7 +290,8 @@ func (x *bench) tells() {
 			plain, entity, ratio = append(plain, p), append(entity, e), append(ratio, e/p)
 		}
 		fmt.Printf("%-38s bare %9.0f/s, entity %9.0f/s, ratio %.2f (%.2f to %.2f)\n", c.what,
-			median(plain), median(entity), median(ratio), slices.Min(ratio), slices.Max(ratio))
+			measure.Median(plain), measure.Median(entity), measure.Median(ratio), slices.Min(ratio),
+			slices.Max(ratio))
 	}
 }
 
@@ -336,14 +321,14 @@ func (x *bench) starts() {
 		}
 	}
 	msg := wrapperspb.Int64(1)
-	before, work := heap(), processor()
+	before, work := measure.Heap(), processor()
 	rate := x.rate(func(i int) {
 		if err := refs[i].Tell(msg); err != nil {
 			log.Fatal(err)
 		}
 	}, len(refs))
 	work = processor() - work
-	took := heap() - before
+	took := measure.Heap() - before
 	fmt.Printf("%-38s %9.0f/s, %.1f µs of processor time each\n",
 		fmt.Sprintf("start of %d entities", len(refs)), rate,
 		float64(work.Nanoseconds())/1000/float64(len(refs)))
@@ -358,15 +343,6 @@ func processor() time.Duration {
 		log.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	for range 3 {
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // darkness moves shards of 1,000 entities: their host gives them up, while the other member
@@ -406,11 +382,6 @@ func (x *bench) darkness(ctx context.Context) error {
 	}
 	slices.Sort(dark)
 	fmt.Printf("%-38s %.0f ms (median), %.0f ms (longest of %d)\n",
-		"a move of 1,000 entities is dark for", median(dark), dark[len(dark)-1], len(dark))
+		"a move of 1,000 entities is dark for", measure.Median(dark), dark[len(dark)-1], len(dark))
 	return nil
-}
-
-func median(of []float64) float64 {
-	s := slices.Sorted(slices.Values(of))
-	return s[len(s)/2]
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/sharding"
@@ -49,7 +50,7 @@ func spread(ctx context.Context, entities int) error {
 		return nil
 	}
 	store, count := &counting{Store: memory.New()}, &counter{}
-	ports, err := free(spreadOver)
+	ports, err := measure.Ports(spreadOver)
 	if err != nil {
 		return err
 	}
@@ -86,14 +87,14 @@ func spread(ctx context.Context, entities int) error {
 
 	x := &bench{count: count}
 	msg := wrapperspb.Int64(1)
-	before, work := heap(), processor()
+	before, work := measure.Heap(), processor()
 	rate := x.rate(func(i int) {
 		if err := members[i%spreadOver].many.Ref(fmt.Sprint("entity-", i)).Tell(msg); err != nil {
 			log.Fatal(err)
 		}
 	}, entities)
 	work = processor() - work
-	took := heap() - before
+	took := measure.Heap() - before
 	alive := 0
 	for _, m := range members {
 		alive += m.many.Status().Entities()

@@ -18,10 +18,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/testkit/pki"
 )
@@ -198,12 +198,6 @@ func (p *process) hear() (r result, err error) {
 	return r, json.Unmarshal(line, &r)
 }
 
-func median[T int64 | float64 | time.Duration](all []T) T {
-	all = slices.Clone(all)
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
 // throughput prints the cost of a message from one member to another in each mode.
 func (d *driver) throughput() error {
 	type pair struct{ from, to *process }
@@ -253,8 +247,8 @@ func (d *driver) throughput() error {
 		for i := range shares {
 			shares[i] = cost[m][i] / cost[bare][i]
 		}
-		fmt.Printf("| %s | %.2f µs | %+.0f %% | %.0f |\n", m, median(cost[m])/1000,
-			100*(median(shares)-1), median(rate[m]))
+		fmt.Printf("| %s | %.2f µs | %+.0f %% | %.0f |\n", m, measure.Median(cost[m])/1000,
+			100*(measure.Median(shares)-1), measure.Median(rate[m]))
 	}
 	fmt.Println()
 	return nil
@@ -315,9 +309,11 @@ func (d *driver) flood() error {
 		}
 		d.stop()
 		for _, c := range cases {
-			fmt.Printf("| %s | %s | %v | %v | %.0f |\n", m, c.name, median(p50[c.name]).Round(
-				10*time.Microsecond),
-				median(p99[c.name]).Round(10*time.Microsecond), median(rate[c.name]))
+			round := func(of []time.Duration) time.Duration {
+				return measure.Median(of).Round(10 * time.Microsecond)
+			}
+			fmt.Printf("| %s | %s | %v | %v | %.0f |\n", m, c.name, round(p50[c.name]),
+				round(p99[c.name]), measure.Median(rate[c.name]))
 		}
 	}
 	fmt.Println()

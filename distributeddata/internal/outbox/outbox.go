@@ -1,5 +1,6 @@
 // Package outbox decides when the own events of a replica are pushed, and which of their causes a
-// push names [R8, R9]. It does not know what the events do, nor to whom they go.
+// push names [R8, R9]. It knows neither what the events do nor which members get
+// them.
 //
 // Own events gather until Due. Begin then says which of them the push holds, Causes what it follows,
 // and Sent how it went.
