@@ -4,9 +4,9 @@ import "time"
 
 // Observer keeps a session's knowledge about one other session up to date. It reads that session's
 // record when a watcher reports a change, every Config.Retry, and when the record would have
-// lapsed. While no watcher runs, it reads four times as often, to see renewals soon. So a lease held
-// through a session that dies can be taken TTL·(1+ρ)+margin after its last renewal was seen, not
-// after the first read of a contender.
+// lapsed. While no watcher runs, it reads four times as often, to see renewals soon. So a lease
+// held through a session that dies can be taken TTL·(1+ρ)+margin after its last renewal was seen,
+// not after the first read of a contender.
 //
 // It emits LoadSession, Watch and Bury, and takes SessionLoaded, Changed, Tick and Close. What it
 // learns makes the machines ready that wait for a lease of that session (Common.Ready).

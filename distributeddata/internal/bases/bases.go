@@ -3,8 +3,8 @@
 // is defined by its entries, with every base.
 //
 // A replica has a base of its own, with which it tells vectors, and knows some of others. It renews
-// its own as replicas depart [R38], and fetches an unknown one in parts while the messages that name
-// it wait [R39]. The package sends nothing and knows no members but by their names.
+// its own as replicas depart [R38], and fetches an unknown one in parts while the messages that
+// name it wait [R39]. The package sends nothing and knows no members but by their names.
 package bases
 
 import (

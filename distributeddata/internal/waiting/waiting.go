@@ -39,8 +39,8 @@ type Group[L comparable, T any] struct {
 	kept  bool
 }
 
-// call is a call in its group, in order of arrival, and in the heap of deadlines. One that has ended
-// stays in either until it comes to the front, or until most have ended.
+// call is a call in its group, in order of arrival, and in the heap of deadlines. One that has
+// ended stays in either until it comes to the front, or until most have ended.
 type call[L comparable, T any] struct {
 	Call
 	of    *Group[L, T]
