@@ -60,8 +60,8 @@ func (c *contest) overlap() bool {
 	return false
 }
 
-// stopOnce lets pairs and triples of sessions contend, each for a lease of its own, stops etcd once,
-// and watches them for three TTLs.
+// stopOnce lets pairs and triples of sessions contend, each for a lease of its own, stops etcd
+// once, and watches them for three TTLs.
 func stopOnce(t *testing.T, ttl, stop time.Duration) {
 	t.Helper()
 	c := startMembers(t, 1)

@@ -36,8 +36,8 @@ type Request struct {
 }
 
 // Part is a part of a base: its entries for replicas greater than After that differ from the base
-// From, or from the empty vector. One without entries that is not the last says that its sender does
-// not have the base.
+// From, or from the empty vector. One without entries that is not the last says that its sender
+// does not have the base.
 type Part struct {
 	Base, From []byte
 	After      causal.Replica
@@ -46,8 +46,8 @@ type Part struct {
 	Last       bool
 }
 
-// fetch is the one base that is being fetched. It comes in parts, each asked for when the one before
-// has come, and is accepted if its digest is the requested one.
+// fetch is the one base that is being fetched. It comes in parts, each asked for when the one
+// before has come, and is accepted if its digest is the requested one.
 type fetch struct {
 	active   bool
 	digest   causal.Digest
@@ -81,8 +81,8 @@ type Limits struct {
 	Pause, Patience time.Duration
 }
 
-// Await keeps a message of a member until the base that it names is known, if there is room; if not,
-// it is as good as lost. kept says so, and ask that the member must now be asked for the base.
+// Await keeps a message of a member until the base that it names is known, if there is room; if
+// not, it is as good as lost. kept says so, and ask that the member must now be asked for the base.
 func (s *Set[M]) Await(now time.Time, m M, size int, member string, digest causal.Digest,
 	l Limits) (kept, ask bool) {
 	f := &s.fetch

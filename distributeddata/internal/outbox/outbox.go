@@ -2,8 +2,8 @@
 // push names [R8, R9]. It knows neither what the events do nor which members get
 // them.
 //
-// Own events gather until Due. Begin then says which of them the push holds, Causes what it follows,
-// and Sent how it went.
+// Own events gather until Due. Begin then says which of them the push holds, Causes what it
+// follows, and Sent how it went.
 package outbox
 
 import (

@@ -56,8 +56,8 @@ func TestBegin_NothingIsPushedTwice(t *testing.T) {
 }
 
 // TestCauses_AgainstDefinition plays replicas that push and apply in random order. Whatever a push
-// names, a receiver that has seen what is named, and all that this follows, has seen everything that
-// the push follows [R8].
+// names, a receiver that has seen what is named, and all that this follows, has seen everything
+// that the push follows [R8].
 func TestCauses_AgainstDefinition(t *testing.T) {
 	type push struct {
 		from         causal.Replica
