@@ -230,40 +230,6 @@ func TestCore_OwnIDWhenSeveralAreListedAtOurAddress(t *testing.T) {
 	}
 }
 
-func TestCore_TwoAtOneAddressTheNewerStampWins(t *testing.T) {
-	f := newFixture(t)
-	both := topology{members: []listed{{ID: "a", Address: "a:1"}, {ID: "b1", Address: "b:1"},
-		{ID: "b2", Address: "b:1"}}}
-	f.step(both)
-	hello := func(id string, incarnation, sequence, stamp uint64) received {
-		r := from(id, incarnation, sequence, stamp)
-		r.hello.address = "b:1"
-		return r
-	}
-	f.step(hello("b1", 1, 1, 5))
-	require.Len(t, f.c.view.Members, 3)
-	m, _ := f.c.view.FindAddress("b:1")
-	require.Equal(t, "b1", m.ID, "the other one has not said anything yet")
-	f.step(hello("b2", 2, 1, 0))
-	require.Len(t, f.c.view.Members, 3, "nor its stamp")
-	f.step(hello("b2", 2, 2, 8))
-	_, ok := f.c.view.Find("b1")
-	require.False(t, ok)
-	m, _ = f.c.view.FindAddress("b:1")
-	require.Equal(t, "b2", m.ID)
-}
-
-func TestCore_SameIDAgainIsAnotherIncarnation(t *testing.T) {
-	f := newFixture(t).step(at("a", "b"))
-	f.step(from("b", 1, 50, 5))
-	first := f.member("b")
-	f.step(from("b", 2, 1, 0))
-	require.Zero(t, f.member("b").Stamp, "not electable until it says its stamp")
-	require.False(t, first.Same(f.member("b")))
-	f.step(from("b", 2, 2, 9))
-	require.EqualValues(t, 9, f.member("b").Stamp)
-}
-
 func TestCore_VerdictsOfOneMomentCountOnce(t *testing.T) {
 	f := newFixture(t).step(at("a", "b"))
 	f.step(from("b", 1, 1, 5))

@@ -44,16 +44,6 @@ func TestRoute_OrphansWhatALostHostDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// S13b: this member gives its own shard up in order.
-func TestRoute_AMoveFromHereOrphansNothing(t *testing.T) {
-	s := tell(core.NewRegion(config(1)))
-	s.hear(c, assigned(1, a))
-	s.step(core.Held{Shard: 0, Attempt: 1, Token: 7})
-	s.hear(c, assigned(2, b, a))
-	require.NotContains(t, s.hear(b, core.Active{Shard: 0, Token: 8}),
-		core.Orphaned{Tenure: core.Tenure{Shard: 0, Token: 7}})
-}
-
 func contains(effects []core.Effect, e core.Effect) bool {
 	for _, o := range effects {
 		if o, ok := o.(core.Orphaned); ok && o == e {

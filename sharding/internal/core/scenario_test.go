@@ -80,33 +80,6 @@ func TestScenario_ALateFreeTakesNothing(t *testing.T) {
 		core.Acquire{Shard: 0, Attempt: 1})
 }
 
-// Elsewhere, the next home was told before the lease was released. Its first attempt failed, and
-// the shard was dark until the next.
-// Seen in akka 31715, 31716.
-func TestScenario_TheNextHomeIsToldAfterTheRelease(t *testing.T) {
-	s := running(t)
-	asked := core.AskFree{Entry: assigned(2, b, a).Entries[0]}
-	blank := core.Blank{Version: "v", Token: 7}
-	silent := func(effects []core.Effect) []core.Effect {
-		t.Helper()
-		for _, e := range append(slices.Clone(effects), s.hear(b, asked)...) {
-			if to, ok := e.(core.Tell); ok {
-				require.IsNotType(t, core.Free{}, to.Message)
-			}
-		}
-		return effects
-	}
-	silent(s.hear(c, assigned(2, b, a)))
-	silent(s.hear(b, core.Flush{Shard: 0, Token: 7}))
-	require.Contains(t, silent(s.hear(c, core.Flush{Shard: 0, Token: 7})),
-		core.Stop{Shard: 0, Token: 7})
-	require.Contains(t, silent(s.step(core.Ended{Shard: 0, Token: 7})),
-		core.Release{Shard: 0, Token: 7})
-	require.Contains(t, s.step(core.Released{Shard: 0, Token: 7, Certain: true, Blank: blank}),
-		freeOf(2, b, blank))
-	require.Contains(t, s.hear(b, asked), freeOf(2, b, blank))
-}
-
 // Elsewhere, the lease stayed with a region that stopped, was removed, or lost a shard.
 // Seen in akka 26468, 31737, pekko 2738, akka.net 4369, 7379, 7383.
 func TestScenario_EveryEndReleasesTheLease(t *testing.T) {

@@ -1,0 +1,368 @@
+package core_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden scenarios")
+
+// goldenConfig has one shard and round numbers.
+var goldenConfig = core.Config{
+	Shards: 1, Beat: time.Second, Settle: 3 * time.Second, Fit: 5 * time.Second,
+	Repeat: 500 * ms, FlushTimeout: time.Second, HandOff: 10 * time.Second,
+	Patience: 5 * time.Second, Retry: time.Second, Orphan: 4 * time.Second,
+	Resend: time.Second, MaxResend: 4 * time.Second, Handled: 100,
+	Credit: 1 << 20, Buffer: 16, BufferBytes: 1 << 20,
+}
+
+// TestGolden plays the scenarios in testdata/golden: the regions of members, coordinators, and the
+// messages between them. The only shard is not named. A line is a comment, "after" with the
+// scenario that was played before, or a time and one of
+//
+//	view a b c         each core, without those at members that are not listed, sees this view
+//	coordinator c/20   a coordinator begins at c, with the token 20; it sees the last view
+//	wake               each core whose wake is due gets it
+//	deliver WORDS      messages that were sent before, and whose text has all these words, arrive
+//	lose WORDS         the same are lost
+//	CORE EVENT         an event of one core: the region at a is a, the coordinator at c is c/20
+//
+// A message of a to b has the words a> and >b too. The indented lines are recorded: the cores that
+// the line above concerns, and their effects.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/golden/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			g := &golden{t: t}
+			got := g.play(path)
+			if *update {
+				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+				return
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got)
+		})
+	}
+}
+
+// golden is the world of one scenario.
+type golden struct {
+	t     *testing.T
+	now   time.Time
+	view  []core.Member
+	cast  []actor
+	post  []letter // on their way
+	table []core.Entry
+	out   strings.Builder
+}
+
+type actor struct {
+	name string
+	at   core.Member
+	core interface {
+		Step(time.Time, core.Event) []core.Effect
+		NextWake() time.Time
+	}
+}
+
+type letter struct {
+	from, to core.Member
+	message  core.Message
+}
+
+func (l letter) String() string {
+	return fmt.Sprintf("%s to %s: %s", l.from.ID, l.to.ID, showMessage(l.message))
+}
+
+// play plays a scenario and returns its record.
+func (g *golden) play(path string) string {
+	script, err := os.ReadFile(path)
+	require.NoError(g.t, err)
+	for line := range strings.Lines(string(script)) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, " ") {
+			continue
+		}
+		g.print(line)
+		words := strings.Fields(line)
+		switch {
+		case len(words) < 2 || words[0] == "#":
+		case words[0] == "after":
+			before := g.out.String()
+			g.play(filepath.Join(filepath.Dir(path), words[1]+".txt"))
+			g.out.Reset()
+			g.print(strings.TrimSuffix(before, "\n"))
+		default:
+			at, err := time.ParseDuration(words[0])
+			require.NoError(g.t, err, line)
+			now := time.Unix(1000, 0).Add(at)
+			require.False(g.t, now.Before(g.now), "%s: the time goes back", line)
+			g.now = now
+			g.line(words[1], words[2:])
+		}
+	}
+	return g.out.String()
+}
+
+func (g *golden) print(line string) { fmt.Fprintln(&g.out, line) }
+
+func (g *golden) line(what string, words []string) {
+	switch what {
+	case "view":
+		g.view = members(words)
+		g.cast = slices.DeleteFunc(g.cast, func(a actor) bool {
+			return !slices.Contains(g.view, a.at)
+		})
+		for _, m := range g.view {
+			if !slices.ContainsFunc(g.cast, func(a actor) bool { return a.name == m.ID }) {
+				g.cast = append(g.cast, actor{m.ID, m, core.NewRegion(goldenConfig)})
+			}
+		}
+		for _, a := range g.cast {
+			g.step(a, core.View{Self: a.at, Members: g.view}, a.name)
+		}
+	case "coordinator":
+		id, token, _ := strings.Cut(words[0], "/")
+		a := actor{words[0], members([]string{id})[0],
+			core.NewAllocation(goldenConfig, numbers(token)[0], nil)}
+		g.cast = append(g.cast, a)
+		g.step(a, core.View{Self: a.at, Members: g.view}, "")
+	case "wake":
+		for _, a := range g.cast {
+			if at := a.core.NextWake(); !at.IsZero() && !at.After(g.now) {
+				g.step(a, core.Wake{}, a.name)
+			}
+		}
+	case "deliver", "lose":
+		g.deliver(words, what == "deliver")
+	default:
+		i := slices.IndexFunc(g.cast, func(a actor) bool { return a.name == what })
+		require.GreaterOrEqual(g.t, i, 0, "no core %s", what)
+		g.step(g.cast[i], g.event(words), "")
+	}
+}
+
+// deliver has the messages with all these words arrive, in the order in which they were sent.
+func (g *golden) deliver(words []string, arrive bool) {
+	var taken, left []letter
+	for _, l := range g.post {
+		text := append(strings.Fields(strings.NewReplacer(":", "", ",", "", ";", "").Replace(
+			showMessage(l.message))), l.from.ID+">", ">"+l.to.ID)
+		lacks := func(w string) bool { return !slices.Contains(text, w) }
+		if slices.ContainsFunc(words, lacks) {
+			left = append(left, l)
+		} else {
+			taken = append(taken, l)
+		}
+	}
+	require.NotEmpty(g.t, taken, "no message has %s", words)
+	g.post = left
+	for _, l := range taken {
+		report, isReport := l.message.(core.Report)
+		for _, a := range g.cast {
+			switch _, coordinates := a.core.(*core.Allocation); {
+			case !arrive, a.at != l.to:
+			case coordinates && isReport:
+				g.step(a, core.Received{From: l.from, Message: l.message}, a.name+", "+l.String())
+			case !coordinates && (!isReport || report.Ended()):
+				g.step(a, core.Received{From: l.from, Message: l.message}, l.String())
+			}
+		}
+	}
+}
+
+// step steps a core and records its effects, below a headline unless that is empty.
+func (g *golden) step(a actor, ev core.Event, headline string) {
+	indent := "    "
+	effects := slices.Clone(a.core.Step(g.now, ev))
+	if headline != "" && len(effects) > 0 {
+		g.print(indent + headline)
+		indent += "    "
+	} else if _, arrived := ev.(core.Received); arrived {
+		g.print(indent + headline)
+	}
+	for i := 0; i < len(effects); i++ {
+		switch e := effects[i].(type) {
+		case core.Tell:
+			g.post = append(g.post, letter{a.at, e.To, e.Message})
+			to, text := e.To.ID, showMessage(e.Message)
+			for ; i+1 < len(effects); i++ { // the same to others
+				next, ok := effects[i+1].(core.Tell)
+				if !ok || showMessage(next.Message) != text {
+					break
+				}
+				g.post = append(g.post, letter{a.at, next.To, next.Message})
+				to += " " + next.To.ID
+			}
+			g.print(indent + "to " + to + ": " + text)
+		case core.Assigned:
+			g.table = append(g.table, e.Entry)
+			g.print(indent + "assign" + showEntries([]core.Entry{e.Entry}))
+		default:
+			g.print(indent + showEffect(e))
+		}
+	}
+}
+
+// event parses an event of one core; numbers are in the order of the fields.
+func (g *golden) event(words []string) core.Event {
+	n := numbers(words...)
+	switch words[0] {
+	case "view": // of this core alone
+		list := members(words[1:])
+		return core.View{Self: list[0], Members: list}
+	case "knows": // what the replicated table has
+		return core.Known{Entries: g.table}
+	case "move":
+		return core.Move{To: members(words[len(words)-1:])[0]}
+	case "send":
+		return core.Send{Body: core.Body{ID: words[1], Size: 1}}
+	case "held":
+		return core.Held{Attempt: n[0], Token: n[1]}
+	case "taken":
+		return core.NotHeld{Attempt: n[0], Taken: true}
+	case "lost":
+		return core.Lost{Token: n[0]}
+	case "ended":
+		return core.Ended{Token: n[0]}
+	case "released":
+		return core.Released{Token: n[0], Certain: true, Blank: core.Blank{
+			Version: words[len(words)-1], Token: n[0]}}
+	case "looked":
+		return core.Looked{Other: words[1] == "other"}
+	case "store":
+		return core.Store{Failing: words[1] == "fails"}
+	case "leave":
+		return core.Leave{}
+	case "left":
+		return core.Left{}
+	}
+	require.Fail(g.t, "unknown event", words)
+	return nil
+}
+
+func members(ids []string) (out []core.Member) {
+	for _, id := range ids {
+		out = append(out, core.Member{ID: id, Incarnation: 1})
+	}
+	return out
+}
+
+// numbers returns the words that are numbers.
+func numbers(words ...string) (out []uint64) {
+	for _, w := range words {
+		var n uint64
+		if _, err := fmt.Sscanf(w, "%d", &n); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func showEffect(e core.Effect) string {
+	switch e := e.(type) {
+	case core.Acquire:
+		return fmt.Sprintf("acquire, attempt %d%s", e.Attempt, showBlank(e.Blank))
+	case core.Start:
+		return fmt.Sprintf("start under %d", e.Token)
+	case core.Stop:
+		return fmt.Sprintf("stop under %d", e.Token)
+	case core.Kill:
+		return fmt.Sprintf("kill under %d", e.Token)
+	case core.Release:
+		return fmt.Sprintf("release %d", e.Token)
+	case core.Deliver:
+		return fmt.Sprintf("deliver %s under %d", e.Body.ID, e.Token)
+	case core.Drop:
+		return fmt.Sprintf("drop %s", e.Body.ID)
+	case core.Orphaned:
+		return fmt.Sprintf("no answers of %d", e.Token)
+	case core.Look:
+		return "look at the coordinator's lease"
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+func showMessage(m core.Message) string {
+	switch m := m.(type) {
+	case core.Table:
+		s := fmt.Sprintf("table %d of %d%s", m.Beat, m.Epoch, showEntries(m.Entries))
+		if m.Over {
+			s += ", all leave"
+		}
+		return s
+	case core.Report:
+		return showReport(m)
+	case core.AskFree:
+		return "ask free" + showEntries([]core.Entry{m.Entry})
+	case core.Free:
+		return fmt.Sprintf("free at %s%s", showVersion(m.Version), showBlank(m.Blank))
+	case core.Active:
+		return fmt.Sprintf("active under %d", m.Token)
+	case core.Where:
+		return "where?"
+	case core.Pause:
+		return fmt.Sprintf("pause %d", m.Token)
+	case core.Flush:
+		return fmt.Sprintf("flushed %d after %d messages", m.Token, m.Number)
+	case core.Inactive:
+		return fmt.Sprintf("inactive %d", m.Token)
+	case core.NotHere:
+		return fmt.Sprintf("not here: %d", m.Token)
+	case core.Data:
+		return fmt.Sprintf("message %s, %d under %d", m.Body.ID, m.Number, m.Token)
+	}
+	return fmt.Sprintf("%T", m)
+}
+
+func showReport(m core.Report) string {
+	if m.Ended() {
+		return "farewell"
+	}
+	s := fmt.Sprintf("report %d of %d", m.Beat, m.Epoch)
+	for _, has := range m.Active {
+		s += fmt.Sprintf(", has it under %d", has.Token)
+	}
+	if m.Active == nil && m.Held != 0 {
+		s += ", has what it had"
+	}
+	if m.Leaving {
+		s += ", leaving"
+	}
+	if m.Failing {
+		s += ", store fails"
+	}
+	return s + showEntries(m.Entries)
+}
+
+func showEntries(entries []core.Entry) (s string) {
+	for _, e := range entries {
+		s += fmt.Sprintf("; %s home %s", showVersion(e.Version), e.Home.ID)
+		for _, m := range e.Before {
+			s += ", before " + m.ID
+		}
+	}
+	return s
+}
+
+func showVersion(v core.Version) string { return fmt.Sprintf("%d.%d", v.Epoch, v.N) }
+
+func showBlank(b core.Blank) string {
+	if b.Version == "" {
+		return ""
+	}
+	return ", left as " + b.Version
+}
