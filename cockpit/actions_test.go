@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/cockpit"
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/sharding"
 )
 

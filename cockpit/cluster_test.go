@@ -18,11 +18,11 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/cockpit"
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"

@@ -12,10 +12,10 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/cockpit/internal/view"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"

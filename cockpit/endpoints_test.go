@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/cockpit"
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 func TestOverview_ShowsEveryComponent(t *testing.T) {

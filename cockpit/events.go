@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/cockpit/internal/view"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // maxEvents is the number of events that a ring keeps.

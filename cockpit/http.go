@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // static holds the files of the page. They need no build step and load nothing from other servers.

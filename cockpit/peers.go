@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/cockpit/internal/view"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // Bounds of requests to peers.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/cockpit"
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // others is an http.RoundTripper that serves requests with handlers by host, without a network.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/cockpit/internal/view"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // Bounds of the list of changed entries.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // Bounds of a stream.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // status prints the overview of one member.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // maxListed bounds the leases of a session, and the shards of a type, that a bundle lists.

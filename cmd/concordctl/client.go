@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // maxAnswer bounds the part of a response body that is read, in bytes.

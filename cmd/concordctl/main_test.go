@@ -19,13 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/cockpit"
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/bbolt"
 	rows "github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // maxFrame bounds one event of a stream, in bytes.

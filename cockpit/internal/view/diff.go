@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 )
 
 // Diff returns the differences between two overviews, as events without numbers. If old is nil, it

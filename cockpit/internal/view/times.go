@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/sharding"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/cockpit/internal/view"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/sharding"
 )
 

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
 )
