@@ -95,7 +95,7 @@ func newControl(l *life) *control {
 		Settled: c.settled, Failed: c.failed, Panics: &l.counts.panics,
 	})
 	for n, p := range l.places {
-		p.line, p.intake = c.region.Line(n), c.region.Intake(n)
+		p.line = c.region.Line(n)
 	}
 	return c
 }
@@ -336,6 +336,8 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 		c.tenancy.acquire(e)
 	case core.Start:
 		c.start(ctx, e)
+	case core.Admit:
+		c.admit(ctx, e)
 	case core.Stop:
 		c.end(ctx, e.Shard, e.Token, core.StopAll{})
 	case core.Kill:
@@ -428,6 +430,17 @@ func (c *control) start(ctx actor.Context, e core.Start) {
 	}
 	c.step(ctx, core.Lost(e))
 	c.step(ctx, core.Ended(e))
+}
+
+// admit decides which messages of other members a shard accepts.
+func (c *control) admit(ctx actor.Context, e core.Admit) {
+	p := c.life.places[e.Shard]
+	p.mu.Lock()
+	counted, answer := p.in.Admit(e)
+	p.mu.Unlock()
+	if answer {
+		c.step(ctx, counted)
+	}
 }
 
 // part returns how many entities each shard on this member may run; 0 means any number.

@@ -14,18 +14,19 @@ import (
 	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // place holds one shard on this member while it is active here. The messages of this process enter
 // it in the goroutine of the sender. User code never runs under its mutex.
 type place struct {
-	life   *life
-	n      int
-	line   *core.Line
-	intake *core.Intake
-	link   *link // last used by ship
+	life *life
+	n    int
+	line *core.Line
+	link *link // last used by ship
 
 	mu     sync.Mutex
+	in     lane.In
 	door   bool // messages of this process may enter directly
 	shut   bool // no further message of this process is accepted
 	behind int  // messages of this process on the indirect path, which must be handled first

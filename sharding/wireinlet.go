@@ -13,6 +13,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // inlet is the process to which other members send messages for entities. It is not an actor: a
@@ -136,20 +137,20 @@ func (i *inlet) confirmed(from core.Member, b []byte) {
 // receive accepts a message of another member.
 func (p *place) receive(from core.Member, d core.Data) {
 	p.mu.Lock()
-	v := p.intake.Take(from, d)
-	if (v == core.Accepted || v == core.Awaited) && d.Delivery == 0 && d.Body.ID != "" {
+	v := p.in.Take(from, d)
+	if (v == lane.Accepted || v == lane.Awaited) && d.Delivery == 0 && d.Body.ID != "" {
 		p.hand(d.Token, d.Body)
 	}
 	p.unlock()
 	system, control := p.life.system, p.life.control
 	switch {
-	case v == core.Strange:
+	case v == lane.Strange:
 		contain.Send(system, control, &arrived{from, d})
-	case v == core.Repeated:
+	case v == lane.Repeated:
 		p.life.counts.dropped.Add(1)
 	case d.Delivery != 0:
 		contain.Send(system, control, &arrival{from, d})
-	case v == core.Awaited:
+	case v == lane.Awaited:
 		d.Body = core.Body{}
 		contain.Send(system, control, &arrival{from, d})
 	}

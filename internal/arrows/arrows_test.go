@@ -143,8 +143,10 @@ var arrows = map[string][]string{
 	"internal/testenv":          {},
 	"singleton/internal/core":   {},
 	"sharding/internal/core":    {},
+	"sharding/internal/lane":    {"sharding/internal/core"},
 	"sharding": append([]string{"coordination", "coordination/stash", "crdt",
-		"distributeddata", "sharding/internal/core", "singleton", "coordination/leasestore"},
+		"distributeddata", "sharding/internal/core", "sharding/internal/lane", "singleton",
+		"coordination/leasestore"},
 		shared...),
 	"sharding/realtest":    {},
 	"sharding/remembersql": {"coordination/fence", "sharding"},
@@ -207,7 +209,7 @@ var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt"
 	"distributeddata/internal/barrier", "distributeddata/internal/bases",
 	"distributeddata/internal/outbox", "distributeddata/internal/waiting",
 	"distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core",
-	"sharding/internal/core", "node/internal/arbiter"}
+	"sharding/internal/core", "sharding/internal/lane", "node/internal/arbiter"}
 
 type file struct {
 	pkg  string // path below the module

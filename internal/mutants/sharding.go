@@ -2,6 +2,7 @@ package main
 
 const (
 	shardDir  = "sharding/internal/core/"
+	laneDir   = "sharding/internal/lane/"
 	shardCore = "./sharding/internal/core"
 )
 
@@ -232,7 +233,7 @@ func shards() []mutant {
 		{
 			name:   "a host ignores the number of the last message in a Flush",
 			rule:   "a host waits for the messages that were sent before Flush [S11b]",
-			edits:  in(shardDir+"shard.go", "(!d.flushed || !s.intake.has(d.from, d.number))", "!d.flushed"),
+			edits:  in(shardDir+"shard.go", "(!d.flushed || s.heard[d.from] < d.number)", "!d.flushed"),
 			killer: plannedMoves,
 		},
 		{
@@ -250,13 +251,13 @@ func shards() []mutant {
 		{
 			name:   "a host is not told of the last message that it waits for",
 			rule:   "a host waits for the messages that were sent before Flush, and no longer [S11e]",
-			edits:  in(shardDir+"intake.go", "\tif i.counting {", "\tif false {"),
+			edits:  in(laneDir+"in.go", "\tif i.admit.Count {", "\tif false {"),
 			killer: killer{pkg: shardCore, run: "^TestIntake_TheLastMessageEndsTheWait$"},
 		},
 		{
 			name:   "a host does not wait for a delivery that is on its way to the region",
 			rule:   "a host waits for the messages that were sent before Flush [S11f]",
-			edits:  in(shardDir+"shard.go", "\t\tif !s.intake.drained() {", "\t\tif false {"),
+			edits:  in(shardDir+"shard.go", "\t\tif !s.counted || s.came < s.admitted {", "\t\tif false {"),
 			killer: delivers,
 		},
 		{
@@ -286,19 +287,19 @@ func shards() []mutant {
 		{
 			name:   "a host accepts messages of other members before it checks their number",
 			rule:   "numbers under one tenure rise [S12b]",
-			edits:  in("sharding/wireinlet.go", "if (v == core.Accepted || v == core.Awaited) && d.Delivery == 0", "if v != core.Strange && d.Delivery == 0"),
+			edits:  in("sharding/wireinlet.go", "if (v == lane.Accepted || v == lane.Awaited) && d.Delivery == 0", "if v != lane.Strange && d.Delivery == 0"),
 			killer: killer{pkg: "./sharding", run: "^TestInlet_"},
 		},
 		{
 			name:   "messages for another tenure are accepted",
 			rule:   "a message is for one tenure [S12]",
-			edits:  in(shardDir+"intake.go", " || d.Token != i.token:", ":"),
+			edits:  in(laneDir+"in.go", " || d.Token != i.admit.Token:", ":"),
 			killer: shardChaos,
 		},
 		{
 			name:   "repeated or overtaken messages are accepted",
 			rule:   "numbers under one tenure rise [S12b]",
-			edits:  in(shardDir+"intake.go", "case d.Number <= i.last[from]:", "case false:"),
+			edits:  in(laneDir+"in.go", "case d.Number <= i.last[from]:", "case false:"),
 			killer: shardChaos,
 		},
 		{
@@ -565,7 +566,7 @@ func shards() []mutant {
 		{
 			name:   "a delivery is confirmed when its host gets it",
 			rule:   "a delivery is confirmed when it was handled [S38b]",
-			edits:  in(shardDir+"inbox.go", "\t\ts.accepted[id] = false\n", "\t\ts.accepted[id] = false\n\t\ts.confirm(from, number)\n"),
+			edits:  in(shardDir+"inbox.go", "\ts.accepted[id] = false\n", "\ts.accepted[id] = false\n\ts.confirm(from, number)\n"),
 			killer: delivers,
 		},
 		{
@@ -583,7 +584,7 @@ func shards() []mutant {
 		{
 			name:   "a copy of a delivery that waits for its entity is passed to it too",
 			rule:   "during one tenure a host drops copies of a delivery [S38c]",
-			edits:  in(shardDir+"inbox.go", "\t\ts.accepted[id] = false\n", ""),
+			edits:  in(shardDir+"inbox.go", "\ts.accepted[id] = false\n", ""),
 			killer: delivers,
 		},
 		{
@@ -595,7 +596,7 @@ func shards() []mutant {
 		{
 			name:   "a lost confirmation is not repeated",
 			rule:   "a copy of a delivery that was handled is confirmed again [S38c]",
-			edits:  in(shardDir+"inbox.go", "\t\t\tif handled {\n", "\t\t\tif false && handled {\n"),
+			edits:  in(shardDir+"inbox.go", "\t\tif handled {\n", "\t\tif false && handled {\n"),
 			killer: delivers,
 		},
 		{

@@ -202,11 +202,20 @@ type (
 		Shard int
 		Body  Body
 	}
-	// Arrived is a message of another member that Intake.Take has accepted: a delivery, or one that
-	// the Region waits for, without its body.
+	// Arrived is a message of another member that was accepted: a delivery, or one that the Region
+	// waits for, without its body.
 	Arrived struct {
 		From Member
 		Data Data
+	}
+	// Counted is the result of Admit with Count: what was accepted in the tenure before. Last is
+	// the number of the last message of each member. Each of the deliveries, and each message that
+	// is accepted from then on, results in one Arrived.
+	Counted struct {
+		Shard      int
+		Token      uint64
+		Last       map[Member]uint64
+		Deliveries uint64
 	}
 	// BeginDelivery is a message of this process for an entity, which is sent until it is
 	// confirmed. Number is unique in this region. Again means that an earlier region may have sent
@@ -290,6 +299,7 @@ func (Received) event()      {}
 func (Wake) event()          {}
 func (Send) event()          {}
 func (Arrived) event()       {}
+func (Counted) event()       {}
 func (BeginDelivery) event() {}
 func (EndDelivery) event()   {}
 func (Handled) event()       {}
@@ -329,6 +339,15 @@ type (
 	Start struct {
 		Shard int
 		Token uint64
+	}
+	// Admit accepts messages of other members under this tenure from now on, and under no other; 0
+	// means under none. They go to their entities. Messages that are not accepted are Received, and
+	// deliveries are Arrived. With Count, all accepted messages are Arrived from now on, and those
+	// before are Counted.
+	Admit struct {
+		Shard int
+		Token uint64
+		Count bool
 	}
 	// Stop asks the entities of a tenure to stop once they have handled their messages.
 	Stop struct {
@@ -391,6 +410,7 @@ type (
 func (Tell) effect()     {}
 func (Acquire) effect()  {}
 func (Start) effect()    {}
+func (Admit) effect()    {}
 func (Stop) effect()     {}
 func (Kill) effect()     {}
 func (Release) effect()  {}

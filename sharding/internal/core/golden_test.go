@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden scenarios")
@@ -76,6 +77,7 @@ type actor struct {
 		Step(time.Time, core.Event) []core.Effect
 		NextWake() time.Time
 	}
+	in *lane.In
 }
 
 type letter struct {
@@ -128,7 +130,7 @@ func (g *golden) line(what string, words []string) {
 		})
 		for _, m := range g.view {
 			if !slices.ContainsFunc(g.cast, func(a actor) bool { return a.name == m.ID }) {
-				g.cast = append(g.cast, actor{m.ID, m, core.NewRegion(goldenConfig)})
+				g.cast = append(g.cast, actor{m.ID, m, core.NewRegion(goldenConfig), &lane.In{}})
 			}
 		}
 		for _, a := range g.cast {
@@ -137,7 +139,7 @@ func (g *golden) line(what string, words []string) {
 	case "coordinator":
 		id, token, _ := strings.Cut(words[0], "/")
 		a := actor{words[0], members([]string{id})[0],
-			core.NewAllocation(goldenConfig, numbers(token)[0], nil)}
+			core.NewAllocation(goldenConfig, numbers(token)[0], nil), nil}
 		g.cast = append(g.cast, a)
 		g.step(a, core.View{Self: a.at, Members: g.view}, "")
 	case "wake":
@@ -178,17 +180,42 @@ func (g *golden) deliver(words []string, arrive bool) {
 			case coordinates && isReport:
 				g.step(a, core.Received{From: l.from, Message: l.message}, a.name+", "+l.String())
 			case !coordinates && (!isReport || report.Ended()):
-				g.step(a, core.Received{From: l.from, Message: l.message}, l.String())
+				g.hear(a, l)
 			}
 		}
 	}
 }
 
+// hear has a message arrive at a region, or at the lane of the shard.
+func (g *golden) hear(a actor, l letter) {
+	d, ok := l.message.(core.Data)
+	if !ok {
+		g.step(a, core.Received{From: l.from, Message: l.message}, l.String())
+		return
+	}
+	v := a.in.Take(l.from, d)
+	if v == lane.Strange {
+		g.step(a, core.Received{From: l.from, Message: d}, l.String())
+		return
+	}
+	g.print("    " + l.String())
+	g.print(fmt.Sprintf("        the entity gets %s under %d", d.Body.ID, d.Token))
+	if v == lane.Awaited {
+		d.Body = core.Body{}
+		g.step(a, core.Arrived{From: l.from, Data: d}, below)
+	}
+}
+
+// below is the headline of effects that follow those of the last step.
+const below = "below"
+
 // step steps a core and records its effects, below a headline unless that is empty.
 func (g *golden) step(a actor, ev core.Event, headline string) {
 	indent := "    "
 	effects := slices.Clone(a.core.Step(g.now, ev))
-	if headline != "" && len(effects) > 0 {
+	if headline == below {
+		indent += "    "
+	} else if headline != "" && len(effects) > 0 {
 		g.print(indent + headline)
 		indent += "    "
 	} else if _, arrived := ev.(core.Received); arrived {
@@ -208,6 +235,11 @@ func (g *golden) step(a actor, ev core.Event, headline string) {
 				to += " " + next.To.ID
 			}
 			g.print(indent + "to " + to + ": " + text)
+		case core.Admit:
+			g.print(indent + showEffect(e))
+			if counted, ok := a.in.Admit(e); ok {
+				defer g.step(a, counted, "")
+			}
 		case core.Assigned:
 			g.table = append(g.table, e.Entry)
 			g.print(indent + "assign" + showEntries([]core.Entry{e.Entry}))
@@ -278,6 +310,14 @@ func showEffect(e core.Effect) string {
 		return fmt.Sprintf("acquire, attempt %d%s", e.Attempt, showBlank(e.Blank))
 	case core.Start:
 		return fmt.Sprintf("start under %d", e.Token)
+	case core.Admit:
+		switch {
+		case e.Count:
+			return fmt.Sprintf("count the messages under %d", e.Token)
+		case e.Token == 0:
+			return "admit nothing"
+		}
+		return fmt.Sprintf("admit under %d", e.Token)
 	case core.Stop:
 		return fmt.Sprintf("stop under %d", e.Token)
 	case core.Kill:

@@ -17,27 +17,22 @@ type deliveryID struct {
 	number uint64
 }
 
-// accept passes a message to its entity. A delivery that waits for its entity already is dropped,
-// and one that was handled is confirmed again. number is 0 if the message is not a delivery.
+// accept passes a delivery to its entity. One that waits for its entity already is dropped, and one
+// that was handled is confirmed again.
 func (s *shard) accept(from Member, b Body, number uint64, again bool) {
-	d := Deliver{Shard: s.n, Token: s.token, Body: b}
-	if number != 0 {
-		id := deliveryID{from, number}
-		handled, known := s.accepted[id]
-		if known {
-			s.r.emit(Drop{Shard: s.n, Repeated: true})
-			if handled {
-				s.confirm(from, number)
-			}
-			return
+	id := deliveryID{from, number}
+	if handled, known := s.accepted[id]; known {
+		s.r.emit(Drop{Shard: s.n, Repeated: true})
+		if handled {
+			s.confirm(from, number)
 		}
-		if s.accepted == nil {
-			s.accepted = map[deliveryID]bool{}
-		}
-		s.accepted[id] = false
-		d.Receipt = &Receipt{from, number, again}
+		return
 	}
-	s.r.emit(d)
+	if s.accepted == nil {
+		s.accepted = map[deliveryID]bool{}
+	}
+	s.accepted[id] = false
+	s.r.emit(Deliver{Shard: s.n, Token: s.token, Body: b, Receipt: &Receipt{from, number, again}})
 }
 
 // onHandled confirms a delivery that was handled, also after its shard was given up. One that was

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // S11d: a sender that needs no step of the region sends nothing after the region's Flush, which
@@ -74,15 +75,14 @@ func TestLine_HasTheCreditOfTheHost(t *testing.T) {
 
 // givingUp returns a region that hosts shard 0 under token 7 and is giving it up, with the answer
 // of c.
-func givingUp(t *testing.T) (*core.Region, *story) {
-	r := core.NewRegion(config(1))
-	s := tell(r)
+func givingUp(t *testing.T) *story {
+	s := tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(1, a))
 	require.Contains(t, s.step(core.Held{Shard: 0, Attempt: 1, Token: 7}),
 		core.Start{Shard: 0, Token: 7})
 	s.hear(c, assigned(2, b, a))
 	require.NotContains(t, s.hear(c, core.Flush{Shard: 0, Token: 7}), core.Stop{Shard: 0, Token: 7})
-	return r, s
+	return s
 }
 
 func data(number, delivery uint64) core.Data {
@@ -92,44 +92,28 @@ func data(number, delivery uint64) core.Data {
 // S11e: a host that waits for messages learns of the last one, though it needs no step of the
 // region, and accepts nothing after that.
 func TestIntake_TheLastMessageEndsTheWait(t *testing.T) {
-	r, s := givingUp(t)
+	s := givingUp(t)
 	stop := core.Stop{Shard: 0, Token: 7}
 	require.NotContains(t, s.hear(b, core.Flush{Shard: 0, Token: 7, Number: 2}), stop)
-	require.Equal(t, core.Awaited, r.Intake(0).Take(b, data(1, 0)))
+	require.Equal(t, lane.Awaited, s.in.Take(b, data(1, 0)))
 	require.NotContains(t, s.step(
 		core.Arrived{From: b, Data: core.Data{Shard: 0, Token: 7, Number: 1}}), stop)
-	require.Equal(t, core.Awaited, r.Intake(0).Take(b, data(2, 0)))
+	require.Equal(t, lane.Awaited, s.in.Take(b, data(2, 0)))
 	require.Contains(t, s.step(
 		core.Arrived{From: b, Data: core.Data{Shard: 0, Token: 7, Number: 2}}), stop)
-	require.Equal(t, core.Strange, r.Intake(0).Take(b, data(3, 0)))
+	require.Equal(t, lane.Strange, s.in.Take(b, data(3, 0)))
 	require.Contains(t, s.hear(b, data(3, 0)),
 		core.Tell{To: b, Message: core.NotHere{Shard: 0, Token: 7}})
 }
 
 // S11f: a host waits for a delivery that was accepted and is on its way to the region.
 func TestIntake_ADeliveryOnItsWayIsWaitedFor(t *testing.T) {
-	r, s := givingUp(t)
+	s := givingUp(t)
 	stop := core.Stop{Shard: 0, Token: 7}
-	require.Equal(t, core.Awaited, r.Intake(0).Take(b, data(1, 5)))
+	require.Equal(t, lane.Awaited, s.in.Take(b, data(1, 5)))
 	require.NotContains(t, s.hear(b, core.Flush{Shard: 0, Token: 7, Number: 1}), stop)
 	out := s.step(core.Arrived{From: b, Data: data(1, 5)})
 	require.Contains(t, out, stop)
 	require.Contains(t, out, core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{
 		From: b, Number: 5}})
-}
-
-// S12, S12b: before and after a tenure nothing is accepted, and each number once.
-func TestIntake_TakesUnderOneTenureInOrder(t *testing.T) {
-	r := core.NewRegion(config(1))
-	s, intake := tell(r), r.Intake(0)
-	require.Equal(t, core.Strange, intake.Take(b, data(1, 0)))
-	s.hear(c, assigned(1, a))
-	s.step(core.Held{Shard: 0, Attempt: 1, Token: 7})
-	require.Equal(t, core.Accepted, intake.Take(b, data(2, 0)))
-	require.Equal(t, core.Repeated, intake.Take(b, data(2, 0)))
-	require.Equal(t, core.Repeated, intake.Take(b, data(1, 0)))
-	require.Equal(t, core.Accepted, intake.Take(c, data(1, 0)))
-	require.Equal(t, core.Strange, intake.Take(b, core.Data{Shard: 0, Token: 6, Number: 3}))
-	s.step(core.Lost{Shard: 0, Token: 7})
-	require.Equal(t, core.Strange, intake.Take(b, data(3, 0)))
 }

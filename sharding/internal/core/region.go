@@ -98,9 +98,6 @@ func (r *Region) Abandon(n int) []Conclude { return r.shards[n].abandon() }
 // Line returns the path of messages to a shard on another member.
 func (r *Region) Line(n int) *Line { return &r.shards[n].line }
 
-// Intake returns what decides about messages of other members to a shard.
-func (r *Region) Intake(n int) *Intake { return &r.shards[n].intake }
-
 // Hopeful reports whether another region may still take shards.
 func (r *Region) Hopeful() bool { return !r.over && !r.removed }
 
@@ -161,6 +158,8 @@ func (r *Region) onShard(ev Event) {
 		r.at(ev.Shard, func(s *shard) { s.endDelivery(ev.Number) })
 	case Arrived:
 		r.at(ev.Data.Shard, func(s *shard) { s.onArrived(ev) })
+	case Counted:
+		r.at(ev.Shard, func(s *shard) { s.onCounted(ev) })
 	case Handled:
 		r.at(ev.Shard, func(s *shard) { s.onHandled(ev) })
 	case Held:
@@ -242,7 +241,7 @@ func (r *Region) onReceived(ev Received) {
 	case Confirm:
 		r.at(m.Shard, func(s *shard) { s.onConfirm(m.Number) })
 	case Data:
-		r.at(m.Shard, func(s *shard) { s.onData(ev.From, m) })
+		r.at(m.Shard, func(s *shard) { s.strange(ev.From, m) })
 	case Report:
 		if m.Ended() {
 			r.ended = append(r.ended, ev.From)

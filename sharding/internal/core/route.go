@@ -138,18 +138,6 @@ func (s *shard) onWhere(from Member) {
 	}
 }
 
-// onData accepts a message only under exactly its tenure, in order of its number.
-func (s *shard) onData(from Member, d Data) {
-	switch s.intake.Take(from, d) {
-	case Strange:
-		s.strange(from, d)
-	case Repeated:
-		s.r.emit(Drop{Shard: s.n, Repeated: true})
-	default:
-		s.onArrived(Arrived{from, d})
-	}
-}
-
 // strange answers a message that met no tenure.
 func (s *shard) strange(from Member, d Data) {
 	drop := Drop{Shard: s.n}
@@ -160,22 +148,21 @@ func (s *shard) strange(from Member, d Data) {
 	s.r.tell(from, NotHere{s.n, d.Token})
 }
 
-// onArrived processes a message that the intake has accepted. Those that are not deliveries are
-// with their entities.
+// onArrived processes a message that was accepted. Those that are not deliveries are with their
+// entities.
 func (s *shard) onArrived(ev Arrived) {
 	d := ev.Data
-	if d.Delivery != 0 {
-		s.intake.passed()
-	}
 	switch {
 	case s.phase != Running && s.phase != Flushing || d.Token != s.token:
 		if d.Delivery != 0 {
 			s.strange(ev.From, d)
 		}
 		return
-	case d.Body.ID != "":
+	case d.Delivery != 0:
+		s.came++
 		s.accept(ev.From, d.Body, d.Delivery, d.Again)
 	}
+	s.hear(ev.From, d.Number)
 	s.flushed()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // These are short tests of rules that seeded histories exercise too rarely. Member a is the one
@@ -23,24 +24,38 @@ type stepper interface {
 	Step(time.Time, core.Event) []core.Effect
 }
 
-// story steps a core one millisecond at a time.
+// story steps a core one millisecond at a time. Messages for entities of shard 0 come by its lane;
+// effects for the lane are left out.
 type story struct {
 	core stepper
 	now  time.Time
+	in   lane.In
 }
 
 func tell(s stepper) *story {
-	st := &story{s, time.Unix(1000, 0)}
+	st := &story{core: s, now: time.Unix(1000, 0)}
 	st.step(core.View{Self: a, Members: []core.Member{a, b, c}})
 	return st
 }
 
 func (s *story) step(ev core.Event) []core.Effect {
 	s.now = s.now.Add(ms)
-	return slices.Clone(s.core.Step(s.now, ev))
+	var effects, answers []core.Effect
+	for _, e := range slices.Clone(s.core.Step(s.now, ev)) {
+		a, ok := e.(core.Admit)
+		if !ok {
+			effects = append(effects, e)
+		} else if counted, ok := s.in.Admit(a); ok {
+			answers = append(answers, s.step(counted)...)
+		}
+	}
+	return append(effects, answers...)
 }
 
 func (s *story) hear(from core.Member, m core.Message) []core.Effect {
+	if d, ok := m.(core.Data); ok && s.in.Take(from, d) >= lane.Accepted {
+		return s.step(core.Arrived{From: from, Data: d})
+	}
 	return s.step(core.Received{From: from, Message: m})
 }
 
@@ -412,7 +427,7 @@ func TestRegion_IgnoresWhatItCannotUse(t *testing.T) {
 // balanced returns a coordinator at a that has assigned four shards while c was not in the view;
 // the shards have arrived.
 func balanced(cfg core.Config) *story {
-	s := &story{core.NewAllocation(cfg, 5, nil), time.Unix(1000, 0)}
+	s := &story{core: core.NewAllocation(cfg, 5, nil), now: time.Unix(1000, 0)}
 	s.step(core.View{Self: a, Members: []core.Member{a}})
 	s.hear(a, reports(5))
 	s.now = s.now.Add(300 * ms)
@@ -470,7 +485,7 @@ func TestAllocation_PrefersTheNewestVersion(t *testing.T) {
 		cfg := config(8)
 		cfg.Moves, cfg.Stable, cfg.Rendezvous = 8, time.Second, rendezvous
 		alloc := core.NewAllocation(cfg, 5, nil)
-		s := &story{alloc, time.Unix(1000, 0)}
+		s := &story{core: alloc, now: time.Unix(1000, 0)}
 		report := func(members ...core.Member) {
 			for _, m := range members {
 				var has []core.Tenure
@@ -535,7 +550,7 @@ func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
 	cfg := config(64)
 	cfg.Rendezvous, cfg.Moves, cfg.Stable = true, 64, time.Second
 	alloc := core.NewAllocation(cfg, 5, nil)
-	s := &story{alloc, time.Unix(1000, 0)}
+	s := &story{core: alloc, now: time.Unix(1000, 0)}
 	a, b := core.Member{ID: "a", Incarnation: 1, Address: "a:1"},
 		core.Member{ID: "b", Incarnation: 1, Address: "b:1"}
 	homes := func() (out []core.Member) {
@@ -772,7 +787,7 @@ func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
 func TestAllocation_WithoutMembersDoesNothing(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves = 1
-	s := &story{core.NewAllocation(cfg, 5, nil), time.Unix(1000, 0)}
+	s := &story{core: core.NewAllocation(cfg, 5, nil), now: time.Unix(1000, 0)}
 	for range 5 {
 		s.now = s.now.Add(time.Second)
 		require.Empty(t, homes(s.step(core.Wake{})))

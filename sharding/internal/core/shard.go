@@ -53,8 +53,8 @@ type shard struct {
 	marked bool // in Region.changed
 	queued bool // in turns.queue
 
-	owed   []debt // regions that must flush
-	intake Intake
+	owed []debt // regions that must flush
+	tally
 
 	route
 	outbox
@@ -70,6 +70,33 @@ type debt struct {
 	number  uint64
 }
 
+// tally is what a host knows of the messages of other members in its tenure.
+type tally struct {
+	came     uint64            // deliveries that have arrived
+	counted  bool              // Counted has come
+	admitted uint64            // deliveries accepted before that, which may be on their way
+	heard    map[Member]uint64 // while it gives the shard up: last number accepted from each
+}
+
+// hear records that the messages of a member up to this number were accepted.
+func (t *tally) hear(from Member, number uint64) {
+	if t.heard != nil {
+		t.heard[from] = max(t.heard[from], number)
+	}
+}
+
+// onCounted begins to wait for the deliveries that are on their way.
+func (s *shard) onCounted(ev Counted) {
+	if s.phase != Flushing || ev.Token != s.token {
+		return
+	}
+	s.counted, s.admitted = true, ev.Deliveries
+	for from, number := range ev.Last {
+		s.hear(from, number)
+	}
+	s.flushed()
+}
+
 // assigned reports whether the shard should be here.
 func (s *shard) assigned() bool {
 	a := s.r.table.entries[s.n]
@@ -78,21 +105,20 @@ func (s *shard) assigned() bool {
 }
 
 func (s *shard) enter(p Phase) {
+	was := s.phase
 	if p == Running {
 		s.r.active++
 	}
-	if s.phase == Running {
+	if was == Running {
 		s.r.active--
 	}
 	s.phase, s.since = p, s.r.now
 	s.mark()
-	switch p {
-	case Running:
-		s.intake.open(s.token)
-	case Flushing:
-		s.intake.count()
-	default:
-		s.intake.shut()
+	switch {
+	case p == Flushing:
+		s.r.emit(Admit{s.n, s.token, true})
+	case was == Running || was == Flushing:
+		s.r.emit(Admit{Shard: s.n})
 	}
 }
 
@@ -223,8 +249,9 @@ func (s *shard) onNotHeld(ev NotHeld) {
 
 func (s *shard) activate() {
 	s.enter(Running)
-	s.killed, s.inbox, s.unanswered = false, inbox{}, 0
+	s.killed, s.inbox, s.tally, s.unanswered = false, inbox{}, tally{}, 0
 	s.r.emit(Start{s.n, s.token})
+	s.r.emit(Admit{Shard: s.n, Token: s.token})
 	s.r.tellOthers(Active{s.n, s.token})
 	s.onActive(s.r.self, s.token)
 	s.settle()
@@ -233,6 +260,7 @@ func (s *shard) activate() {
 // flush begins to give up the shard: no messages of this process are accepted any more, and none of
 // another region after its answer.
 func (s *shard) flush() {
+	s.heard = map[Member]uint64{}
 	s.enter(Flushing)
 	s.forget(s.token)
 	s.paused = s.paused || s.last == s.token
@@ -266,11 +294,11 @@ func (s *shard) flushed() {
 	}
 	if s.r.now.Before(s.since.Add(s.r.cfg.FlushTimeout)) {
 		for _, d := range s.owed {
-			if s.r.awaits(d.from) && (!d.flushed || !s.intake.has(d.from, d.number)) {
+			if s.r.awaits(d.from) && (!d.flushed || s.heard[d.from] < d.number) {
 				return
 			}
 		}
-		if !s.intake.drained() {
+		if !s.counted || s.came < s.admitted {
 			return
 		}
 	}

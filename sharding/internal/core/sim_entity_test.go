@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // host carries out the effects of the slot of one shard on one node.
 type host struct {
+	in       lane.In
 	n        *node
 	s        int
 	token    uint64

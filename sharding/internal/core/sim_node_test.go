@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // node is one process: a session, a candidate for the coordinator, a region, and the entities of
@@ -221,17 +222,17 @@ func (n *node) receive(from core.Member, m core.Message) {
 // to know of it comes later, through its mailbox.
 func (n *node) takes(from core.Member, d core.Data) {
 	notes := func(ev core.Event) { n.after(0, func() { n.step(ev) }) }
-	v := n.region.Intake(d.Shard).Take(from, d)
+	v := n.hosts[d.Shard].in.Take(from, d)
 	n.w.Note("%v takes %+v of %v: %d", n.me(), d, from, v)
 	switch {
-	case v == core.Strange:
+	case v == lane.Strange:
 		notes(core.Received{From: from, Message: d})
-	case v == core.Repeated:
+	case v == lane.Repeated:
 	case d.Delivery != 0:
 		notes(core.Arrived{From: from, Data: d})
 	default:
 		n.hosts[d.Shard].take(d.Token, d.Body)
-		if v == core.Awaited {
+		if v == lane.Awaited {
 			d.Body = core.Body{}
 			notes(core.Arrived{From: from, Data: d})
 		}
@@ -322,6 +323,10 @@ func (n *node) carryOut(e core.Effect) {
 		n.release(e)
 	case core.Start:
 		n.hosts[e.Shard].start(e.Token)
+	case core.Admit:
+		if counted, ok := n.hosts[e.Shard].in.Admit(e); ok {
+			n.after(0, func() { n.step(counted) })
+		}
 	case core.Stop:
 		n.hosts[e.Shard].step(core.StopAll{})
 	case core.Kill:

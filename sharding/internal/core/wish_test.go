@@ -63,7 +63,7 @@ func TestAllocation_AWishMayNameAnAddress(t *testing.T) {
 	cfg := config(1)
 	cfg.Moves = 1
 	alloc := core.NewAllocation(cfg, 5, nil)
-	s := &story{alloc, time.Unix(1000, 0)}
+	s := &story{core: alloc, now: time.Unix(1000, 0)}
 	x := core.Member{ID: "x", Incarnation: 1, Address: "h:1"}
 	s.step(core.View{Self: a, Members: []core.Member{a, x}})
 	s.hear(a, reports(5))
