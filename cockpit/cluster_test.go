@@ -42,7 +42,7 @@ const ttl = 10 * time.Second
 type world struct {
 	*simnet.Cluster
 	t     *testing.T
-	store *memory.Store
+	store memory.Store
 	nodes []*part
 	*cockpit.Handler
 }

@@ -23,7 +23,7 @@ import (
 // batcher is a memory store that makes batches. While it is closed, swaps of leases wait; those of
 // session records do not.
 type batcher struct {
-	*memory.Store
+	memory.Store
 	mu      sync.Mutex
 	open    chan struct{}
 	deaf    bool       // swaps that wait do not end with their context

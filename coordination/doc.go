@@ -112,6 +112,5 @@
 // machines are never compared. A holder whose own wall clock jumps forward by the time that remains
 // loses the lease, because it counts by the fastest of its clocks.
 //
-// docs/leases.md is the guide. The programs examples/lease, examples/leader and examples/job use a
-// lease directly.
+// docs/leases.md is the guide. The programs examples/lease and examples/job use a lease directly.
 package coordination

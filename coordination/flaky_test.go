@@ -13,7 +13,7 @@ var errAway = errors.New("store away")
 
 // flaky is a memory store that can be unavailable, or refuse to write.
 type flaky struct {
-	*memory.Store
+	memory.Store
 	away, refuses atomic.Bool
 }
 

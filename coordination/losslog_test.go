@@ -70,7 +70,7 @@ func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
 }
 
 // silent is a store that does not answer.
-type silent struct{ *memory.Store }
+type silent struct{ memory.Store }
 
 func (silent) Load(ctx context.Context, _ string) (leasestore.Record, leasestore.Version, error) {
 	<-ctx.Done()

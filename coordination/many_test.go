@@ -19,7 +19,7 @@ import (
 // rest. Like the client of Kubernetes, it refuses a call that would begin after its deadline. The
 // records of sessions have their own limit. It counts all calls.
 type metered struct {
-	*memory.Store
+	memory.Store
 	rate int
 	mu   struct {
 		sync.Mutex

@@ -15,7 +15,7 @@ import (
 
 // slowStore takes a time for each call, half of it before the call has an effect.
 type slowStore struct {
-	*memory.Store
+	memory.Store
 	call time.Duration
 }
 

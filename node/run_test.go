@@ -471,7 +471,7 @@ func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 
 // unreachable is a store that stops answering.
 type unreachable struct {
-	*memory.Store
+	memory.Store
 	away atomic.Bool
 }
 

@@ -53,7 +53,7 @@ type testCluster struct {
 	*simnet.Cluster
 	t     *testing.T
 	opts  options
-	store *memory.Store
+	store memory.Store
 	alive *observer
 	nodes map[*simnet.Member]*node
 }

@@ -28,7 +28,7 @@ import (
 type Cluster struct {
 	// Leases is the lease store shared by all members. Each member accesses it through
 	// Member.Store.
-	Leases *memory.Store
+	Leases memory.Store
 
 	t      *testing.T
 	seed   uint64

@@ -48,7 +48,7 @@ type StoreCall struct {
 // components use: it keeps session records, watches, makes batches, removes records and keeps
 // documents. The option LeaseStore takes abilities away.
 type Store struct {
-	to     *memory.Store
+	to     memory.Store
 	note   func(format string, args ...any)
 	flying atomic.Int64 // calls that will return by themselves
 
@@ -78,7 +78,7 @@ var (
 
 // NewStore returns a connection to a store. Connections to the same store exclude each other's
 // sessions, as those of different processes do.
-func NewStore(to *memory.Store) *Store {
+func NewStore(to memory.Store) *Store {
 	return &Store{to: to, note: func(string, ...any) {}}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // counting is a store that counts its calls.
 type counting struct {
-	*memory.Store
+	memory.Store
 	loads, swaps atomic.Int64
 }
 

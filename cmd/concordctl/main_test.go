@@ -35,7 +35,7 @@ type items = crdt.ORSet[string]
 // site is a member whose cockpit listens on loopback.
 type site struct {
 	url     string
-	store   *memory.Store
+	store   memory.Store
 	session *coordination.Session
 	dd      *distributeddata.Replicator
 	handler *cockpit.Handler

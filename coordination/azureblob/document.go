@@ -12,9 +12,9 @@ import (
 )
 
 // DocumentBlob returns the name of the blob of a document.
-func (s *Store) DocumentBlob(name string) string { return s.prefix + "d-" + pathOf(name) }
+func (s *store) DocumentBlob(name string) string { return s.prefix + "d-" + pathOf(name) }
 
-func (s *Store) document(name string) (*blockblob.Client, error) {
+func (s *store) document(name string) (*blockblob.Client, error) {
 	if _, err := s.blob(name); err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (s *Store) document(name string) (*blockblob.Client, error) {
 }
 
 // LoadDocument implements leasestore.Documents.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	b, err := s.document(name)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) LoadDocument(ctx context.Context,
 }
 
 // SwapDocument implements leasestore.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -23,8 +23,8 @@ import (
 
 var _ leaseconfig.Opener = Opener
 
-// Settings are the settings of Opener.
-type Settings struct {
+// options are the settings of Opener, which docs/configuration.md lists.
+type options struct {
 	Config `yaml:",inline"`
 	// URL of the container: "https://shop.blob.core.windows.net/leases". Required. A shared access
 	// signature in its query (sig=…) is used as the credential.
@@ -48,7 +48,7 @@ const installTimeout = 10 * time.Second
 
 // Validate returns all problems at once, as coordination.ErrInvalid. The errors contain no keys or
 // signatures.
-func (s Settings) Validate() error {
+func (s options) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("azureblob: %w: "+format,
@@ -73,47 +73,48 @@ func (s Settings) Validate() error {
 			bad("AccountKey is not base64")
 		}
 	}
-	return errors.Join(append(errs, s.Config.Validate())...)
+	return errors.Join(append(errs, s.validate())...)
 }
 
 // signed reports whether the URL is a credential.
-func (s Settings) signed() bool {
+func (s options) signed() bool {
 	u, err := url.Parse(s.URL)
 	return err == nil && u.Query().Has("sig")
 }
 
 // identity reports whether the SDK must find the credential.
-func (s Settings) identity() bool { return !s.signed() && s.Account == "" && s.AccountKey == "" }
+func (s options) identity() bool { return !s.signed() && s.Account == "" && s.AccountKey == "" }
 
-// Opener reads Settings for a Provider or a configuration file, and opens a store with its own
-// client. Without Install it opens the store also while the service is unavailable.
+// Opener reads the settings that docs/configuration.md lists, for a Provider or a configuration
+// file, and opens a store with its own client. Without Install it opens the store also while the
+// service is unavailable.
 func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}
 	return func() (leasestore.Store, error) { return opened.As(s.open()) }, nil
 }
 
-func (s Settings) open() (*Store, error) {
+func (s options) open() (*store, error) {
 	links := &silence.Links{Pool: true}
 	client, err := s.client(links)
 	if err != nil {
 		return nil, fmt.Errorf("azureblob: %w", err)
 	}
-	store, err := New(client, s.Config)
+	made, err := newStore(client, s.Config)
 	if err == nil {
-		store.links = links
+		made.links = links
 	}
 	if err == nil && s.Install {
 		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 		defer cancel()
-		err = store.Install(ctx)
+		err = made.Install(ctx)
 	}
-	return store, err
+	return made, err
 }
 
-func (s Settings) client(links *silence.Links) (*container.Client, error) {
+func (s options) client(links *silence.Links) (*container.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext, transport.MaxIdleConnsPerHost = links.DialContext, maxIdle
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{

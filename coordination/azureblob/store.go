@@ -39,8 +39,8 @@ type Config struct {
 	Prefix string `yaml:"prefix"`
 }
 
-// Validate checks the configuration. The error is coordination.ErrInvalid.
-func (c Config) Validate() error {
+// validate checks the configuration. The error is coordination.ErrInvalid.
+func (c Config) validate() error {
 	if len(c.Prefix) > maxPrefix {
 		return fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid,
 			len(c.Prefix), maxPrefix)
@@ -50,35 +50,52 @@ func (c Config) Validate() error {
 
 // Store keeps leases in blobs of one container. It may be used by many goroutines and sessions. Use
 // New. It holds nothing that must be closed.
-type Store struct {
+type Store interface {
+	leasestore.Store
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.Documents
+
+	// Install creates the container, unless it exists.
+	Install(ctx context.Context) error
+
+	// BlobName returns the name of the blob of a lease.
+	BlobName(name string) string
+
+	// DocumentBlob returns the name of the blob of a document.
+	DocumentBlob(name string) string
+}
+
+type store struct {
 	container *container.Client
 	prefix    string
 	links     *silence.Links // or nil
 }
 
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-)
-
 // New returns a store on the client of a container.
-func New(client *container.Client, c Config) (*Store, error) {
+func New(client *container.Client, c Config) (Store, error) {
+	s, err := newStore(client, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newStore(client *container.Client, c Config) (*store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("azureblob: %w: client is nil", coordination.ErrInvalid)
 	}
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if c.Prefix == "" {
 		c.Prefix = "concord/leases/"
 	}
-	return &Store{container: client, prefix: c.Prefix}, nil
+	return &store{container: client, prefix: c.Prefix}, nil
 }
 
 // Install creates the container, unless it exists.
-func (s *Store) Install(ctx context.Context) error {
+func (s *store) Install(ctx context.Context) error {
 	_, err := s.container.Create(ctx, nil)
 	if err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		return fmt.Errorf("azureblob: %w", err)
@@ -87,7 +104,7 @@ func (s *Store) Install(ctx context.Context) error {
 }
 
 // BlobName returns the name of the blob of a lease.
-func (s *Store) BlobName(name string) string { return s.prefix + pathOf(name) }
+func (s *store) BlobName(name string) string { return s.prefix + pathOf(name) }
 
 func pathOf(name string) string {
 	path := "n-" + url.PathEscape(name) // so never "." or "..", whatever the name is
@@ -98,7 +115,7 @@ func pathOf(name string) string {
 	return path
 }
 
-func (s *Store) blob(name string) (*blockblob.Client, error) {
+func (s *store) blob(name string) (*blockblob.Client, error) {
 	if len(name) > maxName {
 		return nil, fmt.Errorf("%w: azureblob: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
@@ -107,7 +124,7 @@ func (s *Store) blob(name string) (*blockblob.Client, error) {
 }
 
 // Load implements leasestore.Store.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	b, err := s.blob(name)
 	if err != nil {
@@ -172,7 +189,7 @@ func absent(name string, notFound error) (leasestore.Record, leasestore.Version,
 }
 
 // Swap implements leasestore.Store.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -198,10 +215,10 @@ func unchanged(version string) *blob.ModifiedAccessConditions {
 }
 
 // KeepsSessions implements leasestore.SessionKeeper.
-func (s *Store) KeepsSessions() bool { return true }
+func (s *store) KeepsSessions() bool { return true }
 
 // Remove implements leasestore.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	b, err := s.blob(name)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func connect(t testing.TB, name string) *container.Client {
 	return c
 }
 
-func open(t testing.TB, container string) *azureblob.Store {
+func open(t testing.TB, container string) azureblob.Store {
 	t.Helper()
 	s, err := azureblob.New(connect(t, container), azureblob.Config{})
 	must(t, err)
@@ -70,7 +70,7 @@ func fresh() string { return "t" + strings.ToLower(rand.Text()) }
 
 // named is a store with the name of its container.
 type named struct {
-	*azureblob.Store
+	azureblob.Store
 	container string
 }
 

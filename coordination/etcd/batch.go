@@ -21,7 +21,7 @@ type part struct {
 
 // SwapAll implements leasestore.Batcher. It makes the swaps in one transaction of independent inner
 // ones. If etcd refuses the whole because of one of them, each swap gets a transaction of its own.
-func (s *Store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+func (s *store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
 	out := make([]leasestore.Swapped, len(swaps))
 	alone := func(i int) {
 		out[i].Version, out[i].Err = s.Swap(ctx, swaps[i].Name, swaps[i].Old, swaps[i].Next)
@@ -60,7 +60,7 @@ func (s *Store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasesto
 
 // part returns false for a swap that cannot be part of a transaction, or that needs other requests
 // first: Swap makes it, or says why it cannot be made.
-func (s *Store) part(ctx context.Context, swap leasestore.Swap) (part, bool) {
+func (s *store) part(ctx context.Context, swap leasestore.Swap) (part, bool) {
 	k, err := s.keys(swap.Name)
 	from, known := parse(swap.Old)
 	value, bad := record.Encode(swap.Name, swap.Next)

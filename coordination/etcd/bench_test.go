@@ -100,7 +100,7 @@ type single struct {
 func BenchmarkLeave(b *testing.B) {
 	client := connect(b, server(b))
 	round := 0
-	fresh := func() *etcd.Store {
+	fresh := func() etcd.Store {
 		round++
 		return open(b, client, prefix(b)+fmt.Sprint(round, "/"))
 	}

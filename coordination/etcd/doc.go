@@ -62,6 +62,6 @@
 // extends etcd leases below two seconds, which makes locks of other programs wait a little longer
 // and does no harm.
 //
-// docs/stores.md compares the stores, and docs/leases.md is the guide to leases. The programs
-// examples/leader and examples/bank use this store.
+// docs/stores.md compares the stores, and docs/leases.md is the guide to leases. Program
+// examples/bank uses this store.
 package etcd

@@ -12,7 +12,7 @@ import (
 
 // documentKey returns the key of a document. Commas are escaped in names, so the key is neither
 // that of a lease nor below one.
-func (s *Store) documentKey(name string) (string, error) {
+func (s *store) documentKey(name string) (string, error) {
 	if len(name) > maxName {
 		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
@@ -21,7 +21,7 @@ func (s *Store) documentKey(name string) (string, error) {
 }
 
 // LoadDocument implements leasestore.Documents.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	key, err := s.documentKey(name)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) LoadDocument(ctx context.Context,
 
 // SwapDocument implements leasestore.Documents. A version is the revision of the last change, so
 // a key that was deleted and created again has another version.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

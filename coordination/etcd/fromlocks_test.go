@@ -42,7 +42,7 @@ func underLease(ctx context.Context, client *clientv3.Client, report func(contex
 	return session.Lease("report").Do(ctx, report)
 }
 
-func besideLease(session *concurrency.Session, store *etcd.Store) *concurrency.Mutex {
+func besideLease(session *concurrency.Session, store etcd.Store) *concurrency.Mutex {
 	mutex := concurrency.NewMutex(session, store.LockName("report"))
 	return mutex
 }

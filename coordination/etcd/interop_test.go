@@ -24,7 +24,7 @@ const name = "bil/ling" // needs escaping
 // side is a session of this module beside clients of etcd's own lock recipes.
 type side struct {
 	client *clientv3.Client
-	store  *etcd.Store
+	store  etcd.Store
 	lease  *coordination.Lease
 	locker *concurrency.Session
 }

@@ -36,7 +36,7 @@ func (v view) foreign() bool { return v.first != nil && !v.held() }
 // Load implements leasestore.Store. It first corrects an outdated record, so that a version shown
 // while the lease was free or held does not come back after a lock of another program was held, or
 // after the holder's key has expired.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	k, err := s.keys(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) Load(ctx context.Context,
 		name)
 }
 
-func (s *Store) look(ctx context.Context, k keys) (view, error) {
+func (s *store) look(ctx context.Context, k keys) (view, error) {
 	r, err := s.client.Txn(ctx).Then(clientv3.OpGet(k.record),
 		clientv3.OpGet(k.locks, clientv3.WithFirstCreate()...)).Commit()
 	if err != nil {
@@ -96,7 +96,7 @@ func (v view) outdated() bool {
 }
 
 // update blanks an outdated record, unless it has changed meanwhile.
-func (s *Store) update(ctx context.Context, v view) error {
+func (s *store) update(ctx context.Context, v view) error {
 	value, err := record.Encode(v.name, leasestore.Record{Token: v.token()})
 	if err != nil {
 		return err

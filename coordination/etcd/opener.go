@@ -19,8 +19,8 @@ import (
 
 var _ leaseconfig.Opener = Opener
 
-// Settings are the settings of Opener.
-type Settings struct {
+// options are the settings of Opener, which docs/configuration.md lists.
+type options struct {
 	Config `yaml:",inline"`
 	// Endpoints of etcd, as "10.0.0.5:2379". Required.
 	Endpoints []string `yaml:"endpoints"`
@@ -32,7 +32,7 @@ type Settings struct {
 }
 
 // Validate returns all problems at once, as coordination.ErrInvalid.
-func (s Settings) Validate() error {
+func (s options) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("etcd: %w: "+format,
@@ -52,14 +52,14 @@ func (s Settings) Validate() error {
 	if err := s.TLS.Validate(); err != nil {
 		bad("%w", err)
 	}
-	return errors.Join(append(errs, s.Config.Validate())...)
+	return errors.Join(append(errs, s.validate())...)
 }
 
-// Opener reads Settings for a Provider or a configuration file, and opens a store with its own
-// client. Closing the store closes the client. Without Username it opens the store also while etcd
-// is unavailable.
+// Opener reads the settings that docs/configuration.md lists, for a Provider or a configuration
+// file, and opens a store with its own client. Closing the store closes the client. Without
+// Username it opens the store also while etcd is unavailable.
 func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +68,13 @@ func Opener(decode func(into any) error) (func() (leasestore.Store, error), erro
 
 // owner is a store that owns its client.
 type owner struct {
-	*Store
+	*store
 }
 
 // Close closes the client.
 func (o owner) Close() error { return o.client.Close() }
 
-func (s Settings) open() (owner, error) {
+func (s options) open() (owner, error) {
 	secure, err := s.TLS.Config()
 	if err != nil {
 		return owner{}, fmt.Errorf("etcd: %w", err)
@@ -83,14 +83,14 @@ func (s Settings) open() (owner, error) {
 	if err != nil {
 		return owner{}, fmt.Errorf("etcd: %w", err)
 	}
-	store, err := New(client, s.Config)
+	made, err := newStore(client, s.Config)
 	if err != nil {
 		return owner{}, errors.Join(err, client.Close())
 	}
-	return owner{store}, nil
+	return owner{made}, nil
 }
 
-func (s Settings) client(secure *tls.Config) clientv3.Config {
+func (s options) client(secure *tls.Config) clientv3.Config {
 	return clientv3.Config{
 		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, TLS: secure,
 		DialTimeout: 5 * time.Second,

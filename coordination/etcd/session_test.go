@@ -26,7 +26,7 @@ type session struct {
 	*coordination.Session
 	t      *testing.T
 	client *clientv3.Client
-	store  *etcd.Store
+	store  etcd.Store
 }
 
 func newSession(t *testing.T, prefix string, cfg coordination.Config,

@@ -17,8 +17,8 @@ type Config struct {
 	Prefix string `yaml:"prefix"`
 }
 
-// Validate checks the configuration. The error is coordination.ErrInvalid.
-func (c Config) Validate() error {
+// validate checks the configuration. The error is coordination.ErrInvalid.
+func (c Config) validate() error {
 	if len(c.Prefix) > maxPrefix {
 		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid,
 			len(c.Prefix), maxPrefix)
@@ -32,44 +32,56 @@ const (
 )
 
 // Store keeps leases in etcd. It may be used by many goroutines and sessions. Use New.
-type Store struct {
+type Store interface {
+	leasestore.Store
+	leasestore.Watcher
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.TokenGiver
+	leasestore.Documents
+	leasestore.Batcher
+
+	// LockName returns the name to pass to concurrency.NewMutex, concurrency.NewElection or etcdctl
+	// lock, so that such a lock and this lease exclude each other.
+	LockName(name string) string
+}
+
+type store struct {
 	client *clientv3.Client
 	prefix string
 	leases leases
 }
 
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.Watcher       = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.TokenGiver    = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-	_ leasestore.Batcher       = (*Store)(nil)
-)
-
 // New returns a store on a client. The caller keeps the client, and closes it after the sessions.
-func New(client *clientv3.Client, c Config) (*Store, error) {
+func New(client *clientv3.Client, c Config) (Store, error) {
+	s, err := newStore(client, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newStore(client *clientv3.Client, c Config) (*store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("etcd: %w: client is nil", coordination.ErrInvalid)
 	}
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if c.Prefix == "" {
 		c.Prefix = "concord/leases/"
 	}
-	s := &Store{client: client, prefix: c.Prefix}
+	s := &store{client: client, prefix: c.Prefix}
 	s.leases.mu.of = map[leaseKey]*lease{}
 	return s, nil
 }
 
 // LockName returns the name to pass to concurrency.NewMutex, concurrency.NewElection or etcdctl
 // lock, so that such a lock and this lease exclude each other.
-func (s *Store) LockName(name string) string { return s.prefix + url.PathEscape(name) }
+func (s *store) LockName(name string) string { return s.prefix + url.PathEscape(name) }
 
 // KeepsSessions implements leasestore.SessionKeeper.
-func (s *Store) KeepsSessions() bool { return true }
+func (s *store) KeepsSessions() bool { return true }
 
 // keys are the keys of a lease. Escaped names contain no slash, so no key is below another lease's.
 type keys struct {
@@ -79,7 +91,7 @@ type keys struct {
 	holder string
 }
 
-func (s *Store) keys(name string) (keys, error) {
+func (s *store) keys(name string) (keys, error) {
 	if len(name) > maxName {
 		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)

@@ -64,7 +64,7 @@ func connect(t testing.TB, endpoints []string) *clientv3.Client {
 // prefix returns a different prefix for each test, so that tests share nothing.
 func prefix(t testing.TB) string { return "test/" + t.Name() + "/" + rand.Text() + "/" }
 
-func open(t testing.TB, client *clientv3.Client, prefix string) *etcd.Store {
+func open(t testing.TB, client *clientv3.Client, prefix string) etcd.Store {
 	t.Helper()
 	s, err := etcd.New(client, etcd.Config{Prefix: prefix})
 	if err != nil {
@@ -93,13 +93,13 @@ func TestConformance(t *testing.T) {
 			return begin(t, prefixOf(s)), nil
 		},
 		Delete: func(s leasestore.Store, name string) error {
-			base := s.(*etcd.Store).LockName(name)
+			base := s.(etcd.Store).LockName(name)
 			_, err := client.Txn(t.Context()).Then(clientv3.OpDelete(base),
 				clientv3.OpDelete(base+"/", clientv3.WithPrefix())).Commit()
 			return err
 		},
 		Damage: func(s leasestore.Store, name string) error {
-			_, err := client.Put(t.Context(), s.(*etcd.Store).LockName(name), "hello")
+			_, err := client.Put(t.Context(), s.(etcd.Store).LockName(name), "hello")
 			return err
 		},
 	})

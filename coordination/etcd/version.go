@@ -35,7 +35,7 @@ func (k keys) given(asked coordination.Token, created int64) coordination.Token 
 }
 
 // TokenOf implements leasestore.TokenGiver.
-func (s *Store) TokenOf(mark leasestore.Version) coordination.Token {
+func (s *store) TokenOf(mark leasestore.Version) coordination.Token {
 	v, _ := parse(mark)
 	return v.token
 }

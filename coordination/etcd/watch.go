@@ -13,7 +13,7 @@ import (
 
 // Watch implements leasestore.Watcher. The event of a release contains the record; after any
 // other change Watch reads the lease.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		k, err := s.keys(name)
 		if err != nil {
@@ -64,7 +64,7 @@ func problem(r clientv3.WatchResponse) error {
 
 // after returns the lease after the last of some events: the record that a release wrote. Otherwise
 // it reads the lease, because the holder's token depends on another key.
-func (s *Store) after(ctx context.Context, k keys,
+func (s *store) after(ctx context.Context, k keys,
 	r clientv3.WatchResponse) (leasestore.Record, error) {
 	if n := len(r.Events); n > 0 {
 		if last := r.Events[n-1]; string(last.Kv.Key) == k.record &&

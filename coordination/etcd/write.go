@@ -17,7 +17,7 @@ import (
 )
 
 // Swap implements leasestore.Store.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 }
 
 // Remove implements leasestore.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	k, err := s.keys(name)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (k keys) blank(value string) []clientv3.Op {
 }
 
 // replace performs do in one transaction if the record has not changed.
-func (s *Store) replace(ctx context.Context, k keys, mod int64,
+func (s *store) replace(ctx context.Context, k keys, mod int64,
 	do ...clientv3.Op) (rev int64, err error) {
 	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do...).Commit()
 	switch {
@@ -78,7 +78,7 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64,
 // alive if that does not have the TTL left: if the answer to the write is lost and the record is
 // found later, the holder's key must outlive the validity that the holder believes in. Doing both
 // at once saves a round trip, and was wrong. So a renewal keeps it alive for the next one.
-func (s *Store) hold(ctx context.Context, k keys, from version, next leasestore.Record,
+func (s *store) hold(ctx context.Context, k keys, from version, next leasestore.Record,
 	value string) (_ leasestore.Version, err error) {
 	w := writingOf(k, from, next, value)
 	key := leaseKey{next.Nonce, next.TTL, w.tenure}
@@ -129,7 +129,7 @@ func writingOf(k keys, from version, next leasestore.Record, value string) writi
 }
 
 // leaseFor returns the etcd lease for the holder's key.
-func (s *Store) leaseFor(ctx context.Context, key leaseKey, w writing) (clientv3.LeaseID, error) {
+func (s *store) leaseFor(ctx context.Context, key leaseKey, w writing) (clientv3.LeaseID, error) {
 	switch {
 	case w.forever:
 		return clientv3.NoLease, nil
@@ -194,7 +194,7 @@ func (w writing) free() []clientv3.Cmp {
 }
 
 // put writes the record and the holder's key in one transaction.
-func (s *Store) put(ctx context.Context, w writing) (version, error) {
+func (s *store) put(ctx context.Context, w writing) (version, error) {
 	permit, otherwise := w.transaction()
 	r, err := s.client.Txn(ctx).If(permit...).Then(w.write()...).Else(otherwise...).Commit()
 	if err != nil {

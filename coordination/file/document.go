@@ -20,7 +20,7 @@ const (
 )
 
 // LoadDocument implements leasestore.Documents. Like Load it takes no lock.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
@@ -41,7 +41,7 @@ func (s *Store) LoadDocument(ctx context.Context,
 }
 
 // SwapDocument implements leasestore.Documents. Every error before the rename is ErrRefused.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {

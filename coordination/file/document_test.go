@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/testkit/documenttest"
 )
 
-func openIn(t *testing.T, dir string) *file.Store {
+func openIn(t *testing.T, dir string) file.Store {
 	s, err := file.Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })

@@ -29,7 +29,7 @@ type lockFile struct {
 }
 
 // lock waits for the lock of a name until ctx ends. It fails if the directory has been replaced.
-func (s *Store) lock(ctx context.Context, name string) (*lockFile, error) {
+func (s *store) lock(ctx context.Context, name string) (*lockFile, error) {
 	for {
 		f, err := s.root.OpenFile(base(name)+lockSuffix, os.O_RDWR|os.O_CREATE|nonblock, 0o600)
 		if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) lock(ctx context.Context, name string) (*lockFile, error) {
 }
 
 // replaced reports whether the lock file has been removed since it was opened.
-func (s *Store) replaced(f *os.File, name string) bool {
+func (s *store) replaced(f *os.File, name string) bool {
 	held, err := f.Stat()
 	if err != nil {
 		return true
@@ -103,7 +103,7 @@ func (l *lockFile) keepToken(t coordination.Token) error {
 }
 
 // lastToken reads that token; it is 0 if no tenure has begun.
-func (s *Store) lastToken(name string) (coordination.Token, error) {
+func (s *store) lastToken(name string) (coordination.Token, error) {
 	path := base(name) + lockSuffix
 	data, err := readBounded(s.root, path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {

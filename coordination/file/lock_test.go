@@ -33,15 +33,15 @@ func (p polled) Err() error {
 // TestStore_ComparesUnderTheLock: another process writes while a call waits for its lock. The call
 // finds that write, whatever it could have read before.
 func TestStore_ComparesUnderTheLock(t *testing.T) {
-	record := func(ctx context.Context, s *file.Store, old leasestore.Version, n byte) (
+	record := func(ctx context.Context, s file.Store, old leasestore.Version, n byte) (
 		leasestore.Version, error) {
 		return s.Swap(ctx, "x", old, leasestore.Record{Token: coordination.Token(n)})
 	}
-	document := func(ctx context.Context, s *file.Store, old leasestore.Version, n byte) (
+	document := func(ctx context.Context, s file.Store, old leasestore.Version, n byte) (
 		leasestore.Version, error) {
 		return s.SwapDocument(ctx, "x", old, []byte{n})
 	}
-	type swap func(context.Context, *file.Store, leasestore.Version, byte) (leasestore.Version,
+	type swap func(context.Context, file.Store, leasestore.Version, byte) (leasestore.Version,
 		error)
 	for name, c := range map[string]struct {
 		file        string
@@ -49,7 +49,7 @@ func TestStore_ComparesUnderTheLock(t *testing.T) {
 	}{
 		"Swap":         {"n-x.lease", record, record},
 		"SwapDocument": {"n-x.document", document, document},
-		"Remove": {"n-x.lease", record, func(ctx context.Context, s *file.Store,
+		"Remove": {"n-x.lease", record, func(ctx context.Context, s file.Store,
 			old leasestore.Version, _ byte) (leasestore.Version, error) {
 			return "", s.Remove(ctx, "x", old)
 		}},

@@ -12,23 +12,24 @@ import (
 
 var _ leaseconfig.Opener = Opener
 
-// Settings are the settings of Opener.
-type Settings struct {
+// options are the settings of Opener, which docs/configuration.md lists.
+type options struct {
 	// Directory holds the leases; see Open. Required.
 	Directory string `yaml:"directory"`
 }
 
 // Validate checks the settings. The error is coordination.ErrInvalid.
-func (s Settings) Validate() error {
+func (s options) Validate() error {
 	if s.Directory == "" {
 		return fmt.Errorf("file: %w: Directory must be set", coordination.ErrInvalid)
 	}
 	return nil
 }
 
-// Opener reads Settings for a Provider or a configuration file, and opens the store with Open.
+// Opener reads the settings that docs/configuration.md lists, for a Provider or a configuration
+// file, and opens the store with Open.
 func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}

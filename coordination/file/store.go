@@ -13,26 +13,29 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Store keeps leases in a directory. A Store may be used by many goroutines and sessions, and its
+// Store keeps leases in a directory. It may be used by many goroutines and sessions, and its
 // directory by many Stores and processes. Use Open.
-type Store struct {
+type Store interface {
+	leasestore.Store
+	leasestore.Watcher
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.Documents
+
+	// Close closes the directory. Close the sessions on the store first.
+	Close() error
+}
+
+type store struct {
 	root *os.Root
 	dir  string // absolute
 }
-
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.Watcher       = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-)
 
 // Open opens the directory, and creates it if it does not exist; its parent must exist. Open
 // removes the records of crashed sessions that have not been written for two days. The error is
 // coordination.ErrInvalid for an empty name, and for a directory that its group or others may write
 // to, because they could give any lease away.
-func Open(dir string) (*Store, error) {
+func Open(dir string) (Store, error) {
 	if !lockable {
 		return nil, fmt.Errorf("file: %w: this system has no flock", errors.ErrUnsupported)
 	}
@@ -57,14 +60,14 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("file: %w", err), root.Close())
 	}
-	s := &Store{root, path}
+	s := &store{root, path}
 	s.sweep(time.Now())
 	return s, nil
 }
 
 // inPlace returns an error if the opened directory is not the one that has its name now: processes
 // that open it now work in another one.
-func (s *Store) inPlace() error {
+func (s *store) inPlace() error {
 	opened, err := s.root.Stat(".")
 	if err != nil {
 		return fmt.Errorf("file: %w", err)
@@ -98,11 +101,11 @@ func private(root *os.Root, dir string) error {
 }
 
 // Close closes the directory. Close the sessions on the store first.
-func (s *Store) Close() error { return s.root.Close() }
+func (s *store) Close() error { return s.root.Close() }
 
 // Load implements leasestore.Store. It takes no lock: because of the rename it sees either the
 // old record or the new one.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return leasestore.Record{}, "", err
@@ -115,7 +118,7 @@ func (s *Store) Load(ctx context.Context,
 }
 
 // Swap implements leasestore.Store. Every error before the rename is ErrRefused.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
@@ -143,12 +146,12 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 }
 
 // KeepsSessions implements leasestore.SessionKeeper.
-func (s *Store) KeepsSessions() bool { return true }
+func (s *store) KeepsSessions() bool { return true }
 
 // Remove implements leasestore.Remover. It removes both files of the name, and with them the
 // token. The lock file comes last, so that a process that dies in between leaves no readable record
 // behind.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return refused(err)
@@ -173,7 +176,7 @@ func refused(err error) error { return fmt.Errorf("%w: %w", leasestore.ErrRefuse
 
 // read returns the record of a name. If there is none, the entry is zero except for the largest
 // token.
-func (s *Store) read(name string) (entry, error) {
+func (s *store) read(name string) (entry, error) {
 	data, err := readBounded(s.root, base(name)+recordSuffix, maxRecord)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -194,7 +197,7 @@ func (s *Store) read(name string) (entry, error) {
 }
 
 // write replaces the record of a name.
-func (s *Store) write(name string, e entry) error {
+func (s *store) write(name string, e entry) error {
 	data, err := e.encode()
 	if err != nil {
 		return err
@@ -204,7 +207,7 @@ func (s *Store) write(name string, e entry) error {
 
 // replace replaces a file atomically. The lock of the name is held, so there is one temporary file
 // per name; a file that a killed process left behind is overwritten.
-func (s *Store) replace(path, temporary string, data []byte) error {
+func (s *store) replace(path, temporary string, data []byte) error {
 	if err := writeSynced(s.root, temporary, data); err != nil {
 		return err
 	}
@@ -220,7 +223,7 @@ func writeSynced(root *os.Root, path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-func (s *Store) syncDir() error {
+func (s *store) syncDir() error {
 	d, err := s.root.Open(".")
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-func write(t *testing.T, s *file.Store, old leasestore.Version,
+func write(t *testing.T, s file.Store, old leasestore.Version,
 	token coordination.Token) leasestore.Version {
 	t.Helper()
 	ver, err := s.Swap(t.Context(), "x", old, leasestore.Record{Owner: "o", Nonce: "n",

@@ -104,7 +104,7 @@ func recordFile(t *testing.T, dir, name string) string {
 	return "none"
 }
 
-func open(t testing.TB, dir string) *file.Store {
+func open(t testing.TB, dir string) file.Store {
 	s, err := file.Open(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ const (
 // uses the wall clock. If that is wrong, the session concerned loses its leases, as it does when an
 // operator deletes its record, but two sessions never hold one lease. Records that cannot be
 // removed stay.
-func (s *Store) sweep(now time.Time) {
+func (s *store) sweep(now time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
 	defer cancel()
 	for _, path := range s.abandonedRecords(now) {
@@ -38,7 +38,7 @@ func (s *Store) sweep(now time.Time) {
 	}
 }
 
-func (s *Store) abandonedRecords(now time.Time) (paths []string) {
+func (s *store) abandonedRecords(now time.Time) (paths []string) {
 	dir, err := s.root.Open(".")
 	if err != nil {
 		return nil

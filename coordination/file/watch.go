@@ -15,7 +15,7 @@ const watchInterval = 50 * time.Millisecond
 
 // Watch implements leasestore.Watcher by checking whether the record is another file: every write
 // creates a new one.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()

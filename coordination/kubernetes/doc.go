@@ -50,6 +50,6 @@
 // who may write Leases there can take yours: if you do not trust the users of the namespace, give
 // the leases a namespace of their own.
 //
-// docs/stores.md compares the stores, and docs/leases.md is the guide to leases. The programs
-// examples/leader and examples/bank use this store.
+// docs/stores.md compares the stores, and docs/leases.md is the guide to leases. Program
+// examples/bank uses this store.
 package kubernetes

@@ -32,7 +32,7 @@ func DocumentName(name string) string {
 }
 
 // LoadDocument implements leasestore.Documents.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	if _, err := objectName(name); err != nil {
 		return nil, "", err
@@ -73,7 +73,7 @@ func document(name string, l *v1.Lease) ([]byte, error) {
 }
 
 // SwapDocument implements leasestore.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 	return leasestore.Version(written.ResourceVersion), nil
 }
 
-func (s *Store) writeDocument(ctx context.Context, object, old string,
+func (s *store) writeDocument(ctx context.Context, object, old string,
 	annotations map[string]string) (*v1.Lease, error) {
 	if old == "" {
 		return s.leases.Create(ctx,

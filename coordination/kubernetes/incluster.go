@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/silence"
 )
@@ -28,22 +29,22 @@ const (
 // Namespace is not set, it is that of the environment variable POD_NAMESPACE, or of the service
 // account. The error is coordination.ErrInvalid, and names everything that is missing, if the
 // process does not run in a pod or the pod has no service account token.
-func InCluster(c Config) (*Store, error) {
-	return inCluster(c, rest.InClusterConfig, namespaceFile)
+func InCluster(c Config) (Store, error) {
+	s, err := inCluster(c, rest.InClusterConfig, namespaceFile)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Open returns a function that makes a store with InCluster, for node.RunConfig.Store.
 func Open(c Config) func() (leasestore.Store, error) {
 	return func() (leasestore.Store, error) {
-		s, err := InCluster(c)
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
+		return opened.As(InCluster(c))
 	}
 }
 
-func inCluster(c Config, load func() (*rest.Config, error), file string) (*Store, error) {
+func inCluster(c Config, load func() (*rest.Config, error), file string) (*store, error) {
 	cfg, err := load()
 	if err != nil {
 		err = fmt.Errorf("kubernetes: %w: no client for the API server, does this run in a pod with a service account? %w",
@@ -64,7 +65,7 @@ func inCluster(c Config, load func() (*rest.Config, error), file string) (*Store
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w: %w", coordination.ErrInvalid, err)
 	}
-	s, err := New(client, c)
+	s, err := newStore(client, c)
 	if err != nil {
 		return nil, err
 	}

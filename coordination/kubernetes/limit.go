@@ -32,7 +32,7 @@ func urgent(name string, next leasestore.Record) bool {
 }
 
 // of returns the leases for a call: Swap has a next record.
-func (s *Store) of(name string, next leasestore.Record) clientv1.LeaseInterface {
+func (s *store) of(name string, next leasestore.Record) clientv1.LeaseInterface {
 	if urgent(name, next) {
 		return s.renewing
 	}

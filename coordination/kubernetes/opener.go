@@ -15,7 +15,7 @@ func Opener(decode func(into any) error) (func() (leasestore.Store, error), erro
 		return nil, err
 	}
 	if c.Namespace != "" {
-		if err := c.Validate(); err != nil {
+		if err := c.validate(); err != nil {
 			return nil, err
 		}
 	}

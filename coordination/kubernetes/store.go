@@ -36,8 +36,8 @@ type Config struct {
 	Exclusive bool `yaml:"exclusive"`
 }
 
-// Validate checks a configuration for New. The error is coordination.ErrInvalid.
-func (c Config) Validate() error {
+// validate checks a configuration for New. The error is coordination.ErrInvalid.
+func (c Config) validate() error {
 	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
 		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid,
 			c.Namespace, strings.Join(problems, ", "))
@@ -47,7 +47,15 @@ func (c Config) Validate() error {
 
 // Store keeps leases in Lease objects of one namespace. It may be used by many goroutines and
 // sessions. Use New. It holds nothing that must be closed.
-type Store struct {
+type Store interface {
+	leasestore.Store
+	leasestore.Watcher
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.Documents
+}
+
+type store struct {
 	leases    clientv1.LeaseInterface
 	renewing  clientv1.LeaseInterface // see urgent
 	watching  clientv1.LeaseInterface // to begin watches, which have no deadline
@@ -55,29 +63,29 @@ type Store struct {
 	links     *silence.Links // or nil
 }
 
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.Watcher       = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-)
-
 // New returns a store on a client, such as the result of clientv1.NewForConfig or of a clientset's
 // CoordinationV1 method.
-func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
+func New(client clientv1.LeasesGetter, c Config) (Store, error) {
+	s, err := newStore(client, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newStore(client clientv1.LeasesGetter, c Config) (*store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("kubernetes: %w: client is nil", coordination.ErrInvalid)
 	}
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client.Leases(c.Namespace), withOwnLimit(client, c.Namespace),
+	return &store{client.Leases(c.Namespace), withOwnLimit(client, c.Namespace),
 		withOwnLimit(client, c.Namespace), c.Exclusive, nil}, nil
 }
 
 // Load implements leasestore.Store.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	object, err := objectName(name)
 	if err != nil {
@@ -97,7 +105,7 @@ func (s *Store) Load(ctx context.Context,
 // absent returns the lower bound of tokens for a name without an object: a list that does not
 // contain the object has a resourceVersion above those of all earlier writes, and each tenure had a
 // write of its own.
-func (s *Store) absent(ctx context.Context, name,
+func (s *store) absent(ctx context.Context, name,
 	object string) (leasestore.Record, leasestore.Version, error) {
 	list, err := s.of(name, leasestore.Record{}).List(ctx, only(object))
 	if err != nil {
@@ -119,7 +127,7 @@ func only(object string) metav1.ListOptions {
 
 // Swap implements leasestore.Store. It patches an existing object, with its resourceVersion as a
 // condition, so that fields that others have added stay.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -165,10 +173,10 @@ func change(ctx context.Context, leases clientv1.LeaseInterface, object string,
 }
 
 // KeepsSessions implements leasestore.SessionKeeper. It returns Config.Exclusive.
-func (s *Store) KeepsSessions() bool { return s.exclusive }
+func (s *store) KeepsSessions() bool { return s.exclusive }
 
 // Remove implements leasestore.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	object, err := objectName(name)
 	if err != nil {
 		return err

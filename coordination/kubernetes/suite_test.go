@@ -85,7 +85,7 @@ func must(t testing.TB, err error) {
 
 // store gives each test its own names, because all tests share one namespace.
 type store struct {
-	*kubernetes.Store
+	kubernetes.Store
 	prefix string
 }
 

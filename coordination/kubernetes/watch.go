@@ -15,7 +15,7 @@ import (
 
 // Watch implements leasestore.Watcher. The server ends a watch after some minutes, which Watch
 // yields as an error.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		w, rec, err := s.watch(ctx, name)
 		if !yield(rec, err) || err != nil {
@@ -42,7 +42,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 }
 
 // watch starts a watch from the state that it returns.
-func (s *Store) watch(ctx context.Context,
+func (s *store) watch(ctx context.Context,
 	name string) (watch.Interface, leasestore.Record, error) {
 	object, err := objectName(name)
 	if err != nil {

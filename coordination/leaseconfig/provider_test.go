@@ -19,7 +19,7 @@ import (
 type shelf struct{ opened, closed int }
 
 type closingStore struct {
-	*memory.Store
+	memory.Store
 	shelf *shelf
 }
 

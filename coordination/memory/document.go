@@ -15,7 +15,7 @@ type text struct {
 }
 
 // LoadDocument implements leasestore.Documents.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
@@ -27,7 +27,7 @@ func (s *Store) LoadDocument(ctx context.Context,
 }
 
 // SwapDocument implements leasestore.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

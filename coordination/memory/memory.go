@@ -14,9 +14,17 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Store keeps records in memory. The zero value is empty and ready to use. Tokens last as long as
-// the Store.
-type Store struct {
+// Store keeps leases in memory. It may be used by many goroutines and sessions. Its tokens last as
+// long as it. Use New.
+type Store interface {
+	leasestore.Store
+	leasestore.Watcher
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.Documents
+}
+
+type store struct {
 	mu struct {
 		sync.Mutex
 		entries map[string]*entry
@@ -32,18 +40,10 @@ type entry struct {
 }
 
 // New returns an empty store.
-func New() *Store { return &Store{} }
-
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.Watcher       = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-)
+func New() Store { return &store{} }
 
 // Load implements leasestore.Store.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return leasestore.Record{}, "", err
@@ -57,7 +57,7 @@ func (s *Store) Load(ctx context.Context,
 }
 
 // Swap implements leasestore.Store.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -76,10 +76,10 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 }
 
 // KeepsSessions implements leasestore.SessionKeeper.
-func (s *Store) KeepsSessions() bool { return true }
+func (s *store) KeepsSessions() bool { return true }
 
 // Remove implements leasestore.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 }
 
 // Watch implements leasestore.Watcher.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		for {
 			s.mu.Lock()
@@ -114,7 +114,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 	}
 }
 
-func (s *Store) entryLocked(name string) *entry {
+func (s *store) entryLocked(name string) *entry {
 	if s.mu.entries == nil {
 		s.mu.entries = map[string]*entry{}
 	}

@@ -24,7 +24,7 @@ type asked struct {
 // batchStatement returns the statement that makes a batch of swaps and returns the names and marks
 // of those made. Two of them lock and insert rows in the same order, so neither waits for the other
 // in a circle. Notifications are as in the statement of one swap.
-func (s *Store) batchStatement() string {
+func (s *store) batchStatement() string {
 	return fmt.Sprintf(`WITH asked AS (
 	SELECT * FROM json_to_recordset($1::text::json)
 		AS a(name text, old text, owner text, nonce text, token bigint, attempt text, ttl bigint)),
@@ -52,7 +52,7 @@ FROM (SELECT * FROM updated UNION ALL SELECT * FROM inserted) AS written`,
 // notifications wait for each other, so as many statements would need as many writes to the disk,
 // one after another. If PostgreSQL refuses the statement because of one swap, each gets a statement
 // of its own.
-func (s *Store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+func (s *store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
 	out := make([]leasestore.Swapped, len(swaps))
 	written, err := s.swapAll(ctx, swaps)
 	for i, w := range swaps {
@@ -72,7 +72,7 @@ func (s *Store) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasesto
 }
 
 // swapAll returns the marks of the rows that were written, by escaped name.
-func (s *Store) swapAll(ctx context.Context, swaps []leasestore.Swap) (map[string]string, error) {
+func (s *store) swapAll(ctx context.Context, swaps []leasestore.Swap) (map[string]string, error) {
 	rows := make([]asked, len(swaps))
 	for i, w := range swaps {
 		rows[i] = asked{escape(w.Name), string(w.Old), escape(w.Next.Owner), holder(w.Next),

@@ -98,7 +98,7 @@ type single struct {
 // BenchmarkLeave measures a member that leaves, with and without batches in turn.
 func BenchmarkLeave(b *testing.B) {
 	db := connect(b)
-	fresh := func() *postgres.Store { return open(b, db, table()) }
+	fresh := func() postgres.Store { return open(b, db, table()) }
 	leavebench.Run(b, func() coordination.Store { return fresh() }, func() coordination.Store {
 		s := fresh()
 		return single{s, s, s}

@@ -11,7 +11,7 @@ import (
 
 // documentStatements prepares the statements. They bound the length before the server sends
 // content.
-func (s *Store) documentStatements() {
+func (s *store) documentStatements() {
 	s.loadDocument = fmt.Sprintf(`SELECT CASE WHEN length(content) > %d THEN NULL ELSE content END, length(content), %s
 FROM %s_documents WHERE name = $1`, leasestore.MaxDocument, mark, s.table)
 	s.insertDocument = fmt.Sprintf(
@@ -21,7 +21,7 @@ WHERE name = $1 AND %[2]s = $3 RETURNING %[2]s`, s.table, mark)
 }
 
 // LoadDocument implements leasestore.Documents.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	text := escape(name)
 	if len(text) > maxName {
@@ -50,7 +50,7 @@ func (s *Store) LoadDocument(ctx context.Context,
 }
 
 // SwapDocument implements leasestore.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

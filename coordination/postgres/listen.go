@@ -22,7 +22,7 @@ import (
 
 // Watch implements leasestore.Watcher. It reports changes of tenure, and renewals of session
 // records, but not of leases. All watches of a store share one connection.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		signals, err := s.listener.subscribe(escape(name))
 		if err != nil {

@@ -17,8 +17,8 @@ import (
 
 var _ leaseconfig.Opener = Opener
 
-// Settings are the settings of Opener.
-type Settings struct {
+// options are the settings of Opener, which docs/configuration.md lists.
+type options struct {
 	Config `yaml:",inline"`
 	// URL of the database, or its DSN: "postgres://shop@db/shop". Required. The environment
 	// variables of libpq, such as PGPASSWORD, set the parameters that URL does not.
@@ -35,7 +35,7 @@ const installTimeout = 10 * time.Second
 
 // Validate returns all problems at once, as coordination.ErrInvalid. The errors contain no
 // passwords.
-func (s Settings) Validate() error {
+func (s options) Validate() error {
 	s = s.withDefaults()
 	var errs []error
 	if s.URL == "" {
@@ -49,21 +49,21 @@ func (s Settings) Validate() error {
 		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000",
 			coordination.ErrInvalid, s.MaxConnections))
 	}
-	return errors.Join(append(errs, s.Config.Validate())...)
+	return errors.Join(append(errs, s.validate())...)
 }
 
-func (s Settings) withDefaults() Settings {
+func (s options) withDefaults() options {
 	if s.MaxConnections == 0 {
 		s.MaxConnections = 10
 	}
 	return s
 }
 
-// Opener reads Settings for a Provider or a configuration file, and opens a store with its own
-// pool. Closing the store closes the pool. Without Install it opens the store also while the
-// database is unavailable.
+// Opener reads the settings that docs/configuration.md lists, for a Provider or a configuration
+// file, and opens a store with its own pool. Closing the store closes the pool. Without Install it
+// opens the store also while the database is unavailable.
 func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}
@@ -72,33 +72,33 @@ func Opener(decode func(into any) error) (func() (leasestore.Store, error), erro
 
 // owner is a store that owns its pool.
 type owner struct {
-	*Store
+	*store
 }
 
 // Close closes the store and the pool.
 func (o owner) Close() error {
-	err := errors.Join(o.Store.Close(), o.db.Close())
+	err := errors.Join(o.store.Close(), o.db.Close())
 	o.pool.wg.Wait()
 	return err
 }
 
-func (s Settings) open() (owner, error) {
+func (s options) open() (owner, error) {
 	cfg, err := pgx.ParseConfig(s.URL)
 	if err != nil {
 		return owner{}, fmt.Errorf("postgres: %w: URL is invalid", coordination.ErrInvalid)
 	}
 	pool, db := openPool(cfg, s.MaxConnections)
-	store, err := New(db, s.Config)
+	made, err := newStore(db, s.Config)
 	if err == nil {
-		store.pool = pool
+		made.pool = pool
 	}
 	if err == nil && s.Install {
 		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 		defer cancel()
-		err = store.Install(ctx)
+		err = made.Install(ctx)
 	}
 	if err != nil {
 		return owner{}, errors.Join(err, db.Close())
 	}
-	return owner{store}, nil
+	return owner{made}, nil
 }

@@ -28,8 +28,8 @@ type Config struct {
 	Table string `yaml:"table"`
 }
 
-// Validate checks the configuration. The error is coordination.ErrInvalid.
-func (c Config) Validate() error {
+// validate checks the configuration. The error is coordination.ErrInvalid.
+func (c Config) validate() error {
 	if c.Table != "" && (len(c.Table) > maxTable || !tableName.MatchString(c.Table)) {
 		return fmt.Errorf("postgres: %w: Table %.80q must be of a-z, 0-9 and _, perhaps after a schema and a dot, at most %d bytes",
 			coordination.ErrInvalid, c.Table, maxTable)
@@ -40,7 +40,25 @@ func (c Config) Validate() error {
 var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$`)
 
 // Store keeps leases in a table. It may be used by many goroutines and sessions. Use New.
-type Store struct {
+type Store interface {
+	leasestore.Store
+	leasestore.Watcher
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.Documents
+	leasestore.Batcher
+
+	// Close stops listening. Close the sessions on the store first.
+	Close() error
+
+	// Install creates tables and sequence unless they exist. It needs the right to create them.
+	Install(ctx context.Context) error
+
+	// Schema returns the statements of Install, for callers that apply schema changes themselves.
+	Schema() string
+}
+
+type store struct {
 	db     *sql.DB
 	table  string
 	load   string
@@ -55,40 +73,39 @@ type Store struct {
 	pool     *pool // of Opener, or nil
 }
 
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.Watcher       = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-	_ leasestore.Batcher       = (*Store)(nil)
-)
-
 // New returns a store on a pool of connections. The caller keeps the pool.
-func New(db *sql.DB, c Config) (*Store, error) {
+func New(db *sql.DB, c Config) (Store, error) {
+	s, err := newStore(db, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newStore(db *sql.DB, c Config) (*store, error) {
 	if db == nil {
 		return nil, fmt.Errorf("postgres: %w: db is nil", coordination.ErrInvalid)
 	}
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if c.Table == "" {
 		c.Table = "concord_leases"
 	}
-	s := &Store{db: db, table: c.Table}
+	s := &store{db: db, table: c.Table}
 	s.statements()
 	s.listener.db, s.listener.channel = db, c.Table
 	return s, nil
 }
 
 // Close stops listening. Close the sessions on the store first.
-func (s *Store) Close() error {
+func (s *store) Close() error {
 	s.listener.close()
 	return nil
 }
 
 // Install creates tables and sequence unless they exist. It needs the right to create them.
-func (s *Store) Install(ctx context.Context) error {
+func (s *store) Install(ctx context.Context) error {
 	if err := s.inTransaction(ctx, func(tx *sql.Tx) error {
 		// "if not exists" is not safe against a concurrent Install.
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))",
@@ -104,7 +121,7 @@ func (s *Store) Install(ctx context.Context) error {
 }
 
 // Schema returns the statements of Install, for callers that apply schema changes themselves.
-func (s *Store) Schema() string {
+func (s *store) Schema() string {
 	return fmt.Sprintf(`CREATE SEQUENCE IF NOT EXISTS %[1]s_version;
 CREATE TABLE IF NOT EXISTS %[1]s (
 	name    text COLLATE "C" PRIMARY KEY, -- of the lease
@@ -131,7 +148,7 @@ const mark = "version || '.' || xmin::text"
 // statements prepares the statements. A write sends a notification, in the same transaction, unless
 // it renews a lease. The renewals of session records are reported: a session that waits for a lease
 // counts the TTL from when it has seen the last one.
-func (s *Store) statements() {
+func (s *store) statements() {
 	s.load = fmt.Sprintf(`SELECT owner, nonce, token, attempt::text, ttl, %[2]s FROM %[1]s WHERE name = $1
 UNION ALL SELECT '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '0', 0, '' FROM %[1]s_version
 	WHERE NOT EXISTS (SELECT FROM %[1]s WHERE name = $1)`, s.table, mark)
@@ -153,7 +170,7 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 }
 
 // Load implements leasestore.Store.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	text := escape(name)
 	if len(text) > maxName {
@@ -184,7 +201,7 @@ func (s *Store) Load(ctx context.Context,
 }
 
 // Swap implements leasestore.Store.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -216,10 +233,10 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 }
 
 // KeepsSessions implements leasestore.SessionKeeper.
-func (s *Store) KeepsSessions() bool { return true }
+func (s *store) KeepsSessions() bool { return true }
 
 // Remove implements leasestore.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	done, err := ask(ctx, s.pool, name, func(ctx context.Context) (sql.Result, error) {
 		return s.db.ExecContext(ctx, s.remove, escape(name), string(old))
 	})
@@ -233,7 +250,7 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 }
 
 // inTransaction runs do in a transaction and commits it, unless do fails.
-func (s *Store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
+func (s *store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -228,7 +228,7 @@ func TestListening_OneConnectionForAll(t *testing.T) {
 }
 
 // listeners counts the connections whose last statement is LISTEN on the store's channel.
-func listeners(t *testing.T, db *sql.DB, s *postgres.Store) (n int) {
+func listeners(t *testing.T, db *sql.DB, s postgres.Store) (n int) {
 	t.Helper()
 	channel := strings.Fields(s.Schema())[5] // CREATE SEQUENCE IF NOT EXISTS x_version
 	channel = strings.TrimSuffix(channel, "_version;")

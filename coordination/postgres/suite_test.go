@@ -55,7 +55,7 @@ func must(t testing.TB, err error) {
 // table returns a different name for each test, so that tests share nothing.
 func table() string { return "t_" + strings.ToLower(rand.Text()) }
 
-func open(t testing.TB, db *sql.DB, table string) *postgres.Store {
+func open(t testing.TB, db *sql.DB, table string) postgres.Store {
 	t.Helper()
 	s, err := postgres.New(db, postgres.Config{Table: table})
 	must(t, err)

@@ -21,9 +21,9 @@ type Config struct {
 	// Path of the node below which leases are kept; created if it does not exist. At most 1024
 	// bytes. Default "/concord/leases".
 	Path string `yaml:"path"`
-	// SessionTimeout is the timeout that the client requests; by default servers grant between 2
-	// and 20 of their ticks. TTLs may be up to 3/4 of the granted timeout. Raising it makes locks
-	// of other programs wait longer for a dead holder. From 1s to 576h. Default 40s.
+	// SessionTimeout is the timeout that the client requests, from 1s to 576h; by default servers
+	// grant between 2 and 20 of their ticks. TTLs may be up to 3/4 of the granted timeout. Raising
+	// it makes locks of other programs wait longer for a dead holder. Default 40s.
 	SessionTimeout time.Duration `yaml:"session-timeout"`
 	// ACL of the nodes that the store creates. Default: everybody may do everything.
 	ACL []zk.ACL `yaml:"-"`
@@ -56,8 +56,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every problem at once. Each wraps coordination.ErrInvalid.
-func (c Config) Validate() error {
+// validate reports every problem at once. Each wraps coordination.ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	wrong := func(format string, args ...any) {

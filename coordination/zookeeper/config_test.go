@@ -12,7 +12,7 @@ import (
 
 func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	good := zookeeper.Config{Servers: []string{"localhost:2181"}}
-	if err := good.Validate(); err != nil {
+	if err := zookeeper.Validate(good); err != nil {
 		t.Errorf("the least configuration: %v", err)
 	}
 	for want, change := range map[string]func(*zookeeper.Config){
@@ -35,7 +35,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, coordination.ErrInvalid) ||
+		if err := zookeeper.Validate(c); !errors.Is(err, coordination.ErrInvalid) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -44,7 +44,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	two := zookeeper.Config{Path: "x"}
-	if err := two.Validate(); err == nil || !strings.Contains(err.Error(), "Servers") ||
+	if err := zookeeper.Validate(two); err == nil || !strings.Contains(err.Error(), "Servers") ||
 		!strings.Contains(err.Error(), "Path") {
 		t.Errorf("not all problems at once: %v", err)
 	}

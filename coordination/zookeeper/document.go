@@ -42,13 +42,13 @@ func isChild(name string) bool {
 	return name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
-func (s *Store) documentPath(name string) (string, error) {
+func (s *store) documentPath(name string) (string, error) {
 	_, err := s.path(name)
 	return s.cfg.Path + documentsNode + "/" + part(name), err
 }
 
 // LoadDocument implements leasestore.Documents.
-func (s *Store) LoadDocument(ctx context.Context,
+func (s *store) LoadDocument(ctx context.Context,
 	name string) ([]byte, leasestore.Version, error) {
 	at, err := s.documentPath(name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) LoadDocument(ctx context.Context,
 }
 
 // SwapDocument implements leasestore.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
 	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -116,7 +116,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 	return version, nil
 }
 
-func (s *Store) createDocument(at, child string, data []byte) error {
+func (s *store) createDocument(at, child string, data []byte) error {
 	create := func() error {
 		_, err := s.link.ZK().Multi(&zk.CreateRequest{Path: at, Data: data, Acl: s.cfg.ACL},
 			&zk.CreateRequest{Path: at + "/" + child, Acl: s.cfg.ACL})

@@ -23,7 +23,7 @@ const name = "bil/ling" // needs escaping
 
 // side is a session of this module beside a client of ZooKeeper's own lock recipe.
 type side struct {
-	store *zookeeper.Store
+	store zookeeper.Store
 	lease *coordination.Lease
 	conn  *zk.Conn
 	path  string

@@ -91,7 +91,7 @@ func (o *operator) kill(t *testing.T) {
 
 // through returns a store whose ZooKeeper session can be killed, with a coordination session that
 // renews often.
-func through(t *testing.T) (*operator, *zookeeper.Store, *coordination.Session) {
+func through(t *testing.T) (*operator, zookeeper.Store, *coordination.Session) {
 	o := &operator{}
 	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute,
 		Dial: o.dial})
@@ -100,7 +100,7 @@ func through(t *testing.T) (*operator, *zookeeper.Store, *coordination.Session) 
 }
 
 // nonce returns the nonce of the session that holds a lease, from its record.
-func nonce(t *testing.T, s *zookeeper.Store, name string) (string, coordination.Token) {
+func nonce(t *testing.T, s zookeeper.Store, name string) (string, coordination.Token) {
 	t.Helper()
 	rec, _, err := s.Load(t.Context(), name)
 	must(t, err)
@@ -263,7 +263,7 @@ func places(t *testing.T, c *zk.Conn, path string) []string {
 // TestSession_CrashedLongAgo_LeavesNoRecord also if no session has taken its leases over.
 func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	path, c := fresh(), client(t)
-	record := func(nonce string) *zookeeper.Store {
+	record := func(nonce string) zookeeper.Store {
 		s := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
 		_, err := s.Swap(t.Context(), leasestore.SessionRecords+nonce, "", leasestore.Record{
 			Owner: "o", Nonce: nonce, Token: 1, TTL: time.Minute})
@@ -276,11 +276,11 @@ func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	_, _, err := s.Load(t.Context(), leasestore.SessionRecords+"crashed")
 	must(t, err)
 	parent := path + "/%sessions"
-	s.Tidy(time.Now().Add(47 * time.Hour))
+	zookeeper.Tidy(s, time.Now().Add(47*time.Hour))
 	if got := places(t, c, parent); len(got) != 2 {
 		t.Errorf("before two days are over: %q", got)
 	}
-	s.Tidy(time.Now().Add(49 * time.Hour))
+	zookeeper.Tidy(s, time.Now().Add(49*time.Hour))
 	if got := places(t, c, parent); len(got) != 1 || got[0] != "alive" {
 		t.Errorf("left %q", got)
 	}

@@ -16,8 +16,8 @@ import (
 
 var _ leaseconfig.Opener = Opener
 
-// Settings are the settings of Opener.
-type Settings struct {
+// options are the settings of Opener, which docs/configuration.md lists.
+type options struct {
 	Config `yaml:",inline"`
 	// OpenTimeout bounds Open, from 100ms to 1m. Default 10s.
 	OpenTimeout time.Duration `yaml:"open-timeout"`
@@ -26,9 +26,9 @@ type Settings struct {
 }
 
 // Validate returns all problems at once, as coordination.ErrInvalid.
-func (s Settings) Validate() error {
+func (s options) Validate() error {
 	s = s.withDefaults()
-	errs := []error{s.Config.Validate()}
+	errs := []error{s.validate()}
 	if s.OpenTimeout < 100*time.Millisecond || s.OpenTimeout > time.Minute {
 		errs = append(errs, fmt.Errorf("zookeeper: %w: OpenTimeout (%v) must be from 100ms to 1m",
 			coordination.ErrInvalid, s.OpenTimeout))
@@ -39,23 +39,24 @@ func (s Settings) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (s Settings) withDefaults() Settings {
+func (s options) withDefaults() options {
 	if s.OpenTimeout == 0 {
 		s.OpenTimeout = 10 * time.Second
 	}
 	return s
 }
 
-// Opener reads Settings for a Provider or a configuration file, and opens the store with Open.
+// Opener reads the settings that docs/configuration.md lists, for a Provider or a configuration
+// file, and opens the store with Open.
 func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}
 	return func() (leasestore.Store, error) { return opened.As(s.withDefaults().open()) }, nil
 }
 
-func (s Settings) open() (*Store, error) {
+func (s options) open() (Store, error) {
 	dial, err := s.TLS.Dialer()
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper: %w", err)

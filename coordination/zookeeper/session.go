@@ -21,7 +21,7 @@ import (
 // renewal of the session record is a conflict.
 
 // KeepsSessions implements leasestore.SessionKeeper.
-func (s *Store) KeepsSessions() bool { return true }
+func (s *store) KeepsSessions() bool { return true }
 
 // backing is a tenure of a session record, and its place.
 type backing struct {
@@ -75,7 +75,7 @@ var errSessionOver = fmt.Errorf(
 
 // bind returns the place that must exist when next is written: that of the session record that next
 // names. If there is no such record, it requires no place.
-func (s *Store) bind(ctx context.Context, next leasestore.Record) (string, error) {
+func (s *store) bind(ctx context.Context, next leasestore.Record) (string, error) {
 	if next.Nonce == "" || next.Session == 0 {
 		return "", nil
 	}
@@ -98,7 +98,7 @@ func (s *Store) bind(ctx context.Context, next leasestore.Record) (string, error
 }
 
 // Remove implements leasestore.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
+func (s *store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version)
 	return outcome(err)
 }
 
-func (s *Store) remove(name, at string, was mark) error {
+func (s *store) remove(name, at string, was mark) error {
 	exists, stat, err := s.link.ZK().Exists(at)
 	switch {
 	case err != nil:
@@ -145,7 +145,7 @@ const (
 
 // tidy removes the records of sessions that crashed long ago while no contender wanted their
 // leases, by the clock of the servers.
-func (s *Store) tidy(now time.Time) {
+func (s *store) tidy(now time.Time) {
 	parent := s.cfg.Path + sessionsNode
 	names, _, err := s.link.ZK().Children(parent)
 	if err != nil || len(names) == 0 {

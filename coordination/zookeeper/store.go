@@ -20,7 +20,25 @@ import (
 const maxName = 16 << 10
 
 // Store keeps leases in ZooKeeper. It may be used by many goroutines and sessions. Use Open.
-type Store struct {
+type Store interface {
+	leasestore.Store
+	leasestore.Watcher
+	leasestore.SessionKeeper
+	leasestore.Remover
+	leasestore.Documents
+
+	// Close ends the ZooKeeper session. Leases held through this store are free at once, so close
+	// the coordination sessions first. If no server confirms the end, Close returns after a tenth
+	// of the session timeout, at most 4 s, and the leases are free when the session has timed out.
+	// Later calls of the store return ErrRefused.
+	Close() error
+
+	// LockPath returns the path to pass to zk.NewLock, so that the lock and this lease exclude each
+	// other.
+	LockPath(name string) string
+}
+
+type store struct {
 	cfg      Config
 	link     *link.Link
 	instance string
@@ -31,18 +49,10 @@ type Store struct {
 	sessions sessions
 }
 
-var (
-	_ leasestore.Store         = (*Store)(nil)
-	_ leasestore.Watcher       = (*Store)(nil)
-	_ leasestore.SessionKeeper = (*Store)(nil)
-	_ leasestore.Remover       = (*Store)(nil)
-	_ leasestore.Documents     = (*Store)(nil)
-)
-
 // Open connects to ZooKeeper and waits until there is a session, or until ctx has ended. Errors of
 // the configuration wrap coordination.ErrInvalid.
-func Open(ctx context.Context, c Config) (*Store, error) {
-	if err := c.Validate(); err != nil {
+func Open(ctx context.Context, c Config) (Store, error) {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()
@@ -51,7 +61,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper: %w", err)
 	}
-	s := &Store{cfg: c, link: l, instance: newInstance()}
+	s := &store{cfg: c, link: l, instance: newInstance()}
 	s.sessions.mu.known = map[string]backing{}
 	s.alarms.mu.armed = map[string]alarm{}
 	if _, err := link.Call(ctx, l, func(context.Context) (any, error) {
@@ -70,14 +80,14 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 // coordination sessions first. If no server confirms the end, Close returns after a tenth of the
 // session timeout, at most 4 s, and the leases are free when the session has timed out. Later calls
 // of the store return ErrRefused.
-func (s *Store) Close() error {
+func (s *store) Close() error {
 	s.closing.Do(s.link.Close)
 	return nil
 }
 
 // LockPath returns the path to pass to zk.NewLock, so that the lock and this lease exclude each
 // other.
-func (s *Store) LockPath(name string) string {
+func (s *store) LockPath(name string) string {
 	if nonce, of := strings.CutPrefix(name, leasestore.SessionRecords); of {
 		return s.cfg.Path + sessionsNode + "/" + part(nonce)
 	}
@@ -102,9 +112,9 @@ func part(name string) string {
 }
 
 // newMaker returns an identifier that distinguishes a place from all others.
-func (s *Store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.attempts.Add(1)) }
+func (s *store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.attempts.Add(1)) }
 
-func (s *Store) path(name string) (string, error) {
+func (s *store) path(name string) (string, error) {
 	if len(name) > maxName {
 		return "", fmt.Errorf("%w: zookeeper: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
@@ -118,7 +128,7 @@ type shown struct {
 }
 
 // Load implements leasestore.Store.
-func (s *Store) Load(ctx context.Context,
+func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
 	at, err := s.path(name)
 	if err != nil {
@@ -135,7 +145,7 @@ func (s *Store) Load(ctx context.Context,
 	return got.record, got.version, nil
 }
 
-func (s *Store) load(ctx context.Context, name, at string) (got shown, err error) {
+func (s *store) load(ctx context.Context, name, at string) (got shown, err error) {
 	for range 8 {
 		v, err := s.look(ctx, name, at, s.link.ZK())
 		if err != nil {
@@ -152,7 +162,7 @@ func (s *Store) load(ctx context.Context, name, at string) (got shown, err error
 
 // sweep removes places that no record names, because locks of other programs would wait behind
 // them. This module leaves none, but an operator may have written the record.
-func (s *Store) sweep(v view) {
+func (s *store) sweep(v view) {
 	holder, _ := v.holder()
 	for _, p := range v.line {
 		if !p.foreign() && p.name != holder.name {
@@ -164,7 +174,7 @@ func (s *Store) sweep(v view) {
 }
 
 // Swap implements leasestore.Store.
-func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -205,7 +215,7 @@ func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
 }
 
 // fits returns an error if a TTL is too long for the session timeout.
-func (s *Store) fits(ttl time.Duration) error {
+func (s *store) fits(ttl time.Duration) error {
 	granted := s.link.Granted()
 	if most := granted * 3 / 4; granted > 0 && ttl > most {
 		return fmt.Errorf("TTL (%v) must be at most %v, 3/4 of the granted session timeout "+

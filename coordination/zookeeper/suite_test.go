@@ -58,7 +58,7 @@ func fresh() string { return "/test/" + strings.ToLower(rand.Text()) }
 // long is a session timeout above 4/3 of all TTLs of the suite.
 const long = 33 * time.Hour
 
-func open(t testing.TB, cfg zookeeper.Config) *zookeeper.Store {
+func open(t testing.TB, cfg zookeeper.Config) zookeeper.Store {
 	t.Helper()
 	if len(cfg.Servers) == 0 {
 		cfg.Servers = servers(t)
@@ -129,10 +129,10 @@ func TestConformance(t *testing.T) {
 			return begin(t, p.(string)), nil
 		},
 		Delete: func(s leasestore.Store, name string) error {
-			return deleteAll(operator, s.(*zookeeper.Store).LockPath(name))
+			return deleteAll(operator, s.(zookeeper.Store).LockPath(name))
 		},
 		Damage: func(s leasestore.Store, name string) error {
-			_, err := operator.Set(s.(*zookeeper.Store).LockPath(name), []byte("hello"), -1)
+			_, err := operator.Set(s.(zookeeper.Store).LockPath(name), []byte("hello"), -1)
 			return err
 		},
 	})

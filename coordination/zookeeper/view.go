@@ -36,7 +36,7 @@ type reader interface {
 var errMoving = errors.New("changes too fast to be read")
 
 // look reads until the node and its children are of the same moment.
-func (s *Store) look(ctx context.Context, name, at string, r reader) (view, error) {
+func (s *store) look(ctx context.Context, name, at string, r reader) (view, error) {
 	for range 8 {
 		if ctx.Err() != nil {
 			return view{}, ctx.Err()
@@ -50,7 +50,7 @@ func (s *Store) look(ctx context.Context, name, at string, r reader) (view, erro
 }
 
 // readNode reads the node and its children concurrently.
-func (s *Store) readNode(name, at string, r reader) (view, error) {
+func (s *store) readNode(name, at string, r reader) (view, error) {
 	var names []string
 	var stat *zk.Stat
 	listed := make(chan error, 1)
@@ -86,7 +86,7 @@ func (s *Store) readNode(name, at string, r reader) (view, error) {
 
 // floorAbove returns a token that is not below any that a missing node has had: the parent node
 // keeps the transaction that deleted it.
-func (s *Store) floorAbove(at string) (coordination.Token, error) {
+func (s *store) floorAbove(at string) (coordination.Token, error) {
 	for at != "/" {
 		at = path.Dir(at)
 		exists, stat, err := s.link.ZK().Exists(at)
@@ -117,7 +117,7 @@ func (v view) holder() (place, bool) {
 // show returns the record and its version. A record whose holder's place is gone is blank: the
 // ZooKeeper session has ended, and a place never comes back. A lock of another program counts as
 // held even if a place that holds nothing is still ahead of it.
-func (s *Store) show(v view) (leasestore.Record, leasestore.Version, error) {
+func (s *store) show(v view) (leasestore.Record, leasestore.Version, error) {
 	if v.stat == nil {
 		return leasestore.Record{Token: v.floor}, "", nil
 	}
@@ -132,7 +132,7 @@ func (s *Store) show(v view) (leasestore.Record, leasestore.Version, error) {
 	return leasestore.Record{Token: max(v.record.Token, v.floor)}, free(v.stat), nil
 }
 
-func (s *Store) showLock(v view, p place) (leasestore.Record, leasestore.Version, error) {
+func (s *store) showLock(v view, p place) (leasestore.Record, leasestore.Version, error) {
 	at := v.path + "/" + p.name
 	exists, stat, err := s.link.ZK().Exists(at)
 	if err != nil {

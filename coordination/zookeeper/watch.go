@@ -16,7 +16,7 @@ import (
 
 // Watch implements leasestore.Watcher. It also reports renewals, and the end of a holder once
 // ZooKeeper has noticed it. It survives lost connections.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return func(yield func(leasestore.Record, error) bool) {
 		at, err := s.path(name)
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Rec
 const askAfter = 4 * time.Second
 
 // askAgain asks for one, unless another watch has done so meanwhile.
-func (s *Store) askAgain(ctx context.Context) {
+func (s *store) askAgain(ctx context.Context) {
 	s.alarms.mu.Lock()
 	due := time.Since(s.alarms.mu.asked) >= askAfter*3/4
 	if due {
@@ -85,7 +85,7 @@ type sight struct {
 	alarm  alarm
 }
 
-func (s *Store) sight(ctx context.Context, name, at string) (sight, error) {
+func (s *store) sight(ctx context.Context, name, at string) (sight, error) {
 	for range 8 {
 		r := &alarmed{conn: s.link.ZK(), alarm: s.alarms.of(at)}
 		v, err := s.look(ctx, name, at, r)

@@ -16,7 +16,7 @@ import (
 // a place of this module exists if and only if the record names its tenure. So a session that dies
 // in between leaves no place behind that locks of other programs would wait for.
 type write struct {
-	s     *Store
+	s     *store
 	conn  *zk.Conn
 	name  string
 	path  string
@@ -73,7 +73,7 @@ func (w *write) create() (leasestore.Version, error) {
 }
 
 // makeAbove creates the nodes above one.
-func (s *Store) makeAbove(at string) error {
+func (s *store) makeAbove(at string) error {
 	for i, c := range at {
 		if c != '/' || i == 0 {
 			continue

@@ -45,8 +45,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports all problems, after filling in the defaults.
-func (c Config) Validate() error {
+// validate reports all problems, after filling in the defaults.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	if n := len(c.Key); n != 0 && n != 16 && n != 24 && n != 32 {
 		return fmt.Errorf("%w: Key has %d bytes, not 16, 24 or 32", store.ErrInvalid, n)

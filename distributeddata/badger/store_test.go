@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 
 var config = Config{Reserve: minReserve, Logger: slog.New(slog.DiscardHandler)}
 
-func mustOpen(t *testing.T, dir string) *Store {
+func mustOpen(t *testing.T, dir string) *db {
 	t.Helper()
-	s, err := Open(dir, config)
+	s, err := open(dir, config)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -56,7 +56,7 @@ func puts(pairs ...string) *store.Batch {
 	return b
 }
 
-func load(s *Store) (map[string]string, error) {
+func load(s *db) (map[string]string, error) {
 	rows, all := map[string]string{}, error(nil)
 	for r, err := range s.Load(context.Background()) {
 		if err != nil {
@@ -157,10 +157,10 @@ func flip(t *testing.T, dir, key string) {
 func TestStore_Conforms(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Disk {
 		dir := newDir(t)
-		var last *Store
+		var last *db
 		return storetest.Disk{
 			Open: func() (store.Store, error) {
-				s, err := Open(dir, config)
+				s, err := open(dir, config)
 				if err != nil {
 					return nil, err
 				}
@@ -181,7 +181,7 @@ func TestStore_Conforms(t *testing.T) {
 // writeForEver commits batches of three equal rows, one after the other, and prints the number of
 // each acknowledged batch, while a reader checks that no batch is seen in part.
 func writeForEver(dir string) error {
-	s, err := Open(dir, config)
+	s, err := open(dir, config)
 	if err != nil {
 		return err
 	}
@@ -426,7 +426,7 @@ func TestCommit_FailsForGoodWhenBadgerDoes(t *testing.T) {
 
 func TestOpen_SaysWhatIsWrong(t *testing.T) {
 	t.Run("config", func(t *testing.T) {
-		_, err := Open(newDir(t), Config{Reserve: 1})
+		_, err := open(newDir(t), Config{Reserve: 1})
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, "Reserve (1) must be from 335544320")
 	})
@@ -434,14 +434,14 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 		dir := newDir(t)
 		require.NoError(t, os.Mkdir(dir, 0o700))
 		require.NoError(t, os.Chmod(dir, 0o770))
-		_, err := Open(dir, config)
+		_, err := open(dir, config)
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, "chmod go-w it")
 	})
 	t.Run("a file", func(t *testing.T) {
 		file := newDir(t)
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
-		_, err := Open(file, config)
+		_, err := open(file, config)
 		require.Error(t, err)
 	})
 	t.Run("manifest", func(t *testing.T) {
@@ -449,7 +449,7 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 		require.NoError(t, mustOpen(t, dir).Close())
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("what is this"),
 			0o600))
-		_, err := Open(dir, config)
+		_, err := open(dir, config)
 		require.ErrorIs(t, err, store.ErrCorrupt)
 	})
 }
@@ -458,7 +458,7 @@ func TestKey_EncryptsWhatIsWritten(t *testing.T) {
 	key := bytes.Repeat([]byte("k"), 32)
 	encrypted := Config{Key: key, Logger: config.Logger}
 	dir := newDir(t)
-	s, err := Open(dir, encrypted)
+	s, err := open(dir, encrypted)
 	require.NoError(t, err)
 	for i := range 50 {
 		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprint("very secret key ", i),
@@ -478,11 +478,11 @@ func TestKey_EncryptsWhatIsWritten(t *testing.T) {
 
 	for _, wrong := range []Config{{Key: bytes.Repeat([]byte("x"), 32)}, {Key: key[:16]}, {}} {
 		wrong.Logger = config.Logger
-		_, err := Open(dir, wrong)
+		_, err := open(dir, wrong)
 		require.ErrorIs(t, err, store.ErrWrongKey)
 		require.ErrorContains(t, err, "open it with the key it was made with")
 	}
-	s, err = Open(dir, encrypted)
+	s, err = open(dir, encrypted)
 	require.NoError(t, err)
 	rows, err := load(s)
 	require.NoError(t, err)
@@ -491,10 +491,10 @@ func TestKey_EncryptsWhatIsWritten(t *testing.T) {
 
 	plain := newDir(t)
 	require.NoError(t, mustOpen(t, plain).Close())
-	_, err = Open(plain, encrypted)
+	_, err = open(plain, encrypted)
 	require.ErrorIs(t, err, store.ErrWrongKey)
 	require.ErrorContains(t, err, "open it without Config.Key")
-	_, err = Open(plain, Config{Key: key[:7]})
+	_, err = open(plain, Config{Key: key[:7]})
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
@@ -502,7 +502,7 @@ func TestKey_EncryptsWhatIsWritten(t *testing.T) {
 func TestKey_ADamagedLengthIsNotAllocated(t *testing.T) {
 	encrypted := Config{Key: []byte("sixteen bytes ok"), Logger: config.Logger}
 	dir := newDir(t)
-	s, err := Open(dir, encrypted)
+	s, err := open(dir, encrypted)
 	require.NoError(t, err)
 	require.NoError(t, s.Commit(t.Context(), puts("key", "value")))
 	require.NoError(t, s.Close())
@@ -516,7 +516,7 @@ func TestKey_ADamagedLengthIsNotAllocated(t *testing.T) {
 		require.NoError(t, os.WriteFile(registry, raw, 0o600))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err = Open(dir, encrypted)
+		_, err = open(dir, encrypted)
 		runtime.ReadMemStats(&after)
 		require.ErrorIs(t, err, store.ErrCorrupt, what)
 		require.ErrorContains(t, err, "KEYREGISTRY: a key of", what)
@@ -529,7 +529,7 @@ func TestKey_StoreConforms(t *testing.T) {
 		dir := newDir(t)
 		return storetest.Disk{
 			Open: func() (store.Store, error) {
-				s, err := Open(dir, Config{Key: []byte("sixteen bytes ok"), Logger: config.Logger})
+				s, err := open(dir, Config{Key: []byte("sixteen bytes ok"), Logger: config.Logger})
 				if err != nil {
 					return nil, err
 				}
@@ -554,7 +554,7 @@ func TestOpen_MakesTheDirectoryForThisUserAlone(t *testing.T) {
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			s, err := Open(filepath.Join(b.TempDir(), "rows"), config)
+			s, err := open(filepath.Join(b.TempDir(), "rows"), config)
 			require.NoError(b, err)
 			value := string(bytes.Repeat([]byte("v"), 1000))
 			b.SetParallelism(writers)

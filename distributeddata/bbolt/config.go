@@ -47,8 +47,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports all problems, after filling in the defaults.
-func (c Config) Validate() error {
+// validate reports all problems, after filling in the defaults.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	if c.Reserve < leastReserve || c.Reserve > math.MaxInt64/2 {

@@ -8,13 +8,13 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Store is a store.Store in a directory. Use Open to create one.
-type Store struct {
+// db is a store.Store in a directory. Use Open to create one.
+type db struct {
 	disk   *disk.Store
 	engine *engine
 }
 
-var _ store.Store = (*Store)(nil)
+var _ store.Store = (*db)(nil)
 
 // Open opens the directory, and creates it if it does not exist, with access for this user only.
 // Open never deletes data in order to succeed. Its error says what to do, and wraps
@@ -24,8 +24,16 @@ var _ store.Store = (*Store)(nil)
 //   - store.ErrCorrupt: the directory is too damaged to be opened;
 //   - store.ErrInvalid: the Config is not valid, others may write to the directory, or this user
 //     may not.
-func Open(dir string, cfg Config) (*Store, error) {
-	if err := cfg.Validate(); err != nil {
+func Open(dir string, cfg Config) (store.Store, error) {
+	s, err := open(dir, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func open(dir string, cfg Config) (*db, error) {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
@@ -46,14 +54,14 @@ func Open(dir string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{s, e}, nil
+	return &db{s, e}, nil
 }
 
 // Load implements store.Store.
-func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] { return s.disk.Load(ctx) }
+func (s *db) Load(ctx context.Context) iter.Seq2[store.Row, error] { return s.disk.Load(ctx) }
 
 // Commit implements store.Store.
-func (s *Store) Commit(ctx context.Context, b *store.Batch) error { return s.disk.Commit(ctx, b) }
+func (s *db) Commit(ctx context.Context, b *store.Batch) error { return s.disk.Commit(ctx, b) }
 
 // Close implements store.Store.
-func (s *Store) Close() error { return s.disk.Close() }
+func (s *db) Close() error { return s.disk.Close() }

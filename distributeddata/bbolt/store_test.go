@@ -27,9 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var config = Config{Logger: slog.New(slog.DiscardHandler)}
 
-func mustOpen(t *testing.T, dir string) *Store {
+func mustOpen(t *testing.T, dir string) *db {
 	t.Helper()
-	s, err := Open(dir, config)
+	s, err := open(dir, config)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -45,7 +45,7 @@ func puts(pairs ...string) *store.Batch {
 	return b
 }
 
-func load(s *Store) (map[string]string, error) {
+func load(s *db) (map[string]string, error) {
 	rows, all := map[string]string{}, error(nil)
 	for r, err := range s.Load(context.Background()) {
 		if err != nil {
@@ -115,7 +115,7 @@ func flip(t *testing.T, dir, key string) {
 
 // lead makes the descriptor that bbolt writes to refer to a device. It returns another descriptor
 // for the file, which holds bbolt's lock.
-func lead(t *testing.T, s *Store, path string) (kept int) {
+func lead(t *testing.T, s *db, path string) (kept int) {
 	t.Helper()
 	fd := int(s.engine.file.Fd())
 	kept, err := syscall.Dup(fd)
@@ -130,10 +130,10 @@ func lead(t *testing.T, s *Store, path string) (kept int) {
 func TestStore_Conforms(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Disk {
 		dir := newDir(t)
-		var last *Store
+		var last *db
 		return storetest.Disk{
 			Open: func() (store.Store, error) {
-				s, err := Open(dir, config)
+				s, err := open(dir, config)
 				if err != nil {
 					return nil, err
 				}
@@ -196,7 +196,7 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 // wait for the file to grow.
 func TestCommit_EndsAtMaxSize(t *testing.T) {
 	dir := newDir(t)
-	s, err := Open(dir, Config{MaxSize: leastSize, Logger: config.Logger})
+	s, err := open(dir, Config{MaxSize: leastSize, Logger: config.Logger})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	megabyte, n := strings.Repeat("m", 1_000_000), 0
@@ -316,7 +316,7 @@ func TestOpen_RefusesWhatIsNotATree(t *testing.T) {
 			before, err := os.ReadFile(filepath.Join(left, fileName))
 			require.NoError(t, err)
 			for range 2 { // nothing stays locked
-				_, err = Open(left, config)
+				_, err = open(left, config)
 				require.ErrorIs(t, err, store.ErrCorrupt)
 				require.ErrorContains(t, err, c.says)
 				require.ErrorContains(t, err, "move it away")
@@ -329,7 +329,7 @@ func TestOpen_RefusesWhatIsNotATree(t *testing.T) {
 }
 
 func TestOpen_SaysWhatIsWrongWithTheConfig(t *testing.T) {
-	_, err := Open(newDir(t), Config{Reserve: 1, MaxSize: 2})
+	_, err := open(newDir(t), Config{Reserve: 1, MaxSize: 2})
 	require.ErrorIs(t, err, store.ErrInvalid)
 	require.ErrorContains(t, err, "Reserve (1) must be from 1048576")
 	require.ErrorContains(t, err, "MaxSize (2) must be from 67108864")

@@ -129,7 +129,7 @@ var arrows = map[string][]string{
 		"internal/silence",
 		"internal/settings", "coordination/leaseconfig",
 		"coordination/leasestore"},
-	"coordination/kubernetes": {"coordination", "internal/silence",
+	"coordination/kubernetes": {"coordination", "coordination/internal/opened", "internal/silence",
 		"coordination/leaseconfig", "coordination/leasestore"},
 	"coordination/azureblob": {"coordination", "coordination/internal/opened",
 		"internal/silence",

@@ -32,7 +32,6 @@ var suites = []suite{
 	{"./node/provider/zookeeper", "zookeeper", []string{"-race"}},
 	{"./node/provider/kubernetes", "kubernetes", []string{"-race"}},
 	{"./examples/bank", "etcd", []string{"-run", "OnEtcd$"}},
-	{"./examples/leader", "etcd", []string{"-run", "OnEtcd$"}},
 	{"./examples/bank", "kubernetes", []string{"-run", "OnKubernetes$"}},
 	{"./examples/sql", "postgres", nil},
 }

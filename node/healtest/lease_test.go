@@ -46,7 +46,7 @@ func (m *member) store() (coordination.Store, error) {
 }
 
 type silenced struct {
-	*file.Store
+	file.Store
 	by string
 }
 

@@ -157,7 +157,7 @@ func (m *member) store() (leasestore.Store, error) {
 
 // outage is the file store, which does not answer while one of two files exists.
 type outage struct {
-	*file.Store
+	file.Store
 	away, own string
 }
 

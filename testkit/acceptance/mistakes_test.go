@@ -193,7 +193,7 @@ func waiting(ctx actor.Context) {
 
 func forever(never chan int) { <-never }
 
-type careless struct{ *memory.Store }
+type careless struct{ memory.Store }
 
 func (c careless) Swap(ctx context.Context, name string, _ leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {

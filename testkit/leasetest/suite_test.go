@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // server is a store behind a network, like a third-party backend.
-type server struct{ store *memory.Store }
+type server struct{ store memory.Store }
 
 // Call and Reply are sent over the network. Outcomes are encoded as words, since errors cannot be
 // sent.

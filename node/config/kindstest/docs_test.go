@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -55,17 +56,26 @@ var tables = []struct {
 	{"singletons", reflect.TypeFor[singleton.Config]()},
 	{"sharding", reflect.TypeFor[sharding.Config]()},
 	{"provider automanaged", reflect.TypeFor[automanaged.Config]()},
-	{"provider etcd", reflect.TypeFor[providersetcd.Settings]()},
+	{"provider etcd", decoded(providersetcd.Configured)},
 	{"provider kubernetes", reflect.TypeFor[providerskubernetes.Config]()},
-	{"provider zookeeper", reflect.TypeFor[providerszookeeper.Settings]()},
-	{"lease-class file", reflect.TypeFor[file.Settings]()},
-	{"lease-class etcd", reflect.TypeFor[etcd.Settings]()},
-	{"lease-class postgres", reflect.TypeFor[postgres.Settings]()},
+	{"provider zookeeper", decoded(providerszookeeper.Configured)},
+	{"lease-class file", decoded(file.Opener)},
+	{"lease-class etcd", decoded(etcd.Opener)},
+	{"lease-class postgres", decoded(postgres.Opener)},
 	{"lease-class kubernetes", reflect.TypeFor[kubernetes.Config]()},
-	{"lease-class zookeeper", reflect.TypeFor[zookeeper.Settings]()},
-	{"lease-class azureblob", reflect.TypeFor[azureblob.Settings]()},
-	{"store bbolt", reflect.TypeFor[bbolt.Settings]()},
-	{"store badger", reflect.TypeFor[badger.Settings]()},
+	{"lease-class zookeeper", decoded(zookeeper.Opener)},
+	{"lease-class azureblob", decoded(azureblob.Opener)},
+	{"store bbolt", decoded(bbolt.Opener)},
+	{"store badger", decoded(badger.Opener)},
+}
+
+// decoded returns the type into which a function of Kinds decodes settings.
+func decoded[T any](read func(func(into any) error) (T, error)) (of reflect.Type) {
+	_, _ = read(func(into any) error {
+		of = reflect.TypeOf(into).Elem()
+		return io.EOF
+	})
+	return of
 }
 
 // program is why a file cannot set most of the fields in absent.

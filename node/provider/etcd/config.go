@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// ErrInvalid is matched by every error of Config.Validate.
+// ErrInvalid is matched by every error of an invalid Config.
 var ErrInvalid = errors.New("etcd: invalid configuration")
 
 // Config configures a provider. Zero fields take their defaults.
@@ -70,8 +70,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
-func (c Config) Validate() error {
+// validate returns all problems at once; each matches ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -90,11 +90,11 @@ func (c Config) Validate() error {
 }
 
 // New returns a function that creates a provider for each life of a member. The function returns
-// the error of Config.Validate. The provider's StartMember fails if etcd does not answer within ten
-// seconds, or if the cluster's name contains a "/".
+// an ErrInvalid if a setting is invalid. The provider's StartMember fails if etcd does not answer
+// within ten seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
-		if err := c.Validate(); err != nil {
+		if err := c.validate(); err != nil {
 			return nil, err
 		}
 		c := c.withDefaults()

@@ -10,8 +10,8 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Settings are the settings that Configured reads.
-type Settings struct {
+// options are the settings that Configured reads, which docs/configuration.md lists.
+type options struct {
 	Config `yaml:",inline"`
 	// Endpoints are the addresses of etcd, such as "10.0.0.9:2379". Required.
 	Endpoints []string `yaml:"endpoints"`
@@ -23,8 +23,8 @@ type Settings struct {
 }
 
 // Validate returns all problems at once; each matches ErrInvalid.
-func (s Settings) Validate() error {
-	errs := []error{s.config().Validate()}
+func (s options) Validate() error {
+	errs := []error{s.config().validate()}
 	if (s.Username == "") != (s.Password == "") {
 		errs = append(errs, fmt.Errorf("%w: Username and Password belong together", ErrInvalid))
 	}
@@ -35,16 +35,16 @@ func (s Settings) Validate() error {
 }
 
 // config returns the Config of the settings without TLS, whose files are read for each life.
-func (s Settings) config() Config {
+func (s options) config() Config {
 	c := s.Config
 	c.Client.Endpoints, c.Client.Username, c.Client.Password = s.Endpoints, s.Username, s.Password
 	return c
 }
 
-// Configured decodes and checks Settings for a configuration file (package config), and returns New
-// of their Config.
+// Configured decodes and checks the settings that docs/configuration.md lists, for a configuration
+// file (package config), and returns New of their Config.
 func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func TestListing_LeavesOutWhatIsNoMember(t *testing.T) {
 
 func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	good := Config{Client: clientv3.Config{Endpoints: []string{"localhost:2379"}}}
-	if err := good.Validate(); err != nil {
+	if err := good.validate(); err != nil {
 		t.Errorf("the least configuration: %v", err)
 	}
 	for want, change := range map[string]func(*Config){
@@ -70,7 +70,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, ErrInvalid) ||
+		if err := c.validate(); !errors.Is(err, ErrInvalid) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

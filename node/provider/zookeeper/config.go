@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// ErrInvalid is matched by every error of Config.Validate.
+// ErrInvalid is matched by every error of an invalid Config.
 var ErrInvalid = errors.New("zookeeper: invalid configuration")
 
 // Config configures a provider. Zero fields take their defaults.
@@ -60,8 +60,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
-func (c Config) Validate() error {
+// validate returns all problems at once; each matches ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -88,11 +88,11 @@ func (c Config) Validate() error {
 }
 
 // New returns a function that creates a provider for each life of a member. The function returns
-// the error of Config.Validate. The provider's StartMember fails if ZooKeeper does not answer
-// within ten seconds, or if the cluster's name contains a "/".
+// an ErrInvalid if a setting is invalid. The provider's StartMember fails if ZooKeeper does not
+// answer within ten seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
-		if err := c.Validate(); err != nil {
+		if err := c.validate(); err != nil {
 			return nil, err
 		}
 		c := c.withDefaults()

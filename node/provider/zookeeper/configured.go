@@ -10,26 +10,26 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Settings are the settings that Configured reads.
-type Settings struct {
+// options are the settings that Configured reads, which docs/configuration.md lists.
+type options struct {
 	Config `yaml:",inline"`
 	// TLS configures the connections; its files are read for each life. Default: no TLS.
 	TLS clienttls.Files `yaml:"tls"`
 }
 
 // Validate returns all problems at once; each matches ErrInvalid.
-func (s Settings) Validate() error {
-	errs := []error{s.Config.Validate()}
+func (s options) Validate() error {
+	errs := []error{s.validate()}
 	if err := s.TLS.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	return errors.Join(errs...)
 }
 
-// Configured decodes and checks Settings for a configuration file (package config), and returns New
-// of their Config.
+// Configured decodes and checks the settings that docs/configuration.md lists, for a configuration
+// file (package config), and returns New of their Config.
 func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
-	s, err := settings.Read[Settings](decode)
+	s, err := settings.Read[options](decode)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,4 @@
+package azureblob
+
+// Settings are the settings of Opener.
+type Settings = options

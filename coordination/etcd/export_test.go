@@ -1,0 +1,4 @@
+package etcd
+
+// Settings are the settings of Opener.
+type Settings = options

@@ -1,0 +1,4 @@
+package postgres
+
+// Settings are the settings of Opener.
+type Settings = options
