@@ -334,6 +334,12 @@ func replication() []mutant {
 			killer: scenario("TestMark_OfADepartedReplicaStaysWhileAMemberIsAway"),
 		},
 		{
+			name:   "drop the mark of a replica that only others see",
+			rule:   "a replica whose events arrive may run, although it is out of view [R15]",
+			edits:  in(replDir+"beat.go", "c.arrivals.before.Get(r) == c.seen.Get(r)", "true"),
+			killer: scenario("TestMark_OfAReplicaThatOnlyOthersSee"),
+		},
+		{
 			name: "leave out the disk of a member that is going after a loss of power",
 			rule: "a process of a member that is going, with its whole disk, announces its number [M5]",
 			edits: in(replDir+"admit.go", "(own.inc == c.roll.inc || !c.disk.keeps())",

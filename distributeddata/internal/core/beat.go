@@ -290,12 +290,14 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark,
 }
 
 // departed reports whether a replica has not run for any member for so long that none of its
-// messages can be in flight, and will not come back with events that no other member has.
+// messages can be in flight, no event of it has arrived for as long, and it will not come back with
+// events that no other member has.
 func (c *Core) departed(r causal.Replica) bool {
 	if at := c.roll.at(r); at.rank != absent && (at.rank != gone || c.roll.mayReturn(at)) {
 		return false
 	}
-	return c.ready && !slices.ContainsFunc(c.formers, func(f former) bool { return f.replica == r })
+	return c.ready && c.arrivals.before.Get(r) == c.seen.Get(r) &&
+		!slices.ContainsFunc(c.formers, func(f former) bool { return f.replica == r })
 }
 
 // allCover reports whether all members, those in view and those that are remembered and not gone,

@@ -54,7 +54,8 @@ type Core struct {
 	last     causal.Vector // the newest own event and everything that it follows
 	prints   ownPrints     // of own events
 	heardOf  map[causal.Replica]heardPrint
-	formers  []former      // replicas that ran for members until recently [R15]
+	formers  []former // replicas that ran for members until recently [R15]
+	arrivals arrivals
 	restored bool          // another member has other own events: begin anew [R4]
 	outbox   outbox.Outbox // own events to be pushed
 	copied   uint64        // own events up to this one are known to be at another replica

@@ -18,6 +18,23 @@ type former struct {
 // intervals one is known.
 const maxFormers, formerBeats = 64, 120
 
+// arrivals tells of which replicas no event has arrived for formerBeats: a replica may run although
+// this one has never seen it, while another member passes its events on [R15].
+type arrivals struct {
+	before, lately causal.Vector // what had been seen formerBeats before at, or earlier; and at at
+	at             time.Time
+}
+
+// turn records what has been seen by now, once in formerBeats.
+func (a *arrivals) turn(now time.Time, wait time.Duration, seen causal.Vector) {
+	switch {
+	case a.at.IsZero():
+		a.lately, a.at = seen, now
+	case !now.Before(a.at.Add(wait)):
+		a.before, a.lately, a.at = a.lately, seen, now
+	}
+}
+
 // replaced records that a replica no longer runs for its member, or is out of view.
 func (c *Core) replaced(r causal.Replica) {
 	if r == 0 {
@@ -52,7 +69,8 @@ func (c *Core) formersOfNext() []former {
 	return all
 }
 
-// forgetFormers drops the former replicas that have not run for long enough.
+// forgetFormers drops the former replicas that have not run for long enough, and records what has
+// arrived.
 func (c *Core) forgetFormers() {
 	for i := range c.formers {
 		if c.formers[i].since.IsZero() {
@@ -60,6 +78,7 @@ func (c *Core) forgetFormers() {
 		}
 	}
 	wait := formerBeats * c.cfg.BeatInterval
+	c.arrivals.turn(c.now, wait, c.seen)
 	late := func(f former) bool { return !c.now.Before(f.since.Add(wait)) }
 	if slices.ContainsFunc(c.formers, late) {
 		c.formers = slices.DeleteFunc(slices.Clone(c.formers), late)

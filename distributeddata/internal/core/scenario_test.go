@@ -459,7 +459,7 @@ func TestMark_DeletedCountersOfDepartedReplicasLeaveNothing(t *testing.T) {
 				l.update(l.order[(day+1)%3], majority, op{kind: opDelete, key: fmt.Sprint("c", i)})
 				l.deliver(all)
 			}
-			for range formerBeats + 10 {
+			for range 2*formerBeats + 10 {
 				l.tick(time.Second)
 			}
 			for _, n := range l.order {
@@ -508,6 +508,50 @@ func TestMark_OfADepartedReplicaStaysWhileAMemberIsAway(t *testing.T) {
 	}
 	for _, n := range l.order {
 		l.shows(n, "c/n=2\n")
+	}
+}
+
+// A replica runs although this member has never seen it: its events came from another member. A mark
+// stays for what it does before it knows of the reset.
+func TestMark_OfAReplicaThatOnlyOthersSee(t *testing.T) {
+	l := newLab(t, "a", "b")
+	hidden := func(m mail) bool { // x reaches a alone, and its joining is not told to b
+		return m.from == "x" && m.to == "b" || m.from == "b" && m.to == "x" ||
+			m.send.Manifest == wire.ReplicatorMembers
+	}
+	reach := func(m mail) bool { return !hidden(m) }
+	l.order = append(l.order, "x")
+	l.start("x")
+	l.order = l.order[:2]
+	l.step("x", View{Others: []Member{{ID: "a"}}})
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "x"}}})
+	l.update("x", Level{}, count("c", "n", 7))
+	l.deliver(reach)
+	l.take(all)
+	for _, n := range []string{"x", "a", "b", "a", "b"} {
+		l.now = l.now.Add(time.Second)
+		l.step(n, Wake{})
+		l.deliver(reach)
+		l.take(all)
+	}
+	l.shows("b", "c/n=7\n")
+	l.update("a", majority, op{kind: opDelete, key: "c"})
+	l.deliver(func(m mail) bool { return reach(m) && m.to != "x" })
+	l.take(all)
+	l.shows("b", "")
+	for range 5 {
+		l.now = l.now.Add(time.Second)
+		l.step("b", Wake{})
+		l.deliver(between("a", "b"))
+		l.take(all)
+	}
+	l.update("x", Level{}, count("c", "n", 6)) // which does not know of the reset
+	l.order = append(l.order, "x")
+	for range 3 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		l.shows(n, "c/n=6\n")
 	}
 }
 
@@ -566,7 +610,7 @@ func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
 		l.update("a", majority, op{kind: opDelete, key: "c"})
 		l.deliver(all)
 		l.meet()
-		for range formerBeats + 10 {
+		for range 2*formerBeats + 10 {
 			l.tick(time.Second)
 		}
 		for _, n := range l.order {

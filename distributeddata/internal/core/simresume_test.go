@@ -23,8 +23,8 @@ func (sl *slot) burn(place string) {
 	}
 }
 
-// attempt takes a step. If that panics, the replica resumes under its id, without having lost
-// anything.
+// attempt takes a step. If that panics, the replica resumes under the id that the step has left it,
+// without having lost anything.
 func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 	was, seen := sl.core.Replica(), sl.core.Seen()
 	sl.broke = false
@@ -47,6 +47,11 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 			}
 		}
 		effects = sl.core.Resume(s.now(sl), calls)
+		for _, e := range effects {
+			if r, ok := e.(Restored); ok && r.Was == was { // the step began anew before it panicked
+				was = r.Is
+			}
+		}
 		if sl.core.Replica() != was || !seen.Leq(sl.core.Seen()) {
 			s.w.Fail("%s is %v at %v, was %v at %v", sl.id(), sl.core.Replica(), sl.core.Seen(),
 				was, seen)
