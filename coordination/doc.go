@@ -24,11 +24,9 @@
 //	Lease, Grant, Tenure        acquire, check, release; Lease.Do does all three
 //	Gated                       an actor that works only under a lease
 //	Acquired, LeaseLost         the messages of Lease.AcquireTo, for an actor written by hand
-//	Props, Acquire, Release     an actor that acquires and releases on behalf of other actors
 //	Holder, HolderChanged       the present holder of a lease, and its changes
 //	Status, LeaseStatus         what a session and its leases are doing
 //	Document                    opaque bytes beside the leases
-//	BoolLease                   the boolean API of other actor systems, for code written against it
 //
 // Programs open a Store of a package below this one and pass it to Open; they do not call it.
 // Package leasestore is the contract for authors of stores. Package leaseconfig opens stores and

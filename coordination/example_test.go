@@ -114,20 +114,6 @@ func ExampleGrant_OnLost() {
 	// <nil>
 }
 
-// The boolean API of other actor systems: true, false, or an error for "unknown".
-func ExampleBoolLease() {
-	session, _ := coordination.Open(memory.New(), coordination.Config{})
-	defer session.Close(context.Background())
-	lease := session.Lease("leader").Bool()
-	got, err := lease.AcquireWithCallback(func(cause error) { fmt.Println("lost:", cause) })
-	fmt.Println(got, err, lease.CheckLease())
-	released, err := lease.Release()
-	fmt.Println(released, err, lease.CheckLease())
-	// Output:
-	// true <nil> true
-	// true <nil> false
-}
-
 // greeter works only under the lease; it exists only while the lease is held.
 type greeter struct{ tenure coordination.Tenure }
 

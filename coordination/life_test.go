@@ -131,52 +131,6 @@ func TestHoldersTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 	})
 }
 
-func TestProps_EndsWithTheLifeOfItsSystem(t *testing.T) {
-	onStage(t, func(s *stage) {
-		p := s.probe()
-		a := s.system.Root.Spawn(coordination.Props(s.a.Lease("lease")))
-		for range 3 {
-			s.system.Root.RequestWithCustomSender(a, &coordination.Acquire{}, p.pid)
-		}
-		s.sleep(time.Second)
-		p.take()
-		go func() {
-			s.sleep(time.Second)
-			s.system.Root.RequestWithCustomSender(a, &coordination.Release{}, p.pid)
-		}()
-		took, err := s.endLife(s.system, time.Minute)
-		s.that(err == nil && took < 2*time.Second, "%v after %v", err, took)
-		s.that(types(p.take()) == "*coordination.LeaseLost *coordination.ReleaseResult ",
-			"not told")
-		s.that(s.free(), "not released")
-		s.system.Root.RequestWithCustomSender(a, &coordination.Acquire{}, p.pid)
-		s.that(errors.Is(p.take()[0].(*coordination.AcquireResult).Err, lifecycle.ErrStopping),
-			"acquired in a life that is over")
-	})
-}
-
-func TestProps_NoMessageVanishes(t *testing.T) {
-	onStage(t, func(s *stage) {
-		p := s.probe()
-		a := s.system.Root.Spawn(coordination.Props(s.a.Lease("lease")))
-		ask := func(m any) string {
-			s.system.Root.RequestWithCustomSender(a, m, p.pid)
-			s.sleep(time.Second)
-			return types(p.take())
-		}
-		s.that(ask(coordination.Acquire{}) == "*coordination.AcquireResult ", "acquire by value")
-		s.that(ask(coordination.Release{}) == "*coordination.ReleaseResult ", "release by value")
-		for _, m := range []any{"text", &coordination.AcquireResult{}, (*coordination.Acquire)(nil),
-			(*coordination.Release)(nil)} {
-			got := ask(m)
-			s.that(got == "*actor.DeadLetterResponse ", "%T: got %q", m, got)
-		}
-		s.that(ask(&coordination.Acquire{}) == "*coordination.AcquireResult ", "still there")
-		s.system.Root.Stop(a)
-		s.sleep(0)
-	})
-}
-
 func TestGated_ProducersThatFail(t *testing.T) {
 	for name, produce := range map[string]func(coordination.Tenure) actor.Actor{
 		"panics": func(coordination.Tenure) actor.Actor { panic("no") },

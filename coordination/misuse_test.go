@@ -33,7 +33,6 @@ func TestMisuse_ZeroValuesAndNilAreInvalid(t *testing.T) {
 			"Holder":       func() error { _, err := l.Holder(ctx); return err },
 			"Renewed":      func() error { _, err := l.Renewed(ctx); return err },
 			"ForceRelease": func() error { return l.ForceRelease(ctx, 1) },
-			"Bool":         func() error { _, err := l.Bool().Acquire(); return err },
 			"Holders": func() (last error) {
 				for _, err := range l.Holders(ctx) {
 					last = err
@@ -46,14 +45,8 @@ func TestMisuse_ZeroValuesAndNilAreInvalid(t *testing.T) {
 		require.False(t, l.Forget(), name)
 		l.Observe()()
 	}
-	var b coordination.BoolLease
-	_, err := b.Acquire()
-	require.ErrorIs(t, err, coordination.ErrInvalid)
-	released, err := b.Release()
-	require.NoError(t, err)
-	require.True(t, released, "nothing was held")
 	var d coordination.Document
-	_, _, err = d.Load(ctx)
+	_, _, err := d.Load(ctx)
 	require.ErrorIs(t, err, coordination.ErrInvalid)
 	_, _, err = d.Swap(ctx, "", nil)
 	require.ErrorIs(t, err, coordination.ErrInvalid)
@@ -73,9 +66,6 @@ func TestMisuse_ActorsOfANilLease(t *testing.T) {
 		require.ErrorIs(t, testkit.Expect[*coordination.HolderChanged](p).Err,
 			coordination.ErrInvalid)
 
-		p.Request(system.Root.Spawn(coordination.Props(l)), &coordination.Acquire{})
-		require.ErrorIs(t, testkit.Expect[*coordination.AcquireResult](p).Err,
-			coordination.ErrInvalid)
 		stops := testkit.Log{Message: "lease-gated actor stops", Times: 1}
 		testkit.ExpectLog(t, system, stops, func() {
 			system.Root.Spawn(coordination.Gated(l, 1, nil))

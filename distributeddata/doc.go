@@ -22,7 +22,7 @@
 // An actor must not block. It sends messages, which a Key builds, and handles every answer in one
 // case:
 //
-//	dd.Request(ctx, Cart.SubscribeMessage(ctx.Self())) // *Changed[Items], now and after changes
+//	dd.Request(ctx, &distributeddata.Subscribe[Items]{Key: Cart, Subscriber: ctx.Self()}) // *Changed[Items], now and after changes
 //	dd.Request(ctx, Cart.UpdateMessage(add("milk"), distributeddata.Majority))
 //	…
 //	case distributeddata.Response:
@@ -117,7 +117,7 @@
 // span too, created by the same tracer provider. The spans are named concord.ddata.get, .update,
 // .delete and .atomically. Their attributes are concord.ddata.replicator, .key, .level and
 // .outcome; if the level was not reached, .answered, .needed and .missing are added. A message is
-// such a span if its sender has named its own with Traced. Keys appear in spans; values never do.
+// such a span if its sender has set Span. Keys appear in spans; values never do.
 // The histogram
 // concord.ddata.operation.duration records the duration in seconds of these calls and of the
 // messages that actors send, by operation, level and outcome. Calls that are answered at once are

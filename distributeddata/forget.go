@@ -28,8 +28,7 @@ func (r *Replicator) Forget(ctx context.Context, member string, opts ...ForgetOp
 	for _, opt := range opts {
 		opt.applyForget(&o)
 	}
-	_, err := call[*ForgetResponse](ctx, r, struct{}{}, &ForgetMember{Member: member,
-		Force: o.force})
+	_, err := call[*forgetResponse](ctx, r, struct{}{}, &forgetMember{member, o.force})
 	return err
 }
 
@@ -49,33 +48,29 @@ type forcing int
 
 func (forcing) applyForget(o *forgetOptions) { o.force = true }
 
-// ForgetMember is the message form of Forget; see Update. It is answered with *ForgetResponse.
-type ForgetMember struct {
-	Member  string
-	Force   bool
-	Timeout time.Duration // 0: Config.OperationTimeout
-	Echo    any
-	Adapt   func(*ForgetResponse) any
+// forgetMember is the message of Forget. It is answered with *forgetResponse.
+type forgetMember struct {
+	member string
+	force  bool
 }
 
-// ForgetResponse answers ForgetMember.
-type ForgetResponse struct{ answer }
+// forgetResponse answers forgetMember.
+type forgetResponse struct{ answer }
 
 // Result returns the error that Forget would have returned.
-func (r *ForgetResponse) Result() (struct{}, error) { return struct{}{}, r.err }
+func (r *forgetResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
-func (m *ForgetMember) run(a *replica, respond func(any)) {
-	if m.Force {
+func (m *forgetMember) run(a *replica, respond func(any)) {
+	if m.force {
 		a.log.Warn("a member is forgotten by force: data that only it held is lost",
-			slog.String("member", m.Member))
+			slog.String("member", m.member))
 	}
-	a.each(m.Timeout, func(id uint64, deadline time.Time) core.Event {
-		return core.Forget{ID: id, Member: m.Member, Force: m.Force, Deadline: deadline}
+	a.each(0, func(id uint64, deadline time.Time) core.Event {
+		return core.Forget{ID: id, Member: m.member, Force: m.force, Deadline: deadline}
 	}, func(_ *domain, _ core.Done, err error) (error, bool) {
 		return err, false
 	}, func(errs []error) {
-		adapted(a.l.r, &ForgetResponse{answer{m.Member, m.Echo, a.forgotten(m.Member, errs)}},
-			m.Adapt, respond)
+		respond(&forgetResponse{answer{m.member, nil, a.forgotten(m.member, errs)}})
 	})
 }
 
@@ -107,6 +102,6 @@ func (d *domain) counts(member string) bool {
 	})
 }
 
-func (m *ForgetMember) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, &ForgetResponse{answer{m.Member, m.Echo, err}}, m.Adapt, respond)
+func (m *forgetMember) refuse(err error, _ *Replicator, respond func(any)) {
+	respond(&forgetResponse{answer{m.member, nil, err}})
 }

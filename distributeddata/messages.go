@@ -17,11 +17,18 @@ import (
 // response goes to the sender. With Adapt, the sender gets the result of Adapt instead, and thus a
 // message of its own protocol:
 //
-//	dd.Request(ctx, Cart.UpdateMessage(add("milk"), distributeddata.Majority).Then(func(v Items, err error) any {
-//		return &added{"milk", err}
-//	}))
+//	m := Cart.UpdateMessage(add("milk"), distributeddata.Majority)
+//	m.Adapt = func(r *distributeddata.UpdateResponse[Items]) any { return &added{"milk", r.Err()} }
+//	dd.Request(ctx, m)
 //
 // Without Adapt, every response is a Response. It carries the Echo of the request.
+//
+// If Span is a recorded span of the sender, such as trace.SpanFromContext(ctx), and the operation
+// may wait for other members or for the disk, the operation is a child of it. The span of the
+// operation begins when the replicator takes the message and ends with the response. Its attributes
+// are those of direct calls, with concord.ddata.counted, the number of members that the level is
+// counted over. An actor keeps the context of its own work, since messages of Proto.Actor carry
+// none.
 //
 // Messages are for the replicator of the same member and are never serialised. Send a pointer, and
 // do not change the message afterwards. Replicator.Request accepts pointers only; a message sent by
@@ -38,7 +45,7 @@ type (
 		Timeout time.Duration // 0: Config.OperationTimeout
 		Echo    any           // copied to the response; the same in all messages
 		Adapt   func(*GetResponse[T]) any
-		Span    trace.Span // of the sender; see Traced. The same in all messages
+		Span    trace.Span // see below; the same in all messages
 	}
 	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T]. Sent
 	// without a sender (ctx.Send), at Local and without Adapt, it is the cheapest way to make many

@@ -21,7 +21,7 @@ import (
 )
 
 // asker is an actor that never blocks: it handles all responses in one case, and identifies them by
-// key, outcome and echo.
+// key, error and echo.
 type asker struct {
 	got []string
 	n   atomic.Int64 // notes, for other goroutines
@@ -30,9 +30,12 @@ type asker struct {
 func (a *asker) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case distributeddata.Response:
-		s := fmt.Sprintf("%T %s %v %v", m, m.ID(), m.Outcome(), m.Echo())
-		if v, ok := cart.Value(m); ok {
-			s += " " + v.String()
+		s := fmt.Sprintf("%T %s %v %v", m, m.ID(), kind(m.Err()), m.Echo())
+		if r, ok := m.(interface{ Result() (items, error) }); ok && m.Err() == nil {
+			if _, deleted := m.(*distributeddata.DeleteResponse[items]); !deleted {
+				v, _ := r.Result()
+				s += " " + v.String()
+			}
 		}
 		a.note(s[strings.LastIndex(s[:strings.IndexAny(s, "[ ")], ".")+1:])
 	case *distributeddata.Changed[items]:
@@ -43,6 +46,25 @@ func (a *asker) Receive(ctx actor.Context) {
 func (a *asker) note(s string) {
 	a.got = append(a.got, s)
 	a.n.Add(1)
+}
+
+// kind is the reply of Akka's replicator that an error stands for.
+func kind(err error) string {
+	for _, k := range []struct {
+		err  error
+		name string
+	}{
+		{nil, "success"},
+		{distributeddata.ErrModify, "refused"},
+		{distributeddata.ErrNotFound, "not found"},
+		{distributeddata.ErrDeleted, "deleted"},
+		{distributeddata.ErrQuorum, "not reached"},
+	} {
+		if errors.Is(err, k.err) {
+			return k.name
+		}
+	}
+	return "failed"
 }
 
 // typeless is a response without the type arguments that %T shows.
@@ -112,26 +134,20 @@ func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 		// DeleteSuccess
 		reply("DeleteResponse cart success 11", remove(11, distributeddata.Permanently))
 		// GetDataDeleted
-		reply("GetResponse cart buried 12", get(12))
+		reply("GetResponse cart deleted 12", get(12))
 		// UpdateDataDeleted
-		reply("UpdateResponse cart buried 13", update(13, addTo("a")))
+		reply("UpdateResponse cart deleted 13", update(13, addTo("a")))
 		// DataDeleted: it is
 		reply("DeleteResponse cart success 14", remove(14))
-		// ReplicaCount
-		reply("ReplicaCountResponse  success 15", &distributeddata.GetReplicaCount{Echo: 15})
-		// GetKeyIdsResult
-		reply("KeysResponse  success 16", &distributeddata.GetKeys{Echo: 16})
 		reply("TransactionResponse  refused 17", &distributeddata.Transaction{
 			Echo: 17, Modify: func(*distributeddata.Tx) error {
 				return errors.New("no")
 			}})
-		reply("ForgetResponse nobody failed 18", &distributeddata.ForgetMember{
-			Member: "nobody", Echo: 18})
 		reply("GetResponse * failed 19", &distributeddata.Get[items]{
 			Key: distributeddata.NewKey("*", items{}), Echo: 19})
 		// Deleted
 		reply("Changed cart [][] deleted key \"cart\": "+distributeddata.ErrDeleted.Error(),
-			cart.SubscribeMessage(pid))
+			&distributeddata.Subscribe[items]{Key: cart, Subscriber: pid})
 
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
 		reply("GetResponse cart not reached 20", get(20, distributeddata.Majority)) // GetFailure
@@ -148,55 +164,42 @@ func (s sender) Request(to *actor.PID, m any) {
 	s.system.Root.RequestWithCustomSender(to, m, s.pid)
 }
 
-// The names of entries and the number of replicas, also before the replicator runs and after it has
-// been closed.
-func TestMessages_KeysAndReplicaCount(t *testing.T) {
+// A response that Adapt fails to adapt goes out as it is; after Close the response is ErrClosed.
+func TestMessages_AdaptThatFails(t *testing.T) {
 	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
 		up func()) {
 		p := testkit.NewProbe(t, system)
 		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a")))
-		p.Request(dd.PID(), &distributeddata.GetKeys{Prefix: "cart-"})
-		p.Request(dd.PID(), distributeddata.GetKeys{Prefix: "other"}) // by value
+		p.Request(dd.PID(), *carts.Key("1").GetMessage()) // by value
 		p.ExpectNone(time.Second)
 		up()
 		require.NoError(t, dd.Ready(context.Background()))
-		keys := func() []string {
-			r := testkit.Expect[*distributeddata.KeysResponse](p)
-			names, err := r.Result()
-			require.Equal(t, err, r.Err())
-			return slices.Collect(names)
+		got := func() string {
+			v, err := testkit.Expect[*distributeddata.GetResponse[items]](p).Result()
+			return fmt.Sprint(v, err)
 		}
-		require.Equal(t, []string{"cart-1"}, keys(), "what was sent before shows")
-		require.Empty(t, keys())
-		p.Request(dd.PID(), &distributeddata.GetReplicaCount{})
-		n := testkit.Expect[*distributeddata.ReplicaCountResponse](p)
-		require.Equal(t, []any{1, 1, true}, []any{n.Seen, n.Counted, n.Ready})
+		require.Equal(t, "{a} <nil>", got(), "what was sent before shows")
+		require.Equal(t, []string{"cart-1"}, slices.Collect(dd.Keys()))
 		for _, fail := range []evil{func() { panic("no") }, runtime.Goexit} {
-			p.Request(dd.PID(), &distributeddata.GetKeys{
-				Adapt: func(*distributeddata.KeysResponse) any {
-					fail()
-					return nil
-				}})
-			require.Equal(t, []string{"cart-1"}, keys(), "goes out as it is")
-			p.Request(dd.PID(), carts.Key("1").GetMessage().Then(func(items, error) any {
+			m := carts.Key("1").GetMessage()
+			m.Adapt = func(*distributeddata.GetResponse[items]) any {
 				fail()
 				return nil
-			}))
-			testkit.Expect[*distributeddata.GetResponse[items]](p)
+			}
+			p.Request(dd.PID(), m)
+			require.Equal(t, "{a} <nil>", got(), "goes out as it is")
 		}
 		require.NoError(t, dd.Close(context.Background()))
-		p.Request(dd.PID(), &distributeddata.GetKeys{Echo: "echo"})
-		r := testkit.Expect[*distributeddata.KeysResponse](p)
+		m := carts.Key("1").UpdateMessage(addTo("b"))
+		m.Echo = "echo"
+		p.Request(dd.PID(), m)
+		r := testkit.Expect[*distributeddata.UpdateResponse[items]](p)
 		require.Equal(t, "echo", r.Echo())
 		require.ErrorIs(t, r.Err(), distributeddata.ErrClosed)
-		require.Equal(t, distributeddata.Failed, r.Outcome())
-		p.Request(dd.PID(), &distributeddata.GetReplicaCount{})
-		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.ReplicaCountResponse](p)),
-			distributeddata.ErrClosed)
 	})
 }
 
-// Then gives the asker a message of its own protocol, whatever the outcome.
+// Adapt gives the asker a message of its own protocol, whatever the outcome.
 func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
 		up func()) {
@@ -207,22 +210,33 @@ func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 			p.Request(dd.PID(), m)
 			require.Equal(t, want, testkit.Expect[string](p))
 		}
-		value := func(v items, err error) any { return fmt.Sprint(v, err) }
-		done := func(err error) any { return fmt.Sprint(err) }
-		said("{a} <nil>", cart.UpdateMessage(addTo("a")).Then(value))
-		said("{a} <nil>", cart.GetMessage(distributeddata.Majority).Then(value))
-		said("<nil>", cart.DeleteMessage().Then(done))
-		said("<nil>", (&distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
-			return nil
-		}}).Then(done))
-		p.Send(dd.PID(), carts.SubscribeMessage(p.PID()).Then(
-			func(c *distributeddata.Changed[items]) any {
-				return line(c)
-			}))
+		update := cart.UpdateMessage(addTo("a"))
+		update.Adapt = func(r *distributeddata.UpdateResponse[items]) any {
+			return fmt.Sprint(r.Result())
+		}
+		said("{a} <nil>", update)
+		get := cart.GetMessage(distributeddata.Majority)
+		get.Adapt = func(r *distributeddata.GetResponse[items]) any {
+			return fmt.Sprint(r.Result())
+		}
+		said("{a} <nil>", get)
+		remove := cart.DeleteMessage()
+		remove.Adapt = func(r *distributeddata.DeleteResponse[items]) any {
+			return fmt.Sprint(r.Err())
+		}
+		said("<nil>", remove)
+		said("<nil>", &distributeddata.Transaction{
+			Modify: func(*distributeddata.Tx) error { return nil },
+			Adapt: func(r *distributeddata.TransactionResponse) any {
+				return fmt.Sprint(r.Err())
+			},
+		})
+		p.Send(dd.PID(), &distributeddata.Subscribe[items]{Key: carts, Subscriber: p.PID(),
+			Adapt: func(c *distributeddata.Changed[items]) any { return line(c) }})
 		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a")))
 		require.Equal(t, "cart-1 [][a]", testkit.Expect[string](p))
-		p.Send(dd.PID(), carts.UnsubscribeMessage(p.PID()))
-		p.Send(dd.PID(), cart.UnsubscribeMessage(p.PID()))
+		p.Send(dd.PID(), &distributeddata.Unsubscribe[items]{Key: carts, Subscriber: p.PID()})
+		p.Send(dd.PID(), &distributeddata.Unsubscribe[items]{Key: cart, Subscriber: p.PID()})
 		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("b")))
 		p.ExpectNone(time.Second)
 	})
@@ -255,13 +269,4 @@ func TestModifyError_TheStackIsAField(t *testing.T) {
 				synctest.Wait()
 			})
 	})
-}
-
-func TestOutcome_InWords(t *testing.T) {
-	require.Equal(t, "not reached", distributeddata.NotReached.String())
-	require.Equal(t, "failed", distributeddata.Failed.String())
-	require.Equal(t, "Outcome(99)", distributeddata.Outcome(99).String())
-	require.Equal(t, "Outcome(-1)", distributeddata.Outcome(-1).String())
-	require.Equal(t, "unclear", distributeddata.Unclear.String())
-	require.Equal(t, "buried", distributeddata.Buried.String())
 }

@@ -196,8 +196,8 @@ func TestMessages_StrangeOnesNeverPanic(t *testing.T) {
 			(*distributeddata.Update[crdt.GCounter])(nil), distributeddata.Get[crdt.GCounter]{},
 			embedding{}, &embedding{}, "text", 7, struct{}{}, []byte(nil),
 			&distributeddata.Update[crdt.GCounter]{}, &distributeddata.Subscribe[crdt.GCounter]{},
-			&distributeddata.Unsubscribe[crdt.GCounter]{}, (*distributeddata.GetKeys)(nil),
-			&distributeddata.ForgetMember{}, &distributeddata.Transaction{}} {
+			&distributeddata.Unsubscribe[crdt.GCounter]{},
+			(*distributeddata.Get[crdt.GCounter])(nil), &distributeddata.Transaction{}} {
 			c.Member(0).System.Root.Send(c.at(0).PID(), m)
 		}
 		time.Sleep(5 * time.Second)

@@ -183,17 +183,6 @@ func (s sharded[T]) shard(encode func(dst []byte) ([]byte, error)) (Key[T], erro
 	return k, nil
 }
 
-// message returns an update of the shard for the element that encode encodes. The update fails if
-// encode does.
-func (s sharded[T]) message(encode func(dst []byte) ([]byte, error),
-	modify func(*crdt.Writer, *T) error, opts []Option) *Update[T] {
-	shard, err := s.shard(encode)
-	if err != nil && s.bad == nil {
-		modify = func(*crdt.Writer, *T) error { return err }
-	}
-	return shard.UpdateMessage(modify, opts...)
-}
-
 // in returns the value of a shard inside a transaction. If it is not usable, in fails the
 // transaction and returns nil.
 func (s sharded[T]) in(tx *Tx, encode func(dst []byte) ([]byte, error)) *T {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/testkit"
 )
 
 type register = crdt.LWWRegister[string]
@@ -268,7 +267,7 @@ func uses(ctx context.Context, dd *distributeddata.Replicator, m distributeddata
 }
 
 func TestSharded_BadNamesAndNumbersAreRefusedEverywhere(t *testing.T) {
-	system, dd, stop := startMember()
+	_, dd, stop := startMember()
 	defer stop()
 	for _, c := range []struct {
 		name   string
@@ -288,15 +287,6 @@ func TestSharded_BadNamesAndNumbersAreRefusedEverywhere(t *testing.T) {
 		s := distributeddata.NewShardedSet(c.name, c.shards, crdt.ORSet[int]{})
 		errs := uses(t.Context(), dd, m, s)
 		errs["Clear"], errs["set Clear"] = m.Clear(t.Context(), dd), s.Clear(t.Context(), dd)
-		p := testkit.NewProbe(t, system)
-		p.Request(dd.PID(), m.UpdateMessage("a", setTo("b")))
-		errs["UpdateMessage"] = testkit.Expect[distributeddata.Response](p).Err()
-		p.Request(dd.PID(), m.RemoveMessage("a"))
-		errs["RemoveMessage"] = testkit.Expect[distributeddata.Response](p).Err()
-		p.Request(dd.PID(), s.AddMessage(1))
-		errs["AddMessage"] = testkit.Expect[distributeddata.Response](p).Err()
-		p.Request(dd.PID(), s.RemoveMessage(1))
-		errs["set RemoveMessage"] = testkit.Expect[distributeddata.Response](p).Err()
 		for call, err := range errs {
 			require.ErrorIs(t, err, distributeddata.ErrInvalid, "%s of %q", call, c.name)
 			require.ErrorContains(t, err, c.why, "%s of %q", call, c.name)
@@ -502,7 +492,6 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.Equal(t, map[string]string{"ada": "Ada"}, held(t, dd))
 
-		p := testkit.NewProbe(t, c.Member(0).System)
 		for _, fail := range []func() error{func() error {
 			return errors.New("no")
 		}, func() error { panic("boom") }} {
@@ -516,10 +505,6 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 						s.AddIn(tx, 1)
 						return nil
 					})
-				},
-				"message": func() error {
-					p.Request(dd.PID(), s.AddMessage(1))
-					return testkit.Expect[distributeddata.Response](p).Err()
 				},
 			} {
 				err := f()

@@ -93,13 +93,6 @@ func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K,
 	return v, cmp.Or(err, unread)
 }
 
-// UpdateMessage returns Update as a message; the response carries the shard. The update fails if
-// key cannot be encoded.
-func (m ShardedMap[K, V]) UpdateMessage(key K, modify func(w *crdt.Writer, v *V) error,
-	opts ...Option) *Update[crdt.ORMap[K, V]] {
-	return m.entries().message(m.encode(key), updating(key, modify), opts)
-}
-
 func updating[K any, V crdt.Value[V]](key K,
 	modify func(w *crdt.Writer, v *V) error) func(*crdt.Writer, *crdt.ORMap[K, V]) error {
 	return func(w *crdt.Writer, all *crdt.ORMap[K, V]) (err error) {
@@ -116,11 +109,6 @@ func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, opts
 	}
 	_, err = shard.Update(ctx, r, removing[K, V](key), opts...)
 	return err
-}
-
-// RemoveMessage returns Remove as a message; the response carries the shard.
-func (m ShardedMap[K, V]) RemoveMessage(key K, opts ...Option) *Update[crdt.ORMap[K, V]] {
-	return m.entries().message(m.encode(key), removing[K, V](key), opts)
 }
 
 func removing[K any, V crdt.Value[V]](key K) func(*crdt.Writer, *crdt.ORMap[K, V]) error {

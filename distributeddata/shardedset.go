@@ -49,11 +49,6 @@ func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Opti
 	return err
 }
 
-// AddMessage returns Add as a message; the response carries the shard.
-func (s ShardedSet[E]) AddMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
-	return s.entries().message(s.encode(e), adding(e), opts)
-}
-
 func adding[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
 	return func(w *crdt.Writer, all *crdt.ORSet[E]) error { all.Add(w, e); return nil }
 }
@@ -66,11 +61,6 @@ func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...O
 	}
 	_, err = shard.Update(ctx, r, dropping(e), opts...)
 	return err
-}
-
-// RemoveMessage returns Remove as a message; the response carries the shard.
-func (s ShardedSet[E]) RemoveMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
-	return s.entries().message(s.encode(e), dropping(e), opts)
 }
 
 func dropping[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {

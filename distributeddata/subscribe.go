@@ -78,27 +78,27 @@ func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
 	}
 }
 
-// FlushChanges is the message form of Replicator.FlushChanges. It is not answered.
-type FlushChanges struct{}
+// flushChanges is the message of FlushChanges. It is not answered.
+type flushChanges struct{}
 
 // FlushChanges notifies the subscribers of this member at once, without waiting for
 // Config.NotifyInterval. The notices cover every update made through this member before the call,
 // and the updates received from other members so far.
 func (r *Replicator) FlushChanges() {
 	r.flushed.tell()
-	r.tell(&FlushChanges{})
+	r.tell(&flushChanges{})
 }
 
-func (*FlushChanges) run(a *replica, _ func(any)) { a.flush() }
+func (*flushChanges) run(a *replica, _ func(any)) { a.flush() }
 
 func (*Subscribe[T]) refuse(error, *Replicator, func(any)) {}
 
 func (*Unsubscribe[T]) refuse(error, *Replicator, func(any)) {}
 
-func (*FlushChanges) refuse(error, *Replicator, func(any)) {}
+func (*flushChanges) refuse(error, *Replicator, func(any)) {}
 
 func (*Subscribe[T]) unanswered() {}
 
 func (*Unsubscribe[T]) unanswered() {}
 
-func (*FlushChanges) unanswered() {}
+func (*flushChanges) unanswered() {}

@@ -16,7 +16,7 @@ import (
 // An operation that may wait for other members or for the disk is recorded as a child of the
 // caller's span, by the caller's tracer provider, and as a value of a histogram by operation, level
 // and outcome. An operation that is answered at once is not recorded and costs nothing. The caller
-// of a message is its sender: see Traced.
+// of a message is its sender: see Get.Span.
 
 // operation describes an operation for spans and histograms.
 type operation struct {
@@ -92,22 +92,21 @@ func (a *replica) traced(above trace.Span, m traceable) (end func(error)) {
 // endSpan ends a span with the outcome of the call.
 func endSpan(s trace.Span, err error) {
 	outcome := outcomeOf(err)
-	s.SetAttributes(attribute.String("concord.ddata.outcome", outcome.String()))
+	s.SetAttributes(attribute.String("concord.ddata.outcome", outcome))
 	if q, ok := errors.AsType[*QuorumError](err); ok {
 		s.SetAttributes(attribute.Int("concord.ddata.answered", q.Answered),
 			attribute.Int("concord.ddata.needed", q.Needed),
 			attribute.StringSlice("concord.ddata.missing", q.Missing))
 	}
-	if err != nil && outcome != NotFound {
-		s.SetStatus(codes.Error, outcome.String())
+	if err != nil && outcome != notFound {
+		s.SetStatus(codes.Error, outcome)
 	}
 	s.End()
 }
 
 // measured is a kind of operation with its outcome. There are few different values.
 type measured struct {
-	name, level string
-	outcome     Outcome
+	name, level, outcome string
 }
 
 // measure records the duration of an operation that may wait, when it ends.
@@ -121,7 +120,7 @@ func (a *replica) measure(p pending, err error) {
 		by = []metric.RecordOption{metric.WithAttributes(
 			attribute.String("replicator", a.l.cfg.Name),
 			attribute.String("node", a.l.system.Address()), attribute.String("operation", k.name),
-			attribute.String("level", k.level), attribute.String("outcome", k.outcome.String()),
+			attribute.String("level", k.level), attribute.String("outcome", k.outcome),
 		)}
 		a.measures[k] = by
 	}

@@ -20,6 +20,12 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
+// traced sets the span of ctx as that of the sender.
+func traced(ctx context.Context, m *distributeddata.Update[items]) *distributeddata.Update[items] {
+	m.Span = oteltrace.SpanFromContext(ctx)
+	return m
+}
+
 func TestTrace_OperationsThatWaitAreSpansOfTheirCaller(t *testing.T) {
 	run(t, 3, distributeddata.Config{Durable: []string{"kept"}, Store: diskOf(t)},
 		func(c *cluster) {
@@ -158,28 +164,31 @@ func TestTrace_MessagesAreSpansOfTheirSender(t *testing.T) {
 				return testkit.Expect[distributeddata.Response](p)
 			}
 			kept := distributeddata.NewKey("kept", items{})
-			require.NoError(t, ask(cart.UpdateMessage(addTo("milk")).Traced(ctx)).Err())
+			require.NoError(t, ask(traced(ctx, cart.UpdateMessage(addTo("milk")))).Err())
 			require.NoError(t,
 				ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority)).Err())
 			require.NoError(t,
-				ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority).Traced(
-					context.Background())).Err())
-			c.Member(0).System.Root.Send(c.at(0).PID(), kept.UpdateMessage(addTo("x")).Traced(ctx))
+				ask(traced(context.Background(),
+					cart.UpdateMessage(addTo("milk"), distributeddata.Majority))).Err())
+			c.Member(0).System.Root.Send(c.at(0).PID(),
+				traced(ctx, kept.UpdateMessage(addTo("x"))))
 			require.Len(t, spans.Started(), 1,
 				"that of the sender: nothing waits, or nobody traces it")
 
 			require.NoError(t,
-				ask(cart.UpdateMessage(addTo("eggs"), distributeddata.Majority).Traced(
-					ctx)).Err())
-			require.ErrorIs(t, ask(distributeddata.NewKey("none", items{}).GetMessage(
-				distributeddata.All).Traced(ctx)).Err(), distributeddata.ErrNotFound)
-			require.NoError(t, ask(kept.UpdateMessage(addTo("y")).Traced(ctx)).Err())
+				ask(traced(ctx,
+					cart.UpdateMessage(addTo("eggs"), distributeddata.Majority))).Err())
+			none := distributeddata.NewKey("none", items{}).GetMessage(distributeddata.All)
+			none.Span = oteltrace.SpanFromContext(ctx)
+			require.ErrorIs(t, ask(none).Err(), distributeddata.ErrNotFound)
+			require.NoError(t, ask(traced(ctx, kept.UpdateMessage(addTo("y")))).Err())
 			no := &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
 				return errors.New("no")
-			}, At: distributeddata.All}
-			require.ErrorIs(t, ask(no.Traced(ctx)).Err(), distributeddata.ErrModify)
+			}, At: distributeddata.All, Span: oteltrace.SpanFromContext(ctx)}
+			require.ErrorIs(t, ask(no).Err(), distributeddata.ErrModify)
 			c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
-			late := cart.DeleteMessage(distributeddata.Majority).Traced(ctx)
+			late := cart.DeleteMessage(distributeddata.Majority)
+			late.Span = oteltrace.SpanFromContext(ctx)
 			late.Timeout = 2 * time.Second
 			require.ErrorIs(t, ask(late).Err(), distributeddata.ErrQuorum)
 

@@ -75,7 +75,7 @@ type Transaction struct {
 	Timeout time.Duration // 0: Config.OperationTimeout
 	Echo    any
 	Adapt   func(*TransactionResponse) any
-	Span    trace.Span // of the sender; see Traced
+	Span    trace.Span // see Get
 }
 
 // TransactionResponse answers Transaction.

@@ -41,7 +41,8 @@ type counter struct {
 func (c *counter) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		c.dd.Request(ctx, Views.SubscribeMessage(ctx.Self()))
+		c.dd.Request(ctx, &distributeddata.Subscribe[crdt.PNCounter]{
+			Key: Views, Subscriber: ctx.Self()})
 	case *distributeddata.Changed[crdt.PNCounter]:
 		c.sum = m.Value.Value()
 	case *viewed: // without waiting for the result: many such updates together cost as much as one

@@ -96,7 +96,7 @@ type shelf struct {
 func (s *shelf) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		s.dd.Request(c, s.basket.SubscribeMessage(c.Self()))
+		s.dd.Request(c, &distributeddata.Subscribe[Basket]{Key: s.basket, Subscriber: c.Self()})
 	case string:
 		s.dd.Request(c, s.basket.UpdateMessage(func(w *crdt.Writer, items *Basket) error {
 			items.Add(w, m)
@@ -105,7 +105,7 @@ func (s *shelf) Receive(c actor.Context) {
 	case *distributeddata.Changed[Basket]: // the present value, then each change
 		fmt.Println(m.Value)
 	case distributeddata.Response: // the answer of any request, of any type
-		if m.Outcome() == distributeddata.NotReached {
+		if errors.Is(m.Err(), distributeddata.ErrQuorum) {
 			fmt.Println("not on a majority yet")
 		}
 	}

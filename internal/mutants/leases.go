@@ -108,12 +108,6 @@ func leases() []mutant {
 			killer: leaseSim,
 		},
 		{
-			name:   "the lease of a terminated sender is kept",
-			rule:   "an actor of Props watches the actors that send requests to it",
-			edits:  in("coordination/actor.go", "c.asker.Id == who.Id && gone(ctx, c.asker)", "false && c.asker.Id == who.Id"),
-			killer: killer{pkg: "./coordination", run: "^TestProps_DeadAskerHoldsNothing$"},
-		},
-		{
 			name: "holder and contender apply no margin and trust their clocks",
 			rule: "validity ends TTL·(1−ρ)−margin after the request; a record is stale TTL·(1+ρ)+margin after it was seen",
 			edits: []edit{

@@ -9,13 +9,6 @@ import (
 )
 
 var checkChecks = []check{
-	{"K1_BoolCheckFalseBefore", func(e *env) {
-		b := e.node().Lease(name).Bool()
-		e.that(!b.CheckLease(), "before acquire")
-		e.node().hold()
-		ok, err := b.Acquire()
-		e.that(!ok && err == nil && !b.CheckLease(), "taken: %v %v", ok, err)
-	}},
 	{"K3_FalseAfterRelease", func(e *env) {
 		g := e.node().hold()
 		e.must(g.Release(e.Context()))
