@@ -1,5 +1,5 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
-.PHONY: tools docs-check browser sim soak heal replace hostile soak-disk testenv mutants vuln sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
+.PHONY: tools docs-check browser sim soak heal replace roll hostile soak-disk testenv mutants vuln sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .
@@ -43,6 +43,10 @@ heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each 
 
 replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
 	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
+
+roll: ## five members under 1,000 requests a second, replaced in ROUNDS (default 200) rounds by FROM (default the former commit) and back, without and with versions of the application; prints a table; 20 s a round
+	$(GO) run ./bench/roll -rounds $(or $(ROUNDS),200) -from '$(or $(FROM),HEAD~1)'
+	$(GO) run ./bench/roll -rounds $(or $(ROUNDS),200) -from '$(or $(FROM),HEAD~1)' -app-version
 
 hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
 	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'
