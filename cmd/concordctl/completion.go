@@ -40,7 +40,7 @@ _concordctl() {
     COMPREPLY=()
     case $before in
         -o) mapfile -t COMPREPLY < <(compgen -W "table json" -- "$word"); return ;;
-        -at|-timeout|-session|-replicator|-limit) return ;;
+        -at|-timeout|-within|-session|-replicator|-limit) return ;;
         store) mapfile -t COMPREPLY < <(compgen -W "list verify export import" -- "$word"); return ;;
         completion) mapfile -t COMPREPLY < <(compgen -W "bash" -- "$word"); return ;;
         import) [[ $command == store ]] && mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;

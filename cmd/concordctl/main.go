@@ -10,6 +10,7 @@
 //	concordctl release NAME TOKEN        ends the tenure of a lease with that token
 //	concordctl move TYPE SHARD MEMBER    moves a shard to a member; any: withdraws that
 //	concordctl forget MEMBER             removes a member from the count of majorities
+//	concordctl rollout [URL...]          waits until the cluster may lose a member, as seen by these
 //	concordctl bundle FILE [URL...]      what somebody else needs to help, of these members
 //	concordctl store list|verify|export DIR
 //	                                     the data of a stopped member
@@ -24,6 +25,7 @@
 //	-config FILE      concord.yaml for bundle, which removes its secrets
 //	-o table|json     output format
 //	-timeout 10s      time limit of each request
+//	-within 5m        time limit of rollout
 //	-session NAME     session for leases and release; default: the only one, or leases
 //	-replicator NAME  replicator for keys, get and forget; default: the only one
 //	-limit N          maximum number of items that keys, leases and shards list; 0: all.
@@ -35,7 +37,7 @@
 // Exit status:
 //
 //	0  success
-//	1  success, but status found problems or store found damage
+//	1  success, but status found problems, store found damage, or rollout's time is over
 //	2  invalid command line
 //	3  no answer from the cockpit, or the outcome is unknown
 //	4  rejected: not authorized, or not enabled in the cockpit
@@ -84,7 +86,7 @@ func fails(status int, format string, args ...any) error {
 // options are the values of the flags.
 type options struct {
 	at, output, session, replicator, config string
-	timeout                                 time.Duration
+	timeout, within                         time.Duration
 	limit                                   int
 }
 
@@ -117,6 +119,7 @@ func commands() []command {
 		{"release", "NAME TOKEN", 2, 2, "ends the tenure of a lease with that token", release},
 		{"move", "TYPE SHARD MEMBER", 3, 3, "moves a shard to a member; any: withdraws that", move},
 		{"forget", "MEMBER", 1, 1, "removes a member from the count of majorities", forget},
+		{"rollout", "[URL...]", 0, 100, "waits until the cluster may lose a member", rollout},
 		{"bundle", "FILE [URL...]", 1, 100, "what somebody else needs to help, in a zip file",
 			bundle},
 		{"store", "list|verify|export DIR", 2, 4, "the data of a stopped member; import: see below",
@@ -169,6 +172,7 @@ func flags(o *options, env func(string) string) *flag.FlagSet {
 	f.StringVar(&o.config, "config", "", "concord.yaml, for bundle, which removes its secrets")
 	f.StringVar(&o.output, "o", "table", "output format: `table|json`")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "time limit of each request")
+	f.DurationVar(&o.within, "within", 5*time.Minute, "time limit of rollout")
 	f.StringVar(&o.session, "session", "", "session `name`; default: the only one, or leases")
 	f.StringVar(&o.replicator, "replicator", "", "replicator `name`; default: the only one")
 	f.IntVar(&o.limit, "limit", 50, "maximum `number` of items to list; 0: all")
@@ -199,6 +203,8 @@ func parse(args []string, env func(string) string) (o options, words []string, e
 		err = fails(exitUsage, "-limit is %d, must not be negative", o.limit)
 	case o.timeout <= 0:
 		err = fails(exitUsage, "-timeout is %v, must be positive", o.timeout)
+	case o.within <= 0:
+		err = fails(exitUsage, "-within is %v, must be positive", o.within)
 	case len(words) == 0:
 		err = fails(exitUsage, "no command")
 	}
