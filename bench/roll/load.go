@@ -61,6 +61,14 @@ type load struct {
 	answered map[string]bool      // requests to actors: whether they were answered
 	written  [len(kinds)]struct{ acknowledged, unknown int64 }
 	errors   map[string]int
+	failed   []failure
+}
+
+// failure is a request that was not answered.
+type failure struct {
+	id    string
+	begun time.Time
+	at    string // what it was sent to
 }
 
 func startLoad(m *member, name string, rate int) *load {
@@ -119,6 +127,11 @@ func (l *load) request(n int, at time.Time) {
 	t.failed += btoi(err != nil)
 	if err != nil {
 		l.errors[fmt.Sprintf("%s: %v", kinds[kind], err)]++
+		f := failure{id, at, kinds[kind]}
+		if kind == toEntity {
+			f.at = fmt.Sprint("shard ", l.m.region.Ref(entity(n)).Shard())
+		}
+		l.failed = append(l.failed, f)
 	}
 	switch {
 	case kind == toEntity, kind == toSingleton:
@@ -129,6 +142,8 @@ func (l *load) request(n int, at time.Time) {
 		l.written[kind].unknown++
 	}
 }
+
+func entity(n int) string { return fmt.Sprint("e", n%1000) }
 
 func btoi(b bool) int {
 	if b {
@@ -144,7 +159,7 @@ func (l *load) once(kind, n int, id string) (err error) {
 	add := func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }
 	switch kind {
 	case toEntity:
-		_, err = l.m.region.Ref(fmt.Sprint("e", n%1000)).Ask(ctx, wrapperspb.String(id))
+		_, err = l.m.region.Ref(entity(n)).Ask(ctx, wrapperspb.String(id))
 	case toSingleton:
 		_, err = l.m.clerk.Ask(ctx, wrapperspb.String(id))
 	case toVolatile:

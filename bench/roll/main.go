@@ -105,6 +105,7 @@ type cluster struct {
 	stops       []time.Duration
 	starts      []time.Duration
 	replacement []time.Duration
+	log         []string // when members were signalled, had ended and were ready
 }
 
 // process is one member process.
@@ -226,6 +227,8 @@ func (c *cluster) replace(i int, by build) error {
 	if err := c.ready(i); err != nil {
 		return err
 	}
+	c.log = append(c.log, fmt.Sprintf("%s: SIGTERM %s, ended %s, ready %s", c.specs[i].Name,
+		clock(begun), clock(stopped), clock(time.Now())))
 	c.stops = append(c.stops, stopped.Sub(begun))
 	c.starts = append(c.starts, time.Since(stopped))
 	c.replacement = append(c.replacement, time.Since(begun))
@@ -351,9 +354,18 @@ func (c *cluster) report(ctx context.Context, l *load, records map[string]int,
 		fmt.Printf("%d × %s\n", times, text)
 	}
 	if bad > 0 {
+		for _, f := range l.failed[:min(len(l.failed), 100)] {
+			fmt.Printf("%s to %s at %s was handled %d times\n", f.id, f.at, clock(f.begun),
+				records[f.id])
+		}
+		for _, line := range c.log[:n] {
+			fmt.Println(line)
+		}
 		return errors.New("a request failed, was lost, or was handled twice")
 	}
 	return nil
 }
+
+func clock(t time.Time) string { return t.Format("05.000") }
 
 func brief(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
