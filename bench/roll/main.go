@@ -210,13 +210,21 @@ func (c *cluster) roll(ctx context.Context, client *member, both [2]build) error
 	return c.report(ctx, l, records, both)
 }
 
+// mostToStop is how long a member may take to stop. Then it writes its goroutines and ends.
+const mostToStop = 20 * time.Second
+
 // replace replaces a member in the way of a StatefulSet.
 func (c *cluster) replace(i int, by build) error {
 	begun := time.Now()
 	if err := c.procs[i].cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if err := <-c.procs[i].gone; err != nil {
+	limit := time.AfterFunc(mostToStop, func() {
+		_ = c.procs[i].cmd.Process.Signal(syscall.SIGQUIT)
+	})
+	err := <-c.procs[i].gone
+	limit.Stop()
+	if err != nil {
 		return fmt.Errorf("%s ended with %w:\n%s", c.specs[i].Name, err, &c.procs[i].logs)
 	}
 	c.procs[i].gone <- nil
@@ -312,8 +320,7 @@ func (c *cluster) records(dir string, last build) (map[string]int, error) {
 func (c *cluster) end() {
 	for _, p := range c.procs {
 		if p != nil {
-			_ = p.cmd.Process.Kill()
-			<-p.gone
+			_ = errors.Join(p.cmd.Process.Kill(), <-p.gone)
 		}
 	}
 }
@@ -336,8 +343,8 @@ func (c *cluster) report(ctx context.Context, l *load, records map[string]int,
 		bad += int64(t.failed+still.failed) + lost[kind] + twice[kind]
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t%v\t\n", name,
 			len(t.took)+len(still.took), t.retried+still.retried, t.failed+still.failed,
-			lost[kind], twice[kind], brief(t.percentile(50)), brief(t.percentile(99)), brief(still.percentile(99)),
-			brief(t.percentile(100)))
+			lost[kind], twice[kind], brief(t.percentile(50)), brief(t.percentile(99)),
+			brief(still.percentile(99)), brief(t.percentile(100)))
 	}
 	_ = w.Flush()
 	for _, row := range []struct {

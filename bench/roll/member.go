@@ -83,7 +83,7 @@ func runMember(text string) error {
 
 // run runs the member until ctx ends, or until SIGTERM if it is not the clients'.
 func (m *member) run(ctx context.Context) (err error) {
-	if m.handled.Writer, err = create(filepath.Join(m.Dir, "handled", m.Name)); err != nil {
+	if m.Writer, err = create(filepath.Join(m.Dir, "handled", m.Name)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.flush()) }()
@@ -178,7 +178,7 @@ func (h *handled) note(request string) {
 func (h *handled) flush() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	err := h.Writer.Flush()
+	err := h.Flush()
 	if failed := h.failed.Load(); failed != nil {
 		return cmp.Or(*failed, err)
 	}
