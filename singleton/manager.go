@@ -504,14 +504,14 @@ func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.Singleto
 }
 
 // finish answers the callers that wait for the hand-over. It does so when the hand-over is done and
-// every proxy that used this host has asked for the next one: then the messages that it had sent
-// here have been passed on.
+// every proxy that used this host has asked for the next one, unless there will be none: then the
+// messages that it had sent here have been passed on.
 func (m *manager) finish(ctx actor.Context) {
 	if !m.handed || len(m.closers) == 0 {
 		return
 	}
-	if m.clients.expecting(m.shell.Now()) && !m.view.Removed { // others ask elsewhere
-		return
+	if m.clients.expecting(m.shell.Now()) && !m.view.Removed && !m.machine.Last() {
+		return // if it was removed, they ask elsewhere
 	}
 	for _, c := range m.closers {
 		contain.Send(ctx.ActorSystem(), c, &handedOver{})

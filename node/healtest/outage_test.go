@@ -39,6 +39,8 @@ const (
 	// until there is one view.
 	goalServed = 5 * time.Second
 	goalWhole  = 5 * time.Second
+	// goalStopped is the goal for the time that a whole cluster takes to stop.
+	goalStopped = 2 * time.Second
 )
 
 // outagesAll returns every case.
@@ -72,6 +74,9 @@ func outagesAll() (all []outage) {
 		add("cut-half", 4, "all", begin, quick)
 	}
 	add("start", 20, "all", 0, 15*time.Second) // no fault: until all are ready
+	for _, n := range []int{3, 5} {
+		add("stop", n, "all", 10*time.Second, goalStopped) // until all have exited
+	}
 	return all
 }
 
@@ -194,6 +199,10 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	if o.begin >= 10*time.Second {
 		c.awaitServed(bootTime(), all(o.n))
 	}
+	if o.name == "stop" {
+		served, ok = c.stopTogether()
+		return served, 0, ok
+	}
 	from, s := o.strike(c)
 	window := o.goal + 7*time.Second
 	if o.begin < 10*time.Second || o.store != "all" {
@@ -221,6 +230,28 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 		t.Error("the members do not serve after the end of the fault")
 	}
 	return served, h, c.oneLine() && ok && whole
+}
+
+// stopTogether sends SIGTERM to all members at the same time, and returns how long the last one took to
+// exit.
+func (c *members) stopTogether() (took time.Duration, ok bool) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	ok = true
+	for i, p := range c.live {
+		all.Go(func() {
+			d, err := p.terminate()
+			mu.Lock()
+			defer mu.Unlock()
+			if took = max(took, d); err != nil {
+				c.t.Error(err)
+				ok = false
+			}
+			c.live[i], c.gone = nil, append(c.gone, p)
+		})
+	}
+	all.Wait()
+	return took, ok
 }
 
 // splitLine matches the line about a split.

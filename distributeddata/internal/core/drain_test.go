@@ -1,6 +1,8 @@
 package core
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +114,51 @@ func TestDrain_AllAtOnceEnds(t *testing.T) {
 	l.step("a", View{})
 	l.step("a", Drain{ID: 80, Deadline: l.now.Add(time.Hour)})
 	require.Nil(t, l.done[80].Short, "those that left are out of view")
+}
+
+// The members of a cluster that is stopped say that they leave, and end one after the other. None
+// waits for one that has ended to agree that it leaves.
+func TestDrain_AllAtOnceWithForgettingEnds(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		names := []string{"a", "b", "c", "d", "e"}[:3+2*random.IntN(2)]
+		l := newLabOf(t, len(names)/2+1, names...)
+		l.update("a", Level{}, add("s", "x"))
+		l.deliver(all)
+		for i, n := range random.Perm(len(names)) {
+			l.step(names[n], Drain{ID: uint64(100 + n), Leave: true, Deadline: l.now.Add(time.Hour)})
+			for range random.IntN(3 * (i + 1)) {
+				l.one(random)
+			}
+		}
+		for range 20 { // 200 ms
+			for range 200 {
+				l.one(random)
+			}
+			for n, name := range names {
+				if end, done := l.done[uint64(100+n)]; done && l.cores[name] != nil {
+					require.True(t, end.Short == nil || end.Short.AllLeave, "%d: %s: %+v", seed, name,
+						end.Short)
+					l.cores[name] = nil
+				}
+			}
+			l.tick(10 * time.Millisecond)
+		}
+		for _, name := range names {
+			require.True(t, l.cores[name] == nil, "%d: %s of %v still leaves", seed, name, names)
+		}
+	}
+}
+
+// one delivers one message by chance.
+func (l *lab) one(random *rand.Rand) {
+	if len(l.box) == 0 {
+		return
+	}
+	i := random.IntN(len(l.box))
+	m := l.box[i]
+	l.box = slices.Delete(l.box, i, i+1)
+	l.hand(m)
 }
 
 // A replica that waits to leave does not acknowledge what it receives, since it would hand that

@@ -43,6 +43,9 @@ func (c *Core) rest(name string) int {
 // that mark is brought to a majority of the remaining members, and the member is gone [M5]. It is
 // marked only if enough of the remaining members answer at that moment. A change of the memory
 // restarts the removal.
+//
+// A member that leaves while all others leave too does not wait to be removed: it has handed over
+// what it had, and none stays to answer. A record is changed nevertheless.
 type removal struct {
 	survey
 	victim  string
@@ -74,6 +77,14 @@ func (r *removal) has(p *peer, _ uint64) bool {
 }
 
 func (r *removal) advance(c *Core, o *group) standing {
+	s := r.progress(c, o)
+	if o.Task == task(r) && r.victim == c.cfg.Member && !c.cfg.Recorded && c.othersLeave() {
+		s.hopeless = true
+	}
+	return s
+}
+
+func (r *removal) progress(c *Core, o *group) standing {
 	size := max(c.roll.size-c.newcomers(), c.cfg.MinMembers)
 	s := standing{need: majorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member

@@ -99,6 +99,9 @@ func (m *Machine) Next() (Member, bool) {
 	return e, e.known() && !e.same(m.ring.self)
 }
 
+// Last reports whether every other member has left: there is no next host.
+func (m *Machine) Last() bool { return !m.ring.stays() }
+
 // Keeps reports whether messages wait here: for the instance, for the end of the hand-over, or
 // until a member is known that should host.
 func (m *Machine) Keeps() bool {

@@ -159,6 +159,11 @@ func (r *ring) onLeaving(m Member) bool {
 	return true
 }
 
+// stays reports whether another member may host, now or later.
+func (r *ring) stays() bool {
+	return slices.ContainsFunc(r.hosts, func(m Member) bool { return !m.same(r.self) && !r.left(m) })
+}
+
 func (r *ring) listed(m Member) bool { return slices.ContainsFunc(r.hosts, m.same) }
 
 // elect returns the member that should host: the oldest of those that claim the instance, else the

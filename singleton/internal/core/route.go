@@ -50,8 +50,11 @@ func NewRoute(interval time.Duration) *Route {
 // Host returns the place of the instance; ok is false if it is not known.
 func (r *Route) Host() (m Member, token uint64, ok bool) { return r.host, r.token, r.host.known() }
 
-// Hopeful reports whether there is a member to ask.
-func (r *Route) Hopeful() bool { return !r.ring.removed && r.path().known() }
+// Hopeful reports whether there is a member to ask. One that passes messages on to the next host is
+// not asked when every member has left, since there is no next host.
+func (r *Route) Hopeful() bool {
+	return !r.ring.removed && r.path().known() && (r.host.known() || r.ring.stays())
+}
 
 // NextWake returns when a Wake is wanted; zero if not at all.
 func (r *Route) NextWake() time.Time {
