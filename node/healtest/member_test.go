@@ -57,8 +57,9 @@ type spec struct {
 	Leases    string // leases in addition to the singleton's
 	Secret    string
 	TLS       *node.TLS
-	Silent    string // while this file exists, the lease store does not answer
-	Outages   bool   // a member with default settings, for TestOutage
+	Silent    string        // while this file exists, the lease store does not answer
+	Outages   bool          // a member with default settings, for TestOutage
+	Rounds    time.Duration // between two rounds of its questions
 
 	StopTimeout time.Duration // of node.Run
 }

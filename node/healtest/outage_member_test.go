@@ -118,7 +118,7 @@ func (a answerer) Receive(ctx actor.Context) {
 func (o *outages) askAll(ctx context.Context) {
 	var rounds sync.WaitGroup
 	defer rounds.Wait()
-	tick := time.NewTicker(roundEvery)
+	tick := time.NewTicker(o.Rounds)
 	defer tick.Stop()
 	for {
 		select {

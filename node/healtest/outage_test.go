@@ -189,7 +189,7 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 		c.launchOutage(i)
 	}
 	if o.name == "start" {
-		served, ok = c.awaitServed(launched, all(o.n))
+		served, ok = c.awaitServed(launched, all(o.n), 1)
 		if !ok {
 			t.Error("not all members serve")
 		}
@@ -197,7 +197,7 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	}
 	time.Sleep(time.Until(began.Add(o.begin)))
 	if o.begin >= 10*time.Second {
-		c.awaitServed(bootTime(), all(o.n))
+		c.awaitServed(bootTime(), all(o.n), goodRounds)
 	}
 	if o.name == "stop" {
 		served, ok = c.stopTogether()
@@ -225,15 +225,15 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	}
 	c.net.Heal()
 	mended := bootTime()
-	h, whole := c.awaitServed(mended, append(slices.Clone(s.serves), s.others...))
+	h, whole := c.awaitServed(mended, append(slices.Clone(s.serves), s.others...), goodRounds)
 	if !whole {
 		t.Error("the members do not serve after the end of the fault")
 	}
 	return served, h, c.oneLine() && ok && whole
 }
 
-// stopTogether sends SIGTERM to all members at the same time, and returns how long the last one took to
-// exit.
+// stopTogether sends SIGTERM to all members at the same time, and returns how long the last one
+// took to exit.
 func (c *members) stopTogether() (took time.Duration, ok bool) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -293,7 +293,10 @@ func all(n int) (out []int) {
 func (c *members) launchOutage(i int) {
 	c.t.Helper()
 	s := spec{Name: fmt.Sprintf("m%d", i), Host: c.hosts[i], Hosts: c.hosts, Outages: true,
-		LeaseDir: filepath.Join(c.dir, "leases"), Silent: c.silent(i)}
+		LeaseDir: filepath.Join(c.dir, "leases"), Silent: c.silent(i), Rounds: roundEvery}
+	if c.n > 5 { // the start is measured, not the load
+		s.Rounds = 2 * time.Second
+	}
 	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
 		return c.net.Start(i, cmd)
 	})
@@ -495,9 +498,13 @@ func (c *members) judge(o outage, s side, since time.Duration) (ok bool) {
 	return ok
 }
 
-// awaitServed waits until the given members list each other and every question since then is
-// answered, and returns how long that took.
-func (c *members) awaitServed(since time.Duration, which []int) (took time.Duration, ok bool) {
+// goodRounds is how many rounds in a row a member must have been answered to count as served.
+const goodRounds = 8
+
+// awaitServed waits until the given members list each other and every question since then, of a
+// number of rounds, is answered, and returns how long that took.
+func (c *members) awaitServed(since time.Duration, which []int, number int) (took time.Duration,
+	ok bool) {
 	for {
 		good := time.Duration(0)
 		done := true
@@ -509,7 +516,7 @@ func (c *members) awaitServed(since time.Duration, which []int) (took time.Durat
 				rounds[at-1].Members == len(which) && rounds[at-1].NotReady == "" {
 				at--
 			}
-			if len(rounds)-at < 8 {
+			if len(rounds)-at < number {
 				done = false
 				break
 			}

@@ -161,7 +161,9 @@ func (r *ring) onLeaving(m Member) bool {
 
 // stays reports whether another member may host, now or later.
 func (r *ring) stays() bool {
-	return slices.ContainsFunc(r.hosts, func(m Member) bool { return !m.same(r.self) && !r.left(m) })
+	return slices.ContainsFunc(r.hosts, func(m Member) bool {
+		return !m.same(r.self) && !r.left(m)
+	})
 }
 
 func (r *ring) listed(m Member) bool { return slices.ContainsFunc(r.hosts, m.same) }
