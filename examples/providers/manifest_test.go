@@ -102,3 +102,26 @@ func TestManifests_FitTheProgram(t *testing.T) {
 		t.Errorf("disruption budget %+v", budget)
 	}
 }
+
+// The pods of the StatefulSet wait before they stop, and have the time for it.
+func TestRollout_FitsItsProbesAndTimes(t *testing.T) {
+	const file = "../kubernetes/rollout.yaml"
+	set := object[appsv1.StatefulSet](t, file, "StatefulSet")
+	pod := set.Spec.Template.Spec
+	stop := pod.Containers[0].Lifecycle.PreStop.Exec.Command
+	if !slices.Equal(stop, []string{"concordctl", "rollout", "-at", "127.0.0.1:7070", "-within",
+		"60s"}) {
+		t.Errorf("preStop is %q", stop)
+	}
+	grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
+	if grace < time.Minute+2*10*time.Second {
+		t.Errorf("%v to wait and to stop", grace)
+	}
+	service := object[corev1.Service](t, file, "Service")
+	budget := object[policyv1.PodDisruptionBudget](t, file, "PodDisruptionBudget").Spec
+	if service.Name != set.Spec.ServiceName || !service.Spec.PublishNotReadyAddresses ||
+		budget.MaxUnavailable.IntValue() != 1 ||
+		budget.Selector.MatchLabels["app"] != set.Spec.Template.Labels["app"] {
+		t.Errorf("service %+v, disruption budget %+v", service, budget)
+	}
+}

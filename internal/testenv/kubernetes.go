@@ -75,7 +75,7 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	}
 	if err := api.apply(ctx, filepath.Join(e.root, "examples"),
 		"kubernetes/rbac.yaml", "kubernetes/provider.yaml",
-		"providers/kubernetes.yaml"); err != nil {
+		"providers/kubernetes.yaml", "kubernetes/rollout.yaml"); err != nil {
 		return err
 	}
 	at, err := e.serve(func(ctx context.Context) error {
@@ -142,6 +142,8 @@ func (a api) createOne(ctx context.Context, object []byte) error {
 		"Role":           "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/roles",
 		"RoleBinding":    "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/rolebindings",
 
+		"Service":             "/api/v1/namespaces/concord/services",
+		"StatefulSet":         "/apis/apps/v1/namespaces/concord/statefulsets",
 		"Deployment":          "/apis/apps/v1/namespaces/concord/deployments",
 		"PodDisruptionBudget": "/apis/policy/v1/namespaces/concord/poddisruptionbudgets",
 	} {
