@@ -33,8 +33,9 @@ func (c Config) idle() time.Duration { return 5 * c.Beat() }
 func (c Config) Lapse() time.Duration { return 3 * c.Beat() }
 
 // joining is how long the view must be unchanged after the start of the cluster, before members
-// that were assumed to exist are not counted any more.
-const joining = 5 * time.Second
+// that were assumed to exist are not counted any more. It is shorter than a provider takes to
+// notice a cut: a half that still counted them would wait for a larger side.
+const joining = 2 * time.Second
 
 // rebase is how long the view of a majority must be unchanged before it no longer counts the
 // members that are missing.

@@ -118,6 +118,18 @@ func TestCore_CutWhileMembersStart(t *testing.T) {
 	s.that(!s.gate.Open, "shut: the majority of five may be on the other side")
 }
 
+// Members that were assumed to start are not counted any more before a provider that takes 3 s can
+// notice the first cut: two of four are a half then, and do not wait for a larger side.
+func TestCore_HalvesOfAClusterThatHasJustStarted(t *testing.T) {
+	s := newStage(t, 3)
+	s.whole("me", "b", "c", "d")
+	s.that(s.said.Members == 5, "one more may start")
+	s.pass(2500 * time.Millisecond)
+	s.sees("me", "b")
+	s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
+	s.that(s.gate.Open && s.try.Lease == arbiter.Rest, "open, and asking for the lease at once")
+}
+
 func TestCore_MajorityNeverWaitsForTheStore(t *testing.T) {
 	for _, result := range []arbiter.Result{arbiter.Unknown, arbiter.Taken} {
 		s := newStage(t, 1)
