@@ -324,7 +324,7 @@ func (c Config) core() core.Config {
 		Stable: c.StableAfter,
 		Spread: c.Spread, Consult: c.Strategy != nil, Again: consultEvery, Answer: answerWithin,
 		Resend: resendAfter, MaxResend: resendAtMost, Handled: rememberLast,
-		Credit: credit, Rendezvous: c.Rendezvous, Buffer: c.Buffer, BufferBytes: c.BufferBytes,
+		Rendezvous: c.Rendezvous, Buffer: c.Buffer, BufferBytes: c.BufferBytes,
 	}
 }
 

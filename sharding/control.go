@@ -3,6 +3,7 @@ package sharding
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,14 +17,17 @@ import (
 	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
-// control is the actor around the core of a region. It receives the messages of the protocol, and
-// user messages that cannot go directly to an entity. The value survives a restart of the actor.
+// control is the actor around the core of a region. It receives the messages of the protocol and
+// the deliveries, and takes the messages that wait from their places. The value survives a restart
+// of the actor.
 type control struct {
 	life    *life
 	log     *slog.Logger
 	region  *core.Region
+	flows   map[core.Member]*lane.Flow // to the members of the view
 	shell   *shell.Shell[core.Event, core.Effect]
 	view    *membership.View
 	self    core.Member
@@ -50,12 +54,9 @@ type control struct {
 
 // Messages for the control actor.
 type (
-	begun struct{} // the member is up
-	sent  struct { // a message of this process
-		shard int
-		body  core.Body
-	}
-	ended struct { // all entities of a tenure have stopped
+	begun struct{}            // the member is up
+	waits struct{ shard int } // messages of this process wait
+	ended struct {            // all entities of a tenure have stopped
 		shard int
 		token uint64
 	}
@@ -74,6 +75,9 @@ type (
 )
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
+func (*waits) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*ended) IgnoreDeadLetterLogging() {}
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
@@ -86,7 +90,8 @@ func (*known) IgnoreDeadLetterLogging() {}
 func (*report) IgnoreDeadLetterLogging() {}
 
 func newControl(l *life) *control {
-	c := &control{life: l, log: l.log, region: core.NewRegion(l.cfg.core())}
+	c := &control{life: l, log: l.log, region: core.NewRegion(l.cfg.core()),
+		flows: map[core.Member]*lane.Flow{}}
 	if l.session != nil {
 		c.tenancy = newTenancy(l)
 	}
@@ -94,9 +99,6 @@ func newControl(l *life) *control {
 		Name: l.component(), Core: c.region, Wake: core.Wake{}, CarryOut: c.carryOut,
 		Settled: c.settled, Failed: c.failed, Panics: &l.counts.panics,
 	})
-	for n, p := range l.places {
-		p.line = c.region.Line(n)
-	}
 	return c
 }
 
@@ -115,8 +117,8 @@ func (c *control) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		c.shutDown(ctx)
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
-	case *sent:
-		c.send(ctx, m)
+	case *waits:
+		c.wait(ctx, m.shard)
 	case *promised:
 		c.promise(ctx, core.BeginDelivery(*m))
 	case *released:
@@ -224,14 +226,15 @@ func (c *control) fired(ctx actor.Context, m *timer.Fired) {
 
 func (c *control) step(ctx actor.Context, ev core.Event) { c.shell.Step(ctx, ev) }
 
-// send routes a message of this process.
-func (c *control) send(ctx actor.Context, m *sent) {
-	if (c.quit || c.view != nil && c.view.Removed) && !c.life.follows() {
-		c.life.arrived(m.shard)
-		c.life.refuse(m.body.ID, m.body.Value, ErrClosed)
+// wait lets messages wait for a shard, unless this member was removed for good.
+func (c *control) wait(ctx actor.Context, shard int) {
+	if !c.quit && (c.view == nil || !c.view.Removed) || c.life.follows() {
+		c.step(ctx, core.Waits{Shard: shard})
 		return
 	}
-	c.step(ctx, core.Send{Shard: m.shard, Body: m.body})
+	for _, b := range c.life.places[shard].withdraw() {
+		c.life.refuse(b.ID, b.Value, ErrClosed)
+	}
 }
 
 func (c *control) onView(ctx actor.Context, v *membership.View) {
@@ -309,6 +312,9 @@ func (c *control) look(ctx actor.Context) {
 	}
 	c.life.admits.Store(admit)
 	c.step(ctx, v)
+	maps.DeleteFunc(c.flows, func(m core.Member, _ *lane.Flow) bool {
+		return !slices.Contains(v.Members, m)
+	})
 	c.life.keepLinks(func(m core.Member) bool { return slices.Contains(v.Members, m) })
 }
 
@@ -318,6 +324,11 @@ func (c *control) giveUp(ctx actor.Context) {
 	c.life.admits.Store(nil)
 	c.abandon()
 	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
+	for n, p := range c.life.places {
+		if p.waiting() > 0 {
+			c.wait(ctx, n)
+		}
+	}
 	if c.tenancy == nil {
 		return
 	}
@@ -346,9 +357,12 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 		c.tenancy.release(e)
 	case core.Conclude:
 		conclude(e)
-	case core.Refuse:
-		c.life.arrived(e.Shard)
-		c.life.refuse(e.Body.ID, e.Body.Value, ErrBufferFull)
+	case core.Open:
+		c.direct(ctx, e)
+	case core.Shut:
+		if c.life.places[e.Shard].shutOut() {
+			c.wait(ctx, e.Shard)
+		}
 	case core.Drop:
 		c.life.counts.dropped.Add(1)
 		if e.Body.ID != "" {
@@ -387,9 +401,7 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 		}
 		c.step(ctx, core.Released{Shard: e.Shard, Token: e.Token})
 	case core.Deliver:
-		if e.Receipt != nil {
-			c.life.delivered(e).report(false)
-		}
+		c.life.delivered(e).report(false)
 	case core.Conclude:
 		if p, ok := e.Body.Value.(*parcel); ok && p.promise != nil {
 			p.promise.conclude(conclusion{ErrUnknown, true})
@@ -399,20 +411,35 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 	}
 }
 
+// direct sends the messages of this process to a tenure.
+func (c *control) direct(ctx actor.Context, e core.Open) {
+	p := c.life.places[e.Shard]
+	if e.Host == c.self {
+		p.enter(e)
+	} else if !p.drain(e, c.flow(e.Host)) {
+		c.step(ctx, core.Blocked{Shard: e.Shard, Token: e.Token})
+	}
+}
+
+// flow returns the flow of messages to a member.
+func (c *control) flow(to core.Member) *lane.Flow {
+	f := c.flows[to]
+	if f == nil {
+		f = lane.NewFlow(credit)
+		c.flows[to] = f
+	}
+	return f
+}
+
+// owing reports whether a member has not confirmed all messages.
+func (c *control) owing(m core.Member) bool {
+	f := c.flows[m]
+	return f != nil && f.Open()
+}
+
 func (c *control) deliver(e core.Deliver) {
-	if e.Receipt != nil {
-		e.Body.Value = c.life.delivered(e)
-		c.life.places[e.Shard].deliver(e.Token, e.Body, false)
-		return
-	}
-	p, own := e.Body.Value.(*parcel)
-	if own {
-		c.life.waiting.Add(-1)
-		e.Body.Value = p.value
-	}
-	if e.Body.ID != "" { // otherwise only the number arrived
-		c.life.places[e.Shard].deliver(e.Token, e.Body, own)
-	}
+	e.Body.Value = c.life.delivered(e)
+	c.life.places[e.Shard].deliver(e.Token, e.Body)
 }
 
 // start lets entities run, unless the tenure has ended.
@@ -504,7 +531,7 @@ func (c *control) settled(ctx actor.Context) {
 	if ended := c.region.Ended(); !slices.Equal(ended, c.life.endedRegions()) {
 		c.life.gone.Store(&ended)
 	}
-	if c.leaving != nil && !c.busy() && (!c.last || c.region.Finished()) {
+	if c.leaving != nil && !c.busy() && (!c.last || c.region.Finished(c.owing)) {
 		sender := c.leaving
 		c.leaving = nil
 		if c.last {
@@ -517,8 +544,8 @@ func (c *control) settled(ctx actor.Context) {
 // busy reports whether a shard is on this member, or messages wait that may still find a host.
 func (c *control) busy() bool {
 	hopeful := c.hopeful()
-	for n := range c.life.places {
-		if phase, _ := c.region.Phase(n); phase != core.Away || hopeful && c.region.Waiting(n) > 0 {
+	for n, p := range c.life.places {
+		if phase, _ := c.region.Phase(n); phase != core.Away || hopeful && p.waiting() > 0 {
 			return true
 		}
 	}
@@ -532,10 +559,8 @@ func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.H
 func (c *control) shutDown(ctx actor.Context) {
 	c.shell.Stop()
 	c.life.admits.Store(nil)
-	for n, p := range c.life.places {
-		p.mu.Lock() // a sender that has a ticket passes its message to the link
-		c.region.Line(n).Shut()
-		p.mu.Unlock()
+	for _, p := range c.life.places {
+		p.shutOut() // a sender that has a ticket has passed its message to the link
 	}
 	c.life.keepLinks(func(core.Member) bool { return false })
 	c.tick.Stop()
@@ -546,8 +571,8 @@ func (c *control) shutDown(ctx actor.Context) {
 		c.tenancy.abandon()
 	}
 	c.abandon()
-	for n := range c.life.places {
-		for _, b := range c.region.Withdraw(n) {
+	for n, p := range c.life.places {
+		for _, b := range p.withdraw() {
 			c.life.leave(n, b)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/concord-go/concord/sharding/internal/core"
 )
 
 // A keeper stops after its entities, so no message between them becomes a dead letter.
@@ -23,7 +21,7 @@ func TestKeeper_StopsAfterItsEntities(t *testing.T) {
 	const entities = 100
 	handled.Add(entities)
 	for i := range entities {
-		if direct, _ := p.tell(core.Body{ID: strconv.Itoa(i), Value: i}); !direct {
+		if err := p.send(strconv.Itoa(i), i, nil); err != nil {
 			t.Fatal("the shard is not open")
 		}
 	}
@@ -47,7 +45,7 @@ func TestKeeper_WaitsForItsEntities(t *testing.T) {
 		})
 	})
 	tell := func(id string) {
-		if direct, _ := p.tell(core.Body{ID: id, Value: 1}); !direct {
+		if err := p.send(id, 1, nil); err != nil {
 			t.Fatal("the shard is not open")
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 	"github.com/concord-go/concord/singleton"
 )
 
@@ -47,8 +48,6 @@ type life struct {
 	recalls  bugs.Sparse // and about failed calls of the store of remembered entities
 
 	places      []*place
-	waiting     atomic.Int64   // messages of this process on the indirect path
-	entering    sync.WaitGroup // callers that pass such a message to the control actor
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
 	host        *singleton.Singleton      // of the coordinator
@@ -123,8 +122,9 @@ func (l *life) begin(key string) (err error) {
 	if l.cfg.RecoverRate > 0 {
 		l.pace = core.NewPace(l.cfg.RecoverRate)
 	}
+	room := lane.NewRoom(l.cfg.Buffer, l.cfg.BufferBytes)
 	for n := range l.cfg.Shards {
-		l.places = append(l.places, &place{life: l, n: n})
+		l.places = append(l.places, &place{life: l, n: n, out: lane.NewOut(room)})
 	}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
 	c := newControl(l)
@@ -198,48 +198,24 @@ func (l *life) send(id string, value any, c *call) error {
 	if err != nil {
 		return err
 	}
-	b := core.Body{ID: id, Value: value}
-	if l.places[n].ship(id, value, c) {
-		return nil
-	}
-	if direct, err := l.places[n].tell(b); direct {
-		return err
-	}
-	defer l.entering.Done()
-	if int(l.waiting.Add(1)) > l.cfg.Buffer {
-		l.arrived(n)
-		return ErrBufferFull
-	}
-	b.Value, b.Size = &parcel{value: value, call: c}, sizeOf(value)
-	contain.Send(l.system, l.control, &sent{n, b})
-	return nil
+	return l.places[n].send(id, value, c)
 }
 
-// pass passes a message of an earlier life to the control actor, before all messages of this one.
+// pass lets a message of an earlier life wait, before all messages of this one.
 func (l *life) pass(m sent) {
-	p := l.places[m.shard]
-	p.mu.Lock()
-	p.behind++
-	p.mu.Unlock()
-	l.waiting.Add(1)
-	contain.Send(l.system, l.control, &m)
+	if err := l.places[m.shard].wait(m.body); err != nil {
+		l.refuse(m.body.ID, m.body.Value, err)
+	}
 }
 
 // shut stops the acceptance of messages of this process. When it returns, those that were accepted
-// are with their entities, the remoting, or the control actor.
+// are with their entities or the remoting, or wait.
 func (l *life) shut() {
 	for _, p := range l.places {
 		p.mu.Lock()
 		p.shut = true
 		p.mu.Unlock()
 	}
-	l.entering.Wait()
-}
-
-// arrived counts a message of this process that has left the indirect path.
-func (l *life) arrived(shard int) {
-	l.waiting.Add(-1)
-	l.places[shard].passed()
 }
 
 // refuse counts a message, and sends it to the dead letters. If the message came from Ask, its

@@ -69,6 +69,12 @@ type kept struct {
 	messages []sent
 }
 
+// sent is a message of this process that waits for a shard.
+type sent struct {
+	shard int
+	body  core.Body
+}
+
 // follows reports whether another life may follow.
 func (l *life) follows() bool { return l.region.present.Follows() }
 
@@ -76,7 +82,6 @@ func (l *life) follows() bool { return l.region.present.Follows() }
 // follows, or if its sender is an actor, which has ended with the life, the message is refused. Ask
 // sends its message again in the next life.
 func (l *life) leave(shard int, b core.Body) {
-	l.arrived(shard)
 	p := b.Value.(*parcel)
 	_, _, sender := actor.UnwrapEnvelope(p.value)
 	switch {

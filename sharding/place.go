@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,14 +23,14 @@ import (
 type place struct {
 	life *life
 	n    int
-	line *core.Line
-	link *link // last used by ship
+	away atomic.Bool // messages of this process go to another member, as far as is known
 
 	mu     sync.Mutex
 	in     lane.In
-	door   bool // messages of this process may enter directly
-	shut   bool // no further message of this process is accepted
-	behind int  // messages of this process on the indirect path, which must be handled first
+	out    lane.Out
+	link   *link // last used
+	door   bool  // messages of this process enter here, if none waits
+	shut   bool  // no further message of this process is accepted
 	status ShardStatus
 
 	token  uint64
@@ -100,55 +101,154 @@ func (p *place) cell(id string) *cell {
 	return c
 }
 
-// tell accepts a message of this process. If direct is false, the caller must pass it to the
-// control actor, where it counts as behind, and then call life.entering.Done.
-func (p *place) tell(b core.Body) (direct bool, err error) {
+// send accepts a message of this process: it goes to its entity or to the member that hosts the
+// shard, in the goroutine of the sender, or waits for the control actor.
+func (p *place) send(id string, value any, c *call) error {
+	if p.away.Load() && p.ship(id, value, c) {
+		return nil
+	}
 	p.mu.Lock()
 	switch {
 	case p.shut:
 		p.mu.Unlock()
-		return true, ErrClosed
-	case !p.door || p.behind > 0:
-		p.behind++
-		p.life.entering.Add(1)
+		return ErrClosed
+	case !p.door || p.out.Len() > 0:
 		p.mu.Unlock()
-		return false, nil
-	case p.push(b):
-		p.mu.Unlock()
-		return true, nil
+		b := core.Body{ID: id, Value: &parcel{value: value, call: c}, Size: sizeOf(value)}
+		return p.wait(b)
 	}
-	p.step(core.Take{Body: b})
-	p.unlock()
-	return true, nil
+	if b := (core.Body{ID: id, Value: value}); p.push(b) {
+		p.mu.Unlock()
+	} else {
+		p.step(core.Take{Body: b})
+		p.unlock()
+	}
+	return nil
 }
 
-// ship sends a message to the member that hosts the shard. It returns false if the shard is here or
-// its host is not known, if earlier messages have not been sent, or if the message cannot be sent:
-// then the message takes another path.
-func (p *place) ship(id string, value any, c *call) (sent bool) {
-	if !p.line.Open() {
-		return false
+// wait lets a message wait.
+func (p *place) wait(b core.Body) error {
+	p.mu.Lock()
+	if p.shut {
+		p.mu.Unlock()
+		return ErrClosed
 	}
-	v := p.life.view.Load()
-	err := pack(id, value, v.Self.Address, func(m *packet) {
+	first, ok := p.out.Wait(b)
+	p.mu.Unlock()
+	if !ok {
+		return ErrBufferFull
+	}
+	if first {
+		contain.Send(p.life.system, p.life.control, &waits{p.n})
+	}
+	return nil
+}
+
+// ship sends a message to the member that hosts the shard. It returns false if earlier messages
+// wait, or this one must.
+func (p *place) ship(id string, value any, c *call) (done bool) {
+	err := pack(id, value, p.life.view.Load().Self.Address, func(m *packet) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.behind > 0 || p.shut {
-			return
-		}
-		t, ok := p.line.Next(len(m.payload))
-		if !ok {
-			return
-		}
-		m.shard, m.token, m.number = p.n, t.Token, t.Number
-		if p.link == nil || p.link.to != t.To || !p.link.parcel(m, t.Ask) {
-			p.link = p.life.link(t.To)
-			p.link.parcel(m, t.Ask)
-		}
-		p.life.calls.Sent(c, core.Tenure{Shard: p.n, Token: t.Token})
-		sent = true
+		done = p.out.Len() == 0 && !p.shut && p.post(m, c)
 	})
-	return sent && err == nil
+	if err == nil {
+		return done
+	}
+	p.mu.Lock()
+	done = p.out.Away() && p.out.Len() == 0 && !p.shut
+	p.mu.Unlock()
+	if done {
+		p.life.refuse(id, &parcel{value: value, call: c}, err)
+	}
+	return done
+}
+
+// post passes a packet to the link to the host, with its number, or returns false if it must wait.
+// The caller must hold the mutex.
+func (p *place) post(m *packet, c *call) bool {
+	t, ok := p.out.Next(len(m.payload))
+	if !ok {
+		return false
+	}
+	m.shard, m.token, m.number = p.n, t.Token, t.Number
+	if p.link == nil || p.link.to != t.To || !p.link.parcel(m, t.Ask) {
+		p.link = p.life.link(t.To)
+		p.link.parcel(m, t.Ask)
+	}
+	p.life.calls.Sent(c, core.Tenure{Shard: p.n, Token: t.Token})
+	return true
+}
+
+// enter opens the door to the tenure here. What has waited enters first.
+func (p *place) enter(e core.Open) {
+	p.mu.Lock()
+	p.out.Open(e.Host, e.Token, nil)
+	p.away.Store(false)
+	if p.slot != nil && p.token == e.Token && !p.closes {
+		for _, b := range p.out.Withdraw() {
+			b.Value = b.Value.(*parcel).value
+			p.hand(e.Token, b)
+		}
+		p.door = true
+	}
+	p.unlock()
+}
+
+// drain sends what has waited to the member that hosts the shard. It returns false if some must
+// still wait. Only the control actor calls it.
+func (p *place) drain(e core.Open, f *lane.Flow) bool {
+	p.mu.Lock()
+	p.out.Open(e.Host, e.Token, f)
+	p.away.Store(true)
+	for {
+		b, ok := p.out.First()
+		p.mu.Unlock()
+		if !ok {
+			return true
+		}
+		sent, body := false, b.Value.(*parcel)
+		err := pack(b.ID, body.value, p.life.view.Load().Self.Address, func(m *packet) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if sent = p.post(m, body.call); sent {
+				p.out.Pop()
+			}
+		})
+		if err == nil && !sent {
+			return false
+		}
+		p.mu.Lock()
+		if err != nil {
+			p.out.Pop()
+			p.mu.Unlock()
+			p.life.refuse(b.ID, b.Value, err)
+			p.mu.Lock()
+		}
+	}
+}
+
+// shutOut lets the messages of this process wait, and reports whether some do.
+func (p *place) shutOut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.Shut()
+	p.away.Store(false)
+	return p.out.Len() > 0
+}
+
+// waiting returns how many messages of this process wait.
+func (p *place) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Len()
+}
+
+// withdraw removes and returns the messages of this process that wait.
+func (p *place) withdraw() []core.Body {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Withdraw()
 }
 
 // push passes a message to an entity that is running, the usual case, and reports whether it did.
@@ -169,19 +269,9 @@ func (p *place) push(b core.Body) bool {
 	return true
 }
 
-// passed counts a message of this process that has left the indirect path.
-func (p *place) passed() {
+// deliver accepts a delivery for a tenure.
+func (p *place) deliver(token uint64, b core.Body) {
 	p.mu.Lock()
-	p.behind--
-	p.mu.Unlock()
-}
-
-// deliver accepts a message for a tenure. own reports whether it comes from this process.
-func (p *place) deliver(token uint64, b core.Body, own bool) {
-	p.mu.Lock()
-	if own {
-		p.behind--
-	}
 	p.hand(token, b)
 	p.unlock()
 }
@@ -202,7 +292,7 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	defer p.unlock()
 	p.token, p.tenure, p.keeper = token, tenure, keeper
 	p.slot = core.NewSlot(p.life.cfg.slot(limit, p.life.pace, p.life.room))
-	p.door, p.closes, p.alone, p.armed = true, false, false, time.Time{}
+	p.door, p.closes, p.alone, p.armed = false, false, false, time.Time{}
 	if p.life.cfg.Remember {
 		p.remember(tenure)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // replier is an entity that counts its messages.
@@ -45,13 +46,14 @@ func openPlace(tb testing.TB, produce func(Entity) actor.Actor) *place {
 		produce: produce, counts: &counters{}, clock: timer.ClockOf(system), log: system.Logger(),
 		room: core.NewRoom(1000), closed: make(chan struct{})}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
-	p := &place{life: l, line: &core.Line{}}
+	p := &place{life: l, out: lane.NewOut(lane.NewRoom(1000, 1<<20))}
 	l.places = []*place{p}
 	keeper, err := spawnKeeper(p, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	p.open(1, grant, keeper, 0)
+	p.enter(core.Open{Token: 1})
 	tb.Cleanup(func() {
 		p.last(1)
 		l.actors.Wait()
@@ -74,7 +76,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ResetTimer()
 	work := processor()
 	for _, id := range ids {
-		if direct, _ := p.tell(core.Body{ID: id, Value: message}); !direct {
+		if err := p.send(id, message, nil); err != nil {
 			b.Fatal("the shard is not open")
 		}
 	}
@@ -103,7 +105,7 @@ func (a *asker) Receive(ctx actor.Context) {
 		return
 	}
 	request := &actor.MessageEnvelope{Message: 1, Sender: ctx.Self()}
-	if direct, _ := a.place.tell(core.Body{ID: id, Value: request}); !direct {
+	if err := a.place.send(id, request, nil); err != nil {
 		panic("the shard is not open")
 	}
 }
@@ -171,7 +173,7 @@ func BenchmarkTell(b *testing.B) {
 		if i%1000 == 0 {
 			<-answered
 		}
-		if direct, _ := p.tell(core.Body{ID: "entity", Value: message}); !direct {
+		if err := p.send("entity", message, nil); err != nil {
 			b.Fatal("the shard is not open")
 		}
 	}

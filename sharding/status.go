@@ -173,7 +173,7 @@ func (p *place) now() ShardStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.status
-	s.Shard, s.Entities, s.Waiting = p.n, p.len(), p.behind
+	s.Shard, s.Entities, s.Waiting = p.n, p.len(), p.out.Len()
 	if p.slot != nil {
 		s.Held = p.slot.Held()
 	}

@@ -20,14 +20,22 @@ type envelope = pb.Envelope
 func (c *control) tell(ctx actor.Context, e core.Tell) {
 	switch m := e.Message.(type) {
 	case core.Data:
-		c.sendData(ctx, e.To, m)
+		c.sendData(ctx, m)
 		return
 	case core.Confirm:
 		c.life.link(e.To).confirm(m)
 		return
 	case core.Sent: // what it counts goes first
-		c.life.link(e.To).sent(m.Bytes)
+		if c.owing(e.To) {
+			c.life.link(e.To).sent(c.flows[e.To].Mark())
+		}
 		return
+	case core.Flush:
+		p := c.life.places[m.Shard]
+		p.mu.Lock()
+		m.Number = p.out.Last(m.Token)
+		p.mu.Unlock()
+		e.Message = m
 	case core.Report:
 		if e.To == c.self {
 			c.life.toCoordinator(c.self, m)
@@ -42,35 +50,21 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 	c.life.post(c.view, e.To, manifest, m)
 }
 
-// sendData sends a user message that could not be sent in the goroutine of its sender. A message
-// that cannot be encoded is rejected, and only its number is sent.
-func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
-	numbers := func(p *packet) { p.shard, p.token, p.number = d.Shard, d.Token, d.Number }
-	body := d.Body.Value.(*parcel)
-	link := c.life.link(to)
-	err := pack(d.Body.ID, body.value, c.view.Self.Address, func(p *packet) {
-		numbers(p)
-		if d.Delivery != 0 {
-			p.delivery, p.again, p.origin = d.Delivery, d.Again, body.promise.origin
-		}
-		link.parcel(p, 0)
-		c.life.calls.Sent(body.call, core.Tenure{Shard: d.Shard, Token: d.Token})
+// sendData sends a delivery to another member.
+func (c *control) sendData(ctx actor.Context, d core.Data) {
+	p, body, sent := c.life.places[d.Shard], d.Body.Value.(*parcel), false
+	err := pack(d.Body.ID, body.value, c.view.Self.Address, func(m *packet) {
+		m.delivery, m.again, m.origin = d.Delivery, d.Again, body.promise.origin
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		sent = p.out.Token() == d.Token && p.post(m, nil)
 	})
-	if err != nil {
-		p := &packet{}
-		numbers(p)
-		link.parcel(p, 0)
-	}
-	c.region.Line(d.Shard).Sent()
-	if d.Delivery == 0 {
-		c.life.arrived(d.Shard)
-	}
 	switch {
-	case err == nil:
-	case d.Delivery != 0:
+	case err != nil:
 		c.unsendable(ctx, d, err)
-	default:
-		c.life.refuse(d.Body.ID, d.Body.Value, err)
+	case !sent:
+		c.step(ctx, core.Unposted{Shard: d.Shard, Token: d.Token, Number: d.Delivery,
+			Again: d.Again})
 	}
 }
 
@@ -137,11 +131,15 @@ func (c *control) onEnvelope(ctx actor.Context, env *envelope) {
 // hear processes a message of the protocol. Reports go to the coordinator, and those of regions
 // that have ended also to the region, for the next coordinator on this member.
 func (c *control) hear(ctx actor.Context, from core.Member, m core.Message) {
-	r, ok := m.(core.Report)
-	if !ok || r.Ended() {
+	taken, ok := m.(core.Taken)
+	if f := c.flows[from]; ok && (f == nil || !f.Confirm(taken.Bytes)) {
+		return
+	}
+	r, reports := m.(core.Report)
+	if !reports || r.Ended() {
 		c.step(ctx, core.Received{From: from, Message: m})
 	}
-	if ok {
+	if reports {
 		c.life.toCoordinator(from, r)
 	}
 }

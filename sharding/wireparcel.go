@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// parcel is a message of this process on the indirect path, through the control actor.
+// parcel is a message of this process that waits, or a delivery.
 type parcel struct {
 	value   any      // message or *actor.MessageEnvelope
 	call    *call    // nil: not by Ask, whose sender handles refusals

@@ -15,8 +15,8 @@ func begin(number uint64) core.BeginDelivery {
 }
 
 // carries is the effect that sends a delivery to a member.
-func carries(to core.Member, token, number, delivery uint64, again bool) core.Effect {
-	return core.Tell{To: to, Message: core.Data{Shard: 0, Token: token, Number: number, Body: hello,
+func carries(to core.Member, token, delivery uint64, again bool) core.Effect {
+	return core.Tell{To: to, Message: core.Data{Shard: 0, Token: token, Body: hello,
 		Delivery: delivery, Again: again}}
 }
 
@@ -38,7 +38,8 @@ func TestDelivery_IsSentUnderEachTenureUntilItIsConfirmed(t *testing.T) {
 	s := tell(r)
 	require.Empty(t, s.step(begin(1)), "no tenure is known")
 	s.step(begin(2))
-	require.Equal(t, []core.Effect{carries(b, 7, 1, 1, false), carries(b, 7, 2, 2, false)},
+	require.Equal(t, []core.Effect{core.Open{Shard: 0, Host: b, Token: 7},
+		carries(b, 7, 1, false), carries(b, 7, 2, false)},
 		s.hear(b, core.Active{Shard: 0, Token: 7}))
 	s.step(begin(3))
 	require.Equal(t, []core.Effect{core.Conclude{Shard: 0, Number: 2, Body: hello,
@@ -46,8 +47,8 @@ func TestDelivery_IsSentUnderEachTenureUntilItIsConfirmed(t *testing.T) {
 	require.Empty(t, s.hear(b, core.Confirm{Shard: 0, Number: 2}), "it is concluded once")
 	s.hear(b, core.Pause{Shard: 0, Token: 7})
 	s.step(begin(4))
-	require.Equal(t, []core.Effect{carries(c, 8, 1, 1, true), carries(c, 8, 2, 3, true),
-		carries(c, 8, 3, 4, false)},
+	require.Equal(t, []core.Effect{core.Open{Shard: 0, Host: c, Token: 8},
+		carries(c, 8, 1, true), carries(c, 8, 3, true), carries(c, 8, 4, false)},
 		s.hear(c, core.Active{Shard: 0, Token: 8}))
 	require.Equal(t, 3, r.Delivering())
 }
@@ -141,7 +142,7 @@ func TestDelivery_ACopyIsDroppedUntilTheFirstHasFailed(t *testing.T) {
 			Delivery: delivery, Again: number > 1})
 	}
 	passes := func(delivery uint64, again bool) []core.Effect {
-		return []core.Effect{core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{
+		return []core.Effect{core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: core.Receipt{
 			From: b, Number: delivery, Again: again}}}
 	}
 	confirms := core.Tell{To: b, Message: core.Confirm{Shard: 0, Number: 1}}

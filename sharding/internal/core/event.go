@@ -197,10 +197,19 @@ type (
 // Inputs of a Region. Each names the attempt or the tenure that it is about, so that a late one is
 // recognized.
 type (
-	// Send is a message of this process for an entity of a shard.
-	Send struct {
+	// Waits reports that messages of this process wait for a shard: the first one does since none
+	// did, or they still do after Shut.
+	Waits struct{ Shard int }
+	// Blocked is a result of Open: messages wait until the host has taken others.
+	Blocked struct {
 		Shard int
-		Body  Body
+		Token uint64
+	}
+	// Unposted is the result of a Tell with a delivery that was not sent, for want of credit.
+	Unposted struct {
+		Shard         int
+		Token, Number uint64
+		Again         bool // of the Tell
 	}
 	// Arrived is a message of another member that was accepted: a delivery, or one that the Region
 	// waits for, without its body.
@@ -297,7 +306,9 @@ type (
 func (View) event()          {}
 func (Received) event()      {}
 func (Wake) event()          {}
-func (Send) event()          {}
+func (Waits) event()         {}
+func (Blocked) event()       {}
+func (Unposted) event()      {}
 func (Arrived) event()       {}
 func (Counted) event()       {}
 func (BeginDelivery) event() {}
@@ -322,7 +333,8 @@ type Effect interface{ effect() }
 
 // Outputs.
 type (
-	// Tell sends a message to a member, which may be this one.
+	// Tell sends a message to a member, which may be this one. It completes the Number of a Flush
+	// and of Data, and the Bytes of Sent, which other messages change.
 	Tell struct {
 		To      Member
 		Message Message
@@ -364,13 +376,12 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Deliver passes a message to an entity in the tenure. If Receipt is not nil, Deliver results
-	// in one Handled.
+	// Deliver passes a delivery to an entity in the tenure. It results in one Handled.
 	Deliver struct {
 		Shard   int
 		Token   uint64
 		Body    Body
-		Receipt *Receipt
+		Receipt Receipt
 	}
 	// Receipt identifies a delivery at its host.
 	Receipt struct {
@@ -385,11 +396,16 @@ type (
 		Body    Body
 		Outcome Outcome
 	}
-	// Refuse rejects a message: too many wait for the shard, or for all shards.
-	Refuse struct {
+	// Open sends the messages of this process to a shard, first those that wait, to this tenure
+	// from now on: in order, without a step of the Region, as far as its host has taken what was
+	// sent before. If some must wait, it results in Blocked.
+	Open struct {
 		Shard int
-		Body  Body
+		Host  Member
+		Token uint64
 	}
+	// Shut lets the messages of this process to a shard wait from now on.
+	Shut struct{ Shard int }
 	// Drop counts a message that was not accepted: of another tenure, or a duplicate. Body is that
 	// of a message that no region has any more; it is empty for deliveries and duplicates.
 	Drop struct {
@@ -416,7 +432,8 @@ func (Kill) effect()     {}
 func (Release) effect()  {}
 func (Deliver) effect()  {}
 func (Conclude) effect() {}
-func (Refuse) effect()   {}
+func (Open) effect()     {}
+func (Shut) effect()     {}
 func (Drop) effect()     {}
 func (Orphaned) effect() {}
 func (Look) effect()     {}
@@ -470,10 +487,7 @@ type Config struct {
 	Resend, MaxResend time.Duration
 	// Handled is how many deliveries that were handled a shard remembers during a tenure.
 	Handled int
-	// Credit is how many bytes of messages to entities a region sends to another before that has
-	// taken them. Further messages wait as if there were no host.
-	Credit int
-	// Buffer bounds the messages that wait at a region, and BufferBytes their size; one shard may
-	// use an eighth. The same bounds apply to the deliveries that are not confirmed.
+	// Buffer bounds the deliveries of a region that are not confirmed, and BufferBytes their size;
+	// one shard may use an eighth.
 	Buffer, BufferBytes int
 }

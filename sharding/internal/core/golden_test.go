@@ -24,7 +24,7 @@ var goldenConfig = core.Config{
 	Repeat: 500 * ms, FlushTimeout: time.Second, HandOff: 10 * time.Second,
 	Patience: 5 * time.Second, Retry: time.Second, Orphan: 4 * time.Second,
 	Resend: time.Second, MaxResend: 4 * time.Second, Handled: 100,
-	Credit: 1 << 20, Buffer: 16, BufferBytes: 1 << 20,
+	Buffer: 16, BufferBytes: 1 << 20,
 }
 
 // TestGolden plays the scenarios in testdata/golden: the regions of members, coordinators, and the
@@ -77,7 +77,13 @@ type actor struct {
 		Step(time.Time, core.Event) []core.Effect
 		NextWake() time.Time
 	}
-	in *lane.In
+	*lanes
+}
+
+// lanes are those of the only shard at one member.
+type lanes struct {
+	in  lane.In
+	out lane.Out
 }
 
 type letter struct {
@@ -130,7 +136,8 @@ func (g *golden) line(what string, words []string) {
 		})
 		for _, m := range g.view {
 			if !slices.ContainsFunc(g.cast, func(a actor) bool { return a.name == m.ID }) {
-				g.cast = append(g.cast, actor{m.ID, m, core.NewRegion(goldenConfig), &lane.In{}})
+				g.cast = append(g.cast, actor{m.ID, m, core.NewRegion(goldenConfig),
+					&lanes{out: lane.NewOut(lane.NewRoom(16, 1<<20))}})
 			}
 		}
 		for _, a := range g.cast {
@@ -153,6 +160,10 @@ func (g *golden) line(what string, words []string) {
 	default:
 		i := slices.IndexFunc(g.cast, func(a actor) bool { return a.name == what })
 		require.GreaterOrEqual(g.t, i, 0, "no core %s", what)
+		if words[0] == "send" {
+			g.send(g.cast[i], core.Body{ID: words[1], Size: 1})
+			return
+		}
 		g.step(g.cast[i], g.event(words), "")
 	}
 }
@@ -206,6 +217,41 @@ func (g *golden) hear(a actor, l letter) {
 	}
 }
 
+// send has a process send a message: it passes at once, or waits.
+func (g *golden) send(a actor, b core.Body) {
+	if a.out.Len() == 0 && g.pass(a, b, "    ") {
+		return
+	}
+	if first, _ := a.out.Wait(b); first {
+		g.step(a, core.Waits{}, "")
+	}
+}
+
+// pass sends a message to the known tenure, or returns false if it must wait.
+func (g *golden) pass(a actor, b core.Body, indent string) bool {
+	t, ok := a.out.Next(b.Size)
+	if ok {
+		l := letter{a.at, t.To, core.Data{Token: t.Token, Number: t.Number, Body: b}}
+		g.post = append(g.post, l)
+		g.print(indent + "to " + t.To.ID + ": " + showMessage(l.message))
+	} else if ok = a.out.Token() != 0; ok {
+		g.print(fmt.Sprintf("%sthe entity gets %s under %d", indent, b.ID, a.out.Token()))
+	}
+	return ok
+}
+
+// open carries out an effect: what waits passes.
+func (g *golden) open(a actor, e core.Open, indent string) {
+	var f *lane.Flow
+	if e.Host != a.at {
+		f = lane.NewFlow(1 << 20)
+	}
+	a.out.Open(e.Host, e.Token, f)
+	for b, ok := a.out.First(); ok && g.pass(a, b, indent); b, ok = a.out.First() {
+		a.out.Pop()
+	}
+}
+
 // below is the headline of effects that follow those of the last step.
 const below = "below"
 
@@ -224,6 +270,10 @@ func (g *golden) step(a actor, ev core.Event, headline string) {
 	for i := 0; i < len(effects); i++ {
 		switch e := effects[i].(type) {
 		case core.Tell:
+			if flush, ok := e.Message.(core.Flush); ok {
+				flush.Number = a.out.Last(flush.Token)
+				e.Message = flush
+			}
 			g.post = append(g.post, letter{a.at, e.To, e.Message})
 			to, text := e.To.ID, showMessage(e.Message)
 			for ; i+1 < len(effects); i++ { // the same to others
@@ -239,6 +289,14 @@ func (g *golden) step(a actor, ev core.Event, headline string) {
 			g.print(indent + showEffect(e))
 			if counted, ok := a.in.Admit(e); ok {
 				defer g.step(a, counted, "")
+			}
+		case core.Open:
+			g.print(indent + showEffect(e))
+			g.open(a, e, indent)
+		case core.Shut:
+			g.print(indent + showEffect(e))
+			if a.out.Shut(); a.out.Len() > 0 {
+				defer g.step(a, core.Waits{}, "")
 			}
 		case core.Assigned:
 			g.table = append(g.table, e.Entry)
@@ -260,8 +318,6 @@ func (g *golden) event(words []string) core.Event {
 		return core.Known{Entries: g.table}
 	case "move":
 		return core.Move{To: members(words[len(words)-1:])[0]}
-	case "send":
-		return core.Send{Body: core.Body{ID: words[1], Size: 1}}
 	case "held":
 		return core.Held{Attempt: n[0], Token: n[1]}
 	case "taken":
@@ -324,8 +380,10 @@ func showEffect(e core.Effect) string {
 		return fmt.Sprintf("kill under %d", e.Token)
 	case core.Release:
 		return fmt.Sprintf("release %d", e.Token)
-	case core.Deliver:
-		return fmt.Sprintf("deliver %s under %d", e.Body.ID, e.Token)
+	case core.Open:
+		return fmt.Sprintf("send to %s under %d", e.Host.ID, e.Token)
+	case core.Shut:
+		return "send nothing"
 	case core.Drop:
 		return fmt.Sprintf("drop %s", e.Body.ID)
 	case core.Orphaned:

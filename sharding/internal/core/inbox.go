@@ -32,7 +32,7 @@ func (s *shard) accept(from Member, b Body, number uint64, again bool) {
 		s.accepted = map[deliveryID]bool{}
 	}
 	s.accepted[id] = false
-	s.r.emit(Deliver{Shard: s.n, Token: s.token, Body: b, Receipt: &Receipt{from, number, again}})
+	s.r.emit(Deliver{Shard: s.n, Token: s.token, Body: b, Receipt: Receipt{from, number, again}})
 }
 
 // onHandled confirms a delivery that was handled, also after its shard was given up. One that was

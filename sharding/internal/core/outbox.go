@@ -54,10 +54,6 @@ func (s *shard) post(d *delivery) {
 	if s.scan.IsZero() {
 		s.scan = s.r.now.Add(s.r.cfg.Repeat)
 	}
-	if s.blocked() {
-		d.due = s.r.now // at the next scan
-		return
-	}
 	d.sent, d.due = s.to, s.r.now.Add(d.pause)
 	body, again := d.Body, d.Again
 	d.Again = true
@@ -65,8 +61,15 @@ func (s *shard) post(d *delivery) {
 		s.accept(s.r.self, body, d.Number, again)
 		return
 	}
-	s.spend(Data{Shard: s.n, Token: s.to, Number: s.line.queue(s.to), Body: body,
-		Delivery: d.Number, Again: again})
+	s.r.tell(s.host, Data{Shard: s.n, Token: s.to, Body: body, Delivery: d.Number, Again: again})
+}
+
+// onUnposted sends a delivery at the next scan.
+func (s *shard) onUnposted(ev Unposted) {
+	s.onBlocked(ev.Token)
+	if d := s.deliveries[ev.Number]; d != nil && d.sent == ev.Token {
+		d.sent, d.due, d.Again = 0, s.r.now, ev.Again
+	}
 }
 
 // redeliver sends, in order, the deliveries that were not sent under the known tenure.

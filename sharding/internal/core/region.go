@@ -41,12 +41,10 @@ type Region struct {
 	asking bool      // a Look is in progress
 	look   time.Time // when the next Look is due
 
-	shards  []*shard
-	peers   map[Member]*peer
-	askAt   time.Time // when to ask peers what they have taken; zero: never
-	active  int       // shards that are active
-	waiting int       // messages waiting for any shard
-	bytes   int
+	shards []*shard
+	peers  map[Member]*peer
+	askAt  time.Time // when to ask peers what they have taken; zero: never
+	active int       // shards that are active
 
 	delivering, deliveringBytes int // deliveries that are not confirmed
 
@@ -71,9 +69,6 @@ func (r *Region) Phase(n int) (Phase, uint64) { return r.shards[n].phase, r.shar
 // Home returns the assignment of a shard, as far as this region knows.
 func (r *Region) Home(n int) Assignment { return r.table.entries[n] }
 
-// Waiting returns how many messages wait here for a shard.
-func (r *Region) Waiting(n int) int { return len(r.shards[n].buffer) }
-
 // Changed returns the shards whose Phase or Home may have changed since the last call, each once,
 // so that a member with thousands of shards need not examine the others. The caller owns the slice.
 func (r *Region) Changed() []int {
@@ -85,18 +80,12 @@ func (r *Region) Changed() []int {
 	return changed
 }
 
-// Withdraw removes and returns the messages that wait here for a shard.
-func (r *Region) Withdraw(n int) []Body { return r.shards[n].withdraw() }
-
 // Delivering returns how many deliveries of this region are not confirmed.
 func (r *Region) Delivering() int { return r.delivering }
 
 // Abandon removes and returns the deliveries to a shard that are not confirmed, with the outcome
 // Unsent or InDoubt.
 func (r *Region) Abandon(n int) []Conclude { return r.shards[n].abandon() }
-
-// Line returns the path of messages to a shard on another member.
-func (r *Region) Line(n int) *Line { return &r.shards[n].line }
 
 // Hopeful reports whether another region may still take shards.
 func (r *Region) Hopeful() bool { return !r.over && !r.removed }
@@ -150,8 +139,12 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 // onShard processes an event of this process about one shard.
 func (r *Region) onShard(ev Event) {
 	switch ev := ev.(type) {
-	case Send:
-		r.at(ev.Shard, func(s *shard) { s.send(ev.Body) })
+	case Waits:
+		r.at(ev.Shard, (*shard).onWaits)
+	case Blocked:
+		r.at(ev.Shard, func(s *shard) { s.onBlocked(ev.Token) })
+	case Unposted:
+		r.at(ev.Shard, func(s *shard) { s.onUnposted(ev) })
 	case BeginDelivery:
 		r.at(ev.Shard, func(s *shard) { s.begin(ev) })
 	case EndDelivery:
@@ -237,7 +230,7 @@ func (r *Region) onReceived(ev Received) {
 	case Sent:
 		r.tell(ev.From, Taken(m))
 	case Taken:
-		r.onTaken(ev.From, m.Bytes)
+		r.onTaken(ev.From)
 	case Confirm:
 		r.at(m.Shard, func(s *shard) { s.onConfirm(m.Number) })
 	case Data:

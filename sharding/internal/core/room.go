@@ -2,6 +2,10 @@ package core
 
 import "sync/atomic"
 
+// shareOfBuffer is the divisor for the part of a bound that one shard may use, so that an
+// unavailable shard does not starve others.
+const shareOfBuffer = 8
+
 // Room bounds the messages that wait in the slots of one member for entities that do not run yet:
 // that are not remembered yet, are ending, or back off. One slot may use a part of it. The slots
 // share it; its methods may be called by any goroutine.

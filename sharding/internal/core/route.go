@@ -2,59 +2,41 @@ package core
 
 import "slices"
 
-// route routes the messages of this process to a shard. They are sent to an announced tenure, and
-// wait here until there is one.
+// route is what the region knows of the way of this process's messages to a shard. They are sent to
+// an announced tenure, and wait outside the region until there is one.
 //
 // Invariant: to == 0 || to > floor.
 type route struct {
 	host   Member
-	peer   *peer // of the host; nil: it is this member
-	line   Line
+	peer   *peer  // of the host; nil: it is this member
 	to     uint64 // token of the announced tenure; 0: not known
 	floor  uint64 // tenures up to this one accept no more messages, according to their host
 	last   uint64 // token of the last tenure known, until its host is gone; 0: none
 	paused bool   // its host gives it up in order
-	buffer []Body
-	bytes  int
+	waits  bool   // messages wait, and no tenure is known
 }
 
-// shareOfBuffer is the divisor for the part of the buffer that one shard may use, so that an
-// unavailable shard does not starve others.
-const shareOfBuffer = 8
+// open sends what waits to the known tenure, and what follows.
+func (s *shard) open() {
+	s.waits = false
+	s.r.emit(Open{s.n, s.host, s.to})
+}
 
-// send routes a message, or buffers it. If the buffer is full, it rejects the newest message, since
-// dropping the oldest would break the order seen by its sender.
-func (s *shard) send(b Body) {
-	blocked := s.blocked()
-	switch {
-	case (s.to == 0 || blocked) && s.full(b):
-		s.r.emit(Refuse{s.n, b})
-	case s.to == 0, blocked:
-		if blocked && len(s.buffer) == 0 {
-			s.peer.blocked = append(s.peer.blocked, s.n)
-		}
-		s.buffer = append(s.buffer, b)
-		s.bytes += b.Size
-		s.r.waiting++
-		s.r.bytes += b.Size
-	default:
-		s.transmit(b)
+// shut lets the messages wait.
+func (s *shard) shut() {
+	if s.to != 0 {
+		s.to = 0
+		s.r.emit(Shut{s.n})
 	}
 }
 
-// transmit sends a message to the known tenure.
-func (s *shard) transmit(b Body) {
-	if s.host == s.r.self {
-		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
+// onWaits records that messages wait. They may have begun to wait before a tenure was announced.
+func (s *shard) onWaits() {
+	if s.to != 0 {
+		s.open()
 		return
 	}
-	s.spend(Data{Shard: s.n, Token: s.to, Number: s.line.queue(s.to), Body: b})
-}
-
-func (s *shard) full(b Body) bool {
-	c := s.r.cfg
-	return s.r.waiting >= c.Buffer || len(s.buffer) >= max(1, c.Buffer/shareOfBuffer) ||
-		s.r.bytes+b.Size > c.BufferBytes || s.bytes+b.Size > c.BufferBytes/shareOfBuffer
+	s.waits = true
 }
 
 // onActive records the tenure that a host announces, and sends the waiting messages.
@@ -67,30 +49,18 @@ func (s *shard) onActive(from Member, token uint64) {
 	}
 	s.host, s.to, s.peer = from, token, nil
 	s.last, s.paused = token, false
-	s.line.Shut()
 	if from != s.r.self {
 		s.peer = s.r.peer(from)
-		s.line.open(from, token, &s.peer.flow)
 	}
-	s.sendAll()
+	s.open()
 	s.redeliver()
-}
-
-// withdraw removes and returns the waiting messages.
-func (s *shard) withdraw() []Body {
-	waiting := s.buffer
-	s.r.waiting -= len(waiting)
-	s.r.bytes -= s.bytes
-	s.buffer, s.bytes = nil, 0
-	return waiting
 }
 
 // forget records that a host accepts no more messages under its tenure.
 func (s *shard) forget(token uint64) {
 	s.floor = max(s.floor, token)
 	if s.to <= token {
-		s.to = 0
-		s.line.Shut()
+		s.shut()
 	}
 }
 
@@ -100,10 +70,7 @@ func (s *shard) unseen() {
 	if s.host == s.r.self || s.r.sees(s.host) {
 		return
 	}
-	if s.to != 0 {
-		s.to = 0
-		s.line.Shut()
-	}
+	s.shut()
 	if slices.Contains(s.r.departed, s.host) {
 		s.last = 0
 	}
@@ -118,12 +85,12 @@ func (s *shard) orphan() {
 	s.last = 0
 }
 
-// onPause answers with the number of messages sent under the tenure. The answer may overtake them:
-// the host waits until they have arrived.
+// onPause answers with the number of messages sent under the tenure, which is known when the answer
+// is sent. It may overtake them: the host waits until they have arrived.
 func (s *shard) onPause(from Member, token uint64) {
 	s.forget(token)
 	s.paused = s.paused || token == s.last
-	s.r.tell(from, Flush{Shard: s.n, Token: token, Number: s.line.last(token)})
+	s.r.tell(from, Flush{Shard: s.n, Token: token})
 }
 
 // onInactive records that a tenure was lost, perhaps while its host gave it up.
@@ -169,7 +136,7 @@ func (s *shard) onArrived(ev Arrived) {
 // asks reports whether messages wait for a host that can be asked.
 func (s *shard) asks() bool {
 	a := s.r.table.entries[s.n]
-	return (len(s.buffer) > 0 || len(s.deliveries) > 0) && s.to == 0 && a.Version.N != 0 &&
+	return (s.waits || len(s.deliveries) > 0) && s.to == 0 && a.Version.N != 0 &&
 		a.Home != s.r.self
 }
 

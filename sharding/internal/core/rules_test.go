@@ -83,15 +83,10 @@ func TestShard_GivesBackAGrantThatIsNotWantedAnyMore(t *testing.T) {
 func TestRoute_ATenureThatWasPausedStaysSo(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(b, core.Active{Shard: 0, Token: 7})
-	body := core.Body{ID: "x", Size: 1}
-	require.Contains(t, s.step(core.Send{Shard: 0, Body: body}),
-		core.Tell{To: b, Message: core.Data{Shard: 0, Token: 7, Number: 1, Body: body}})
-	require.Contains(t, s.hear(b, core.Pause{Shard: 0, Token: 7}),
-		core.Tell{To: b, Message: core.Flush{Shard: 0, Token: 7, Number: 1}})
-	s.hear(b, core.Active{Shard: 0, Token: 7})
-	require.Empty(t, s.step(core.Send{Shard: 0, Body: body}), "it waits")
+	require.Contains(t, s.hear(b, core.Pause{Shard: 0, Token: 7}), core.Shut{Shard: 0})
+	require.Empty(t, s.hear(b, core.Active{Shard: 0, Token: 7}), "messages wait")
 	require.Contains(t, s.hear(c, core.Active{Shard: 0, Token: 8}),
-		core.Tell{To: c, Message: core.Data{Shard: 0, Token: 8, Number: 1, Body: body}})
+		core.Open{Shard: 0, Host: c, Token: 8})
 }
 
 // reports returns the report of a member that has heard the coordinator and has these shards.
@@ -703,29 +698,33 @@ func TestRegion_EndsWhenItsMessagesHaveArrived(t *testing.T) {
 		s := tell(r)
 		s.hear(c, assigned(1, b))
 		s.hear(b, core.Active{Shard: 0, Token: 7})
-		s.step(core.Send{Shard: 0, Body: core.Body{ID: "x", Size: 36}})
 		s.step(core.Leave{})
 		return r, s
 	}
+	owing := true
+	finished := func(r *core.Region) bool {
+		return r.Finished(func(m core.Member) bool { return owing && m == b })
+	}
 	r, s := begin()
-	ask := core.Tell{To: b, Message: core.Sent{Bytes: 100}}
+	ask := core.Tell{To: b, Message: core.Sent{}}
 	require.Equal(t, []core.Effect{ask}, s.step(core.Finish{}))
-	require.False(t, r.Finished())
+	require.False(t, finished(r))
 	s.now = s.now.Add(config(1).Repeat)
 	require.Equal(t, []core.Effect{ask}, s.step(core.Wake{}))
-	s.hear(b, core.Taken{Bytes: 100})
-	require.True(t, r.Finished())
+	owing = false
+	require.True(t, finished(r))
+	owing = true
 
 	r, s = begin()
 	s.step(core.Finish{})
 	s.hear(b, core.Farewell())
-	require.True(t, r.Finished(), "no entity is at a member whose region has ended")
+	require.True(t, finished(r), "no entity is at a member whose region has ended")
 
 	r, s = begin()
 	s.step(core.Finish{})
 	s.now = s.now.Add(config(1).FlushTimeout)
 	s.step(core.Wake{})
-	require.True(t, r.Finished(), "b does not answer")
+	require.True(t, finished(r), "b does not answer")
 }
 
 // S29c: a coordinator does not wait for regions that ended before it began, nor gives them shards.

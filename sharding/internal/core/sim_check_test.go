@@ -50,7 +50,7 @@ func (w *world) tablesGrow() error {
 			if n.heard[s].Less(v) {
 				n.heard[s], n.not[s] = v, w.Elapsed()
 			}
-			if waits := n.region.Waiting(s); waits > buffer {
+			if waits := n.outs[s].Len(); waits > buffer {
 				return fmt.Errorf("%d messages wait at %v", waits, n.me())
 			}
 		}
@@ -151,7 +151,7 @@ func (w *world) astray(c *node, s int) string {
 		if o.region.Home(s).Version != a.Version {
 			return "tables differ"
 		}
-		if o.region.Waiting(s) > 0 {
+		if o.outs[s].Len() > 0 {
 			return fmt.Sprintf("messages wait at %v", m)
 		}
 		if phase, _ := o.region.Phase(s); m != a.Home &&

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -44,9 +45,10 @@ type node struct {
 	hosts   []*host
 	pace    *core.Pace
 	room    *core.Room
-	grants  []grant // by shard
-	shown   []shown // by shard
-	behind  []int   // by shard: messages of this node that have not left its region
+	grants  []grant    // by shard
+	shown   []shown    // by shard
+	outs    []lane.Out // by shard
+	flows   map[core.Member]*lane.Flow
 	leaving bool
 	counter int
 	heard   []core.Version
@@ -102,10 +104,14 @@ func (n *node) boot() {
 	n.gen, n.validUntil, n.lastRenew, n.lastFail = 1, 0, now, -time.Hour
 	n.alloc, n.coordTry, n.coordBusy, n.coordHas = nil, 0, false, 0
 	cfg := config(w.opt.shards)
-	cfg.Credit = 400 // five messages
 	n.region, n.wakeAt, n.leaving = core.NewRegion(cfg), time.Time{}, false
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
-	n.shown, n.behind = make([]shown, w.opt.shards), make([]int, w.opt.shards)
+	n.shown, n.outs = make([]shown, w.opt.shards), make([]lane.Out, w.opt.shards)
+	n.flows = map[core.Member]*lane.Flow{}
+	room := lane.NewRoom(cfg.Buffer, cfg.BufferBytes)
+	for s := range n.outs {
+		n.outs[s] = lane.NewOut(room)
+	}
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
 	n.room, n.asked = core.NewRoom(1<<20), map[core.Tenure]bool{}
 	if w.opt.pace > 0 {
@@ -188,6 +194,7 @@ func (n *node) lose() {
 func (n *node) onView(v core.View) {
 	n.seen = v
 	n.step(v)
+	maps.DeleteFunc(n.flows, func(m core.Member, _ *lane.Flow) bool { return !n.sees(m) })
 	if n.alloc != nil {
 		n.stepAlloc(v)
 	}
@@ -212,6 +219,11 @@ func (n *node) receive(from core.Member, m core.Message) {
 	t, asks := m.(core.Table)
 	asks = asks && n.sees(from) && t.Epoch >= n.region.Epoch()
 	reports := n.reports
+	if t, ok := m.(core.Taken); ok {
+		if f := n.flows[from]; f == nil || !f.Confirm(t.Bytes) {
+			return
+		}
+	}
 	n.step(core.Received{From: from, Message: m})
 	if asks && n.reports == reports {
 		n.w.Fail("%v does not answer a table", n.me())
@@ -293,20 +305,31 @@ func (n *node) tell(to core.Member, m core.Message) {
 		return
 	}
 	o := n.w.node(to)
-	d, data := m.(core.Data)
-	if data {
-		n.asks(d)
-		n.region.Line(d.Shard).Sent()
-		if d.Delivery == 0 {
-			n.behind[d.Shard]--
+	switch m := m.(type) {
+	case core.Data:
+		if n.outs[m.Shard].Token() == m.Token && n.posts(m) {
+			n.departs(m)
+		} else {
+			n.step(core.Unposted{Shard: m.Shard, Token: m.Token, Number: m.Delivery,
+				Again: m.Again})
 		}
+		return
+	case core.Flush:
+		m.Number = n.outs[m.Shard].Last(m.Token)
+		n.passes(o, to, m)
+		return
+	case core.Sent:
+		if f := n.flows[to]; f != nil && f.Open() {
+			n.passes(o, to, core.Sent{Bytes: f.Mark()})
+		}
+		return
 	}
-	switch {
-	case o == nil || o.me() != to:
-	case data:
-		n.departs(d)
-		n.w.stream(n, o, d)
-	default:
+	n.passes(o, to, m)
+}
+
+// passes sends a message if its receiver is still there.
+func (n *node) passes(o *node, to core.Member, m core.Message) {
+	if o != nil && o.me() == to {
 		n.w.send(n, o, m)
 	}
 }
@@ -328,23 +351,22 @@ func (n *node) carryOut(e core.Effect) {
 			n.after(0, func() { n.step(counted) })
 		}
 	case core.Stop:
+		n.hosts[e.Shard].door = false
 		n.hosts[e.Shard].step(core.StopAll{})
 	case core.Kill:
+		n.hosts[e.Shard].door = false
 		n.hosts[e.Shard].step(core.KillAll{})
 	case core.Deliver:
-		if e.Receipt != nil {
-			e.Body.Value = n.arrives(e)
-		} else {
-			n.behind[e.Shard]-- // messages of other members do not come this way
-		}
+		e.Body.Value = n.arrives(e)
 		n.hosts[e.Shard].take(e.Token, e.Body)
 		return
 	case core.Conclude:
 		n.concluded(e)
-	case core.Refuse:
-		n.behind[e.Shard]--
-		if w.opt.planned {
-			w.Fail("planned: a message is refused")
+	case core.Open:
+		n.opens(e)
+	case core.Shut:
+		if n.outs[e.Shard].Shut(); n.outs[e.Shard].Len() > 0 {
+			n.after(0, func() { n.step(core.Waits(e)) })
 		}
 	case core.Drop:
 		if w.opt.planned && !e.Repeated {
@@ -461,22 +483,64 @@ func (n *node) say(entity int) {
 	n.tells(entity%n.w.opt.shards, core.Body{ID: fmt.Sprint(entity), Value: m, Size: 10})
 }
 
-// tells sends a message without a step of the region, or through its mailbox if that is not
-// possible or earlier messages are there.
+// tells sends a message without a step of the region, or lets it wait if that is not possible or
+// earlier messages wait.
 func (n *node) tells(shard int, b core.Body) {
-	if n.behind[shard] == 0 {
-		if t, ok := n.region.Line(shard).Next(b.Size); ok {
-			d := core.Data{Shard: shard, Token: t.Token, Number: t.Number, Body: b}
-			n.asks(d)
-			if o := n.w.node(t.To); o != nil && o.me() == t.To {
-				n.w.stream(n, o, d)
+	out := &n.outs[shard]
+	if out.Len() == 0 && n.posts(core.Data{Shard: shard, Body: b}) {
+		return
+	}
+	first, ok := out.Wait(b)
+	switch {
+	case !ok && n.w.opt.planned:
+		n.w.Fail("planned: a message is refused")
+	case first:
+		n.after(0, func() { n.step(core.Waits{Shard: shard}) })
+	}
+}
+
+// posts sends a message to the known tenure, or returns false if it must wait.
+func (n *node) posts(d core.Data) bool {
+	out := &n.outs[d.Shard]
+	if h := n.hosts[d.Shard]; h.door && d.Delivery == 0 {
+		h.take(h.token, d.Body)
+		return true
+	}
+	t, ok := out.Next(d.Body.Size)
+	if !ok {
+		return false
+	}
+	d.Token, d.Number = t.Token, t.Number
+	n.asks(d)
+	if o := n.w.node(t.To); o != nil && o.me() == t.To {
+		n.w.stream(n, o, d)
+	}
+	if t.Ask != 0 {
+		n.passes(n.w.node(t.To), t.To, core.Sent{Bytes: t.Ask})
+	}
+	return true
+}
+
+// opens sends what waits to a tenure, and what follows.
+func (n *node) opens(e core.Open) {
+	out := &n.outs[e.Shard]
+	if e.Host == n.me() {
+		out.Open(e.Host, e.Token, nil)
+		n.hosts[e.Shard].door = n.hosts[e.Shard].token == e.Token
+	} else {
+		if n.flows[e.Host] == nil {
+			n.flows[e.Host] = lane.NewFlow(400) // five messages
+		}
+		out.Open(e.Host, e.Token, n.flows[e.Host])
+	}
+	for b, ok := out.First(); ok; b, ok = out.First() {
+		if !n.posts(core.Data{Shard: e.Shard, Body: b}) {
+			if e.Host == n.me() {
+				return
 			}
-			if t.Ask != 0 {
-				n.tell(t.To, core.Sent{Bytes: t.Ask})
-			}
+			n.after(0, func() { n.step(core.Blocked{Shard: e.Shard, Token: e.Token}) })
 			return
 		}
+		out.Pop()
 	}
-	n.behind[shard]++
-	n.after(0, func() { n.step(core.Send{Shard: shard, Body: b}) })
 }

@@ -108,7 +108,7 @@ func config(shards int) core.Config {
 		Shards: shards, Repeat: 300 * ms, FlushTimeout: 1000 * ms, HandOff: 2000 * ms,
 		Patience: 2500 * ms,
 		Retry:    1000 * ms, Orphan: 5000 * ms, Beat: 250 * ms, Settle: 800 * ms, Fit: 2500 * ms,
-		Resend: 400 * ms, MaxResend: 1600 * ms, Handled: 1000, Credit: 1 << 20,
+		Resend: 400 * ms, MaxResend: 1600 * ms, Handled: 1000,
 		Buffer: 8 * buffer, BufferBytes: 1 << 20,
 	}
 }

@@ -2,7 +2,10 @@
 // goroutine of their sender, or in that which reads the connection they came by. The region says
 // by effects what may pass, and learns by events what has passed.
 //
-// The types have no lock, clock or goroutine. They read nothing but the effects of the region and
-// the messages themselves; the caller holds the lock under which it passes a message on, so that
-// messages are passed on in the order of their numbers.
+// In and Out, one of each for a shard, have no lock, clock or goroutine. They read nothing but the
+// effects of the region, the messages themselves, and what all shards of a member share: the Room
+// for messages that wait, and the Flow to each host, which any goroutine may use. The caller holds
+// the lock of the shard while it asks and while it passes a message on, so that messages are passed
+// on in the order of their numbers. In whichever goroutine a message of this process leaves, it has
+// one queue and one bound.
 package lane
