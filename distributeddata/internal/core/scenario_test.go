@@ -511,8 +511,8 @@ func TestMark_OfADepartedReplicaStaysWhileAMemberIsAway(t *testing.T) {
 	}
 }
 
-// A replica runs although this member has never seen it: its events came from another member. A mark
-// stays for what it does before it knows of the reset.
+// A replica runs although this member has never seen it: its events came from another member. A
+// mark stays for what it does before it knows of the reset.
 func TestMark_OfAReplicaThatOnlyOthersSee(t *testing.T) {
 	l := newLab(t, "a", "b")
 	hidden := func(m mail) bool { // x reaches a alone, and its joining is not told to b
