@@ -125,7 +125,7 @@ bench-peers: pekko ## the same work for Concord, bare Proto.Actor and Apache Pek
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
-bench-peers-keys: pekko ## updates of all types of values with 1 to 100,000 keys and 1 to 1,000 callers, and the heap meanwhile; writes docs/performance.md; about ten minutes
+bench-peers-keys: pekko ## updates of all types of values with 1 to 100,000 keys and 1 to 1,000 callers, and the heap meanwhile; writes bench/results/peers-keys.md; about ten minutes
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -keys -rounds $(or $(ROUNDS),1) -out $(RESULTS)/peers-keys.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 

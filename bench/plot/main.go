@@ -102,7 +102,7 @@ func main() {
 		}
 		exitOn(err)
 	}
-	exitOn(writePage())
+	exitOn(writePages())
 }
 
 func exitOn(err error) {

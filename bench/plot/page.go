@@ -8,15 +8,20 @@ import (
 	"path/filepath"
 )
 
-// page has the tables.
-const page = "docs/performance.md"
+// page has most tables; keysPage has the large one.
+const (
+	page     = "docs/performance.md"
+	keysPage = "bench/results/peers-keys.md"
+)
 
-// tables returns the table of a file of bench/results in Markdown.
-var tables = map[string]func(file string) (string, error){
-	"peers.txt":          peersTable,
-	"peers-keys.txt":     keysTable,
-	"peers-sharding.txt": shardsTable,
-	"merges.txt":         mergesTable,
+// pages lists, by page, the functions that return the table of a file of bench/results in Markdown.
+var pages = map[string]map[string]func(file string) (string, error){
+	page: {
+		"peers.txt":          peersTable,
+		"peers-sharding.txt": shardsTable,
+		"merges.txt":         mergesTable,
+	},
+	keysPage: {"peers-keys.txt": keysTable},
 }
 
 var errNoMarks = errors.New("the marks of the table are missing")
@@ -28,33 +33,38 @@ func withTable(text []byte, file, table string) ([]byte, error) {
 	before, rest, ok := bytes.Cut(text, begin)
 	_, after, ends := bytes.Cut(rest, end)
 	if !ok || !ends {
-		return nil, fmt.Errorf("%s: %w: %q and %q", page, errNoMarks, begin, end)
+		return nil, fmt.Errorf("%w: %q and %q", errNoMarks, begin, end)
 	}
 	return bytes.Join([][]byte{before, begin, []byte(table), end, after}, nil), nil
 }
 
-// withTables returns the page of the module at root with the tables of its results.
-func withTables(root string) (text []byte, err error) {
+// withTables returns a page of the module at root with the tables of its results.
+func withTables(root, page string) (text []byte, err error) {
 	if text, err = os.ReadFile(filepath.Join(root, page)); err != nil {
 		return nil, err
 	}
-	for file, makeTable := range tables {
+	for file, makeTable := range pages[page] {
 		table, err := makeTable(filepath.Join(root, "bench/results", file))
 		if err != nil {
 			return nil, err
 		}
 		if text, err = withTable(text, file, table); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", page, err)
 		}
 	}
 	return text, nil
 }
 
-// writePage puts the tables into the page.
-func writePage() error {
-	text, err := withTables(".")
-	if err != nil {
-		return err
+// writePages puts the tables into the pages.
+func writePages() error {
+	for page := range pages {
+		text, err := withTables(".", page)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(page, text, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(page, text, 0o644)
+	return nil
 }

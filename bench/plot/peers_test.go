@@ -8,17 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPage_HasTheTablesOfTheResults checks that docs/performance.md shows the last results of make
-// bench-peers and make bench-pekko.
+// TestPage_HasTheTablesOfTheResults checks that the pages show the last results of make bench-peers
+// and make bench-pekko.
 func TestPage_HasTheTablesOfTheResults(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
-	text, err := os.ReadFile(filepath.Join(root, page))
-	require.NoError(t, err)
-	want, err := withTables(root)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(text), "a table is out of date: run go run ./bench/plot")
-	_, err = withTable([]byte("a page"), "peers.txt", "")
+	for page := range pages {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		require.NoError(t, err)
+		want, err := withTables(root, page)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(text),
+			"a table is out of date: run go run ./bench/plot")
+	}
+	_, err := withTable([]byte("a page"), "peers.txt", "")
 	require.ErrorIs(t, err, errNoMarks)
 }
 
