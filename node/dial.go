@@ -12,18 +12,19 @@ import (
 
 // connector opens the streams of remoting.
 type connector struct {
-	silent time.Duration // an attempt that takes as long has failed because nobody answered
-	window time.Duration // how much longer such a stream may take to open
+	window time.Duration // how much longer a stream may take to open whose first attempt has failed
 }
 
 // remotingMethod is the method of the streams that Proto.Actor opens.
 const remotingMethod = "/remote.Remoting/Receive"
 
-// open opens a stream. If an attempt fails because the network is silent, open keeps trying until
-// the window ends, at the pace of redial. Proto.Actor alone pauses for two seconds after each
-// failed attempt, and a network that is whole again would be noticed that much later. A peer that
-// refuses has been stopped. Then the pause is welcome: the messages that wait for the peer are not
-// for a successor at its address, which connects to us first.
+// open opens a stream. If an attempt fails, open keeps trying until the window ends, at the pace of
+// redial. Proto.Actor alone pauses for two seconds after each failed attempt. A network that is
+// whole again would be noticed that much later, and messages to a process that has just started at
+// the address of another would be lost: when a stream ends, Proto.Actor gives the end of it to
+// whatever connects to that address then. So a connector that was dropped while it paused would
+// connect to the new process after the pause, end at once, and take with it the next one, and the
+// messages that wait there.
 //
 // If the stream cannot be opened, or ends before its first message, its connection is closed:
 // Proto.Actor creates a connection for each attempt and forgets the failed ones. They would keep
@@ -32,9 +33,8 @@ func (c connector) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	begin := time.Now()
 	stream, err := streamer(ctx, desc, cc, method, opts...)
-	if err != nil && method == remotingMethod && time.Since(begin) >= c.silent {
+	if err != nil && method == remotingMethod {
 		late := time.AfterFunc(c.window, cancel)
 		defer late.Stop()
 		stream, err = streamer(ctx, desc, cc, method, append(opts, grpc.WaitForReady(true))...)

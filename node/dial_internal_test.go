@@ -26,9 +26,9 @@ func newConn(t *testing.T) *grpc.ClientConn {
 	return cc
 }
 
-// After an attempt that nobody has answered, the next one waits until the peer can be reached, or
-// the window ends. After a refusal, and in other calls, there is no next one: Proto.Actor pauses.
-func TestConnector_WaitsForASilentPeer(t *testing.T) {
+// After a failed attempt the next one waits until the peer can be reached, or the window ends. In
+// other calls there is no next one.
+func TestConnector_WaitsForAPeerThatRefuses(t *testing.T) {
 	t.Parallel()
 	refused := status.Error(codes.Unavailable, "refused")
 	for name, c := range map[string]struct {
@@ -36,9 +36,8 @@ func TestConnector_WaitsForASilentPeer(t *testing.T) {
 		method string
 		want   []int // options of each call
 	}{
-		"silent":  {connector{0, 0}, remotingMethod, []int{0, 1}},
-		"refused": {connector{time.Hour, time.Hour}, remotingMethod, []int{0}},
-		"other":   {connector{0, time.Hour}, "/other/Method", []int{0}},
+		"remoting": {connector{0}, remotingMethod, []int{0, 1}},
+		"other":    {connector{time.Hour}, "/other/Method", []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int
@@ -69,7 +68,7 @@ func TestConnector_APeerIsReachedAsSoonAsItCanBe(t *testing.T) {
 	cc, err := grpc.NewClient(l.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
-		grpc.WithChainStreamInterceptor(connector{0, dialWindow}.open),
+		grpc.WithChainStreamInterceptor(connector{dialWindow}.open),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			if !whole.Load() {
 				failed <- struct{}{}

@@ -33,10 +33,9 @@ const (
 	// seconds, and gRPC's own bound is 20 seconds: without dialTimeout, it would take that long to
 	// notice that a network works again.
 	dialTimeout = 3500 * time.Millisecond
-	// dialSilent and dialWindow are the times of a connector. After the window, Proto.Actor pauses
-	// for two seconds and tries again, five times in all. Then it drops the messages to the peer,
-	// and connects again with the next message.
-	dialSilent = time.Second
+	// dialWindow is the window of a connector. After it, Proto.Actor pauses for two seconds and
+	// tries again, five times in all. Then it drops the messages to the peer, and connects again
+	// with the next message.
 	dialWindow = 8 * time.Second
 	// maxIdle is how long a connection without a stream stays open.
 	maxIdle = time.Minute
@@ -140,6 +139,6 @@ func dialOptions() []grpc.DialOption {
 			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
-		grpc.WithChainStreamInterceptor(connector{dialSilent, dialWindow}.open),
+		grpc.WithChainStreamInterceptor(connector{dialWindow}.open),
 	}
 }
