@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,5 +180,103 @@ func TestWaiting_CallsDoNotGrowWithTheLeases(t *testing.T) {
 	}
 	if calls[1000] > calls[1]+calls[1]/10 {
 		t.Errorf("%d calls for 1 waiting lease, %d for 1000", calls[1], calls[1000])
+	}
+}
+
+// line is a memory store without watches whose calls a server carries out one after the other, in
+// order of arrival: those of all sessions, and also those that have been given up.
+type line struct {
+	leasestore.Store
+	call time.Duration // that the server takes for one
+	mu   *sync.Mutex
+	free *time.Time // when the server has carried out all calls that have arrived
+	away *atomic.Bool
+}
+
+func (s line) KeepsSessions() bool { return true }
+
+func (s line) turn(ctx context.Context) error {
+	if s.away.Load() {
+		return errAway
+	}
+	s.mu.Lock()
+	if now := time.Now(); s.free.Before(now) {
+		*s.free = now
+	}
+	*s.free = s.free.Add(s.call)
+	done := time.After(time.Until(*s.free))
+	s.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s line) Load(ctx context.Context, name string) (leasestore.Record,
+	leasestore.Version, error) {
+	if err := s.turn(ctx); err != nil {
+		return leasestore.Record{}, "", err
+	}
+	return s.Store.Load(ctx, name)
+}
+
+func (s line) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
+	if err := s.turn(ctx); err != nil {
+		return "", err
+	}
+	return s.Store.Swap(ctx, name, old, next)
+}
+
+// A server that carries out 60 to 200 calls a second answers the renewals of a session in time,
+// also while that session, or another one, acquires, reads and takes over a thousand leases.
+func TestTakeover_ASlowServerAnswersRenewalsInTime(t *testing.T) {
+	const own, leases = 20, 1000
+	for _, rate := range []int{60, 100, 200} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := line{memory.New(), time.Second / time.Duration(rate), &sync.Mutex{},
+					&time.Time{}, &atomic.Bool{}}
+				its := server
+				its.away = &atomic.Bool{}
+				m := &many{T: t}
+				m.holder, m.other = m.open(its), m.open(server)
+				var held sync.WaitGroup
+				for i := range own {
+					held.Go(func() {
+						_, _ = m.other.Lease(fmt.Sprint("own-", i)).Acquire(t.Context())
+					})
+				}
+				for i := range leases {
+					held.Go(func() { _, _ = m.holder.Lease(nameOf(i)).Acquire(t.Context()) })
+				}
+				time.Sleep(5 * time.Minute)
+				m.acquire(leases)
+				time.Sleep(5 * time.Minute)
+				if st := m.holder.Status(); st.Held != leases || len(st.Lost) > 0 {
+					t.Errorf("the holder has %d leases, lost %v", st.Held, st.Lost)
+				}
+				its.away.Store(true)
+				died := time.Now()
+				for m.other.Status().Held < own+leases && time.Since(died) < time.Hour {
+					time.Sleep(100 * time.Millisecond)
+				}
+				took, st := time.Since(died), m.other.Status()
+				t.Logf("%d of %d leases after %v, lost %v", st.Held-own, leases, took, st.Lost)
+				if len(st.Lost) > 0 {
+					t.Errorf("lost: %v", st.Lost)
+				}
+				// a read and a write for each lease, a TTL, and reads of held leases meanwhile
+				if most := 20*time.Second + 3*leases*server.call; took > most {
+					t.Errorf("it took %v, more than %v", took, most)
+				}
+				_ = m.other.Close(t.Context())
+				_ = m.holder.Close(t.Context())
+				m.acquired.Wait()
+				held.Wait()
+			})
+		})
 	}
 }

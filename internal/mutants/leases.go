@@ -158,8 +158,14 @@ func leases() []mutant {
 		{
 			name:   "calls of waiting leases are not bounded",
 			rule:   "a call of a lease that is not held waits for a slot",
-			edits:  in(leaseDir+"common.go", "case t.free() && len(t.line) == 0:", "case t.free() || true:"),
+			edits:  in(leaseDir+"common.go", "case t.free() && len(t.audits) == 0 &&", "case t.free() || true ||"),
 			killer: killer{pkg: "./coordination", run: "TestTakeover_AThousandLeasesCostNoOther"},
+		},
+		{
+			name:   "calls that wait for others in the store leave as many in flight",
+			rule:   "a renewal does not wait behind a thousand acquisitions",
+			edits:  in(leaseDir+"common.go", "took > crowdedTimes*t.quick:\n\t\tt.slow(m)", "took > crowdedTimes*t.quick:"),
+			killer: killer{pkg: "./coordination", run: "TestTakeover_ASlowServerAnswersRenewalsInTime"},
 		},
 		{
 			name:   "a release blanks any record",

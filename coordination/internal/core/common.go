@@ -31,16 +31,20 @@ func (c *Common) Ready() []string {
 
 // slots bounds the calls of the store that are in flight at the same time. A thousand leases that
 // are wanted or released at once would otherwise wait for the store until their calls time out, and
-// be tried again. Renewals and audits of tenures wait for nobody.
+// be tried again, and renewals would wait in the store behind them. Renewals wait for nobody, and
+// audits of tenures only for audits and for calls in flight.
 //
 // The bound follows the store: it rises by one when that many slots have ended well, and a failed
-// call halves it. The failures of calls that were in flight together halve it once.
+// call, or one that has waited for others in the store, halves it. The calls that were in flight
+// together halve it once.
 type slots struct {
-	bound   int // 0: firstSlots
-	taken   int
-	settled int // slots that have ended well since the bound rose
-	given   int // slots ever
-	halved  int // those given before the bound was halved last
+	bound   int           // 0: firstSlots
+	taken   int           // may exceed a bound that was halved
+	settled int           // slots that have ended well since the bound rose
+	given   int           // slots ever
+	halved  int           // those given before the bound was halved last
+	quick   time.Duration // of the quickest call; 0: there was none
+	audits  []*Machine    // that wait for a slot, before those in line
 	line    []*Machine
 }
 
@@ -48,6 +52,13 @@ const (
 	firstSlots = 128
 	leastSlots = 4
 	mostSlots  = 512
+)
+
+// A call of more than Config.Operation/crowdedPart has waited for others in the store if the
+// quickest took less than its crowdedTimes part.
+const (
+	crowdedPart  = 2
+	crowdedTimes = 3
 )
 
 // slot is the place of a machine among those that want to call the store.
@@ -68,19 +79,23 @@ func (t *slots) free() bool {
 
 // admit reports whether the machine may call the store. If not, it becomes ready when it may.
 func (c *Common) admit(m *Machine) bool {
-	switch t := &c.slots; {
-	case m.cfg.Keeper || m.phase == held || m.slot == taken:
+	t := &c.slots
+	audits := m.phase == held && m.cfg.unrenewed()
+	switch {
+	case m.cfg.Keeper || m.phase == held && !audits || m.slot == taken:
 		return true
 	case m.slot == queued:
 		return false
-	case t.free() && len(t.line) == 0:
+	case t.free() && len(t.audits) == 0 && (audits || len(t.line) == 0):
 		t.give(m)
 		return true
+	case audits:
+		t.audits = append(t.audits, m)
 	default:
 		t.line = append(t.line, m)
-		m.slot = queued
-		return false
 	}
+	m.slot = queued
+	return false
 }
 
 // pass gives the slot of a machine without a call in flight to the next one.
@@ -96,9 +111,16 @@ func (c *Common) pass(m *Machine) {
 			t.bound, t.settled = min(t.bound+1, mostSlots), 0
 		}
 	}
-	for len(t.line) > 0 && t.free() {
-		next := t.line[0]
-		t.line = t.line[1:]
+	for t.free() {
+		from := &t.audits
+		if len(*from) == 0 {
+			from = &t.line
+		}
+		if len(*from) == 0 {
+			return
+		}
+		next := (*from)[0]
+		*from = (*from)[1:]
 		t.give(next)
 		c.ready = append(c.ready, next)
 	}
@@ -110,7 +132,19 @@ func (t *slots) give(m *Machine) {
 	m.slot, m.ticket = taken, t.given
 }
 
-// slow notes that a call of a machine in its slot has failed.
+// timed notes how long a call of a machine in its slot has taken. With the fewest slots, no call
+// waits for others of this session, so the store itself is that slow.
+func (t *slots) timed(m *Machine, took time.Duration) {
+	switch {
+	case m.slot != taken:
+	case t.quick == 0 || took < t.quick || t.bound == leastSlots:
+		t.quick = took
+	case took > m.cfg.Operation/crowdedPart && took > crowdedTimes*t.quick:
+		t.slow(m)
+	}
+}
+
+// slow notes that a call of a machine in its slot has failed, or took long.
 func (t *slots) slow(m *Machine) {
 	if m.slot != taken {
 		return
@@ -154,6 +188,8 @@ func (c *Common) forget(m *Machine) {
 	c.drop(m.peer, m)
 	m.peer = nil
 	if m.slot == queued {
-		c.slots.line = slices.DeleteFunc(c.slots.line, func(o *Machine) bool { return o == m })
+		same := func(o *Machine) bool { return o == m }
+		c.slots.audits = slices.DeleteFunc(c.slots.audits, same)
+		c.slots.line = slices.DeleteFunc(c.slots.line, same)
 	}
 }

@@ -378,6 +378,7 @@ func (m *Machine) answered(id uint64, k kind) (op operation, ok bool) {
 		return operation{}, false
 	}
 	op, m.op = m.op, operation{}
+	m.cfg.Common.slots.timed(m, m.now.Mono-op.sent.Mono)
 	return op, true
 }
 
