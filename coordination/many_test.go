@@ -230,11 +230,11 @@ func (s line) Swap(ctx context.Context, name string, old leasestore.Version,
 	return s.Store.Swap(ctx, name, old, next)
 }
 
-// A server that carries out 60 to 200 calls a second answers the renewals of a session in time,
+// A server that carries out 60 or 100 calls a second answers the renewals of a session in time,
 // also while that session, or another one, acquires, reads and takes over a thousand leases.
 func TestTakeover_ASlowServerAnswersRenewalsInTime(t *testing.T) {
 	const own, leases = 20, 1000
-	for _, rate := range []int{60, 100, 200} {
+	for _, rate := range []int{60, 100} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := line{memory.New(), time.Second / time.Duration(rate), &sync.Mutex{},
@@ -252,9 +252,9 @@ func TestTakeover_ASlowServerAnswersRenewalsInTime(t *testing.T) {
 				for i := range leases {
 					held.Go(func() { _, _ = m.holder.Lease(nameOf(i)).Acquire(t.Context()) })
 				}
-				time.Sleep(5 * time.Minute)
+				time.Sleep(2 * time.Minute)
 				m.acquire(leases)
-				time.Sleep(5 * time.Minute)
+				time.Sleep(2 * time.Minute)
 				if st := m.holder.Status(); st.Held != leases || len(st.Lost) > 0 {
 					t.Errorf("the holder has %d leases, lost %v", st.Held, st.Lost)
 				}

@@ -13,12 +13,7 @@ import (
 	"github.com/concord-go/concord/coordination/internal/takeover"
 )
 
-// TestTakeover takes fewer leases than on other stores: without watches, each that is waited for is
-// read every RetryInterval, and 1,000 of them come near to what Azurite can answer.
 func TestTakeover(t *testing.T) {
-	if os.Getenv(takeover.Leases) == "" {
-		t.Setenv(takeover.Leases, "200")
-	}
 	name := fresh()
 	takeover.Run(t, name, open(t, name), 16*time.Second, nil)
 }
