@@ -58,8 +58,8 @@ func TestColdStart_CostsFewSmallMessages(t *testing.T) {
 	f.until(time.Minute, f.ready)
 	require.True(t, f.ready())
 	pairs := members * (members - 1)
-	require.Less(t, f.all().messages, 30*pairs)
-	require.Less(t, f.all().bytes, 1000*pairs)
+	require.Less(t, f.all().messages, 13*pairs)
+	require.Less(t, f.all().bytes, 600*pairs)
 	require.Less(t, f.of[wire.ReplicatorMembers].bytes, 400*pairs)
 }
 
@@ -67,13 +67,14 @@ func TestColdStart_CostsFewSmallMessages(t *testing.T) {
 // all of them, and those that carry membership records.
 func BenchmarkColdStart(b *testing.B) {
 	for _, latency := range []time.Duration{time.Millisecond, 80 * time.Millisecond} {
-		for _, n := range []int{3, 6, 12, 24, 48, 100} {
+		for _, n := range []int{3, 6, 12, 24, 48, 100, 200} {
 			b.Run(fmt.Sprintf("latency=%v/members=%d", latency, n), func(b *testing.B) {
 				for b.Loop() {
 					f := newColdFleet(n, n/2+1, latency, 300*time.Millisecond)
 					took := f.until(2*time.Minute, f.ready)
-					if took > 10*time.Second || f.all().bytes > 2000*n*(n-1) {
-						b.Errorf("%d members: %v, %d bytes", n, took, f.all().bytes)
+					if took > 10*time.Second || f.all().messages > 16*n*(n-1) || f.all().bytes > 600*n*(n-1) {
+						b.Errorf("%d members: %v, %d messages, %d bytes", n, took, f.all().messages,
+							f.all().bytes)
 					}
 					b.ReportMetric(float64(took.Milliseconds()), "ms")
 					b.ReportMetric(float64(f.all().messages), "msgs")
