@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -178,6 +179,10 @@ func (c RunConfig) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	if strconv.IntSize < 64 {
+		bad("this program is built for a platform of %d bits (GOARCH=%s), on which Proto.Actor's "+
+			"process registry panics: build it for one of 64 bits", strconv.IntSize, runtime.GOARCH)
 	}
 	if c.Cluster == "" {
 		bad("Cluster, the name of the cluster, must be set")
