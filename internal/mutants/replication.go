@@ -340,6 +340,12 @@ func replication() []mutant {
 			killer: scenario("TestMark_OfAReplicaThatOnlyOthersSee"),
 		},
 		{
+			name:   "leave when others have finished the removal",
+			rule:   "what only a removed member has is handed over [M5]",
+			edits:  in(replDir+"forget.go", "own && c.Uncopied() > 0 && c.heirs() > 0", "false"),
+			killer: scenario("TestSavedHistories_OfRecords"),
+		},
+		{
 			name: "leave out the disk of a member that is going after a loss of power",
 			rule: "a process of a member that is going, with its whole disk, announces its number [M5]",
 			edits: in(replDir+"admit.go", "(own.inc == c.roll.inc || !c.disk.keeps())",

@@ -90,6 +90,9 @@ func (r *removal) progress(c *Core, o *group) standing {
 	own := r.victim == c.cfg.Member
 	c.sealed = own && r.brought
 	switch v := c.roll.of(r.victim); {
+	case (v.rank == absent || v.rank == gone) && own && c.Uncopied() > 0 && c.heirs() > 0:
+		c.stay(o) // others have finished it, without what only this replica has
+		return o.Task.advance(c, o)
 	case v.rank == absent || v.rank == gone:
 		s.done = true
 		return s

@@ -60,3 +60,8 @@ func TestSavedHistories_OnDisks(t *testing.T) {
 func TestSavedHistories_OfMembers(t *testing.T) {
 	sim.Replay(t, "testdata/members", func(w *sim.World) { newFluxPlay(w).runFlux() })
 }
+
+// TestSavedHistories_OfRecords does the same for members that are kept as a record.
+func TestSavedHistories_OfRecords(t *testing.T) {
+	sim.Replay(t, "testdata/records", func(w *sim.World) { newFluxPlayOn(w, &simStore{}).runFlux() })
+}

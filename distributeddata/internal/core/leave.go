@@ -78,11 +78,17 @@ func (c *Core) heirs() (n int) {
 		}
 	}
 	for _, p := range c.peers {
-		if r := c.roll.at(p.replica).rank; (r == absent || r == gone) && !p.parts {
+		if c.enters(p) && !p.parts {
 			n++
 		}
 	}
 	return n
+}
+
+// enters reports whether p is in view and has no place yet.
+func (c *Core) enters(p *peer) bool {
+	r := c.roll.at(p.replica).rank
+	return r == absent || r == gone
 }
 
 // parting reports whether this replica is leaving.
@@ -114,7 +120,7 @@ func (c *Core) leaves(p *peer, says bool) {
 }
 
 // othersLeave reports whether every other member that is counted, or is to be, has said that it is
-// leaving: none stays that would have to forget this one.
+// leaving: none stays that would have to forget this one, or could take over what it holds.
 func (c *Core) othersLeave() bool {
 	for _, r := range c.roll.all {
 		counted := r.rank == in || r.rank == joining || r.rank == going
@@ -122,7 +128,9 @@ func (c *Core) othersLeave() bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(c.peers, func(p *peer) bool {
+		return p.replica != 0 && c.enters(p) && !c.roll.leavers[p.replica]
+	})
 }
 
 // keeps records the vector that p has reported. If p starts to leave later, it hands that over.

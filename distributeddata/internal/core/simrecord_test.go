@@ -33,14 +33,14 @@ func (st *simStore) call(s *play, sl *slot, e Effect) {
 		if s.w.Chance("store answer lost", 1./20) {
 			ev = unknown
 		}
-		s.w.After(s.w.Span("store answers", time.Millisecond, 50*time.Millisecond), func() {
+		s.w.After(s.w.Span("store-answers", time.Millisecond, 50*time.Millisecond), func() {
 			if sl.core == core {
 				s.step(sl, ev)
 			}
 		})
 	}
 	lost := s.w.Chance("store call lost", 1./20)
-	s.w.After(s.w.Span("store call", time.Millisecond, 200*time.Millisecond), func() {
+	s.w.After(s.w.Span("store-call", time.Millisecond, 200*time.Millisecond), func() {
 		switch e := e.(type) {
 		case LoadRecord:
 			failed := RecordLoaded{ID: e.ID, Err: errDown}
