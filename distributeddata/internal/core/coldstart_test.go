@@ -73,7 +73,8 @@ func BenchmarkColdStart(b *testing.B) {
 					f := newColdFleet(n, n/2+1, latency, 300*time.Millisecond)
 					took := f.until(2*time.Minute, f.ready)
 					pairs := n * (n - 1)
-					if took > 10*time.Second || f.all().messages > 16*pairs || f.all().bytes > 600*pairs {
+					if took > 10*time.Second || f.all().messages > 16*pairs ||
+						f.all().bytes > 600*pairs {
 						b.Errorf("%d members: %v, %d messages, %d bytes", n, took, f.all().messages,
 							f.all().bytes)
 					}
