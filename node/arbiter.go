@@ -39,16 +39,17 @@ const (
 // startArbiter starts the arbiter of one life. It shuts the gate at once, and begins when the
 // member is up. stop notifies the other members that this member leaves, shuts the gate, and waits
 // until the leases are released. Call it after guarded work has been handed over and before the
-// session is closed.
+// session is closed. foreign is called if this member does not use the lease store of the others.
 func startArbiter(system *actor.ActorSystem, session *coordination.Session, cluster string,
-	members int) (stop func(context.Context) error) {
+	members int, foreign func(error)) (stop func(context.Context) error) {
 	s := &arbiterShell{
 		system: system, members: membership.Attach(system), session: session,
 		leases: [2]*coordination.Lease{
 			arbiter.Majority: session.Lease(majorityLease(cluster)),
 			arbiter.Rest:     session.Lease(restLease(cluster)),
 		},
-		cfg:     arbiter.Config{Members: members, TTL: session.TTL()},
+		cfg:     arbiter.Config{Members: members, TTL: session.TTL(), Session: session.ID()},
+		foreign: foreign,
 		stopped: make(chan struct{}),
 	}
 	gate.Of(system).Shut(atArbiter, "just started")
@@ -66,6 +67,7 @@ type arbiterShell struct {
 	leases  [2]*coordination.Lease // by arbiter.Name
 	cfg     arbiter.Config
 	stopped chan struct{} // closed when the actor has stopped
+	foreign func(error)
 	calls   sync.WaitGroup
 
 	mu struct {
@@ -94,6 +96,10 @@ type (
 	arbiterProbed struct {
 		op  uint64
 		err error
+	}
+	arbiterCompared struct {
+		op     uint64
+		result arbiter.Result
 	}
 	arbiterLost  struct{ op uint64 }
 	arbiterLeave struct{}
@@ -163,6 +169,8 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 		s.onTried(ctx, m)
 	case *arbiterProbed:
 		s.onProbed(ctx, m)
+	case *arbiterCompared:
+		s.step(ctx, arbiter.Compared{Op: m.op, Result: m.result})
 	case *arbiterLost:
 		s.step(ctx, arbiter.Lost{Op: m.op})
 	case *arbiterLeave:
@@ -219,6 +227,10 @@ func (s *arbiterShell) carryOut(ctx actor.Context, e any) {
 		s.try(ctx.Self(), e)
 	case arbiter.Probe:
 		s.probe(ctx.Self(), e.Op)
+	case arbiter.Compare:
+		s.compare(ctx.Self(), e)
+	case arbiter.Foreign:
+		s.foreign(s.otherStore(e.Leader))
 	case arbiter.Release:
 		s.release(e.Op)
 	case arbiter.Send:
@@ -235,6 +247,8 @@ func (s *arbiterShell) failed(ctx actor.Context, e any) {
 		s.step(ctx, arbiter.Tried{Op: e.Op, Result: arbiter.Unknown})
 	case arbiter.Probe:
 		s.step(ctx, arbiter.Probed{Op: e.Op, Result: arbiter.Unknown})
+	case arbiter.Compare:
+		s.step(ctx, arbiter.Compared{Op: e.Op, Result: arbiter.Unknown})
 	case arbiter.Tell:
 		s.members.SetArbiter(false)
 	case arbiter.Release:
@@ -342,6 +356,35 @@ func (s *arbiterShell) probe(self *actor.PID, op uint64) {
 	})
 }
 
+// compare finds out whether a session of another member holds the lease of the majority in the
+// store of this member.
+func (s *arbiterShell) compare(self *actor.PID, e arbiter.Compare) {
+	lease := s.leases[arbiter.Majority]
+	s.calls.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation())
+		defer cancel()
+		result := arbiter.Unknown
+		switch h, err := lease.Holder(ctx); {
+		case err != nil:
+			s.system.Logger().Debug("lease stores not compared", slog.Any("error", err))
+		case h.Session == e.Session:
+			result = arbiter.Taken
+		default:
+			result = arbiter.Held
+		}
+		contain.Send(s.system, self, &arbiterCompared{e.Op, result})
+	})
+}
+
+// otherStore is the error of a member that does not use the lease store of its leader.
+func (s *arbiterShell) otherStore(leader string) error {
+	m, _ := s.view.Find(leader)
+	return fmt.Errorf("%w: Store: member %s says that it holds the lease %q, and the lease store of "+
+		"this member, %s, does not know of it: they name different stores; start this member with "+
+		"the store of the others, or stop all to change it", ErrInvalid, m.Address,
+		s.leases[arbiter.Majority].Name(), s.system.Address())
+}
+
 func (s *arbiterShell) onTried(ctx actor.Context, m *arbiterTried) {
 	s.step(ctx, arbiter.Tried{Op: m.op, Result: s.result(m.err)})
 }
@@ -421,10 +464,15 @@ func (s *arbiterShell) open(env *pb.Envelope) (from string, v arbiter.Verdict, o
 	return h.Member, v, ok
 }
 
-// A verdict is encoded as one byte, its kind, and the number of members as a varint.
+// A verdict is encoded as one byte, its kind, the number of members as a varint, and the length of
+// the session's ID in one byte and that ID, unless it is empty.
 
 func encodeVerdict(v arbiter.Verdict) []byte {
-	return binary.AppendUvarint([]byte{byte(v.Kind)}, uint64(v.Members))
+	b := binary.AppendUvarint([]byte{byte(v.Kind)}, uint64(v.Members))
+	if v.Session != "" {
+		b = append(append(b, byte(len(v.Session))), v.Session...)
+	}
+	return b
 }
 
 // decodeVerdict rejects anything that encodeVerdict does not produce for a valid verdict. It
@@ -438,5 +486,8 @@ func decodeVerdict(data []byte) (v arbiter.Verdict, ok bool) {
 		return v, false
 	}
 	v = arbiter.Verdict{Kind: arbiter.Kind(data[0]), Members: int(n)}
+	if rest := data[1+width:]; len(rest) > 1 && int(rest[0]) < len(rest) {
+		v.Session = string(rest[1 : 1+rest[0]])
+	}
 	return v, v.Valid()
 }

@@ -3,12 +3,16 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -19,7 +23,8 @@ import (
 // arbitrate starts an arbiter on every member.
 func arbitrate(c *testkit.Cluster, members int) {
 	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
-		stop := startArbiter(m.System, m.Session, "test", members)
+		stop := startArbiter(m.System, m.Session, "test", members,
+			func(err error) { m.System.Logger().Error("another store", slog.Any("error", err)) })
 		_, err := lifecycle.OnStop(m.System, lifecycle.Leases, "majority", stop)
 		return struct{}{}, err
 	})
@@ -140,6 +145,45 @@ func index(c *testkit.Cluster, id string) int {
 	return -1
 }
 
+// TestArbiter_AnotherLeaseStore starts three members, of which the youngest has a store of its own:
+// it hosts nothing, says why, and gives up.
+func TestArbiter_AnotherLeaseStore(t *testing.T) {
+	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
+		members := c.Members()
+		slices.SortFunc(members, func(a, b *testkit.Member) int { return a.Index - b.Index })
+		oldest, ok := membership.Attach(members[0].System).View().Oldest("")
+		require.True(t, ok)
+		wrong := (index(c, oldest.ID) + 1) % 3
+		own, err := coordination.Open(memory.New(), coordination.Config{Owner: "wrong"})
+		require.NoError(t, err)
+		var mu sync.Mutex
+		var gaveUp error
+		testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
+			session := m.Session
+			if m.Index == wrong {
+				session = own
+			}
+			stop := startArbiter(m.System, session, "test", 2, func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				gaveUp = err
+			})
+			_, err := lifecycle.OnStop(m.System, lifecycle.Leases, "majority", stop)
+			return struct{}{}, err
+		})
+		right := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == wrong })
+		within(t, c, 5*time.Second, "open at the others", openAt(c, right...))
+		require.ErrorContains(t, lifecycle.Of(c.Member(wrong).System).Check(), "different stores")
+		c.Advance(2 * own.TTL())
+		require.Equal(t, right, hosts(c))
+		mu.Lock()
+		require.ErrorIs(t, gaveUp, ErrInvalid)
+		require.ErrorContains(t, gaveUp, c.Member(index(c, oldest.ID)).System.Address())
+		mu.Unlock()
+		require.NoError(t, own.Close(t.Context()))
+	})
+}
+
 // TestArbiter_AnOrderlyLeaveIsNoLoss stops members one after the other, and checks that the
 // remaining ones are never shut.
 func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
@@ -228,7 +272,7 @@ func TestArbiter_OneOfTwoHalvesHosts(t *testing.T) {
 
 func TestVerdict_IsReadAsWritten(t *testing.T) {
 	for _, v := range []arbiter.Verdict{{Kind: arbiter.Ours, Members: 5}, {Kind: arbiter.Yielding},
-		{Kind: arbiter.Whole, Members: 10_000}} {
+		{Kind: arbiter.Whole, Members: 10_000, Session: "0123456789abcdef"}} {
 		got, ok := decodeVerdict(encodeVerdict(v))
 		require.True(t, ok)
 		require.Equal(t, v, got)

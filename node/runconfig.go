@@ -30,7 +30,9 @@ type RunConfig struct {
 	Provider func() (cluster.ClusterProvider, error) `yaml:"-"`
 	// Store opens the lease store. It is called once. The session on the store is Node.Session in
 	// every life. At the end Run closes the session, and the store if it is an io.Closer. If Store
-	// is nil, there is no session.
+	// is nil, there is no session. All members must open the same store: a member with another one
+	// than the oldest member hosts nothing, and its Run returns an error that matches ErrInvalid
+	// after two TTLs.
 	Store func() (coordination.Store, error) `yaml:"-"`
 	// Session configures the session. Its Logger defaults to the Logger of Run. Its Owner defaults
 	// to the address of the member if that is known before the member listens: Remote.Advertised,

@@ -18,6 +18,12 @@ func arbiters() []mutant {
 			killer: killer{pkg: pkg, run: "^TestCore_MajorityNeverWaitsForTheStore$"},
 		},
 		{
+			name:   "host with another lease store than the leader",
+			rule:   "a member hosts only with the lease store of its leader",
+			edits:  in(dir+"lead.go", "told != 0 && c.otherStore()", "told != 0 && c.otherStore() && false"),
+			killer: killer{pkg: pkg, run: "^TestCore_AnotherLeaseStore$"},
+		},
+		{
 			name:   "an unknown outcome counts as held",
 			rule:   "a side without a majority hosts only while it holds a lease",
 			edits:  in(dir+"claim.go", "l.held = e.Result == Held", "l.held = e.Result != Taken"),

@@ -10,6 +10,9 @@ type Config struct {
 	Members int
 	// TTL is the TTL of the leases.
 	TTL time.Duration
+	// Session is the ID of the session through which this member holds leases. Empty: it is not
+	// found out whether all members use one store.
+	Session string
 }
 
 // within returns d, or the nearer of the two bounds.

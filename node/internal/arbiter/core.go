@@ -37,6 +37,7 @@ type Core struct {
 	heard     time.Time // last message of the present leader; zero: none
 	verdict   Kind      // its verdict
 	elsewhere time.Time // since when its verdict has been Elsewhere; zero: it is another one
+	stores    stores
 
 	gate Gate
 	told bool
@@ -66,6 +67,8 @@ func (c *Core) Step(now time.Time, e any) []any {
 		c.onTried(e)
 	case Probed:
 		c.onProbed(e)
+	case Compared:
+		c.onCompared(e)
 	case Lost:
 		c.onLost(e)
 	case Heard:
@@ -150,6 +153,7 @@ func (c *Core) onView(v View) {
 	}
 	if old.Oldest != v.Oldest {
 		c.heard, c.verdict, c.elsewhere = time.Time{}, 0, time.Time{}
+		c.stores.follows("")
 	}
 	if !slices.Equal(old.Members, v.Members) {
 		c.contest = time.Time{}
@@ -187,7 +191,7 @@ func (c *Core) end(why string) {
 // onLeave tells the other members not to count this one as missing.
 func (c *Core) onLeave() {
 	if !c.viewAt.IsZero() {
-		c.emit(Send{c.others(), Verdict{Leaving, c.known()}})
+		c.emit(Send{c.others(), Verdict{Kind: Leaving, Members: c.known()}})
 	}
 	c.end("the member leaves the cluster")
 	c.show()
@@ -213,6 +217,7 @@ func (c *Core) onHeard(e Heard) {
 		}
 	case e.From == c.view.Oldest && !c.leads():
 		c.heard, c.verdict = c.now, e.Verdict.Kind
+		c.stores.follows(e.Verdict.Session)
 		switch {
 		case c.verdict != Elsewhere:
 			c.elsewhere = time.Time{}
@@ -230,7 +235,10 @@ func (c *Core) rule(k Kind, why string) { c.kind, c.why = k, why }
 
 // speak sends the leader's verdict to the other members.
 func (c *Core) speak() {
-	v := Verdict{c.kind, c.known()}
+	v := Verdict{Kind: c.kind, Members: c.known()}
+	if c.major.held {
+		v.Session = c.cfg.Session
+	}
 	if v == c.said && !c.reached(c.beat) {
 		return
 	}

@@ -16,6 +16,8 @@ type stage struct {
 	gate  arbiter.Gate
 	try   arbiter.Try
 	probe uint64
+	asks  arbiter.Compare
+	other string // the leader that uses another store
 	gave  uint64 // the attempt that was released
 	said  arbiter.Verdict
 	here  bool
@@ -23,8 +25,8 @@ type stage struct {
 }
 
 func newStage(t *testing.T, members int) *stage {
-	return &stage{T: t, core: arbiter.New(arbiter.Config{Members: members, TTL: ttl}),
-		now: time.Unix(1_700_000_000, 0)}
+	cfg := arbiter.Config{Members: members, TTL: ttl, Session: "mine"}
+	return &stage{T: t, core: arbiter.New(cfg), now: time.Unix(1_700_000_000, 0)}
 }
 
 func (s *stage) step(e any) {
@@ -38,6 +40,10 @@ func (s *stage) step(e any) {
 			s.try = e
 		case arbiter.Probe:
 			s.probe = e.Op
+		case arbiter.Compare:
+			s.asks = e
+		case arbiter.Foreign:
+			s.other = e.Leader
 		case arbiter.Release:
 			s.gave = e.Op
 		case arbiter.Send:
@@ -144,7 +150,8 @@ func TestCore_MajorityNeverWaitsForTheStore(t *testing.T) {
 		s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
 		s.that(s.gate.Open && s.here && s.said.Kind == arbiter.Ours, "open with the lease")
 		s.pass(time.Minute + time.Second)
-		s.that(!s.here && s.said == arbiter.Verdict{Kind: arbiter.Whole, Members: 3},
+		s.that(!s.here && s.said == arbiter.Verdict{Kind: arbiter.Whole, Members: 3,
+			Session: "mine"},
 			"without the members that are missing for a minute")
 	}
 }
@@ -267,4 +274,53 @@ func TestCore_EndedCoreIsSilent(t *testing.T) {
 	if out := s.core.Step(s.now, arbiter.Tried{Op: 9, Result: arbiter.Held}); len(out) != 1 {
 		t.Errorf("a late grant is not released: %v", out)
 	}
+}
+
+// hears passes the core a verdict of the oldest member, which counts three members.
+func (s *stage) hears(session string) {
+	s.step(arbiter.Heard{From: "a", Verdict: arbiter.Verdict{Kind: arbiter.Whole, Members: 3,
+		Session: session}})
+}
+
+// A member looks once in its own store for the lease that its leader holds. If it is not there, it
+// hosts nothing, and gives up after two TTLs.
+func TestCore_AnotherLeaseStore(t *testing.T) {
+	s := newStage(t, 2)
+	s.sees("a", "me", "b")
+	s.hears("a's")
+	s.that(s.gate.Open && s.asks.Session == "a's", "open, and looking")
+	s.step(arbiter.Compared{Op: s.asks.Op, Result: arbiter.Held})
+	s.that(!s.gate.Open && strings.Contains(s.gate.Why, "different stores"), "shut")
+	for range 2*ttl/time.Second - 1 {
+		s.pass(time.Second)
+		s.hears("a's")
+		s.step(arbiter.Compared{Op: s.asks.Op, Result: arbiter.Held})
+		s.that(!s.gate.Open && s.other == "", "still looking")
+	}
+	s.pass(2 * time.Second)
+	s.that(!s.gate.Open && s.other == "a", "given up")
+}
+
+// What is no proof: a store that does not answer, a leader that does not hold the lease any more or
+// has a new session, and one that is silent.
+func TestCore_NoProofOfAnotherLeaseStore(t *testing.T) {
+	s := newStage(t, 2)
+	s.sees("a", "me", "b")
+	s.hears("a's")
+	s.step(arbiter.Compared{Op: s.asks.Op, Result: arbiter.Unknown})
+	s.that(s.gate.Open, "open without an answer")
+	s.pass(2 * time.Second)
+	s.step(arbiter.Compared{Op: s.asks.Op, Result: arbiter.Held})
+	s.that(!s.gate.Open, "shut")
+	s.hears("")
+	s.that(s.gate.Open, "open: it has lost the lease")
+	s.hears("a's next")
+	s.that(s.gate.Open && s.asks.Session == "a's next", "looking for its next session")
+	s.step(arbiter.Compared{Op: s.asks.Op, Result: arbiter.Taken})
+	asked := s.asks.Op
+	for range 3 * ttl / time.Second {
+		s.hears("a's third")
+		s.pass(time.Second)
+	}
+	s.that(s.gate.Open && s.asks.Op == asked && s.other == "", "found: not looking again")
 }

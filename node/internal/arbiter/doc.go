@@ -36,6 +36,10 @@
 // hold it, and yields. So does a member that counts a majority, and whose leader, which does not,
 // has found another side for as long: members that were not counted may be among those it sees.
 //
+// A verdict also names the session through which the leader holds Majority. A member looks once in
+// its own store for that session. If the lease is not there, both name different stores, and each
+// could host what the other one hosts: the member does not host, and gives up after two TTLs.
+//
 // # Guarantees
 //
 // The arbiter is not what prevents two instances: each singleton and each shard has its own lease.

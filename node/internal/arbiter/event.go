@@ -26,6 +26,12 @@ type (
 		Op     uint64
 		Result Result
 	}
+	// Compared is the result of a Compare: Taken means that the session holds the lease of the
+	// majority in the store of this member, Held that it does not.
+	Compared struct {
+		Op     uint64
+		Result Result
+	}
 	// Lost reports that the lease acquired in attempt Op is lost.
 	Lost struct{ Op uint64 }
 	// Heard is a message from another member.
@@ -55,6 +61,14 @@ type (
 	}
 	// Probe requests to find out whether a living member holds the lease of the majority.
 	Probe struct{ Op uint64 }
+	// Compare requests to find out whether a session of another member holds the lease of the
+	// majority in the store of this one.
+	Compare struct {
+		Op      uint64
+		Session string
+	}
+	// Foreign reports that this member does not use the lease store of its leader. It cannot go on.
+	Foreign struct{ Leader string }
 	// Release releases the lease acquired in attempt Op.
 	Release struct{ Op uint64 }
 	// Send sends a verdict to other members.
@@ -91,7 +105,13 @@ type Verdict struct {
 	// Members is how many members the leader counts, present and missing; 0 means that it does not
 	// know.
 	Members int
+	// Session is the session through which the leader holds the lease of the majority; empty: it
+	// does not hold it.
+	Session string
 }
+
+// maxSession is the maximum length of the ID of a session.
+const maxSession = 64
 
 func (v Verdict) String() string { return fmt.Sprintf("%v of %d", v.Kind, v.Members) }
 
@@ -112,7 +132,8 @@ const (
 
 // Valid reports whether a peer may send v.
 func (v Verdict) Valid() bool {
-	return v.Kind > 0 && v.Kind < kinds && v.Members >= 0 && v.Members <= maxMembers
+	return v.Kind > 0 && v.Kind < kinds && v.Members >= 0 && v.Members <= maxMembers &&
+		len(v.Session) <= maxSession
 }
 
 func (k Kind) open() bool { return k == Pending || k == Whole || k == Ours }

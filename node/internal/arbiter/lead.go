@@ -128,6 +128,10 @@ func (c *Core) follow() {
 	if !c.heard.IsZero() && c.reached(c.heard.Add(lasts)) {
 		told = 0
 	}
+	if told != 0 && c.otherStore() {
+		c.rule(Undecided, otherStoreWhy)
+		return
+	}
 	switch {
 	case c.majority() && told == Yielding, c.majority() && told == Elsewhere &&
 		c.reached(c.elsewhere.Add(2*c.cfg.TTL)):

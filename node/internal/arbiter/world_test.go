@@ -136,8 +136,10 @@ func (n *node) boot() {
 		return
 	}
 	n.w.lives++
-	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives,
-		core: arbiter.New(n.w.cfg)}
+	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives}
+	cfg := n.w.cfg
+	cfg.Session = l.id
+	l.core = arbiter.New(cfg)
 	n.life, n.w.all[l.id] = l, l
 	n.w.views(l)
 }
@@ -291,6 +293,10 @@ func (l *life) step(e any) {
 			l.try(e)
 		case arbiter.Probe:
 			l.probe(e.Op)
+		case arbiter.Compare:
+			l.compare(e)
+		case arbiter.Foreign:
+			w.Fail("%s: %s names another store", l.id, e.Leader)
 		case arbiter.Release:
 			l.release(e.Op)
 		}
@@ -368,6 +374,20 @@ func (l *life) probe(op uint64) {
 			result = arbiter.Held
 		}
 		l.step(arbiter.Probed{Op: op, Result: result})
+	})
+}
+
+func (l *life) compare(e arbiter.Compare) {
+	w := l.w
+	w.After(w.Span("compare", 0, 200*time.Millisecond), func() {
+		result := arbiter.Held
+		if h := w.leases[arbiter.Majority].holder; h != nil && h.id == e.Session {
+			result = arbiter.Taken
+		}
+		if !l.store {
+			result = arbiter.Unknown
+		}
+		l.step(arbiter.Compared{Op: e.Op, Result: result})
 	})
 }
 
