@@ -422,7 +422,8 @@ func (c *Core) view(others []Member) {
 		c.incoming = nil
 	}
 	for _, p := range c.peers {
-		if p.replica == 0 && !c.now.Before(p.remindAt) { // once, while many start one after the other
+		// Once, while many start one after the other.
+		if p.replica == 0 && !c.now.Before(p.remindAt) {
 			p.remindAt = c.now.Add(c.cfg.BeatInterval)
 			c.sendBeat(p)
 		}
