@@ -31,7 +31,7 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 # The packages without goroutines, which are mostly simulations, and those whose tests start processes.
 # The race detector finds nothing there, or only looks at the tests' own half.
 SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
-	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./node/internal/arbiter
+	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
 PROCESSES := ./distributeddata/realtest ./distributeddata/disktest ./sharding/realtest ./sharding/grains/realtest ./node/healtest ./node/hostile ./examples/quickstart
 unit: ## every test once, with the race detector where it can find something
 	$(GO) test $(SEQUENTIAL)
