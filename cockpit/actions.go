@@ -115,8 +115,13 @@ func (h *Handler) serveForget(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), actionTimeout)
 	defer cancel()
-	err := dd.Forget(ctx, a.Member)
-	h.acted("operator action: forget member", err, slog.String("member", a.Member))
+	var how []distributeddata.ForgetOption
+	if a.Force {
+		how = append(how, distributeddata.Force)
+	}
+	err := dd.Forget(ctx, a.Member, how...)
+	h.acted("operator action: forget member", err, slog.String("member", a.Member),
+		slog.Bool("force", a.Force))
 	if !failed(w, err, distributeddata.ErrInvalid) {
 		answer(w, struct {
 			Version   int  `json:"version"`

@@ -358,7 +358,7 @@ func forget(ctx context.Context, c *ctl, args []string) error {
 		replicator = all[0].Name
 	}
 	done, err := act[map[string]any](ctx, c, "forget", api.ForgetAction{Replicator: replicator,
-		Member: args[0]})
+		Member: args[0], Force: c.force})
 	if err != nil {
 		return err
 	}

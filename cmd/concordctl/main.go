@@ -28,6 +28,8 @@
 //	-within 5m        time limit of rollout
 //	-session NAME     session for leases and release; default: the only one, or leases
 //	-replicator NAME  replicator for keys, get and forget; default: the only one
+//	-force            forget without asking the others, after a majority has been lost for good;
+//	                  only for members that have certainly stopped
 //	-limit N          maximum number of items that keys, leases and shards list; 0: all.
 //	                  Default 50
 //
@@ -88,6 +90,7 @@ type options struct {
 	at, output, session, replicator, config string
 	timeout, within                         time.Duration
 	limit                                   int
+	force                                   bool
 }
 
 // ctl is the state of one run of the program.
@@ -174,6 +177,7 @@ func flags(o *options, env func(string) string) *flag.FlagSet {
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "time limit of each request")
 	f.DurationVar(&o.within, "within", 5*time.Minute, "time limit of rollout")
 	f.StringVar(&o.session, "session", "", "session `name`; default: the only one, or leases")
+	f.BoolVar(&o.force, "force", false, "forget without asking the others")
 	f.StringVar(&o.replicator, "replicator", "", "replicator `name`; default: the only one")
 	f.IntVar(&o.limit, "limit", 50, "maximum `number` of items to list; 0: all")
 	return f

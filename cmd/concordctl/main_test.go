@@ -164,6 +164,7 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"move cart -1 127.0.0.1:1", exitUsage, "not defined"},
 		{"move cart 3", exitUsage, "usage"},
 		{"forget nobody:1", exitInvalid, "not counted"},
+		{"forget -force nobody:1", exitInvalid, "not counted"},
 		{"store list /nowhere", exitNone, "nowhere"},
 		{"store burn /nowhere", exitUsage, "must be list, verify, export or import"},
 		{"completion fish", exitUsage, "bash"},

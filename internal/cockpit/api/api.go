@@ -360,10 +360,12 @@ type ReleaseAction struct {
 }
 
 // ForgetAction is the body of a request to remove a member that has stopped permanently from the
-// count of majorities.
+// count of majorities. Force removes it without asking the others, after a majority has been lost
+// for good: what only that majority held is lost without an error.
 type ForgetAction struct {
 	Replicator string `json:"replicator"`
 	Member     string `json:"member"`
+	Force      bool   `json:"force,omitempty"`
 }
 
 // MoveAction is the body of a request to move a shard to a member, given by its address or id. The
