@@ -105,7 +105,7 @@ func (c *control) meet(ctx actor.Context, from membership.Member, settings, sess
 	if own := c.life.cfg.settings(); settings != own {
 		q.differs = true
 		c.log.Error("a member has different settings of the type: its messages are ignored",
-			slog.String("member", from.ID), slog.String("there", settings),
+			slog.String("member", from.Address), slog.String("there", settings),
 			slog.String("here", own))
 	}
 	if s := c.life.session; s != nil && session != "" {

@@ -362,7 +362,7 @@ func (n *news) pass(p *teller, name string) {
 	s := &said{p.member, w, w.Settings != l.cfg.settings()}
 	if s.differs && l.differs.CompareAndSwap(nil, p) {
 		n.system.Logger().Error("a member has another Role or LeaseName of the singleton",
-			slog.String("singleton", name), slog.String("member", p.member.ID))
+			slog.String("singleton", name), slog.String("member", p.member.Address))
 	}
 	n.deliver(l, s)
 }

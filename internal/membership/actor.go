@@ -157,7 +157,7 @@ func (s *memberActor) divided(ctx actor.Context, e divided) {
 		others = append(others, m.Address)
 	}
 	ctx.Logger().Warn("the cluster is split: running members and this one do not list each other",
-		slog.String("member", s.core.self.ID), slog.String("others", strings.Join(others, ", ")),
+		slog.String("address", s.core.self.Address), slog.String("others", strings.Join(others, ", ")),
 		slog.String("then", "the members of the smaller side rejoin the other one"))
 }
 
@@ -165,7 +165,7 @@ func (s *memberActor) publish(ctx actor.Context, v *View) {
 	switch {
 	case v.Removed:
 		ctx.Logger().Warn("this life of the member has ended: it rejoins with a new id",
-			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID),
+			slog.String("cluster", v.Cluster), slog.String("address", v.Self.Address),
 			slog.Any("cause", v.Cause))
 	default:
 		ctx.Logger().Debug("membership view", slog.String("member", v.Self.ID),
