@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // node is a replicator reduced to one key: it holds atoms and a vector, and knows no Go types.
@@ -29,16 +30,16 @@ func update[T crdt.Value[T]](t *testing.T, n *node, empty T,
 	modify func(w *crdt.Writer, v *T) error) (event, error) {
 	t.Helper()
 	d := causal.Dot{Replica: n.id, N: n.seen.Get(n.id) + 1}
-	w, end := crdt.Host(d, d.N<<16)
+	w, end := hosted.Writer[*crdt.Writer](d, d.N<<16)
 	defer end()
-	v, err := crdt.Load(empty, n.store, n.seen)
+	v, err := hosted.Load(empty, n.store, n.seen)
 	if err != nil {
 		return event{}, err
 	}
 	if err = errors.Join(modify(w, &v), w.Err()); err != nil {
 		return event{}, err
 	}
-	next, err := crdt.Save(w, n.store, &v)
+	next, err := hosted.Save(w, n.store, &v)
 	if err != nil {
 		return event{}, err
 	}
@@ -57,7 +58,7 @@ func (n *node) apply(e event) {
 
 func elements(t *testing.T, n *node) []string {
 	t.Helper()
-	v, err := crdt.Load(crdt.ORSet[string]{}, n.store, n.seen)
+	v, err := hosted.Load(crdt.ORSet[string]{}, n.store, n.seen)
 	require.NoError(t, err)
 	return slices.Collect(v.All())
 }
@@ -111,7 +112,7 @@ func TestBridge_OtherTypeIsRefused(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	_, err = crdt.Load(crdt.ORSet[int]{}, a.store, a.seen)
+	_, err = hosted.Load(crdt.ORSet[int]{}, a.store, a.seen)
 	require.ErrorIs(t, err, crdt.ErrType)
 	require.ErrorContains(t, err, "ORSet[string], wanted ORSet[int]")
 }
@@ -124,7 +125,7 @@ func TestBridge_ForeignValueIsRefused(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	theirs, err := crdt.Load(crdt.ORSet[string]{}, b.store, b.seen)
+	theirs, err := hosted.Load(crdt.ORSet[string]{}, b.store, b.seen)
 	require.NoError(t, err)
 	_, err = update(t, a, crdt.ORSet[string]{}, func(_ *crdt.Writer, s *crdt.ORSet[string]) error {
 		*s = theirs
@@ -151,7 +152,7 @@ func TestSnapshot_NamesTheReplicasOfItsAtoms(t *testing.T) {
 		require.NoError(t, err)
 	}
 	load := func() crdt.ORSet[string] {
-		v, err := crdt.Load(crdt.ORSet[string]{}, n.store, n.seen)
+		v, err := hosted.Load(crdt.ORSet[string]{}, n.store, n.seen)
 		require.NoError(t, err)
 		return v
 	}

@@ -93,11 +93,6 @@
 // invariant over several values, or a bound on one, holds. Those need coordination between
 // replicas.
 //
-// # Not for applications
-//
-// [Host], [Load], [Save], [Saved], [Shareable] and [TypeName] connect values with package
-// distributeddata. Programs do not call them, and they may change in any version.
-//
 // # Literature
 //
 // Shapiro et al., "Conflict-free Replicated Data Types" (2011); Bieniusa et al., "An Optimized

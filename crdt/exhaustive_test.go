@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 var exhaustive = flag.Int("exhaustive", 0,
@@ -181,7 +182,8 @@ func (m *small[T]) cut(set uint64) []byte {
 func (m *small[T]) change(t *testing.T, w world[T], depth, i, elem int, add bool) {
 	n := len(m.steps)
 	w.events[i]++
-	wr, end := crdt.Host(causal.Dot{Replica: causal.Replica(i + 1), N: w.events[i]}, 1)
+	dot := causal.Dot{Replica: causal.Replica(i + 1), N: w.events[i]}
+	wr, end := hosted.Writer[*crdt.Writer](dot, 1)
 	defer end()
 	s := smallStep{add, elem, w.seen[i], i, w.events[i]}
 	if add {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // A value in the middle of an update holds atoms that its seen vector does not cover yet. A merge
@@ -15,9 +16,9 @@ func TestMerge_WithinAnUpdateKeepsWhatItMade(t *testing.T) {
 	held, later := crdt.ORSet[string]{}, crdt.ORSet[string]{}
 	later.Add(crdt.NewReplica(2).Writer(), "theirs")
 
-	w, end := crdt.Host(causal.Dot{Replica: 1, N: 1}, 1)
+	w, end := hosted.Writer[*crdt.Writer](causal.Dot{Replica: 1, N: 1}, 1)
 	defer end()
-	held, err := crdt.Load(held, causal.Store{}, causal.Vector{})
+	held, err := hosted.Load(held, causal.Store{}, causal.Vector{})
 	require.NoError(t, err)
 	held.Add(w, "mine")
 	require.Equal(t, "{mine theirs}", held.Merge(later).String())

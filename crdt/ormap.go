@@ -94,7 +94,7 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 			return m.store, err
 		}
 		change(&v)
-		return saveOwn(w, m.store, prefix, v)
+		return putOwn(w, m.store, prefix, v)
 	}
 	if m.depth >= MaxDepth-1 && h.tag().Kind().Holds() {
 		return m.store, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge, MaxDepth)

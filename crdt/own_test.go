@@ -10,6 +10,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // highest is a user-defined type: three methods, no dots.
@@ -55,7 +56,7 @@ func TestOwn_ConcurrentWritesMergeOnRead(t *testing.T) {
 	a.apply(e2)
 	b.apply(e1)
 	require.Equal(t, a.store, b.store)
-	h, err := crdt.Load(highest{}, a.store, a.seen)
+	h, err := hosted.Load(highest{}, a.store, a.seen)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, h.n)
 	idle, err := update(t, b, highest{}, func(*crdt.Writer, *highest) error { return nil })
@@ -97,7 +98,7 @@ func TestOwn_EmbeddingATypeOfThePackage(t *testing.T) {
 	for path := range a.store.Prefix("") {
 		require.Equal(t, causal.Own, causal.Tag(path[0]).Kind())
 	}
-	l, err := crdt.Load(labeled{}, a.store, a.seen)
+	l, err := hosted.Load(labeled{}, a.store, a.seen)
 	require.NoError(t, err)
 	require.Equal(t, "x", l.label)
 }
@@ -126,7 +127,7 @@ func TestLWWMap_IsAnORMapOfRegisters(t *testing.T) {
 			return nil
 		})
 	require.NoError(t, err)
-	m, err := crdt.Load(crdt.ORMap[string, crdt.LWWRegister[int]]{}, a.store, a.seen)
+	m, err := hosted.Load(crdt.ORMap[string, crdt.LWWRegister[int]]{}, a.store, a.seen)
 	require.NoError(t, err)
 	r, ok := m.Get("k")
 	require.True(t, ok)
@@ -213,7 +214,7 @@ func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.apply(e3)
-	s, err := crdt.Load(twoSets{}, b.store, b.seen)
+	s, err := hosted.Load(twoSets{}, b.store, b.seen)
 	require.NoError(t, err)
 	require.Equal(t, "{x y} {x}", s.in.String()+" "+s.out.String())
 }

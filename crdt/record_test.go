@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/testkit/crdttest"
 )
 
@@ -191,7 +192,7 @@ func TestRecord_InAReplicator(t *testing.T) {
 	require.Len(t, e2.change.Adds, 1)
 	require.Empty(t, e2.change.Removes)
 	a.apply(e2)
-	p, err := crdt.Load(crdt.Record[profile]{}, a.store, a.seen)
+	p, err := hosted.Load(crdt.Record[profile]{}, a.store, a.seen)
 	require.NoError(t, err)
 	require.Equal(t, "{Name:ann Tags:{x} Votes:3}", p.String())
 }

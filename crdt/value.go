@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // Value is the set of methods that a type needs to be replicated: a commutative, associative and
@@ -161,25 +162,33 @@ func checkHeld(h held) error {
 // loadOwn merges the concurrent writes of a user-defined type under the prefix.
 func loadOwn[T Value[T]](empty T, s causal.Store, prefix string) (T, error) {
 	v := empty
-	if err := checkType(s, prefix, causal.Tag(ownTag[0])); err != nil {
-		return v, err
-	}
-	e, ok := s.Get(prefix + ownTag)
-	if !ok {
-		return v, nil
-	}
-	for l := range e.All() {
-		o, err := empty.Decode([]byte(l.Payload))
-		if err != nil {
-			return empty, fmt.Errorf("value written by %v: %w", l.Dot, err)
-		}
-		v = v.Merge(o)
+	if err := joinOwn(hosted.OwnOf(empty, &v), s, prefix); err != nil {
+		return empty, err
 	}
 	return v, nil
 }
 
-// saveOwn writes v whole, unless s already holds it.
-func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.Store, error) {
+// joinOwn merges the concurrent writes of a user-defined type under the prefix into v.
+func joinOwn(v hosted.Own, s causal.Store, prefix string) error {
+	if err := checkType(s, prefix, causal.Tag(ownTag[0])); err != nil {
+		return err
+	}
+	e, ok := s.Get(prefix + ownTag)
+	if !ok {
+		return nil
+	}
+	for l := range e.All() {
+		if err := v.Join([]byte(l.Payload)); err != nil {
+			return fmt.Errorf("value written by %v: %w", l.Dot, err)
+		}
+	}
+	return nil
+}
+
+// putOwn writes v whole, unless s already holds it.
+func putOwn(w *Writer, s causal.Store, prefix string, v interface {
+	AppendBinary(dst []byte) ([]byte, error)
+}) (causal.Store, error) {
 	b, err := v.AppendBinary(nil)
 	if err != nil {
 		return s, err

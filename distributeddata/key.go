@@ -12,6 +12,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // Key names an entry and fixes its type, its codecs and its empty value. Keys are cheap values:
@@ -224,7 +225,7 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 	if v, err = k.editable(base, t.Seen()); err != nil {
 		return k.empty(), err
 	}
-	w, end := crdt.Host(t.Dot(), t.Stamp())
+	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	next := base
 	err = guarded(func() (err error) {
@@ -234,7 +235,7 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 		if err = w.Err(); err != nil {
 			return err
 		}
-		next, err = crdt.Save(w, base, &v) // runs codecs
+		next, err = hosted.Save(w, base, &v) // runs codecs
 		return err
 	})
 	if err != nil {
@@ -242,7 +243,7 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 	}
 	is := s.stamped(t, k.id, was, base, next)
 	t.Put(k.id, is)
-	crdt.Saved(&v, next, t.After(!is.Same(was)))
+	hosted.Saved(&v, next, t.After(!is.Same(was)))
 	return v, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // recall caches the last value read through a key, so that reading the key again in the same
@@ -24,7 +25,7 @@ type recalled[T any] struct {
 // newRecall returns nil for a type of the application: only decoding makes a private copy of such
 // values.
 func newRecall[T crdt.Value[T]]() *recall[T] {
-	if !crdt.Shareable[T]() {
+	if !hosted.Shareable[T]() {
 		return nil
 	}
 	return &recall[T]{}

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // ShardedMap is one map spread over a number of entries, its shards, by a hash of the keys. Use it
@@ -45,8 +46,8 @@ type ShardedMap[K any, V crdt.Value[V]] struct {
 // ErrInvalid. empty supplies the codecs, as in NewKey.
 func NewShardedMap[K any, V crdt.Value[V]](name string, shards int,
 	empty crdt.ORMap[K, V]) ShardedMap[K, V] {
-	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{newLayout(name, crdt.TypeName(empty), shards),
-		&empty}}
+	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{
+		newLayout(name, hosted.TypeName(empty), shards), &empty}}
 }
 
 func (m ShardedMap[K, V]) entries() sharded[crdt.ORMap[K, V]] { return m.made.orInvalid() }

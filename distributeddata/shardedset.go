@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // ShardedSet is one set spread over a number of entries by a hash of the elements. Everything not
@@ -18,7 +19,7 @@ type ShardedSet[E any] struct{ made sharded[crdt.ORSet[E]] }
 
 // NewShardedSet returns the set with the given name, with the bounds of NewShardedMap.
 func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
-	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, crdt.TypeName(empty), shards),
+	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, hosted.TypeName(empty), shards),
 		&empty}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // Tx is an update of several entries that forms one event: every replica shows all of it or none,
@@ -110,7 +111,7 @@ func (m *Transaction) refuse(err error, r *Replicator, respond func(any)) {
 
 // run runs the modify function and saves the opened entries.
 func (tx *Tx) run(modify func(*Tx) error) error {
-	w, end := crdt.Host(tx.txn.Dot(), tx.txn.Stamp())
+	w, end := hosted.Writer[*crdt.Writer](tx.txn.Dot(), tx.txn.Stamp())
 	defer end()
 	tx.Writer = w
 	err := guarded(func() error {
@@ -154,7 +155,8 @@ func (tx *Tx) of(id string) *core.Txn {
 		return nil
 	case txn == tx.txn:
 	case tx.first == "" && tx.Err() == nil:
-		w, _ := crdt.Host(txn.Dot(), txn.Stamp()) // it ends with the writer it replaces
+		// It ends with the writer it replaces.
+		w, _ := hosted.Writer[*crdt.Writer](txn.Dot(), txn.Stamp())
 		tx.txn, *tx.Writer = txn, *w
 	default:
 		of := [...]string{"volatile", "durable"}
@@ -242,7 +244,7 @@ func (k Key[T]) In(tx *Tx) *T {
 		return &v
 	}
 	o := &opened{k.id, base, &v, func() error {
-		next, err := crdt.Save(tx.Writer, base, &v)
+		next, err := hosted.Save(tx.Writer, base, &v)
 		if err == nil {
 			txn.Put(k.id, tx.stamper.stamped(txn, k.id, was, base, next))
 		}
@@ -299,7 +301,7 @@ func (k Key[T]) editable(s causal.Store, seen causal.Vector) (T, error) {
 	}
 	v := k.empty()
 	err := guarded(func() (err error) {
-		v, err = crdt.Load(k.empty(), s, seen) // runs codecs
+		v, err = hosted.Load(k.empty(), s, seen) // runs codecs
 		return err
 	})
 	if err != nil {

@@ -3,8 +3,8 @@ package crdttest
 import (
 	"bytes"
 
-	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // stored returns the value as a replicator shows it after it has read the atoms from a disk or has
@@ -22,7 +22,7 @@ func (h *history[T]) stored(v T) T {
 	for path, m := range s.Marks() {
 		atoms.WithMark(path, m)
 	}
-	loaded, err := crdt.Load(h.typ.Empty, atoms.Store(), seen)
+	loaded, err := hosted.Load(h.typ.Empty, atoms.Store(), seen)
 	h.ok(15, err == nil, "a state of the type is of another one: %v", err)
 	out := loaded.Merge(h.typ.Empty) // as a value used alone
 	if again := h.encode(out); !bytes.Equal(b, again) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -66,7 +67,7 @@ func benchmarkAgedUpdate(b *testing.B, p *pump, received bool) {
 			for range burst {
 				key, element := fmt.Sprintf("key-%03d", i%100), fmt.Sprint("e", i%1000)
 				for _, ev := range []Event{Update{Modify: func(t *Txn) error {
-					w, end := crdt.Host(t.Dot(), t.Stamp())
+					w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 					defer end()
 					return edit(t, w, key, set{}, func(v *set) { v.Add(w, element) })
 				}}, Wake{}} {
@@ -152,7 +153,7 @@ func benchmarkAgedEncode(b *testing.B, p *pump) {
 	p.wake()
 	for b.Loop() {
 		h, _ := p.cores[0].keys.Get("encoded")
-		v, err := crdt.Load(set{}, h.Store, p.cores[0].seen)
+		v, err := hosted.Load(set{}, h.Store, p.cores[0].seen)
 		if err == nil {
 			var out []byte
 			out, err = v.AppendBinary(nil)

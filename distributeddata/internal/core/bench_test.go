@@ -14,6 +14,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -121,7 +122,7 @@ func (p *pump) write(i int, key, value string) {
 }
 
 func setRegister(t *Txn, key, value string) error {
-	w, end := crdt.Host(t.Dot(), t.Stamp())
+	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) {
 		v.Set(w, value)
@@ -130,7 +131,7 @@ func setRegister(t *Txn, key, value string) error {
 
 func (p *pump) put(i int, key, e string) {
 	p.update(i, func(t *Txn) error {
-		w, end := crdt.Host(t.Dot(), t.Stamp())
+		w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 		defer end()
 		return edit(t, w, key, set{}, func(v *set) { v.Add(w, e) })
 	})
@@ -317,7 +318,7 @@ func heap() uint64 {
 func BenchmarkUpdates(b *testing.B) {
 	counter := func(p *pump, _ int) {
 		p.update(0, func(t *Txn) error {
-			w, end := crdt.Host(t.Dot(), t.Stamp())
+			w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 			defer end()
 			return edit(t, w, "counter", crdt.GCounter{}, func(v *crdt.GCounter) { v.Add(w, 1) })
 		})

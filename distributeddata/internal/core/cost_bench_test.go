@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -16,12 +17,12 @@ import (
 func BenchmarkOneUpdate(b *testing.B) {
 	kinds := map[string]func(t *Txn, i int) error{
 		"counter": func(t *Txn, _ int) error {
-			w, end := crdt.Host(t.Dot(), t.Stamp())
+			w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 			defer end()
 			return edit(t, w, "counter", crdt.GCounter{}, func(v *crdt.GCounter) { v.Add(w, 1) })
 		},
 		"set": func(t *Txn, i int) error {
-			w, end := crdt.Host(t.Dot(), t.Stamp())
+			w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 			defer end()
 			return edit(t, w, setNames[i%100], set{}, func(v *set) {
 				v.Add(w, setElements[i%1000])

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // addMany adds n elements to the set.
@@ -17,14 +18,14 @@ func addMany(t *Txn, n int) error {
 	for i := range elements {
 		elements[i] = fmt.Sprintf("element-%07d", i)
 	}
-	w, end := crdt.Host(t.Dot(), t.Stamp())
+	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	return edit(t, w, "set", set{}, func(v *set) { v.Add(w, elements...) })
 }
 
 // clearSet removes all elements of the set.
 func clearSet(t *Txn) error {
-	w, end := crdt.Host(t.Dot(), t.Stamp())
+	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	return edit(t, w, "set", set{}, func(v *set) { v.Clear(w) })
 }

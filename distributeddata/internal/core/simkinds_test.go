@@ -10,6 +10,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // Every type of package crdt, as used in the histories: the operations on a value, their meaning
@@ -82,7 +83,7 @@ func showing[T crdt.Value[T]](show func(T) map[string]string) func(causal.Store)
 	error) {
 	return func(s causal.Store) (map[string]string, error) {
 		var empty T
-		v, err := crdt.Load(empty, s, causal.Vector{})
+		v, err := hosted.Load(empty, s, causal.Vector{})
 		if err != nil {
 			return nil, err
 		}

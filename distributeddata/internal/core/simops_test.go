@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/hosted"
 )
 
 // op is one operation of an update.
@@ -101,7 +102,7 @@ func perform(t *Txn, ops []op) error {
 
 // carryOut is perform; it also returns the effects, for the specification.
 func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
-	w, end := crdt.Host(t.Dot(), t.Stamp())
+	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	for _, o := range ops {
 		var e effectOf
@@ -124,12 +125,12 @@ func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
 
 func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change func(*T)) error {
 	base := t.Get(key)
-	v, err := crdt.Load(empty, base, t.Seen())
+	v, err := hosted.Load(empty, base, t.Seen())
 	if err != nil {
 		return err
 	}
 	change(&v)
-	next, err := crdt.Save(w, base, &v)
+	next, err := hosted.Save(w, base, &v)
 	if err != nil {
 		return err
 	}
