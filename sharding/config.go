@@ -328,7 +328,7 @@ func (c Config) core() core.Config {
 	}
 }
 
-func (c Config) slot(limit int, pace *core.Pace, room *core.Room) core.SlotConfig {
+func (c Config) slot(limit int, pace core.Pace, room core.Room) core.SlotConfig {
 	return core.SlotConfig{
 		HandOff: c.HandOff, Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction],
 		Remember: c.Remember || c.numbered, Keep: c.numbered, Pace: pace, Room: room,

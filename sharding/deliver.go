@@ -66,7 +66,7 @@ func DeliveryOf(ctx actor.Context) (Delivery, bool) {
 	if c == nil {
 		return Delivery{}, false
 	}
-	d, ok := c.box.last.(*delivered)
+	d, ok := c.box.handling().(*delivered)
 	if !ok {
 		return Delivery{}, false
 	}

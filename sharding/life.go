@@ -65,9 +65,8 @@ type life struct {
 
 	surveys atomic.Uint64 // number of surveys begun
 	changes changes       // of shards, not yet published
-	pace    *core.Pace    // of starting remembered entities; nil: at once
-	room    *core.Room    // for messages that wait for entities
-	buffers buffers       // of mailboxes
+	pace    core.Pace     // of starting remembered entities; nil: at once
+	room    core.Room     // for messages that wait for entities
 
 	heard  atomic.Bool // a coordinator has been heard
 	orphan atomic.Bool // cut off from the coordinator
@@ -77,7 +76,9 @@ type life struct {
 	unobserve func() error      // unregisters the metrics
 	guardian  actor.PropsOption // restarts actors forever
 	running   chan struct{}     // closed when the member is up
-	actors    sync.WaitGroup    // actors that have not stopped
+	buffers   buffers           // of mailboxes
+	warm      warm
+	actors    sync.WaitGroup // actors that have not stopped
 
 	closing atomic.Bool   // close has begun
 	closed  chan struct{} // closed when it is over
@@ -118,9 +119,9 @@ func (l *life) begin(key string) (err error) {
 			l.shutDoors()
 		}
 	}()
-	l.changes.wake, l.room = make(chan struct{}, 1), core.NewRoom(l.cfg.Buffer)
+	l.changes.wake, l.room = make(chan struct{}, 1), lane.NewHeld(l.cfg.Buffer)
 	if l.cfg.RecoverRate > 0 {
-		l.pace = core.NewPace(l.cfg.RecoverRate)
+		l.pace = lane.NewPace(l.cfg.RecoverRate)
 	}
 	room := lane.NewRoom(l.cfg.Buffer, l.cfg.BufferBytes)
 	for n := range l.cfg.Shards {

@@ -105,16 +105,19 @@ func (m *mailbox) found() bool {
 // unlocate removes and returns the processes that have asked for the PID before the actor existed.
 // The caller must hold the mutex.
 func (m *mailbox) unlocate() (waiting []*actor.PID) {
-	kept := m.user[:0]
-	for _, p := range m.user {
+	if m.load == nil {
+		return nil
+	}
+	kept := m.load.user[:0]
+	for _, p := range m.load.user {
 		if to := locates(p.message); to != nil {
 			waiting = append(waiting, to)
 		} else {
 			kept = append(kept, p)
 		}
 	}
-	clear(m.user[len(kept):])
-	m.user = kept
+	clear(m.load.user[len(kept):])
+	m.load.user = kept
 	return waiting
 }
 

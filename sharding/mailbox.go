@@ -12,14 +12,14 @@ import (
 )
 
 // mailbox is the mailbox of one incarnation of an entity. It checks the tenure before each message,
-// returns unhandled messages, and holds almost no memory while it is empty. It exists before the
+// returns unhandled messages, and has no memory for messages while it is idle. It exists before the
 // actor does, so messages need not wait until the actor is spawned.
 type mailbox struct {
 	cell    *cell
 	invoker actor.MessageInvoker
 
 	mu        sync.Mutex
-	user      []post
+	load      *load       // nil: no messages of users, and not busy
 	system    *queue[any] // nil: empty
 	begins    bool        // the actor gets *actor.Started next
 	started   bool        // the actor has been spawned
@@ -30,18 +30,30 @@ type mailbox struct {
 	failed    bool // a failure since it last handled a message
 	worked    bool // it has handled a message
 	leaving   bool // Proto.Actor is stopping the actor
+	warm      bool // it is in the warm mailboxes of the life
 
 	// urgent is set if system is not empty, or user messages must not be handled: then the
 	// processing goroutine must not handle the batch without the mutex.
 	urgent atomic.Bool
 
 	// Used only by the processing goroutine, or with the mutex while there is none.
-	ending  bool        // the stop of the entity is being handled, or was
-	stopped bool        // Proto.Actor is stopping the actor
-	entered bool        // the user's actor exists, and gets what follows Started
-	batch   queue[post] // taken from user, to be handled before it
-	last    any         // message being handled; a *delivered with that of a delivery
+	ending  bool // the stop of the entity is being handled, or was
+	stopped bool // Proto.Actor is stopping the actor
+	entered bool // the user's actor exists, and gets what follows Started
 }
+
+// load is what a mailbox holds only while it has messages, or had some lately: a million idle
+// entities do without.
+type load struct {
+	first [1]post // what user begins with
+	user  []post
+
+	// Used only by the processing goroutine, or with the mutex while there is none.
+	batch queue[post] // taken from user, to be handled before it
+	last  any         // message being handled; a *delivered with that of a delivery
+}
+
+func (l *load) len() int { return len(l.user) + l.batch.len() }
 
 // post is a message in a mailbox: from the slot, or from any other sender that knows the PID of the
 // entity, such as an actor that replies to it.
@@ -77,12 +89,22 @@ func (m *mailbox) post(p post) bool {
 	if m.closed {
 		return false
 	}
-	if n := len(m.user); n >= few && n == cap(m.user) {
-		m.user = m.cell.place.life.buffers.grow(m.user)
+	m.take()
+	l := m.load
+	if n := len(l.user); n >= few && n == cap(l.user) {
+		l.user = m.cell.place.life.buffers.grow(l.user)
 	}
-	m.user = append(m.user, p)
+	l.user = append(l.user, p)
 	m.schedule()
 	return true
+}
+
+// take makes room for messages. The caller must hold the mutex.
+func (m *mailbox) take() {
+	if m.load == nil {
+		m.load = &load{}
+		m.load.user = m.load.first[:0]
+	}
 }
 
 // PostSystemMessage implements actor.Mailbox.
@@ -135,7 +157,10 @@ func (m *mailbox) Start() {
 func (m *mailbox) UserMessageCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.user)
+	if m.load == nil {
+		return 0
+	}
+	return len(m.load.user)
 }
 
 // halt prevents the entity from handling further messages, and stops it.
@@ -170,7 +195,10 @@ func (m *mailbox) close() (left []core.Body, dead []any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	for _, p := range append(m.batch.rest(), m.user...) {
+	if m.load == nil {
+		return nil, nil
+	}
+	for _, p := range append(m.load.batch.rest(), m.load.user...) {
 		switch p.from {
 		case slot:
 			left = append(left, core.Body{ID: m.cell.id, Value: p.message, Size: p.size})
@@ -179,20 +207,22 @@ func (m *mailbox) close() (left []core.Body, dead []any) {
 		case stop:
 		}
 	}
-	m.batch, m.user = queue[post]{}, nil
+	m.load.batch, m.load.user = queue[post]{}, nil
 	return left, dead
 }
 
 func (m *mailbox) schedule() {
 	if !m.busy && m.started && m.work() {
 		m.busy = true
+		m.take()
 		go m.process()
 	}
 }
 
 // work reports whether there is anything to process.
 func (m *mailbox) work() bool {
-	return m.begins || m.system != nil || !m.suspended && !m.halted && m.batch.len()+len(m.user) > 0
+	return m.begins || m.system != nil ||
+		!m.suspended && !m.halted && m.load != nil && m.load.len() > 0
 }
 
 // process processes messages until none are left. If a handler panics or ends the goroutine, that
@@ -226,8 +256,9 @@ func (m *mailbox) process() {
 
 // one handles the next message, and reports whether there was one.
 func (m *mailbox) one() bool {
-	if !m.urgent.Load() && m.batch.len() > 0 && m.cell.tenure.Check() == nil {
-		p, _ := m.batch.pop()
+	batch := &m.load.batch
+	if !m.urgent.Load() && batch.len() > 0 && m.cell.tenure.Check() == nil {
+		p, _ := batch.pop()
 		m.handle(p)
 		return true
 	}
@@ -258,51 +289,89 @@ func (m *mailbox) one() bool {
 	}
 	p, ok := post{}, false
 	if !m.suspended && !m.halted {
-		if m.batch.len() == 0 {
-			m.batch.items, m.user = m.user, m.batch.items[:0]
+		if batch.len() == 0 {
+			batch.items, m.load.user = m.load.user, batch.items[:0]
 		}
 		switch {
-		case m.batch.len() == 0:
+		case batch.len() == 0:
 		case m.cell.tenure.Check() == nil:
-			p, ok = m.batch.pop()
+			p, ok = batch.pop()
 		default:
 			m.halted = true // the region learns of the loss and kills the entities
 		}
 	}
 	m.urgent.Store(m.suspended || m.halted)
+	warmer := false
 	if !ok {
 		m.busy = false
-		m.trim()
+		warmer = m.trim()
 	}
 	m.mu.Unlock()
 	if ok {
 		m.handle(p)
+	} else if warmer {
+		m.cell.place.life.warm.add(m)
 	}
 	return ok
 }
 
-// trim gives back the memory of an idle mailbox, except for a few messages.
-func (m *mailbox) trim() {
-	if m.batch.len()+len(m.user) > 0 {
-		return
+// trim gives back the memory of an idle mailbox, except for a few messages, and reports whether the
+// mailbox has become warm. The caller must hold the mutex.
+func (m *mailbox) trim() (warmer bool) {
+	l := m.load
+	if l.len() > 0 {
+		return false
 	}
-	idle := [...][]post{m.user, m.batch.items[:0]}
-	m.user, m.batch = nil, queue[post]{}
+	idle := [...][]post{l.user, l.batch.items[:0]}
+	l.user, l.batch = nil, queue[post]{}
 	for _, b := range idle {
 		if cap(b) > few {
 			m.cell.place.life.buffers.put(b)
-		} else if m.user == nil {
-			m.user = b
+		} else if l.user == nil {
+			l.user = b
 		}
+	}
+	warmer, m.warm = !m.warm, true
+	return warmer
+}
+
+// cool lets a mailbox that is not warm any more have no memory while it is idle.
+func (m *mailbox) cool() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.warm = false
+	if !m.busy && m.load != nil && m.load.len() == 0 {
+		m.load = nil
 	}
 }
 
-// few and many are numbers of messages. An idle mailbox keeps memory for few, and buffers keeps
+// few and many are numbers of messages. A warm mailbox keeps memory for few, and buffers keeps
 // memory for at most many in one piece.
 const (
 	few  = 64
 	many = 1 << 14
 )
+
+// warm holds the mailboxes that became idle last. They keep a little memory, since what was busy
+// often is again. The zero value is empty.
+type warm struct {
+	mu    sync.Mutex
+	boxes [1 << 12]*mailbox
+	next  int
+}
+
+// add adds a mailbox in place of the oldest.
+func (w *warm) add(m *mailbox) {
+	w.mu.Lock()
+	at := &w.boxes[w.next%len(w.boxes)]
+	oldest := *at
+	*at = m
+	w.next++
+	w.mu.Unlock()
+	if oldest != nil {
+		oldest.cool()
+	}
+}
 
 // buffers keeps the memory of mailboxes that became empty for others that fill, until the garbage
 // collector takes it. Otherwise a mailbox that is empty again and again, since the entity is faster
@@ -337,9 +406,9 @@ func (m *mailbox) handleSystem(message any) {
 			return
 		}
 	}
-	m.last = message
+	m.load.last = message
 	m.invoker.InvokeSystemMessage(message)
-	m.last = nil
+	m.load.last = nil
 	if _, ok := message.(*actor.Started); ok && m.cell.place.life.blueprint != nil {
 		m.succeed() // its messages need not come from the slot
 	}
@@ -366,7 +435,7 @@ func (m *mailbox) handle(p post) {
 		m.cell.locate(to)
 		return
 	}
-	m.last = p.message
+	m.load.last = p.message
 	if d, ok := p.message.(*delivered); ok {
 		p.message = d.value
 	}
@@ -381,12 +450,22 @@ func (m *mailbox) handle(p post) {
 // tenure has ended meanwhile, another incarnation may be alive, and targets reject the effects of
 // this one: then the delivery counts as not handled.
 func (m *mailbox) conclude(returned bool) (message any) {
-	message, m.last = m.last, nil
+	message, m.load.last = m.load.last, nil
 	if d, ok := message.(*delivered); ok {
 		d.report(returned && m.cell.tenure.Check() == nil)
 		return d.value
 	}
 	return message
+}
+
+// handling returns the message being handled, or nil.
+func (m *mailbox) handling() any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.load == nil {
+		return nil // not called by a handler
+	}
+	return m.load.last
 }
 
 // queue is a FIFO queue. The zero value is empty.

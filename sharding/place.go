@@ -35,6 +35,7 @@ type place struct {
 
 	token  uint64
 	tenure *coordination.Grant
+	held   *held      // tenure, for cells
 	slot   *core.Slot // nil: no tenure
 	keeper *actor.PID
 	closes bool      // the entities were asked to stop
@@ -60,12 +61,16 @@ type cell struct {
 	place  *place
 	id     string
 	run    uint64
-	tenure coordination.Tenure
+	tenure *held
 	box    mailbox
 }
 
+// held is the tenure of a shard. It is behind a pointer because that is half the size, in each of
+// a million cells.
+type held struct{ coordination.Tenure }
+
 func (c *cell) entity() Entity {
-	return Entity{Type: c.place.life.cfg.Type, ID: c.id, Shard: c.place.n, Tenure: c.tenure}
+	return Entity{Type: c.place.life.cfg.Type, ID: c.id, Shard: c.place.n, Tenure: c.tenure.Tenure}
 }
 
 // name returns the name of the actor below its keeper; it is different for each incarnation.
@@ -290,7 +295,7 @@ func (p *place) hand(token uint64, b core.Body) {
 func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID, limit int) {
 	p.mu.Lock()
 	defer p.unlock()
-	p.token, p.tenure, p.keeper = token, tenure, keeper
+	p.token, p.tenure, p.held, p.keeper = token, tenure, &held{tenure}, keeper
 	p.slot = core.NewSlot(p.life.cfg.slot(limit, p.life.pace, p.life.room))
 	p.door, p.closes, p.alone, p.armed = false, false, false, time.Time{}
 	if p.life.cfg.Remember {
@@ -413,7 +418,7 @@ func (p *place) carryOut(e core.SlotEffect) {
 		}
 		c.box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
 	case core.Spawn:
-		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.tenure}
+		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.held}
 		c.box.cell = c
 		p.slot.Attach(e.ID, c)
 		p.after.spawns = append(p.after.spawns, c)
@@ -443,7 +448,7 @@ func (p *place) unlock() {
 	do, keeper, token, grant, alone := p.after, p.keeper, p.token, p.tenure, p.alone
 	p.after = after{}
 	if do.ended {
-		p.slot, p.tenure, p.keeper = nil, nil, nil
+		p.slot, p.tenure, p.held, p.keeper = nil, nil, nil, nil
 	}
 	p.mu.Unlock()
 	system := p.life.system

@@ -463,7 +463,7 @@ func TestStart_TheFirstAskWaitsForTheCoordinatorOnly(t *testing.T) {
 	}{
 		"one member, MinMembers":    {1, 1, 100 * time.Millisecond},
 		"one member":                {1, 0, 2*time.Second + 100*time.Millisecond},
-		"three members, MinMembers": {3, 3, 2 * time.Second},
+		"three members, MinMembers": {3, 3, 2*time.Second + 400*time.Millisecond},
 		"three members":             {3, 0, 2*time.Second + 400*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func openPlace(tb testing.TB, produce func(Entity) actor.Actor) *place {
 	}
 	l := &life{system: system, cfg: Config{Type: "cart"}.withDefaults(), session: session,
 		produce: produce, counts: &counters{}, clock: timer.ClockOf(system), log: system.Logger(),
-		room: core.NewRoom(1000), closed: make(chan struct{})}
+		room: lane.NewHeld(1000), closed: make(chan struct{})}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
 	p := &place{life: l, out: lane.NewOut(lane.NewRoom(1000, 1<<20))}
 	l.places = []*place{p}

@@ -39,7 +39,7 @@ func shards() []mutant {
 			name: "a message in a mailbox is not checked against the tenure",
 			rule: "each message is checked against the tenure before it is handled [S2]",
 			edits: []edit{
-				{"sharding/mailbox.go", "m.batch.len() > 0 && m.cell.tenure.Check() == nil {", "m.batch.len() > 0 {"},
+				{"sharding/mailbox.go", "batch.len() > 0 && m.cell.tenure.Check() == nil {", "batch.len() > 0 {"},
 				{"sharding/mailbox.go", "case m.cell.tenure.Check() == nil:\n\t\t\tp, ok", "case true:\n\t\t\tp, ok"},
 			},
 			killer: killer{pkg: "./sharding", run: "^TestMailbox_HandlesNothingWhenTheTenureIsOver$"},
@@ -616,7 +616,7 @@ func shards() []mutant {
 		{
 			name:   "any number of messages waits for entities that do not run yet",
 			rule:   "buffers are bounded [S17]",
-			edits:  in(shardDir+"slot.go", "s.cfg.Room != nil && !s.cfg.Room.has(s.held)", "false"),
+			edits:  in(shardDir+"slot.go", "s.cfg.Room != nil && !s.cfg.Room.Has(s.held)", "false"),
 			killer: killer{pkg: "./sharding", run: "^TestRemember_WhatWaitsForAMajorityIsBounded$"},
 		},
 		{
@@ -676,7 +676,7 @@ func shards() []mutant {
 		{
 			name:   "each shard has a pace of its own",
 			rule:   "remembered entities are started at the pace of their member [S16e]",
-			edits:  in(shardDir+"pace.go", "if p.next.After(at) {", "if false {"),
+			edits:  in("sharding/internal/lane/pace.go", "if p.next.After(at) {", "if false {"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_StartsWhatItRemembersAtAPace$"},
 		},
 		{

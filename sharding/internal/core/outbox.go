@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// shareOfBuffer is the divisor for the part of a bound that one shard may use, so that an
+// unavailable shard does not starve others.
+const shareOfBuffer = 8
+
 // outbox holds the deliveries of this region to one shard: messages that are sent again until the
 // host confirms that they were handled.
 //

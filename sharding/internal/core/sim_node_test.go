@@ -43,8 +43,8 @@ type node struct {
 	region  *core.Region
 	wakeAt  time.Time
 	hosts   []*host
-	pace    *core.Pace
-	room    *core.Room
+	pace    core.Pace
+	room    core.Room
 	grants  []grant    // by shard
 	shown   []shown    // by shard
 	outs    []lane.Out // by shard
@@ -113,9 +113,9 @@ func (n *node) boot() {
 		n.outs[s] = lane.NewOut(room)
 	}
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
-	n.room, n.asked = core.NewRoom(1<<20), map[core.Tenure]bool{}
+	n.room, n.asked = lane.NewHeld(1<<20), map[core.Tenure]bool{}
 	if w.opt.pace > 0 {
-		n.pace = core.NewPace(w.opt.pace)
+		n.pace = lane.NewPace(w.opt.pace)
 	}
 	for s := range n.hosts {
 		n.hosts[s] = &host{n: n, s: s, entities: map[string]*entity{}}

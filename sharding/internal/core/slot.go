@@ -192,7 +192,7 @@ func (s *Slot) take(b Body) {
 	case e == nil && (!s.cfg.Remember || s.known[b.ID]):
 		s.start(s.enter(b.ID), b)
 	case e != nil && len(s.waiting[b.ID]) >= s.cfg.Stash,
-		s.cfg.Room != nil && !s.cfg.Room.has(s.held):
+		s.cfg.Room != nil && !s.cfg.Room.Has(s.held):
 		s.emit(Reject{b})
 	case e == nil:
 		s.wait(b)
@@ -227,7 +227,7 @@ func (s *Slot) enter(id string) *entity {
 func (s *Slot) hold(n int) {
 	s.held += n
 	if s.cfg.Room != nil {
-		s.cfg.Room.used.Add(int64(n))
+		s.cfg.Room.Hold(n)
 	}
 }
 

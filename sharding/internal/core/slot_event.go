@@ -96,6 +96,21 @@ func (Empty) slotEffect()    {}
 func (Remember) slotEffect() {}
 func (Forget) slotEffect()   {}
 
+// Pace bounds how fast the slots of one member start remembered entities without messages.
+type Pace interface {
+	// Turn assigns a turn to a slot that is to start n entities: when it begins, and how many of
+	// them are started in it.
+	Turn(now time.Time, n int) (at time.Time, count int)
+}
+
+// Room bounds the messages that wait in the slots of one member.
+type Room interface {
+	// Has reports whether a slot with own messages may get another one.
+	Has(own int) bool
+	// Hold counts n messages that wait, or -n that no longer wait.
+	Hold(n int)
+}
+
 // SlotConfig configures the life of entities.
 type SlotConfig struct {
 	// Idle is the time without a message after which an entity is passivated; 0 means never.
@@ -111,14 +126,14 @@ type SlotConfig struct {
 	// requires Remember.
 	Keep bool
 	// Pace bounds how fast stored entities are started without messages; nil means all at once.
-	Pace *Pace
+	Pace Pace
 	// HandOff is the time after which an entity that was asked to stop is stopped after the message
 	// that it is handling; 0 means never. The messages that wait start it again.
 	HandOff time.Duration
 	// Stash bounds the messages that wait for one entity, and Room those that wait for all entities
 	// of a member; nil means any number.
 	Stash int
-	Room  *Room
+	Room  Room
 	// BackOff is the pause after a failure; it doubles with each failure up to MaxBackOff. After
 	// Failures failures without a handled message, the waiting messages are rejected.
 	BackOff, MaxBackOff time.Duration

@@ -62,7 +62,7 @@ func (s *Slot) recall(ids []string) {
 // schedule requests a turn for the entities that are pending.
 func (s *Slot) schedule() {
 	if len(s.pending) > 0 {
-		at, share := s.cfg.Pace.turn(s.epoch.Add(s.now), len(s.pending))
+		at, share := s.cfg.Pace.Turn(s.epoch.Add(s.now), len(s.pending))
 		s.turn, s.share = at.Sub(s.epoch), share
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
 // S22: an entity that cannot be created backs off, and finally its waiting messages are rejected.
@@ -202,7 +203,7 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 // S16e: remembered entities are started at the pace that the slots of a member share. A message
 // starts one at once, and one that was forgotten meanwhile is not started.
 func TestSlot_StartsWhatItRemembersAtAPace(t *testing.T) {
-	pace := core.NewPace(20) // two in each turn of 100 ms
+	pace := lane.NewPace(20) // two in each turn of 100 ms
 	var slots [2]*core.Slot
 	for i := range slots {
 		slots[i] = core.NewSlot(core.SlotConfig{Remember: true, Pace: pace, Stash: 10,
@@ -245,7 +246,7 @@ func TestSlot_StartsWhatItRemembersAtAPace(t *testing.T) {
 // S17: messages that wait for entities that do not run yet are bounded, for one slot and for all
 // slots of a member. The newest are refused, and room that is free again is used again.
 func TestSlot_WhatWaitsIsBounded(t *testing.T) {
-	room := core.NewRoom(16) // of which one slot may use two
+	room := lane.NewHeld(16) // of which one slot may use two
 	var slots [9]*core.Slot
 	for i := range slots {
 		slots[i] = core.NewSlot(core.SlotConfig{Remember: true, Room: room, Stash: 10,

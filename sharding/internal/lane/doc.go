@@ -8,4 +8,7 @@
 // the lock of the shard while it asks and while it passes a message on, so that messages are passed
 // on in the order of their numbers. In whichever goroutine a message of this process leaves, it has
 // one queue and one bound.
+//
+// Pace and Held are what the slots of a member share. The core asks them through interfaces, so
+// that it has no lock of its own.
 package lane

@@ -1,4 +1,4 @@
-package core
+package lane
 
 import (
 	"sync"
@@ -20,9 +20,8 @@ func NewPace(rate int) *Pace {
 	return &Pace{each: time.Second / time.Duration(rate), most: max(1, rate/10)}
 }
 
-// turn assigns a turn to a slot that is to start n entities: when it begins, and how many of them
-// are started in it. Turns follow one another, in the order in which they are requested.
-func (p *Pace) turn(now time.Time, n int) (at time.Time, count int) {
+// Turn implements core.Pace. Turns follow one another, in the order in which they are requested.
+func (p *Pace) Turn(now time.Time, n int) (at time.Time, count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, count = now, min(n, p.most)
