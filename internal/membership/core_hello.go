@@ -29,7 +29,7 @@ func (c *core) onHello(now time.Time, r received) {
 		c.emit(dropped{why})
 		return
 	}
-	p, ok := c.peers[r.member]
+	p, ok := c.roster.peers[r.member]
 	if !ok {
 		c.emit(dropped{whyStranger})
 		c.onStranger(now, r)
@@ -91,7 +91,7 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 	switch {
 	case r.hello.address != p.Address:
 		return whyStale, false // of the same id at another address
-	case slices.Contains(c.former, retired{p.ID, r.from}):
+	case slices.Contains(c.roster.former, retired{p.ID, r.from}):
 		return whyStale, false
 	case p.incarnation == r.from:
 		if r.hello.sequence <= p.sequence {
@@ -107,10 +107,7 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 		return whyStale, false // from an older process with the same id
 	}
 	if p.incarnation != 0 {
-		c.former = append(c.former, retired{p.ID, p.incarnation})
-		if len(c.former) > c.maxRetired {
-			c.former = slices.Delete(c.former, 0, 1)
-		}
+		c.roster.retire(p)
 	}
 	*p = peer{listed: p.listed, pledge: p.pledge, incarnation: r.from, since: now, next: p.next}
 	c.changed = true
@@ -121,7 +118,7 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 // expelled, or in another fragment.
 func (c *core) onStranger(now time.Time, r received) {
 	h := r.hello
-	if o := c.others[r.member]; o != nil && o.incarnation == r.from &&
+	if o := c.conflicts.by[r.member]; o != nil && o.incarnation == r.from &&
 		h.sequence <= o.hello.sequence {
 		c.onOvertaken(now, r)
 		return
@@ -142,14 +139,14 @@ func (c *core) onStranger(now time.Time, r received) {
 // lost.
 func (c *core) onOvertaken(now time.Time, r received) {
 	if r.hello.permit != 0 || r.hello.declined != 0 {
-		c.onRequest(now, r, c.peers[r.member] != nil)
+		c.onRequest(now, r, c.roster.peers[r.member] != nil)
 	}
 }
 
 // farewell forgets the address of a member that leaves gracefully.
 func (c *core) farewell(r received) {
-	c.found(func(l *lostAddress) bool { return l.address == r.hello.address })
-	delete(c.others, r.member)
+	c.lost.remove(func(l *lostAddress) bool { return l.address == r.hello.address })
+	delete(c.conflicts.by, r.member)
 	c.mine = nil
 	c.emit(noted{goodbye, c.memberOf(r)})
 }
@@ -157,21 +154,14 @@ func (c *core) farewell(r received) {
 // mayAnswer limits answers to strangers, since strangers choose the address of the answer. A lost
 // address was chosen by us, and has a separate limit.
 func (c *core) mayAnswer(now time.Time, address string) bool {
-	if l := c.lostAt(address); l != nil && !l.named {
+	if l := c.lost.at(address); l != nil && !l.named {
 		if now.Sub(l.told) < c.verdictGap {
 			return false
 		}
 		l.told = now
 		return true
 	}
-	if now.Sub(c.strangersAt) >= c.strangerGap {
-		c.strangersAt, c.strangersIn = now, 0
-	}
-	if c.strangersIn >= c.strangers {
-		return false
-	}
-	c.strangersIn++
-	return true
+	return c.strangerRate.next(now)
 }
 
 // answerStranger informs a member that it is not listed here. If the member did not know our
@@ -205,12 +195,12 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 // next, all would otherwise leave at once. Members of versions without permits cannot give one.
 func (c *core) judge() {
 	c.disowned = false
-	if !slices.ContainsFunc(c.order, func(p *peer) bool { return p.against >= c.verdicts }) {
+	if !slices.ContainsFunc(c.roster.order, func(p *peer) bool { return p.against >= c.verdicts }) {
 		return
 	}
 	against, peers, speak := 0, 0, false
 	for _, m := range c.seen.Members {
-		if p := c.peers[m.ID]; p != nil {
+		if p := c.roster.peers[m.ID]; p != nil {
 			peers++
 			if p.against >= c.verdicts {
 				against++
@@ -231,7 +221,7 @@ func (c *core) chooseStamp(now time.Time) {
 		return
 	}
 	if now.Sub(c.waitSince) < c.stampWait {
-		for _, p := range c.peers {
+		for _, p := range c.roster.peers {
 			if p.heard.IsZero() {
 				return
 			}
@@ -239,7 +229,7 @@ func (c *core) chooseStamp(now time.Time) {
 	}
 	c.stamp = max(stampAt(now), c.maxStamp+1)
 	c.maxStamp, c.changed = c.stamp, true
-	for _, p := range c.order {
+	for _, p := range c.roster.order {
 		p.next = now // send it to all
 	}
 }
@@ -255,10 +245,10 @@ func (c *core) mayWithdraw(now time.Time) bool {
 // many. Each hello is answered, and the answering peer waits for another interval, so that a pair
 // exchanges two hellos per interval.
 func (c *core) greet(now time.Time) {
-	if !slices.ContainsFunc(c.order, func(p *peer) bool { return !p.next.After(now) }) {
+	if !slices.ContainsFunc(c.roster.order, func(p *peer) bool { return !p.next.After(now) }) {
 		return
 	}
-	for _, p := range c.order {
+	for _, p := range c.roster.order {
 		every := c.interval(now, p)
 		early := min(every/4, c.idle/4) // few in a large cluster, so that they stay spread out
 		if c.answers(p) {
@@ -310,7 +300,7 @@ func (c *core) compose(to, id string, lists, answer bool) hello {
 	if lists {
 		h.pledge = pledgeOf(proof)
 	}
-	if !lists || c.others[id] != nil {
+	if !lists || c.conflicts.by[id] != nil {
 		h.proof = proof
 	}
 	if !lists && c.mayWithdraw(c.now) {
@@ -323,11 +313,11 @@ func (c *core) compose(to, id string, lists, answer bool) hello {
 func (c *core) interval(now time.Time, p *peer) time.Duration {
 	switch settled := p.stamp != 0 && p.listedUs; {
 	case !settled && now.Sub(p.since) < c.settleFor:
-		return max(c.settle, time.Duration(len(c.peers))*c.settleGap)
+		return max(c.settle, time.Duration(len(c.roster.peers))*c.settleGap)
 	case p.against > 0:
 		return 2 * c.verdictGap
-	case c.others[p.ID] != nil, !c.confirms(p):
-		return c.contact()
+	case c.conflicts.by[p.ID] != nil, !c.confirms(p):
+		return c.conflicts.contact()
 	case !settled:
 		return max(c.steady, c.share())
 	}
@@ -340,7 +330,7 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 
 // share returns the interval of each pair at which the hellos of a member are restGap apart,
 // whatever the number of members.
-func (c *core) share() time.Duration { return time.Duration(len(c.peers)) * c.restGap }
+func (c *core) share() time.Duration { return time.Duration(len(c.roster.peers)) * c.restGap }
 
 // nextWake returns when the next hello, the end of the wait for stamps, or an action for a split is
 // due, or zero if there is none.
@@ -354,7 +344,7 @@ func (c *core) nextWake(now time.Time) time.Time {
 	if c.stamp == 0 {
 		sooner(c.waitSince.Add(c.stampWait))
 	}
-	for _, p := range c.order {
+	for _, p := range c.roster.order {
 		sooner(p.next)
 	}
 	c.splitWake(now, sooner)

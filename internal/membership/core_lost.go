@@ -19,39 +19,46 @@ type lostAddress struct {
 	told    time.Time // when it was last answered
 }
 
-// lose records the address of a member that is no longer listed, or that another member has named.
-func (c *core) lose(now time.Time, address, pledge string, named bool) {
-	if l := c.lostAt(address); l != nil {
+// lostAddresses are the lost addresses, in the order in which they were lost, at most maxLost.
+type lostAddresses struct {
+	settings
+	all     []*lostAddress
+	changed bool // since the last report
+}
+
+// add records the address of a member that is no longer listed, or that another member has named.
+func (x *lostAddresses) add(now time.Time, address, pledge string, named bool) {
+	if l := x.at(address); l != nil {
 		l.pledge = cmp.Or(pledge, l.pledge)
 		if !named && l.named {
-			l.named, l.since, l.gap, c.lostChanged = false, now, c.askGap, true
+			l.named, l.since, l.gap, x.changed = false, now, x.askGap, true
 		}
 		return
 	}
-	if named && c.countNamed() >= c.maxNamed || len(c.lost) >= c.maxLost && !c.makeRoom(named) {
+	if named && x.countNamed() >= x.maxNamed || len(x.all) >= x.maxLost && !x.makeRoom(named) {
 		return
 	}
-	first := c.askGap
+	first := x.askGap
 	if named {
 		first = 0
 	}
-	c.lost = append(c.lost, &lostAddress{address: address, pledge: pledge, named: named, since: now,
-		next: now.Add(first), gap: c.askGap})
-	c.lostChanged = true
+	x.all = append(x.all, &lostAddress{address: address, pledge: pledge, named: named, since: now,
+		next: now.Add(first), gap: x.askGap})
+	x.changed = true
 }
 
 // makeRoom removes a named address or, unless the new one is only named, the one lost first.
-func (c *core) makeRoom(named bool) bool {
-	i := slices.IndexFunc(c.lost, func(l *lostAddress) bool { return l.named })
+func (x *lostAddresses) makeRoom(named bool) bool {
+	i := slices.IndexFunc(x.all, func(l *lostAddress) bool { return l.named })
 	if i < 0 && named {
 		return false
 	}
-	c.lost = slices.Delete(c.lost, max(i, 0), max(i, 0)+1)
+	x.all = slices.Delete(x.all, max(i, 0), max(i, 0)+1)
 	return true
 }
 
-func (c *core) countNamed() (n int) {
-	for _, l := range c.lost {
+func (x *lostAddresses) countNamed() (n int) {
+	for _, l := range x.all {
 		if l.named {
 			n++
 		}
@@ -59,8 +66,8 @@ func (c *core) countNamed() (n int) {
 	return n
 }
 
-func (c *core) lostAt(address string) *lostAddress {
-	for _, l := range c.lost {
+func (x *lostAddresses) at(address string) *lostAddress {
+	for _, l := range x.all {
 		if l.address == address {
 			return l
 		}
@@ -68,57 +75,45 @@ func (c *core) lostAt(address string) *lostAddress {
 	return nil
 }
 
-// found removes lost addresses for which f returns true.
-func (c *core) found(f func(*lostAddress) bool) {
-	n := len(c.lost)
-	c.lost = slices.DeleteFunc(c.lost, f)
-	c.lostChanged = c.lostChanged || len(c.lost) != n
+// remove removes the addresses for which f returns true.
+func (x *lostAddresses) remove(f func(*lostAddress) bool) {
+	n := len(x.all)
+	x.all = slices.DeleteFunc(x.all, f)
+	x.changed = x.changed || len(x.all) != n
 }
 
-// revive resets the interval of hellos to an address that was heard from.
-func (c *core) revive(now time.Time, address string) {
-	if l := c.lostAt(address); l != nil {
-		l.since, l.gap = now, c.askGap
-		if soon := now.Add(c.contact()); soon.Before(l.next) {
+// expire removes the addresses from which nothing has been heard for long.
+func (x *lostAddresses) expire(now time.Time) {
+	x.remove(func(l *lostAddress) bool {
+		if l.named {
+			return now.Sub(l.since) > x.forgetNamed
+		}
+		return now.Sub(l.since) > x.forget
+	})
+}
+
+// revive resets the interval of hellos to an address that was heard from; the next one is due at
+// soon at the latest.
+func (x *lostAddresses) revive(now time.Time, address string, soon time.Time) {
+	if l := x.at(address); l != nil {
+		l.since, l.gap = now, x.askGap
+		if soon.Before(l.next) {
 			l.next = soon
 		}
 	}
 }
 
-// askLost sends the due hellos to lost addresses.
-func (c *core) askLost(now time.Time) {
-	if len(c.lost) == 0 {
-		return
+// later puts off the next hello to an address that did not answer the last one.
+func (x *lostAddresses) later(now time.Time, l *lostAddress) {
+	if now.Sub(l.since) >= x.askOften {
+		l.gap = min(2*l.gap, x.askSeldom)
 	}
-	c.found(func(l *lostAddress) bool {
-		if l.named {
-			return now.Sub(l.since) > c.forgetNamed
-		}
-		return now.Sub(l.since) > c.forget
-	})
-	for _, l := range c.lost {
-		if l.next.After(now) {
-			continue
-		}
-		o := c.otherAt(l.address)
-		if o != nil {
-			l.next = now.Add(c.contact())
-			c.contactOther(now, o)
-			continue
-		}
-		if now.Sub(l.since) >= c.askOften {
-			l.gap = min(2*l.gap, c.askSeldom)
-		}
-		l.next = now.Add(max(l.gap, time.Duration(len(c.lost))*c.lostGap))
-		c.sequence++
-		c.emit(asked{})
-		c.emit(send{l.address, 0, c.compose(l.address, "", false, true)})
-	}
+	l.next = now.Add(max(l.gap, time.Duration(len(x.all))*x.lostGap))
 }
 
-// lostMembers returns the addresses of lost members, without those that were only named.
-func (c *core) lostMembers() (out []string) {
-	for _, l := range c.lost {
+// members returns the addresses of lost members, without those that were only named.
+func (x *lostAddresses) members() (out []string) {
+	for _, l := range x.all {
 		if !l.named {
 			out = append(out, l.address)
 		}
@@ -127,35 +122,38 @@ func (c *core) lostMembers() (out []string) {
 	return out
 }
 
+// askLost sends the due hellos to lost addresses.
+func (c *core) askLost(now time.Time) {
+	c.lost.expire(now)
+	for _, l := range c.lost.all {
+		if l.next.After(now) {
+			continue
+		}
+		o := c.conflicts.at(l.address)
+		if o != nil {
+			l.next = now.Add(c.conflicts.contact())
+			c.contactOther(now, o)
+			continue
+		}
+		c.lost.later(now, l)
+		c.sequence++
+		c.emit(asked{})
+		c.emit(send{l.address, 0, c.compose(l.address, "", false, true)})
+	}
+}
+
 // onNamed records addresses listed by a member in conflict with us. In this way members that joined
 // its side of a split are found.
 func (c *core) onNamed(now time.Time, n named) {
-	o, known := c.others[n.member]
+	o, known := c.conflicts.by[n.member]
 	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation ||
 		!c.familiar(o.address, o.hello.proof) {
 		c.emit(dropped{whyStranger})
 		return
 	}
 	for _, a := range n.addresses[:min(len(n.addresses), maxNames)] {
-		if a != "" && a != c.address && !c.lists(a) {
-			c.lose(now, a, "", true)
+		if a != "" && a != c.address && !c.roster.lists(a) {
+			c.lost.add(now, a, "", true)
 		}
 	}
-}
-
-// names returns addresses of our view, at most maxNames; in larger clusters they rotate.
-func (c *core) names() (out []string) {
-	n := len(c.order)
-	for i := range min(n, maxNames) {
-		out = append(out, c.order[(c.nameFrom+i)%n].Address)
-	}
-	if n > maxNames {
-		c.nameFrom = (c.nameFrom + maxNames) % n
-	}
-	return out
-}
-
-func (c *core) lists(address string) bool {
-	_, ok := c.listedAt[address]
-	return ok
 }

@@ -5,47 +5,29 @@ import (
 	"time"
 )
 
-// permit is our promise to stay until a member that gives way has rejoined.
-type permit struct {
-	id, address string
-	incarnation uint64
-	sequence    uint64 // of the last hello that carried it
-	until       time.Time
-}
-
-// request is a hello that asked for a permit.
-type request struct {
-	id          string
-	incarnation uint64
-	sequence    uint64
-	at          time.Time
-}
-
 // giveWay requests a permit from the first of the members in conflict with us, if it is before us.
 func (c *core) giveWay(now time.Time) {
-	c.requests = slices.DeleteFunc(c.requests, func(r request) bool {
-		return now.Sub(r.at) > c.roundTrip
-	})
+	c.permits.forget(now)
 	first := c.first(now)
-	if first == nil || !first.rank().before(c.rank()) || now.Sub(c.askedAt) < c.retry {
+	if first == nil || !first.rank().before(c.rank()) || !c.permits.mayAsk(now) {
 		return
 	}
-	c.askedAt = now
 	c.sequence++
-	h := c.compose(first.address, first.id, c.peers[first.id] != nil, true)
+	h := c.compose(first.address, first.id, c.roster.peers[first.id] != nil, true)
 	h.yield = true
-	c.requests = append(c.requests, request{first.id, first.incarnation, c.sequence, now})
+	c.permits.ask(request{first.id, first.incarnation, c.sequence, now})
 	c.emit(send{first.address, first.incarnation, h})
 }
 
 // first returns the first in order of the members that have been in conflict with us for long
 // enough. If most of our view disowns us, we need no patience.
 func (c *core) first(now time.Time) (first *other) {
-	if c.leaving || len(c.permits) > 0 {
+	if c.leaving || len(c.permits.given) > 0 {
 		return nil
 	}
-	for _, o := range c.others {
-		ripe := c.disowned || now.Sub(o.since) >= c.patienceFor(o) && c.settled(now, c.viewAt, o)
+	for _, o := range c.conflicts.by {
+		ripe := c.disowned ||
+			now.Sub(o.since) >= c.conflicts.patienceFor(o) && c.settled(now, c.viewAt, o)
 		if o.hello.size == 0 || !ripe || c.unrelated(o) {
 			continue
 		}
@@ -61,7 +43,7 @@ func (c *core) first(now time.Time) (first *other) {
 // one name. For a stranger we know only our own side, whatever it claims.
 func (c *core) unrelated(o *other) bool {
 	switch {
-	case c.peers[o.id] != nil:
+	case c.roster.peers[o.id] != nil:
 		return false
 	case !c.familiar(o.address, o.hello.proof):
 		return true
@@ -73,7 +55,7 @@ func (c *core) unrelated(o *other) bool {
 // so that members which rejoined after giving way are counted everywhere. In a cluster that never
 // settles, evidence ten times as old is sufficient.
 func (c *core) settled(now, at time.Time, o *other) bool {
-	return now.Sub(at) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
+	return now.Sub(at) >= c.patience || now.Sub(o.since) >= 10*c.conflicts.patienceFor(o)
 }
 
 // onRequest processes permits and requests for permits in a hello.
@@ -87,9 +69,7 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 	case h.permit != 0:
 		c.permitted(now, r)
 	case h.declined != 0:
-		c.permits = slices.DeleteFunc(c.permits, func(p permit) bool {
-			return p.id == r.member && p.incarnation == r.from && p.sequence == h.declined
-		})
+		c.permits.decline(r)
 	}
 }
 
@@ -98,13 +78,11 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 // message.
 func (c *core) consider(now time.Time, r received, listed bool) {
 	h := r.hello
-	i := slices.IndexFunc(c.permits, func(p permit) bool {
-		return p.id == r.member && p.incarnation == r.from
-	})
-	o := c.others[r.member]
+	i := c.permits.of(r)
+	o := c.conflicts.by[r.member]
 	asker := rank{h.claim, h.stamp, r.member}
 	switch {
-	case c.leaving || len(c.requests) > 0 || o == nil:
+	case c.leaving || c.permits.asking() || o == nil:
 		return
 	case !c.settled(now, c.viewAt, o) &&
 		!(c.settled(now, c.surprisedAt, o) && c.rankWithoutReturned(now).before(asker)):
@@ -113,7 +91,7 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 		return // the conflict is over
 	case !c.rank().before(asker):
 		return
-	case i < 0 && len(c.permits) >= c.most():
+	case i < 0 && len(c.permits.given) >= c.most():
 		return
 	case i < 0 && !c.mayPermit(now, h):
 		return
@@ -121,13 +99,13 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	c.sequence++
 	p := permit{r.member, h.address, r.from, c.sequence, now.Add(c.permitFor)}
 	if i < 0 {
-		c.permits = append(c.permits, p)
+		c.permits.given = append(c.permits.given, p)
 		c.emit(noted{permitGiven, c.memberOf(r)})
 	} else {
 		if !c.familiar(h.address, h.proof) {
-			p.until = c.permits[i].until
+			p.until = c.permits.given[i].until
 		}
-		c.permits[i] = p
+		c.permits.given[i] = p
 	}
 	answer := c.compose(h.address, r.member, listed, false)
 	answer.permit = h.sequence
@@ -138,7 +116,7 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 // asker may not list them yet, and may be before us when it does.
 func (c *core) rankWithoutReturned(now time.Time) rank {
 	r := c.rank()
-	for _, p := range c.order {
+	for _, p := range c.roster.order {
 		if p.since.After(c.surprisedAt) && now.Sub(p.since) < c.patience && r.size > 1 {
 			r.size--
 		}
@@ -154,29 +132,17 @@ func (c *core) most() int {
 }
 
 // mayPermit limits permits for strangers. A member that we have never listed may have to give way,
-// but the holder of a permit keeps us from giving way. Strangers get one permit at a time, for a
-// quarter of the time.
+// but the holder of a permit keeps us from giving way.
 func (c *core) mayPermit(now time.Time, h hello) bool {
-	if c.familiar(h.address, h.proof) {
-		return true
-	}
-	if len(c.permits) > 0 || now.Sub(c.strangerAt) < 4*c.permitFor {
-		return false
-	}
-	c.strangerAt = now
-	return true
+	return c.familiar(h.address, h.proof) || c.permits.forStranger(now)
 }
 
 // permitted ends our life if the permit answers a recent request of ours and nothing has changed
 // since. Otherwise it declines the permit, so that the giver is free again.
 func (c *core) permitted(now time.Time, r received) {
 	h := r.hello
-	valid := slices.ContainsFunc(c.requests, func(q request) bool {
-		return q.id == r.member && q.incarnation == r.from && q.sequence == h.permit &&
-			now.Sub(q.at) <= c.roundTrip
-	})
-	_, conflict := c.others[r.member]
-	if valid && conflict && !c.leaving && len(c.permits) == 0 &&
+	_, conflict := c.conflicts.by[r.member]
+	if c.permits.asked(now, r) && conflict && !c.leaving && len(c.permits.given) == 0 &&
 		(rank{h.claim, h.stamp, r.member}).before(c.rank()) {
 		cause := ErrGaveWay
 		if c.disowned {
@@ -188,7 +154,7 @@ func (c *core) permitted(now time.Time, r received) {
 		return
 	}
 	c.sequence++
-	answer := c.compose(h.address, r.member, c.peers[r.member] != nil, false)
+	answer := c.compose(h.address, r.member, c.roster.peers[r.member] != nil, false)
 	answer.declined = h.sequence
 	c.emit(send{h.address, r.from, answer})
 }
@@ -196,17 +162,11 @@ func (c *core) permitted(now time.Time, r received) {
 // fulfil removes expired permits, and permits of members that have rejoined with a new id at the
 // same address.
 func (c *core) fulfil(now time.Time) {
-	c.permits = slices.DeleteFunc(c.permits, func(p permit) bool {
-		back := slices.ContainsFunc(c.order, func(o *peer) bool {
+	c.permits.expire(now, func(p permit) bool {
+		return slices.ContainsFunc(c.roster.order, func(o *peer) bool {
 			return o.Address == p.address && o.ID != p.id
 		})
-		return back || !now.Before(p.until)
 	})
-}
-
-// awaits reports whether a member at this address has a permit of ours to rejoin.
-func (c *core) awaits(address string) bool {
-	return slices.ContainsFunc(c.permits, func(p permit) bool { return p.address == address })
 }
 
 // leave begins a graceful leave. Other members then do not ask for us.
@@ -219,14 +179,14 @@ func (c *core) leave() {
 
 // sayGoodbye informs all members that we list, or are in conflict with, that this life ends.
 func (c *core) sayGoodbye() {
-	for _, p := range c.order {
+	for _, p := range c.roster.order {
 		c.sequence++
 		h := c.compose(p.Address, p.ID, true, false)
 		h.leaving = true
 		c.emit(send{p.Address, p.incarnation, h})
 	}
-	for _, l := range c.lost {
-		if o := c.otherAt(l.address); o != nil && c.peers[o.id] == nil {
+	for _, l := range c.lost.all {
+		if o := c.conflicts.at(l.address); o != nil && c.roster.peers[o.id] == nil {
 			c.sequence++
 			h := c.compose(o.address, o.id, false, false)
 			h.leaving = true

@@ -1,9 +1,6 @@
 package membership
 
-import (
-	"crypto/hmac"
-	"crypto/sha256"
-)
+import "crypto/sha256"
 
 // After a split, members that do not list each other have to believe each other, or they stay
 // apart. The address alone shows too little: when a member has died, anybody can listen there. So
@@ -13,13 +10,6 @@ import (
 
 // proofSize is the length of a proof, and of a pledge, in bytes.
 const proofSize = 16
-
-// proofFor returns our proof for the member at an address.
-func (c *core) proofFor(address string) string {
-	m := hmac.New(sha256.New, c.key)
-	_, _ = m.Write([]byte(c.address + "\x00" + address))
-	return string(m.Sum(nil)[:proofSize])
-}
 
 // pledgeOf returns the pledge that belongs to a proof.
 func pledgeOf(proof string) string {
@@ -32,22 +22,12 @@ func pledgeOf(proof string) string {
 // before them. The sender of any other hello is a stranger: nothing confirms what it says about
 // itself or about us.
 func (c *core) familiar(address, proof string) bool {
-	if !c.lists(address) && c.lostAt(address) == nil {
+	if !c.roster.lists(address) && c.lost.at(address) == nil {
 		return false
 	}
-	pledge := c.pledgeAt(address)
+	pledge := c.roster.pledge(address)
+	if l := c.lost.at(address); pledge == "" && l != nil {
+		pledge = l.pledge
+	}
 	return pledge == "" || pledge == pledgeOf(proof)
-}
-
-// pledgeAt returns the pledge of the member that we list or have listed at an address, or "".
-func (c *core) pledgeAt(address string) string {
-	for _, p := range c.order {
-		if p.Address == address && p.pledge != "" {
-			return p.pledge
-		}
-	}
-	if l := c.lostAt(address); l != nil {
-		return l.pledge
-	}
-	return ""
 }

@@ -61,26 +61,6 @@ func age(stamp uint64) uint64 {
 	return stamp
 }
 
-// other is a running member of our cluster in conflict with us: it does not list us, or we do not
-// list it. It has answered us, so both directions work.
-type other struct {
-	id, address string
-	incarnation uint64
-	hello       hello     // the last one
-	since       time.Time // since when there is evidence
-	heard       time.Time
-	named       time.Time // when it was last sent the members that we list
-	told        bool      // the split has been reported
-	polled      bool      // all of our view have been asked whether they list us
-	certain     bool      // one has dropped the other, and never lists it again
-}
-
-func (o *other) member() Member {
-	return Member{ID: o.id, Address: o.address, Incarnation: o.incarnation, Stamp: o.hello.stamp}
-}
-
-func (o *other) rank() rank { return rank{o.hello.claim, o.hello.stamp, o.id} }
-
 // weigh evaluates what a hello says about a split. The hello counts only if it names this
 // incarnation, which shows that its sender has heard from us.
 func (c *core) weigh(now time.Time, r received, listed bool) {
@@ -92,13 +72,13 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	if r.to != c.incarnation || h.size == 0 && !listed {
 		return
 	}
-	o := c.others[r.member]
+	o := c.conflicts.by[r.member]
 	if o == nil || o.incarnation != r.from {
 		if o == nil && !c.roomFor(h) {
 			return
 		}
 		o = &other{id: r.member, incarnation: r.from, since: now}
-		c.others[r.member], c.mine = o, nil
+		c.conflicts.by[r.member], c.mine = o, nil
 		c.emit(noted{evidence, c.memberOf(r)})
 	}
 	if certain := h.droppedYou || c.hasDropped(r.member); certain && !o.certain {
@@ -109,36 +89,37 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 		c.poll(now)
 	}
 	o.address, o.hello, o.heard = h.address, h, now
-	c.revive(now, h.address)
+	c.lost.revive(now, h.address, now.Add(c.conflicts.contact()))
 }
 
 // roomFor reports whether a member in conflict can be added. Strangers get at most a quarter of the
 // room, and are removed for other members.
 func (c *core) roomFor(h hello) bool {
 	var strangers []string
-	for id, o := range c.others {
+	for id, o := range c.conflicts.by {
 		if !c.familiar(o.address, o.hello.proof) {
 			strangers = append(strangers, id)
 		}
 	}
 	if !c.familiar(h.address, h.proof) {
-		return len(strangers) < c.maxOthers/4 && len(c.others) < c.maxOthers
+		return len(strangers) < c.maxOthers/4 && len(c.conflicts.by) < c.maxOthers
 	}
-	if len(c.others) >= c.maxOthers && len(strangers) > 0 {
-		delete(c.others, slices.Min(strangers))
+	if len(c.conflicts.by) >= c.maxOthers && len(strangers) > 0 {
+		delete(c.conflicts.by, slices.Min(strangers))
 	}
-	return len(c.others) < c.maxOthers
+	return len(c.conflicts.by) < c.maxOthers
 }
 
 // poll asks all members of our view whether they list us, since our size counts only those that do.
 // A member that was paused may otherwise be the last to hear that it is alone. A join in progress
 // does not trigger a poll: every member would ask every other.
 func (c *core) poll(now time.Time) {
-	if now.Sub(c.polledAt) < max(c.patience/2, time.Duration(len(c.peers))*c.pollGap) {
+	gap := max(c.patience/2, time.Duration(len(c.roster.peers))*c.pollGap)
+	if now.Sub(c.conflicts.polledAt) < gap {
 		return
 	}
-	c.polledAt, c.mine = now, nil
-	for _, p := range c.order {
+	c.conflicts.polledAt, c.mine = now, nil
+	for _, p := range c.roster.order {
 		p.next, p.poll = now, true
 	}
 }
@@ -146,13 +127,13 @@ func (c *core) poll(now time.Time) {
 // confirms reports whether a member of our view has told us that it lists us: in a conflict, since
 // the last poll.
 func (c *core) confirms(p *peer) bool {
-	return len(c.others) == 0 || !p.agreed.Before(c.polledAt)
+	return len(c.conflicts.by) == 0 || !p.agreed.Before(c.conflicts.polledAt)
 }
 
 // agree removes the evidence about a member: both list each other.
 func (c *core) agree(id string) {
-	if o := c.others[id]; o != nil {
-		delete(c.others, id)
+	if o := c.conflicts.by[id]; o != nil {
+		delete(c.conflicts.by, id)
 		c.mine = nil
 		if o.told {
 			c.emit(noted{agreement, o.member()})
@@ -164,62 +145,22 @@ func (c *core) memberOf(r received) Member {
 	return Member{ID: r.member, Address: r.hello.address, Incarnation: r.from, Stamp: r.hello.stamp}
 }
 
-// expire removes evidence about silent members.
-func (c *core) expire(now time.Time) {
-	for id, o := range c.others {
-		if now.Sub(o.heard) > c.silence() {
-			delete(c.others, id)
-			c.mine = nil
-		}
-	}
-}
-
-// drop records an id that was listed: Proto.Actor never lists it here again.
-func (c *core) drop(id string) {
-	if c.hasDropped(id) {
-		return
-	}
-	c.dropped = append(c.dropped, id)
-	if len(c.dropped) > c.maxDropped {
-		c.dropped = slices.Delete(c.dropped, 0, 1)
-	}
-}
-
 func (c *core) hasDropped(id string) bool {
-	return c.peers[id] == nil && slices.Contains(c.dropped, id)
+	return c.roster.peers[id] == nil && slices.Contains(c.conflicts.dropped, id)
 }
-
-// contact returns the interval of hellos to a member in conflict.
-func (c *core) contact() time.Duration {
-	return c.contactGap + time.Duration(len(c.others))*c.contactPer
-}
-
-// silence returns the time after which a member that was heard from counts as unreachable.
-func (c *core) silence() time.Duration { return 3*c.contact() + 3*time.Second }
 
 // contactOther sends a hello to a member in conflict that we do not list.
 func (c *core) contactOther(now time.Time, o *other) {
 	to := o.incarnation
-	if now.Sub(o.heard) > 2*c.contact() {
+	if now.Sub(o.heard) > 2*c.conflicts.contact() {
 		to = 0 // it may have been replaced by another process
 	}
 	c.sequence++
 	c.emit(send{o.address, to, c.compose(o.address, o.id, false, true)})
 	if now.Sub(o.named) >= c.nameGap {
 		o.named = now
-		c.emit(name{o.address, o.incarnation, c.names()})
+		c.emit(name{o.address, o.incarnation, c.roster.names()})
 	}
-}
-
-// otherAt returns the member last heard from at an address.
-func (c *core) otherAt(address string) (at *other) {
-	for _, o := range c.others {
-		if o.address == address && (at == nil || o.heard.After(at.heard) ||
-			o.heard.Equal(at.heard) && o.id < at.id) {
-			at = o
-		}
-	}
-	return at
 }
 
 // claim returns the claim of our fragment.
@@ -231,8 +172,8 @@ func (c *core) claim() claim {
 	oldest, deny := c.me(), 0
 	if c.seen != nil {
 		for _, o := range c.seen.Members {
-			p := c.peers[o.ID]
-			switch _, denies := c.others[o.ID]; {
+			p := c.roster.peers[o.ID]
+			switch _, denies := c.conflicts.by[o.ID]; {
 			case p == nil || p.left: // p is nil for ourselves
 			case denies:
 				deny++
@@ -258,30 +199,11 @@ func mark(id string) uint64 {
 
 func (c *core) rank() rank { return rank{c.claim(), c.stamp, c.self.ID} }
 
-// patienceFor returns how long evidence about o must last before a member gives way.
-func (c *core) patienceFor(o *other) time.Duration {
-	if o.certain {
-		return c.patience
-	}
-	return c.joinPatience
-}
-
-// ripe returns the others whose evidence has lasted long enough, by id.
-func (c *core) ripe(now time.Time) (out []*other) {
-	for _, o := range c.others {
-		if now.Sub(o.since) >= c.patienceFor(o) {
-			out = append(out, o)
-		}
-	}
-	slices.SortFunc(out, func(a, b *other) int { return strings.Compare(a.id, b.id) })
-	return out
-}
-
 // report reports lost addresses and the split, if they have changed.
 func (c *core) report(now time.Time) {
 	var others []Member
 	var since time.Time
-	for _, o := range c.ripe(now) {
+	for _, o := range c.conflicts.ripe(now) {
 		others = append(others, o.member())
 		if !o.told {
 			o.told = true
@@ -291,14 +213,14 @@ func (c *core) report(now time.Time) {
 			since = o.since
 		}
 	}
-	same := slices.EqualFunc(others, c.split, func(a, b Member) bool {
+	same := slices.EqualFunc(others, c.conflicts.reported, func(a, b Member) bool {
 		return a.ID == b.ID && a.Incarnation == b.Incarnation
 	})
-	if same && !c.lostChanged {
+	if same && !c.lost.changed {
 		return
 	}
-	c.split, c.lostChanged = others, false
-	c.emit(divided{lost: c.lostMembers(), others: others, since: since})
+	c.conflicts.reported, c.lost.changed = others, false
+	c.emit(divided{lost: c.lost.members(), others: others, since: since})
 }
 
 // splitWake calls sooner with the times at which actions for a split are due.
@@ -308,20 +230,20 @@ func (c *core) splitWake(now time.Time, sooner func(time.Time)) {
 			sooner(t)
 		}
 	}
-	for _, l := range c.lost {
+	for _, l := range c.lost.all {
 		next(l.next)
 	}
-	for _, p := range c.permits {
+	for _, p := range c.permits.given {
 		next(p.until)
 	}
-	if len(c.others) == 0 {
+	if len(c.conflicts.by) == 0 {
 		return
 	}
 	next(c.viewAt.Add(c.patience))
-	next(c.askedAt.Add(c.retry))
-	for o := range maps.Values(c.others) {
-		next(o.since.Add(c.patienceFor(o)))
-		next(o.since.Add(10 * c.patienceFor(o)))
-		next(o.heard.Add(c.silence() + time.Millisecond))
+	next(c.permits.askedAt.Add(c.retry))
+	for o := range maps.Values(c.conflicts.by) {
+		next(o.since.Add(c.conflicts.patienceFor(o)))
+		next(o.since.Add(10 * c.conflicts.patienceFor(o)))
+		next(o.heard.Add(c.conflicts.silence() + time.Millisecond))
 	}
 }

@@ -195,7 +195,7 @@ func TestCore_FormerIncarnationsAreBounded(t *testing.T) {
 	for i := range uint64(1000) {
 		f.step(from("b", i+1, 1, 0))
 	}
-	require.LessOrEqual(t, len(f.c.former), f.c.maxRetired)
+	require.LessOrEqual(t, len(f.c.roster.former), f.c.maxRetired)
 }
 
 func TestCore_OwnIDWhenSeveralAreListedAtOurAddress(t *testing.T) {
@@ -325,7 +325,7 @@ func TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers(t *testing.T) {
 	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(
 		1500 * time.Millisecond)
 	f.c.upAt = f.now // as after a start
-	f.c.lost[0].next = f.now
+	f.c.lost.all[0].next = f.now
 	f.step(wake{})
 	require.NotZero(t, f.c.stamp)
 	require.False(t, f.c.told)

@@ -111,5 +111,8 @@
 //     that no other member can reply to.
 //  3. Start the member. See package node.
 //
-// The protocol is the pure state machine in core*.go; actor.go translates between it and messages.
+// The protocol is the pure state machine in core.go and core_*.go; actor.go translates between it
+// and messages. The state that has rules of its own is in parts that do not know each other:
+// identity (which listed member is this process), roster (members listed now), lostAddresses,
+// conflicts, permits and strangerRate. What joins them is a method of core.
 package membership

@@ -40,24 +40,24 @@ func TestLost_IsAskedOftenThenSeldomAndForgotten(t *testing.T) {
 		60 * s, 60 * s}, gaps)
 	require.Less(t, at[len(at)-1], 24*time.Hour+time.Minute)
 	require.Greater(t, at[len(at)-1], 23*time.Hour)
-	require.Empty(t, f.c.lost)
+	require.Empty(t, f.c.lost.all)
 }
 
 func TestLost_WhoIsListedAgainOrHasLeftIsNotAsked(t *testing.T) {
 	f := newFixture(t).step(at("a", "b")).step(at("a"))
-	require.Equal(t, []string{"b:1"}, f.c.lostMembers())
+	require.Equal(t, []string{"b:1"}, f.c.lost.members())
 	f.step(topology{members: []listed{{ID: "a", Address: "a:1"}, {ID: "b2", Address: "b:1"}}})
-	require.Empty(t, f.c.lost, "another process runs there")
+	require.Empty(t, f.c.lost.all, "another process runs there")
 
 	f = newFixture(t).step(at("a", "b"))
 	bye := from("b", 1, 1, 5)
 	bye.hello.leaving = true
 	f.step(bye).step(at("a"))
-	require.Empty(t, f.c.lost)
+	require.Empty(t, f.c.lost.all)
 
 	f = newFixture(t).step(at("a", "b")).step(at("a"))
 	f.step(bye)
-	require.Empty(t, f.c.lost, "its good-bye may come later")
+	require.Empty(t, f.c.lost.all, "its good-bye may come later")
 }
 
 func TestLost_AMemberThatLeavesSaysSo(t *testing.T) {
@@ -82,9 +82,9 @@ func TestLost_IsBounded(t *testing.T) {
 	for i := range 1000 {
 		f.step(at("a", fmt.Sprint("x", i)))
 	}
-	require.Len(t, f.c.lost, 256)
-	require.NotNil(t, f.c.lostAt("x998:1"), "the latest stay")
-	require.LessOrEqual(t, len(f.c.dropped), f.c.maxDropped)
+	require.Len(t, f.c.lost.all, 256)
+	require.NotNil(t, f.c.lost.at("x998:1"), "the latest stay")
+	require.LessOrEqual(t, len(f.c.conflicts.dropped), f.c.maxDropped)
 }
 
 func TestLost_AddressesNamedByOthers(t *testing.T) {
@@ -92,17 +92,17 @@ func TestLost_AddressesNamedByOthers(t *testing.T) {
 	tell := func(n named) { f.step(n) }
 	n := named{member: "b", from: 'b', to: 100, addresses: []string{"", "a:1", "b:1", "c:1"}}
 	tell(n)
-	require.Nil(t, f.c.lostAt("c:1"), "nobody knows who says so")
+	require.Nil(t, f.c.lost.at("c:1"), "nobody knows who says so")
 	f.step(denying("b", 10, large))
 	n.to = 99
 	tell(n)
-	require.Nil(t, f.c.lostAt("c:1"), "for a former process")
+	require.Nil(t, f.c.lost.at("c:1"), "for a former process")
 	n.to = 100
 	tell(n)
-	require.NotNil(t, f.c.lostAt("c:1"))
-	require.Nil(t, f.c.lostAt(""))
-	require.Nil(t, f.c.lostAt("a:1"))
-	require.Equal(t, []string{"b:1"}, f.c.lostMembers(), "who is only named is not missing")
+	require.NotNil(t, f.c.lost.at("c:1"))
+	require.Nil(t, f.c.lost.at(""))
+	require.Nil(t, f.c.lost.at("a:1"))
+	require.Equal(t, []string{"b:1"}, f.c.lost.members(), "who is only named is not missing")
 	for i := range 100 {
 		n.addresses = nil
 		for j := range 100 {
@@ -110,9 +110,9 @@ func TestLost_AddressesNamedByOthers(t *testing.T) {
 		}
 		tell(n)
 	}
-	require.Len(t, f.c.lost, 1+128)
+	require.Len(t, f.c.lost.all, 1+128)
 	f.pass(11 * time.Minute).step(wake{})
-	require.Len(t, f.c.lost, 1)
+	require.Len(t, f.c.lost.all, 1)
 }
 
 func TestLost_ViewsAreNamedToThoseThatDisagreeOnly(t *testing.T) {
@@ -146,7 +146,7 @@ func TestLost_NamesGoRound(t *testing.T) {
 	f := newFixture(t).step(at(ids...))
 	seen := map[string]bool{}
 	for range 3 {
-		n := f.c.names()
+		n := f.c.roster.names()
 		require.Len(t, n, maxNames)
 		for _, a := range n {
 			seen[a] = true

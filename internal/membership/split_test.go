@@ -133,14 +133,14 @@ func TestSplit_APermitMustAnswerARequestOfThisMoment(t *testing.T) {
 		"too late":            func(f *fixture, _ *received) { f.pass(5100 * time.Millisecond) },
 		"giver is behind us":  func(_ *fixture, g *received) { g.hello.claim = small },
 		"we promised to stay": func(f *fixture, _ *received) {
-			f.c.permits = []permit{{id: "x", until: f.now.Add(time.Minute)}}
+			f.c.permits.given = []permit{{id: "x", until: f.now.Add(time.Minute)}}
 		},
 		"we are leaving": func(f *fixture, _ *received) { f.step(leave{}) },
 		"we list each other": func(f *fixture, g *received) {
 			f.step(at("a", "b"))
 			g.hello.listsYou = true
 		},
-		"nobody has asked yet": func(f *fixture, _ *received) { f.c.requests = nil },
+		"nobody has asked yet": func(f *fixture, _ *received) { f.c.permits.requests = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := alone(t)
@@ -194,7 +194,7 @@ func TestSplit_AMemberAloneStaysForAStranger(t *testing.T) {
 		f.pass(250 * time.Millisecond).step(listing(1 + i))
 		require.Empty(t, f.yields())
 	}
-	require.Len(t, f.c.split, 1, "operators are told")
+	require.Len(t, f.c.conflicts.reported, 1, "operators are told")
 }
 
 // For example two clusters of one name that reach each other through a reused address: new ids
@@ -205,7 +205,7 @@ func TestSplit_MembersThatNeverListedEachOtherAreReportedAndStay(t *testing.T) {
 		f.pass(250 * time.Millisecond).step(denying("b", 1+i, large))
 		require.Empty(t, f.yields())
 	}
-	require.Len(t, f.c.split, 1)
+	require.Len(t, f.c.conflicts.reported, 1)
 }
 
 func TestSplit_OnlyWhoHasHeardFromUsIsEvidence(t *testing.T) {
@@ -213,17 +213,17 @@ func TestSplit_OnlyWhoHasHeardFromUsIsEvidence(t *testing.T) {
 	r := denying("b", 10, large)
 	r.to, r.hello.answer = 0, true
 	f.step(r)
-	require.Empty(t, f.c.others)
+	require.Empty(t, f.c.conflicts.by)
 	require.True(t, f.sent()[0].hello.answer, "it is asked to answer")
 	f.step(denying("b", 11, large))
-	require.Len(t, f.c.others, 1)
+	require.Len(t, f.c.conflicts.by, 1)
 }
 
 func TestSplit_EvidenceEndsWhenTheOtherIsSilent(t *testing.T) {
 	f := alone(t)
 	f.conflict(large)
 	f.pass(time.Minute).step(wake{})
-	require.Empty(t, f.c.others)
+	require.Empty(t, f.c.conflicts.by)
 	require.Empty(t, f.yields())
 }
 
@@ -243,16 +243,16 @@ func TestSplit_APermitIsGivenToWhoIsBehindUs(t *testing.T) {
 	require.Empty(t, ask(f, "c", 10, small), "one at a time")
 	again := ask(f, "b", 12, small)
 	require.Len(t, again, 1, "the answer may have been lost")
-	require.Len(t, f.c.permits, 1)
+	require.Len(t, f.c.permits.given, 1)
 
 	for i := range uint64(40) { // while it is out, we stay
 		f.pass(time.Second / 4).step(denying("d", 10+i, large))
 		require.Empty(t, f.yields())
 	}
 	f.step(at("a", "b")).step(at("a", "b", "c"))
-	require.Len(t, f.c.permits, 1, "b itself is listed, it has not gone")
+	require.Len(t, f.c.permits.given, 1, "b itself is listed, it has not gone")
 	f.step(topology{members: []listed{{ID: "a", Address: "a:1"}, {ID: "b2", Address: "b:1"}}})
-	require.Empty(t, f.c.permits, "it is back")
+	require.Empty(t, f.c.permits.given, "it is back")
 }
 
 func TestSplit_APermitEnds(t *testing.T) {
@@ -261,24 +261,24 @@ func TestSplit_APermitEnds(t *testing.T) {
 		r := denying("b", 10, small)
 		r.hello.yield = true
 		f.step(r)
-		require.Len(t, f.c.permits, 1)
+		require.Len(t, f.c.permits.given, 1)
 		return f, f.grants()[0]
 	}
 	f, _ := given()
 	f.pass(29 * time.Second).step(wake{})
-	require.Len(t, f.c.permits, 1)
+	require.Len(t, f.c.permits.given, 1)
 	f.pass(time.Second).step(wake{})
-	require.Empty(t, f.c.permits)
+	require.Empty(t, f.c.permits.given)
 
 	f, g := given()
 	no := denying("b", 11, small)
 	no.hello.declined = g.hello.sequence - 1
 	f.step(no)
-	require.Len(t, f.c.permits, 1, "of an earlier one")
+	require.Len(t, f.c.permits.given, 1, "of an earlier one")
 	no = denying("b", 12, small)
 	no.hello.declined = g.hello.sequence
 	f.step(no)
-	require.Empty(t, f.c.permits)
+	require.Empty(t, f.c.permits.given)
 }
 
 func TestSplit_NoPermitFromAMemberThatMayGo(t *testing.T) {
@@ -319,18 +319,18 @@ func TestSplit_HowManyGiveWayAtOnce(t *testing.T) {
 		}
 	}
 	allAsk(1)
-	require.Len(t, f.c.permits, 1, "none of the others has said that it lists us")
+	require.Len(t, f.c.permits.given, 1, "none of the others has said that it lists us")
 	for sequence, n := range []int{2, 3, 4, 4, 4} { // fragments of 2, 3, 4, 5 and 6
 		id := members[1+sequence]
 		f.step(from(id, uint64(1000+sequence), 1, 1098))
 		allAsk(uint64(2 + sequence))
-		require.Len(t, f.c.permits, n)
+		require.Len(t, f.c.permits.given, n)
 	}
 	for i, id := range members[6:] {
 		f.step(from(id, uint64(2000+i), 1, 1098))
 	}
 	allAsk(9)
-	require.Len(t, f.c.permits, 5, "a quarter of 17")
+	require.Len(t, f.c.permits.given, 5, "a quarter of 17")
 }
 
 // In a ring of members each of which disowns the next, all would be expelled at once without

@@ -42,7 +42,7 @@ func TestStranger_NobodyGivesWayToIt(t *testing.T) {
 			require.Empty(t, f.yields(), name)
 		}
 		require.False(t, f.c.removed, name)
-		require.Len(t, f.c.split, 1, "%s: operators are told", name)
+		require.Len(t, f.c.conflicts.reported, 1, "%s: operators are told", name)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestStranger_GetsAPermitNowAndThen(t *testing.T) {
 		r := denying("yz"[i%2:][:1], 1+i, small)
 		r.hello.yield, r.hello.droppedYou = true, true
 		f.pass(250 * time.Millisecond).step(r)
-		out += len(f.c.permits)
+		out += len(f.c.permits.given)
 	}
 	require.Positive(t, out)
 	require.LessOrEqual(t, out, 2400*3/10, "a quarter of the time")
@@ -116,7 +116,7 @@ func TestStranger_NamesNobody(t *testing.T) {
 	f.step(r)
 	f.step(named{member: "z", from: 'z', to: 100, addresses: []string{"z:1", "y:1"}})
 	require.Equal(t, []reason{whyStranger}, f.dropped())
-	require.Empty(t, f.c.lost)
+	require.Empty(t, f.c.lost.all)
 }
 
 // An address named by a former member is as good as the member's own.
@@ -143,9 +143,9 @@ func TestStranger_LeavesRoomForMembersInConflict(t *testing.T) {
 		r.member, r.from = fmt.Sprint("z", i), 1+i
 		f.step(r)
 	}
-	require.Len(t, f.c.others, f.c.maxOthers/4)
+	require.Len(t, f.c.conflicts.by, f.c.maxOthers/4)
 	f.c.maxOthers = f.c.maxOthers / 4
 	f.step(denying("b", 10, large))
-	require.NotNil(t, f.c.others["b"])
-	require.Len(t, f.c.others, f.c.maxOthers)
+	require.NotNil(t, f.c.conflicts.by["b"])
+	require.Len(t, f.c.conflicts.by, f.c.maxOthers)
 }

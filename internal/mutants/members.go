@@ -26,7 +26,7 @@ func members() []mutant {
 		{
 			name:   "ask many lost addresses as often as one",
 			rule:   "a member asks on average at most ten lost addresses per second",
-			edits:  in(dir+"core_lost.go", "max(l.gap, time.Duration(len(c.lost))*c.lostGap)", "l.gap"),
+			edits:  in(dir+"core_lost.go", "max(l.gap, time.Duration(len(x.all))*x.lostGap)", "l.gap"),
 			killer: killer{pkg: pkg, run: "^TestScale_AMemberThatLostManyAsksTenASecond$"},
 		},
 		{
@@ -38,7 +38,7 @@ func members() []mutant {
 		{
 			name:   "count members that have not said that they list this one",
 			rule:   "in a conflict a fragment contains the members that have confirmed it since the poll",
-			edits:  in(dir+"core_split.go", "return len(c.others) == 0 || !p.agreed.Before(c.polledAt)", "return true"),
+			edits:  in(dir+"core_split.go", "return len(c.conflicts.by) == 0 || !p.agreed.Before(c.conflicts.polledAt)", "return true"),
 			killer: killer{pkg: pkg, run: "^TestSplit_AMemberThatWakesUpBehindALateLinkIsTheOneThatGivesWay$"},
 		},
 		{
@@ -56,7 +56,7 @@ func members() []mutant {
 		{
 			name:   "a former process of a member counts as a new one",
 			rule:   "a replaced incarnation never comes back",
-			edits:  in(dir+"core_hello.go", "\tcase slices.Contains(c.former, retired{p.ID, r.from}):\n\t\treturn whyStale, false\n", ""),
+			edits:  in(dir+"core_hello.go", "\tcase slices.Contains(c.roster.former, retired{p.ID, r.from}):\n\t\treturn whyStale, false\n", ""),
 			killer: killer{pkg: pkg, run: "^TestCore_WhatIsDropped$"},
 		},
 		{
@@ -74,28 +74,28 @@ func members() []mutant {
 		{
 			name:   "any permit is accepted",
 			rule:   "a permit is valid only if it answers a recent request",
-			edits:  in(dir+"core_permit.go", "valid && conflict &&", "(valid || true) && conflict &&"),
+			edits:  in(dir+"core_permit.go", "c.permits.asked(now, r) && conflict &&", "conflict &&"),
 			killer: killer{pkg: pkg, run: "^TestSplit_APermitMustAnswerARequestOfThisMoment$"},
 		},
 		{
 			name:   "a member gives permits without a bound",
 			rule:   "at least half of the members stay while others rejoin",
-			edits:  in(dir+"core_permit.go", "len(c.permits) >= c.most():", "len(c.permits) >= 1000*c.most():"),
+			edits:  in(dir+"core_permit.go", "len(c.permits.given) >= c.most():", "len(c.permits.given) >= 1000*c.most():"),
 			killer: killer{pkg: pkg, run: "^TestSimulation_SplitsHeal$", args: "-whole"},
 		},
 		{
 			name: "a member that gave a permit gives way as well",
 			rule: "a member that gave a permit stays until the other member is back",
 			edits: []edit{
-				{dir + "core_permit.go", "if c.leaving || len(c.permits) > 0 {", "if c.leaving {"},
-				{dir + "core_permit.go", "!c.leaving && len(c.permits) == 0 &&", "!c.leaving &&"},
+				{dir + "core_permit.go", "if c.leaving || len(c.permits.given) > 0 {", "if c.leaving {"},
+				{dir + "core_permit.go", "!c.leaving && len(c.permits.given) == 0 &&", "!c.leaving &&"},
 			},
 			killer: killer{pkg: pkg, run: "^TestSimulation_SplitsHeal$", args: "-whole"},
 		},
 		{
 			name:   "a member that requests a permit gives one",
 			rule:   "a member that may give way does not promise to stay",
-			edits:  in(dir+"core_permit.go", "case c.leaving || len(c.requests) > 0 ||", "case c.leaving ||"),
+			edits:  in(dir+"core_permit.go", "case c.leaving || c.permits.asking() ||", "case c.leaving ||"),
 			killer: killer{pkg: pkg, run: "^TestSplit_NoPermitFromAMemberThatMayGo$"},
 		},
 		{
@@ -113,13 +113,13 @@ func members() []mutant {
 		{
 			name:   "lost members are not asked",
 			rule:   "both sides of a split hear of each other",
-			edits:  in(dir+"core_lost.go", "\tif len(c.lost) == 0 {", "\tif true {"),
+			edits:  in(dir+"core_lost.go", "\tc.lost.expire(now)\n", "\treturn\n"),
 			killer: killer{pkg: pkg, run: "^TestSplit_Heals$"},
 		},
 		{
 			name:   "a member that left in order is asked for",
 			rule:   "a member does not ask for members that left in order",
-			edits:  in(dir+"core.go", "if !p.left && !c.lists(p.Address) {", "if !c.lists(p.Address) {"),
+			edits:  in(dir+"core.go", "if !p.left && !c.roster.lists(p.Address) {", "if !c.roster.lists(p.Address) {"),
 			killer: killer{pkg: pkg, run: "^TestLost_WhoIsListedAgainOrHasLeftIsNotAsked$"},
 		},
 		{
@@ -131,7 +131,7 @@ func members() []mutant {
 		{
 			name:   "a join in progress counts as a split",
 			rule:   "evidence that may come from a join needs the longer patience",
-			edits:  in(dir+"core_split.go", "return c.joinPatience", "return c.patience"),
+			edits:  in(dir+"core_conflicts.go", "return x.joinPatience", "return x.patience"),
 			killer: killer{pkg: pkg, run: "^TestSimulation_NoSplitNoLifeEnds$", args: "-whole"},
 		},
 		{
