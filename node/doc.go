@@ -56,7 +56,8 @@
 //
 // # Duties of the caller
 //
-//  1. Run one member per process. Two remoting servers in one process race inside Proto.Actor.
+//  1. Run one member per process. Two remoting servers in one process race inside Proto.Actor, and
+//     the guard knows one view. Run refuses a second one.
 //  2. Use Run or Remote on every member: limits hold only if both ends enforce them.
 //  3. Without Run, exit the process when Removed is closed. Proto.Actor never readmits the same
 //     member id.

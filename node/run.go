@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
@@ -29,6 +30,8 @@ import (
 // Replicated data is carried over. Instances of singletons and user actors are not: they are
 // stopped. See OnSplit for alternatives, and docs/operations.md.
 //
+// A process runs one member: Run fails with ErrInvalid while another call of Run has not returned.
+//
 // register must return within StartTimeout. If it returns an error, panics or calls runtime.Goexit,
 // Run returns.
 //
@@ -44,6 +47,11 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	if register == nil {
 		return fmt.Errorf("%w: no register function", ErrInvalid)
 	}
+	if !running.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: another member runs in this process: the members of a cluster are "+
+			"processes; for tests in one process see package testkit", ErrInvalid)
+	}
+	defer running.Store(false)
 	cfg = cfg.withDefaults()
 	if !cfg.NoSignals {
 		var stop func()
@@ -65,6 +73,10 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	err = r.run(ctx)
 	return errors.Join(err, r.close(err))
 }
+
+// running is set during a call of Run: the guard knows the view of one member, and two remoting
+// servers in one process race inside Proto.Actor.
+var running atomic.Bool
 
 // runner is one call of Run.
 type runner struct {

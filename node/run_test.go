@@ -448,6 +448,23 @@ func TestRun_RefusesWhatCannotWork(t *testing.T) {
 	require.ErrorIs(t, node.Run(t.Context(), quiet(newHands()), nil), node.ErrInvalid)
 }
 
+// The guard of a process knows one member: a second one would be judged by the view of the first.
+func TestRun_OneMemberInAProcess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	nothing := func(*node.Node) error { return nil }
+	require.NoError(t, node.Run(ctx, quiet(newHands()), func(n *node.Node) error {
+		n.Go(func(context.Context) error {
+			defer cancel()
+			err := node.Run(ctx, quiet(newHands()), nothing)
+			require.ErrorIs(t, err, node.ErrInvalid)
+			require.ErrorContains(t, err, "another member runs in this process")
+			return nil
+		})
+		return nil
+	}))
+	require.NoError(t, node.Run(ctx, quiet(newHands()), nothing), "one after the other")
+}
+
 // TestHealth_NamesComponentsThatAreNotReady runs one member where two are needed.
 func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
