@@ -205,5 +205,5 @@ func (w *world) fill(n int) {
 				distributeddata.NewKey(fmt.Sprintf("k/%06d", i), items{}).In(tx).Add(tx.Writer, "x")
 			}
 			return nil
-		}))
+		}, distributeddata.Local))
 }

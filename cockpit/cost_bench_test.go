@@ -59,7 +59,7 @@ func viewer(b *testing.B, keys int) {
 						tx.Writer, "x")
 				}
 				return nil
-			}))
+			}, distributeddata.Local))
 	}
 	for i := range leases {
 		g, err := session.Lease(fmt.Sprintf("l%04d", i)).TryAcquire(b.Context())
@@ -83,7 +83,7 @@ func viewer(b *testing.B, keys int) {
 				b.Context(), dd, func(w *crdt.Writer, v *items) error {
 					v.Add(w, "y")
 					return nil
-				})
+				}, distributeddata.Local)
 			require.NoError(b, err)
 		}
 	}

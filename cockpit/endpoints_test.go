@@ -114,7 +114,7 @@ func TestKeys_DeletedEntriesAreNotShown(t *testing.T) {
 	run(t, cockpit.Config{}, func(w *world) {
 		w.fill(10)
 		require.NoError(t, distributeddata.NewKey("k/000004", items{}).Delete(w.t.Context(),
-			w.nodes[0].dd))
+			w.nodes[0].dd, distributeddata.Local))
 		require.Len(t, get[api.Page[api.Key]](w, "keys?prefix=k/").Items, 9)
 	})
 }

@@ -23,7 +23,7 @@ func TestCost_Calls(t *testing.T) {
 	key := distributeddata.NewKey("key", crdt.PNCounter{})
 	add := func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }
 	expires := distributeddata.NewKey("expires", crdt.PNCounter{})
-	_, err := expires.Update(ctx, dd, add, distributeddata.ExpireAfter(time.Hour))
+	_, err := expires.Update(ctx, dd, add, local, distributeddata.ExpireAfter(time.Hour))
 	require.NoError(t, err)
 	for _, c := range []struct {
 		name   string
@@ -31,11 +31,11 @@ func TestCost_Calls(t *testing.T) {
 		call   func() error
 	}{
 		{"update of a counter", 30, func() error {
-			_, err := key.Update(ctx, dd, add)
+			_, err := key.Update(ctx, dd, add, local)
 			return err
 		}},
 		{"the same by message", 36, func() error {
-			_, err := ask.Request(ctx, system, dd.PID(), key.UpdateMessage(add))
+			_, err := ask.Request(ctx, system, dd.PID(), key.UpdateMessage(add, local))
 			return err
 		}},
 		{"local read by message", 14, func() error {

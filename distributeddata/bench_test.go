@@ -25,7 +25,7 @@ func BenchmarkLocal(b *testing.B) {
 			if _, err := names[i].Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 				v.Add(w, "milk")
 				return nil
-			}); err != nil {
+			}, local); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -43,7 +43,7 @@ func BenchmarkLocal(b *testing.B) {
 				_, err := names[i%keys].Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 					v.Add(w, "bread")
 					return nil
-				})
+				}, local)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -70,7 +70,7 @@ func byMessage(b *testing.B, op string, callers int) {
 	defer stop()
 	key := distributeddata.NewKey("key", crdt.PNCounter{})
 	add := func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }
-	if _, err := key.Update(context.Background(), dd, add); err != nil {
+	if _, err := key.Update(context.Background(), dd, add, local); err != nil {
 		b.Fatal(err)
 	}
 	var left atomic.Int64
@@ -82,7 +82,8 @@ func byMessage(b *testing.B, op string, callers int) {
 		case op == "get":
 			ctx.Request(dd.PID(), &distributeddata.Get[crdt.PNCounter]{Key: key})
 		default:
-			ctx.Request(dd.PID(), &distributeddata.Update[crdt.PNCounter]{Key: key, Modify: add})
+			ctx.Request(dd.PID(), &distributeddata.Update[crdt.PNCounter]{Key: key,
+				At: local, Modify: add})
 		}
 	}
 	var done sync.WaitGroup
@@ -94,7 +95,7 @@ func byMessage(b *testing.B, op string, callers int) {
 			go func() {
 				defer done.Done()
 				for left.Add(-1) >= 0 {
-					_, _ = key.Update(context.Background(), dd, add)
+					_, _ = key.Update(context.Background(), dd, add, local)
 				}
 			}()
 			continue

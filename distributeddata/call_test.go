@@ -21,7 +21,7 @@ func TestCall_OfAContextThatHasEnded(t *testing.T) {
 		up()
 		cancelled, cancel := context.WithCancel(context.Background())
 		cancel()
-		_, err := cart.Update(cancelled, dd, addTo("a"))
+		_, err := cart.Update(cancelled, dd, addTo("a"), local)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, distributeddata.ErrUnknown)
 		synctest.Wait()
@@ -31,7 +31,7 @@ func TestCall_OfAContextThatHasEnded(t *testing.T) {
 		late, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
 		defer cancel()
 		begin := time.Now()
-		v, err := cart.Update(late, dd, addTo("b"))
+		v, err := cart.Update(late, dd, addTo("b"), local)
 		require.NoError(t, err)
 		require.Equal(t, 1, v.Len())
 		require.Zero(t, time.Since(begin))
@@ -59,15 +59,15 @@ func TestCall_CancelledWhileItWaits(t *testing.T) {
 				<-release
 				v.Add(w, "a")
 				return nil
-			})
+			}, local)
 		}()
 		<-entered
-		_, err := cart.Update(ctx, dd, addTo("c"))
+		_, err := cart.Update(ctx, dd, addTo("c"), local)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, distributeddata.ErrUnknown)
 		require.Equal(t, 10*time.Millisecond, time.Since(begin))
 		<-release
-		v, err := cart.Update(context.Background(), dd, addTo("b"))
+		v, err := cart.Update(context.Background(), dd, addTo("b"), local)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a", "b"}, slices.Collect(v.All()))
 	})

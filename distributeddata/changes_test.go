@@ -73,7 +73,7 @@ func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 				carts.Key("2").In(tx).Add(tx.Writer, "y")
 				carts.Key("1").In(tx).Remove(tx.Writer, "x")
 				return nil
-			}))
+			}, local))
 		synctest.Wait()
 		require.Empty(t, key.take())
 		begin := time.Now()
@@ -82,7 +82,8 @@ func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 		require.Zero(t, time.Since(begin))
 		require.Equal(t, []string{"cart [a b][a b c]"}, key.take())
 		require.Equal(t, []string{"cart-1 [x][] deleted", "cart-2 [][y]"}, prefix.take())
-		require.NoError(t, cart.Delete(context.Background(), dd, distributeddata.Permanently))
+		require.NoError(t, cart.Delete(context.Background(), dd, local,
+			distributeddata.Permanently))
 		time.Sleep(time.Second)
 		require.Equal(t, []string{`cart [a b c][] deleted key "cart": ` +
 			distributeddata.ErrDeleted.Error()}, key.take())
@@ -141,7 +142,7 @@ func TestChanges_End(t *testing.T) {
 				require.ErrorIs(t, c.Err, distributeddata.ErrReentrant)
 			}
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		require.NoError(t, dd.Close(context.Background()))
 		ended := make(chan struct{})
@@ -195,26 +196,26 @@ func TestChanged_CostsWhatChanged(t *testing.T) {
 				v.Add(w, i)
 			}
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		newSet, err := set.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error {
 			v.Remove(w, 77_777)
 			v.Add(w, 200_000)
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		oldMap, err := lww.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWMap[int, string]) error {
 			for i := range 100_000 {
 				v.Set(w, i, "before")
 			}
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		newMap, err := lww.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWMap[int, string]) error {
 			v.Set(w, 55_555, "after")
 			v.Remove(w, 66_666)
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		require.LessOrEqual(t, testing.AllocsPerRun(20, func() {
 			added, removed := newSet.Diff(oldSet)
@@ -243,14 +244,14 @@ func BenchmarkChangeSet(b *testing.B) {
 					v.Add(w, i)
 				}
 				return nil
-			})
+			}, local)
 			if err != nil {
 				b.Fatal(err)
 			}
 			now, err := numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[int]) error {
 				v.Add(w, n)
 				return nil
-			})
+			}, local)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -143,13 +143,20 @@ func (c *cluster) close() {
 
 func (c *cluster) at(i int) *distributeddata.Replicator { return c.dd[c.Member(i)] }
 
-func (c *cluster) add(i int, e string, opts ...distributeddata.Option) error {
+const local = distributeddata.Local
+
+// stated returns the level, Local if there is none.
+func stated(at []distributeddata.Consistency) distributeddata.Consistency {
+	return append(at, local)[0]
+}
+
+func (c *cluster) add(i int, e string, at ...distributeddata.Consistency) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	_, err := cart.Update(ctx, c.at(i), func(w *crdt.Writer, v *items) error {
 		v.Add(w, e)
 		return nil
-	}, opts...)
+	}, stated(at))
 	return err
 }
 
@@ -161,7 +168,7 @@ func TestUpdate_NobodyWaitsFor(t *testing.T) {
 		system, before := c.Member(0).System, c.at(0).Status().Updates
 		for i := range 300 {
 			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{
-				Key: counter, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+				Key: counter, At: local, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
 					v.Add(w, 1)
 					if i%3 == 0 {
 						return errors.New("no")
@@ -179,11 +186,11 @@ func TestUpdate_NobodyWaitsFor(t *testing.T) {
 	})
 }
 
-func (c *cluster) elements(i int, opts ...distributeddata.Option) []string {
+func (c *cluster) elements(i int, at ...distributeddata.Consistency) []string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	v, err := cart.Get(ctx, c.at(i), opts...)
+	v, err := cart.Get(ctx, c.at(i), at...)
 	if !errors.Is(err, distributeddata.ErrNotFound) {
 		require.NoError(c.t, err)
 	}
@@ -307,12 +314,12 @@ func TestModify_ErrorAndPanicRefuseTheUpdateAlone(t *testing.T) {
 		_, err := cart.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *items) error {
 			v.Add(w, "x")
 			return full
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorIs(t, err, full)
 		_, err = cart.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error {
 			panic("oops")
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorContains(t, err, "oops")
 		require.Empty(t, c.elements(0))
@@ -340,7 +347,7 @@ func TestErrors_OfEveryCall(t *testing.T) {
 		bad := distributeddata.NewKey("", items{})
 		_, err := bad.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error {
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		_, err = cart.Get(context.Background(), c.at(0), distributeddata.Nodes(1))
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
@@ -352,7 +359,7 @@ func TestErrors_OfEveryCall(t *testing.T) {
 			func(w *crdt.Writer, v *crdt.ORSet[int]) error {
 				v.Add(w, 1)
 				return nil
-			})
+			}, local)
 		require.ErrorIs(t, err, distributeddata.ErrType)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -392,7 +399,7 @@ func (s *shopper) Receive(ctx actor.Context) {
 	case *saved:
 		s.replies = append(s.replies, m)
 		ctx.Request(s.dd.PID(), &distributeddata.Get[items]{Key: cart})
-		ctx.Request(s.dd.PID(), &distributeddata.Delete[items]{Key: cart})
+		ctx.Request(s.dd.PID(), &distributeddata.Delete[items]{Key: cart, At: local})
 	case *distributeddata.GetResponse[items], *distributeddata.DeleteResponse[items]:
 		s.replies = append(s.replies, m)
 	case *distributeddata.Changed[items]:
@@ -445,7 +452,7 @@ func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
 		require.NoError(t, c.add(1, "b"))
 		require.NoError(t, c.add(1, "c"))
 		time.Sleep(time.Second)
-		require.NoError(t, cart.Delete(context.Background(), c.at(0)))
+		require.NoError(t, cart.Delete(context.Background(), c.at(0), local))
 		time.Sleep(time.Second)
 		stop()
 		require.NoError(t, c.add(0, "unheard"))

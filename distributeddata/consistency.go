@@ -7,7 +7,8 @@ import (
 )
 
 // Consistency says how many replicas, including this one, must take part before an operation
-// succeeds. The zero value is Local.
+// succeeds. A write states its level: one at the zero value returns ErrInvalid. A read at the zero
+// value is Local.
 //
 // A write that succeeds at a level is on the required number of replicas. A read at a level returns
 // a value that contains every write that the required number of replicas had seen when they were
@@ -19,7 +20,7 @@ type Consistency uint32
 // The levels without parameters. See also Nodes.
 const (
 	// Local is this replica only: reads never wait, writes spread in the background.
-	Local Consistency = iota
+	Local Consistency = iota + 1
 	// Majority is more than half of the replicas.
 	Majority
 	// All is every replica.
@@ -67,10 +68,30 @@ func (c Consistency) kind() Consistency { return c & (1<<plusShift - 1) }
 func (c Consistency) plus() int         { return int(c>>plusShift) & plusMax }
 func (c Consistency) count() int        { return int(c >> nodesShift) }
 
+// ofRead returns the level of a read, which is Local if none is stated.
+func ofRead(at []Consistency) Consistency {
+	if len(at) == 0 {
+		return Local
+	}
+	return at[len(at)-1].orLocal()
+}
+
+func (c Consistency) orLocal() Consistency {
+	if c == 0 {
+		return Local
+	}
+	return c
+}
+
 // validate returns an error if the level is not a valid one.
 func (c Consistency) validate() error {
+	if c == 0 {
+		return fmt.Errorf("%w: no consistency level stated: "+
+			"a write needs Local, Majority or another one", ErrInvalid)
+	}
 	if c.kind() > nodes || c.kind() == nodes && c.count() < 2 {
-		return fmt.Errorf("%w: consistency %v: want Local, Majority, All, Linearizable or Nodes of 2 and more", ErrInvalid, c)
+		return fmt.Errorf("%w: consistency %v: want Local, Majority, All, "+
+			"Linearizable or Nodes of 2 and more", ErrInvalid, c)
 	}
 	return nil
 }
@@ -92,6 +113,8 @@ func (c Consistency) level() core.Level {
 // String returns the level in words, such as "majority+1".
 func (c Consistency) String() string {
 	switch c.kind() {
+	case 0:
+		return "no level"
 	case Local:
 		return "local"
 	case Majority:

@@ -27,7 +27,7 @@ func crowded(t *testing.T, dd *distributeddata.Replicator, arrive func()) {
 			<-release
 			v.Add(w, "first")
 			return nil
-		})
+		}, local)
 	}()
 	<-entered
 	arrive()
@@ -47,24 +47,24 @@ func TestCrowd_UpdatesThatWaitShareACommit(t *testing.T) {
 		as := sender{system, pid}
 		during := ""
 		crowded(t, dd, func() {
-			dd.Request(as, cart.UpdateMessage(addTo("b")))
+			dd.Request(as, cart.UpdateMessage(addTo("b"), local))
 			dd.Request(as, cart.UpdateMessage(func(*crdt.Writer, *items) error {
 				runtime.Goexit()
 				return nil
-			}))
-			dd.Request(as, cart.UpdateMessage(addTo("c")))
+			}, local))
+			dd.Request(as, cart.UpdateMessage(addTo("c"), local))
 			dd.Request(as, distributeddata.NewKey(strings.Repeat("x", 1000), items{}).UpdateMessage(
-				addTo("y")))
-			dd.Request(as, cart.UpdateMessage(addTo("d")))
+				addTo("y"), local))
+			dd.Request(as, cart.UpdateMessage(addTo("d"), local))
 			dd.Request(as, cart.UpdateMessage(func(*crdt.Writer, *items) error {
 				return errors.New("no")
-			}))
+			}, local))
 			dd.Request(as, cart.UpdateMessage(func(w *crdt.Writer, v *items) error {
 				now, err := cart.Get(context.Background(), dd)
 				require.NoError(t, err)
 				during = now.String() + " beside " + v.String()
 				return addTo("e")(w, v)
-			}))
+			}, local))
 			dd.Request(as, cart.GetMessage())
 		})
 		require.Equal(t, "{b c d first} beside {b c d first}", during)
@@ -90,14 +90,14 @@ func TestCrowd_NobodyWaits(t *testing.T) {
 		up()
 		begin := time.Now()
 		for range 100 {
-			_, err := cart.Update(context.Background(), dd, addTo("a"))
+			_, err := cart.Update(context.Background(), dd, addTo("a"), local)
 			require.NoError(t, err)
 		}
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
 				for range 20 {
-					v, err := cart.Update(context.Background(), dd, addTo("b"))
+					v, err := cart.Update(context.Background(), dd, addTo("b"), local)
 					require.NoError(t, err)
 					now, err := cart.Get(context.Background(), dd)
 					require.NoError(t, err)

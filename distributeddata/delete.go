@@ -15,12 +15,13 @@ import (
 // again.
 //
 // Errors: ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
-func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
+func (k Key[T]) Delete(ctx context.Context, r *Replicator, at Consistency,
+	opts ...Option) error {
 	o := r.options(opts)
 	if o.ttl != 0 {
 		return errNotUpdate
 	}
-	_, err := call[*DeleteResponse[T]](ctx, r, k.empty(), &Delete[T]{Key: k, At: o.level,
+	_, err := call[*DeleteResponse[T]](ctx, r, k.empty(), &Delete[T]{Key: k, At: at,
 		Permanently: o.permanently})
 	return err
 }

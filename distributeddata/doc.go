@@ -19,14 +19,14 @@
 //		…
 //	}
 //
-// An actor must not block. It sends messages, which a Key builds, and handles every answer in one
-// case:
+// An actor must not block. It sends messages, and handles every answer in one case:
 //
 //	dd.Request(ctx, &distributeddata.Subscribe[Items]{Key: Cart, Subscriber: ctx.Self()}) // *Changed[Items], now and after changes
-//	dd.Request(ctx, Cart.UpdateMessage(add("milk"), distributeddata.Majority))
+//	dd.Request(ctx, &distributeddata.Update[Items]{
+//		Key: Cart, Modify: add("milk"), At: distributeddata.Majority})
 //	…
 //	case distributeddata.Response:
-//		if m.Outcome() == distributeddata.NotReached { … }
+//		if errors.Is(m.Err(), distributeddata.ErrQuorum) { … }
 //
 // A Prefix names all entries whose names begin with a given text. It can be listed, iterated and
 // subscribed to like a Key. The programs below examples/ show each of these. docs/from-akka.md

@@ -36,9 +36,9 @@ func adding(elems ...string) func(w *crdt.Writer, v *items) error {
 }
 
 func (c *cluster) values(i int, key distributeddata.Key[items],
-	opts ...distributeddata.Option) []string {
+	at ...distributeddata.Consistency) []string {
 	c.t.Helper()
-	v, err := key.Get(context.Background(), c.at(i), opts...)
+	v, err := key.Get(context.Background(), c.at(i), at...)
 	if !errors.Is(err, distributeddata.ErrNotFound) {
 		require.NoError(c.t, err)
 	}
@@ -48,7 +48,7 @@ func (c *cluster) values(i int, key distributeddata.Key[items],
 func TestDomains_EachOperationWorksOnBoth(t *testing.T) {
 	runDomains(t, func(c *cluster, key distributeddata.Key[items]) {
 		ctx := context.Background()
-		levels := []distributeddata.Option{distributeddata.Local, distributeddata.Majority,
+		levels := []distributeddata.Consistency{local, distributeddata.Majority,
 			distributeddata.All, distributeddata.Nodes(2)}
 		for i, level := range levels {
 			_, err := key.Update(ctx, c.at(i%3), adding(fmt.Sprint(i)), level)
@@ -59,9 +59,9 @@ func TestDomains_EachOperationWorksOnBoth(t *testing.T) {
 		}
 		_, err := key.Update(ctx, c.at(0), func(*crdt.Writer, *items) error {
 			return errors.New("no")
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
-		c.Member(0).System.Root.Send(c.at(0).PID(), key.UpdateMessage(adding("sent")))
+		c.Member(0).System.Root.Send(c.at(0).PID(), key.UpdateMessage(adding("sent"), local))
 		time.Sleep(time.Second)
 		require.Contains(t, c.values(2, key), "sent")
 
@@ -74,8 +74,8 @@ func TestDomains_EachOperationWorksOnBoth(t *testing.T) {
 				return nil
 			}, distributeddata.All))
 		require.Equal(t, []string{"again"}, c.values(0, key))
-		require.NoError(t, key.Delete(ctx, c.at(1), distributeddata.Permanently,
-			distributeddata.All))
+		require.NoError(t, key.Delete(ctx, c.at(1), distributeddata.All,
+			distributeddata.Permanently))
 		_, err = key.Get(ctx, c.at(0), distributeddata.Majority)
 		require.ErrorIs(t, err, distributeddata.ErrDeleted)
 	})
@@ -106,11 +106,11 @@ func TestDomains_AtomicUpdatesAreOfOne(t *testing.T) {
 			carts.Key("a").In(tx).Add(tx.Writer, "y")
 			carts.Key("b").DeleteIn(tx)
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		err = distributeddata.Atomically(ctx, c.at(0), func(*distributeddata.Tx) error {
 			panic("oh")
-		})
+		}, local)
 		require.ErrorContains(t, err, "panic: oh")
 		time.Sleep(time.Second)
 		for i := range 3 {
@@ -129,7 +129,7 @@ func TestDomains_TransactionsThatNobodyWaitsForOrThatEndTheirGoroutine(t *testin
 	run(t, 1, twoDomains, func(c *cluster) {
 		send := func(modify func(tx *distributeddata.Tx) error) {
 			c.Member(0).System.Root.Send(c.at(0).PID(), &distributeddata.Transaction{
-				Modify: modify})
+				Modify: modify, At: local})
 		}
 		for _, n := range []string{"a", "b", "c", "d"} {
 			send(func(tx *distributeddata.Tx) error {
@@ -144,7 +144,7 @@ func TestDomains_TransactionsThatNobodyWaitsForOrThatEndTheirGoroutine(t *testin
 				carts.Key("b").In(tx).Add(tx.Writer, "lost")
 				runtime.Goexit()
 				return nil
-			})
+			}, local)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		for _, n := range []string{"a", "b"} {
 			_, err := carts.Key(n).Update(context.Background(), c.at(0), adding("y"),
@@ -179,7 +179,7 @@ func TestDomains_AreReadAsOne(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Len(t, loop.take(), 6)
 		for _, n := range want {
-			_, err := carts.Key(n[len("cart-"):]).Update(ctx, c.at(0), adding("z"))
+			_, err := carts.Key(n[len("cart-"):]).Update(ctx, c.at(0), adding("z"), local)
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Second)
@@ -274,7 +274,8 @@ func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 						distributeddata.Majority)
 					require.NoError(t, err)
 				}
-				_, err := carts.Key("b").Update(context.Background(), c.at(2), adding("theirs"))
+				_, err := carts.Key("b").Update(context.Background(), c.at(2), adding("theirs"),
+					local)
 				require.NoError(t, err)
 				time.Sleep(10 * time.Second)
 				require.Equal(t, []string{c.Member(2).Address}, c.at(0).Status().OtherDurable)
@@ -311,7 +312,7 @@ func TestDomains_GoOnInTheNextLife(t *testing.T) {
 		m := c.Member(0)
 		c.alone(m)
 		for _, n := range []string{"a", "b"} {
-			_, err := carts.Key(n).Update(context.Background(), c.dd[m], adding("alone"))
+			_, err := carts.Key(n).Update(context.Background(), c.dd[m], adding("alone"), local)
 			require.NoError(t, err)
 		}
 		require.NoError(t, c.end(m))

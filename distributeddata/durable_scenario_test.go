@@ -79,17 +79,17 @@ func TestScenario_DurableData_ACounterAfterARestart(t *testing.T) {
 	behinds(t, 1, func(c *cluster) {
 		t := c.t
 		for range 3 {
-			c.increment(0, 1, distributeddata.Local)
+			c.increment(0, 1, local)
 		}
 		c.flushed()
 		c.slow = 3 * time.Second
 		dd := c.again(c.Live()...)[0]
 		require.Equal(t, "loading", dd.Status().Durable.Disk)
-		_, err := durableCounter.Update(context.Background(), dd, raising(1))
+		_, err := durableCounter.Update(context.Background(), dd, raising(1), local)
 		require.NoError(t, err)
-		require.EqualValues(t, 4, c.counted(dd, distributeddata.Local))
+		require.EqualValues(t, 4, c.counted(dd, local))
 		require.NoError(t, dd.Flush(context.Background()))
-		require.EqualValues(t, 4, c.counted(c.again(c.Live()...)[0], distributeddata.Local))
+		require.EqualValues(t, 4, c.counted(c.again(c.Live()...)[0], local))
 	})
 }
 
@@ -99,11 +99,11 @@ func TestScenario_DurableData_DeletedKeysLeaveTheDisk(t *testing.T) {
 		t := c.t
 		ctx := context.Background()
 		for _, name := range []string{"d-A", "d-B", "d-C"} {
-			_, err := distributeddata.NewKey(name, items{}).Update(ctx, c.at(0), adding("x"))
+			_, err := distributeddata.NewKey(name, items{}).Update(ctx, c.at(0), adding("x"), local)
 			require.NoError(t, err)
 		}
-		require.NoError(t, distributeddata.NewKey("d-A", items{}).Delete(ctx, c.at(0)))
-		require.NoError(t, distributeddata.NewKey("d-C", items{}).Delete(ctx, c.at(0)))
+		require.NoError(t, distributeddata.NewKey("d-A", items{}).Delete(ctx, c.at(0), local))
+		require.NoError(t, distributeddata.NewKey("d-C", items{}).Delete(ctx, c.at(0), local))
 		c.flushed()
 		m := c.Live()[0]
 		dd := c.again(m)[0]
@@ -138,7 +138,7 @@ func TestScenario_DurableData_TwoMembersRestart(t *testing.T) {
 		c.flushed()
 		for _, dd := range c.again(c.Live()...) {
 			require.EqualValues(t, 2, c.counted(dd, distributeddata.Nodes(2)))
-			require.EqualValues(t, 2, c.counted(dd, distributeddata.Local))
+			require.EqualValues(t, 2, c.counted(dd, local))
 		}
 	})
 }
@@ -147,13 +147,13 @@ func TestScenario_DurableData_TwoMembersRestart(t *testing.T) {
 func TestScenario_DurableData_WhatWasReceivedIsDurable(t *testing.T) {
 	behinds(t, 2, func(c *cluster) {
 		t := c.t
-		c.increment(0, 7, distributeddata.Local)
+		c.increment(0, 7, local)
 		time.Sleep(3 * time.Second)
 		c.flushed()
 		first, second := c.Member(0), c.Member(1)
 		c.Crash(first) // and does not come back
 		c.disks[first.Address].Crash()
-		require.EqualValues(t, 7, c.counted(c.again(second)[0], distributeddata.Local))
+		require.EqualValues(t, 7, c.counted(c.again(second)[0], local))
 	})
 }
 
@@ -162,7 +162,7 @@ func TestScenario_DurableData_WhatWasReceivedIsDurable(t *testing.T) {
 func TestScenario_DurableData_StoreFailureAnswersTheRequest(t *testing.T) {
 	run(t, 1, distributeddata.Config{Durable: []string{"d-*"}}, func(c *cluster) {
 		c.disks[c.Member(0).Address].Set(testkit.DiskFaults{FailSync: true})
-		m := durableCounter.UpdateMessage(raising(1))
+		m := durableCounter.UpdateMessage(raising(1), local)
 		m.Echo = "request 7"
 		res, err := c.Member(0).System.Root.RequestFuture(c.at(0).PID(), m, 10*time.Second).Result()
 		require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestScenario_DurableData_StoreFailureAnswersTheRequest(t *testing.T) {
 		require.ErrorIs(t, r.Err(), distributeddata.ErrStore)
 		require.ErrorIs(t, r.Err(), store.ErrFailed)
 		require.Equal(t, "request 7", r.Echo())
-		require.EqualValues(t, 1, c.counted(c.at(0), distributeddata.Local))
+		require.EqualValues(t, 1, c.counted(c.at(0), local))
 	})
 }
 
@@ -191,7 +191,7 @@ func TestScenario_DurablePruning_AnOldDiskComesBack(t *testing.T) {
 			t.Helper()
 			for range 20 {
 				for _, m := range c.Live() {
-					require.EqualValues(t, 10, c.counted(c.dd[m], distributeddata.Local),
+					require.EqualValues(t, 10, c.counted(c.dd[m], local),
 						"%s, at %s", when, m)
 				}
 				time.Sleep(500 * time.Millisecond)

@@ -93,7 +93,7 @@ func TestDurable_DisksThatFillUpAndFail(t *testing.T) {
 		ctx := context.Background()
 		disk := c.disks[c.Member(0).Address]
 		disk.Set(testkit.DiskFaults{Full: true})
-		_, err := durableCart.Update(ctx, c.at(0), adding("full"))
+		_, err := durableCart.Update(ctx, c.at(0), adding("full"), local)
 		require.ErrorIs(t, err, distributeddata.ErrStore)
 		require.ErrorIs(t, err, store.ErrFull)
 		require.Equal(t, "full", c.at(0).Status().Durable.Disk)
@@ -110,7 +110,7 @@ func TestDurable_DisksThatFillUpAndFail(t *testing.T) {
 		require.NoError(t, err)
 
 		disk.Set(testkit.DiskFaults{FailSync: true})
-		_, err = durableCart.Update(ctx, c.at(0), adding("failed"))
+		_, err = durableCart.Update(ctx, c.at(0), adding("failed"), local)
 		require.ErrorIs(t, err, distributeddata.ErrStore)
 		require.ErrorIs(t, err, store.ErrFailed)
 		require.ErrorIs(t, c.at(0).Flush(ctx), store.ErrFailed)
@@ -127,7 +127,7 @@ func TestDurable_CloseOnStoreFailure(t *testing.T) {
 	cfg.CloseOnStoreFailure, cfg.MinMembers = true, 2
 	run(t, 3, cfg, func(c *cluster) {
 		c.disks[c.Member(0).Address].Set(testkit.DiskFaults{FailSync: true})
-		_, err := durableCart.Update(context.Background(), c.at(0), adding("x"))
+		_, err := durableCart.Update(context.Background(), c.at(0), adding("x"), local)
 		require.Error(t, err)
 		time.Sleep(10 * time.Second)
 		_, err = durableCart.Get(context.Background(), c.at(0))
@@ -220,12 +220,12 @@ func TestDurable_OperationsWaitForTheRows(t *testing.T) {
 		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 			durableCart.In(tx).Add(tx.Writer, "x")
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrLoading)
 		require.NoError(t, distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 			cart.In(tx).Add(tx.Writer, "x")
 			return nil
-		}))
+		}, local))
 		begin = time.Now()
 		_, err = cart.Update(ctx, dd, adding("y"), distributeddata.Majority)
 		require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestDurable_OperationsWaitForTheRows(t *testing.T) {
 
 		long, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		c.Member(0).System.Root.Send(dd.PID(), durableCart.UpdateMessage(adding("sent")))
+		c.Member(0).System.Root.Send(dd.PID(), durableCart.UpdateMessage(adding("sent"), local))
 		v, err := durableCart.Update(long, dd, adding("waited"), distributeddata.Majority)
 		require.NoError(t, err)
 		require.Equal(t, []string{"sent", "waited"}, slices.Collect(v.All()))
@@ -253,7 +253,7 @@ func TestDurable_AStoreThatCannotBeReadIsAnError(t *testing.T) {
 				synctest.Wait()
 				_, err := durableCart.Get(context.Background(), dd)
 				require.ErrorIs(t, err, distributeddata.ErrStore)
-				_, err = durableCart.Update(context.Background(), dd, adding("x"))
+				_, err = durableCart.Update(context.Background(), dd, adding("x"), local)
 				require.ErrorIs(t, err, distributeddata.ErrStore)
 				_, err = cart.Update(context.Background(), dd, adding("x"),
 					distributeddata.Majority)
@@ -267,7 +267,7 @@ func TestDurable_AStoreThatCannotBeReadIsAnError(t *testing.T) {
 // The rows of another replicator are rejected, and left unchanged.
 func TestDurable_RowsOfAnotherAreRefused(t *testing.T) {
 	run(t, 1, twoDomains, func(c *cluster) {
-		_, err := durableCart.Update(context.Background(), c.at(0), adding("x"))
+		_, err := durableCart.Update(context.Background(), c.at(0), adding("x"), local)
 		require.NoError(t, err)
 		c.Crash(c.Member(0))
 		c.cfg.Name, c.cfg.MinMembers = "another", 1
@@ -333,7 +333,7 @@ func TestDurable_LevelsSurviveTheLossOfDisks(t *testing.T) {
 		beside int // number of others that have the write
 		lost   int // number of disks, that of the writer first
 	}{
-		"Local":    {distributeddata.Local, 0, 0},
+		"Local":    {local, 0, 0},
 		"Majority": {distributeddata.Majority, 1, 1},
 		"Nodes(2)": {distributeddata.Nodes(2), 1, 1},
 		"All":      {distributeddata.All, 2, 2},
@@ -392,7 +392,7 @@ func TestDurable_AMemberLeavesAMajorityOfDisks(t *testing.T) {
 			}
 			require.Len(t, missing, 1)
 			dd, begin := c.dd[c.Live()[0]], time.Now()
-			_, err := durableCart.Update(ctx, dd, adding("y"))
+			_, err := durableCart.Update(ctx, dd, adding("y"), local)
 			require.NoError(t, err)
 			require.NoError(t, dd.Close(ctx))
 			require.Less(t, time.Since(begin), 3*time.Second)

@@ -21,7 +21,7 @@ func TestEntries_ListsNamesTypesAndSizesFromAName(t *testing.T) {
 						v.Add(w, strconv.Itoa(i))
 					}
 					return nil
-				})
+				}, local)
 			require.NoError(c.t, err)
 		}
 		for _, key := range []string{"b/1", "b/2", "c", "a"} {
@@ -52,7 +52,8 @@ func TestEntries_ListsNamesTypesAndSizesFromAName(t *testing.T) {
 			require.Greater(c.t, e.Bytes, digits)
 			require.Less(c.t, e.Bytes, digits+4*e.Atoms, "all elements, and little more")
 		}
-		require.NoError(c.t, distributeddata.NewKey("large", items{}).Delete(c.t.Context(), dd))
+		require.NoError(c.t, distributeddata.NewKey("large", items{}).Delete(c.t.Context(), dd,
+			local))
 		for e := range dd.Snapshot().Entries("large", "") {
 			require.True(c.t, e.Gone)
 		}

@@ -107,7 +107,7 @@ func ExampleShardedMap() {
 		_, err := stock.Update(ctx, dd, article, func(w *crdt.Writer, n *crdt.PNCounter) error {
 			n.Add(w, int64(i+1))
 			return nil
-		})
+		}, distributeddata.Local)
 		if err != nil {
 			fmt.Println(err)
 		}
@@ -140,7 +140,7 @@ func ExampleShardedSet() {
 			seen.AddIn(tx, "4712", "4713")
 		}
 		return nil
-	})
+	}, distributeddata.Local)
 	fmt.Println(err)
 	ok, err := seen.Contains(ctx, dd, "4713") // local, never waits
 	fmt.Println(ok, err)

@@ -20,8 +20,8 @@ func TestExpireAfter(t *testing.T) {
 	runVaried(t, 3, forgetful, without(first), nil, func(c *cluster) {
 		ctx := context.Background()
 		a, b := xs.Key("a"), distributeddata.NewKey("b", items{})
-		c.put(0, a, "1", distributeddata.ExpireAfter(time.Hour), distributeddata.All)
-		c.put(0, b, "1", distributeddata.ExpireAfter(time.Minute), distributeddata.All)
+		c.put(0, a, "1", distributeddata.All, distributeddata.ExpireAfter(time.Hour))
+		c.put(0, b, "1", distributeddata.All, distributeddata.ExpireAfter(time.Minute))
 		time.Sleep(time.Minute)
 		c.everywhere(b, "1")
 		time.Sleep(time.Minute)
@@ -29,7 +29,7 @@ func TestExpireAfter(t *testing.T) {
 		time.Sleep(58 * time.Minute)
 		c.everywhere(a, "1")
 		time.Sleep(time.Minute)
-		c.put(1, a, "2") // keeps it
+		c.put(1, a, "2", local) // keeps it
 		time.Sleep(time.Hour)
 		c.everywhere(a, "1", "2")
 		time.Sleep(time.Hour)
@@ -41,22 +41,22 @@ func TestExpireAfter(t *testing.T) {
 		time.Sleep(late)
 		c.everywhere(a)
 
-		c.put(2, a, "4", distributeddata.ExpireAfter(time.Hour), distributeddata.All)
+		c.put(2, a, "4", distributeddata.All, distributeddata.ExpireAfter(time.Hour))
 		_, err := a.Update(ctx, c.at(2), func(w *crdt.Writer, v *items) error {
 			v.Remove(w, "4")
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
-		c.put(2, a, "5")
+		c.put(2, a, "5", local)
 		time.Sleep(late)
 		c.everywhere(a)
 
-		c.put(2, a, "6", distributeddata.ExpireAfter(time.Hour), distributeddata.All)
-		c.put(1, a, "7", distributeddata.ExpireAfter(time.Minute), distributeddata.All)
+		c.put(2, a, "6", distributeddata.All, distributeddata.ExpireAfter(time.Hour))
+		c.put(1, a, "7", distributeddata.All, distributeddata.ExpireAfter(time.Minute))
 		time.Sleep(2 * time.Minute)
 		c.everywhere(a)
 
-		c.Member(0).System.Root.Send(c.at(0).PID(), b.UpdateMessage(adding("m"),
+		c.Member(0).System.Root.Send(c.at(0).PID(), b.UpdateMessage(adding("m"), local,
 			distributeddata.ExpireAfter(time.Minute)))
 		time.Sleep(time.Second)
 		c.everywhere(b, "m")
@@ -74,19 +74,13 @@ func TestExpireAfter_WhatCannotBeIsRefused(t *testing.T) {
 			9 * time.Second: "ExpireAfter is 9s, must be at least twice ClockSkew, 10s",
 			1<<63 - 1:       "must be at most a hundred years",
 		} {
-			_, err := cart.Update(ctx, c.at(0), none, distributeddata.ExpireAfter(d))
+			_, err := cart.Update(ctx, c.at(0), none, local, distributeddata.ExpireAfter(d))
 			require.ErrorIs(t, err, distributeddata.ErrInvalid)
 			require.ErrorContains(t, err, why)
 			require.ErrorContains(t, err, `key "cart"`)
 		}
 		hour := distributeddata.ExpireAfter(time.Hour)
-		_, err := cart.Get(ctx, c.at(0), hour)
-		require.ErrorIs(t, err, distributeddata.ErrInvalid)
-		require.ErrorIs(t, cart.Delete(ctx, c.at(0), hour), distributeddata.ErrInvalid)
-		require.ErrorIs(t, distributeddata.Atomically(ctx, c.at(0),
-			func(*distributeddata.Tx) error {
-				return nil
-			}, hour), distributeddata.ErrInvalid)
+		require.ErrorIs(t, cart.Delete(ctx, c.at(0), local, hour), distributeddata.ErrInvalid)
 	})
 }
 
@@ -138,15 +132,17 @@ func TestExpiry_TheNearestPatternCounts(t *testing.T) {
 
 // expiring is how one type is tested.
 type expiring struct {
-	set func(dd *distributeddata.Replicator, name string, opts ...distributeddata.Option) error
+	set func(dd *distributeddata.Replicator, name string,
+		at distributeddata.Consistency, opts ...distributeddata.Option) error
 	get func(dd *distributeddata.Replicator, name string) ([]byte, error)
 }
 
 func expiringOf[T crdt.Value[T]](empty T, modify func(w *crdt.Writer, v *T) error) expiring {
 	return expiring{
-		func(dd *distributeddata.Replicator, name string, opts ...distributeddata.Option) error {
+		func(dd *distributeddata.Replicator, name string,
+			at distributeddata.Consistency, opts ...distributeddata.Option) error {
 			_, err := distributeddata.NewKey(name, empty).Update(context.Background(), dd, modify,
-				opts...)
+				at, opts...)
 			return err
 		},
 		func(dd *distributeddata.Replicator, name string) ([]byte, error) {
@@ -220,8 +216,9 @@ func TestExpiry_TypesDoNotSeeIt(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(types)) {
 			x := types[name]
 			for range 2 {
-				require.NoError(t, x.set(c.at(0), "x-"+name, distributeddata.ExpireAfter(
-					time.Minute), distributeddata.All), name)
+				require.NoError(t, x.set(c.at(0), "x-"+name, distributeddata.All,
+					distributeddata.ExpireAfter(
+						time.Minute)), name)
 				require.NoError(t, x.set(c.at(0), "plain-"+name, distributeddata.All), name)
 				time.Sleep(20 * time.Second) // the next use has a new stamp
 			}
@@ -244,7 +241,7 @@ func TestExpiry_OfShards(t *testing.T) {
 		ctx := context.Background()
 		users := distributeddata.NewShardedSet("users", 8, crdt.ORSet[string]{})
 		for i := range 100 {
-			require.NoError(t, users.Add(ctx, c.at(0), fmt.Sprint(i)))
+			require.NoError(t, users.Add(ctx, c.at(0), fmt.Sprint(i), local))
 		}
 		time.Sleep(time.Second)
 		require.Len(t, slices.Collect(c.at(1).Keys()), 8)
@@ -266,7 +263,7 @@ func TestExpiry_ManyReadsAreOneUse(t *testing.T) {
 		keys := make([]distributeddata.Key[items], 1000)
 		for i := range keys {
 			keys[i] = xs.Key(fmt.Sprint(i))
-			c.put(0, keys[i], "1")
+			c.put(0, keys[i], "1", local)
 		}
 		time.Sleep(forgetAfter / 2)
 		before := c.at(1).Status()

@@ -32,9 +32,9 @@ const (
 var xs = distributeddata.NewPrefix("x-", items{})
 
 func (c *cluster) put(i int, k distributeddata.Key[items], e string,
-	opts ...distributeddata.Option) {
+	at distributeddata.Consistency, opts ...distributeddata.Option) {
 	c.t.Helper()
-	_, err := k.Update(context.Background(), c.at(i), adding(e), opts...)
+	_, err := k.Update(context.Background(), c.at(i), adding(e), at, opts...)
 	require.NoError(c.t, err)
 }
 
@@ -91,7 +91,7 @@ func TestExpiry_UseAtOneMemberKeepsItEverywhere(t *testing.T) {
 			_, err := k.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *items) error {
 				v.Remove(w, "absent")
 				return nil
-			})
+			}, local)
 			return err
 		},
 		"get": func(c *cluster, k distributeddata.Key[items]) error {
@@ -115,7 +115,7 @@ func TestExpiry_UseAtOneMemberKeepsItEverywhere(t *testing.T) {
 				func(tx *distributeddata.Tx) error {
 					k.In(tx)
 					return nil
-				})
+				}, local)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,14 +174,14 @@ func TestExpiry_IsToldApart(t *testing.T) {
 		_, err := a.Get(context.Background(), c.at(0))
 		require.NoError(t, err)
 		time.Sleep(forgetAfter - time.Second)
-		require.NoError(t, a.Delete(context.Background(), c.at(0)))
+		require.NoError(t, a.Delete(context.Background(), c.at(0), local))
 		time.Sleep(time.Second)
 		c.put(0, a, "2", distributeddata.All)
 		time.Sleep(time.Second)
 		_, err = a.Update(context.Background(), c.at(1), func(w *crdt.Writer, v *items) error {
 			v.Remove(w, "2")
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 		c.put(0, a, "3", distributeddata.All)

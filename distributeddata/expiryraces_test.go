@@ -57,7 +57,7 @@ func TestExpiry_AConcurrentUpdateSurvivesAlone(t *testing.T) {
 		time.Sleep(gone - forgetAfter)
 		require.Empty(t, c.there(3, a))
 		require.Equal(t, []string{"old"}, c.there(0, a), "a minority deletes nothing")
-		c.put(0, a, "new")
+		c.put(0, a, "new", local)
 		require.Equal(t, []string{"new", "old"}, c.there(0, a))
 		heal()
 		time.Sleep(5 * time.Second)
@@ -326,7 +326,7 @@ func TestExpiry_AnUpdateThatIsNotVisibleYetKeepsTheEntry(t *testing.T) {
 	run(t, 1, forgetful, func(c *cluster) {
 		a := xs.Key("a")
 		time.Sleep(700 * time.Millisecond) // apart from heartbeats
-		c.put(0, a, "old")
+		c.put(0, a, "old", local)
 		const expires = forgetAfter + forgetAfter/4 + 5*time.Second // with the skew
 		time.Sleep(expires - 10*time.Millisecond)
 		require.Equal(t, []string{"old"}, c.there(0, a))
@@ -336,9 +336,9 @@ func TestExpiry_AnUpdateThatIsNotVisibleYetKeepsTheEntry(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			v.Add(w, "x")
 			return nil
-		}))
+		}, local))
 		time.Sleep(5 * time.Millisecond)
-		send(a.UpdateMessage(adding("new")))
+		send(a.UpdateMessage(adding("new"), local))
 		time.Sleep(20 * time.Second)
 		require.Equal(t, []string{"new", "old"}, c.there(0, a))
 		require.Zero(t, c.at(0).Status().Expired)
@@ -353,13 +353,13 @@ func TestExpiry_WhatWasDeletedForGoodStaysSo(t *testing.T) {
 	run(t, 3, forgetful, func(c *cluster) {
 		a := xs.Key("a")
 		c.put(0, a, "1", distributeddata.All)
-		require.NoError(t, a.Delete(context.Background(), c.at(0), distributeddata.Permanently,
-			distributeddata.All))
+		require.NoError(t, a.Delete(context.Background(), c.at(0), distributeddata.All,
+			distributeddata.Permanently))
 		time.Sleep(time.Hour)
 		for i := range 3 {
 			_, err := a.Update(context.Background(), c.at(i), func(*crdt.Writer, *items) error {
 				return nil
-			})
+			}, local)
 			require.ErrorIs(t, err, distributeddata.ErrDeleted)
 		}
 	})

@@ -104,7 +104,7 @@ func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
 		}}, func(t *testing.T, _ *simnet.Cluster) {
 		defer func() { require.NoError(t, dd.Close(context.Background())) }()
 		time.Sleep(3 * time.Second)
-		_, err := cart.Update(t.Context(), dd, addTo("x"))
+		_, err := cart.Update(t.Context(), dd, addTo("x"), local)
 		require.NoError(t, err)
 		for _, at := range []distributeddata.Consistency{distributeddata.Majority,
 			distributeddata.All, distributeddata.Linearizable, distributeddata.Nodes(2)} {

@@ -24,11 +24,11 @@ import (
 // first commit has just been, and no time passes.
 func uncommitted(t *testing.T, c *cluster, keys ...string) {
 	t.Helper()
-	require.NoError(t, resultOf2(cart.Update(context.Background(), c.at(0), addTo("first"))))
+	require.NoError(t, resultOf2(cart.Update(context.Background(), c.at(0), addTo("first"), local)))
 	synctest.Wait()
 	for _, k := range keys {
 		key := distributeddata.NewKey(k, items{})
-		require.NoError(t, resultOf2(key.Update(context.Background(), c.at(0), addTo("x"))))
+		require.NoError(t, resultOf2(key.Update(context.Background(), c.at(0), addTo("x"), local)))
 	}
 }
 
@@ -85,13 +85,13 @@ func TestFront_SnapshotsAreOfOneInstant(t *testing.T) {
 					func(tx *distributeddata.Tx) error {
 						_ = one(tx.Writer, a.In(tx))
 						return one(tx.Writer, b.In(tx))
-					}))
+					}, local))
 				time.Sleep(50 * time.Microsecond)
 			}
 		}()
 		last := uint64(0)
 		for i := range uint64(1000) {
-			v, err := own.Update(ctx, c.at(0), one)
+			v, err := own.Update(ctx, c.at(0), one, local)
 			require.NoError(t, err)
 			require.Equal(t, i+1, v.Value())
 			s := c.at(0).Snapshot()
@@ -120,14 +120,15 @@ func TestFront_KeepsTheOrderOfAGoroutine(t *testing.T) {
 		for i := range 300 {
 			switch n := 2 * i; i % 3 {
 			case 0:
-				dd.Request(c.Member(0).System.Root, key.UpdateMessage(set(n)))
+				dd.Request(c.Member(0).System.Root, key.UpdateMessage(set(n), local))
 			case 1:
 				require.NoError(t, resultOf2(key.Update(ctx, dd, set(n), distributeddata.Majority)))
 			case 2:
 				require.NoError(t, distributeddata.Atomically(ctx, dd,
-					func(tx *distributeddata.Tx) error { return set(n)(tx.Writer, key.In(tx)) }))
+					func(tx *distributeddata.Tx) error { return set(n)(tx.Writer, key.In(tx)) },
+					local))
 			}
-			require.NoError(t, resultOf2(key.Update(ctx, dd, set(2*i+1))))
+			require.NoError(t, resultOf2(key.Update(ctx, dd, set(2*i+1), local)))
 			v, err := key.Get(ctx, dd)
 			require.NoError(t, err)
 			n, _ := v.Value()
@@ -152,12 +153,12 @@ func TestFront_AFailedFunctionChangesNothing(t *testing.T) {
 				_, err = cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 					v.Add(w, "lost")
 					return end()
-				})
+				}, local)
 			})
 			require.ErrorIs(t, err, distributeddata.ErrModify, name)
 			require.ErrorIs(t, resultOf2(cart.Get(ctx, dd)), distributeddata.ErrNotFound, name)
 		}
-		v, err := cart.Update(ctx, dd, addTo("kept"))
+		v, err := cart.Update(ctx, dd, addTo("kept"), local)
 		require.NoError(t, err)
 		require.Equal(t, []string{"kept"}, slices.Collect(v.All()))
 		require.Zero(t, dd.Status().Panics)
@@ -176,7 +177,7 @@ func TestFront_ABlockedFunctionDoesNotBlockReads(t *testing.T) {
 				<-release
 				v.Add(w, "late")
 				return nil
-			})
+			}, local)
 		}()
 		synctest.Wait()
 		begin := time.Now()
@@ -189,13 +190,13 @@ func TestFront_ABlockedFunctionDoesNotBlockReads(t *testing.T) {
 		require.Zero(t, time.Since(begin))
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		err := resultOf2(cart.Update(short, dd, addTo("never")))
+		err := resultOf2(cart.Update(short, dd, addTo("never"), local))
 		require.ErrorIs(t, err, distributeddata.ErrUnknown)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `busy in a function passed for "cart"`)
 		require.Equal(t, time.Second, time.Since(begin))
 		close(release)
-		v, err := cart.Update(ctx, dd, addTo("last"))
+		v, err := cart.Update(ctx, dd, addTo("last"), local)
 		require.NoError(t, err)
 		require.Equal(t, []string{"first", "last", "late"}, slices.Collect(v.All()))
 	})
@@ -207,11 +208,13 @@ func TestFront_LimitsCountOpenEntries(t *testing.T) {
 		uncommitted(t, c, "a", "b")
 		ctx, dd := context.Background(), c.at(0)
 		d := distributeddata.NewKey("d", items{})
-		require.ErrorIs(t, resultOf2(d.Update(ctx, dd, addTo("x"))), distributeddata.ErrLimit)
+		require.ErrorIs(t, resultOf2(d.Update(ctx, dd, addTo("x"),
+			local)), distributeddata.ErrLimit)
 		empty := func(w *crdt.Writer, v *items) error { v.Clear(w); return nil }
-		require.NoError(t, resultOf2(distributeddata.NewKey("a", items{}).Update(ctx, dd, empty)))
+		require.NoError(t, resultOf2(distributeddata.NewKey("a", items{}).Update(ctx, dd, empty,
+			local)))
 		require.Equal(t, []string{"b", "cart"}, slices.Collect(dd.Keys()))
-		require.NoError(t, resultOf2(d.Update(ctx, dd, addTo("x"))))
+		require.NoError(t, resultOf2(d.Update(ctx, dd, addTo("x"), local)))
 	})
 }
 
@@ -252,7 +255,7 @@ func TestFront_ManyCallers(t *testing.T) {
 						v, err := k.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
 							v.Add(w, 1)
 							return nil
-						})
+						}, local)
 						require.NoError(t, err)
 						_, twice := values.LoadOrStore(fmt.Sprint(k, v.Value()), true)
 						require.False(t, twice, "each value is returned once")

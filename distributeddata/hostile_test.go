@@ -45,14 +45,14 @@ func misdeeds(dd *distributeddata.Replicator, seen *[]error) map[string]evil {
 			note(err)
 		},
 		"update": func() {
-			_, err := cart.Update(ctx, dd, addTo("no"))
+			_, err := cart.Update(ctx, dd, addTo("no"), local)
 			note(err)
 		},
-		"delete": func() { note(cart.Delete(ctx, dd)) },
+		"delete": func() { note(cart.Delete(ctx, dd, local)) },
 		"transaction": func() {
 			note(distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error {
 				return nil
-			}))
+			}, local))
 		},
 		"close": func() { note(dd.Close(ctx)) },
 		"ready": func() { note(dd.Ready(ctx)) },
@@ -126,16 +126,16 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 		return func(_ *crdt.Writer, v *mean) error { v.text = text; return nil }
 	}
 	written := func(to *evil, at *meanness) { // from here on the function is evil
-		_, err := own(at).Update(ctx, dd, write("w"))
+		_, err := own(at).Update(ctx, dd, write("w"), local)
 		if err != nil {
 			panic(err)
 		}
 		*to = e
 	}
 	return map[string]func(){
-		"Modify": func() { _, _ = cart.Update(ctx, dd, bad) },
+		"Modify": func() { _, _ = cart.Update(ctx, dd, bad, local) },
 		"Modify that nobody waits for": func() {
-			p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: bad})
+			p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, At: local, Modify: bad})
 		},
 		"Modify of a message": func() {
 			p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: bad,
@@ -169,7 +169,7 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 		},
 		"Adapt of Delete": func() {
 			p.Request(dd.PID(), &distributeddata.Delete[items]{
-				Key: cart, Adapt: func(r *distributeddata.DeleteResponse[items]) any {
+				Key: cart, At: local, Adapt: func(r *distributeddata.DeleteResponse[items]) any {
 					e()
 					return r
 				}})
@@ -179,7 +179,9 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			p.Request(dd.PID(), &distributeddata.Transaction{
 				Modify: func(*distributeddata.Tx) error {
 					return nil
-				}, Adapt: func(r *distributeddata.TransactionResponse) any { e(); return r },
+				},
+				At:    local,
+				Adapt: func(r *distributeddata.TransactionResponse) any { e(); return r },
 			})
 			testkit.Expect[*distributeddata.TransactionResponse](p)
 		},
@@ -193,30 +195,30 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			testkit.Expect[*distributeddata.GetResponse[items]](p)
 		},
 		"Adapt of Changed": func() {
-			_, _ = cart.Update(ctx, dd, addTo("a"))
+			_, _ = cart.Update(ctx, dd, addTo("a"), local)
 			stop := cart.Subscribe(dd, p.PID(), func(c *distributeddata.Changed[items]) any {
 				e()
 				return c
 			})
 			testkit.Expect[*distributeddata.Changed[items]](p) // at once
-			_, _ = cart.Update(ctx, dd, addTo(fmt.Sprint(time.Now().UnixNano())))
+			_, _ = cart.Update(ctx, dd, addTo(fmt.Sprint(time.Now().UnixNano())), local)
 			testkit.Expect[*distributeddata.Changed[items]](p) // by the timer
 			stop()
 		},
 		"AppendBinary": func() {
 			var at meanness
 			at.encode = e
-			_, _ = own(&at).Update(ctx, dd, write("x"))
+			_, _ = own(&at).Update(ctx, dd, write("x"), local)
 		},
 		"Decode": func() {
 			var at meanness
 			written(&at.decode, &at)
-			_, _ = own(&at).Update(ctx, dd, write("y"))
+			_, _ = own(&at).Update(ctx, dd, write("y"), local)
 			_, _ = own(&at).Get(ctx, dd, distributeddata.Majority)
 			_ = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 				own(&at).In(tx).text = "z"
 				return nil
-			})
+			}, local)
 		},
 		"Merge": func() {
 			var at meanness
@@ -229,7 +231,7 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			stop := own(&at).Subscribe(dd, p.PID(), nil)
 			testkit.Expect[*distributeddata.Changed[mean]](p)
 			at.decode = nil
-			_, _ = own(&at).Update(ctx, dd, write("other"))
+			_, _ = own(&at).Update(ctx, dd, write("other"), local)
 			testkit.Expect[*distributeddata.Changed[mean]](p)
 			stop()
 		},
@@ -238,7 +240,7 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			_, _ = set(&at).Update(ctx, dd, func(w *crdt.Writer, v *crdt.ORSet[string]) error {
 				v.Add(w, "e")
 				return nil
-			})
+			}, local)
 		},
 		"decoding of an element": func() {
 			at := meanness{decode: e}
@@ -246,7 +248,7 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 				v.Add(w, "e")
 				_ = slices.Collect(v.All())
 				return nil
-			})
+			}, local)
 		},
 	}
 }
@@ -262,7 +264,7 @@ func TestHostile_EveryFunctionMayDoWhatItMustNot(t *testing.T) {
 					up()
 					ctx := context.Background()
 					other := distributeddata.NewKey("other", items{})
-					_, err := other.Update(ctx, dd, addTo("kept"))
+					_, err := other.Update(ctx, dd, addTo("kept"), local)
 					require.NoError(t, err)
 					was, p := dd.Status().Replica, testkit.NewProbe(t, system)
 					var errs []error
@@ -296,12 +298,13 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 		up func()) {
 		up()
 		ctx := context.Background()
-		_, err := cart.Update(ctx, dd, addTo("a"))
+		_, err := cart.Update(ctx, dd, addTo("a"), local)
 		require.NoError(t, err)
 		release := make(chan struct{})
 		defer close(release)
 		go func() {
-			_, _ = cart.Update(ctx, dd, func(*crdt.Writer, *items) error { <-release; return nil })
+			_, _ = cart.Update(ctx, dd, func(*crdt.Writer, *items) error { <-release; return nil },
+				local)
 		}()
 		synctest.Wait()
 		v, err := cart.Get(ctx, dd)
@@ -312,12 +315,16 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 				_, err := cart.Get(ctx, dd, distributeddata.Majority)
 				return err
 			},
-			"update": func() error { _, err := cart.Update(ctx, dd, addTo("b")); return err },
-			"delete": func() error { return cart.Delete(ctx, dd) },
+			"update": func() error {
+				_, err := cart.Update(ctx, dd, addTo("b"),
+					local)
+				return err
+			},
+			"delete": func() error { return cart.Delete(ctx, dd, local) },
 			"transaction": func() error {
 				return distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error {
 					return nil
-				})
+				}, local)
 			},
 		} {
 			begin := time.Now()
@@ -380,7 +387,7 @@ func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
 			_, _ = cart.Update(ctx, other, func(*crdt.Writer, *items) error {
 				time.Sleep(time.Second)
 				return nil
-			})
+			}, local)
 		}()
 		synctest.Wait()
 		var deep func(n int) error
@@ -390,11 +397,11 @@ func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
 			}
 			require.ErrorIs(t, resultOf2(cart.Get(ctx, dd, distributeddata.Majority)),
 				distributeddata.ErrReentrant)
-			return resultOf2(cart.Update(ctx, other, addTo("x")))
+			return resultOf2(cart.Update(ctx, other, addTo("x"), local))
 		}
 		require.NoError(t, resultOf2(cart.Update(ctx, dd, func(*crdt.Writer, *items) error {
 			return deep(500)
-		})))
+		}, local)))
 	})
 }
 
@@ -415,7 +422,7 @@ func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
 					_, err := own.Update(ctx, dd, func(_ *crdt.Writer, v *mean) error {
 						v.text = text
 						return nil
-					})
+					}, local)
 					require.NoError(t, err)
 				}
 				write("a")
@@ -475,7 +482,7 @@ func TestHostile_WhateverTakesTheResponse(t *testing.T) {
 				cart.Subscribe(dd, pid, nil)
 				for _, to := range []*actor.PID{pid, system.NewLocalPID("nobody")} {
 					system.Root.RequestWithCustomSender(dd.PID(), &distributeddata.Update[items]{
-						Key: cart, Modify: addTo("a")}, to)
+						Key: cart, At: local, Modify: addTo("a")}, to)
 					system.Root.RequestWithCustomSender(dd.PID(), &distributeddata.Get[items]{
 						Key: cart}, to)
 					system.Root.RequestWithCustomSender(dd.PID(), "what", to)
@@ -500,15 +507,17 @@ func TestClose_AfterItEverythingIsClosed(t *testing.T) {
 		up func()) {
 		up()
 		ctx := context.Background()
-		_, err := cart.Update(ctx, dd, addTo("a"))
+		_, err := cart.Update(ctx, dd, addTo("a"), local)
 		require.NoError(t, err)
 		require.NoError(t, dd.Close(ctx))
 		require.NoError(t, dd.Close(ctx), "twice")
 		for i, err := range []error{
 			resultOf2(cart.Get(ctx, dd)), resultOf2(cart.Get(ctx, dd, distributeddata.Majority)),
 			resultOf2(cart.Of(dd.Snapshot())),
-			resultOf2(cart.Update(ctx, dd, addTo("b"))), cart.Delete(ctx, dd), dd.Ready(ctx),
-			distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return nil }),
+			resultOf2(cart.Update(ctx, dd, addTo("b"),
+				local)), cart.Delete(ctx, dd, local), dd.Ready(ctx),
+			distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return nil },
+				local),
 		} {
 			require.ErrorIs(t, err, distributeddata.ErrClosed, i)
 		}
@@ -517,15 +526,16 @@ func TestClose_AfterItEverythingIsClosed(t *testing.T) {
 		p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart})
 		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)),
 			distributeddata.ErrClosed)
-		p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("b")})
+		p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart,
+			At: local, Modify: addTo("b")})
 		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.UpdateResponse[items]](p)),
 			distributeddata.ErrClosed)
-		p.Request(dd.PID(), &distributeddata.Delete[items]{Key: cart})
+		p.Request(dd.PID(), &distributeddata.Delete[items]{Key: cart, At: local})
 		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.DeleteResponse[items]](p)),
 			distributeddata.ErrClosed)
 		p.Request(dd.PID(), &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
 			return nil
-		}})
+		}, At: local})
 		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.TransactionResponse](p)),
 			distributeddata.ErrClosed)
 		p.Request(dd.PID(), "what")

@@ -60,12 +60,9 @@ func (k Key[T]) String() string { return k.id }
 //
 // Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown,
 // ErrBetweenLives (not at Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
-func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
-	o := r.options(opts)
-	if o.ttl != 0 {
-		return k.empty(), errNotUpdate
-	}
-	if o.level == Local && r != nil {
+func (k Key[T]) Get(ctx context.Context, r *Replicator, at ...Consistency) (T, error) {
+	level := ofRead(at)
+	if level == Local && r != nil {
 		now := r.entry(k.id) // before the published state
 		p := r.published()
 		if p == nil {
@@ -79,7 +76,7 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 			return v, err
 		}
 	}
-	return call[*GetResponse[T]](ctx, r, k.empty(), &Get[T]{Key: k, At: o.level})
+	return call[*GetResponse[T]](ctx, r, k.empty(), &Get[T]{Key: k, At: level})
 }
 
 // Update changes the entry and returns its value after the change. modify runs once, on a private
@@ -91,7 +88,7 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // is ErrModify. Otherwise the change is applied here at once and pushed to the other replicas.
 // Update returns when as many replicas have the change as the level requires, or with ErrQuorum.
 //
-// At Local, the default level, modify runs on the goroutine of the caller, unless the key is
+// At Local, modify runs on the goroutine of the caller, unless the key is
 // durable. Update then takes as long as modify does, whatever ctx says, and runtime.Goexit in
 // modify ends that goroutine. At other levels, and for messages, modify runs on the replicator's
 // goroutine.
@@ -102,9 +99,9 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives,
 // ErrClosed, ErrReentrant, ErrInvalid; of durable keys ErrStore, ErrStoreBusy, ErrLoading.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error,
-	opts ...Option) (T, error) {
+	at Consistency, opts ...Option) (T, error) {
 	o := r.options(opts)
-	if o.level == Local && r != nil && !r.choice.durable(k.id) {
+	if at == Local && r != nil && !r.choice.durable(k.id) {
 		if l := r.present.Load(); l != nil && l.state.Load() == running {
 			v, err := k.here(ctx, l, localUpdate[T]{modify, o.ttl, false})
 			if err != errStep { //nolint:errorlint // never wrapped
@@ -113,7 +110,7 @@ func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.W
 		}
 	}
 	return call[*UpdateResponse[T]](ctx, r, k.empty(), &Update[T]{Key: k, Modify: modify,
-		At: o.level, TTL: o.ttl})
+		At: at, TTL: o.ttl})
 }
 
 // Subscribe sends each change to an actor of this member, as the message Subscribe does. A
@@ -247,13 +244,10 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 	return v, nil
 }
 
-// Option modifies one call. A Consistency is an Option.
+// Option modifies one Update or Delete: see ExpireAfter and Permanently.
 type Option interface{ apply(*options) }
 
 type options struct {
-	level       Consistency
 	permanently bool
 	ttl         time.Duration // 0: not given; negative: invalid
 }
-
-func (c Consistency) apply(o *options) { o.level = c }

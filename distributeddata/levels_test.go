@@ -44,7 +44,7 @@ func TestLevels_AtTheirEdges(t *testing.T) {
 		n     int
 		need  int
 	}{
-		{distributeddata.Local, 3, 1},
+		{local, 3, 1},
 		{distributeddata.Nodes(2), 3, 2},
 		{distributeddata.Nodes(3), 3, 3},
 		{distributeddata.Nodes(2), 5, 2},
@@ -127,7 +127,7 @@ func TestLevels_NameWhoIsMissingAfterTheyWereDropped(t *testing.T) {
 // Plus and AtLeast change Majority only. Before, Nodes(3).AtLeast(1) was one node.
 func TestLevels_PlusAndAtLeastAreOfMajority(t *testing.T) {
 	for _, level := range []distributeddata.Consistency{
-		distributeddata.Local, distributeddata.Nodes(3), distributeddata.All,
+		local, distributeddata.Nodes(3), distributeddata.All,
 		distributeddata.Linearizable,
 	} {
 		require.Equal(t, level, level.AtLeast(1).AtLeast(7).Plus(2))

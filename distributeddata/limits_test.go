@@ -48,7 +48,7 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 	run(t, 1, cfg, func(c *cluster) {
 		ctx, dd := context.Background(), c.at(0)
 		put := func(key string, elems ...string) error {
-			_, err := distributeddata.NewKey(key, items{}).Update(ctx, dd, addTo(elems...))
+			_, err := distributeddata.NewKey(key, items{}).Update(ctx, dd, addTo(elems...), local)
 			return err
 		}
 		require.NoError(t, put("a", "1", "2", "3"))
@@ -69,7 +69,7 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 			distributeddata.NewKey("d", items{}).In(tx).Add(tx.Writer, "1")
 			distributeddata.NewKey("e", items{}).In(tx).Add(tx.Writer, "1")
 			return nil
-		})
+		}, local)
 		require.ErrorContains(t, err, "MaxEntries is 4, and this would be 5 entries")
 		require.NoError(t, put("d", "1"))
 		err = put("e", "1")
@@ -82,7 +82,7 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 			distributeddata.NewKey("d", items{}).In(tx).Add(tx.Writer, "2")
 			distributeddata.NewKey("f", items{}).In(tx).Add(tx.Writer, "1")
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrLimit)
 		require.NotErrorIs(t, err, distributeddata.ErrModify)
 		require.Len(t, twice, 1)
@@ -92,7 +92,7 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 		_, err = distributeddata.NewKey("f", items{}).Get(ctx, dd)
 		require.ErrorIs(t, err, distributeddata.ErrNotFound)
 
-		require.NoError(t, distributeddata.NewKey("d", items{}).Delete(ctx, dd))
+		require.NoError(t, distributeddata.NewKey("d", items{}).Delete(ctx, dd, local))
 		require.NoError(t, put("e", "1"), "there is room again")
 		time.Sleep(2 * time.Minute)
 		require.Empty(t, dd.Status().NearLimits)
@@ -105,7 +105,7 @@ func TestLimits_Bytes(t *testing.T) {
 		ctx, dd := context.Background(), c.at(0)
 		a := distributeddata.NewKey("a", items{})
 		put := func(dd *distributeddata.Replicator, elems ...string) error {
-			v, err := a.Update(ctx, dd, addTo(elems...))
+			v, err := a.Update(ctx, dd, addTo(elems...), local)
 			if err != nil {
 				require.ErrorIs(t, err, distributeddata.ErrLimit)
 				require.NotErrorIs(t, err, distributeddata.ErrModify)
@@ -129,14 +129,14 @@ func TestLimits_Bytes(t *testing.T) {
 			v.Remove(w, elem("1", 400))
 			v.Add(w, elem("3", 401))
 			return nil
-		})
+		}, local)
 		require.NoError(t, err, "the size in the end counts")
 
 		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 			distributeddata.NewKey("b", items{}).In(tx).Add(tx.Writer, "1")
 			a.In(tx).Add(tx.Writer, elem("4", 400))
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrLimit)
 		_, err = distributeddata.NewKey("b", items{}).Get(ctx, dd)
 		require.ErrorIs(t, err, distributeddata.ErrNotFound, "nothing of it was done")
@@ -154,10 +154,10 @@ func TestLimits_Bytes(t *testing.T) {
 			_, err = r.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
 				v.Set(w, strings.Repeat(".", 600+i))
 				return nil
-			})
+			}, local)
 			require.NoError(t, err)
 		}
-		require.NoError(t, a.Delete(ctx, dd))
+		require.NoError(t, a.Delete(ctx, dd, local))
 		require.NoError(t, put(dd, elem("6", 400), elem("7", 400)), "there is room again")
 	})
 }
@@ -176,11 +176,11 @@ func TestLimits_AreLoggedOnceAMinute(t *testing.T) {
 			for i := range many {
 				many[i] = fmt.Sprintf("%06d", i)
 			}
-			_, err := n.Update(context.Background(), dd, addTo(many...))
+			_, err := n.Update(context.Background(), dd, addTo(many...), local)
 			require.NoError(t, err)
 			for range 100 {
 				_, err := n.Update(context.Background(), dd,
-					addTo(fmt.Sprint(time.Now().UnixNano())))
+					addTo(fmt.Sprint(time.Now().UnixNano())), local)
 				require.NoError(t, err)
 				time.Sleep(time.Second)
 			}
@@ -194,7 +194,7 @@ func TestLimits_WhatOthersMakeIsTaken(t *testing.T) {
 		for i := range 3 {
 			for n := range 2 {
 				_, err := distributeddata.NewKey(fmt.Sprint(i, n), items{}).Update(
-					context.Background(), c.at(i), addTo("x"))
+					context.Background(), c.at(i), addTo("x"), local)
 				require.NoError(t, err)
 			}
 		}
@@ -203,7 +203,7 @@ func TestLimits_WhatOthersMakeIsTaken(t *testing.T) {
 		for i := range 3 {
 			require.Equal(t, 6, c.at(i).Status().Keys)
 			_, err := distributeddata.NewKey("more", items{}).Update(context.Background(), c.at(i),
-				addTo("x"))
+				addTo("x"), local)
 			require.ErrorIs(t, err, distributeddata.ErrLimit)
 		}
 	})
@@ -275,7 +275,7 @@ func TestKey_EmptyIsInvalidEverywhere(t *testing.T) {
 			distributeddata.NewPrefix("", items{}).Key(""), {}} {
 			errs := map[string]error{}
 			for _, at := range []distributeddata.Consistency{
-				distributeddata.Local, distributeddata.Majority, distributeddata.All,
+				local, distributeddata.Majority, distributeddata.All,
 				distributeddata.Linearizable, distributeddata.Nodes(2),
 				distributeddata.Majority.Plus(1).AtLeast(2),
 			} {
@@ -296,12 +296,12 @@ func TestKey_EmptyIsInvalidEverywhere(t *testing.T) {
 			errs["In"] = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 				k.In(tx).Add(tx.Writer, "x")
 				return nil
-			})
+			}, local)
 			errs["DeleteIn"] = distributeddata.Atomically(ctx, dd,
 				func(tx *distributeddata.Tx) error {
 					k.DeleteIn(tx)
 					return nil
-				})
+				}, local)
 			for ch := range k.Changes(ctx, dd) {
 				errs["Changes"] = ch.Err
 			}
@@ -330,7 +330,7 @@ func TestLimits_TheDefaultNumberOfElements(t *testing.T) {
 						v.Add(w, from+i)
 					}
 					return nil
-				})
+				}, local)
 			return err
 		}
 		require.NoError(t, add(0, most))

@@ -121,7 +121,7 @@ func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
 		m, pid := c.Member(0), c.at(0).PID()
 		send := func() {
 			m.System.Root.Send(pid, &distributeddata.Update[crdt.PNCounter]{
-				Key: visits, Modify: func(w *crdt.Writer, v *crdt.PNCounter) error {
+				Key: visits, At: local, Modify: func(w *crdt.Writer, v *crdt.PNCounter) error {
 					v.Add(w, 1)
 					return nil
 				}})
@@ -154,7 +154,7 @@ func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
 		_, err := visits.Update(ctx, c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error {
 			v.Add(w, 100)
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "nothing was done")
@@ -318,7 +318,7 @@ func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
 				<-blocked
 				v.Add(w, 10)
 				return nil
-			})
+			}, local)
 			result <- err
 		}()
 		synctest.Wait()
@@ -460,7 +460,7 @@ func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int,
 	_, err := visits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error {
 		v.Add(w, 1)
 		return nil
-	})
+	}, local)
 	require.NoError(t, err)
 	m.System.Root.Send(dd.PID(), &distributeddata.Get[crdt.PNCounter]{Key: visits})
 	require.NoError(t, lifecycle.Of(m.System).Stop(ctx, nil))

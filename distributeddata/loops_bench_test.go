@@ -43,7 +43,7 @@ func benchLoops(b *testing.B, n int) time.Duration {
 	quiet := distributeddata.NewPrefix("quiet-", crdt.GCounter{})
 	for i := range n {
 		k := quiet.Key(fmt.Sprint(i))
-		if _, err := k.Update(ctx, dd, bump); err != nil {
+		if _, err := k.Update(ctx, dd, bump, local); err != nil {
 			b.Fatal(err)
 		}
 		loops.Go(func() {
@@ -63,7 +63,7 @@ func benchLoops(b *testing.B, n int) time.Duration {
 	for b.Loop() {
 		before := used()
 		for range updates {
-			if _, err := beside.Update(ctx, dd, bump); err != nil {
+			if _, err := beside.Update(ctx, dd, bump, local); err != nil {
 				b.Fatal(err)
 			}
 			time.Sleep(time.Millisecond)

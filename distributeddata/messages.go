@@ -12,14 +12,15 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// The messages for actors, which must not block. Create them with the methods of a Key, or as
-// literals, and send them with Replicator.Request, or with ctx.Request to Replicator.PID. The
-// response goes to the sender. With Adapt, the sender gets the result of Adapt instead, and thus a
-// message of its own protocol:
+// The messages for actors, which must not block. Send them with Replicator.Request, or with
+// ctx.Request to Replicator.PID. The response goes to the sender. With Adapt, the sender gets the
+// result of Adapt instead, and thus a message of its own protocol:
 //
-//	m := Cart.UpdateMessage(add("milk"), distributeddata.Majority)
-//	m.Adapt = func(r *distributeddata.UpdateResponse[Items]) any { return &added{"milk", r.Err()} }
-//	dd.Request(ctx, m)
+//	dd.Request(ctx, &distributeddata.Update[Items]{Key: Cart, Modify: add("milk"),
+//		At: distributeddata.Majority,
+//		Adapt: func(r *distributeddata.UpdateResponse[Items]) any {
+//			return &added{"milk", r.Err()}
+//		}})
 //
 // Without Adapt, every response is a Response. It carries the Echo of the request.
 //
@@ -41,7 +42,7 @@ type (
 	// Get reads an entry, as Key.Get does, and is answered with *GetResponse[T].
 	Get[T crdt.Value[T]] struct {
 		Key     Key[T]
-		At      Consistency
+		At      Consistency   // 0: Local
 		Timeout time.Duration // 0: Config.OperationTimeout
 		Echo    any           // copied to the response; the same in all messages
 		Adapt   func(*GetResponse[T]) any
@@ -55,7 +56,7 @@ type (
 	Update[T crdt.Value[T]] struct {
 		Key     Key[T]
 		Modify  func(w *crdt.Writer, v *T) error
-		At      Consistency
+		At      Consistency   // must be stated
 		TTL     time.Duration // see ExpireAfter; 0: unchanged
 		Timeout time.Duration
 		Echo    any
@@ -65,8 +66,8 @@ type (
 	// Delete removes an entry, as Key.Delete does, and is answered with *DeleteResponse[T].
 	Delete[T crdt.Value[T]] struct {
 		Key         Key[T]
-		At          Consistency
-		Permanently bool // see the option of that name
+		At          Consistency // must be stated
+		Permanently bool        // see the option of that name
 		Timeout     time.Duration
 		Echo        any
 		Adapt       func(*DeleteResponse[T]) any
@@ -179,11 +180,12 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		end(err)
 		adapted(a.l.r, m.response(v, err), m.Adapt, respond)
 	}
-	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
+	at := m.At.orLocal()
+	if err := cmp.Or(m.Key.valid(at), a.admit(at, m.Key.id)); err != nil {
 		answer(m.Key.empty(), err)
 		return
 	}
-	if m.At == Local && m.Key.last != nil && !a.stopped {
+	if at == Local && m.Key.last != nil && !a.stopped {
 		// Earlier messages show in the present state, unless a step has left them open. Values of
 		// user-defined types take the path below: their codecs may exit this goroutine, and pending
 		// requests must be answered then.
@@ -200,7 +202,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 	a.expect(m.operation())
 	a.start(a.of(m.Key.id), m.Timeout, m.Key.id, false,
 		func(id uint64, deadline time.Time) core.Event {
-			return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
+			return core.Read{ID: id, Level: at.level(), Deadline: deadline}
 		}, func(d core.Done, err error) {
 			p := a.l.published.Load()
 			now := p.get(m.Key.id)

@@ -93,19 +93,20 @@ func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 			require.Len(t, a.got, 1, want)
 			require.Equal(t, want, typeless(a.got[0]))
 		}
-		get := func(echo any, opts ...distributeddata.Option) distributeddata.Message {
-			m := cart.GetMessage(opts...)
+		get := func(echo any, at ...distributeddata.Consistency) distributeddata.Message {
+			m := cart.GetMessage(at...)
 			m.Echo = echo
 			return m
 		}
 		update := func(echo any, f func(*crdt.Writer, *items) error,
-			opts ...distributeddata.Option) distributeddata.Message {
-			m := cart.UpdateMessage(f, opts...)
+			at ...distributeddata.Consistency) distributeddata.Message {
+			m := cart.UpdateMessage(f, stated(at))
 			m.Echo = echo
 			return m
 		}
-		remove := func(echo any, opts ...distributeddata.Option) distributeddata.Message {
-			m := cart.DeleteMessage(opts...)
+		remove := func(echo any, at distributeddata.Consistency,
+			opts ...distributeddata.Option) distributeddata.Message {
+			m := cart.DeleteMessage(at, opts...)
 			m.Echo = echo
 			return m
 		}
@@ -132,15 +133,16 @@ func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 		// ReplicationDeleteFailure
 		reply("DeleteResponse cart not reached 10", remove(10, distributeddata.Nodes(4)))
 		// DeleteSuccess
-		reply("DeleteResponse cart success 11", remove(11, distributeddata.Permanently))
+		reply("DeleteResponse cart success 11", remove(11, local,
+			distributeddata.Permanently))
 		// GetDataDeleted
 		reply("GetResponse cart deleted 12", get(12))
 		// UpdateDataDeleted
 		reply("UpdateResponse cart deleted 13", update(13, addTo("a")))
 		// DataDeleted: it is
-		reply("DeleteResponse cart success 14", remove(14))
+		reply("DeleteResponse cart success 14", remove(14, local))
 		reply("TransactionResponse  refused 17", &distributeddata.Transaction{
-			Echo: 17, Modify: func(*distributeddata.Tx) error {
+			Echo: 17, At: local, Modify: func(*distributeddata.Tx) error {
 				return errors.New("no")
 			}})
 		reply("GetResponse * failed 19", &distributeddata.Get[items]{
@@ -169,7 +171,7 @@ func TestMessages_AdaptThatFails(t *testing.T) {
 	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
 		up func()) {
 		p := testkit.NewProbe(t, system)
-		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a")))
+		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a"), local))
 		p.Request(dd.PID(), *carts.Key("1").GetMessage()) // by value
 		p.ExpectNone(time.Second)
 		up()
@@ -190,7 +192,7 @@ func TestMessages_AdaptThatFails(t *testing.T) {
 			require.Equal(t, "{a} <nil>", got(), "goes out as it is")
 		}
 		require.NoError(t, dd.Close(context.Background()))
-		m := carts.Key("1").UpdateMessage(addTo("b"))
+		m := carts.Key("1").UpdateMessage(addTo("b"), local)
 		m.Echo = "echo"
 		p.Request(dd.PID(), m)
 		r := testkit.Expect[*distributeddata.UpdateResponse[items]](p)
@@ -210,7 +212,7 @@ func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 			p.Request(dd.PID(), m)
 			require.Equal(t, want, testkit.Expect[string](p))
 		}
-		update := cart.UpdateMessage(addTo("a"))
+		update := cart.UpdateMessage(addTo("a"), local)
 		update.Adapt = func(r *distributeddata.UpdateResponse[items]) any {
 			return fmt.Sprint(r.Result())
 		}
@@ -220,24 +222,24 @@ func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 			return fmt.Sprint(r.Result())
 		}
 		said("{a} <nil>", get)
-		remove := cart.DeleteMessage()
+		remove := cart.DeleteMessage(local)
 		remove.Adapt = func(r *distributeddata.DeleteResponse[items]) any {
 			return fmt.Sprint(r.Err())
 		}
 		said("<nil>", remove)
 		said("<nil>", &distributeddata.Transaction{
-			Modify: func(*distributeddata.Tx) error { return nil },
+			Modify: func(*distributeddata.Tx) error { return nil }, At: local,
 			Adapt: func(r *distributeddata.TransactionResponse) any {
 				return fmt.Sprint(r.Err())
 			},
 		})
 		p.Send(dd.PID(), &distributeddata.Subscribe[items]{Key: carts, Subscriber: p.PID(),
 			Adapt: func(c *distributeddata.Changed[items]) any { return line(c) }})
-		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a")))
+		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("a"), local))
 		require.Equal(t, "cart-1 [][a]", testkit.Expect[string](p))
 		p.Send(dd.PID(), &distributeddata.Unsubscribe[items]{Key: carts, Subscriber: p.PID()})
 		p.Send(dd.PID(), &distributeddata.Unsubscribe[items]{Key: cart, Subscriber: p.PID()})
-		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("b")))
+		p.Send(dd.PID(), carts.Key("1").UpdateMessage(addTo("b"), local))
 		p.ExpectNone(time.Second)
 	})
 }
@@ -249,13 +251,14 @@ func TestModifyError_TheStackIsAField(t *testing.T) {
 		up()
 		ctx, reason := context.Background(), errors.New("full")
 		panics := func(*crdt.Writer, *items) error { panic("boom") }
-		_, err := cart.Update(ctx, dd, panics)
+		_, err := cart.Update(ctx, dd, panics, local)
 		require.EqualError(t, err, `key "cart": distributeddata: update refused: panic: boom`)
 		e, ok := errors.AsType[*distributeddata.ModifyError](err)
 		require.True(t, ok)
 		require.Equal(t, "cart", e.Key)
 		require.Contains(t, e.Stack, "TestModifyError_TheStackIsAField")
-		err = distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return reason })
+		err = distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error { return reason },
+			local)
 		require.EqualError(t, err, "distributeddata: update refused: full")
 		e, ok = errors.AsType[*distributeddata.ModifyError](err)
 		require.True(t, ok)
@@ -265,7 +268,7 @@ func TestModifyError_TheStackIsAField(t *testing.T) {
 		require.ErrorIs(t, err, reason)
 		testkit.ExpectLog(t, system,
 			testkit.Log{Message: "an update without a waiter was rejected"}, func() {
-				system.Root.Send(dd.PID(), cart.UpdateMessage(panics))
+				system.Root.Send(dd.PID(), cart.UpdateMessage(panics, local))
 				synctest.Wait()
 			})
 	})

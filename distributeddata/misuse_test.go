@@ -21,14 +21,14 @@ func TestNil_ArgumentsAreInvalid(t *testing.T) {
 	require.ErrorContains(t, err, "MinMembers is -1")
 	run(t, 1, distributeddata.Config{MinMembers: 1}, func(c *cluster) {
 		ctx, dd, key := context.Background(), c.at(0), distributeddata.NewKey("k", crdt.GCounter{})
-		_, err := key.Update(ctx, dd, nil)
+		_, err := key.Update(ctx, dd, nil, local)
 		require.EqualError(t, err, "distributeddata: invalid argument: modify is nil")
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
-		err = distributeddata.Atomically(ctx, dd, nil)
+		err = distributeddata.Atomically(ctx, dd, nil, local)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 
 		answers := make(chan error, 1)
-		m := key.UpdateMessage(nil)
+		m := key.UpdateMessage(nil, local)
 		m.Adapt = func(r *distributeddata.UpdateResponse[crdt.GCounter]) any {
 			_, err := r.Result()
 			answers <- err
@@ -38,7 +38,7 @@ func TestNil_ArgumentsAreInvalid(t *testing.T) {
 		require.ErrorIs(t, <-answers, distributeddata.ErrInvalid)
 
 		one := func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }
-		for _, level := range []distributeddata.Consistency{distributeddata.Local,
+		for _, level := range []distributeddata.Consistency{local,
 			distributeddata.Majority} {
 			_, err = key.Get(ctx, nil, level)
 			require.EqualError(t, err, "distributeddata: invalid argument: the replicator is nil, or New has not made it")
@@ -46,8 +46,8 @@ func TestNil_ArgumentsAreInvalid(t *testing.T) {
 			require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		}
 		require.ErrorIs(t, distributeddata.Atomically(ctx, nil,
-			func(*distributeddata.Tx) error { return nil }), distributeddata.ErrInvalid)
-		require.ErrorIs(t, key.Delete(ctx, nil), distributeddata.ErrInvalid)
+			func(*distributeddata.Tx) error { return nil }, local), distributeddata.ErrInvalid)
+		require.ErrorIs(t, key.Delete(ctx, nil, local), distributeddata.ErrInvalid)
 	})
 }
 
@@ -59,22 +59,26 @@ func TestZero_ValuesAreInvalid(t *testing.T) {
 	calls := func(r *distributeddata.Replicator, key distributeddata.Key[crdt.GCounter], s set,
 		m users) map[string]func(context.Context) error {
 		return map[string]func(context.Context) error{
-			"Ready":     r.Ready,
-			"Close":     r.Close,
-			"Flush":     func(ctx context.Context) error { return r.Flush(ctx) },
-			"Get":       func(ctx context.Context) error { _, err := key.Get(ctx, r); return err },
-			"Update":    func(ctx context.Context) error { _, err := key.Update(ctx, r, one); return err },
-			"Add":       func(ctx context.Context) error { return s.Add(ctx, r, "x") },
-			"Remove":    func(ctx context.Context) error { return s.Remove(ctx, r, "x") },
-			"Contains":  func(ctx context.Context) error { _, err := s.Contains(ctx, r, "x"); return err },
-			"Clear":     func(ctx context.Context) error { return s.Clear(ctx, r) },
-			"Map.Get":   func(ctx context.Context) error { _, err := m.Get(ctx, r, "x"); return err },
-			"Map.Clear": func(ctx context.Context) error { return m.Clear(ctx, r) },
-			"Map.Update": func(ctx context.Context) error {
-				_, err := m.Update(ctx, r, "x", one)
+			"Ready": r.Ready,
+			"Close": r.Close,
+			"Flush": func(ctx context.Context) error { return r.Flush(ctx) },
+			"Get":   func(ctx context.Context) error { _, err := key.Get(ctx, r); return err },
+			"Update": func(ctx context.Context) error {
+				_, err := key.Update(ctx, r, one,
+					local)
 				return err
 			},
-			"Map.Remove": func(ctx context.Context) error { return m.Remove(ctx, r, "x") },
+			"Add":       func(ctx context.Context) error { return s.Add(ctx, r, "x", local) },
+			"Remove":    func(ctx context.Context) error { return s.Remove(ctx, r, "x", local) },
+			"Contains":  func(ctx context.Context) error { _, err := s.Contains(ctx, r, "x"); return err },
+			"Clear":     func(ctx context.Context) error { return s.Clear(ctx, r, local) },
+			"Map.Get":   func(ctx context.Context) error { _, err := m.Get(ctx, r, "x"); return err },
+			"Map.Clear": func(ctx context.Context) error { return m.Clear(ctx, r, local) },
+			"Map.Update": func(ctx context.Context) error {
+				_, err := m.Update(ctx, r, "x", one, local)
+				return err
+			},
+			"Map.Remove": func(ctx context.Context) error { return m.Remove(ctx, r, "x", local) },
 			"Changes": func(ctx context.Context) (last error) {
 				for c := range key.Changes(ctx, r) {
 					last = c.Err
@@ -111,7 +115,7 @@ func TestZero_ValuesAreInvalid(t *testing.T) {
 		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 			set{}.AddIn(tx, "x")
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		stop := set{}.Subscribe(dd, nil)
 		stop()

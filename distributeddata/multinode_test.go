@@ -50,11 +50,11 @@ func (c *cluster) insertAll(count int, level distributeddata.Consistency) (faile
 	return failed
 }
 
-func (c *cluster) hasAll(i, count int, opts ...distributeddata.Option) {
+func (c *cluster) hasAll(i, count int, at ...distributeddata.Consistency) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	v, err := numbers.Get(ctx, c.at(i), opts...)
+	v, err := numbers.Get(ctx, c.at(i), at...)
 	require.NoError(c.t, err)
 	require.Equal(c.t, count, v.Len(), "node %d", i)
 }
@@ -63,7 +63,7 @@ func TestMultiNode_Insert200(t *testing.T) {
 	five := distributeddata.Config{MinMembers: 5}
 	t.Run("local", func(t *testing.T) {
 		run(t, 5, five, func(c *cluster) {
-			require.Empty(t, c.insertAll(200, distributeddata.Local))
+			require.Empty(t, c.insertAll(200, local))
 			time.Sleep(time.Second)
 			for i := range 5 {
 				c.hasAll(i, 200)
@@ -82,7 +82,7 @@ func TestMultiNode_Insert200(t *testing.T) {
 		run(t, 5, five, func(c *cluster) {
 			c.Net.Partition(addresses(c, 0, 1, 2), addresses(c, 3, 4))
 			time.AfterFunc(5*time.Second, c.Net.Heal)
-			require.Empty(t, c.insertAll(200, distributeddata.Local))
+			require.Empty(t, c.insertAll(200, local))
 			time.Sleep(15 * time.Second)
 			for i := range 5 {
 				c.hasAll(i, 200)
@@ -110,11 +110,11 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 	gone := distributeddata.NewKey("gone", crdt.GSet[string]{})
 	run(t, 5, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		bg := context.Background()
-		inc := func(i int, opts ...distributeddata.Option) {
+		inc := func(i int, at ...distributeddata.Consistency) {
 			_, err := hits.Update(bg, c.at(i), func(w *crdt.Writer, v *crdt.GCounter) error {
 				v.Add(w, 1)
 				return nil
-			}, opts...)
+			}, stated(at))
 			require.NoError(t, err)
 		}
 		count := func(i int, want uint64) {
@@ -124,15 +124,15 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 			require.Equal(t, want, v.Value(), "node %d", i)
 		}
 		for i := range 5 {
-			for _, level := range []distributeddata.Option{distributeddata.Local,
-				distributeddata.Nodes(2), distributeddata.All, distributeddata.Local,
+			for _, level := range []distributeddata.Consistency{local,
+				distributeddata.Nodes(2), distributeddata.All, local,
 				distributeddata.Majority} {
 				inc(i, level)
 			}
 			_, err := tags.Update(bg, c.at(i), func(w *crdt.Writer, v *items) error {
 				v.Add(w, fmt.Sprint("tag-", i))
 				return nil
-			})
+			}, local)
 			require.NoError(t, err)
 		}
 		_, err := gone.Update(bg, c.at(0), func(w *crdt.Writer, v *crdt.GSet[string]) error {
@@ -152,12 +152,12 @@ func TestMultiNode_ChaosKeepsExactValues(t *testing.T) {
 		_, err = tags.Update(bg, c.at(0), func(w *crdt.Writer, v *items) error {
 			v.Remove(w, "tag-1")
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		_, err = tags.Update(bg, c.at(3), func(w *crdt.Writer, v *items) error {
 			v.Add(w, "tag-1")
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		time.Sleep(2 * time.Second)
 		for _, i := range []int{0, 1} {
@@ -197,7 +197,7 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 				wg.Go(func() {
 					for range 31 + r.IntN(10) {
 						n, name := int64(r.IntN(100)), string(rune('a'+r.IntN(10)))
-						level := distributeddata.Local
+						level := local
 						if x := r.IntN(20); x == 0 {
 							level = distributeddata.Nodes(2)
 						} else if x == 1 {
@@ -214,7 +214,7 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 							func(w *crdt.Writer, v *crdt.PNCounterMap[string]) error {
 								v.Add(w, name, 1)
 								return nil
-							})
+							}, local)
 						_, _ = index.Update(ctx, c.at(i),
 							func(w *crdt.Writer, v *crdt.ORMultiMap[string, string]) error {
 								if i == 0 && n < 30 {
@@ -223,7 +223,7 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 									v.Add(w, "k", name)
 								}
 								return nil
-							})
+							}, local)
 						cancel()
 						mu.Lock()
 						sum += n - 9
@@ -294,7 +294,7 @@ func TestMultiNode_ManyEntriesReachANewcomer(t *testing.T) {
 					func(w *crdt.Writer, v *items) error {
 						v.Add(w, e)
 						return nil
-					})
+					}, local)
 				require.NoError(t, err)
 			}
 		}

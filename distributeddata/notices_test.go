@@ -51,7 +51,7 @@ func adapt(name string) func(*distributeddata.Changed[items]) any {
 func put(t *testing.T, dd *distributeddata.Replicator, k distributeddata.Key[items],
 	elems ...string) {
 	t.Helper()
-	_, err := k.Update(context.Background(), dd, addTo(elems...))
+	_, err := k.Update(context.Background(), dd, addTo(elems...), local)
 	require.NoError(t, err)
 }
 
@@ -81,11 +81,11 @@ func TestSubscribe_ByPrefix(t *testing.T) {
 		}
 		lines(p, "carts: cart-1 [a][a z]", "two: cart-2 [b][b z]", "all: other [x y][x y z]")
 		stop()
-		require.NoError(t, two.Delete(ctx, dd))
+		require.NoError(t, two.Delete(ctx, dd, local))
 		_, err := one.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 			v.Clear(w)
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		lines(p, "carts: cart-1 [a z][] deleted", "carts: cart-2 [b z][] deleted")
 		p.Send(dd.PID(), &distributeddata.Unsubscribe[items]{Key: carts, Subscriber: p.PID()})
@@ -95,7 +95,7 @@ func TestSubscribe_ByPrefix(t *testing.T) {
 		_, err = numbers.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
 			v.Add(w, 1)
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 		require.Contains(t, testkit.Expect[string](p), "all: number [][] key \"number\": "+
 			distributeddata.ErrType.Error())
@@ -115,7 +115,7 @@ func TestPrefix_ListsEntriesOfItsType(t *testing.T) {
 		put(t, dd, distributeddata.NewKey("cart", items{}), "no")
 		put(t, dd, distributeddata.NewKey("carts", items{}), "no")
 		_, err := distributeddata.NewKey("cart-2", crdt.GCounter{}).Update(context.Background(), dd,
-			func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil })
+			func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }, local)
 		require.NoError(t, err)
 		var got []string
 		for k, v := range carts.Of(dd.Snapshot()) {
@@ -139,7 +139,7 @@ func TestErrInvalid_NamesThatCannotBe(t *testing.T) {
 			"*": "star", "\xff": "UTF-8", strings.Repeat("k", 513): "512"} {
 			k := distributeddata.NewKey(id, items{})
 			for _, at := range []distributeddata.Consistency{
-				distributeddata.Local, distributeddata.Majority, distributeddata.All,
+				local, distributeddata.Majority, distributeddata.All,
 				distributeddata.Linearizable, distributeddata.Nodes(2),
 			} {
 				for _, err := range []error{
@@ -256,7 +256,7 @@ func TestSubscribe_ToALotOfEntries(t *testing.T) {
 						counters.Key(fmt.Sprint(i)).In(tx).Add(tx.Writer, 1)
 					}
 					return nil
-				}))
+				}, local))
 		}
 		change(n)
 		told := map[string]uint64{}

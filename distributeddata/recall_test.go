@@ -21,7 +21,7 @@ func TestGet_RememberedValue(t *testing.T) {
 		_, err := key.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 			v.Add(w, e)
 			return nil
-		})
+		}, local)
 		require.NoError(t, err)
 	}
 	read := func() items {
@@ -39,7 +39,7 @@ func TestGet_RememberedValue(t *testing.T) {
 
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = key.Get(ctx, dd) }))
 
-	err := key.Delete(ctx, dd)
+	err := key.Delete(ctx, dd, local)
 	require.NoError(t, err)
 	_, err = key.Get(ctx, dd)
 	require.ErrorIs(t, err, distributeddata.ErrNotFound)
@@ -55,7 +55,7 @@ func TestGet_KeysOfOneNameRememberApart(t *testing.T) {
 	_, err := set.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
 		v.Add(w, "milk")
 		return nil
-	})
+	}, local)
 	require.NoError(t, err)
 	for range 2 {
 		_, err = set.Get(ctx, dd)

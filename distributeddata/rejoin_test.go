@@ -30,7 +30,7 @@ func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 					func(w *crdt.Writer, v *crdt.GCounter) error {
 						v.Add(w, 1)
 						return nil
-					})
+					}, local)
 				if err == nil {
 					added.Add(1)
 				}

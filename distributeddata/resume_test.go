@@ -51,11 +51,11 @@ func (h *hearer) Receive(ctx actor.Context) {
 }
 
 func click(ctx context.Context, dd *distributeddata.Replicator,
-	opts ...distributeddata.Option) error {
+	at ...distributeddata.Consistency) error {
 	_, err := clicks.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error {
 		v.Add(w, 1)
 		return nil
-	}, opts...)
+	}, stated(at))
 	return err
 }
 
@@ -86,7 +86,7 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 				}()
 			}
 			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{
-				Key: clicks, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+				Key: clicks, At: local, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
 					v.Add(w, 1)
 					return nil
 				}})

@@ -25,21 +25,21 @@ import (
 
 var visits = distributeddata.NewKey("visits", crdt.PNCounter{})
 
-func (c *cluster) count(i int, n int64, opts ...distributeddata.Option) error {
+func (c *cluster) count(i int, n int64, at ...distributeddata.Consistency) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	_, err := visits.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounter) error {
 		v.Add(w, n)
 		return nil
-	}, opts...)
+	}, stated(at))
 	return err
 }
 
-func (c *cluster) total(i int, opts ...distributeddata.Option) int64 {
+func (c *cluster) total(i int, at ...distributeddata.Consistency) int64 {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	v, err := visits.Get(ctx, c.at(i), opts...)
+	v, err := visits.Get(ctx, c.at(i), at...)
 	require.NoError(c.t, err)
 	return v.Value()
 }
@@ -233,7 +233,7 @@ func TestScenario_ChangesThatOvertakeEachOtherMakeNoHoles(t *testing.T) {
 						func(w *crdt.Writer, v *items) error {
 							v.Remove(w, fmt.Sprintf("item %02d", i))
 							return nil
-						})
+						}, local)
 					return err
 				}())
 			}
@@ -272,7 +272,7 @@ func TestScenario_AKeyOfAnotherTypeDoesNotStopTheRest(t *testing.T) {
 			func(w *crdt.Writer, v *crdt.PNCounter) error {
 				v.Add(w, 1)
 				return nil
-			})
+			}, local)
 		require.NoError(t, err)
 		require.NoError(t, c.count(1, 7))
 		c.Net.Heal()
@@ -357,7 +357,7 @@ func TestScenario_NothingIsMissingFromAMapUnderLoad(t *testing.T) {
 								v.Add(w, fmt.Sprintf("%d/%d", i, k))
 							})
 							return nil
-						})
+						}, local)
 					if err != nil {
 						t.Errorf("member %d: %v", i, err)
 					}
@@ -403,9 +403,9 @@ func TestScenario_ChurnLeavesNothingBehind(t *testing.T) {
 				func(w *crdt.Writer, v *items) error {
 					v.Add(w, "x")
 					return nil
-				})
+				}, local)
 			require.NoError(t, err)
-			require.NoError(t, key.Delete(context.Background(), c.at(k%3)))
+			require.NoError(t, key.Delete(context.Background(), c.at(k%3), local))
 		}
 		time.Sleep(10 * time.Second)
 		m := c.counts()
@@ -465,7 +465,8 @@ func TestScenario_ADeleteOfAnUnknownKeyMeansTheSameEverywhere(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1))
 		require.NoError(t, c.add(1, "made elsewhere"))
-		_ = cart.Delete(context.Background(), c.at(0)) // it deletes what it has seen: nothing
+		_ = cart.Delete(context.Background(), c.at(0),
+			local) // it deletes what it has seen: nothing
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"made elsewhere"}, c.elements(0))

@@ -245,30 +245,30 @@ func (s sharded[T]) at(now Snapshot, encode func(dst []byte) ([]byte, error)) (T
 
 // clear deletes one shard after the other. The first delete makes earlier messages visible, and the
 // last one waits for all.
-func (s sharded[T]) clear(ctx context.Context, r *Replicator, opts []Option) error {
+func (s sharded[T]) clear(ctx context.Context, r *Replicator, at Consistency) error {
 	if s.bad != nil {
 		return s.bad
 	}
 	first := s.named(s.own + "0000")
-	if err := first.Delete(ctx, r); err != nil {
+	if err := first.Delete(ctx, r, Local); err != nil {
 		return err
 	}
 	for id := range r.readable().entries(s.own, s.own) {
-		if err := s.named(id).Delete(ctx, r); err != nil {
+		if err := s.named(id).Delete(ctx, r, Local); err != nil {
 			return err
 		}
 	}
-	return first.Delete(ctx, r, applied(opts).level)
+	return first.Delete(ctx, r, at)
 }
 
 // get reads a shard; an empty shard is not an error.
 func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []byte) ([]byte, error),
-	opts []Option) (T, error) {
+	at []Consistency) (T, error) {
 	k, err := s.shard(encode)
 	if err != nil {
 		return k.empty(), err
 	}
-	v, err := k.Get(ctx, r, opts...)
+	v, err := k.Get(ctx, r, at...)
 	if absent(err) {
 		err = nil
 	}

@@ -53,7 +53,7 @@ func benchSharded(b *testing.B, n, shards int) {
 		_, err := large.Update(ctx, dd, k, func(w *crdt.Writer, v *number) error {
 			v.Set(w, to)
 			return nil
-		})
+		}, local)
 		return err
 	}
 	ops := [...]func(k int) error{
@@ -63,7 +63,7 @@ func benchSharded(b *testing.B, n, shards int) {
 				func(w *crdt.Writer, all *crdt.ORMap[int, number]) error {
 					all.Update(w, k%1000, func(v *number) { v.Set(w, k) })
 					return nil
-				})
+				}, local)
 			return err
 		},
 		func(k int) error { return set(k%1000*(n/1000), k) },
@@ -79,7 +79,7 @@ func benchSharded(b *testing.B, n, shards int) {
 				func(w *crdt.Writer, all *crdt.ORMap[int, number]) error {
 					all.Update(w, k%n, func(v *number) { v.Set(w, k) })
 					return nil
-				})
+				}, local)
 			return err
 		},
 	}
@@ -142,7 +142,7 @@ func fill(b *testing.B, n, batch int, put func(tx *distributeddata.Tx, i int),
 				put(tx, i)
 			}
 			return nil
-		})
+		}, local)
 		cancel()
 		if err != nil {
 			b.Fatal(err)

@@ -96,9 +96,9 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 				key, e := fmt.Sprintf("%d-%d", i, rng.IntN(60)), i*1000+rng.IntN(60)
 				switch rng.IntN(5) {
 				case 0:
-					require.NoError(t, users.Remove(ctx, dd, key))
+					require.NoError(t, users.Remove(ctx, dd, key, local))
 					delete(models[i], key)
-					require.NoError(t, seen.Remove(ctx, dd, e))
+					require.NoError(t, seen.Remove(ctx, dd, e, local))
 					delete(elems[i], e)
 				case 1: // several, possibly in different shards
 					other := fmt.Sprintf("%d-%d", i, rng.IntN(60))
@@ -114,16 +114,16 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 								return errors.New("a transaction does not see what it has done")
 							}
 							return nil
-						}))
+						}, local))
 					models[i][key], elems[i][e] = fmt.Sprint(n), true
 					delete(models[i], other)
 				default:
-					v, err := users.Update(ctx, dd, key, setTo(fmt.Sprint(n)))
+					v, err := users.Update(ctx, dd, key, setTo(fmt.Sprint(n)), local)
 					require.NoError(t, err)
 					text, _ := v.Value()
 					require.Equal(t, fmt.Sprint(n), text)
 					models[i][key], elems[i][e] = text, true
-					require.NoError(t, seen.Add(ctx, dd, e))
+					require.NoError(t, seen.Add(ctx, dd, e, local))
 				}
 				time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 			}
@@ -177,7 +177,7 @@ func TestShardedMap_ValuesMerge(t *testing.T) {
 					func(w *crdt.Writer, v *crdt.PNCounter) error {
 						v.Add(w, int64(i+1))
 						return nil
-					})
+					}, local)
 				require.NoError(t, err)
 			}
 		}
@@ -231,14 +231,14 @@ func uses(ctx context.Context, dd *distributeddata.Replicator, m distributeddata
 	errs := map[string]error{}
 	_, errs["Get"] = m.Get(ctx, dd, "a")
 	_, errs["Get at Majority"] = m.Get(ctx, dd, "a", distributeddata.Majority)
-	_, errs["Update"] = m.Update(ctx, dd, "a", setTo("b"))
-	errs["Remove"] = m.Remove(ctx, dd, "a")
+	_, errs["Update"] = m.Update(ctx, dd, "a", setTo("b"), local)
+	errs["Remove"] = m.Remove(ctx, dd, "a", local)
 	_, errs["Of"] = m.Of(dd.Snapshot())
 	tx := func(f func(tx *distributeddata.Tx)) error {
 		return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 			f(tx)
 			return nil
-		})
+		}, local)
 	}
 	errs["UpdateIn"] = tx(func(tx *distributeddata.Tx) {
 		m.UpdateIn(tx, "a", func(v *register) { v.Set(tx.Writer, "b") })
@@ -250,8 +250,8 @@ func uses(ctx context.Context, dd *distributeddata.Replicator, m distributeddata
 	for ch := range m.Changes(within, dd) {
 		errs["Changes"] = cmp.Or(errs["Changes"], ch.Err)
 	}
-	errs["set Add"] = s.Add(ctx, dd, 1)
-	errs["set Remove"] = s.Remove(ctx, dd, 1)
+	errs["set Add"] = s.Add(ctx, dd, 1, local)
+	errs["set Remove"] = s.Remove(ctx, dd, 1, local)
 	_, errs["set Contains"] = s.Contains(ctx, dd, 1)
 	_, errs["set Contains at Majority"] = s.Contains(ctx, dd, 1, distributeddata.Majority)
 	_, errs["set Of"] = s.Of(dd.Snapshot())
@@ -286,7 +286,8 @@ func TestSharded_BadNamesAndNumbersAreRefusedEverywhere(t *testing.T) {
 		m := distributeddata.NewShardedMap(c.name, c.shards, crdt.ORMap[string, register]{})
 		s := distributeddata.NewShardedSet(c.name, c.shards, crdt.ORSet[int]{})
 		errs := uses(t.Context(), dd, m, s)
-		errs["Clear"], errs["set Clear"] = m.Clear(t.Context(), dd), s.Clear(t.Context(), dd)
+		errs["Clear"], errs["set Clear"] = m.Clear(t.Context(), dd, local), s.Clear(t.Context(), dd,
+			local)
 		for call, err := range errs {
 			require.ErrorIs(t, err, distributeddata.ErrInvalid, "%s of %q", call, c.name)
 			require.ErrorContains(t, err, c.why, "%s of %q", call, c.name)
@@ -315,24 +316,25 @@ func TestSharded_LayoutNeverChanges(t *testing.T) {
 	ctx := t.Context()
 	for _, key := range []string{"", "a", "ada", strings.Repeat("x", 1000)} {
 		_, err := distributeddata.NewShardedMap("users", distributeddata.MaxShards,
-			crdt.ORMap[string, register]{}).Update(ctx, dd, key, setTo("x"))
+			crdt.ORMap[string, register]{}).Update(ctx, dd, key, setTo("x"), local)
 		require.NoError(t, err)
 	}
 	long := strings.Repeat("n", 256)
-	require.NoError(t, distributeddata.NewShardedSet(long, 1, crdt.ORSet[int]{}).Add(ctx, dd, -7))
+	require.NoError(t, distributeddata.NewShardedSet(long, 1, crdt.ORSet[int]{}).Add(ctx, dd, -7,
+		local))
 	require.NoError(t, distributeddata.NewShardedSet("seen", 1024,
-		crdt.NewORSet(crdt.JSON[[]int]())).Add(ctx, dd, []int{1, 2}))
+		crdt.NewORSet(crdt.JSON[[]int]())).Add(ctx, dd, []int{1, 2}, local))
 	own := distributeddata.NewShardedMap("own", 3, crdt.ORMap[uint8, largest]{})
 	v, err := own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error {
 		*v = 7
 		return nil
-	})
+	}, local)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, v)
 	v, err = own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error {
 		*v = 13
 		return nil
-	})
+	}, local)
 	require.ErrorContains(t, err, "panic: unlucky")
 	require.Zero(t, v)
 	_, err = own.Get(ctx, dd, 200)
@@ -371,12 +373,12 @@ func TestSharded_OtherNumberOfShardsIsNamed(t *testing.T) {
 			}
 		}()
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
-		_, err := users.Update(ctx, c.at(0), "ada", setTo("Ada"))
+		_, err := users.Update(ctx, c.at(0), "ada", setTo("Ada"), local)
 		require.NoError(t, err)
-		require.NoError(t, numbers.Add(ctx, c.at(0), 1))
-		_, err = wrongUsers.Update(ctx, c.at(1), "ada", setTo("Bob"))
+		require.NoError(t, numbers.Add(ctx, c.at(0), 1, local))
+		_, err = wrongUsers.Update(ctx, c.at(1), "ada", setTo("Bob"), local)
 		require.NoError(t, err)
-		require.NoError(t, wrongNumbers.Add(ctx, c.at(1), 2))
+		require.NoError(t, wrongNumbers.Add(ctx, c.at(1), 2, local))
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)
 		for i := range 3 {
@@ -394,7 +396,7 @@ func TestSharded_OtherNumberOfShardsIsNamed(t *testing.T) {
 		require.NoError(t, wrongNumbers.Clear(ctx, c.at(2), distributeddata.All))
 		for i := range 3 {
 			require.Equal(t, map[string]string{"ada": "Ada"}, held(t, c.at(i)))
-			require.NoError(t, numbers.Add(ctx, c.at(i), 3))
+			require.NoError(t, numbers.Add(ctx, c.at(i), 3, local))
 			now, err := numbers.Of(c.at(i).Snapshot())
 			require.NoError(t, err)
 			require.ElementsMatch(t, []int{1, 3}, slices.Collect(now.All()))
@@ -408,24 +410,24 @@ func TestSharded_OtherNumberOfShardsIsNamed(t *testing.T) {
 func TestSharded_OtherTypesAreNamed(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()
-	_, err := users.Update(t.Context(), dd, "ada", setTo("Ada"))
+	_, err := users.Update(t.Context(), dd, "ada", setTo("Ada"), local)
 	require.NoError(t, err)
 	counts := distributeddata.NewShardedMap("users", 16, crdt.ORMap[string, crdt.PNCounter]{})
 	_, err = counts.Update(t.Context(), dd, "bob", func(w *crdt.Writer, v *crdt.PNCounter) error {
 		v.Add(w, 1)
 		return nil
-	})
+	}, local)
 	require.ErrorIs(t, err, distributeddata.ErrType)
 	require.ErrorContains(t, err,
 		`collection "users" is of ORMap[string]PNCounter here, but entry "users#ORMap[string]LWWRegister[string]#16#`)
 	set := distributeddata.NewShardedSet("users", 16, crdt.ORSet[string]{})
-	require.ErrorIs(t, set.Add(t.Context(), dd, "bob"), distributeddata.ErrType)
-	_, err = distributeddata.NewKey("users#x", items{}).Update(t.Context(), dd, addTo("x"))
+	require.ErrorIs(t, set.Add(t.Context(), dd, "bob", local), distributeddata.ErrType)
+	_, err = distributeddata.NewKey("users#x", items{}).Update(t.Context(), dd, addTo("x"), local)
 	require.NoError(t, err)
 	_, err = users.Get(t.Context(), dd, "ada")
 	require.ErrorIs(t, err, distributeddata.ErrInvalid)
 	require.ErrorContains(t, err, `entry "users#x" lies among the shards of collection "users"`)
-	require.NoError(t, distributeddata.NewKey("users#x", items{}).Delete(t.Context(), dd))
+	require.NoError(t, distributeddata.NewKey("users#x", items{}).Delete(t.Context(), dd, local))
 	_, err = users.Get(t.Context(), dd, "ada")
 	require.NoError(t, err)
 	_, err = users.Get(t.Context(), dd, "eve")
@@ -445,17 +447,17 @@ func (c badCodec) Decode(src []byte) (int, error) { return int(src[0]), nil }
 func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		ctx, dd := context.Background(), c.at(0)
-		_, err := users.Update(ctx, dd, "ada", setTo("Ada"))
+		_, err := users.Update(ctx, dd, "ada", setTo("Ada"), local)
 		require.NoError(t, err)
 		for name, f := range map[string]func() error{
 			"error": func() error { return errors.New("no") },
 			"panic": func() error { panic("boom") },
 			"exit":  func() error { runtime.Goexit(); return nil },
 			"re-entry": func() error {
-				_, err := users.Update(ctx, dd, "bob", setTo("Bob"))
+				_, err := users.Update(ctx, dd, "bob", setTo("Bob"), local)
 				require.ErrorIs(t, err, distributeddata.ErrReentrant)
-				require.ErrorIs(t, seen.Add(ctx, dd, 1), distributeddata.ErrReentrant)
-				require.ErrorIs(t, users.Clear(ctx, dd), distributeddata.ErrReentrant)
+				require.ErrorIs(t, seen.Add(ctx, dd, 1, local), distributeddata.ErrReentrant)
+				require.ErrorIs(t, users.Clear(ctx, dd, local), distributeddata.ErrReentrant)
 				_, err = users.Get(ctx, dd, "ada")
 				require.NoError(t, err, "a read at Local never waits")
 				for ch := range users.Changes(ctx, dd) {
@@ -472,7 +474,7 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 						v.Set(w, "evil")
 					}
 					return f()
-				})
+				}, local)
 			})
 			if name == "block" || name == "re-entry" {
 				require.NoError(t, err, name)
@@ -485,10 +487,10 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 					tx.Fail(f())
 				})
 				return errors.New("refused")
-			})
+			}, local)
 			require.ErrorIs(t, err, distributeddata.ErrModify, name)
 		}
-		_, err = users.Update(ctx, dd, "ada", nil)
+		_, err = users.Update(ctx, dd, "ada", nil, local)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.Equal(t, map[string]string{"ada": "Ada"}, held(t, dd))
 
@@ -497,14 +499,14 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 		}, func() error { panic("boom") }} {
 			s := distributeddata.NewShardedSet("coded", 4, crdt.NewORSet(badCodec{fail}))
 			for name, f := range map[string]func() error{
-				"add":      func() error { return s.Add(ctx, dd, 1) },
-				"remove":   func() error { return s.Remove(ctx, dd, 1) },
+				"add":      func() error { return s.Add(ctx, dd, 1, local) },
+				"remove":   func() error { return s.Remove(ctx, dd, 1, local) },
 				"contains": func() error { _, err := s.Contains(ctx, dd, 1); return err },
 				"in": func() error {
 					return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 						s.AddIn(tx, 1)
 						return nil
-					})
+					}, local)
 				},
 			} {
 				err := f()
@@ -525,7 +527,7 @@ func TestSharded_KeysWithoutACodec(t *testing.T) {
 	defer stop()
 	type pair struct{ a, b int }
 	err := distributeddata.NewShardedSet("pairs", 4, crdt.ORSet[pair]{}).Add(t.Context(), dd,
-		pair{1, 2})
+		pair{1, 2}, local)
 	require.ErrorIs(t, err, crdt.ErrNoCodec)
 	require.ErrorIs(t, err, distributeddata.ErrInvalid)
 }
@@ -585,7 +587,7 @@ func TestSharded_ChangesOfABusyLoopComeTogether(t *testing.T) {
 			}
 		}()
 		for n := range 100 {
-			_, err := users.Update(ctx, c.at(0), "ada", setTo(fmt.Sprint(n)))
+			_, err := users.Update(ctx, c.at(0), "ada", setTo(fmt.Sprint(n)), local)
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -610,7 +612,7 @@ func TestSharded_Durable(t *testing.T) {
 				users.UpdateIn(tx, "1", func(v *register) { v.Set(tx.Writer, "y") })
 				seen.AddIn(tx, 2)
 				return nil
-			})
+			}, local)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		c.restart()
 		for _, m := range c.Live() {

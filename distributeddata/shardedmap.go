@@ -61,9 +61,9 @@ func (m ShardedMap[K, V]) encode(key K) func([]byte) ([]byte, error) {
 
 // Get returns the value at key, or ErrNotFound. The levels are those of Key.Get, applied to the
 // whole map.
-func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, opts ...Option) (v V,
+func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, at ...Consistency) (v V,
 	err error) {
-	all, err := m.entries().get(ctx, r, m.encode(key), opts)
+	all, err := m.entries().get(ctx, r, m.encode(key), at)
 	if err != nil {
 		return v, err
 	}
@@ -84,12 +84,12 @@ func valueOf[K any, V crdt.Value[V]](all crdt.ORMap[K, V], key K) (v V, ok bool,
 // Key.Update, which also lists what modify must not do. If the codec of a user-defined type cannot
 // decode what it has encoded, Update returns that error although the change is made.
 func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K,
-	modify func(w *crdt.Writer, v *V) error, opts ...Option) (v V, err error) {
+	modify func(w *crdt.Writer, v *V) error, at Consistency) (v V, err error) {
 	shard, err := m.entries().shard(m.encode(key))
 	if err != nil {
 		return v, err
 	}
-	all, err := shard.Update(ctx, r, updating(key, modify), opts...)
+	all, err := shard.Update(ctx, r, updating(key, modify), at)
 	v, _, unread := valueOf(all, key)
 	return v, cmp.Or(err, unread)
 }
@@ -103,12 +103,12 @@ func updating[K any, V crdt.Value[V]](key K,
 }
 
 // Remove removes what this replica has seen of the value at key. Removing a missing key succeeds.
-func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, opts ...Option) error {
+func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, at Consistency) error {
 	shard, err := m.entries().shard(m.encode(key))
 	if err != nil {
 		return err
 	}
-	_, err = shard.Update(ctx, r, removing[K, V](key), opts...)
+	_, err = shard.Update(ctx, r, removing[K, V](key), at)
 	return err
 }
 
@@ -145,8 +145,8 @@ func (m ShardedMap[K, V]) GetIn(tx *Tx, key K) (v V, ok bool) {
 // shard after the other. It is not atomic: an element that is added meanwhile may stay. Clear
 // returns when as many replicas as the level requires have applied it. To clean up after a program
 // with another number of shards, call Clear in that program.
-func (m ShardedMap[K, V]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
-	return m.entries().clear(ctx, r, opts)
+func (m ShardedMap[K, V]) Clear(ctx context.Context, r *Replicator, at Consistency) error {
+	return m.entries().clear(ctx, r, at)
 }
 
 // MapSnapshot is the content of a ShardedMap in a Snapshot: all shards at one instant. It may be

@@ -35,18 +35,18 @@ func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
 // Contains reports whether e is in the set. Levels and errors are those of Key.Get, but a missing
 // entry is not an error.
 func (s ShardedSet[E]) Contains(ctx context.Context, r *Replicator, e E,
-	opts ...Option) (bool, error) {
-	all, err := s.entries().get(ctx, r, s.encode(e), opts)
+	at ...Consistency) (bool, error) {
+	all, err := s.entries().get(ctx, r, s.encode(e), at)
 	return err == nil && all.Contains(e), err
 }
 
 // Add adds an element to the set.
-func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Option) error {
+func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, at Consistency) error {
 	shard, err := s.entries().shard(s.encode(e))
 	if err != nil {
 		return err
 	}
-	_, err = shard.Update(ctx, r, adding(e), opts...)
+	_, err = shard.Update(ctx, r, adding(e), at)
 	return err
 }
 
@@ -55,12 +55,12 @@ func adding[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
 }
 
 // Remove removes an element. Removing a missing element succeeds.
-func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...Option) error {
+func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, at Consistency) error {
 	shard, err := s.entries().shard(s.encode(e))
 	if err != nil {
 		return err
 	}
-	_, err = shard.Update(ctx, r, dropping(e), opts...)
+	_, err = shard.Update(ctx, r, dropping(e), at)
 	return err
 }
 
@@ -94,8 +94,8 @@ func (s ShardedSet[E]) ContainsIn(tx *Tx, e E) bool {
 }
 
 // Clear removes every element, as ShardedMap.Clear does.
-func (s ShardedSet[E]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
-	return s.entries().clear(ctx, r, opts)
+func (s ShardedSet[E]) Clear(ctx context.Context, r *Replicator, at Consistency) error {
+	return s.entries().clear(ctx, r, at)
 }
 
 // SetSnapshot is the content of a ShardedSet in a Snapshot. See MapSnapshot.

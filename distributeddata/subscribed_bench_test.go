@@ -41,14 +41,14 @@ func benchSubscribed(b *testing.B, n int) {
 				k.In(tx).Add(tx.Writer, 1)
 			}
 			return nil
-		})
+		}, local)
 		if err != nil {
 			b.Error(err)
 		}
 	}
 	bump := func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }
 	beside := distributeddata.NewKey("beside", crdt.GCounter{})
-	if _, err := beside.Update(ctx, dd, bump); err != nil {
+	if _, err := beside.Update(ctx, dd, bump, local); err != nil {
 		b.Fatal(err)
 	}
 	var told atomic.Int64
@@ -90,7 +90,7 @@ func benchSubscribed(b *testing.B, n int) {
 		changing = max(changing, time.Since(began))
 		for told.Load() < int64(n) {
 			at := time.Now()
-			if _, err := beside.Update(ctx, dd, bump); err != nil {
+			if _, err := beside.Update(ctx, dd, bump, local); err != nil {
 				b.Fatal(err)
 			}
 			update = max(update, time.Since(at))
@@ -113,7 +113,7 @@ func benchSubscribed(b *testing.B, n int) {
 			stop()
 		}
 	}, func() {
-		if _, err := beside.Update(ctx, dd, bump); err != nil {
+		if _, err := beside.Update(ctx, dd, bump, local); err != nil {
 			b.Fatal(err)
 		}
 	}), "cpu-ns/unsubscribe")

@@ -32,7 +32,9 @@ type traceable interface {
 	operation() (op operation, key string)
 }
 
-func (m *Get[T]) operation() (operation, string)    { return operation{"get", m.At}, m.Key.id }
+func (m *Get[T]) operation() (operation, string) {
+	return operation{"get", m.At.orLocal()}, m.Key.id
+}
 func (m *Update[T]) operation() (operation, string) { return operation{"update", m.At}, m.Key.id }
 func (m *Delete[T]) operation() (operation, string) { return operation{"delete", m.At}, m.Key.id }
 func (m *Transaction) operation() (operation, string) {
@@ -143,7 +145,7 @@ func (a *replica) expect(op operation, key string) {
 
 // kindName returns the level without its numbers.
 func (c Consistency) kindName() string {
-	if names := [...]string{"local", "majority", "all", "linearizable", "nodes"}; int(
+	if names := [...]string{"none", "local", "majority", "all", "linearizable", "nodes"}; int(
 		c.kind()) < len(names) {
 		return names[c.kind()]
 	}

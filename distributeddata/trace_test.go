@@ -35,7 +35,7 @@ func TestTrace_OperationsThatWaitAreSpansOfTheirCaller(t *testing.T) {
 			ctx, above := tracer.Start(context.Background(), "checkout")
 			dd := c.at(0)
 
-			_, err := cart.Update(ctx, dd, addTo("milk"))
+			_, err := cart.Update(ctx, dd, addTo("milk"), local)
 			require.NoError(t, err)
 			_, err = cart.Get(ctx, dd)
 			require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestTrace_OperationsThatWaitAreSpansOfTheirCaller(t *testing.T) {
 			require.NoError(t, err)
 			_, err = distributeddata.NewKey("none", items{}).Get(ctx, dd, distributeddata.All)
 			require.ErrorIs(t, err, distributeddata.ErrNotFound)
-			_, err = distributeddata.NewKey("kept", items{}).Update(ctx, dd, addTo("x"))
+			_, err = distributeddata.NewKey("kept", items{}).Update(ctx, dd, addTo("x"), local)
 			require.NoError(t, err, "it waits for the disk")
 			err = distributeddata.Atomically(ctx, dd, func(*distributeddata.Tx) error {
 				return errors.New("no")
@@ -164,14 +164,14 @@ func TestTrace_MessagesAreSpansOfTheirSender(t *testing.T) {
 				return testkit.Expect[distributeddata.Response](p)
 			}
 			kept := distributeddata.NewKey("kept", items{})
-			require.NoError(t, ask(traced(ctx, cart.UpdateMessage(addTo("milk")))).Err())
+			require.NoError(t, ask(traced(ctx, cart.UpdateMessage(addTo("milk"), local))).Err())
 			require.NoError(t,
 				ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority)).Err())
 			require.NoError(t,
 				ask(traced(context.Background(),
 					cart.UpdateMessage(addTo("milk"), distributeddata.Majority))).Err())
 			c.Member(0).System.Root.Send(c.at(0).PID(),
-				traced(ctx, kept.UpdateMessage(addTo("x"))))
+				traced(ctx, kept.UpdateMessage(addTo("x"), local)))
 			require.Len(t, spans.Started(), 1,
 				"that of the sender: nothing waits, or nobody traces it")
 
@@ -181,7 +181,7 @@ func TestTrace_MessagesAreSpansOfTheirSender(t *testing.T) {
 			none := distributeddata.NewKey("none", items{}).GetMessage(distributeddata.All)
 			none.Span = oteltrace.SpanFromContext(ctx)
 			require.ErrorIs(t, ask(none).Err(), distributeddata.ErrNotFound)
-			require.NoError(t, ask(traced(ctx, kept.UpdateMessage(addTo("y")))).Err())
+			require.NoError(t, ask(traced(ctx, kept.UpdateMessage(addTo("y"), local))).Err())
 			no := &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error {
 				return errors.New("no")
 			}, At: distributeddata.All, Span: oteltrace.SpanFromContext(ctx)}

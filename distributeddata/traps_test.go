@@ -58,15 +58,16 @@ func TestPID_MessagesBeforeTheStartWaitInOrder(t *testing.T) {
 		up func()) {
 		p := testkit.NewProbe(t, system)
 		stop := cart.Subscribe(dd, p.PID(), nil)
-		p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("a")})
-		p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("b")})
+		p.Request(dd.PID(), &distributeddata.Update[items]{Key: cart,
+			At: local, Modify: addTo("a")})
+		p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, At: local, Modify: addTo("b")})
 		p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart})
 		p.ExpectNone(time.Minute)
 		require.ErrorIs(t, func() error {
 			_, err := cart.Get(context.Background(), dd)
 			return err
 		}(), distributeddata.ErrClosed)
-		_, err := cart.Update(context.Background(), dd, addTo("c"))
+		_, err := cart.Update(context.Background(), dd, addTo("c"), local)
 		require.ErrorIs(t, err, distributeddata.ErrClosed)
 		require.ErrorContains(t, err, "not started yet")
 		up()
@@ -77,7 +78,7 @@ func TestPID_MessagesBeforeTheStartWaitInOrder(t *testing.T) {
 		require.Equal(t, []string{"a", "b"}, slices.Collect(v.All()))
 		require.Equal(t, 2, testkit.Expect[*distributeddata.Changed[items]](p).Value.Len())
 		stop()
-		p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, Modify: addTo("d")})
+		p.Send(dd.PID(), &distributeddata.Update[items]{Key: cart, At: local, Modify: addTo("d")})
 		p.ExpectNone(time.Minute)
 	})
 }
@@ -95,7 +96,7 @@ func TestPID_MessagesBeforeTheStartAreBounded(t *testing.T) {
 		p := testkit.NewProbe(t, system)
 		n := distributeddata.NewKey("n", crdt.GCounter{})
 		add := &distributeddata.Update[crdt.GCounter]{
-			Key: n, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+			Key: n, At: local, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
 				v.Add(w, 1)
 				return nil
 			}}
@@ -140,16 +141,16 @@ func TestMessages_ByValueAreCarriedOut(t *testing.T) {
 		up()
 		p := testkit.NewProbe(t, system)
 		p.Send(dd.PID(), distributeddata.Subscribe[items]{Key: cart, Subscriber: p.PID()})
-		p.Request(dd.PID(), distributeddata.Update[items]{Key: cart, Modify: addTo("a")})
+		p.Request(dd.PID(), distributeddata.Update[items]{Key: cart, At: local, Modify: addTo("a")})
 		require.NoError(t, resultOf(testkit.Expect[*distributeddata.UpdateResponse[items]](p)))
 		p.Request(dd.PID(), distributeddata.Transaction{Modify: func(tx *distributeddata.Tx) error {
 			cart.In(tx).Add(tx.Writer, "b")
 			return nil
-		}})
+		}, At: local})
 		require.NoError(t, resultOf(testkit.Expect[*distributeddata.TransactionResponse](p)))
 		require.Equal(t, 2, testkit.Expect[*distributeddata.Changed[items]](p).Value.Len())
 		p.Send(dd.PID(), distributeddata.Unsubscribe[items]{Key: cart, Subscriber: p.PID()})
-		p.Request(dd.PID(), distributeddata.Delete[items]{Key: cart})
+		p.Request(dd.PID(), distributeddata.Delete[items]{Key: cart, At: local})
 		require.NoError(t, resultOf(testkit.Expect[*distributeddata.DeleteResponse[items]](p)))
 		p.Request(dd.PID(), distributeddata.Get[items]{Key: cart})
 		require.ErrorIs(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)),
@@ -177,7 +178,7 @@ func TestMessages_OfUnknownTypesAreDeadLettersAndLogged(t *testing.T) {
 		})
 		p.Request(dd.PID(), (*distributeddata.Get[items])(nil))
 		testkit.Expect[*actor.DeadLetterResponse](p)
-		_, err := cart.Update(context.Background(), dd, addTo("a"))
+		_, err := cart.Update(context.Background(), dd, addTo("a"), local)
 		require.NoError(t, err, "it runs on")
 	})
 }
@@ -213,7 +214,7 @@ func TestAdapt_MayPanicOrExit(t *testing.T) {
 				require.NoError(t, resultOf(testkit.Expect[*distributeddata.GetResponse[items]](p)))
 				testkit.Expect[*distributeddata.Changed[items]](p)
 				testkit.Expect[*distributeddata.Changed[items]](q)
-				_, err := cart.Update(context.Background(), dd, addTo("b"))
+				_, err := cart.Update(context.Background(), dd, addTo("b"), local)
 				require.NoError(t, err)
 				testkit.Expect[*distributeddata.Changed[items]](p)
 				require.Equal(t, 2, testkit.Expect[*distributeddata.Changed[items]](q).Value.Len())
@@ -246,7 +247,7 @@ func TestModify_MayExit(t *testing.T) {
 				v.Add(w, "x")
 				runtime.Goexit()
 				return nil
-			})
+			}, local)
 			returned = true
 		})
 		require.False(t, returned, "at Local the function ends the goroutine of its caller")
@@ -261,9 +262,9 @@ func TestModify_MayExit(t *testing.T) {
 			cart.In(tx).Add(tx.Writer, "y")
 			runtime.Goexit()
 			return nil
-		})
+		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
-		v, err := cart.Update(ctx, dd, addTo("a"))
+		v, err := cart.Update(ctx, dd, addTo("a"), local)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a"}, slices.Collect(v.All()))
 		require.Equal(t, was, dd.Status().Replica)

@@ -58,13 +58,9 @@ type opened struct {
 // Errors: those of Key.Update. If some of the entries are durable and some are not, the error
 // matches both ErrModify and ErrInvalid.
 func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error,
-	opts ...Option) error {
-	o := r.options(opts)
-	if o.ttl != 0 {
-		return errNotUpdate
-	}
+	at Consistency) error {
 	_, err := call[*TransactionResponse](ctx, r, struct{}{},
-		&Transaction{Modify: modify, At: o.level})
+		&Transaction{Modify: modify, At: at})
 	return err
 }
 
@@ -72,7 +68,7 @@ func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error,
 // *TransactionResponse.
 type Transaction struct {
 	Modify  func(tx *Tx) error
-	At      Consistency
+	At      Consistency   // must be stated
 	Timeout time.Duration // 0: Config.OperationTimeout
 	Echo    any
 	Adapt   func(*TransactionResponse) any

@@ -47,7 +47,7 @@ func TestAtomically_EveryReplicaShowsAllOrNothing(t *testing.T) {
 			}
 		}()
 		for i := range 50 {
-			level := distributeddata.Local
+			level := local
 			if i%10 == 9 {
 				level = distributeddata.Majority
 			}
@@ -93,7 +93,7 @@ func TestAtomically_AnyFailureRefusesEverything(t *testing.T) {
 			err := distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 				savings.In(tx).Add(tx.Writer, 1)
 				return f(tx)
-			})
+			}, local)
 			require.ErrorIs(t, err, distributeddata.ErrModify, name)
 			_, err = savings.Get(ctx, dd)
 			require.ErrorIs(t, err, distributeddata.ErrNotFound, name)
@@ -113,7 +113,7 @@ func TestAtomically_InGivesTheSameAndDeleteInStartsAgain(t *testing.T) {
 			cart.DeleteIn(tx)
 			cart.In(tx).Add(tx.Writer, "new")
 			return nil
-		}))
+		}, local))
 		require.Equal(t, []string{"new"}, c.elements(0))
 	})
 }
@@ -124,8 +124,8 @@ func TestDelete_PermanentlyIsForEver(t *testing.T) {
 		require.NoError(t, c.add(0, "x", distributeddata.All))
 		c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
 		require.NoError(t, c.add(2, "concurrent")) // has not heard of it
-		require.NoError(t, cart.Delete(ctx, c.at(0), distributeddata.Permanently,
-			distributeddata.Majority))
+		require.NoError(t, cart.Delete(ctx, c.at(0), distributeddata.Majority,
+			distributeddata.Permanently))
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)
 		for i := range 3 {
@@ -133,13 +133,13 @@ func TestDelete_PermanentlyIsForEver(t *testing.T) {
 			require.ErrorIs(t, err, distributeddata.ErrDeleted)
 			require.Zero(t, v.Len())
 			require.ErrorIs(t, c.add(i, "y"), distributeddata.ErrDeleted)
-			require.NoError(t, cart.Delete(ctx, c.at(i)),
+			require.NoError(t, cart.Delete(ctx, c.at(i), local),
 				"again, and without the option: nothing happens")
 			require.ErrorIs(t, distributeddata.Atomically(ctx, c.at(i),
 				func(tx *distributeddata.Tx) error {
 					cart.In(tx).Add(tx.Writer, "z")
 					return nil
-				}), distributeddata.ErrDeleted)
+				}, local), distributeddata.ErrDeleted)
 			for k := range c.at(i).Keys() {
 				t.Errorf("key %q is listed", k)
 			}

@@ -45,7 +45,7 @@ func ExampleMain() {
 			_, err := visits.Update(ctx, dd, func(w *crdt.Writer, c *crdt.PNCounter) error {
 				c.Add(w, 1)
 				return nil
-			})
+			}, distributeddata.Local)
 			return err
 		})
 		return nil

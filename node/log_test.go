@@ -124,7 +124,7 @@ func TestRun_LogsNoValues(t *testing.T) {
 				_, err := set.Update(ctx, dd, func(w *crdt.Writer, s *crdt.GSet[string]) error {
 					s.Add(w, value)
 					return nil
-				})
+				}, distributeddata.Local)
 				require.NoError(t, err)
 				n.System.Root.Send(actor.NewPID(n.System.Address(), "nobody"), dd.Snapshot())
 				root, m := n.System.Root, wrapperspb.String(value)

@@ -111,7 +111,7 @@ func (l *life) agreed(ctx context.Context, late bool) (done bool, err error) {
 	_, err = key.Update(ctx, l.data, func(w *crdt.Writer, v *crdt.GSet[string]) error {
 		v.Add(w, own)
 		return nil
-	})
+	}, distributeddata.Local)
 	if err != nil {
 		err = fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
 	}

@@ -58,7 +58,7 @@ func (l *life) writeTable(entries []core.Entry) {
 				table.Key(strconv.Itoa(e.Shard)).In(tx).Set(tx.Writer, text)
 			}
 			return nil
-		}})
+		}, At: distributeddata.Local})
 }
 
 func (l *life) entryOf(k distributeddata.Key[assignment], v assignment) (e core.Entry, ok bool) {

@@ -67,7 +67,7 @@ func put(dd *distributeddata.Replicator, item string) error {
 	_, err := shopping.Update(context.Background(), dd, func(w *crdt.Writer, c *cart) error {
 		c.Add(w, item)
 		return nil
-	})
+	}, distributeddata.Local)
 	return err
 }
 

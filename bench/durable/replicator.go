@@ -200,7 +200,7 @@ func amplification(dir string) error {
 					v.Add(w, fmt.Sprintf("element %06d", n))
 				}
 				return nil
-			})
+			}, distributeddata.Local)
 		return err
 	}
 	// Add in steps: the rest of a large change is written with later batches

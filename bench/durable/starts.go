@@ -128,7 +128,7 @@ func fillEntries(dd *distributeddata.Replicator, entries int) error {
 					entry(i).In(tx).Set(tx.Writer, v)
 				}
 				return nil
-			})
+			}, distributeddata.Local)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func writeUntilEnd(dir, engine string, entries int) error {
 					func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
 						r.Set(w, v)
 						return nil
-					})
+					}, distributeddata.Local)
 			}
 		})
 	}

@@ -105,11 +105,12 @@ func BenchmarkUpdates(b *testing.B) {
 		})
 	}
 	counter := distributeddata.NewKey("counter", crdt.GCounter{})
-	inc := &distributeddata.Update[crdt.GCounter]{Key: counter, Modify: func(w *crdt.Writer,
-		v *crdt.GCounter) error {
-		v.Add(w, 1)
-		return nil
-	}}
+	inc := &distributeddata.Update[crdt.GCounter]{Key: counter, At: distributeddata.Local,
+		Modify: func(w *crdt.Writer,
+			v *crdt.GCounter) error {
+			v.Add(w, 1)
+			return nil
+		}}
 	base := uint64(0)
 	run("keys=1/type=counter", func(int, int) any {
 		return inc
@@ -123,6 +124,7 @@ func BenchmarkUpdates(b *testing.B) {
 	}
 	run("keys=100/type=set", func(round, i int) any {
 		return &distributeddata.Update[crdt.ORSet[string]]{Key: names[i%100],
+			At: distributeddata.Local,
 			Modify: func(w *crdt.Writer, v *crdt.ORSet[string]) error {
 				v.Add(w, fmt.Sprintf("element-%04d", i%1000))
 				if i == updates-1 {
@@ -150,7 +152,7 @@ func BenchmarkJoin(b *testing.B) {
 		_, err := key(i).Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
 			v.Set(w, value)
 			return nil
-		})
+		}, distributeddata.Local)
 		if err != nil {
 			b.Fatal(err)
 		}

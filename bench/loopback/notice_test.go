@@ -46,7 +46,7 @@ func benchNotice(b *testing.B, pause time.Duration) {
 	next := int64(0)
 	update := func() {
 		next++
-		if _, err := key.Update(ctx, l.dds[0], increment); err != nil {
+		if _, err := key.Update(ctx, l.dds[0], increment, distributeddata.Local); err != nil {
 			b.Fatal(err)
 		}
 		for n := range told {
@@ -85,7 +85,8 @@ func BenchmarkReadUnderLoad(b *testing.B) {
 					return
 				default:
 				}
-				if _, err := key.Update(ctx, l.dds[0], increment); err != nil {
+				_, err := key.Update(ctx, l.dds[0], increment, distributeddata.Local)
+				if err != nil {
 					b.Error(err)
 					return
 				}

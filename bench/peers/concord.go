@@ -177,7 +177,8 @@ func requestsOf[T crdt.Value[T]](dd *distributeddata.Replicator, w work, zero T,
 	}
 	if mark != nil {
 		r.mark = func(key, total int) any {
-			return &distributeddata.Update[T]{Key: keys[key], Modify: mark(total)}
+			return &distributeddata.Update[T]{Key: keys[key],
+				At: distributeddata.Local, Modify: mark(total)}
 		}
 	}
 	if w.op == directGet {

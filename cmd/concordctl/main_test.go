@@ -86,7 +86,7 @@ func (s *site) add(t *testing.T, key, element string) {
 		func(w *crdt.Writer, v *items) error {
 			v.Add(w, element)
 			return nil
-		})
+		}, distributeddata.Local)
 	require.NoError(t, err)
 }
 

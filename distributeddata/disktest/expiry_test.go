@@ -73,7 +73,7 @@ func TestExpiry_TheRemainingTimeSurvivesRestarts(t *testing.T) {
 				func(w *crdt.Writer, v *crdt.ORSet[string]) error {
 					v.Add(w, "x")
 					return nil
-				})
+				}, distributeddata.Local)
 			require.NoError(t, err)
 		}
 		has := func(rows []string, name string) bool {

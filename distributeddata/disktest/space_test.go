@@ -62,7 +62,7 @@ func fillStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator
 				v.Set(w, fmt.Sprint("living ", n+i), noise(random))
 			}
 			return nil
-		})
+		}, distributeddata.Local)
 		require.NoError(t, err)
 	}
 }
@@ -82,7 +82,7 @@ func turnStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator
 			}
 		}
 		return nil
-	})
+	}, distributeddata.Local)
 	require.NoError(t, err)
 }
 

@@ -62,7 +62,7 @@ func page(ctx context.Context, dd *distributeddata.Replicator, site,
 	_, err = Sites.Key(site).Update(ctx, dd, func(w *crdt.Writer, v *pages) error {
 		v.Set(w, path, text)
 		return nil
-	})
+	}, distributeddata.Local)
 	return text, true, err
 }
 

@@ -46,10 +46,12 @@ func (c *counter) Receive(ctx actor.Context) {
 	case *distributeddata.Changed[crdt.PNCounter]:
 		c.sum = m.Value.Value()
 	case *viewed: // without waiting for the result: many such updates together cost as much as one
-		ctx.Send(c.dd.PID(), Views.UpdateMessage(func(w *crdt.Writer, views *crdt.PNCounter) error {
-			views.Add(w, 1)
-			return nil
-		}))
+		ctx.Send(c.dd.PID(), &distributeddata.Update[crdt.PNCounter]{
+			Key: Views, At: distributeddata.Local,
+			Modify: func(w *crdt.Writer, views *crdt.PNCounter) error {
+				views.Add(w, 1)
+				return nil
+			}})
 	case *howMany:
 		ctx.Respond(c.sum)
 	}

@@ -57,7 +57,8 @@ func change[T crdt.Value[T]](t *testing.T, r *distributeddata.Replicator, k dist
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err := k.Update(ctx, r, func(w *crdt.Writer, v *T) error { f(w, v); return nil })
+	_, err := k.Update(ctx, r, func(w *crdt.Writer, v *T) error { f(w, v); return nil },
+		distributeddata.Local)
 	require.NoError(t, err)
 }
 

@@ -80,7 +80,7 @@ func count(ctx context.Context, dd *distributeddata.Replicator) error {
 	_, err := starts.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error {
 		c.Add(w, 1)
 		return nil
-	})
+	}, distributeddata.Local)
 	if err != nil {
 		return err
 	}

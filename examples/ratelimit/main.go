@@ -42,7 +42,7 @@ func allow(ctx context.Context, dd *distributeddata.Replicator) (bool, error) {
 	_, err := Mails.Update(ctx, dd, func(w *crdt.Writer, left *crdt.BoundedCounter) error {
 		left.Sub(w, 1)
 		return nil
-	})
+	}, distributeddata.Local)
 	if errors.Is(err, crdt.ErrBounds) {
 		return false, nil // not here, not now; other members may hold rights
 	}

@@ -98,10 +98,11 @@ func (s *shelf) Receive(c actor.Context) {
 	case *actor.Started:
 		s.dd.Request(c, &distributeddata.Subscribe[Basket]{Key: s.basket, Subscriber: c.Self()})
 	case string:
-		s.dd.Request(c, s.basket.UpdateMessage(func(w *crdt.Writer, items *Basket) error {
-			items.Add(w, m)
-			return nil
-		}, distributeddata.Majority))
+		s.dd.Request(c, &distributeddata.Update[Basket]{Key: s.basket, At: distributeddata.Majority,
+			Modify: func(w *crdt.Writer, items *Basket) error {
+				items.Add(w, m)
+				return nil
+			}})
 	case *distributeddata.Changed[Basket]: // the present value, then each change
 		fmt.Println(m.Value)
 	case distributeddata.Response: // the answer of any request, of any type

@@ -19,7 +19,7 @@ var Values struct {
 	Writer   func(d causal.Dot, stamp uint64) (writer any, end func())
 	Held     func(value any) bool
 	Bind     func(value any, s causal.Store, seen causal.Vector) (held bool, err error)
-	Save     func(writer any, base causal.Store, value any) (next causal.Store, held bool, err error)
+	Save     func(writer any, base causal.Store, value any) (_ causal.Store, held bool, err error)
 	Saved    func(value any, s causal.Store, seen causal.Vector)
 	LoadOwn  func(own Own, s causal.Store) error
 	SaveOwn  func(writer any, s causal.Store, own Own) (causal.Store, error)

@@ -111,7 +111,7 @@ func (m *member) add(own distributeddata.Key[crdt.GCounter]) {
 		sum.In(tx).Add(tx.Writer, 1)
 		own.In(tx).Add(tx.Writer, 1)
 		return nil
-	})
+	}, distributeddata.Local)
 	m.load.mu.Lock()
 	defer m.load.mu.Unlock()
 	switch {

@@ -32,12 +32,12 @@ func replicated(c *testkit.Cluster) *replicators {
 
 var shopping = distributeddata.NewKey("shopping", crdt.ORSet[string]{})
 
-func buy(dd *distributeddata.Replicator, item string, level ...distributeddata.Option) error {
+func buy(dd *distributeddata.Replicator, item string, at distributeddata.Consistency) error {
 	_, err := shopping.Update(context.Background(), dd,
 		func(w *crdt.Writer, s *crdt.ORSet[string]) error {
 			s.Add(w, item)
 			return nil
-		}, level...)
+		}, at)
 	return err
 }
 
@@ -56,7 +56,7 @@ func TestCluster_HealsAfterAnHourOfPartition(t *testing.T) {
 		dd := replicated(c)
 		c.Ready()
 		c.Partition([]int{0}, []int{1, 2})
-		require.NoError(t, buy(dd.At(0), "milk"))
+		require.NoError(t, buy(dd.At(0), "milk", distributeddata.Local))
 		require.NoError(t, buy(dd.At(1), "bread", distributeddata.Majority))
 		c.Advance(time.Hour)
 		require.Error(t, sameAtAll(c, dd, "bread", "milk"))
@@ -73,7 +73,7 @@ func TestCluster_LostMessagesAreRepaired(t *testing.T) {
 		c.Ready()
 		c.SetAll(testkit.Faults{Loss: 0.3, Duplicate: 0.3, Reorder: true})
 		for i := range 10 {
-			require.NoError(t, buy(dd.At(i%3), fmt.Sprintf("item %d", i)))
+			require.NoError(t, buy(dd.At(i%3), fmt.Sprintf("item %d", i), distributeddata.Local))
 		}
 		testkit.Eventually(t, time.Minute, func() error {
 			set, err := shopping.Get(t.Context(), dd.At(0))
