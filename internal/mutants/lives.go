@@ -47,6 +47,12 @@ func lives() []mutant {
 			killer: killer{pkg: "./node/provider/automanaged", run: "TestRequest_OfAServerThatSpeaksFirstIsStrange"},
 		},
 		{
+			name:   "a member that asks counts as silent",
+			rule:   "a member that gets little processor time is not dropped",
+			edits:  in("node/provider/automanaged/directory.go", "if asked := h.asked(at.says.ID); asked", "if asked := at.since; asked"),
+			killer: killer{pkg: "./node/provider/automanaged", run: "^TestServe_AMemberThatAsksIsNotSilent$"},
+		},
+		{
 			name:   "wait for an effect that panicked",
 			rule:   "a core does not wait for an effect that panicked",
 			edits:  in("internal/shell/shell.go", "if s.cfg.Failed != nil {", "if s.cfg.Failed == nil {"),

@@ -12,9 +12,13 @@ import (
 
 // A request names the address of the member that asks. If that member is not listed, its host is
 // asked soon, since its process may just have started. If it has asked for a while, the answer says
-// so, and each of the two logs what to correct. Neither header decides anything.
+// so, and each of the two logs what to correct.
+//
+// A request also names the member id of the process that asks: it shows that a listed member runs,
+// even if its answers come too late.
 const (
 	fromHeader  = "Concord-From"
+	idHeader    = "Concord-Member"
 	listsHeader = "Concord-Lists"
 	listsNot    = "no"
 
@@ -32,9 +36,10 @@ type askers struct {
 	mu struct {
 		sync.Mutex
 		listed map[string]bool
-		asked  map[string]asked  // by address; at most maxAskers
-		logged map[string]bool   // at most maxAskers
-		at     map[string]string // by host: the address for which it last answered
+		signs  map[string]time.Time // by id of a listed member: when it last asked
+		asked  map[string]asked     // by address; at most maxAskers
+		logged map[string]bool      // at most maxAskers
+		at     map[string]string    // by host: the address for which it last answered
 	}
 }
 
@@ -78,12 +83,31 @@ func (a *askers) list(members []roster.Member) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mu.listed = map[string]bool{}
+	was := a.mu.signs
+	a.mu.signs = map[string]time.Time{}
 	for _, m := range members {
+		a.mu.signs[m.ID] = was[m.ID]
 		at := address(m.Host, m.Port)
 		a.mu.listed[at] = true
 		delete(a.mu.asked, at)
 		delete(a.mu.logged, at)
 	}
+}
+
+// sign records that a process asks.
+func (a *askers) sign(now time.Time, id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, listed := a.mu.signs[id]; listed {
+		a.mu.signs[id] = now
+	}
+}
+
+// asked returns when a listed member last asked; zero: never.
+func (a *askers) asked(id string) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.signs[id]
 }
 
 // unlisted reports whether a member has asked for longer than patience and is not listed. It logs

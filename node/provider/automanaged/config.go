@@ -27,7 +27,8 @@ type Config struct {
 	// detect a new or dead member sooner, at the cost of one request per host and round.
 	Refresh time.Duration `yaml:"refresh"`
 	// DropAfter is how long a member may be silent before it is dropped, from twice Refresh to 10m.
-	// Default 3s, or twice Refresh if that is more. Raising it tolerates longer pauses and cuts,
+	// Default 3s, or twice Refresh if that is more. A member that asks this one is not silent, but
+	// it must answer within three times DropAfter. Raising it tolerates longer pauses and cuts,
 	// and delays the detection of permanent ones.
 	DropAfter time.Duration `yaml:"drop-after"`
 }

@@ -28,6 +28,7 @@ type directory struct {
 	cfg     Config
 	cluster string
 	self    string // the address of this member
+	id      string
 	guard   *guard.Guard
 	scheme  string
 	server  *http.Server
@@ -45,8 +46,8 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 		return nil, err
 	}
 	_, identity := g.TLS()
-	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, guard: g, server: server,
-		served: served, scheme: "http://",
+	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, id: self.ID, guard: g,
+		server: server, served: served, scheme: "http://",
 		client: newClient(requestTimeout(c), c.Refresh, identity), askers: asked}
 	if identity != nil {
 		d.scheme = "https://"
@@ -92,23 +93,24 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 	for _, host := range d.cfg.Hosts {
 		asking.Go(func() { d.ask(ctx, host, heard) })
 	}
-	known := hosts{self: self, dropAfter: d.cfg.DropAfter, by: map[string]*host{}}
+	known := hosts{self: self, dropAfter: d.cfg.DropAfter, by: map[string]*host{},
+		asked: d.askers.asked}
 	silence := time.NewTicker(d.cfg.Refresh)
 	defer silence.Stop()
-	for looked := time.Now(); ; {
+	for turns := (turns{every: d.cfg.Refresh, last: time.Now()}); ; {
 		var n *news
+		var due time.Time
 		select {
 		case got := <-heard:
 			n = &got
-		case <-silence.C:
+		case due = <-silence.C:
 		case <-ctx.Done():
 			return nil
 		}
 		now := time.Now()
-		if paused := now.Sub(looked) - d.cfg.Refresh; paused > minPause {
-			known.resume(paused) // this process got no processor, or its machine was paused
+		if late := turns.late(now, due); late > 0 {
+			known.resume(late)
 		}
-		looked = now
 		if n == nil && known.expired(now) || n != nil && known.hear(now, *n) {
 			members := known.listed(now)
 			d.askers.list(members)
@@ -122,6 +124,32 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 			d.silence.Store(&account)
 		}
 	}
+}
+
+// turns measures how late this process gets its turns: it gets little processor time, or its machine
+// was paused. What it has not read meanwhile is not silence.
+type turns struct {
+	every time.Duration
+	last  time.Time // the last turn
+	noted time.Time // the turn that was last found late
+}
+
+// late returns how late the turn at now is, beyond what has been counted. due is when the turn was
+// due, if it is that of a tick; without one the next turn is due a period after the last one.
+func (t *turns) late(now, due time.Time) time.Duration {
+	if due.IsZero() {
+		due = t.last.Add(t.every)
+	}
+	t.last = now
+	late := now.Sub(due)
+	if !due.After(t.noted) { // that time has been counted
+		late = now.Sub(t.noted)
+	}
+	if late <= minPause {
+		return 0
+	}
+	t.noted = now
+	return late
 }
 
 // ask queries one host repeatedly, and sends the results to heard. A request that has waited in
@@ -171,6 +199,7 @@ func (d *directory) request(ctx context.Context, host string) (says answer, alon
 	}
 	nonce := rand.Text()
 	r.Header.Set(fromHeader, d.self)
+	r.Header.Set(idHeader, d.id)
 	if d.guard.HasSecret() {
 		r.Header.Set(nonceHeader, nonce)
 		r.Header.Set(proofHeader, d.guard.Sign(asks, d.cluster, nonce))
@@ -275,7 +304,8 @@ func (d *directory) Close() error {
 type hosts struct {
 	self      roster.Self
 	dropAfter time.Duration
-	by        map[string]*host // by host:port in the list
+	by        map[string]*host          // by host:port in the list
+	asked     func(id string) time.Time // when a member last asked this one
 }
 
 type host struct {
@@ -350,8 +380,22 @@ func (h *hosts) hear(now time.Time, n news) bool {
 	return false
 }
 
-// dropped reports whether a host has not answered within dropAfter.
-func (h *hosts) dropped(now time.Time, at *host) bool { return now.Sub(at.heard) >= h.dropAfter }
+// silences is for how many times dropAfter a member may be listed that asks, but does not answer.
+const silences = 3
+
+// dropped reports whether a host is silent: within dropAfter it has not answered, nor has its
+// process asked.
+func (h *hosts) dropped(now time.Time, at *host) bool {
+	heard := at.heard
+	if least := heard.Add((silences - 1) * h.dropAfter); h.asked != nil && !heard.IsZero() {
+		if asked := h.asked(at.says.ID); asked.After(least) {
+			heard = least
+		} else if asked.After(heard) {
+			heard = asked
+		}
+	}
+	return now.Sub(heard) >= h.dropAfter
+}
 
 // expired reports whether a listed host has become silent.
 func (h *hosts) expired(now time.Time) bool {

@@ -12,8 +12,8 @@
 //   - listens on the host that remoting listens on, not on all interfaces;
 //   - reports at start that its port is in use;
 //   - lists its own member at once, and queries the others without waiting for the slowest;
-//   - drops a member that has not answered for Config.DropAfter, rather than one that missed a
-//     single request;
+//   - drops a member that has neither answered nor asked for Config.DropAfter, rather than one that
+//     missed a single request;
 //   - logs when a host becomes silent and when it answers again, rather than every failed
 //     request.
 //
@@ -21,7 +21,9 @@
 //
 // A member is listed within Refresh of its start. A member whose process has died is dropped within
 // Refresh, because its host refuses the connection. A member that is frozen or cut off is dropped
-// after DropAfter. The members that dropped it ban its id: it can come back only with a new life
+// after DropAfter. One whose answers come too late, because it gets little processor time, stays
+// listed while it asks, for up to three times DropAfter. A member that gets its own turns late does
+// not count that time as silence of the others. The members that dropped it ban its id: it can come back only with a new life
 // (node.Run) or a new process.
 //
 // # Duties

@@ -122,7 +122,12 @@ func listen(c Config, self roster.Self, g *guard.Guard, asked *askers) (
 		if proof := g.Sign(answers, self.Cluster, nonce, string(body)); proof != "" {
 			w.Header().Set(proofHeader, proof)
 		}
-		if asked.unlisted(time.Now(), r.Header.Get(fromHeader)) {
+		now, from := time.Now(), r.Header.Get(fromHeader)
+		if r.TLS == nil || len(r.TLS.PeerCertificates) > 0 &&
+			guard.Speaks(r.TLS.PeerCertificates[0], from) == nil {
+			asked.sign(now, r.Header.Get(idHeader))
+		}
+		if asked.unlisted(now, from) {
 			w.Header().Set(listsHeader, listsNot)
 		}
 		w.Header().Set("Content-Type", "application/json")

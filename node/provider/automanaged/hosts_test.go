@@ -130,6 +130,34 @@ func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 	}
 }
 
+// A process that gets its turn late, but not after a pause that it could notice, judges nobody by
+// what it may not have read yet.
+func TestTurns_ALateTurnIsNoSilence(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	turns := turns{every: time.Second, last: start}
+	for i, s := range []struct{ due, now, want time.Duration }{
+		{1000, 1010, 0},     // on time
+		{0, 1200, 0},        // an answer
+		{2000, 2700, 700},   // late
+		{0, 2800, 0},        // an answer
+		{3000, 3700, 700},   // late again, although a second later
+		{0, 6700, 2000},     // paused; an answer comes first
+		{4000, 6710, 0},     // then the tick, out of the same pause
+		{7000, 7010, 0},     // on time
+		{8000, 11010, 3010}, // paused, and the tick comes first
+		{9000, 11020, 0},    // another one, out of the same pause
+	} {
+		var due time.Time
+		if s.due > 0 {
+			due = at(s.due * time.Millisecond)
+		}
+		if got := turns.late(at(s.now*time.Millisecond), due); got != s.want*time.Millisecond {
+			t.Errorf("turn %d: %v late, want %v", i, got, s.want*time.Millisecond)
+		}
+	}
+}
+
 // A list of hosts with the addresses of remoting is a mistake, too: its port answers, but not over
 // HTTP.
 func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {

@@ -69,6 +69,44 @@ func TestServe_AStallOfAMemberDropsNobody(t *testing.T) {
 	}
 }
 
+// A member whose answers come too late, because it gets little processor time, is not dropped while
+// it asks: that shows that it runs, and that the network carries what it sends. It is dropped when
+// it asks no more, or if no answer has come for silences times DropAfter.
+func TestServe_AMemberThatAsksIsNotSilent(t *testing.T) {
+	for _, asks := range []time.Duration{0, 5 * time.Second, 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c := Config{Hosts: []string{"b:1"}}.withDefaults()
+			host := &stalling{says: answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}}
+			host.from = time.Now().Add(5 * time.Second)
+			host.till = host.from.Add(time.Minute)
+			self := roster.Self{Member: roster.Member{ID: "a", Host: "a", Port: 1},
+				Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+			d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
+				Transport: host, Timeout: requestTimeout(c)}, askers: newAskers(c, self)}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			for at := time.Duration(0); at < asks; at += time.Second {
+				time.AfterFunc(time.Until(host.from)+at, func() {
+					d.askers.sign(time.Now(), "b")
+					d.askers.sign(time.Now(), "c")
+				})
+			}
+			var gone time.Duration
+			if err := d.Serve(ctx, self, func(all []roster.Member) {
+				if gone == 0 && len(all) == 1 && time.Now().After(host.from) {
+					gone = time.Since(host.from)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+			want := min(asks+c.DropAfter, silences*c.DropAfter)
+			if gone < want-2*c.Refresh || gone > want {
+				t.Errorf("it asks for %v, and is dropped after %v, want %v", asks, gone, want)
+			}
+		})
+	}
+}
+
 // restarting is a host whose process is replaced by another one at the same address.
 type restarting struct {
 	first      stalling
