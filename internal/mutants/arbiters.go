@@ -38,8 +38,14 @@ func arbiters() []mutant {
 		{
 			name:   "a minority tries as soon as the store answers again",
 			rule:   "the majority acquires its lease first",
-			edits:  in(dir+"lead.go", "waits := c.probe.back.Add(c.cfg.TTL)", "waits := c.probe.back"),
+			edits:  in(dir+"lead.go", "waits := back.Add(c.cfg.TTL)", "waits := back"),
 			killer: killer{pkg: pkg, run: "^TestCore_AMinorityWaitsWhenTheStoreAnswersAgain$"},
+		},
+		{
+			name:   "a leader that has just started does not wait after an outage",
+			rule:   "the majority acquires its lease first",
+			edits:  in(dir+"lead.go", "if c.unsure && back", "if c.ended && back"),
+			killer: killer{pkg: pkg, run: "^TestCore_ALeaderThatCannotKnowOfAnOutageWaits$"},
 		},
 		{
 			name:   "a change of the view hides that the store was away",
@@ -89,7 +95,7 @@ func arbiters() []mutant {
 		{
 			name:   "a majority by a count of others hosts beside its leader's verdict",
 			rule:   "one side hosts, also if members that were not counted are among those seen",
-			edits:  in(dir+"lead.go", "c.reached(c.elsewhere.Add(2*c.cfg.TTL)):", "false:"),
+			edits:  in(dir+"lead.go", "c.reached(c.elsewhere.Add(c.cfg.lives())):", "false:"),
 			killer: killer{pkg: pkg, run: "^TestSavedHistories$"},
 		},
 		{

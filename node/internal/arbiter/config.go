@@ -54,6 +54,10 @@ func (c Config) delay(size, n int) time.Duration {
 	return most * time.Duration(n-size) / time.Duration(n)
 }
 
+// lives returns how long a lease must be held by another member before it is certain that this one
+// lives: one that has crashed holds it for a TTL.
+func (c Config) lives() time.Duration { return c.TTL*5/4 + 2*c.Operation() }
+
 // Decided returns how long after the views of a partition have become stable exactly one side has
 // an open gate, if the store answers and no lease is held by a member that has crashed.
 func (c Config) Decided() time.Duration {

@@ -19,6 +19,7 @@ type Core struct {
 	founded bool            // it has held the lease of the majority since
 	leaving map[string]bool // members that announced their departure
 	gone    map[string]bool // members missing since none was
+	served  time.Time       // until when the view was known to be a majority; zero: never
 	ended   bool
 
 	kind Kind // the verdict that determines the gate
@@ -30,6 +31,9 @@ type Core struct {
 	probe       claim
 	contest     time.Time // since when this side has had no majority; zero: it has one
 	reachable   bool      // the store has answered in this contest
+	apart       bool      // this member has led a side without a majority since it last followed
+	unsure      bool      // then it did not know whether the store had just come back
+	answers     time.Time // since when the store answers this member while it is apart; zero: never
 	beat        time.Time // time of the next message
 	said        Verdict
 
@@ -130,6 +134,9 @@ func (c *Core) reached(at time.Time) bool {
 }
 
 func (c *Core) onView(v View) {
+	if c.majority() {
+		c.served = c.now
+	}
 	old := c.view
 	v.Members = slices.Sorted(slices.Values(v.Members))
 	c.view = v

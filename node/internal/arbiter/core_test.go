@@ -203,6 +203,57 @@ func TestCore_AMinorityWaitsWhenTheStoreAnswersAgain(t *testing.T) {
 	s.that(s.try.Lease == arbiter.Rest, "trying: no majority reaches the store")
 }
 
+// A leader that has just started, or has followed another one on a side without a majority, does not
+// know whether the store has just come back, and waits as long. One that was in a majority a moment
+// ago knows.
+func TestCore_ALeaderThatCannotKnowOfAnOutageWaits(t *testing.T) {
+	follower := func(s *stage, members int) {
+		s.sees("a", "me", "b", "c", "d")
+		s.step(arbiter.Heard{From: "a", Verdict: arbiter.Verdict{Kind: arbiter.Ours, Members: 5}})
+		if members < 3 {
+			s.sees("a", "me")
+		}
+		s.pass(ttl)
+		s.sees("me")
+	}
+	for name, c := range map[string]struct {
+		begin func(*stage)
+		waits bool
+	}{
+		"just started":             {func(s *stage) { s.sees("me") }, true},
+		"a follower in a minority": {func(s *stage) { follower(s, 2) }, true},
+		"a follower in a majority": {func(s *stage) { follower(s, 5) }, false},
+	} {
+		s := newStage(t, 3)
+		c.begin(s)
+		took := time.Duration(0)
+		for s.try.Lease != arbiter.Rest && took < 2*ttl {
+			took += time.Second / 2
+			s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
+			s.pass(time.Second / 2)
+		}
+		if took >= 2*ttl || (took > ttl/2) != c.waits {
+			t.Errorf("%s: tries after %v: %v", name, took, s.core)
+		}
+	}
+}
+
+// A majority that finds its lease held by another member for longer than one that has crashed could
+// hold it yields to the side of that member.
+func TestCore_AMajorityYieldsToAHolderThatLives(t *testing.T) {
+	s := newStage(t, 1)
+	s.whole("me", "b", "c")
+	s.step(arbiter.Lost{Op: s.try.Op})
+	took := time.Duration(0)
+	for ; s.gate.Open && took < 2*ttl; took += time.Second {
+		s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Taken})
+		s.pass(time.Second)
+	}
+	if took <= ttl+ttl/10 || took >= 2*ttl {
+		t.Errorf("yields after %v: %v", took, s.core)
+	}
+}
+
 func TestCore_HalfGoesOnUntilTheStoreDecides(t *testing.T) {
 	for _, result := range []arbiter.Result{arbiter.Held, arbiter.Taken} {
 		s := newStage(t, 1)

@@ -19,8 +19,9 @@
 //
 // Of several sides without a majority, one gets the lease Rest: an exact half tries at once and
 // goes on until the store has decided, smaller sides try later, the larger first. After an outage
-// of the store they leave a majority a TTL to acquire its lease. Without the store nothing can be
-// released, so what is held goes on until its leases end.
+// of the store they leave a majority a TTL to acquire its lease; so does a leader that cannot know
+// whether there was an outage, since it has just started, or has followed another one on that side.
+// Without the store nothing can be released, so what is held goes on until its leases end.
 //
 // The leader sends its verdict, and the number of members, to the other members of its view. They
 // follow it where their own view has no majority. The verdict lapses when the leader is silent.
@@ -32,9 +33,11 @@
 //
 // A majority that has had the lease and the same view for a minute no longer counts the members
 // that are missing. Another side may then have more members, and also count itself as a majority.
-// It finds Majority held by a member that lives, that is for longer than a crashed member could
-// hold it, and yields. So does a member that counts a majority, and whose leader, which does not,
-// has found another side for as long: members that were not counted may be among those it sees.
+// So may two sides that are cut while new members are not listed by all yet. The one that does not
+// hold Majority finds it held by a member that lives, that is for longer than a crashed member
+// could hold it, and yields. So does a member that counts a majority, and whose leader, which does
+// not, has found another side for as long: members that were not counted may be among those it
+// sees.
 //
 // A verdict also names the session through which the leader holds Majority. A member looks once in
 // its own store for that session. If the lease is not there, both name different stores, and each
@@ -48,6 +51,6 @@
 // yields, or when nobody there knows how many members there are and the store does not answer. Once
 // views, members and store have not changed for Config.Decided, one side hosts, the others do not,
 // and no gate changes any more; if leases of crashed members are involved, it takes until these
-// have ended, and if two sides count differently, twice as long. While the store does not answer a
+// have ended, and if two sides count differently, at most twice as long. While the store does not answer a
 // majority, another side may have an open gate too.
 package arbiter

@@ -15,7 +15,7 @@ func (c *Core) lead() {
 		c.leadRest()
 		return
 	}
-	c.contest, c.probe.away = time.Time{}, false
+	c.contest, c.apart, c.probe.away = time.Time{}, false, false
 	c.release(&c.rest)
 	c.assumed = c.assumed && !(c.founded && !c.missing())
 	if c.major.held && c.missing() && c.reached(c.viewAt.Add(c.patience())) {
@@ -33,7 +33,7 @@ func (c *Core) lead() {
 		c.rule(Undecided, "just started, and the lease store does not answer")
 	case c.known() == 0:
 		c.rule(Undecided, "just started")
-	case !c.major.taken.IsZero() && c.reached(c.major.taken.Add(2*c.cfg.TTL)):
+	case !c.major.taken.IsZero() && c.reached(c.major.taken.Add(c.cfg.lives())):
 		// The holder lives, and another side counts fewer members than this one: see rebase.
 		c.rule(Yielding, yielding)
 	case !c.missing():
@@ -65,6 +65,10 @@ func (c *Core) leadRest() {
 		c.rest.begin()
 		c.reachable = false
 	}
+	if !c.apart {
+		c.apart, c.answers = true, time.Time{}
+		c.unsure = c.now.Sub(c.served) > c.cfg.TTL/2
+	}
 	c.release(&c.major)
 	if c.attempt(&c.probe) {
 		c.emit(Probe{c.probe.op})
@@ -76,6 +80,9 @@ func (c *Core) leadRest() {
 		c.emit(Try{c.rest.op, Rest})
 	}
 	c.reachable = c.reachable || c.probe.is(Held) || c.probe.is(Taken)
+	if c.reachable && c.answers.IsZero() {
+		c.answers = c.now
+	}
 	half := 2*len(c.view.Members) == c.n && c.probe.is(Held) && !c.rest.asked
 	switch {
 	case c.rest.held:
@@ -94,10 +101,14 @@ func (c *Core) leadRest() {
 
 // turn returns when this side may try to host, while the store answers. A store that answers again
 // after an outage answers every side: a majority, whose lease may have ended, has a TTL to acquire
-// it.
+// it. So it has if this member does not know whether there was an outage: it has just started, or
+// has followed another one on a side without a majority.
 func (c *Core) turn() time.Time {
-	turn := c.probe.since.Add(c.cfg.delay(len(c.view.Members), c.n))
-	if waits := c.probe.back.Add(c.cfg.TTL); !c.probe.back.IsZero() && waits.After(turn) {
+	turn, back := c.probe.since.Add(c.cfg.delay(len(c.view.Members), c.n)), c.probe.back
+	if c.unsure && back.Before(c.answers) {
+		back = c.answers
+	}
+	if waits := back.Add(c.cfg.TTL); !back.IsZero() && waits.After(turn) {
 		return waits
 	}
 	return turn
@@ -115,7 +126,7 @@ func (c *Core) cutOff(then string) string {
 
 // follow decides as a member that is not the leader.
 func (c *Core) follow() {
-	c.contest = time.Time{}
+	c.contest, c.apart = time.Time{}, false
 	if !c.heard.IsZero() { // to the leader of both members
 		c.release(&c.major)
 		c.release(&c.rest)
@@ -134,7 +145,7 @@ func (c *Core) follow() {
 	}
 	switch {
 	case c.majority() && told == Yielding, c.majority() && told == Elsewhere &&
-		c.reached(c.elsewhere.Add(2*c.cfg.TTL)):
+		c.reached(c.elsewhere.Add(c.cfg.lives())):
 		// The leader has just started and may not know how many members there are; but it has found
 		// a side that hosts, and that lives.
 		c.rule(Yielding, yielding)
