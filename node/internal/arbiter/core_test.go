@@ -203,9 +203,9 @@ func TestCore_AMinorityWaitsWhenTheStoreAnswersAgain(t *testing.T) {
 	s.that(s.try.Lease == arbiter.Rest, "trying: no majority reaches the store")
 }
 
-// A leader that has just started, or has followed another one on a side without a majority, does not
-// know whether the store has just come back, and waits as long. One that was in a majority a moment
-// ago knows.
+// A leader that has just started, or has followed another one on a side without a majority, does
+// not know whether the store has just come back, and waits as long. One that was in a majority a
+// moment ago knows.
 func TestCore_ALeaderThatCannotKnowOfAnOutageWaits(t *testing.T) {
 	follower := func(s *stage, members int) {
 		s.sees("a", "me", "b", "c", "d")

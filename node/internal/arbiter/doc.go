@@ -51,6 +51,6 @@
 // yields, or when nobody there knows how many members there are and the store does not answer. Once
 // views, members and store have not changed for Config.Decided, one side hosts, the others do not,
 // and no gate changes any more; if leases of crashed members are involved, it takes until these
-// have ended, and if two sides count differently, at most twice as long. While the store does not answer a
-// majority, another side may have an open gate too.
+// have ended, and if two sides count differently, at most twice as long. While the store does not
+// answer a majority, another side may have an open gate too.
 package arbiter

@@ -126,8 +126,8 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 	}
 }
 
-// turns measures how late this process gets its turns: it gets little processor time, or its machine
-// was paused. What it has not read meanwhile is not silence.
+// turns measures how late this process gets its turns: it gets little processor time, or its
+// machine was paused. What it has not read meanwhile is not silence.
 type turns struct {
 	every time.Duration
 	last  time.Time // the last turn
