@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -40,8 +41,9 @@ const (
 // member is up. stop notifies the other members that this member leaves, shuts the gate, and waits
 // until the leases are released. Call it after guarded work has been handed over and before the
 // session is closed. foreign is called if this member does not use the lease store of the others.
+// counted is set to the number of members.
 func startArbiter(system *actor.ActorSystem, session *coordination.Session, cluster string,
-	members int, foreign func(error)) (stop func(context.Context) error) {
+	members int, foreign func(error), counted *atomic.Int64) (stop func(context.Context) error) {
 	s := &arbiterShell{
 		system: system, members: membership.Attach(system), session: session,
 		leases: [2]*coordination.Lease{
@@ -49,7 +51,7 @@ func startArbiter(system *actor.ActorSystem, session *coordination.Session, clus
 			arbiter.Rest:     session.Lease(restLease(cluster)),
 		},
 		cfg:     arbiter.Config{Members: members, TTL: session.TTL(), Session: session.ID()},
-		foreign: foreign,
+		foreign: foreign, counted: counted,
 		stopped: make(chan struct{}),
 	}
 	gate.Of(system).Shut(atArbiter, "just started")
@@ -68,6 +70,7 @@ type arbiterShell struct {
 	cfg     arbiter.Config
 	stopped chan struct{} // closed when the actor has stopped
 	foreign func(error)
+	counted *atomic.Int64
 	calls   sync.WaitGroup
 
 	mu struct {
@@ -294,6 +297,7 @@ func (s *arbiterShell) check() error {
 
 func (s *arbiterShell) onView(ctx actor.Context, v *membership.View) {
 	s.remember(v)
+	defer func() { _, all := s.core.Counts(); s.counted.Store(int64(all)) }()
 	s.view = v
 	e := arbiter.View{Self: v.Self.ID, Removed: v.Removed}
 	if oldest, ok := v.Oldest(""); ok {

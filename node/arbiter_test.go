@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ import (
 func arbitrate(c *testkit.Cluster, members int) {
 	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
 		stop := startArbiter(m.System, m.Session, "test", members,
-			func(err error) { m.System.Logger().Error("another store", slog.Any("error", err)) })
+			func(err error) { m.System.Logger().Error("another store", slog.Any("error", err)) },
+			new(atomic.Int64))
 		_, err := lifecycle.OnStop(m.System, lifecycle.Leases, "majority", stop)
 		return struct{}{}, err
 	})
@@ -167,7 +169,7 @@ func TestArbiter_AnotherLeaseStore(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				gaveUp = err
-			})
+			}, new(atomic.Int64))
 			_, err := lifecycle.OnStop(m.System, lifecycle.Leases, "majority", stop)
 			return struct{}{}, err
 		})

@@ -201,7 +201,7 @@ func (r *runner) guard(n *Node) error {
 	if r.life > 1 {
 		members = 1 // the others may be gone for good
 	}
-	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members, n.fail)
+	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members, n.fail, &n.counted)
 	return n.OnStop(Leases, "majority", stop)
 }
 

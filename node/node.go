@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
@@ -42,6 +43,7 @@ type Node struct {
 	}
 	working sync.WaitGroup
 	failed  chan struct{} // closed with the first failure
+	counted atomic.Int64  // how many members there are, by the arbiter; 0: not known
 }
 
 // Context returns a context that ends when this life begins to stop. Its cause is ErrDropped,

@@ -121,8 +121,14 @@ func (r *run) listed(ctx context.Context, c *cluster.Cluster,
 	defer cancel()
 	go func() { ready <- members.Ready(wait) }()
 	tried := r.tried
+	say := time.NewTimer(sayEvery)
+	defer say.Stop()
 	for {
 		select {
+		case <-say.C:
+			c.ActorSystem.Logger().Warn("waiting to be listed", slog.String("address",
+				c.ActorSystem.Address()), slog.Duration("for", sayEvery),
+				slog.String("seen", seen(members, c.Config.ClusterProvider)))
 		case <-tried:
 			if r.err != nil {
 				return r.err

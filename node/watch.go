@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -30,6 +31,7 @@ type watch struct {
 	lost    []string         // addresses of dropped members that are not back
 	since   map[string]time.Time
 	account func() string // what the provider knows about hosts that are no members
+	counted *atomic.Int64 // how many members there are, by the arbiter; 0: not known
 	hooks   *lifecycle.Hooks
 	tick    *timer.Timer
 	waits   bool // for tick
@@ -38,7 +40,7 @@ type watch struct {
 // startWatch logs the changes of one life.
 func (r *runner) startWatch(n *Node) {
 	w := &watch{log: r.cfg.Logger, members: membership.Attach(n.System), rule: r.majorityHosts(),
-		since: map[string]time.Time{}, hooks: lifecycle.Of(n.System)}
+		since: map[string]time.Time{}, hooks: lifecycle.Of(n.System), counted: &n.counted}
 	if n.Cluster != nil {
 		if a, ok := n.Cluster.Config.ClusterProvider.(accountant); ok {
 			w.account = a.Account
@@ -116,6 +118,9 @@ func (w *watch) report(was, v *membership.View) {
 	}
 	w.lost = lost
 	all := len(v.Members) + len(w.lost)
+	if n := int(w.counted.Load()); n > 0 {
+		all = max(n, len(v.Members)) // as the line about stepping down
+	}
 	remain := slog.String("members", fmt.Sprintf("%d of %d", len(v.Members), all))
 	if len(dropped) > 0 {
 		w.log.Warn("members dropped: the provider does not list them any more",

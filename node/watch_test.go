@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +21,8 @@ func TestWatch_OneLineForEachFault(t *testing.T) {
 		for i, m := range c.Members() {
 			r := &runner{session: m.Session, cfg: RunConfig{
 				Logger: slog.New(slog.NewTextHandler(&logs[i], nil))}}
-			lifecycle.OnHosted(m.System, func(address string) string {
-				if address == c.Member(0).Address {
+			lifecycle.OnHosted(m.System, func(addresses []string) string {
+				if slices.Contains(addresses, c.Member(0).Address) {
 					return "11 shards of cart"
 				}
 				return ""

@@ -284,12 +284,21 @@ func (c *control) count(next *membership.View) {
 	c.life.had.Store(&had)
 }
 
-// hosted describes the shards of a member when it left the view.
-func (l *life) hosted(address string) string {
-	if had := l.had.Load(); had != nil && (*had)[address] > 0 {
-		return fmt.Sprintf("%d shards of %s", (*had)[address], l.cfg.Type)
+// hosted describes the shards of members when they left the view.
+func (l *life) hosted(addresses []string) string {
+	had, n := l.had.Load(), 0
+	for _, address := range addresses {
+		if had != nil {
+			n += (*had)[address]
+		}
 	}
-	return ""
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 shard of " + l.cfg.Type
+	}
+	return fmt.Sprintf("%d shards of %s", n, l.cfg.Type)
 }
 
 // look passes the participating members to the core: those that are expected to host, and those

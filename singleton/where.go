@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,9 +72,9 @@ func (w *locations) found(address string, token coordination.Token) {
 	})
 }
 
-// hosted describes the instance if it was last known to be at a member.
-func (l *life) hosted(address string) string {
-	if at, _ := l.place.get(); at.Address == address {
+// hosted describes the instance if it was last known to be at one of these members.
+func (l *life) hosted(addresses []string) string {
+	if at, _ := l.place.get(); slices.Contains(addresses, at.Address) {
 		return "singleton " + l.cfg.Name
 	}
 	return ""

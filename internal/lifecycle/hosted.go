@@ -7,9 +7,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// OnHosted registers what, which describes what a component has at a member that was dropped, or
+// OnHosted registers what, which describes what a component has at members that were dropped, or
 // last had there: "11 shards of cart". It returns "" if that is nothing, and must not block.
-func OnHosted(system *actor.ActorSystem, what func(address string) string) {
+func OnHosted(system *actor.ActorSystem, what func(addresses []string) string) {
 	h := Of(system)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -23,10 +23,8 @@ func (h *Hooks) Hosted(addresses []string) string {
 	h.mu.Unlock()
 	var all []string
 	for _, what := range hosted {
-		for _, address := range addresses {
-			if s := what(address); s != "" {
-				all = append(all, s)
-			}
+		if s := what(addresses); s != "" {
+			all = append(all, s)
 		}
 	}
 	return strings.Join(all, ", ")

@@ -59,7 +59,7 @@ type Hooks struct {
 		sync.Mutex
 		start   []*hook
 		checks  []check
-		hosted  []func(address string) string
+		hosted  []func(addresses []string) string
 		stop    [phases][]*hook
 		stopped bool // the stop has begun
 		err     error
@@ -214,10 +214,14 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 			errs[o.i] = fmt.Errorf("%s: %w", label(phase, hooks[o.i].name), o.err)
 		}
 	}
+	late := time.After(slow)
 	for len(open) > 0 {
 		select {
 		case o := <-results:
 			take(o)
+			continue
+		case <-late:
+			h.late(phase, hooks, open)
 			continue
 		case <-ctx.Done():
 		}
@@ -236,6 +240,22 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// slow is how long a phase may take before the hooks that have not returned are logged.
+const slow = 10 * time.Second
+
+// late logs which of the hooks are open.
+func (h *Hooks) late(phase string, hooks []*hook, open map[int]bool) {
+	var names []string
+	for i, k := range hooks {
+		if open[i] {
+			names = append(names, k.name)
+		}
+	}
+	h.system.Logger().Warn("still waiting for components", slog.String("phase", phase),
+		slog.String("address", h.system.Address()), slog.String("components",
+			strings.Join(names, ", ")), slog.Duration("for", slow))
 }
 
 // label names a hook in errors, without the phase twice: the name of many hooks begins with it.

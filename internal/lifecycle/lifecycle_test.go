@@ -3,12 +3,15 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/stretchr/testify/require"
@@ -147,6 +150,26 @@ func TestStop_ErrorsNameThePhaseOnce(t *testing.T) {
 		err := lifecycle.Of(system).Stop(t.Context(), func(context.Context) error { return nil })
 		require.EqualError(t, err,
 			"sharding \"cart\": failed\nsharding: failed\nsharding \"cart\": failed")
+	})
+}
+
+// A member that starts for long says for which components it waits, once.
+func TestStart_LateComponentsAreLogged(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		var out strings.Builder
+		log := slog.New(slog.NewTextHandler(&out, nil))
+		system := actor.NewActorSystem(actor.WithLoggerFactory(
+			func(*actor.ActorSystem) *slog.Logger { return log }))
+		for name, takes := range map[string]time.Duration{"a": time.Second, "b": time.Minute} {
+			lifecycle.OnStart(system, name, func(context.Context) error {
+				time.Sleep(takes)
+				return nil
+			})
+		}
+		require.NoError(t, lifecycle.Of(system).Start(t.Context()))
+		require.Equal(t, 1, strings.Count(out.String(), "level=WARN"), out.String())
+		require.Contains(t, out.String(), "components=b for=10s")
+		system.Shutdown()
 	})
 }
 

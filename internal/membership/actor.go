@@ -26,6 +26,7 @@ type memberActor struct {
 	core    *core
 	shell   *shell.Shell[event, effect]
 	split   bool      // the cluster is split
+	since   time.Time // since when, if that was logged
 	whole   time.Time // when the last split was over
 }
 
@@ -140,18 +141,24 @@ func (s *memberActor) note(ctx actor.Context, e noted) {
 		slog.String("other", e.other.ID), slog.String("address", e.other.Address))
 }
 
-// divided logs the beginning of a split, in one line whatever the number of members.
+// divided logs the beginning of a split, in one line whatever the number of members, and its end.
 func (s *memberActor) divided(ctx actor.Context, e divided) {
 	s.service.divided(e)
 	now, was := s.shell.Now(), s.split
 	s.split = len(e.others) > 0
 	switch {
 	case was && !s.split:
-		s.whole = now
+		if s.whole = now; !s.since.IsZero() {
+			ctx.Logger().Info("the cluster is no longer split",
+				slog.String("address", s.core.self.Address),
+				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)))
+		}
+		s.since = time.Time{}
 		return
 	case was || !s.split || now.Sub(s.whole) < quiet:
 		return
 	}
+	s.since = now
 	var others []string
 	for _, m := range e.others {
 		others = append(others, m.Address)

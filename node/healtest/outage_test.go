@@ -254,11 +254,14 @@ func (c *members) stopTogether() (took time.Duration, ok bool) {
 	return took, ok
 }
 
-// splitLine matches the line about a split.
-var splitLine = regexp.MustCompile(`time=(\S+) level=WARN msg="the cluster is split`)
+// splitLine matches the line about a split, and splitEnd those about its end.
+var (
+	splitLine = regexp.MustCompile(`time=(\S+) level=WARN msg="the cluster is split`)
+	splitEnd  = regexp.MustCompile(`msg="(the cluster is no longer split|life of the member ends)`)
+)
 
-// oneLine checks that a member has logged the split in one line, however many members it is of. If
-// they are heard of at different times, there may be another line.
+// oneLine checks that a member has logged the split in one line, however many members it is of, and
+// its end. If they are heard of at different times, there may be another line.
 func (c *members) oneLine() (ok bool) {
 	ok = true
 	for _, p := range c.live {
@@ -277,6 +280,11 @@ func (c *members) oneLine() (ok bool) {
 				ok = false
 			}
 			last = at
+		}
+		ends := len(splitEnd.FindAllString(string(text), -1))
+		if begins := len(splitLine.FindAllString(string(text), -1)); begins > ends {
+			c.t.Errorf("%s logs %d splits, and the end of %d", p.Name, begins, ends)
+			ok = false
 		}
 	}
 	return ok
