@@ -49,7 +49,7 @@ func lives() []mutant {
 		{
 			name:   "a member that asks counts as silent",
 			rule:   "a member that gets little processor time is not dropped",
-			edits:  in("node/provider/automanaged/directory.go", "if asked := h.asked(at.says.ID); asked", "if asked := at.since; asked"),
+			edits:  in("node/provider/automanaged/directory.go", "if asked := h.asked(at.name, at.says.ID); asked", "if asked := at.since; asked"),
 			killer: killer{pkg: "./node/provider/automanaged", run: "^TestServe_AMemberThatAsksIsNotSilent$"},
 		},
 		{

@@ -15,7 +15,7 @@ import (
 // so, and each of the two logs what to correct.
 //
 // A request also names the member id of the process that asks: it shows that a listed member runs,
-// even if its answers come too late.
+// even if its answers come too late. One that came before a request that has no answer does not.
 const (
 	fromHeader  = "Concord-From"
 	idHeader    = "Concord-Member"
@@ -37,6 +37,7 @@ type askers struct {
 		sync.Mutex
 		listed map[string]bool
 		signs  map[string]time.Time // by id of a listed member: when it last asked
+		waits  map[string]time.Time // by host: since when a request has had no answer
 		asked  map[string]asked     // by address; at most maxAskers
 		logged map[string]bool      // at most maxAskers
 		at     map[string]string    // by host: the address for which it last answered
@@ -51,6 +52,7 @@ func newAskers(c Config, self roster.Self) *askers {
 		patience: max(10*time.Second, 3*c.DropAfter)}
 	a.mu.asked, a.mu.logged = map[string]asked{}, map[string]bool{}
 	a.mu.at, a.soon = map[string]string{}, map[string]chan struct{}{}
+	a.mu.waits = map[string]time.Time{}
 	for _, host := range c.Hosts {
 		a.soon[host] = make(chan struct{}, 1)
 	}
@@ -103,11 +105,33 @@ func (a *askers) sign(now time.Time, id string) {
 	}
 }
 
-// asked returns when a listed member last asked; zero: never.
-func (a *askers) asked(id string) time.Time {
+// request records that a request to a host begins, and result whether it has been answered.
+func (a *askers) request(now time.Time, host string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.mu.signs[id]
+	if _, waits := a.mu.waits[host]; !waits && a.mu.waits != nil {
+		a.mu.waits[host] = now
+	}
+}
+
+func (a *askers) result(host string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		delete(a.mu.waits, host)
+	}
+}
+
+// asked returns when the member at a host last asked, if that was while a request to the host had
+// no answer; otherwise zero.
+func (a *askers) asked(host, id string) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	since, waits := a.mu.waits[host]
+	if at := a.mu.signs[id]; waits && at.After(since) {
+		return at
+	}
+	return time.Time{}
 }
 
 // unlisted reports whether a member has asked for longer than patience and is not listed. It logs

@@ -95,9 +95,10 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 	}
 	known := hosts{self: self, dropAfter: d.cfg.DropAfter, by: map[string]*host{},
 		asked: d.askers.asked}
-	silence := time.NewTicker(d.cfg.Refresh)
+	look := max(d.cfg.Refresh/4, minPause)
+	silence := time.NewTicker(look)
 	defer silence.Stop()
-	for turns := (turns{every: d.cfg.Refresh, last: time.Now()}); ; {
+	for turns := (turns{every: look, last: time.Now()}); ; {
 		var n *news
 		var due time.Time
 		select {
@@ -158,7 +159,9 @@ func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 	for {
 		begun, wait := time.Now(), d.cfg.Refresh
 		n := news{host: host}
+		d.askers.request(begun, host)
 		n.says, n.alone, n.err = d.request(ctx, host)
+		d.askers.result(host, n.err)
 		if n.err != nil && time.Since(begun) >= d.cfg.Refresh {
 			wait = minPause
 		}
@@ -304,11 +307,12 @@ func (d *directory) Close() error {
 type hosts struct {
 	self      roster.Self
 	dropAfter time.Duration
-	by        map[string]*host          // by host:port in the list
-	asked     func(id string) time.Time // when a member last asked this one
+	by        map[string]*host                // by host:port in the list
+	asked     func(host, id string) time.Time // see askers.asked
 }
 
 type host struct {
+	name  string
 	says  answer
 	since time.Time // since when it answers for the address of says
 	heard time.Time // time of the last answer; zero means not listed
@@ -350,7 +354,7 @@ func (n *news) state(cluster string) state {
 func (h *hosts) hear(now time.Time, n news) bool {
 	at := h.by[n.host]
 	if at == nil {
-		at = &host{}
+		at = &host{name: n.host}
 		h.by[n.host] = at
 	}
 	is := n.state(h.self.Cluster)
@@ -384,11 +388,11 @@ func (h *hosts) hear(now time.Time, n news) bool {
 const silences = 3
 
 // dropped reports whether a host is silent: within dropAfter it has not answered, nor has its
-// process asked.
+// process asked while this one waited for an answer.
 func (h *hosts) dropped(now time.Time, at *host) bool {
 	heard := at.heard
 	if least := heard.Add((silences - 1) * h.dropAfter); h.asked != nil && !heard.IsZero() {
-		if asked := h.asked(at.says.ID); asked.After(least) {
+		if asked := h.asked(at.name, at.says.ID); asked.After(least) {
 			heard = least
 		} else if asked.After(heard) {
 			heard = asked
