@@ -1,6 +1,7 @@
 package realtest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -68,7 +69,8 @@ func newMembers(t *testing.T, shards int) *members {
 // launch starts a process.
 func (c *members) launch(starts func(*exec.Cmd) error, s spec) *process {
 	c.t.Helper()
-	s.Name, s.Dir, s.Shards, s.Away = fmt.Sprint("m", len(c.live)), c.dir, c.shards, c.away()
+	s.Name, s.Dir, s.Away = fmt.Sprint("m", len(c.live)), c.dir, c.away()
+	s.Shards = cmp.Or(s.Shards, c.shards)
 	p := &process{name: s.Name, says: make(chan answer, 100), sent: make(chan answer, 10)}
 	text, err := json.Marshal(s)
 	require.NoError(c.t, err)
@@ -449,4 +451,33 @@ func TestReal_DeliversInSpiteOfALeaveAndAKill(t *testing.T) {
 		}
 	}
 	t.Logf("%d messages delivered, %d were handled again", len(senders)*n*entities, again)
+}
+
+// At a cold start the number of shards is that of most members: the oldest, which has another one,
+// ends, and the others host.
+func TestReal_AMemberWithAnotherNumberOfShardsEnds(t *testing.T) {
+	c := newMembers(t, 12)
+	for i, port := range ports.Free(t, 4) {
+		s := spec{Host: "127.0.0.1", Port: port}
+		if i == 0 {
+			s.Shards = 10
+		}
+		p := c.launch((*exec.Cmd).Start, s)
+		p.here = *c.answer(p, func(a answer) bool { return a.Here != nil }).Here
+	}
+	c.list()
+	wrong := c.live[0]
+	select {
+	case <-wrong.Gone():
+	case <-time.After(patience):
+		t.Fatalf("it runs: %s", wrong.Stderr())
+	}
+	require.Equal(t, 1, wrong.ExitCode())
+	require.Regexp(t, "10.*12|12.*10", wrong.Stderr())
+	c.live[0] = nil
+	c.list()
+	for _, p := range c.here() {
+		c.answer(p, func(a answer) bool { return a.Ready })
+	}
+	c.settled()
 }
