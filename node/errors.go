@@ -17,8 +17,9 @@ var (
 	// ErrStart is matched when Proto.Actor could not start the member: the port is in use, or the
 	// provider cannot be reached. Shutdown must still be called.
 	ErrStart = errors.New("node: member not started")
-	// ErrNotReady is matched when a member has started but the context ended before it was ready.
-	// The error says what the member was waiting for and which members it saw.
+	// ErrNotReady is matched when a member has started but the context ended before it was ready,
+	// or a component cannot get ready. The error says what the member was waiting for and which
+	// members it saw.
 	ErrNotReady = errors.New("node: member not ready")
 	// ErrStop is matched by the error of Run when the last life did not stop in order, for instance
 	// because a component exceeded its time. Leases that were not released expire by themselves.

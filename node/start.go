@@ -105,10 +105,10 @@ func ready(ctx context.Context, system *actor.ActorSystem, members *membership.S
 	switch {
 	case err != nil && members.Cause() != nil:
 		return fmt.Errorf("%w: %w", ErrNotReady, members.Cause())
-	case err != nil && ctx.Err() != nil:
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
-	return err
+	return nil
 }
 
 // listed waits until the member is in its cluster. It does not wait for StartMember to return,

@@ -58,6 +58,7 @@ type Hooks struct {
 	mu struct {
 		sync.Mutex
 		start   []*hook
+		watch   []*hook
 		checks  []check
 		hosted  []func(addresses []string) string
 		stop    [phases][]*hook
@@ -88,6 +89,15 @@ func OnStart(system *actor.ActorSystem, name string, ready func(context.Context)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.start = append(h.mu.start, &hook{name, ready})
+}
+
+// WhileStarting registers watch, which runs until the member has started or its context ends. If it
+// returns an error before, the member cannot start.
+func WhileStarting(system *actor.ActorSystem, name string, watch func(context.Context) error) {
+	h := Of(system)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.watch = append(h.mu.watch, &hook{name, watch})
 }
 
 // OnStop registers stop to be run once when the member leaves. cancel removes it, for components
@@ -128,13 +138,37 @@ func (h *Hooks) Stopping() bool {
 	return h.mu.stopped
 }
 
-// Start runs the functions registered with OnStart concurrently, and returns all errors.
+// Start runs the functions registered with OnStart concurrently, beside those registered with
+// WhileStarting. If one of them fails before ctx has ended, the member cannot start: Start ends the
+// others, and returns that error alone. Otherwise it returns all errors.
 func (h *Hooks) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	run := func(ctx context.Context, k *hook) error {
+		err := guard(ctx, k)
+		if err != nil && ctx.Err() == nil {
+			cancel(&startError{fmt.Errorf("%s: %w", label("start", k.name), err)})
+		}
+		return err
+	}
 	h.mu.Lock()
-	hooks := append([]*hook(nil), h.mu.start...)
+	var hooks []*hook
+	for _, k := range h.mu.start {
+		hooks = append(hooks, &hook{k.name, func(ctx context.Context) error { return run(ctx, k) }})
+	}
+	for _, k := range h.mu.watch {
+		go func() { _ = run(ctx, k) }() // its error is the cause
+	}
 	h.mu.Unlock()
-	return h.all(ctx, "start", hooks)
+	err := h.all(ctx, "start", hooks)
+	if first, ok := errors.AsType[*startError](context.Cause(ctx)); ok {
+		return first.error
+	}
+	return err
 }
+
+// startError is the cause for which Start ends the other functions.
+type startError struct{ error }
 
 // Stop runs the phases in order, then last, and returns all errors. A later or concurrent call
 // waits for the first one and returns the same error, or the error of its own context if that ends

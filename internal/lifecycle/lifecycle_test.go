@@ -173,6 +173,37 @@ func TestStart_LateComponentsAreLogged(t *testing.T) {
 	})
 }
 
+// What can never start must not be waited for until the time-out of the start.
+func TestStart_OneThatFailsEndsTheOthers(t *testing.T) {
+	waits := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	fails := func(context.Context) error {
+		time.Sleep(time.Second)
+		panic("no way")
+	}
+	for _, with := range []func(*actor.ActorSystem, string, func(context.Context) error){
+		lifecycle.OnStart, lifecycle.WhileStarting,
+	} {
+		simnet.Bubble(t, func(t *testing.T) {
+			system := simnet.NewSystem("s")
+			lifecycle.OnStart(system, "waits", waits)
+			with(system, "fails", fails)
+			start := time.Now()
+			require.EqualError(t, lifecycle.Of(system).Start(t.Context()),
+				`start "fails": panic: no way`)
+			require.Equal(t, time.Second, time.Since(start))
+		})
+	}
+	simnet.Bubble(t, func(t *testing.T) {
+		system := simnet.NewSystem("s")
+		lifecycle.OnStart(system, "starts", func(context.Context) error { return nil })
+		lifecycle.WhileStarting(system, "waits", waits)
+		require.NoError(t, lifecycle.Of(system).Start(t.Context()), "and it has ended")
+	})
+}
+
 func TestStartRunsAllSideBySide(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {
 		system := simnet.NewSystem("s")

@@ -188,6 +188,7 @@ func (l *Lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 		r.close() // the member is stopping
 	}
 	l.mu.rivals = r
+	lifecycle.WhileStarting(l.system, "grains", r.none)
 	l.mu.door, _ = l.system.ProcessRegistry.Add(&door{l, make(chan struct{}, maxAsking)}, doorName)
 }
 

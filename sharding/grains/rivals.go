@@ -30,14 +30,17 @@ type rivals struct {
 	alive  context.Context
 	end    context.CancelFunc
 
+	first chan struct{} // closed when one was found
+
 	mu    sync.Mutex
 	asked map[string]bool   // ids of members that are listed
 	found map[string]string // addresses by id
+	any   bool              // one was found
 }
 
 func newRivals(system *actor.ActorSystem, kinds map[string]*kind) *rivals {
 	r := &rivals{system: system, kinds: map[string]bool{}, asked: map[string]bool{},
-		found: map[string]string{}}
+		found: map[string]string{}, first: make(chan struct{})}
 	for name := range kinds {
 		if name != cluster.TopicActorKind && !strings.HasPrefix(name, membership.RolePrefix) &&
 			!strings.HasPrefix(name, membership.VersionPrefix) {
@@ -128,8 +131,22 @@ func (r *rivals) find(id, address string) (listed bool) {
 	defer r.mu.Unlock()
 	if r.asked[id] {
 		r.found[id] = address
+		if !r.any {
+			r.any = true
+			close(r.first)
+		}
 	}
 	return r.asked[id]
+}
+
+// none returns an error when a rival is found before ctx has ended.
+func (r *rivals) none(ctx context.Context) error {
+	select {
+	case <-r.first:
+		return r.check()
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // check returns an error while there are rivals.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/races"
+	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/testkit/netem"
 )
 
@@ -287,6 +289,54 @@ func TestGrains_OnRealProcesses(t *testing.T) {
 			require.Zero(t, n, "grains that were active twice")
 		})
 	}
+}
+
+// TestGrains_NotBesideDisthash replaces one member of a cluster on disthash by one with grains, by
+// mistake: the member ends with an error that names the others, and activates nothing, so a rolling
+// update stops there and no grain is active in both. All members started anew with grains answer.
+func TestGrains_NotBesideDisthash(t *testing.T) {
+	d := newDriver(t, 3, size(3, true))
+	for i := range 3 {
+		d.start(i)
+	}
+	for _, p := range d.live {
+		d.ready(p)
+	}
+	d.sweep(d.live[0], "on disthash")
+	d.leave(d.live[2])
+	d.spec.Disthash = false
+	wrong := d.start(2)
+	require.Equal(t, node.ExitStart, wrong.ExitCode())
+	require.Contains(t, wrong.Stderr(), "another identity lookup is used at 10.")
+	d.remove(wrong)
+	require.Zero(t, d.activations(wrong), "activations at the member with grains")
+	d.sweep(d.live[0], "after a member with grains")
+
+	for _, p := range slices.Clone(d.live) {
+		d.kill(p)
+	}
+	for i := range 3 {
+		d.start(i)
+	}
+	for _, p := range d.live {
+		d.ready(p)
+	}
+	d.within(d.sweep(d.live[0], "with grains"))
+	d.finish()
+}
+
+// activations returns how many activations of a process have handled messages.
+func (d *driver) activations(p *process) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, lives := range d.grains {
+		for name := range lives {
+			if strings.HasPrefix(name, p.name+"-") {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // The baseline, in the long form only: its results are for comparison.
