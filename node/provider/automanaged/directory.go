@@ -95,10 +95,9 @@ func (d *directory) Serve(ctx context.Context, self roster.Self,
 	}
 	known := hosts{self: self, dropAfter: d.cfg.DropAfter, by: map[string]*host{},
 		asked: d.askers.asked}
-	look := max(d.cfg.Refresh/4, minPause)
-	silence := time.NewTicker(look)
+	silence := time.NewTicker(d.cfg.Refresh)
 	defer silence.Stop()
-	for turns := (turns{every: look, last: time.Now()}); ; {
+	for turns := (turns{every: d.cfg.Refresh, last: time.Now()}); ; {
 		var n *news
 		var due time.Time
 		select {
