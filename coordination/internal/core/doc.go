@@ -56,7 +56,9 @@
 // An absent session record, or one with a smaller token, does not free the lease at once: someone
 // has deleted it or restored an older one, and its holder may not know yet. It must stay so for the
 // TTL in the lease's record, counted from the first read that found it so and began after the
-// lease's record was read. The holder notices at its next renewal, and loses all its leases.
+// lease's record was read. The holder notices at its next renewal, and loses all its leases. So it
+// does if its record is an older one of the same tenure: then the store was restored, and records
+// of leases that it does not hold may name the session. Its next tenure frees these.
 //
 // A claim names the tenure of the session that it depends on, and is given up when that tenure has
 // ended: if the claim lands later, it names a tenure that is over. A claim that is not wanted any

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -15,6 +16,7 @@ type tenure struct {
 	version  Version       // version that the next write is conditional on
 	attempts []attempt     // writes that the record may contain, oldest first
 	count    uint64        // attempts ever made
+	sure     uint64        // the latest attempt that the record has had for certain
 	lastSent time.Duration // of any attempt; monotonic
 
 	validity Validity
@@ -74,6 +76,7 @@ func (m *Machine) planRenewal(v Validity) {
 // prune forgets the attempts that the record cannot contain any more, because it contains attempt
 // n.
 func (t *tenure) prune(n uint64) {
+	t.sure = max(t.sure, n)
 	t.attempts = slices.DeleteFunc(t.attempts, func(a attempt) bool { return a.n <= n })
 }
 
@@ -241,6 +244,8 @@ func (m *Machine) extend(n uint64) {
 // confirm decides, after a conflict or an audit, which session the record belongs to.
 func (m *Machine) confirm() {
 	switch {
+	case m.found() && m.cfg.Keeper && m.seen.record.Attempt < m.ten.sure:
+		m.lose(End{Why: RecordDeleted, Err: errRestored})
 	case m.found():
 		m.ten.version, m.ten.reread = m.seen.version, false
 		m.confirmed()
@@ -253,6 +258,12 @@ func (m *Machine) confirm() {
 		m.lose(End{Why: TakenOver, Holder: m.seen.record})
 	}
 }
+
+// errRestored is the reason for the end of a session record that has an older content again. Leases
+// that the session has released or lost since may name it again, and its renewals would keep these
+// alive forever; so it begins another tenure, which ends them.
+var errRestored = errors.New("the lease store has an older record than was written: it was " +
+	"restored from a backup, or has lost writes")
 
 // deleted ends a tenure whose record is absent. When its work has had time to end, the release
 // writes a blank record where there is none: the token stays known, and a store that keeps more
