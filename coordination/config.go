@@ -86,9 +86,11 @@ type Config struct {
 	// Clock is for tests that give each session its own clock, as package testkit does. Default:
 	// the clocks of this process.
 	Clock Clock `yaml:"-"`
-	// Logger receives losses (Warn), tenures that begin or are released (Debug) and panics of
-	// handlers (Error). If a session loses all its leases at once, one line has their number, eight
-	// have names, and those of the others are at Debug. Default slog.Default.
+	// Logger receives losses, long pauses of the process, and that the store does not answer or is
+	// slow (Warn), the end of such a fault (Info), tenures that begin or are released (Debug) and
+	// panics of handlers (Error). If a session loses all its leases at once, one line at Warn has
+	// their number, eight at Info have names, and those of the others are at Debug. Default
+	// slog.Default.
 	Logger *slog.Logger `yaml:"-"`
 }
 

@@ -124,6 +124,9 @@ func (d *driver) begin(e core.Begin) {
 func (d *driver) end(e core.End) {
 	end := endingOf(e)
 	d.grant.finish(end)
+	if e.Why == core.Expired {
+		d.lease.s.stand(func(s *stats) { s.expired = true }) // before it is no longer near expiry
+	}
 	d.near(false)
 	d.count(func(s *Status) {
 		s.Held--
@@ -133,9 +136,6 @@ func (d *driver) end(e core.End) {
 			s.Released++
 		}
 	})
-	if e.Why == core.Expired {
-		d.lease.s.stand(func(s *stats) { s.expired = true })
-	}
 	d.logEnd(e)
 }
 
@@ -157,6 +157,7 @@ func (d *driver) logEnd(e core.End) {
 		}
 		attrs = []slog.Attr{slog.String("session", s.nonce), slog.Int("leases", held)}
 	case l != nil && l.telling:
+		level = min(level, slog.LevelInfo)
 		if l.named++; l.named > mostNamed {
 			level = slog.LevelDebug
 		}

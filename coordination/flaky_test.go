@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
@@ -15,10 +16,12 @@ var errAway = errors.New("store away")
 type flaky struct {
 	memory.Store
 	away, refuses atomic.Bool
+	delay         atomic.Int64 // of each answer, in nanoseconds
 }
 
 func (f *flaky) Load(ctx context.Context, name string) (leasestore.Record,
 	leasestore.Version, error) {
+	time.Sleep(time.Duration(f.delay.Load()))
 	if f.away.Load() {
 		return leasestore.Record{}, "", errAway
 	}
@@ -27,6 +30,7 @@ func (f *flaky) Load(ctx context.Context, name string) (leasestore.Record,
 
 func (f *flaky) Swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
+	time.Sleep(time.Duration(f.delay.Load()))
 	if f.away.Load() {
 		return "", errAway
 	}

@@ -52,12 +52,15 @@ func (s *Session) lostAll(ev core.Unbacked) {
 func (s *Session) Failing() bool {
 	s.stats.Lock()
 	defer s.stats.Unlock()
-	return s.stats.near || s.stats.expired || s.stats.status.NearExpiry > 0
+	return s.stats.failing()
 }
+
+func (s *stats) failing() bool { return s.near || s.expired || s.status.NearExpiry > 0 }
 
 // stand changes what is known about the store's answers.
 func (s *Session) stand(change func(*stats)) {
 	s.stats.Lock()
 	defer s.stats.Unlock()
 	change(&s.stats)
+	s.tellStore(s.clock.Read().Mono)
 }

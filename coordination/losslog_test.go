@@ -35,18 +35,44 @@ func TestLog_TheLossOfManyLeasesIsAFewLines(t *testing.T) {
 		s.store.away.Store(true)
 		s.sleep(time.Minute)
 		s.that(log.count(`level=WARN msg="lease session ended"`) == 1 &&
-			log.count(" leases=100 ") == 1, "%d lines", log.count("\n"))
-		s.that(log.count(`level=WARN msg="lease ended"`) == 8 && log.count("\n") == 9,
+			log.count(`level=WARN msg="the lease store does not answer"`) == 1 &&
+			log.count(" leases=100 ") == 2, "%v", log.String())
+		s.that(log.count(`level=INFO msg="lease ended"`) == 8 && log.count("\n") == 10,
 			"%d lines", log.count("\n"))
 		s.store.away.Store(false)
 
 		_, err = session.Lease("alone").Acquire(s.Context())
 		s.that(err == nil, "%v", err)
+		s.that(log.count(`level=INFO msg="the lease store answers again"`) == 1 &&
+			log.count(" after=1m") == 1, "%v", log.String())
 		s.store.away.Store(true)
 		s.sleep(time.Minute)
-		s.that(log.count("lease=alone ") == 1 && log.count(" leases=1 ") == 1,
+		s.that(log.count("lease=alone ") == 1 && log.count(" leases=1 ") == 2,
 			"%d lines", log.count("\n"))
 		s.store.away.Store(false)
+		_ = session.Close(s.Context())
+	})
+}
+
+// A store that answered just within the limit was silent until leases were lost.
+func TestLog_AStoreThatBecomesSlowIsALine(t *testing.T) {
+	onStage(t, func(s *stage) {
+		var log logged
+		session, err := coordination.Open(s.store, coordination.Config{
+			Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s.that(err == nil, "%v", err)
+		_, err = session.Lease("alone").TryAcquire(s.Context())
+		s.that(err == nil, "%v", err)
+		s.sleep(time.Minute)
+		s.that(log.String() == "", "%v", log.String())
+		s.store.delay.Store(int64(2 * time.Second))
+		s.sleep(time.Minute)
+		s.that(log.count(`level=WARN msg="the lease store is slow"`) == 1 &&
+			log.count("\n") == 1, "%v", log.String())
+		s.store.delay.Store(0)
+		s.sleep(time.Minute)
+		s.that(log.count(`level=INFO msg="the lease store is no longer slow"`) == 1 &&
+			log.count("\n") == 2, "%v", log.String())
 		_ = session.Close(s.Context())
 	})
 }

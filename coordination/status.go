@@ -3,6 +3,7 @@ package coordination
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -58,24 +59,33 @@ type stats struct {
 	wrote   bool
 	near    bool // the session record is near expiry
 	expired bool // a lease has expired since the store's last answer
+	storeLog
 }
 
 // count changes the statistics.
 func (s *Session) count(change func(*Status)) {
-	s.stats.Lock()
-	defer s.stats.Unlock()
-	change(&s.stats.status)
+	s.stand(func(st *stats) { change(&st.status) })
 }
 
-// stall is the least delay of the session that counts as a stall.
-const stall = 250 * time.Millisecond
+// stall is the least delay of the session that counts as a stall, and longStall the least one that
+// is logged, unless a quarter of TTL is more.
+const (
+	stall     = 250 * time.Millisecond
+	longStall = time.Second
+)
 
 // overrun records by how much the session woke late.
 func (s *Session) overrun(late time.Duration) {
-	if late >= stall {
-		s.count(func(st *Status) {
-			st.Stalls, st.LongestStall = st.Stalls+1, max(late, st.LongestStall)
-		})
+	if late < stall {
+		return
+	}
+	s.count(func(st *Status) {
+		st.Stalls, st.LongestStall = st.Stalls+1, max(late, st.LongestStall)
+	})
+	if late >= max(longStall, s.cfg.TTL/4) {
+		s.cfg.Logger.Warn("this process did not run for a while: it was paused, or got no processor",
+			slog.String("owner", s.cfg.Owner), slog.Duration("late", late.Round(time.Millisecond)),
+			slog.Duration("ttl", s.cfg.TTL))
 	}
 }
 
@@ -85,6 +95,7 @@ func (s *Session) called(op Operation, begun time.Duration, err error) {
 	s.meters.call(op, now-begun, err)
 	s.stats.Lock()
 	defer s.stats.Unlock()
+	defer s.tellStore(now)
 	c := s.stats.status.Calls[op]
 	switch {
 	case err == nil:
@@ -100,6 +111,9 @@ func (s *Session) called(op Operation, begun time.Duration, err error) {
 	}
 	if err == nil || isConflict(err) {
 		s.stats.expired = false
+		s.stats.answered(now, now-begun, s.cfg.OperationTimeout/2)
+	} else {
+		s.stats.failure = err
 	}
 }
 
