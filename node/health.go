@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -27,9 +28,10 @@ type Health struct {
 		system *actor.ActorSystem // nil unless up or stopping
 		cause  error              // cause of the end of the last life, while between two lives
 
-		address string // of the last life that was up
-		life    int    // its number
-		splits  uint64 // that the lives before it have noticed
+		session *coordination.Session // of that life; nil: there is none
+		address string                // of the last life that was up
+		life    int                   // its number
+		splits  uint64                // that the lives before it have noticed
 	}
 }
 
@@ -64,11 +66,11 @@ func (h *Health) set(s state, system *actor.ActorSystem, cause error) {
 }
 
 // up records that a life is up.
-func (h *Health) up(system *actor.ActorSystem, life int) {
-	h.set(stateUp, system, nil)
+func (h *Health) up(n *Node) {
+	h.set(stateUp, n.System, nil)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.address, h.mu.life = system.Address(), life
+	h.mu.session, h.mu.address, h.mu.life = n.Session, n.System.Address(), n.Life
 }
 
 // over records that a life has ended.
@@ -136,10 +138,14 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // details returns lines for human readers.
 func (h *Health) details() (lines []string) {
 	h.mu.Lock()
-	system := h.mu.system
+	system, session := h.mu.system, h.mu.session
 	h.mu.Unlock()
 	if system == nil {
 		return nil
+	}
+	if session != nil && session.Failing() {
+		lines = append(lines, "the lease store does not answer: singletons and shards of this "+
+			"member stop before their leases end, until it answers")
 	}
 	members := membership.Attach(system)
 	lost := members.Lost()

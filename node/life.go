@@ -45,7 +45,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 		slog.String("address", n.System.Address()),
 		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life),
 		r.away())
-	r.cfg.Health.up(n.System, r.life)
+	r.cfg.Health.up(n)
 	n.begin()
 	return r.serve(ctx, n)
 }

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"time"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -20,6 +22,9 @@ type nodeStatus struct {
 	splits                   uint64
 	refusals                 map[string]uint64
 }
+
+// started is when this process started, roughly. The time since then is by its monotonic clock.
+var started = time.Now()
 
 // nodeStatus returns the present status.
 func (r *runner) status() nodeStatus {
@@ -75,10 +80,14 @@ func (r *runner) observe() (unobserve func() error, err error) {
 			return s.splits
 		})
 	refused := m.CountBy("concord.node.refused", "Refusals of the guard of remoting, by reason.")
+	const own = "Time since the process started, by its own clock: the rate is that of the clock."
+	uptime := m.CountBy("concord.node.uptime", own, metric.WithUnit("s"))
 	who := func(s nodeStatus) ([]attribute.KeyValue, bool) {
 		return []attribute.KeyValue{attribute.String("address", s.address)}, s.address != ""
 	}
 	return m.Observe(r.status, who, func(o metric.Observer, s nodeStatus) {
+		o.ObserveInt64(uptime, int64(time.Since(started).Seconds()),
+			metric.WithAttributes(attribute.String("address", s.address)))
 		for reason, n := range s.refusals {
 			o.ObserveInt64(refused, int64(n), metric.WithAttributes(
 				attribute.String("address", s.address), attribute.String("reason", reason)))

@@ -28,6 +28,7 @@ func TestRun_IsMeasured(t *testing.T) {
 				require.Contains(t, m, key)
 				require.EqualValues(t, want, m[key], name)
 			}
+			require.Contains(t, m, "concord.node.uptime "+n.System.Address())
 			if n.Life > 1 {
 				cancel()
 				return nil

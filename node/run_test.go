@@ -500,6 +500,31 @@ func (u *unreachable) Swap(ctx context.Context, name string, old leasestore.Vers
 	return u.Store.Swap(ctx, name, old, next)
 }
 
+// While no member was missing, /readyz said nothing about a lease store that did not answer.
+func TestRun_ReadyzSaysThatTheLeaseStoreDoesNotAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg, store := quiet(newHands()), &unreachable{Store: memory.New()}
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	cfg.Health, cfg.Session.TTL = new(node.Health), time.Second
+	_ = node.Run(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(ctx context.Context) error {
+			defer cancel()
+			grant, err := n.Session.Lease("billing").TryAcquire(ctx)
+			if err != nil {
+				return err
+			}
+			store.away.Store(true)
+			<-grant.Context().Done()
+			w := httptest.NewRecorder()
+			cfg.Health.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+			require.Contains(t, w.Body.String(), "the lease store does not answer: ")
+			return nil
+		})
+		return nil
+	}) // it cannot release its leases, if it still has some
+}
+
 // The leases that could not be released were listed twice: by the last life and by Run.
 func TestRun_TheErrorOfTheSessionIsReportedOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -218,8 +218,8 @@ func (d *directory) request(ctx context.Context, host string) (says answer, alon
 	case strings.HasPrefix(string(raw), "Client sent an HTTP request to an HTTPS server"):
 		return answer{}, false, fmt.Errorf("%w: it uses TLS, and this member does not", errStrange)
 	case got.StatusCode == http.StatusForbidden:
-		return answer{}, false, fmt.Errorf("%w: status %s: do both have the same secret?",
-			errStrange, got.Status)
+		return answer{}, false, fmt.Errorf(
+			"%w: status %s: do both have the same secret and cluster name?", errStrange, got.Status)
 	case got.StatusCode != http.StatusOK:
 		return answer{}, false, fmt.Errorf("%w: status %s", errStrange, got.Status)
 	}
