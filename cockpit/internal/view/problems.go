@@ -27,20 +27,24 @@ func Problems(o *api.Overview) []api.Problem {
 	p.cluster(o.Cluster)
 	p.peers(o)
 	for _, r := range o.Replicators {
-		p.replicator(r)
+		p.replicator(r, o.Cluster.CutOff)
 	}
+	away := false
 	for _, s := range o.Sessions {
 		p.session(s)
+		away = away || s.Failing
 	}
+	// What follows from a cut or from the lease store has the same remedy.
+	follows := o.Cluster.CutOff || away
 	for _, s := range o.Singletons {
 		p.panics("singleton", s.Name, s.Panics)
-		if s.State == "unknown" && o.Cluster.Self != "" {
+		if s.State == "unknown" && o.Cluster.Self != "" && !follows {
 			p.add(Warn, fmt.Sprintf("singleton %s has no known host", s.Name),
 				"After a crash this lasts up to the TTL of the lease. If it lasts longer, check the lease store, and that a member with the role is running.")
 		}
 	}
 	for _, s := range o.Shards {
-		p.shards(s)
+		p.shards(s, follows)
 	}
 	if o.Health.Known && !o.Health.Live {
 		p.add(Bad, "the member is not live: "+strings.Join(o.Health.Why, "; "),
@@ -81,7 +85,7 @@ func (p *problems) cluster(c api.Cluster) {
 	if c.CutOff {
 		why := ""
 		if !c.GateOpen {
-			why = "; singletons and shards do not run on it: " + strings.Join(c.GateWhy, "; ")
+			why = "; singletons and shards do not run on it"
 		}
 		p.add(Bad, fmt.Sprintf("this member is cut off: it sees %d of %d members; missing: %s%s",
 			len(c.Members), len(c.Members)+len(c.Lost), strings.Join(c.Lost, ", "), why),
@@ -121,12 +125,18 @@ func (p *problems) peers(o *api.Overview) {
 	}
 }
 
-func (p *problems) replicator(r api.Replicator) {
-	if r.NotReady != "" {
+func (p *problems) replicator(r api.Replicator, cutOff bool) {
+	broken := r.Durable != nil && r.Durable.Disk != "working" && r.Durable.Disk != "loading"
+	switch {
+	case r.NotReady == "" || cutOff || broken:
+	case len(r.Missing) > 0:
 		p.add(Warn, fmt.Sprintf("replicator %s is not ready: %s", r.Name, r.NotReady),
-			"It is receiving data from other members. If this lasts, check the missing members.")
+			"It may wait for data that only a missing member has: start that member. If it will not return, forget it; what only it had is lost.")
+	default:
+		p.add(Warn, fmt.Sprintf("replicator %s is not ready: %s", r.Name, r.NotReady),
+			"It receives data from the members in view. If this lasts, look at their logs, and whether a member with durable data was forgotten or has not been started.")
 	}
-	if len(r.Missing) > 0 {
+	if len(r.Missing) > 0 && !cutOff {
 		p.add(Warn, fmt.Sprintf("members counted by replicator %s are not in view: %s", r.Name,
 			strings.Join(r.Missing, ", ")),
 			"Restart them. Forget members that will not return, so that majorities are counted without them.")
@@ -154,7 +164,7 @@ func (p *problems) replicator(r api.Replicator) {
 			r.Name, strings.Join(r.OtherDurable, ", ")),
 			"Configure the same durable keys on all members.")
 	}
-	if d := r.Durable; d != nil && d.Disk != "working" && d.Disk != "loading" {
+	if d := r.Durable; broken {
 		p.add(Bad, fmt.Sprintf("the disk of replicator %s is %s: %s", r.Name, d.Disk, d.Error),
 			"Free space or repair the disk. If the disk has failed, restart the member.")
 	}
@@ -171,15 +181,19 @@ func (p *problems) panics(kind, name string, n uint64) {
 func (p *problems) session(s api.Session) {
 	p.panics("session", s.Name, s.Panics)
 	if s.NearExpiry > 0 || s.Failing {
-		p.add(Bad, fmt.Sprintf("renewals fail: %d leases of session %s are near expiry",
-			s.NearExpiry, s.Name),
-			"Check the lease store and the network to it. Work that the leases protect stops before they expire.")
+		held := "it holds no leases now"
+		if s.Held > 0 {
+			held = fmt.Sprintf("it holds %d leases, of which %d are near expiry", s.Held,
+				s.NearExpiry)
+		}
+		p.add(Bad, fmt.Sprintf("the lease store does not answer session %s: %s", s.Name, held),
+			"Start or repair the lease store, and the network to it. Singletons, shards and other work under leases stop before their leases end, and start again where the store answers.")
 	}
 }
 
-func (p *problems) shards(s api.Shards) {
+func (p *problems) shards(s api.Shards, follows bool) {
 	p.panics("sharding", s.Type, s.Panics)
-	if n := s.States["stashing"]; n > 0 {
+	if n := s.States["stashing"]; n > 0 && !follows {
 		p.add(Warn, fmt.Sprintf("messages wait for %d shards of %s without a known host", n,
 			s.Type), "After a crash this lasts up to the TTL of the leases. If it lasts longer, check the lease store.")
 	}

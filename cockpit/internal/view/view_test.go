@@ -102,6 +102,34 @@ func whole() *api.Overview {
 		Members: []api.Member{{Address: "a:1"}, {Address: "b:1"}}}}
 }
 
+// A cut-off member said "forget nobody here", and below that "forget members that will not return";
+// a full disk had the remedy of a missing member.
+func TestProblems_WhatFollowsFromACauseHasNoOtherRemedy(t *testing.T) {
+	for name, spoil := range map[string]func(o *api.Overview){
+		"cut off": func(o *api.Overview) {
+			o.Cluster.Lost, o.Cluster.CutOff = []string{"b:1", "c:1"}, true
+			o.Replicators = []api.Replicator{{Missing: []string{"b", "c"}, NotReady: "few members"}}
+		},
+		"lease store": func(o *api.Overview) { o.Sessions = []api.Session{{Failing: true}} },
+		"disk": func(o *api.Overview) {
+			o.Replicators = []api.Replicator{{NotReady: "the disk is full",
+				Durable: &api.Durable{Disk: "full"}}}
+			o.Singletons, o.Shards = nil, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := whole()
+			o.Singletons = []api.Singleton{{State: "unknown"}}
+			o.Shards = []api.Shards{{States: map[string]int{"stashing": 3}}}
+			spoil(o)
+			require.Len(t, view.Problems(o), 1)
+		})
+	}
+	o := whole()
+	o.Replicators = []api.Replicator{{Missing: []string{"b"}, NotReady: "receiving data"}}
+	require.Contains(t, view.Problems(o)[0].Do, "only a missing member has")
+}
+
 func TestProblems_EachSaysWhatToDo(t *testing.T) {
 	require.Empty(t, view.Problems(whole()))
 	require.NotNil(t, view.Problems(whole()))
