@@ -1,5 +1,5 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
-.PHONY: tools docs-check browser sim soak heal replace roll hostile soak-disk testenv mutants vuln sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
+.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .
@@ -40,6 +40,9 @@ heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each 
 	cd internal/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^Test(Heal|Outage)$$' -count=1 -timeout 1000h -v -parallel 1 \
 		-args -runs $(or $(RUNS),3) -case '$(CASE)' -seed $(or $(SEED),0)
 	$(GO) test ./sharding/realtest -run '^TestReal_(Rollout|Clerk.*)$$' -count=1 -timeout 1h -v -args -whole
+
+night: ## a night on call: three members and etcd in network namespaces, and one of ten faults, by SEED, which is not named; node/healtest/night/night.sh has the rest; takes root on Linux
+	node/healtest/night/night.sh up '$(or $(SEED),1)'
 
 replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
 	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
