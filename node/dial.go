@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"io"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -13,18 +14,16 @@ import (
 // connector opens the streams of remoting.
 type connector struct {
 	window time.Duration // how much longer a stream may take to open whose first attempt has failed
+	ends   *endings
 }
 
 // remotingMethod is the method of the streams that Proto.Actor opens.
 const remotingMethod = "/remote.Remoting/Receive"
 
 // open opens a stream. If an attempt fails, open keeps trying until the window ends, at the pace of
-// redial. Proto.Actor alone pauses for two seconds after each failed attempt. A network that is
-// whole again would be noticed that much later, and messages to a process that has just started at
-// the address of another would be lost: when a stream ends, Proto.Actor gives the end of it to
-// whatever connects to that address then. So a connector that was dropped while it paused would
-// connect to the new process after the pause, end at once, and take with it the next one, and the
-// messages that wait there.
+// redial. Proto.Actor alone pauses for two seconds after each failed attempt, and a network that is
+// whole again, or a process that has just started at the address of another, would be noticed that
+// much later.
 //
 // If the stream cannot be opened, or ends before its first message, its connection is closed:
 // Proto.Actor creates a connection for each attempt and forgets the failed ones. They would keep
@@ -32,6 +31,8 @@ const remotingMethod = "/remote.Remoting/Receive"
 func (c connector) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
 	method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
+	address := cc.Target()
+	known := c.ends.begin(address)
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := streamer(ctx, desc, cc, method, opts...)
 	if err != nil && method == remotingMethod {
@@ -41,10 +42,12 @@ func (c connector) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	}
 	if err != nil {
 		cancel()
+		c.ends.end(address, known)
 		_ = cc.Close() // the error of the stream is the one to report
 		return nil, err
 	}
-	return &closing{ClientStream: stream, cc: cc, cancel: cancel}, nil
+	context.AfterFunc(stream.Context(), func() { c.ends.end(address, known) })
+	return &closing{ClientStream: stream, cc: cc, cancel: cancel, ends: c.ends, known: known}, nil
 }
 
 // closing is a stream that closes its own connection if the stream fails before the first message
@@ -54,9 +57,13 @@ type closing struct {
 	cc       *grpc.ClientConn
 	cancel   context.CancelFunc
 	received atomic.Bool
+	system   atomic.Pointer[string] // id of the system that has opened it; nil: not known yet
+	ends     *endings
+	known    *ending
 }
 
-// RecvMsg closes the connection if receiving the first message fails.
+// RecvMsg closes the connection if receiving the first message fails. A stream that was given up
+// ends in order; see endings.
 func (c *closing) RecvMsg(m any) error {
 	err := c.ClientStream.RecvMsg(m)
 	if err == nil {
@@ -64,8 +71,12 @@ func (c *closing) RecvMsg(m any) error {
 		return nil
 	}
 	c.cancel() // the stream has ended
-	if !c.received.Load() {
+	system := c.system.Load()
+	switch {
+	case !c.received.Load():
 		_ = c.cc.Close() // the error of the stream is the one to report
+	case system != nil && c.ends.by(*system, c.known):
+		return io.EOF
 	}
 	return err
 }
@@ -73,6 +84,11 @@ func (c *closing) RecvMsg(m any) error {
 // SendMsg sends a large batch in pieces. It closes the connection if it fails before a message has
 // been received.
 func (c *closing) SendMsg(m any) error {
+	if r, ok := m.(*remote.RemoteMessage); ok {
+		if first := r.GetConnectRequest().GetServerConnection(); first != nil {
+			c.system.Store(&first.SystemId)
+		}
+	}
 	for piece := range pieces(m) {
 		err := c.ClientStream.SendMsg(piece)
 		if err != nil && !c.received.Load() {

@@ -36,8 +36,8 @@ func TestConnector_WaitsForAPeerThatRefuses(t *testing.T) {
 		method string
 		want   []int // options of each call
 	}{
-		"remoting": {connector{0}, remotingMethod, []int{0, 1}},
-		"other":    {connector{time.Hour}, "/other/Method", []int{0}},
+		"remoting": {connector{0, &endings{}}, remotingMethod, []int{0, 1}},
+		"other":    {connector{time.Hour, &endings{}}, "/other/Method", []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int
@@ -68,7 +68,7 @@ func TestConnector_APeerIsReachedAsSoonAsItCanBe(t *testing.T) {
 	cc, err := grpc.NewClient(l.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
-		grpc.WithChainStreamInterceptor(connector{dialWindow}.open),
+		grpc.WithChainStreamInterceptor(connector{dialWindow, &endings{}}.open),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			if !whole.Load() {
 				failed <- struct{}{}

@@ -139,6 +139,6 @@ func dialOptions() []grpc.DialOption {
 			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: dialTimeout}),
-		grpc.WithChainStreamInterceptor(connector{dialWindow}.open),
+		grpc.WithChainStreamInterceptor(connector{dialWindow, &ends}.open),
 	}
 }

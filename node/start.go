@@ -75,6 +75,7 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	r.mu.Unlock()
 
 	warn(c)
+	ends.watch(c.ActorSystem)
 	members := membership.Attach(c.ActorSystem)
 	process.Bind(c.ActorSystem, c.Config.Name)
 	go func() {
