@@ -58,9 +58,12 @@ type Config struct {
 	Forever bool `yaml:"forever"`
 	// Fair serves the waiters of Acquire in order of arrival. Without it, the first to claim the
 	// lease after a release gets it. The store must keep leasestore.Documents. Fair costs two calls
-	// for each read of the lease and two after the lease is granted. A session that does not reach
-	// the store, or is paused, loses its place after three reads, which is three times the lesser
-	// of RetryInterval and RenewInterval, plus two OperationTimeouts; after TTL if that is less.
+	// for each read of the lease and two after the lease is granted. Where the store watches and
+	// keeps sessions, a waiter does not read while the lease is held, and its place lives as long
+	// as its session. Else a session that does not reach the store, or is paused, loses its place
+	// after three reads: three times the lesser of RetryInterval and RenewInterval, plus two
+	// OperationTimeouts, or TTL if that is less. A place that is not used for that time although
+	// the lease is free is passed over in any case.
 	// TryAcquire does not wait, so it has no place and takes a free lease at once; so does a
 	// session that is not Fair. All goroutines of a session share one place. Default false.
 	Fair bool `yaml:"fair"`

@@ -74,7 +74,7 @@ func leases() []mutant {
 		{
 			name:   "a place in a queue lasts for the TTL of the session",
 			rule:   "a waiter proves that it is alive within its own renewal interval",
-			edits:  in("coordination/internal/core/queue.go", "TTL: m.cfg.placeTTL()}", "TTL: m.cfg.TTL}"),
+			edits:  in("coordination/internal/core/queue.go", "TTL: m.cfg.placeTTL(),", "TTL: m.cfg.TTL,"),
 			killer: killer{pkg: "./coordination", run: "/B16_ADeadWaitersTTLHoldsNobodyUp"},
 		},
 		{
@@ -390,8 +390,8 @@ func leases() []mutant {
 		{
 			name:   "dead waiters keep their places in a queue",
 			rule:   "a waiter that dies loses its place within a TTL",
-			edits:  in(leaseDir+"queue.go", "q.ahead[i] = before[known]", "q.ahead[i] = sighting{p, now}"),
-			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/B16_ADeadWaiterIsPassedOver"},
+			edits:  in(leaseDir+"machine.go", "want[1] = m.nearestAhead()", `want[1] = ""`),
+			killer: killer{pkg: "./coordination", run: "TestFair_AQueueAtRestSurvives"},
 		},
 		{
 			name:   "a waiter that gives up keeps its place in the queue",

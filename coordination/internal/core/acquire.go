@@ -155,6 +155,7 @@ func (m *Machine) decide(read uint64) {
 func (m *Machine) taken(read uint64, freeAt time.Duration) {
 	taken := Answer{Outcome: Taken, Holder: m.seen.record, Left: max(0, freeAt-m.now.Mono)}
 	m.answerIf(taken, func(w waiter) bool { return !w.wait && read > w.after })
+	m.queue.free = 0
 	m.await(freeAt)
 }
 
@@ -187,9 +188,10 @@ func (m *Machine) plan() {
 	}
 }
 
-// relies reports whether a waiter relies on its watch. A place in a queue has to be written again.
+// relies reports whether a waiter relies on its watch. One in a queue does so only while the lease
+// is held: the watch does not report that a place ahead was given up.
 func (m *Machine) relies() bool {
-	return m.phase == waiting && m.until > 0 && m.reported && !m.orderly()
+	return m.phase == waiting && m.until > 0 && m.reported && (!m.orderly() || m.stands())
 }
 
 // tried reports whether a caller makes a single attempt.

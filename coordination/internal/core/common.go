@@ -185,6 +185,7 @@ func (c *Common) audits(m *Machine) (at time.Duration, ok bool) {
 // forget removes a machine that will not be stepped again.
 func (c *Common) forget(m *Machine) {
 	c.rest(m, false)
+	m.dropAhead(m.queue.ahead)
 	c.drop(m.peer, m)
 	m.peer = nil
 	if m.slot == queued {

@@ -39,9 +39,9 @@ type Machine struct {
 	left     bool // a tenure whose work had not stopped was left to expire
 	observed bool // the lease is followed, whether or not a caller wants it
 	watching bool
-	reported bool    // a change of the record would be reported
-	followed string  // nonce of the session for which an observer was requested
-	hint     *Record // last report of a watcher that came while no read was due
+	reported bool      // a change of the record would be reported
+	followed [2]string // nonces of the sessions for which observers were requested
+	hint     *Record   // last report of a watcher that came while no read was due
 
 	opCount  uint64
 	op       operation     // in flight, if op.id != 0
@@ -159,8 +159,10 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 	case Changed:
 		m.onChanged(ev)
 	case Unwatched:
-		m.reported = false
-		m.plan()
+		if m.reported { // else the watch has failed again, and must not put the next read off
+			m.reported = false
+			m.plan()
+		}
 	case SessionLoaded:
 		m.onSessionLoaded(ev)
 	case Enqueued:
@@ -488,22 +490,28 @@ func (m *Machine) watch() {
 	m.follow()
 }
 
-// follow asks for an observer of the session through which the lease is held, while it is watched.
+// follow asks for observers of the session through which the lease is held, while it is watched,
+// and of the one that keeps the nearest place ahead, while the waiter can rely on its watch.
 func (m *Machine) follow() {
-	nonce := ""
+	var want [2]string
 	if m.watching && m.throughPeer() {
-		nonce = m.seen.record.Nonce
+		want[0] = m.seen.record.Nonce
 	}
-	if nonce == m.followed {
-		return
+	if m.reported {
+		want[1] = m.nearestAhead()
 	}
-	if m.followed != "" {
-		m.emit(Follow{Nonce: m.followed})
+	for i, nonce := range want {
+		if nonce == m.followed[i] {
+			continue
+		}
+		if m.followed[i] != "" {
+			m.emit(Follow{Nonce: m.followed[i]})
+		}
+		if nonce != "" {
+			m.emit(Follow{Nonce: nonce, On: true})
+		}
 	}
-	if nonce != "" {
-		m.emit(Follow{Nonce: nonce, On: true})
-	}
-	m.followed = nonce
+	m.followed = want
 }
 
 // onChanged reads at once if the hint names another tenure than the one that is waited for, or a

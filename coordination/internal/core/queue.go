@@ -10,29 +10,40 @@ import (
 // conditional write decides as always, so a fault of the queue costs order or time, never
 // exclusion.
 //
-// A place is written again with each read of the lease, which is every Config.Renew at the latest,
-// and names a TTL of a little more than three reads. A contender that has seen a place unchanged
-// for that TTL, plus rate error and a margin, ignores it: its session is dead, or cannot claim. A
-// session that leaves the queue removes such places as well.
+// A waiter that polls writes its place again with each read of the lease, which is every
+// Config.Renew at the latest. The place names a TTL of a little more than three reads. A contender
+// that has seen it unchanged for that TTL, plus rate error and a margin, ignores it: its session is
+// dead, or cannot claim.
+//
+// A waiter that relies on its watch writes its place once, with the tenure of its session record.
+// The place counts while that tenure is not known to be over: the next waiter behind observes the
+// session, as it observes that of the holder. When the lease is free, the place must be used within
+// its TTL: the watch may have fallen silent.
+//
+// A session that leaves the queue removes the places that do not count any more as well.
 
 // Place is one session in the queue of a lease.
 type Place struct {
-	Nonce string
-	Beat  uint64 // grows with each write of the place
-	TTL   time.Duration
+	Nonce   string
+	Beat    uint64 // grows with each write of the place
+	TTL     time.Duration
+	Session Token // tenure of the session record that keeps the place; 0: its beats do
 }
 
 // queue is the own place and what is known about the places ahead of it.
 type queue struct {
-	beat  uint64 // last beat asked to be written; 0: no place
-	tries int    // failed attempts to leave
-	ahead []sighting
+	beat    uint64 // last beat asked to be written; 0: no place
+	session Token  // as in the place last asked to be written
+	tries   int    // failed attempts to leave
+	ahead   []sighting
+	free    time.Duration // since when the lease is known to be free; 0: it is held
 }
 
 // sighting is a place, and when it was first seen with its present contents.
 type sighting struct {
 	place Place
 	since time.Duration
+	peer  *peer // of the session that keeps the place; nil: its beats do
 }
 
 // leaveTries bounds the attempts to give a place up. Others pass over a place that stays behind
@@ -56,12 +67,29 @@ func (m *Machine) unplaced() bool { return m.orderly() && m.queue.beat == 0 && m
 // enqueue takes a place at the end, or keeps the present place, after a read of the lease record.
 func (m *Machine) enqueue(look uint64) {
 	m.start(operation{kind: enqueueing, look: look})
-	m.queue.beat, m.queue.tries = m.op.id, 0
+	m.queue.beat, m.queue.tries, m.queue.session = m.op.id, 0, m.keepsPlace()
 	m.emit(Enqueue{m.op.id, m.ownPlace()})
 }
 
 func (m *Machine) ownPlace() Place {
-	return Place{Nonce: m.cfg.Nonce, Beat: m.queue.beat, TTL: m.cfg.placeTTL()}
+	return Place{Nonce: m.cfg.Nonce, Beat: m.queue.beat, TTL: m.cfg.placeTTL(),
+		Session: m.queue.session}
+}
+
+// keepsPlace returns the tenure of the session record that keeps the own place, or 0 if the place
+// is written again and again. The first place is written before the watch can run.
+func (m *Machine) keepsPlace() Token {
+	if !m.cfg.Shared || m.watching && !m.reported {
+		return 0
+	}
+	return m.back.token
+}
+
+// stands reports whether the own place counts without being written again, while the holder's
+// session is observed.
+func (m *Machine) stands() bool {
+	return m.queue.beat != 0 && m.queue.session != 0 && m.queue.session == m.back.token &&
+		m.back.alive && m.lives()
 }
 
 func (m *Machine) onEnqueued(ev Enqueued) {
@@ -73,24 +101,63 @@ func (m *Machine) onEnqueued(ev Enqueued) {
 		m.onUnread(ev.Err)
 		return
 	}
-	m.queue.observe(ev.Ahead, m.now.Mono)
+	m.observeAhead(ev.Ahead)
 	if m.phase == reading {
 		m.decide(op.look)
 	}
 }
 
-// observe remembers since when each place has its present contents.
-func (q *queue) observe(ahead []Place, now time.Duration) {
-	before := q.ahead
-	q.ahead = make([]sighting, len(ahead))
+// observeAhead remembers since when each place has its present contents.
+func (m *Machine) observeAhead(ahead []Place) {
+	before := m.queue.ahead
+	m.queue.ahead = make([]sighting, len(ahead))
 	for i, p := range ahead {
-		q.ahead[i] = sighting{p, now}
+		s := sighting{place: p, since: m.now.Mono}
 		if known := slices.IndexFunc(before, func(s sighting) bool {
 			return s.place == p
 		}); known >= 0 {
-			q.ahead[i] = before[known]
+			s.since = before[known].since
+		}
+		if p.Session != 0 {
+			s.peer = m.cfg.Common.hold(p.Nonce, m)
+			s.peer.last = max(s.peer.last, p.Session)
+		}
+		m.queue.ahead[i] = s
+	}
+	m.dropAhead(before)
+}
+
+func (m *Machine) dropAhead(ahead []sighting) {
+	for _, s := range ahead {
+		m.cfg.Common.drop(s.peer, m)
+	}
+}
+
+// nearestAhead returns the nonce of the session that keeps the nearest place ahead that counts.
+// Each waiter observes that one session. So each dead place is noticed by the first waiter behind
+// it, which removes it when it has had the lease.
+func (m *Machine) nearestAhead() string {
+	for _, s := range slices.Backward(m.queue.ahead) {
+		if s.peer != nil && m.now.Mono < m.counts(s) {
+			return s.place.Nonce
 		}
 	}
+	return ""
+}
+
+// counts returns until when a place counts, if nothing new is seen.
+func (m *Machine) counts(s sighting) time.Duration {
+	switch p := s.peer; {
+	case p == nil:
+		return s.since + m.cfg.ignored(s.place.TTL)
+	case p.over(s.place.Session):
+		return 0
+	case p.seen.known && !p.shows(s.place.Session): // deleted, or older: it may come back
+		return max(s.since, p.seen.since) + m.cfg.ignored(s.place.TTL)
+	case m.queue.free == 0:
+		return forever
+	}
+	return max(s.since, m.queue.free) + m.cfg.ignored(s.place.TTL)
 }
 
 // turn returns when a free lease may be claimed, unless a session ahead leaves sooner or shows that
@@ -99,8 +166,11 @@ func (m *Machine) turn() (at time.Duration) {
 	if !m.orderly() {
 		return 0
 	}
+	if m.queue.free == 0 {
+		m.queue.free = max(1, m.now.Mono)
+	}
 	for _, s := range m.queue.ahead {
-		at = max(at, s.since+m.cfg.ignored(s.place.TTL))
+		at = max(at, m.counts(s))
 	}
 	return at
 }
@@ -114,7 +184,7 @@ func (m *Machine) standsBack() time.Duration {
 	}
 	ahead := 0
 	for _, s := range m.queue.ahead {
-		if m.now.Mono < s.since+m.cfg.ignored(s.place.TTL) {
+		if m.now.Mono < m.counts(s) {
 			ahead++
 		}
 	}
@@ -126,12 +196,12 @@ func (m *Machine) leaves() bool {
 	return m.queue.beat != 0 && !m.patient()
 }
 
-// leave gives the place up, and removes the expired places ahead of it.
+// leave gives the place up, and removes the places ahead of it that do not count.
 func (m *Machine) leave() {
 	m.start(operation{kind: leaving})
 	gone := []Place{m.ownPlace()}
 	for _, s := range m.queue.ahead {
-		if m.now.Mono >= s.since+m.cfg.ignored(s.place.TTL) {
+		if m.now.Mono >= m.counts(s) {
 			gone = append(gone, s.place)
 		}
 	}
@@ -143,6 +213,7 @@ func (m *Machine) onLeft(ev Left) {
 		return
 	}
 	if m.queue.tries++; ev.Err == nil || m.queue.tries >= leaveTries {
+		m.dropAhead(m.queue.ahead)
 		m.queue = queue{}
 	}
 }

@@ -20,7 +20,7 @@ func (n *node) looks(a sim.Args) {
 	n.later(0, func() { n.step(core.Look{On: on}) })
 }
 
-// follow starts or stops the observation of a session; the machine asks for one at a time.
+// follow starts or stops the observation of a session.
 func (n *node) follow(e core.Follow) {
 	if e.On {
 		o := &observing{nonce: e.Nonce, core: core.NewObserver(n.cfg, e.Nonce)}

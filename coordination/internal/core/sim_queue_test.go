@@ -16,7 +16,9 @@ func (w *world) enqueue(p core.Place) (ahead []core.Place) {
 	if i < 0 {
 		i, w.queue = len(w.queue), append(w.queue, p)
 	}
-	w.queue[i].Beat = max(w.queue[i].Beat, p.Beat)
+	if w.queue[i].Beat < p.Beat {
+		w.queue[i] = p
+	}
 	if w.opt.deafQueue {
 		return nil
 	}

@@ -35,8 +35,8 @@ func documentOf(lease string) string {
 
 // Enqueue writes a place into the queue of a lease: at the end, or at the present position of its
 // nonce, unless the place there has a larger beat. With keep, a place that is there is not written
-// again. Enqueue returns the places ahead, and whether it has written. After an error the place may
-// or may not have been written. If the document is damaged, nobody is ahead.
+// again for a new beat alone. Enqueue returns the places ahead, and whether it has written. After
+// an error the place may or may not have been written. If the document is damaged, nobody is ahead.
 func Enqueue(ctx context.Context, d leasestore.Documents, lease string, p core.Place,
 	keep bool) (ahead []core.Place, wrote bool, err error) {
 	err = change(ctx, d, lease, func(q *queue) bool {
@@ -112,6 +112,7 @@ type place struct {
 	Nonce   string        `json:"nonce"`
 	Beat    uint64        `json:"beat"`
 	TTL     time.Duration `json:"ttl"` // nanoseconds
+	Session core.Token    `json:"session,omitempty"`
 	Written uint64        `json:"written"`
 }
 
@@ -125,11 +126,12 @@ func decode(data []byte) (q queue) {
 
 func (q *queue) enqueue(p core.Place, keep bool) (ahead []core.Place, wrote bool) {
 	i := slices.IndexFunc(q.Places, func(o place) bool { return o.Nonce == p.Nonce })
-	if wrote = i < 0 || !keep; wrote {
+	if wrote = i < 0 || !keep || q.Places[i].Session != p.Session; wrote {
 		i = q.write(i, p)
 	}
 	for _, o := range q.Places[:i] {
-		ahead = append(ahead, core.Place{Nonce: o.Nonce, Beat: o.Beat, TTL: o.TTL})
+		ahead = append(ahead, core.Place{Nonce: o.Nonce, Beat: o.Beat, TTL: o.TTL,
+			Session: o.Session})
 	}
 	return ahead, wrote
 }
@@ -145,12 +147,13 @@ func (q *queue) write(at int, p core.Place) int {
 	o := &q.Places[at]
 	o.Written = q.Writes
 	if o.Beat < p.Beat {
-		o.Beat, o.TTL = p.Beat, p.TTL
+		o.Beat, o.TTL, o.Session = p.Beat, p.TTL, p.Session
 	}
 	return at
 }
 
-// makeRoom makes room for one more place. A living waiter writes its place often.
+// makeRoom makes room for one more place. A living waiter that has lost its place takes another
+// when the lease is free.
 func (q *queue) makeRoom() {
 	for len(q.Places) >= most {
 		oldest := slices.MinFunc(q.Places, func(a, b place) int {
