@@ -1,8 +1,9 @@
 package main
 
 const (
-	replDir  = "distributeddata/internal/core/"
-	replCore = "./distributeddata/internal/core"
+	replDir     = "distributeddata/internal/core/"
+	transferDir = "distributeddata/internal/transfer/"
+	replCore    = "./distributeddata/internal/core"
 )
 
 func scenario(test string) killer { return killer{pkg: replCore, run: "^" + test + "$"} }
@@ -225,7 +226,7 @@ func replication() []mutant {
 		{
 			name:   "combine the parts of two answers",
 			rule:   "a replica applies the parts of one answer per request [R20]",
-			edits:  in(replDir+"fill.go", "return r.answer == answer", "return true"),
+			edits:  in(transferDir+"in.go", "return r.answer == answer", "return true"),
 			killer: scenario("TestRequest_PartsOfTwoAnswersDoNotMix"),
 		},
 		{
@@ -286,15 +287,15 @@ func replication() []mutant {
 			name: "answer a duplicated request twice",
 			rule: "the parts of two answers do not mix",
 			edits: []edit{
-				{replDir + "answer.go", "a != nil && a.id == m.Id {", "a != nil && a.id == 0 {"},
-				{replDir + "answer.go", "if m.Id <= p.request && ", "if m.Id < p.request && "},
+				{transferDir + "out.go", "a.answer.id == id:", "a.answer.id == 0:"},
+				{transferDir + "out.go", "if id <= a.request && ", "if id < a.request && "},
 			},
 			killer: scenario("TestRequest_DoubledIsAnsweredOnce"),
 		},
 		{
 			name:   "apply parts of a snapshot before all have arrived",
 			rule:   "an answer is applied in one step [R20]",
-			edits:  in(replDir+"fill.go", "case r.last >= 0 && r.next > r.last:", "case r.next > 0:"),
+			edits:  in(transferDir+"in.go", "more = r.last >= 0 && r.next > r.last, ", "more = r.next > 0, "),
 			killer: scenario("TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer"),
 		},
 		{

@@ -37,7 +37,7 @@ func restores() []mutant {
 		{
 			name:   "reuse the answer numbers from before a restore",
 			rule:   "every answer has a unique number [R4]",
-			edits:  in(replDir+"answer.go", "number: c.newID()", "number: c.nextID + 1"),
+			edits:  in(replDir+"answer.go", "p.ID, c.newID(), a", "p.ID, c.nextID+1, a"),
 			killer: saved(replCore, "answers_twice_across_a_restore"),
 		},
 		{
@@ -76,7 +76,7 @@ func restores() []mutant {
 		{
 			name:   "treat requests of a restored replica as duplicates",
 			rule:   "the requests of a restored replica are answered [R20]",
-			edits:  in(replDir+"answer.go", "m.Id <= p.request && c.now.Before(p.asked.Add(c.cfg.Patience))", "m.Id <= p.request"),
+			edits:  in(transferDir+"out.go", "id <= a.request && now.Before(a.asked.Add(o.timing.Patience))", "id <= a.request"),
 			killer: scenario("TestRestored_ItsQuestionsAreAnswered"),
 		},
 		{

@@ -235,7 +235,7 @@ func (c *Core) allAnswered() bool {
 // heartbeats of the others say enough. Before, where no cluster is known, members that have seen
 // nothing else are not asked either.
 func (c *Core) refill() {
-	if c.ready || c.incoming != nil {
+	if c.ready || c.in.Busy() {
 		return
 	}
 	for _, p := range c.peers {

@@ -102,8 +102,8 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 		return err
 	}
 	if ask {
-		if c.incoming != nil { // it probably waits for this base
-			c.progress()
+		if c.in.Busy() { // it probably waits for this base
+			c.in.Extend(c.now)
 		}
 		c.askBase(p)
 	}

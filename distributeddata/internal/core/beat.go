@@ -176,7 +176,7 @@ func (c *Core) follow(p *peer, v causal.Vector) {
 	if own := v.Get(p.replica); own > c.seen.Get(p.replica) {
 		c.request(p) // messages of one sender arrive in order, so its push was lost
 	}
-	c.noteLag(p, v)
+	c.in.Behind(c.now, v, p.ID)
 }
 
 // spread brings the next heartbeats forward. Events that arrived by an answer, because their push
@@ -204,10 +204,8 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	c.replaced(p.replica)
 	*p = peer{Member: p.Member, replica: r, pacing: p.pacing, expiry: p.expiry}
 	c.identify(p)
-	delete(c.outgoing, p.ID)
-	if c.incoming != nil && c.incoming.member == p.ID {
-		c.incoming = nil
-	}
+	c.out.Lost(p.ID)
+	c.in.Lost(p.ID)
 	c.waits.Stir()
 	if !greets {
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
@@ -222,30 +220,10 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	return true
 }
 
-// noteLag records that other members have seen more. The events may still be in flight, so this
-// replica requests them only after the grace period.
-func (c *Core) noteLag(p *peer, v causal.Vector) {
-	if c.behind == nil {
-		c.behind = &lag{vector: v, member: p.ID, since: c.now}
-	}
-}
-
-// catchUp requests events that have not arrived by themselves, from the member that reported them.
-// If that member is gone or does not answer, the next heartbeat shows the lag again.
+// catchUp requests events that have not arrived by themselves.
 func (c *Core) catchUp() {
-	if c.behind == nil {
-		return
-	}
-	if c.behind.vector.Leq(c.seen) {
-		c.behind = nil
-		return
-	}
-	if c.incoming != nil || c.now.Before(c.behind.since.Add(c.cfg.Grace)) {
-		return
-	}
-	p := c.peer(c.behind.member)
-	c.behind = nil
-	if p != nil && p.replica != 0 {
+	member, ask := c.in.CatchUp(c.now, c.seen)
+	if p := c.peer(member); ask && p != nil && p.replica != 0 {
 		c.request(p)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/outbox"
+	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -41,11 +42,9 @@ type Core struct {
 	ready    bool    // refilled since the start: may acknowledge and count in quorums [R23]
 	roll     roll    // the members that quorums are counted over
 	window   window
-	bases    bases.Set[Receive] // vectors are sent as differences from one [R37]
-	incoming *request           // the incoming answer
-	outgoing map[string]*answer // the outgoing answers, by member
-	behind   *lag
-	askAfter time.Time                  // no request before this time, after a bad answer
+	bases    bases.Set[Receive]         // vectors are sent as differences from one [R37]
+	in       transfer.In[refilling]     // the answer that this replica receives
+	out      transfer.Out[*answer]      // the answers that it sends
 	waits    waiting.Calls[Level, task] // calls that wait for other members
 	held     []heldProbe                // probes that wait until this replica covers their vectors
 	accepted causal.Vector              // the largest vector proposed by a linearizable read [R33]
@@ -63,7 +62,6 @@ type Core struct {
 	turn     int       // position in the rotation of heartbeats
 	unlike   time.Time // until then others have probably not seen the same events
 	scrub    scrub
-	distrust bool          // the last comparison of keys went wrong
 	settled  causal.Vector // seen when operations were last settled
 
 	disk    disk
@@ -89,8 +87,6 @@ type peer struct {
 	acked uint64        // it covers our events up to this number
 	pacing
 	askAgain time.Time     // for a refill
-	request  uint64        // the last request it made
-	asked    time.Time     // when that request arrived
 	owed     uint64        // it wants a notification when we cover its events up to this number
 	pushed   []sent        // sent pushes that are not acknowledged yet
 	inFlight int           // bytes of pushed
@@ -126,22 +122,16 @@ func (p *peer) vector() causal.Vector {
 	return p.seen
 }
 
-// lag records that other members have seen more, which may still be in flight to this one.
-type lag struct {
-	vector causal.Vector
-	member string
-	since  time.Time
-}
-
 // New returns a replica that holds nothing and knows no other member.
 func New(cfg Config) *Core {
 	c := &Core{
-		cfg:      cfg,
-		ledger:   newLedger(cfg.NewReplica(), cfg.Reach),
-		outgoing: map[string]*answer{},
-		heardOf:  map[causal.Replica]heardPrint{},
-		waits:    waiting.New[Level, task](cfg.BeatInterval),
-		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
+		cfg:     cfg,
+		ledger:  newLedger(cfg.NewReplica(), cfg.Reach),
+		in:      transfer.NewIn[refilling](cfg.timing()),
+		out:     transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
+		heardOf: map[causal.Replica]heardPrint{},
+		waits:   waiting.New[Level, task](cfg.BeatInterval),
+		window:  window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
 	if cfg.Disk != nil {
 		c.disk = disk{cfg: cfg.Disk, phase: DiskLoading}
@@ -166,7 +156,7 @@ func (c *Core) Ready() bool { return c.ready && c.disk.sound() }
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.LogBytes = c.log.size
-	if r := c.incoming; r != nil {
+	if r := c.in.Content(); r != nil {
 		s.Filling, s.Filled, s.ToFill = true, r.stage.records, r.stage.head.records
 	}
 	return s
@@ -239,7 +229,8 @@ func (c *Core) settle() {
 	c.drainWindow()
 	c.beats()
 	c.pursueFetch()
-	c.expireAnswers()
+	c.in.Late(c.now)
+	c.out.Late(c.now)
 	c.nudgeAnswer()
 	c.takeHeartbeats()
 	c.refill()
@@ -283,21 +274,14 @@ func (c *Core) NextWake() time.Time {
 	if c.outbox.Gathered() > 0 {
 		earlier(c.pushDue())
 	}
-	if c.incoming != nil {
-		earlier(c.incoming.deadline)
-		earlier(c.incoming.nudge)
-	} else if c.behind != nil {
-		earlier(c.behind.since.Add(c.cfg.Grace))
-	}
+	c.in.Wake(earlier)
+	c.out.Wake(earlier)
 	earlier(c.waits.Wake(c.now))
 	earlier(c.roll.showAt)
 	for _, p := range c.peers {
 		if c.differs(p) {
 			earlier(c.pullAt(p))
 		}
-	}
-	for _, a := range c.outgoing {
-		earlier(a.deadline)
 	}
 	if _, at, ok := c.bases.Fetching(); ok {
 		earlier(at)
@@ -413,13 +397,9 @@ func (c *Core) view(others []Member) {
 	c.roll.viewed = true
 	c.waits.Stir()
 	c.roll.version++
-	for id := range c.outgoing {
-		if c.peer(id) == nil {
-			delete(c.outgoing, id)
-		}
-	}
-	if c.incoming != nil && c.peer(c.incoming.member) == nil {
-		c.incoming = nil
+	c.out.Keep(func(member string) bool { return c.peer(member) != nil })
+	if c.peer(c.in.From()) == nil {
+		c.in.Lost(c.in.From())
 	}
 	for _, p := range c.peers {
 		// Once, while many start one after the other.

@@ -214,7 +214,7 @@ func (c *Core) diskIs(phase DiskPhase, err error) {
 	}
 	c.waits.Stir()
 	if d.ailing() {
-		clear(c.outgoing)
+		c.out.Clear()
 		c.letGo(err)
 	}
 	c.emit(DiskIs{c.Disk()})

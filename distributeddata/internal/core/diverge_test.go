@@ -147,8 +147,8 @@ func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
 		}
 		l.deliver(of(wire.ReplicatorBeat))
 	}
-	require.NotNil(t, l.cores["a"].incoming)
-	require.True(t, l.cores["a"].incoming.whole)
+	require.True(t, l.cores["a"].in.Busy())
+	require.True(t, l.cores["a"].in.Content().whole)
 	l.deliver(of(wire.ReplicatorRequest)) // the answer is made now
 	l.update("a", Level{}, add("s0001", "own"), remove("s0004", "x"))
 	l.update("b", Level{}, add("s0002", "other"))
@@ -221,7 +221,7 @@ func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
 	l.deliver(func(m mail) bool {
 		return m.send.Manifest == wire.ReplicatorCompare || m.send.Manifest == wire.ReplicatorCells
 	})
-	require.NotNil(t, l.cores["a"].incoming)
+	require.True(t, l.cores["a"].in.Busy())
 	for _, m := range late {
 		l.hand(m)
 	}
@@ -245,7 +245,7 @@ func TestBulk_WrongComparisonIsNoticed(t *testing.T) {
 	l.step("b", Wake{})
 	l.step("a", Wake{})
 	l.deliver(of(wire.ReplicatorBeat))
-	l.cores["a"].incoming.copied.sum = Sum{1, 1}
+	l.cores["a"].in.Content().copied.sum = Sum{1, 1}
 	for range 8 {
 		l.tick(time.Second)
 	}

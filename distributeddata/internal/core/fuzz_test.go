@@ -43,8 +43,7 @@ func FuzzReceive(f *testing.F) {
 		l.cores["a"].await(Receive{Member: "b"}, causal.Digest(old.Name()))
 		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a := l.cores["a"]
-		a.request(a.peer("b"))
-		a.incoming.id = 1
+		a.in.Begin(a.now, 1, "b", refilling{have: a.seen, copied: a.state()})
 		l.step("a", Read{ID: 99, Level: majority, Deadline: l.now.Add(time.Second)})
 		me, seen, malformed := a.Replica(), a.Seen(), a.Stats().Malformed
 		before := stateBytes(a)

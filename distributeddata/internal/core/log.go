@@ -229,7 +229,7 @@ func (p pins) limit(d causal.Dot) uint64 {
 }
 
 func (c *Core) pinned() (p pins) {
-	for _, a := range c.outgoing {
+	for a := range c.out.Streams() {
 		p = append(p, a.pin.Seen)
 	}
 	return p

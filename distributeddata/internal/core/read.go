@@ -138,7 +138,7 @@ func (s *survey) fix() {
 func (s *survey) chase(c *Core) {
 	for _, a := range s.answers {
 		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
-			c.noteLag(p, a.seen)
+			c.in.Behind(c.now, a.seen, p.ID)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (w *confirm) advance(c *Core, o *group) standing {
 	if !w.above.Leq(c.seen) {
 		for _, p := range c.peers {
 			if slices.Contains(w.refused, p.replica) {
-				c.noteLag(p, w.above)
+				c.in.Behind(c.now, w.above, p.ID)
 			}
 		}
 		return s
@@ -314,7 +314,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 		c.held = append(c.held, heldProbe{p.ID, p.replica, m.Id, want, m.Proposes,
 			c.now.Add(c.cfg.Patience)})
 	}
-	c.noteLag(p, want)
+	c.in.Behind(c.now, want, p.ID)
 	return nil
 }
 

@@ -313,7 +313,7 @@ func TestRestored_ItsQuestionsAreAnswered(t *testing.T) {
 	l.settled()
 	require.Empty(t, l.reb)
 	for _, n := range []string{"b", "c"} { // the clock was ahead before the restore
-		l.cores[n].peer("a").request += 1_000_000_000_000
+		l.cores[n].out.Asked(l.now, "a", 1<<60)
 	}
 	l.cores["a"] = snapshot
 	l.settled()

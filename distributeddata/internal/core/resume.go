@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -53,7 +54,8 @@ func (c *Core) forgetOthers() {
 	c.peers, c.lags, c.scrub = peers, nil, scrub{}
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
 	c.bases = c.bases.Next()
-	c.incoming, c.askAfter, c.outgoing, c.behind = nil, time.Time{}, map[string]*answer{}, nil
+	c.in = transfer.NewIn[refilling](c.cfg.timing())
+	c.out = transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)
 	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
 	c.last, c.settled = causal.Vector{}, causal.Vector{}
 	c.waits.Stir()

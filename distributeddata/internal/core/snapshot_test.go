@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -22,9 +23,8 @@ func frozen(c *Core) *Core {
 		q.room, q.cut = q.events, 0
 		n.log.origins[r] = &q
 	}
-	n.incoming, n.behind = own(c.incoming), own(c.behind)
 	n.batch = batch{stores: map[string]causal.Store{}}
-	n.outgoing = map[string]*answer{}
+	n.out = transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)
 	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
 	n.effects, n.touched, n.ledger.touched = nil, nil, nil
 	n.bases, n.held = c.bases.Next(), nil

@@ -22,9 +22,9 @@ import (
 //	event, key     key: MaxKey, path: causal.MaxPath
 //	atom           path: causal.MaxPath, payload: causal.MaxState
 //	mark           path: causal.MaxPath
-//	answer         maxAnswer
+//	answer         transfer.MaxBytes
 //	vector         MaxReplicas
-//	cells          cellsAtOnce, requested at most
+//	cells          transfer.CellsAtOnce, requested at most
 
 // raw puts a payload at a path, or removes the content of the path if reset.
 type raw struct {

@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -39,6 +40,10 @@ type Config struct {
 	Fits func(key string, bytes int) error // nil: there is no limit
 
 	Reach func(place string) // test hook, called in the middle of steps; tests panic in it
+}
+
+func (c Config) timing() transfer.Timing {
+	return transfer.Timing{Patience: c.Patience, Grace: c.Grace, Pause: c.BeatInterval}
 }
 
 // Member is another member of the view.

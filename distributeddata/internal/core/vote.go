@@ -53,7 +53,7 @@ func (c *Core) stands() (off Sum, decided bool) {
 // mend asks a member that holds the winning state for it, if this replica's own state has lost
 // [R27].
 func (c *Core) mend() {
-	if c.incoming != nil || !slices.ContainsFunc(c.peers, func(p *peer) bool {
+	if c.in.Busy() || !slices.ContainsFunc(c.peers, func(p *peer) bool {
 		return p.opinion.differs()
 	}) {
 		return

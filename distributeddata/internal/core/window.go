@@ -64,7 +64,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 	case d.head.Leq(c.seen):
 	case d.torn(c.seen):
 		c.stats.Forks++
-		c.noteLag(from, d.head)
+		c.in.Behind(c.now, d.head, from.ID)
 	case d.base.Leq(c.seen):
 		c.applyPush(d)
 	default:
@@ -72,7 +72,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 		if !c.window.keep(d, size, c.now.Add(c.cfg.Patience)) {
 			c.stats.WindowDrops++
 		}
-		c.noteLag(from, d.head)
+		c.in.Behind(c.now, d.head, from.ID)
 	}
 }
 

@@ -24,8 +24,6 @@ const (
 	// the size of a part plus one atom with a path of causal.MaxPath and a payload of
 	// causal.MaxState.
 	maxRecord = 2 * causal.MaxState
-	// maxAnswer bounds an answer: it is more than a sender can hold in memory.
-	maxAnswer int64 = 1 << 40
 )
 
 var errMalformed = errors.New("core: malformed message")
