@@ -145,11 +145,12 @@ func (k Key[T]) read(p *published, h *half, o *openEntry) (v T, renewAt int64, e
 	return v, renewAt, err
 }
 
-func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
+func (k Key[T]) load(s causal.Store, seen causal.Vector) (v T, err error) {
 	if s.Empty() {
 		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrNotFound)
 	}
-	return k.editable(s, seen)
+	err = k.editable(&v, s, seen)
+	return v, err
 }
 
 // localUpdate is an update at Local of a volatile key.
@@ -219,7 +220,7 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 	err error) {
 	was := t.Get(k.id)
 	base := content(was)
-	if v, err = k.editable(base, t.Seen()); err != nil {
+	if err = k.editable(&v, base, t.Seen()); err != nil {
 		return k.empty(), err
 	}
 	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())

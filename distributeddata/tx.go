@@ -234,7 +234,7 @@ func (k Key[T]) In(tx *Tx) *T {
 	}
 	was := txn.Get(k.id)
 	base := content(was)
-	v, err := k.editable(base, txn.Seen())
+	err := k.editable(&v, base, txn.Seen())
 	if err != nil {
 		tx.Fail(err)
 		return &v
@@ -290,18 +290,16 @@ func (k Key[T]) Of(s Snapshot) (T, error) {
 	return v, err
 }
 
-// editable decodes the value in a store, for an update.
-func (k Key[T]) editable(s causal.Store, seen causal.Vector) (T, error) {
+// editable decodes the value in a store into v, for an update. If it fails, v is empty.
+func (k Key[T]) editable(v *T, s causal.Store, seen causal.Vector) error {
 	if buried(s) {
-		return k.empty(), fmt.Errorf("key %q: %w", k.id, ErrDeleted)
+		return fmt.Errorf("key %q: %w", k.id, ErrDeleted)
 	}
-	v := k.empty()
-	err := guarded(func() (err error) {
-		v, err = hosted.Load(k.empty(), s, seen) // runs codecs
-		return err
-	})
+	*v = k.empty()
+	err := guarded(func() error { return hosted.LoadInto(v, s, seen) }) // runs codecs
 	if err != nil {
-		return k.empty(), fmt.Errorf("key %q: %w", k.id, err)
+		*v = k.empty()
+		return fmt.Errorf("key %q: %w", k.id, err)
 	}
-	return v, nil
+	return nil
 }

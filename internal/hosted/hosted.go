@@ -62,13 +62,17 @@ func Writer[W any](d causal.Dot, stamp uint64) (w W, end func()) {
 // crdt.ErrType or, for a user-defined type, the error of its Decode.
 func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	v := empty
-	if held, err := Values.Bind(&v, s, seen); held {
-		return v, err
+	err := LoadInto(&v, s, seen)
+	return v, err
+}
+
+// LoadInto is like Load. *v is the empty value, and becomes the one stored in s. A caller that needs
+// its address anyway saves an allocation.
+func LoadInto[T Value[T]](v *T, s causal.Store, seen causal.Vector) error {
+	if held, err := Values.Bind(v, s, seen); held {
+		return err
 	}
-	if err := Values.LoadOwn(OwnOf(empty, &v), s); err != nil {
-		return empty, err
-	}
-	return v, nil
+	return Values.LoadOwn(OwnOf(*v, v), s)
 }
 
 // Save returns the store that holds *v, which the update of writer made from the value that Load
