@@ -66,8 +66,8 @@ func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	return v, err
 }
 
-// LoadInto is like Load. *v is the empty value, and becomes the one stored in s. A caller that needs
-// its address anyway saves an allocation.
+// LoadInto is like Load. *v is the empty value, and becomes the one stored in s. A caller that has
+// it on the heap anyway saves an allocation.
 func LoadInto[T Value[T]](v *T, s causal.Store, seen causal.Vector) error {
 	if held, err := Values.Bind(v, s, seen); held {
 		return err
