@@ -92,7 +92,7 @@ func TestReal_Chaos(t *testing.T) {
 				c.do(i, command{Do: "hit", Value: 1, Level: level})
 				c.do(i, command{Do: "book", Value: i - 2, Level: level})
 			}
-			c.do(i, command{Do: "add", Value: i})
+			c.do(i, command{Do: "add", Value: i, Level: distributeddata.Local})
 		}
 		c.do(0, command{Do: "mark", Value: 7, Level: distributeddata.All})
 		c.do(1, command{Do: "delete", Level: distributeddata.All})
@@ -104,7 +104,7 @@ func TestReal_Chaos(t *testing.T) {
 		for _, i := range []int{0, 2, 3} {
 			c.do(i, command{Do: "hit", Value: 1, Level: distributeddata.Nodes(2)})
 		}
-		c.do(0, command{Do: "remove", Value: 1})
+		c.do(0, command{Do: "remove", Value: 1, Level: distributeddata.Local})
 		c.do(3, command{Do: "add", Value: 1, Level: distributeddata.Nodes(2)})
 		want := []uint64{26, 26, 27, 27, 27}
 		if !c.parted() {
