@@ -57,7 +57,7 @@ type closing struct {
 	cc       *grpc.ClientConn
 	cancel   context.CancelFunc
 	received atomic.Bool
-	system   atomic.Pointer[string] // id of the system that has opened it; nil: not known yet
+	from     atomic.Pointer[string] // address of the system that has opened it; nil: not known yet
 	ends     *endings
 	known    *ending
 }
@@ -71,11 +71,11 @@ func (c *closing) RecvMsg(m any) error {
 		return nil
 	}
 	c.cancel() // the stream has ended
-	system := c.system.Load()
+	from := c.from.Load()
 	switch {
 	case !c.received.Load():
 		_ = c.cc.Close() // the error of the stream is the one to report
-	case system != nil && c.ends.by(*system, c.known):
+	case from != nil && c.ends.by(*from, c.known):
 		return io.EOF
 	}
 	return err
@@ -86,7 +86,8 @@ func (c *closing) RecvMsg(m any) error {
 func (c *closing) SendMsg(m any) error {
 	if r, ok := m.(*remote.RemoteMessage); ok {
 		if first := r.GetConnectRequest().GetServerConnection(); first != nil {
-			c.system.Store(&first.SystemId)
+			from := first.GetAddress()
+			c.from.Store(&from)
 		}
 	}
 	for piece := range pieces(m) {

@@ -20,7 +20,7 @@ type endings struct {
 
 // ending is what is known about one stream.
 type ending struct {
-	givenUp []string // by the systems with these ids; guarded by endings.mu
+	givenUp []string // by the systems at these addresses; guarded by endings.mu
 }
 
 // ends is shared by all lives: a connector does not know its actor system before the stream begins.
@@ -31,7 +31,7 @@ var ends endings
 func (e *endings) watch(system *actor.ActorSystem) {
 	system.EventStream.Subscribe(func(event any) {
 		if t, ok := event.(*remote.EndpointTerminatedEvent); ok {
-			e.giveUp(system.ID, t.Address)
+			e.giveUp(system.Address(), t.Address)
 		}
 	})
 }
