@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"internal/lifecycle": {},
 	"internal/meters":    {},
 	"internal/races":     {},
+	"internal/scenarios": {},
 	"internal/ports":     {},
 	"internal/clienttls": {},
 	"internal/settings":  {},

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden scenarios")
+	"github.com/concord-go/concord/internal/scenarios"
+)
 
 // TestGolden plays the scenarios in testdata/golden: the cores of some members, and the messages
 // between them. A line is a comment, "after" with the scenario that was played before, or a time
@@ -35,21 +34,9 @@ var update = flag.Bool("update", false, "rewrite the golden scenarios")
 // what the cores do. While they run, hellos that say nothing new are left out, and views that
 // another one replaces at once. A stamp is written as the time at which it was chosen.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/golden/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			got := (&golden{t: t, address: map[string]string{}}).play(path)
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-				return
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
-		})
-	}
+	scenarios.Play(t, "testdata/golden/*.txt", func(t *testing.T, path, _ string) string {
+		return (&golden{t: t, address: map[string]string{}}).play(path)
+	})
 }
 
 // golden is the world of one scenario. It begins at time zero.

@@ -1,19 +1,15 @@
 package core_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/internal/scenarios"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden scenarios")
 
 // goldenConfig has round numbers: validity lasts 11s from the send time, stop-by is at 9s, the
 // warning at 7s1/3, and a record may be taken 13s after it was first seen.
@@ -30,26 +26,9 @@ var goldenConfig = core.Config{
 // machine wants to wake. A first line "shared", "forever", "fair" or "keeper" sets that option of
 // the configuration; "observer" plays an Observer of the session "dead".
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scenarios", err)
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playScript(t, string(data))
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(data) {
-				t.Errorf("got:\n%s\nwant:\n%s", got, data)
-			}
-		})
-	}
+	scenarios.Play(t, "testdata/*.txt", func(t *testing.T, _, text string) string {
+		return playScript(t, text)
+	})
 }
 
 func playScript(t *testing.T, script string) string {

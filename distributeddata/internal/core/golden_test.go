@@ -1,10 +1,7 @@
 package core
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +12,10 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/scenarios"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden scenarios")
 
 // TestGolden plays the scenarios in testdata. A line is a comment or a command; the indented lines
 // below a command are its output. Commands, in which a to c are members:
@@ -47,26 +43,9 @@ var update = flag.Bool("update", false, "rewrite the golden scenarios")
 // Output names replicas by their member, and later replicas of a member a2, a3 and so on. "in
 // flight" lists the messages that wait to be delivered.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scenarios", err)
-	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playGolden(t, string(data))
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(data) {
-				t.Errorf("got:\n%s\nwant:\n%s", got, data)
-			}
-		})
-	}
+	scenarios.Play(t, "testdata/*.txt", func(t *testing.T, _, text string) string {
+		return playGolden(t, text)
+	})
 }
 
 // golden is a lab whose steps are written down.

@@ -2,11 +2,8 @@ package transfer
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +14,8 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/scenarios"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var (
 	epoch  = time.Unix(1_700_000_000, 0)
@@ -192,20 +188,9 @@ func show(m any) string {
 //	seen N             it has seen N events; it asks if it must
 //	at DURATION        lets the time come
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
-			got := play(t, string(data))
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-			}
-			require.Equal(t, string(data), got)
-		})
-	}
+	scenarios.Play(t, "testdata/*.txt", func(t *testing.T, _, text string) string {
+		return play(t, text)
+	})
 }
 
 func play(t *testing.T, text string) string {

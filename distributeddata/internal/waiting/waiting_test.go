@@ -1,12 +1,9 @@
 package waiting
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/concord-go/concord/internal/scenarios"
+)
 
 var epoch = time.Unix(1_700_000_000, 0)
 
@@ -28,20 +25,9 @@ var epoch = time.Unix(1_700_000_000, 0)
 //	stir                        something has arrived
 //	settle                      the end of a step
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
-			got := play(string(data))
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-			}
-			require.Equal(t, string(data), got)
-		})
-	}
+	scenarios.Play(t, "testdata/*.txt", func(_ *testing.T, _, text string) string {
+		return play(text)
+	})
 }
 
 func play(text string) string {

@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/scenarios"
 	"github.com/concord-go/concord/sharding/internal/core"
 	"github.com/concord-go/concord/sharding/internal/lane"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden scenarios")
 
 // goldenConfig has one shard and round numbers.
 var goldenConfig = core.Config{
@@ -41,22 +39,9 @@ var goldenConfig = core.Config{
 // A message of a to b has the words a> and >b too. The indented lines are recorded: the cores that
 // the line above concerns, and their effects.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/golden/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			g := &golden{t: t}
-			got := g.play(path)
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-				return
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
-		})
-	}
+	scenarios.Play(t, "testdata/golden/*.txt", func(t *testing.T, path, _ string) string {
+		return (&golden{t: t}).play(path)
+	})
 }
 
 // golden is the world of one scenario.

@@ -2,9 +2,7 @@ package core_test
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,29 +11,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/scenarios"
 	"github.com/concord-go/concord/singleton/internal/core"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestGolden plays the stories of testdata. A line that begins with > is an event of member a; a
 // "+" and a duration before it let time pass. The effects of the machine or the route follow.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
-			raw, err := os.ReadFile(f)
-			require.NoError(t, err)
-			got := play(t, string(raw), strings.HasPrefix(filepath.Base(f), "route"))
-			if *update {
-				require.NoError(t, os.WriteFile(f, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(raw), got)
-		})
-	}
+	scenarios.Play(t, "testdata/*.txt", func(t *testing.T, path, text string) string {
+		return play(t, text, strings.HasPrefix(filepath.Base(path), "route"))
+	})
 }
 
 func play(t *testing.T, story string, route bool) string {
