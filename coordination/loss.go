@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"time"
 )
 
 // OnLost runs f, in its own goroutine, each time the session loses its record, and with it every
@@ -55,12 +56,18 @@ func (s *Session) Failing() bool {
 	return s.stats.failing()
 }
 
-func (s *stats) failing() bool { return s.near || s.expired || s.status.NearExpiry > 0 }
+func (st *stats) failing() bool { return st.near || st.expired || st.status.NearExpiry > 0 }
 
 // stand changes what is known about the store's answers.
 func (s *Session) stand(change func(*stats)) {
+	s.learn(s.clock.Read().Mono, change)
+}
+
+// learn changes what is known about the store's answers at a time, and logs what is new in that.
+func (s *Session) learn(now time.Duration, change func(*stats)) {
 	s.stats.Lock()
-	defer s.stats.Unlock()
 	change(&s.stats)
-	s.tellStore(s.clock.Read().Mono)
+	lines := s.stats.news(now, s.cfg.OperationTimeout)
+	s.stats.Unlock()
+	s.tell(lines)
 }

@@ -77,6 +77,38 @@ func TestLog_AStoreThatBecomesSlowIsALine(t *testing.T) {
 	})
 }
 
+// asking is a handler of the log that asks the session for its status.
+type asking struct {
+	slog.Handler
+	session *coordination.Session
+	held    int
+}
+
+func (a *asking) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "the lease store does not answer" {
+		a.held = a.session.Status().Held
+	}
+	return a.Handler.Handle(ctx, r)
+}
+
+// Lines about the store were logged under the lock of the session's statistics: a handler of the
+// application that needed it stopped the session.
+func TestLog_AHandlerMayAskTheSession(t *testing.T) {
+	onStage(t, func(s *stage) {
+		log := &asking{Handler: slog.NewTextHandler(new(logged), nil)}
+		session, err := coordination.Open(s.store, coordination.Config{Logger: slog.New(log)})
+		s.that(err == nil, "%v", err)
+		log.session = session
+		_, err = session.Lease("alone").TryAcquire(s.Context())
+		s.that(err == nil, "%v", err)
+		s.store.away.Store(true)
+		s.sleep(time.Minute)
+		s.that(log.held == 1, "the handler saw %d leases", log.held)
+		s.store.away.Store(false)
+		_ = session.Close(s.Context())
+	})
+}
+
 // A TTL of 30 without a unit was accepted, and every lease was lost at once.
 func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{30, -time.Second} {

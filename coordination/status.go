@@ -93,28 +93,27 @@ func (s *Session) overrun(late time.Duration) {
 func (s *Session) called(op Operation, begun time.Duration, err error) {
 	now := s.clock.Read().Mono
 	s.meters.call(op, now-begun, err)
-	s.stats.Lock()
-	defer s.stats.Unlock()
-	defer s.tellStore(now)
-	c := s.stats.status.Calls[op]
-	switch {
-	case err == nil:
-		c.Succeeded++
-	case isConflict(err):
-		c.Conflicted++
-	default:
-		c.Failed++
-	}
-	s.stats.status.Calls[op] = c
-	if op == OperationSwap && err == nil {
-		s.stats.renewed, s.stats.wrote = now, true
-	}
-	if err == nil || isConflict(err) {
-		s.stats.expired = false
-		s.stats.answered(now, now-begun, s.cfg.OperationTimeout/2)
-	} else {
-		s.stats.failure = err
-	}
+	s.learn(now, func(st *stats) {
+		c := st.status.Calls[op]
+		switch {
+		case err == nil:
+			c.Succeeded++
+		case isConflict(err):
+			c.Conflicted++
+		default:
+			c.Failed++
+		}
+		st.status.Calls[op] = c
+		if op == OperationSwap && err == nil {
+			st.renewed, st.wrote = now, true
+		}
+		if err == nil || isConflict(err) {
+			st.expired = false
+			st.answered(now, now-begun, s.cfg.OperationTimeout/2)
+		} else {
+			st.failure = err
+		}
+	})
 }
 
 // Status returns a snapshot. It does no I/O and may be called at any time, also after Close.

@@ -1,6 +1,7 @@
 package coordination
 
 import (
+	"context"
 	"log/slog"
 	"time"
 )
@@ -38,32 +39,52 @@ func (l *storeLog) answered(now, took, bound time.Duration) {
 	}
 }
 
-// tellStore logs that the store does not answer, or is slow, and the end of that. A process that
-// was paused does not accuse the store: no call of it has failed. s.stats is locked.
-func (s *Session) tellStore(now time.Duration) {
-	l := &s.stats.storeLog
-	owner := slog.String("owner", s.cfg.Owner)
+// storeLine is a line of the log about the store.
+type storeLine struct {
+	level slog.Level
+	text  string
+	attrs []slog.Attr
+}
+
+// tell logs lines about the store. Handlers of the log are code of the application: s.stats must
+// not be locked.
+func (s *Session) tell(lines []storeLine) {
+	for _, l := range lines {
+		s.cfg.Logger.LogAttrs(context.Background(), l.level, l.text, //nolint:sloglint // of news
+			append([]slog.Attr{slog.String("owner", s.cfg.Owner)}, l.attrs...)...)
+	}
+}
+
+// news returns the lines that say that the store does not answer, or is slow, and the end of that.
+// A process that was paused does not accuse the store: no call of it has failed. limit is that of a
+// call.
+func (st *stats) news(now, limit time.Duration) (lines []storeLine) {
+	l := &st.storeLog
+	say := func(level slog.Level, text string, attrs ...slog.Attr) {
+		lines = append(lines, storeLine{level, text, attrs})
+	}
 	silent := (now - l.heard).Round(time.Millisecond)
-	switch failing := s.stats.failing(); {
+	switch failing := st.failing(); {
 	case failing && !l.away && l.failure != nil:
 		l.away = true
-		s.cfg.Logger.Warn("the lease store does not answer", owner,
-			slog.Int("leases", s.stats.status.Held), slog.Duration("for", silent),
+		say(slog.LevelWarn, "the lease store does not answer",
+			slog.Int("leases", st.status.Held), slog.Duration("for", silent),
 			slog.Any("error", l.failure), slog.String("then",
 				"what runs here under leases stops before they end, and starts again where the "+
 					"store answers"))
 	case !failing && l.away:
-		s.cfg.Logger.Info("the lease store answers again", owner, slog.Duration("after", silent))
+		say(slog.LevelInfo, "the lease store answers again", slog.Duration("after", silent))
 		l.away, l.failure, l.heard = false, nil, now
 	}
 	switch {
 	case l.slow >= fewSlow && !l.lags:
 		l.lags = true
-		s.cfg.Logger.Warn("the lease store is slow", owner, slog.Duration("took", l.slowest),
-			slog.Duration("limit", s.cfg.OperationTimeout), slog.String("then",
+		say(slog.LevelWarn, "the lease store is slow", slog.Duration("took", l.slowest),
+			slog.Duration("limit", limit), slog.String("then",
 				"calls that take longer than the limit fail, and leases that cannot be renewed end"))
 	case l.slow == 0 && l.lags:
 		l.lags = false
-		s.cfg.Logger.Info("the lease store is no longer slow", owner)
+		say(slog.LevelInfo, "the lease store is no longer slow")
 	}
+	return lines
 }
