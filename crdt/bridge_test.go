@@ -32,7 +32,8 @@ func update[T crdt.Value[T]](t *testing.T, n *node, empty T,
 	d := causal.Dot{Replica: n.id, N: n.seen.Get(n.id) + 1}
 	w, end := hosted.Writer[*crdt.Writer](d, d.N<<16)
 	defer end()
-	v, err := hosted.Load(empty, n.store, n.seen)
+	v := empty
+	err := hosted.Load(&v, n.store, n.seen)
 	if err != nil {
 		return event{}, err
 	}
@@ -58,7 +59,8 @@ func (n *node) apply(e event) {
 
 func elements(t *testing.T, n *node) []string {
 	t.Helper()
-	v, err := hosted.Load(crdt.ORSet[string]{}, n.store, n.seen)
+	v := crdt.ORSet[string]{}
+	err := hosted.Load(&v, n.store, n.seen)
 	require.NoError(t, err)
 	return slices.Collect(v.All())
 }
@@ -112,7 +114,7 @@ func TestBridge_OtherTypeIsRefused(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	_, err = hosted.Load(crdt.ORSet[int]{}, a.store, a.seen)
+	err = hosted.Load(new(crdt.ORSet[int]), a.store, a.seen)
 	require.ErrorIs(t, err, crdt.ErrType)
 	require.ErrorContains(t, err, "ORSet[string], wanted ORSet[int]")
 }
@@ -125,7 +127,8 @@ func TestBridge_ForeignValueIsRefused(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	theirs, err := hosted.Load(crdt.ORSet[string]{}, b.store, b.seen)
+	theirs := crdt.ORSet[string]{}
+	err = hosted.Load(&theirs, b.store, b.seen)
 	require.NoError(t, err)
 	_, err = update(t, a, crdt.ORSet[string]{}, func(_ *crdt.Writer, s *crdt.ORSet[string]) error {
 		*s = theirs
@@ -152,7 +155,8 @@ func TestSnapshot_NamesTheReplicasOfItsAtoms(t *testing.T) {
 		require.NoError(t, err)
 	}
 	load := func() crdt.ORSet[string] {
-		v, err := hosted.Load(crdt.ORSet[string]{}, n.store, n.seen)
+		v := crdt.ORSet[string]{}
+		err := hosted.Load(&v, n.store, n.seen)
 		require.NoError(t, err)
 		return v
 	}

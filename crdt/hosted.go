@@ -33,7 +33,7 @@ func init() {
 	hosted.Values.TypeName = typeName
 }
 
-func saveHeld(_ any, base causal.Store, p any) (causal.Store, bool, error) {
+func saveHeld(base causal.Store, p any) (causal.Store, bool, error) {
 	h, ok := heldBy(p)
 	if !ok {
 		return base, false, nil

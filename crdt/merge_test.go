@@ -18,7 +18,7 @@ func TestMerge_WithinAnUpdateKeepsWhatItMade(t *testing.T) {
 
 	w, end := hosted.Writer[*crdt.Writer](causal.Dot{Replica: 1, N: 1}, 1)
 	defer end()
-	held, err := hosted.Load(held, causal.Store{}, causal.Vector{})
+	err := hosted.Load(&held, causal.Store{}, causal.Vector{})
 	require.NoError(t, err)
 	held.Add(w, "mine")
 	require.Equal(t, "{mine theirs}", held.Merge(later).String())

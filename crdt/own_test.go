@@ -56,7 +56,8 @@ func TestOwn_ConcurrentWritesMergeOnRead(t *testing.T) {
 	a.apply(e2)
 	b.apply(e1)
 	require.Equal(t, a.store, b.store)
-	h, err := hosted.Load(highest{}, a.store, a.seen)
+	h := highest{}
+	err = hosted.Load(&h, a.store, a.seen)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, h.n)
 	idle, err := update(t, b, highest{}, func(*crdt.Writer, *highest) error { return nil })
@@ -98,7 +99,8 @@ func TestOwn_EmbeddingATypeOfThePackage(t *testing.T) {
 	for path := range a.store.Prefix("") {
 		require.Equal(t, causal.Own, causal.Tag(path[0]).Kind())
 	}
-	l, err := hosted.Load(labeled{}, a.store, a.seen)
+	l := labeled{}
+	err = hosted.Load(&l, a.store, a.seen)
 	require.NoError(t, err)
 	require.Equal(t, "x", l.label)
 }
@@ -127,7 +129,8 @@ func TestLWWMap_IsAnORMapOfRegisters(t *testing.T) {
 			return nil
 		})
 	require.NoError(t, err)
-	m, err := hosted.Load(crdt.ORMap[string, crdt.LWWRegister[int]]{}, a.store, a.seen)
+	m := crdt.ORMap[string, crdt.LWWRegister[int]]{}
+	err = hosted.Load(&m, a.store, a.seen)
 	require.NoError(t, err)
 	r, ok := m.Get("k")
 	require.True(t, ok)
@@ -214,7 +217,8 @@ func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.apply(e3)
-	s, err := hosted.Load(twoSets{}, b.store, b.seen)
+	s := twoSets{}
+	err = hosted.Load(&s, b.store, b.seen)
 	require.NoError(t, err)
 	require.Equal(t, "{x y} {x}", s.in.String()+" "+s.out.String())
 }

@@ -192,7 +192,8 @@ func TestRecord_InAReplicator(t *testing.T) {
 	require.Len(t, e2.change.Adds, 1)
 	require.Empty(t, e2.change.Removes)
 	a.apply(e2)
-	p, err := hosted.Load(crdt.Record[profile]{}, a.store, a.seen)
+	p := crdt.Record[profile]{}
+	err = hosted.Load(&p, a.store, a.seen)
 	require.NoError(t, err)
 	require.Equal(t, "{Name:ann Tags:{x} Votes:3}", p.String())
 }

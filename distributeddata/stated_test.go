@@ -3,11 +3,11 @@ package distributeddata_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/testkit"
 )
 
 // A write whose level was forgotten is refused, in calls and in messages; a read is Local.
@@ -25,18 +25,17 @@ func TestLevel_OfAWriteMustBeStated(t *testing.T) {
 		refused(cart.Delete(ctx, dd, forgotten))
 		refused(distributeddata.Atomically(ctx, dd,
 			func(*distributeddata.Tx) error { return nil }, forgotten))
+		p := testkit.NewProbe(t, c.Member(0).System)
 		for _, m := range []distributeddata.Message{
 			&distributeddata.Update[items]{Key: cart, Modify: addTo("a")},
 			&distributeddata.Delete[items]{Key: cart},
 			&distributeddata.Transaction{Modify: func(*distributeddata.Tx) error { return nil }},
 		} {
-			got, err := c.Member(0).System.Root.RequestFuture(dd.PID(), m, time.Second).Result()
-			require.NoError(t, err)
-			refused(got.(distributeddata.Response).Err())
+			p.Request(dd.PID(), m)
+			refused(testkit.Expect[distributeddata.Response](p).Err())
 		}
-		got, err := c.Member(0).System.Root.RequestFuture(dd.PID(),
-			&distributeddata.Get[items]{Key: cart}, time.Second).Result()
-		require.NoError(t, err)
-		require.ErrorIs(t, got.(distributeddata.Response).Err(), distributeddata.ErrNotFound)
+		p.Request(dd.PID(), &distributeddata.Get[items]{Key: cart})
+		require.ErrorIs(t, testkit.Expect[distributeddata.Response](p).Err(),
+			distributeddata.ErrNotFound)
 	})
 }

@@ -296,7 +296,7 @@ func (k Key[T]) editable(v *T, s causal.Store, seen causal.Vector) error {
 		return fmt.Errorf("key %q: %w", k.id, ErrDeleted)
 	}
 	*v = k.empty()
-	err := guarded(func() error { return hosted.LoadInto(v, s, seen) }) // runs codecs
+	err := guarded(func() error { return hosted.Load(v, s, seen) }) // runs codecs
 	if err != nil {
 		*v = k.empty()
 		return fmt.Errorf("key %q: %w", k.id, err)

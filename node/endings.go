@@ -36,12 +36,12 @@ func (e *endings) watch(system *actor.ActorSystem) {
 	})
 }
 
-func (e *endings) giveUp(system, address string) {
+func (e *endings) giveUp(from, address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.open[address] {
-		if !slices.Contains(s.givenUp, system) {
-			s.givenUp = append(s.givenUp, system)
+		if !slices.Contains(s.givenUp, from) {
+			s.givenUp = append(s.givenUp, from)
 		}
 	}
 }
@@ -68,9 +68,9 @@ func (e *endings) end(address string, s *ending) {
 	}
 }
 
-// by reports whether a system has given a stream up.
-func (e *endings) by(system string, s *ending) bool {
+// by reports whether the system at an address has given a stream up.
+func (e *endings) by(from string, s *ending) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Contains(s.givenUp, system)
+	return slices.Contains(s.givenUp, from)
 }

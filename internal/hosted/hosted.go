@@ -19,7 +19,7 @@ var Values struct {
 	Writer   func(d causal.Dot, stamp uint64) (writer any, end func())
 	Held     func(value any) bool
 	Bind     func(value any, s causal.Store, seen causal.Vector) (held bool, err error)
-	Save     func(writer any, base causal.Store, value any) (_ causal.Store, held bool, err error)
+	Save     func(base causal.Store, value any) (_ causal.Store, held bool, err error)
 	Saved    func(value any, s causal.Store, seen causal.Vector)
 	LoadOwn  func(own Own, s causal.Store) error
 	SaveOwn  func(writer any, s causal.Store, own Own) (causal.Store, error)
@@ -58,17 +58,9 @@ func Writer[W any](d causal.Dot, stamp uint64) (w W, end func()) {
 	return writer.(W), end
 }
 
-// Load returns the value of type T stored in s. empty supplies the codecs. The error is
-// crdt.ErrType or, for a user-defined type, the error of its Decode.
-func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
-	v := empty
-	err := LoadInto(&v, s, seen)
-	return v, err
-}
-
-// LoadInto is like Load. *v is the empty value, and becomes the one stored in s. A caller that has
-// it on the heap anyway saves an allocation.
-func LoadInto[T Value[T]](v *T, s causal.Store, seen causal.Vector) error {
+// Load makes *v, which is the empty value, the one stored in s. The error is crdt.ErrType or, for a
+// user-defined type, the error of its Decode; then *v is undefined.
+func Load[T Value[T]](v *T, s causal.Store, seen causal.Vector) error {
 	if held, err := Values.Bind(v, s, seen); held {
 		return err
 	}
@@ -78,7 +70,7 @@ func LoadInto[T Value[T]](v *T, s causal.Store, seen causal.Vector) error {
 // Save returns the store that holds *v, which the update of writer made from the value that Load
 // returned for base.
 func Save[T Value[T]](writer any, base causal.Store, v *T) (causal.Store, error) {
-	next, held, err := Values.Save(writer, base, v)
+	next, held, err := Values.Save(base, v)
 	if held {
 		return next, err
 	}

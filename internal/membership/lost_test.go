@@ -102,7 +102,7 @@ func TestLost_AddressesNamedByOthers(t *testing.T) {
 	require.NotNil(t, f.c.lost.at("c:1"))
 	require.Nil(t, f.c.lost.at(""))
 	require.Nil(t, f.c.lost.at("a:1"))
-	require.Equal(t, []string{"b:1"}, f.c.lost.members(), "who is only named is not missing")
+	require.Equal(t, []string{"b:1"}, f.c.lost.members(), "an address that was only named is not missing")
 	for i := range 100 {
 		n.addresses = nil
 		for j := range 100 {

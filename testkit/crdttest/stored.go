@@ -22,7 +22,8 @@ func (h *history[T]) stored(v T) T {
 	for path, m := range s.Marks() {
 		atoms.WithMark(path, m)
 	}
-	loaded, err := hosted.Load(h.typ.Empty, atoms.Store(), seen)
+	loaded := h.typ.Empty
+	err = hosted.Load(&loaded, atoms.Store(), seen)
 	h.ok(15, err == nil, "a state of the type is of another one: %v", err)
 	out := loaded.Merge(h.typ.Empty) // as a value used alone
 	if again := h.encode(out); !bytes.Equal(b, again) {

@@ -153,7 +153,8 @@ func benchmarkAgedEncode(b *testing.B, p *pump) {
 	p.wake()
 	for b.Loop() {
 		h, _ := p.cores[0].keys.Get("encoded")
-		v, err := hosted.Load(set{}, h.Store, p.cores[0].seen)
+		v := set{}
+		err := hosted.Load(&v, h.Store, p.cores[0].seen)
 		if err == nil {
 			var out []byte
 			out, err = v.AppendBinary(nil)

@@ -83,7 +83,8 @@ func showing[T crdt.Value[T]](show func(T) map[string]string) func(causal.Store)
 	error) {
 	return func(s causal.Store) (map[string]string, error) {
 		var empty T
-		v, err := hosted.Load(empty, s, causal.Vector{})
+		v := empty
+		err := hosted.Load(&v, s, causal.Vector{})
 		if err != nil {
 			return nil, err
 		}

@@ -126,7 +126,7 @@ func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
 func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change func(*T)) error {
 	base := t.Get(key)
 	v := empty
-	if err := hosted.LoadInto(&v, base, t.Seen()); err != nil {
+	if err := hosted.Load(&v, base, t.Seen()); err != nil {
 		return err
 	}
 	change(&v)
