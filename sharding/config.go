@@ -318,7 +318,8 @@ const (
 
 func (c Config) core() core.Config {
 	return core.Config{
-		Shards: c.Shards, Repeat: repeatEvery, FlushTimeout: flushTimeout, HandOff: c.HandOff,
+		Type: c.Type, Shards: c.Shards, Repeat: repeatEvery, FlushTimeout: flushTimeout,
+		HandOff:  c.HandOff,
 		Patience: c.HandOff + flushTimeout, Retry: time.Second, Orphan: c.OrphanAfter,
 		Beat: beat, Settle: c.Settle, Fit: 10 * beat, Moves: max(0, c.MaxMoves),
 		Stable: c.StableAfter,

@@ -9,6 +9,7 @@ import (
 // It writes the table and does nothing else, so it may end at any time.
 type Allocation struct {
 	cfg   Config
+	odd   uint64 // by which members with equal numbers of shards are ordered
 	epoch uint64
 	n     uint64
 	full  uint64 // members that agreed with fewer assignments are sent the full table
@@ -42,7 +43,7 @@ type report struct {
 // it, if not nil, was of the same process. If it was also of the same tenure, the numbers of
 // assignments and tables go on.
 func NewAllocation(cfg Config, epoch uint64, before *Allocation) *Allocation {
-	c := &Allocation{cfg: cfg, epoch: epoch, table: newTable(cfg.Shards)}
+	c := &Allocation{cfg: cfg, odd: hash(cfg.Type), epoch: epoch, table: newTable(cfg.Shards)}
 	if before != nil && before.epoch == epoch {
 		c.n, c.full, c.beats = before.n, before.n, before.beats
 	}

@@ -44,8 +44,8 @@ func (c *Allocation) rebalance() {
 		})
 	}
 	for ; room > 0; room-- {
-		most := slices.MaxFunc(fit, func(a, b Member) int { return load[a] - load[b] })
-		least := slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+		most := slices.MaxFunc(fit, c.by(load))
+		least := slices.MinFunc(fit, c.by(load))
 		last := len(arrived[most]) - 1
 		if load[most]-load[least] <= max(1, c.cfg.Spread) || last < 0 {
 			return
@@ -87,19 +87,34 @@ func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
 	if c.cfg.Rendezvous {
 		return rendezvous(s, fit)
 	}
-	return slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+	return slices.MinFunc(fit, c.by(load))
+}
+
+// by orders members by their number of shards. Members with equal numbers are in another order for
+// each type, so that one member does not get the odd shard of every type.
+func (c *Allocation) by(load map[Member]int) func(a, b Member) int {
+	return func(a, b Member) int {
+		return cmp.Or(load[a]-load[b], cmp.Compare(weight(c.odd, a), weight(c.odd, b)))
+	}
 }
 
 // rendezvous returns the member with the highest weight for a shard. When a member joins or leaves,
 // only the shards that it gets or had move, and equal shards of several types are on the same
 // member. The weight depends on the address, which a restarted member keeps.
 func rendezvous(s int, fit []Member) Member {
-	weight := func(m Member) uint64 {
-		h := uint64(14695981039346656037) // FNV-1a
-		for i := range len(m.Address) {
-			h = (h ^ uint64(m.Address[i])) * 1099511628211
-		}
-		return scatter(h ^ scatter(uint64(s)))
+	return slices.MaxFunc(fit, func(a, b Member) int {
+		return cmp.Compare(weight(uint64(s), a), weight(uint64(s), b))
+	})
+}
+
+// weight is that of a member among others, for a shard or a type.
+func weight(of uint64, m Member) uint64 { return scatter(hash(m.Address) ^ scatter(of)) }
+
+// hash is FNV-1a.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	return slices.MaxFunc(fit, func(a, b Member) int { return cmp.Compare(weight(a), weight(b)) })
+	return h
 }

@@ -80,7 +80,9 @@
 //     needs a message of each, for this assignment, or its absence from the view. A move by choice
 //     waits until the home has reported the shard active.
 //   - S20: A region that is silent for Patience is not waited for: the lease decides.
-//   - S26: Homes are chosen by equal numbers, or by rendezvous hashing over addresses.
+//   - S26: Homes are chosen by equal numbers, or by rendezvous hashing over addresses. A hash of
+//     the type and the address decides who gets the odd shards. Else, with 30 types of 4 shards,
+//     the oldest of three members has 60 shards and the others 30 each.
 //   - S27, S27b: No shard moves by choice while a member is not fit, for Stable after a change of
 //     the view, or while Moves shards are moving. While versions of the application differ, shards
 //     move only to homes that users have named, and those of a member that leaves go to the newest

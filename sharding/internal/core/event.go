@@ -452,6 +452,8 @@ const (
 
 // Config configures the cores of one type.
 type Config struct {
+	// Type is the name of the type. It decides which members get the odd shards.
+	Type   string
 	Shards int
 	// Repeat is how often an unanswered message is sent again.
 	Repeat time.Duration

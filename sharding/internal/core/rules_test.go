@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -594,6 +595,45 @@ func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
 	s.step(core.Wake{})
 	require.Len(t, gone, moved)
 	require.Equal(t, before, homes(), "and goes back when it leaves")
+}
+
+// S26: 30 types of 4 shards on three members, of which one joins later.
+func TestAllocation_NoMemberGetsTheOddShardOfEveryType(t *testing.T) {
+	cfg := config(4)
+	cfg.Moves, cfg.Stable = 4, time.Second
+	members := []core.Member{{ID: "a", Incarnation: 1, Address: "10.0.0.1:7001"},
+		{ID: "b", Incarnation: 1, Address: "10.0.0.2:7001"},
+		{ID: "c", Incarnation: 1, Address: "10.0.0.3:7001"}}
+	for first, want := range map[int][3]int{3: {40, 40, 40}, 2: {45, 45, 30}} {
+		shards := map[core.Member]int{}
+		for typ := range 30 {
+			cfg.Type = fmt.Sprint("type-", typ)
+			alloc := core.NewAllocation(cfg, 5, nil)
+			s := &story{core: alloc, now: time.Unix(1000, 0)}
+			for _, view := range [][]core.Member{members[:first], members} {
+				s.step(core.View{Self: a, Members: view})
+				for range 2 {
+					for _, m := range view {
+						r := reports(5)
+						for n := range cfg.Shards {
+							if alloc.Home(n).Home == m {
+								r.Active = append(r.Active, core.Tenure{Shard: n, Token: 1})
+							}
+						}
+						s.hear(m, r)
+					}
+					s.now = s.now.Add(1100 * ms)
+					s.step(core.Wake{})
+				}
+			}
+			for n := range cfg.Shards {
+				shards[alloc.Home(n).Home]++
+			}
+		}
+		for i, m := range members {
+			require.InDelta(t, want[i], shards[m], 9, "of 120 shards, %d members at first", first)
+		}
+	}
 }
 
 // S29: if every region leaves, no shard is waited for.
