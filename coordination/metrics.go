@@ -40,11 +40,13 @@ func (s *Session) observe() (err error) {
 	calls := m.CountBy("concord.lease.store.calls", "Calls of the store that have ended.")
 	who := func(Status) ([]attribute.KeyValue, bool) { return []attribute.KeyValue{owner}, true }
 	s.meters.unobserve, err = m.Observe(s.Status, who, func(o metric.Observer, st Status) {
-		for why, n := range st.Lost {
-			o.ObserveInt64(lost, int64(n),
-				metric.WithAttributes(owner, attribute.String("why", why.String())))
+		// A series that begins with 1 has not increased: those without a value begin with 0.
+		for why, name := range lossNames {
+			o.ObserveInt64(lost, int64(st.Lost[Loss(why)]),
+				metric.WithAttributes(owner, attribute.String("why", name)))
 		}
-		for op, c := range st.Calls {
+		for _, op := range []Operation{OperationLoad, OperationSwap} {
+			c := st.Calls[op]
 			for result, n := range map[string]uint64{"success": c.Succeeded,
 				"conflict": c.Conflicted, "failure": c.Failed} {
 				o.ObserveInt64(calls, int64(n), metric.WithAttributes(owner,

@@ -33,6 +33,10 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, session.Health(t.Context()))
 		require.Zero(t, session.Status().Renewed)
+		// A series that appears with 1 has not increased for Prometheus, so none appears late.
+		fresh := meterstest.Collect(t, reader, "why", "operation", "result")
+		require.Contains(t, fresh, "concord.lease.lost expired")
+		require.Contains(t, fresh, "concord.lease.store.calls swap failure")
 
 		x, err := session.Lease("x").TryAcquire(t.Context())
 		require.NoError(t, err)
