@@ -1,5 +1,5 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
-.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
+.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .
@@ -73,6 +73,17 @@ vuln: ## known vulnerabilities of what the modules are built of; VULNDB=another 
 		echo 'vuln: NOT CHECKED: the vulnerability database $(VULNDB) cannot be reached; set VULNDB to a mirror' >&2; exit 3; }
 	@$(MAKE) -s $(BIN)/govulncheck
 	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && GOWORK=off $(BIN)/govulncheck -db '$(VULNDB)' -test ./...); done
+
+alerts: $(BIN)/promtool ## the alert rules, on what Prometheus would have scraped
+	cd docs/grafana && $(BIN)/promtool check rules alerts.yaml && $(BIN)/promtool test rules alerts_test.yaml
+
+# From Debian's package, without the server that it would start.
+$(BIN)/promtool:
+	@mkdir -p $(BIN)/prometheus; promtool=$$(command -v promtool) || { command -v apt-get >/dev/null && \
+		cd $(BIN)/prometheus && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && \
+		promtool=$(BIN)/prometheus/usr/bin/promtool; } || { \
+		echo 'alerts: NOT TESTED: install promtool of Prometheus, or run this on a Debian' >&2; exit 3; }; \
+	ln -sf $$promtool $(BIN)/promtool
 
 sbom: ## bin/sbom.json and one for each nested module: what it is built of, as CycloneDX; asks no server
 	@mkdir -p $(BIN)
