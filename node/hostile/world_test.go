@@ -37,6 +37,7 @@ type world struct {
 	dir       string
 	members   [size]*process
 	instances string
+	apart     bool           // each member has files of its own
 	ca        *pki.Authority // nil without TLS
 	before    [size]status
 }
@@ -75,7 +76,12 @@ func newCluster(t *testing.T, w *world, via func(address string) string) *world 
 			address = via(address)
 			s.Advertised = address
 		}
-		w.identify(w.dir, address, &s)
+		dir := w.dir
+		if w.apart {
+			dir = filepath.Join(dir, fmt.Sprint(s.Port))
+			require.NoError(t, os.Mkdir(dir, 0o700))
+		}
+		w.identify(dir, address, &s)
 		w.members[i] = w.launch(s, address)
 	}
 	var err error
