@@ -7,7 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
@@ -196,7 +196,7 @@ func (c Config) Validate() error {
 		bad("Name has %d bytes, over the limit of 64", len(c.Name))
 	}
 	if c.Member != "" {
-		if err := core.CheckMember(c.Member); err != nil {
+		if err := quorum.CheckName(c.Member); err != nil {
 			bad("Member: %w", err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
 // pair stores the records of two domains in the single record of a Membership: each is one line,
@@ -34,9 +34,9 @@ func (p *pair) load(ctx context.Context, line int) (record []byte, version strin
 	if err != nil {
 		return nil, version, err
 	}
-	if len(both) > core.MaxRecord {
+	if len(both) > quorum.MaxRecord {
 		return nil, version, fmt.Errorf("the record has %d bytes, over the limit of %d", len(both),
-			core.MaxRecord)
+			quorum.MaxRecord)
 	}
 	first, second, _ := bytes.Cut(both, []byte("\n"))
 	p.version, p.lines = version, [2][]byte{bytes.Clone(first), bytes.Clone(second)}
@@ -62,9 +62,9 @@ func (p *pair) swap(ctx context.Context, line int, old string, next []byte) (ver
 	if len(lines[1]) > 0 {
 		both = append(append(both, '\n'), lines[1]...)
 	}
-	if len(both) > core.MaxRecord {
+	if len(both) > quorum.MaxRecord {
 		return "", false, fmt.Errorf("the record would have %d bytes, over the limit of %d",
-			len(both), core.MaxRecord)
+			len(both), quorum.MaxRecord)
 	}
 	p.version = ""
 	version, swapped, err = p.store.Swap(ctx, old, both)

@@ -111,13 +111,13 @@ func disks() []mutant {
 		{
 			name:   "inherit a disk without its members",
 			rule:   "the disk stores the memory of members [M2]",
-			edits:  in(replDir+"diskload.go", "c.remember(ev.Old.roll.memory)\n", ""),
+			edits:  in(replDir+"diskload.go", "c.remember(ev.Old.roll.Memory)\n", ""),
 			killer: scenario("TestDisk_IsInherited"),
 		},
 		{
 			name:   "accept one complete disk as enough for the cluster",
 			rule:   "members that kept everything they acknowledged must form a majority [R52]",
-			edits:  in(replDir+"diskload.go", "return have >= majorityOf(max(c.roll.size, c.cfg.MinMembers))", "return have >= 1"),
+			edits:  in(replDir+"diskload.go", "return have >= quorum.MajorityOf(max(c.roll.Counted(), c.cfg.MinMembers))", "return have >= 1"),
 			killer: scenario("TestDisk_AHoleIsNotForgottenByARestart"),
 		},
 		{

@@ -7,7 +7,7 @@ func levels() []mutant {
 		{
 			name:   "refill from one member",
 			rule:   "a refill meets every write quorum [R23]",
-			edits:  in(replDir+"admit.go", "need := size - majorityOf(size) + 1", "need := 1"),
+			edits:  in(replDir+"admit.go", "need := size - quorum.MajorityOf(size) + 1", "need := 1"),
 			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
 		},
 		{
@@ -85,13 +85,13 @@ func levels() []mutant {
 		{
 			name:   "leave when one other member has everything",
 			rule:   "a leaving member hands over the events that a majority of the rest may lack [R29]",
-			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), majorityOf(c.beside()))", "s.need = min(c.heirs(), 1)"),
+			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), quorum.MajorityOf(c.beside()))", "s.need = min(c.heirs(), 1)"),
 			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
 		},
 		{
 			name:   "hand over only to members in view",
 			rule:   "a majority of the counted members, in view or not, has the events of a leaving member [R29]",
-			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), majorityOf(c.beside()))", "s.need = min(len(c.peers), (c.size()-1)/2+1)"),
+			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), quorum.MajorityOf(c.beside()))", "s.need = min(len(c.peers), (c.size()-1)/2+1)"),
 			killer: scenario("TestDrain_ThoseOutOfViewAreToBeHandedItToo"),
 		},
 		{
@@ -103,7 +103,7 @@ func levels() []mutant {
 		{
 			name:   "wait until leaving members have received the hand-over",
 			rule:   "members that leave together do not wait for each other [R29]",
-			edits:  in(replDir+"leave.go", "r.name != c.cfg.Member &&\n\t\t\t!c.roll.parted[r.inc.replica]", "r.name != c.cfg.Member"),
+			edits:  in(replDir+"leave.go", "r.Name != c.cfg.Member &&\n\t\t\t!c.roll.parted[r.Inc.Replica]", "r.Name != c.cfg.Member"),
 			killer: scenario("TestDrain_AllAtOnceEnds"),
 		},
 		{

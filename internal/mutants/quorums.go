@@ -7,7 +7,7 @@ func quorums() []mutant {
 		{
 			name:   "leave departed members out of the answer to a member that has not heard of all",
 			rule:   "a record is sent without the departed members only to a replica that has the same [M1]",
-			edits:  in(replDir+"members.go", "if same == 0 || c.cfg.Recorded || same != c.roll.goneDigest() {", "if same == 0 || c.cfg.Recorded {"),
+			edits:  in(replDir+"members.go", "if same == 0 || c.cfg.Recorded || same != c.roll.GoneDigest() {", "if same == 0 || c.cfg.Recorded {"),
 			killer: scenario("TestPull_DepartedMembersThatDifferAreTold"),
 		},
 		{
@@ -19,13 +19,13 @@ func quorums() []mutant {
 		{
 			name:   "count a forgotten replica that leaves as a member",
 			rule:   "a leaving replica hands over to a majority of the rest [R29]",
-			edits:  in(replDir+"leave.go", "majorityOf(c.beside())", "majorityOf(c.size() - 1)"),
+			edits:  in(replDir+"leave.go", "quorum.MajorityOf(c.beside())", "quorum.MajorityOf(c.size() - 1)"),
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
 		},
 		{
 			name:   "count quorums in the view",
 			rule:   "the counted members are remembered, not seen [M1]",
-			edits:  in(replDir+"members.go", "return max(c.roll.size, c.cfg.MinMembers, 1)", "return max(len(c.peers)+1, c.cfg.MinMembers, 1)"),
+			edits:  in(replDir+"members.go", "return max(c.roll.Counted(), c.cfg.MinMembers, 1)", "return max(len(c.peers)+1, c.cfg.MinMembers, 1)"),
 			killer: scenario("TestScript_ViewsDecideNothing"),
 		},
 		{
@@ -40,8 +40,8 @@ func quorums() []mutant {
 			edits: []edit{
 				{replDir + "members.go", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
 				{
-					replDir + "members.go", "\tc.roll.news, c.roll.memory, c.roll.recalled = ",
-					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.digest] = true\n\tc.roll.news, c.roll.memory, c.roll.recalled = ",
+					replDir + "members.go", "\tc.roll.news, c.roll.Memory, c.roll.recalled = ",
+					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.Digest()] = true\n\tc.roll.news, c.roll.Memory, c.roll.recalled = ",
 				},
 				{replDir + "members.go", "\treturn same\n", "\treturn same || c.roll.former[digest]\n"},
 			},
@@ -52,7 +52,7 @@ func quorums() []mutant {
 			rule: "a change of the memory voids all gathered answers [M1]",
 			edits: []edit{
 				{replDir + "members.go", "\t\tp.silence()\n\t\tc.identify(p)\n", "\t\tc.identify(p)\n"},
-				{replDir + "members.go", "\tr := c.roll.at(p.replica)\n", "\tr := c.roll.at(p.replica)\n\tif r.name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
+				{replDir + "members.go", "\tr := c.roll.At(p.replica)\n", "\tr := c.roll.At(p.replica)\n\tif r.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
 			},
 			killer: scenario("TestScript_AnswersFromBeforeAChange"),
 		},
@@ -61,8 +61,8 @@ func quorums() []mutant {
 			rule: "a restart is recorded before it counts [M2]",
 			edits: []edit{
 				{
-					replDir + "admit.go", "\tnext := incarnation{own.inc.number + 1, c.me}\n",
-					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\tnext := incarnation{own.inc.number + 1, c.me}\n",
+					replDir + "admit.go", "\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}\n",
+					"\tif own.Rank == quorum.In {\n\t\tc.roll.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}\n",
 				},
 				{replDir + "admit.go", "return c.roll.counted || c.hasPlace()", "return c.roll.inc.replica == c.me"},
 			},
@@ -71,20 +71,20 @@ func quorums() []mutant {
 		{
 			name:   "admit a newcomer like a restarted member",
 			rule:   "a newcomer needs the answers of a majority [M3]",
-			edits:  in(replDir+"admit.go", "\t\tneed = majorityOf(size)\n", ""),
+			edits:  in(replDir+"admit.go", "\t\tneed = quorum.MajorityOf(size)\n", ""),
 			killer: scenario("TestScript_HalfOfAnEvenNumberAdmitsNobody"),
 		},
 		{
 			name:   "admit a newcomer with one answer",
 			rule:   "a newcomer needs the answers of a majority [M3]",
-			edits:  in(replDir+"admit.go", "\t\tneed = majorityOf(size)\n", "\t\tneed = 1\n"),
+			edits:  in(replDir+"admit.go", "\t\tneed = quorum.MajorityOf(size)\n", "\t\tneed = 1\n"),
 			killer: scenario("TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt"),
 		},
 		{
 			name: "count answers that a newcomer received before it entered",
 			rule: "a majority records a newcomer before it counts [M3]",
 			edits: []edit{
-				{replDir + "members.go", "\tif h.members == c.roll.digest {\n", "\tif h.members != 0 {\n"},
+				{replDir + "members.go", "\tif h.members == c.roll.Digest() {\n", "\tif h.members != 0 {\n"},
 				{replDir + "members.go", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
 			},
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
@@ -99,8 +99,8 @@ func quorums() []mutant {
 			name: "a member that is going votes",
 			rule: "a member that is going has no vote [M4]",
 			edits: []edit{
-				{replDir + "members.go", "r.name, r.rank == in, r.rank == going", "r.name, r.rank == in || r.rank == going, r.rank == going"},
-				{replDir + "members.go", "if c.ready && (own.rank != in ||", "if c.ready && (own.rank != in && own.rank != going ||"},
+				{replDir + "members.go", "r.Name, r.Rank == quorum.In, r.Rank == quorum.Going", "r.Name, r.Rank == quorum.In || r.Rank == quorum.Going, r.Rank == quorum.Going"},
+				{replDir + "members.go", "if c.ready && (own.Rank != quorum.In ||", "if c.ready && (own.Rank != quorum.In && own.Rank != quorum.Going ||"},
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
 				{replDir + "forget.go", "s.need, s.self = c.needed(r.victim), c.self()", "s.need, s.self = c.needed(r.victim), 0"},
 			},
@@ -130,7 +130,7 @@ func quorums() []mutant {
 		{
 			name:   "remember all members that are gone",
 			rule:   "the memory of members fits into one message",
-			edits:  in(replDir+"memory.go", "if len(past) <= most && size <= maxGoneBytes {", "if len(past) <= most {"),
+			edits:  in("distributeddata/internal/quorum/memory.go", "if len(past) <= most && size <= maxGoneBytes {", "if len(past) <= most {"),
 			killer: scenario("TestBounds_AMemoryFitsIntoOneMessage"),
 		},
 		{
@@ -142,7 +142,7 @@ func quorums() []mutant {
 		{
 			name:   "the earlier of two processes with one name continues to count",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in(replDir+"members.go", "if c.ready && (own.rank != in || own.inc != c.roll.inc) {", "if c.ready && own.rank != in {"),
+			edits:  in(replDir+"members.go", "if c.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {", "if c.ready && own.Rank != quorum.In {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
@@ -160,7 +160,7 @@ func quorums() []mutant {
 		{
 			name:   "a late heartbeat brings a former process back",
 			rule:   "a recorded process is not replaced by a process from before it [R44]",
-			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent &&\n\t\t", "announced && r == 0 && "),
+			edits:  in(replDir+"beat.go", "announced && c.roll.At(r).Rank == quorum.Absent &&\n\t\t", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
 		},
 		{

@@ -6,7 +6,7 @@ func records() []mutant {
 		{
 			name:   "take a place without a refill",
 			rule:   "where members count, a newcomer is filled before it takes its place [M9]",
-			edits:  in(replDir+"admit.go", "return c.roll.filled || c.roll.size == 0", "return true"),
+			edits:  in(replDir+"admit.go", "return c.roll.filled || c.roll.Counted() == 0", "return true"),
 			killer: scenario("TestRecord_ThoseThatBeginApartAreOneCluster"),
 		},
 		{
@@ -30,19 +30,19 @@ func records() []mutant {
 		{
 			name:   "a place whose answer was lost counts as that of a restart",
 			rule:   "a newcomer remains a newcomer until it counts [M9]",
-			edits:  in(replDir+"record.go", "c.roll.inc, c.roll.entering = r.inc, c.roll.roster.entering", "c.roll.inc, c.roll.entering = r.inc, false"),
+			edits:  in(replDir+"record.go", "c.roll.inc, c.roll.entering = r.Inc, c.roll.roster.entering", "c.roll.inc, c.roll.entering = r.Inc, false"),
 			killer: scenario("TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer"),
 		},
 		{
 			name:   "merge an older memory into a later one",
 			rule:   "of two memories of one record, the later one stands [M9]",
-			edits:  in(replDir+"record.go", "m.cluster == own.cluster && m.epoch < own.epoch:", "m.cluster == own.cluster && m.epoch == 1<<60:"),
+			edits:  in(replDir+"record.go", "m.Cluster == own.Cluster && m.Epoch < own.Epoch:", "m.Cluster == own.Cluster && m.Epoch == 1<<60:"),
 			killer: scenario("TestRecord_OneThatWentBackIsWrittenAgain"),
 		},
 		{
 			name:   "accept the record of another cluster",
 			rule:   "a record of another cluster admits no member [M9]",
-			edits:  in(replDir+"record.go", "case own.epoch > 0 && m.cluster != own.cluster:", "case false:"),
+			edits:  in(replDir+"record.go", "case own.Epoch > 0 && m.Cluster != own.Cluster:", "case false:"),
 			killer: scenario("TestRecord_BadOnesAreNamed"),
 		},
 		{
@@ -54,13 +54,13 @@ func records() []mutant {
 		{
 			name:   "a member that was forced out forces out others",
 			rule:   "with Force on two sides, the second side is forced out [M9]",
-			edits:  in(replDir+"record.go", "(own.inc != x.by || own.rank == gone)", "own.inc.number == 0"),
+			edits:  in(replDir+"record.go", "(own.Inc != x.by || own.Rank == quorum.Gone)", "own.Inc.Number == 0"),
 			killer: scenario("TestRecord_ForceWorksOnOneSide"),
 		},
 		{
 			name:   "accept a damaged record",
 			rule:   "a record is accepted only if its checksum is correct [M9]",
-			edits:  in(replDir+"recordtext.go", "err != nil || !bytes.Equal(again, b)", "err != nil && !bytes.Equal(again, b)"),
+			edits:  in("distributeddata/internal/quorum/record.go", "err != nil || !bytes.Equal(again, b)", "err != nil && !bytes.Equal(again, b)"),
 			killer: scenario("TestRecord_BadOnesAreNamed"),
 		},
 		{

@@ -349,14 +349,14 @@ func replication() []mutant {
 		{
 			name: "leave out the disk of a member that is going after a loss of power",
 			rule: "a process of a member that is going, with its whole disk, announces its number [M5]",
-			edits: in(replDir+"admit.go", "(own.inc == c.roll.inc || !c.disk.keeps())",
-				"(own.inc == c.roll.inc || true)"),
+			edits: in(replDir+"admit.go", "(own.Inc == c.roll.inc || !c.disk.keeps())",
+				"(own.Inc == c.roll.inc || true)"),
 			killer: scenario("TestDisk_OfAMemberThatWasLeavingCounts"),
 		},
 		{
 			name:   "drop the mark of a member that has gone and may come back",
 			rule:   "the mark of a member that has gone without handing over stays [R15]",
-			edits:  in(replDir+"beat.go", "(at.rank != gone || c.roll.mayReturn(at))", "at.rank != gone"),
+			edits:  in(replDir+"beat.go", "(at.Rank != quorum.Gone || c.roll.MayReturn(at))", "at.Rank != quorum.Gone"),
 			killer: scenario("TestMark_OfAForgottenMemberThatComesBack"),
 		},
 		{

@@ -43,7 +43,7 @@ func restores() []mutant {
 		{
 			name:   "send only the prints of members in view",
 			rule:   "an answer contains the prints of members that its sender sees or remembers [R4]",
-			edits:  in(replDir+"print.go", "if r.rank != gone {", "if false {"),
+			edits:  in(replDir+"print.go", "if r.Rank != quorum.Gone {", "if false {"),
 			killer: scenario("TestRestored_AnswersTellPrintsOfMembersOutOfView"),
 		},
 		{

@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
 // A replica starts empty and not ready: it merges, serves and takes local updates. Its word does
@@ -29,13 +31,13 @@ func (c *Core) admit() {
 		return
 	}
 	switch own := c.own(); {
-	case own.rank == going && (own.inc == c.roll.inc || !c.disk.keeps()):
+	case own.Rank == quorum.Going && (own.Inc == c.roll.inc || !c.disk.keeps()):
 		// It cannot return; it enters again once it is gone.
-	case own.rank == absent || own.rank == gone || own.inc != c.roll.inc:
+	case own.Outside() || own.Inc != c.roll.inc:
 		if c.mayTake(own) {
 			c.takePlace(own)
 		}
-	case own.rank == joining:
+	case own.Rank == quorum.Joining:
 		if c.clustered() && c.roll.filled || c.allAnswered() {
 			c.enter(own)
 		}
@@ -51,12 +53,12 @@ func (c *Core) admit() {
 }
 
 // clustered reports whether any member is known to count, or to have counted.
-func (c *Core) clustered() bool { return c.roll.size > 0 || c.roll.count(gone) > 0 }
+func (c *Core) clustered() bool { return c.roll.Counted() > 0 || c.roll.Count(quorum.Gone) > 0 }
 
 // mayTake reports whether this replica may take its place now. It first learns what other members
 // remember. If a cluster exists, it is first refilled, so that a replica that dies while being
 // refilled is never counted.
-func (c *Core) mayTake(own remembered) bool {
+func (c *Core) mayTake(own quorum.Member) bool {
 	if c.now.Before(c.roll.takeAt) || c.usurped(own) || !c.consulted() {
 		return false
 	}
@@ -67,26 +69,26 @@ func (c *Core) mayTake(own remembered) bool {
 			n++
 		}
 	}
-	counted := own.rank == in || own.rank == going
+	counted := own.Counts()
 	if c.cfg.Recorded && !counted {
-		return c.roll.filled || c.roll.size == 0
+		return c.roll.filled || c.roll.Counted() == 0
 	}
 	if c.clustered() {
 		return c.roll.filled || gave && (counted || c.countedHere()) &&
-			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= majorityOf(c.size()))
+			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= quorum.MajorityOf(c.size()))
 	}
-	return spoke && n >= c.cfg.MinMembers && (c.roll.digest != 0 || !c.remembers())
+	return spoke && n >= c.cfg.MinMembers && (c.roll.Digest() != 0 || !c.remembers())
 }
 
 // countedHere reports whether all counted members are in view and have answered this replica. Where
 // none of them counts yet, a newcomer would raise the majority that the others need to become ready
 // [M3]. It may do so only if none of them is missing.
 func (c *Core) countedHere() bool {
-	return !slices.ContainsFunc(c.roll.all, func(r remembered) bool {
-		if r.rank != in && r.rank != going || r.name == c.cfg.Member {
+	return !slices.ContainsFunc(c.roll.Members(), func(r quorum.Member) bool {
+		if !r.Counts() || r.Name == c.cfg.Member {
 			return false
 		}
-		p := c.peerOf(r.inc.replica)
+		p := c.peerOf(r.Inc.Replica)
 		return p == nil || !p.gave
 	})
 }
@@ -97,25 +99,26 @@ func (c *Core) remembers() bool {
 }
 
 // hasPlace reports whether this replica is the present incarnation of its member in its memory.
-func (c *Core) hasPlace() bool { return c.roll.inc.number > 0 && c.own().inc == c.roll.inc }
+func (c *Core) hasPlace() bool { return c.roll.inc.Number > 0 && c.own().Inc == c.roll.inc }
 
 // usurped reports whether a later process runs under this one's name. A replica that has never
 // counted, and does not see the other process, treats that one as a former one of which it has not
 // heard in time. A replica that has counted waits until the other process has been out of view for
 // long, each time twice as long, since two running processes would take the place from each other
 // [M2].
-func (c *Core) usurped(own remembered) bool {
-	if c.roll.inc.number == 0 || own.inc == c.roll.inc || own.rank != joining && own.rank != in {
+func (c *Core) usurped(own quorum.Member) bool {
+	if c.roll.inc.Number == 0 || own.Inc == c.roll.inc ||
+		own.Rank != quorum.Joining && own.Rank != quorum.In {
 		return false
 	}
-	p := c.peerOf(own.inc.replica)
+	p := c.peerOf(own.Inc.Replica)
 	if p == nil && !c.roll.counted {
 		return false
 	}
-	if c.roll.usurper != own.inc.replica {
-		c.roll.usurper, c.roll.usurperAt = own.inc.replica, c.now
+	if c.roll.usurper != own.Inc.Replica {
+		c.roll.usurper, c.roll.usurperAt = own.Inc.Replica, c.now
 		c.roll.usurpers++
-		c.emit(Usurped{By: c.roll.places[own.name]})
+		c.emit(Usurped{By: c.roll.places[own.Name]})
 	}
 	if p != nil {
 		c.roll.usurperAt = c.now
@@ -136,57 +139,57 @@ func (c *Core) announced() bool {
 const usurperBeats = 60
 
 // takePlace records this replica as the present incarnation of its member.
-func (c *Core) takePlace(own remembered) {
-	if own.inc.number >= maxOrdinal || own.version >= maxOrdinal {
+func (c *Core) takePlace(own quorum.Member) {
+	if own.Inc.Number >= quorum.MaxOrdinal || own.Version >= quorum.MaxOrdinal {
 		return
 	}
-	next := incarnation{own.inc.number + 1, c.me}
+	next := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}
 	if !c.foretold(next) {
 		return
 	}
-	own.inc = next
-	entering := own.rank != in && own.rank != going
+	own.Inc = next
+	entering := !own.Counts()
 	switch {
-	case own.rank == gone:
-		own.version, own.rank, own.order, own.handed = own.version+1, in, 0, false
-	case own.rank == absent && (c.clustered() || c.cfg.Recorded):
-		own.rank = in
-	case own.rank == absent:
-		own.rank = joining
+	case own.Rank == quorum.Gone:
+		own.Version, own.Rank, own.Order, own.Handed = own.Version+1, quorum.In, 0, false
+	case own.Rank == quorum.Absent && (c.clustered() || c.cfg.Recorded):
+		own.Rank = quorum.In
+	case own.Rank == quorum.Absent:
+		own.Rank = quorum.Joining
 	}
 	if c.cfg.Recorded {
 		c.roll.roster.entering = entering
-		c.propose(c.roll.with(own))
+		c.propose(c.roll.With(own))
 		return
 	}
-	c.roll.inc, c.roll.entering = own.inc, entering
+	c.roll.inc, c.roll.entering = own.Inc, entering
 	c.roll.takeAt = c.now.Add(2 * c.cfg.BeatInterval)
-	c.change(c.roll.with(own))
+	c.change(c.roll.With(own))
 }
 
 // enter makes the other members count this replica, although it does not vote yet.
-func (c *Core) enter(own remembered) {
-	own.rank, c.roll.entering = in, true
-	c.change(c.roll.with(own))
+func (c *Core) enter(own quorum.Member) {
+	own.Rank, c.roll.entering = quorum.In, true
+	c.change(c.roll.With(own))
 }
 
 // admitted reports whether enough members have answered for this replica to count.
 func (c *Core) admitted() bool {
-	if c.cfg.Recorded && c.roll.size == 1 {
+	if c.cfg.Recorded && c.roll.Counted() == 1 {
 		return true // the record says that no other member counts
 	}
 	base, have := 0, 0
-	for _, r := range c.roll.all {
-		if r.rank != in && r.rank != going {
+	for _, r := range c.roll.Members() {
+		if !r.Counts() {
 			continue
 		}
-		if r.name == c.cfg.Member {
+		if r.Name == c.cfg.Member {
 			if !c.roll.entering {
 				base++
 			}
 			continue
 		}
-		p := c.peerOf(r.inc.replica)
+		p := c.peerOf(r.Inc.Replica)
 		if p != nil && p.refilled && p.entering {
 			continue // a newcomer that has never counted
 		}
@@ -196,9 +199,9 @@ func (c *Core) admitted() bool {
 		}
 	}
 	size := max(base, c.cfg.MinMembers)
-	need := size - majorityOf(size) + 1
+	need := size - quorum.MajorityOf(size) + 1
 	if c.roll.entering {
-		need = majorityOf(size)
+		need = quorum.MajorityOf(size)
 	}
 	return have >= need || c.allAnswered() || c.restarted()
 }
@@ -209,12 +212,12 @@ func (c *Core) admitted() bool {
 // died during the start.
 func (c *Core) allAnswered() bool {
 	n := 1
-	for _, r := range c.roll.all {
-		if r.name == c.cfg.Member || r.rank == gone {
+	for _, r := range c.roll.Members() {
+		if r.Name == c.cfg.Member || r.Rank == quorum.Gone {
 			continue
 		}
-		switch p := c.peerOf(r.inc.replica); {
-		case p == nil && r.rank == joining:
+		switch p := c.peerOf(r.Inc.Replica); {
+		case p == nil && r.Rank == quorum.Joining:
 			continue
 		case p == nil || !p.refilled:
 			return false
@@ -276,16 +279,16 @@ func (c *Core) Silent() (members []string) {
 }
 
 // missing returns the time since when a member cannot be reached, or zero if it can.
-func (c *Core) missing(r remembered) time.Time {
-	if r.name == c.cfg.Member || c.peerOf(r.inc.replica) != nil {
-		delete(c.roll.absent, r.name)
+func (c *Core) missing(r quorum.Member) time.Time {
+	if r.Name == c.cfg.Member || c.peerOf(r.Inc.Replica) != nil {
+		delete(c.roll.absent, r.Name)
 		return time.Time{}
 	}
 	if c.roll.absent == nil {
 		c.roll.absent = map[string]time.Time{}
 	}
-	if _, ok := c.roll.absent[r.name]; !ok {
-		c.roll.absent[r.name] = c.now
+	if _, ok := c.roll.absent[r.Name]; !ok {
+		c.roll.absent[r.Name] = c.now
 	}
-	return c.roll.absent[r.name]
+	return c.roll.absent[r.Name]
 }

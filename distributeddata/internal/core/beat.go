@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -72,7 +73,7 @@ func (c *Core) beat(p *peer, m *pb.Beat) {
 	if m.Seen != nil { // others take no such bytes
 		m.Expiry, m.Least = c.cfg.Expiry, uint32(c.cfg.MinMembers)
 	}
-	p.told, p.toldAt = c.roll.digest, c.now
+	p.told, p.toldAt = c.roll.Digest(), c.now
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
 
@@ -107,7 +108,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	}
 	c.compareLeast(p)
 	same := c.under(p, m.Members)
-	if m.Pull && p.memory != c.roll.digest {
+	if m.Pull && p.memory != c.roll.Digest() {
 		c.answerPull(p, m.Gone)
 	}
 	p.leaving = m.Leaving
@@ -192,8 +193,8 @@ func (c *Core) spread() {
 // and by one that they have recorded since. A former replica that still runs learns this from the
 // memory that it is sent. Two replicas that alternate are not greeted each time [R45].
 func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
-	if p.replica != 0 && announced && c.roll.at(r).rank == absent &&
-		c.roll.at(p.replica).rank != absent {
+	if p.replica != 0 && announced && c.roll.At(r).Rank == quorum.Absent &&
+		c.roll.At(p.replica).Rank != quorum.Absent {
 		c.stats.Strangers++
 		if c.turnsAway(p) {
 			c.sendMembers(p, r)
@@ -271,7 +272,8 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark,
 // messages can be in flight, no event of it has arrived for as long, and it will not come back with
 // events that no other member has.
 func (c *Core) departed(r causal.Replica) bool {
-	if at := c.roll.at(r); at.rank != absent && (at.rank != gone || c.roll.mayReturn(at)) {
+	if at := c.roll.At(r); at.Rank != quorum.Absent &&
+		(at.Rank != quorum.Gone || c.roll.MayReturn(at)) {
 		return false
 	}
 	return c.ready && c.arrivals.before.Get(r) == c.seen.Get(r) &&
@@ -287,8 +289,8 @@ func (c *Core) allCover(d causal.Dot, r causal.Replica) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(c.roll.all, func(m remembered) bool {
-		return m.rank != gone && m.rank != absent && m.name != c.cfg.Member &&
-			c.peerOf(m.inc.replica) == nil
+	return !slices.ContainsFunc(c.roll.Members(), func(m quorum.Member) bool {
+		return m.Rank != quorum.Gone && m.Rank != quorum.Absent && m.Name != c.cfg.Member &&
+			c.peerOf(m.Inc.Replica) == nil
 	})
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/wire"
-	pb "github.com/concord-go/concord/proto"
 )
 
 func TestBounds_ReplicasOfAVector(t *testing.T) {
@@ -88,42 +86,6 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 		require.Nil(t, l.done[l.id].Short)
 		require.Zero(t, l.cores["b"].Keys().Len())
 		require.Zero(t, l.cores["b"].Stats().Malformed)
-	}
-}
-
-// However many members have gone, and however long their names are, the memory of them fits into
-// one message, together with a thousand running members. A larger message would be rejected by its
-// receiver, and no member could be counted any more.
-func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
-	member := func(kind string, i, size int, r rank) remembered {
-		m := remembered{name: fmt.Sprintf("%s%0*d", kind, size-1, i), version: maxOrdinal,
-			inc: incarnation{maxOrdinal, causal.Replica(1<<63 + uint64(i))}, rank: r}
-		if r == gone {
-			m.order = maxOrdinal - uint64(i)
-		}
-		return m
-	}
-	for _, size := range []int{6, 20, 40, MaxMember} {
-		entry := member("g", 0, size, gone).maxSize()
-		for _, n := range []int{maxGoneBytes/entry - 1, maxGoneBytes / entry,
-			maxGoneBytes/entry + 1, maxGone, maxGone + 1} {
-			var all []remembered
-			for i := range n {
-				all = append(all, member("g", i, size, gone))
-			}
-			for i := range 1000 {
-				all = append(all, member("r", i, 20, in))
-			}
-			m := remember(prune(all, maxGone))
-			require.Equal(t, min(n, maxGoneBytes/entry), m.count(gone),
-				"of %d with names of %d bytes", n, size)
-			b := encode(&pb.Members{Members: m.out(), Name: member("r", 0, MaxMember, in).name,
-				Least: 1000})
-			require.LessOrEqual(t, len(b), wire.MaxPayload)
-			again, err := decodeMemory(b)
-			require.NoError(t, err)
-			require.Equal(t, m.digest, again.digest)
-		}
 	}
 }
 

@@ -234,8 +234,8 @@ func (c *Core) settle() {
 	c.nudgeAnswer()
 	c.takeHeartbeats()
 	c.refill()
-	for before := c.roll.digest + 1; c.roll.digest != before; { // a sole member needs nothing else
-		before = c.roll.digest
+	for before := c.roll.Digest() + 1; c.roll.Digest() != before; { // a sole member needs no other
+		before = c.roll.Digest()
 		c.admit()
 	}
 	c.sortAside()

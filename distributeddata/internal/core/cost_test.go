@@ -106,7 +106,7 @@ func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 		beats = f.of[wire.ReplicatorBeat].messages - was
 		return beats, f.all().messages - before - beats
 	}
-	memory := f.cores[0].roll.digest
+	memory := f.cores[0].roll.Digest()
 	quiet, none := count(false)
 	flapping, others := count(true)
 	t.Logf("%d heartbeats in %d s at rest, %d with %d flaps", quiet, 2*flaps, flapping, flaps)
@@ -114,7 +114,7 @@ func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 	require.Zero(t, others)
 	require.LessOrEqual(t, flapping-quiet, 4*flaps)
 	for _, c := range f.cores {
-		require.Equal(t, memory, c.roll.digest)
+		require.Equal(t, memory, c.roll.Digest())
 		require.True(t, c.ready)
 	}
 }

@@ -9,18 +9,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
 
 // goneMembers is a memory of n members that are gone.
-func goneMembers(n int) memory {
-	all := make([]remembered, n)
+func goneMembers(n int) quorum.Memory {
+	all := make([]quorum.Member, n)
 	for i := range all {
-		all[i] = remembered{name: fmt.Sprintf("10.1.%03d.%03d:8090", i/250, i%250),
-			inc: incarnation{1, causal.Replica(i+1) << 20}, rank: gone, order: uint64(i + 1)}
+		all[i] = quorum.Member{Name: fmt.Sprintf("10.1.%03d.%03d:8090", i/250, i%250),
+			Inc:  quorum.Incarnation{Number: 1, Replica: causal.Replica(i+1) << 20},
+			Rank: quorum.Gone, Order: uint64(i + 1)}
 	}
-	return remember(all)
+	return quorum.Remember(all)
 }
 
 // joinAfter returns what it costs all members together that a member joins them after n others have
@@ -29,7 +31,7 @@ func joinAfter(members, n int) (t tally, took time.Duration, f *fleet) {
 	f = newFleet(members, 10)
 	if n > 0 {
 		for _, c := range f.cores {
-			c.recall(c.roll.merge(goneMembers(n)))
+			c.recall(c.roll.Merge(goneMembers(n)))
 		}
 	}
 	f.rest()
@@ -54,8 +56,8 @@ func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
 		require.Less(t, cost.bytes, 60*gone+1000*members, "%d members", members)
 		require.Less(t, tookToo, took+time.Second)
 		for _, c := range f.cores {
-			require.Equal(t, f.cores[0].roll.digest, c.roll.digest)
-			require.Equal(t, gone+members+1, len(c.roll.all))
+			require.Equal(t, f.cores[0].roll.Digest(), c.roll.Digest())
+			require.Equal(t, gone+members+1, len(c.roll.Members()))
 		}
 	}
 }
@@ -63,12 +65,12 @@ func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
 // Members that have not heard of the same departed members tell each other of them.
 func TestPull_DepartedMembersThatDifferAreTold(t *testing.T) {
 	f := newFleet(3, 10)
-	f.cores[0].recall(f.cores[0].roll.merge(goneMembers(3 * fewGone)))
-	f.cores[1].recall(f.cores[1].roll.merge(goneMembers(2 * fewGone)))
+	f.cores[0].recall(f.cores[0].roll.Merge(goneMembers(3 * quorum.FewGone)))
+	f.cores[1].recall(f.cores[1].roll.Merge(goneMembers(2 * quorum.FewGone)))
 	f.rest()
 	for _, c := range f.cores {
-		require.Equal(t, 3*fewGone, c.roll.count(gone))
-		require.Equal(t, f.cores[0].roll.digest, c.roll.digest)
+		require.Equal(t, 3*quorum.FewGone, c.roll.Count(quorum.Gone))
+		require.Equal(t, f.cores[0].roll.Digest(), c.roll.Digest())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/barrier"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -36,9 +37,9 @@ type disk struct {
 
 	// keptAs are this member's incarnations that the disk knew when it was loaded: the last that it
 	// saved, and the one that was to follow.
-	keptAs [2]incarnation
-	next   incarnation    // this replica's, as announced to the disk
-	nextAt barrier.Moment // the moment that contains it
+	keptAs [2]quorum.Incarnation
+	next   quorum.Incarnation // this replica's, as announced to the disk
+	nextAt barrier.Moment     // the moment that contains it
 
 	aside   *aside // of a disk with a hole [R51]
 	holes   int
@@ -54,7 +55,7 @@ type moment struct {
 	members     uint64 // digest
 	batches     uint64
 	kept        bool
-	next        incarnation
+	next        quorum.Incarnation
 }
 
 // diskBatch is one of the batches in which the difference between two moments is written.
@@ -87,7 +88,7 @@ func (c *Core) Disk() DiskState {
 // unsaved reports whether the replica's state differs from the last moment.
 func (c *Core) unsaved() bool {
 	f := &c.disk.formed
-	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.digest != f.members ||
+	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.Digest() != f.members ||
 		c.disk.kept != f.kept || c.disk.next != f.next
 }
 

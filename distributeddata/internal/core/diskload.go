@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/concord-go/concord/distributeddata/internal/barrier"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -70,7 +71,7 @@ func (c *Core) inheritDisk(ev Inherit) {
 		return
 	}
 	c.takeDisk(ev.Old)
-	c.remember(ev.Old.roll.memory)
+	c.remember(ev.Old.roll.Memory)
 	c.takePending()
 }
 
@@ -83,8 +84,8 @@ func (c *Core) takeDisk(old *Core) {
 	c.disk.barrier.Clear()
 	c.disk.pending = append(slices.DeleteFunc(slices.Clone(old.disk.pending), isView), views...)
 	c.disk.again = c.disk.asked
-	if old.roll.inc.number > 0 {
-		c.disk.keptAs = [2]incarnation{old.roll.inc, old.disk.next}
+	if old.roll.inc.Number > 0 {
+		c.disk.keptAs = [2]quorum.Incarnation{old.roll.inc, old.disk.next}
 	}
 }
 
@@ -95,7 +96,7 @@ func (c *Core) adoptRows(i *Image) {
 	d, h := &c.disk, i.header
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
 	if m, err := decodeMemory(i.memory); err == nil && i.memory != nil {
-		d.keptAs = [2]incarnation{m.of(c.cfg.Member).inc, h.next}
+		d.keptAs = [2]quorum.Incarnation{m.Of(c.cfg.Member).Inc, h.next}
 		c.remember(m)
 	}
 	d.formed = moment{live: h.live, aside: h.aside, batches: h.batches}
@@ -126,9 +127,9 @@ func (c *Core) adoptRows(i *Image) {
 
 // remember merges the memory of an earlier process or life, unless a record holds the membership
 // [M9].
-func (c *Core) remember(m memory) {
+func (c *Core) remember(m quorum.Memory) {
 	if !c.cfg.Recorded {
-		c.recall(c.roll.merge(m))
+		c.recall(c.roll.Merge(m))
 	}
 }
 
@@ -207,7 +208,7 @@ func (d *disk) keeps() bool { return d.kept && d.phase == DiskWorking }
 
 // knows compares the incarnation that other members remember with those that the disk knows, until
 // this replica has its place. If it is another one, the disk is an older one of this member.
-func (c *Core) knows(own incarnation) {
+func (c *Core) knows(own quorum.Incarnation) {
 	if d := &c.disk; own != c.roll.inc && !slices.Contains(d.keptAs[:], own) {
 		d.kept = false
 	}
@@ -216,7 +217,7 @@ func (c *Core) knows(own incarnation) {
 // foretold reports whether the disk knows as which incarnation this replica takes its place. Only
 // then do other members hear of it: if the disk fails first, its member has acknowledged nothing
 // that it lacks, and it must not look like an older one [R52].
-func (c *Core) foretold(next incarnation) bool {
+func (c *Core) foretold(next quorum.Incarnation) bool {
 	d := &c.disk
 	if d.phase == NoDisk || d.cfg.Behind > 0 {
 		return true
@@ -235,9 +236,9 @@ func (c *Core) restarted() bool {
 		return false
 	}
 	have := 1
-	for _, r := range c.roll.all {
-		p := c.peerOf(r.inc.replica)
-		if r.name == c.cfg.Member || r.rank != in && r.rank != going || p == nil {
+	for _, r := range c.roll.Members() {
+		p := c.peerOf(r.Inc.Replica)
+		if r.Name == c.cfg.Member || !r.Counts() || p == nil {
 			continue
 		}
 		switch {
@@ -249,5 +250,5 @@ func (c *Core) restarted() bool {
 			return false
 		}
 	}
-	return have >= majorityOf(max(c.roll.size, c.cfg.MinMembers))
+	return have >= quorum.MajorityOf(max(c.roll.Counted(), c.cfg.MinMembers))
 }

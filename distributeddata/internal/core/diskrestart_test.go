@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
@@ -198,10 +199,10 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 	l.deliver(all)
 	l.step("d", Drain{ID: 77, Leave: true, Deadline: l.now.Add(time.Hour)})
 	for slices.ContainsFunc(l.order, func(n string) bool {
-		return l.cores[n].roll.of("d").rank != going
+		return l.cores[n].roll.Of("d").Rank != quorum.Going
 	}) {
 		l.oneByOne()
-		require.NotEqual(t, gone, l.cores["d"].own().rank)
+		require.NotEqual(t, quorum.Gone, l.cores["d"].own().Rank)
 	}
 	for _, n := range l.order {
 		l.crash(n)
@@ -215,7 +216,7 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 	}
 	for _, n := range l.order {
 		require.True(t, l.cores[n].Ready(), "%s: %+v", n, l.cores[n].Rollcall())
-		require.EqualValues(t, 1, l.cores[n].roll.of("d").version, "it was gone, and has entered again")
+		require.EqualValues(t, 1, l.cores[n].roll.Of("d").Version, "it was gone, and has entered again")
 		l.shows(n, "s/x=1\n")
 	}
 }
@@ -227,11 +228,11 @@ func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {
 	l.boot("b")
 	l.step("b", View{Others: []Member{{ID: "c"}}})
 	l.step("c", View{Others: []Member{{ID: "b"}}})
-	last := l.cores["c"].roll.of("b").inc
+	last := l.cores["c"].roll.Of("b").Inc
 	for l.savedAs("b") != last { // until it has been told
 		l.oneByOne()
 	}
-	require.Zero(t, l.cores["b"].roll.inc.number, "it has not taken its place yet")
+	require.Zero(t, l.cores["b"].roll.inc.Number, "it has not taken its place yet")
 	l.crash("b")
 	l.boot("b")
 	for range 4 {
@@ -272,10 +273,10 @@ func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 }
 
 // savedAs returns as which incarnation of its member a disk was last written.
-func (l *lab) savedAs(name string) incarnation {
+func (l *lab) savedAs(name string) quorum.Incarnation {
 	m, err := decodeMemory(l.disks[name].rows[rowMembers])
 	require.NoError(l.t, err)
-	return m.of(name).inc
+	return m.Of(name).Inc
 }
 
 // oneByOne delivers one message, or lets some time pass if none is in flight.

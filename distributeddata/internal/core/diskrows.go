@@ -18,7 +18,7 @@ func (c *Core) form() {
 	next := moment{
 		live: d.formed.live, aside: d.formed.aside, batches: d.formed.batches + 1,
 		keys: c.keys, seen: c.seen, sum: c.sum, marks: d.formed.marks,
-		members: c.roll.digest, kept: d.kept, next: d.next,
+		members: c.roll.Digest(), kept: d.kept, next: d.next,
 	}
 	ops := c.difference(&next)
 	d.formed = next
@@ -50,7 +50,8 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 		ops = append(ops, originOp(next.live, r, n[0], c.printAt(r, n[0])))
 	}
 	if next.members != from.members {
-		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers, Value: c.roll.encode()}})
+		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers,
+			Value: encodeMemory(c.roll.Memory)}})
 	}
 	return ops
 }

@@ -199,7 +199,7 @@ func TestDrain_NoUpdateAfterTheHandover(t *testing.T) {
 	require.NoError(t, l.done[early].Err)
 	l.rounds(3, all)
 	require.Contains(t, l.done, leaving)
-	require.True(t, l.cores["a"].roll.of("d").handed)
+	require.True(t, l.cores["a"].roll.Of("d").Handed)
 	late := l.update("d", Level{}, count("c", "n", 1))
 	require.Equal(t, ErrLeft, l.done[late].Err)
 	_, err := l.cores["d"].Direct(l.now, "c", func(*Txn) error { return nil })

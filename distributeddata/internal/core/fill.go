@@ -131,7 +131,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 		}
 		c.in.Mistrust(false)
 		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints[c.me],
-			s.head.ready && s.head.members == c.roll.digest) {
+			s.head.ready && s.head.members == c.roll.Digest()) {
 			return nil
 		}
 		if r.whole {
@@ -152,7 +152,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 			return malformed("answer starts at %v", d.base)
 		}
 		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints[c.me],
-			s.head.ready && s.head.members == c.roll.digest) {
+			s.head.ready && s.head.members == c.roll.Digest()) {
 			return nil
 		}
 		c.note(c.apply(d))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
@@ -20,9 +21,9 @@ type flux struct {
 	names   int
 	judged  int // operations of clients that were found linearizable
 	recount recount
-	store   *simStore // holds the membership as a record; nil: there is no record
-	known   memory    // of all members that have run, if they have disks
-	lost    int       // disks that were lost
+	store   *simStore     // holds the membership as a record; nil: there is no record
+	known   quorum.Memory // of all members that have run, if they have disks
+	lost    int           // disks that were lost
 
 	joins, left int
 }
@@ -101,16 +102,18 @@ func (s *play) mayFail(sl *slot) bool {
 // majority returns how many of the counted members are a majority.
 func (s *play) majority() int { return s.majorityIn(s.memory()) }
 
-func (s *play) majorityIn(m memory) int { return majorityOf(max(m.size, s.flux.least)) }
+func (s *play) majorityIn(m quorum.Memory) int {
+	return quorum.MajorityOf(max(m.Counted(), s.flux.least))
+}
 
 // memory returns the merged memory of all running members.
-func (s *play) memory() (m memory) {
+func (s *play) memory() (m quorum.Memory) {
 	if s.flux.store != nil {
 		return s.flux.store.memory
 	}
 	for _, sl := range s.slots {
 		if sl.core != nil {
-			m = m.merge(sl.core.roll.memory)
+			m = m.Merge(sl.core.roll.Memory)
 		}
 	}
 	return m
@@ -120,8 +123,9 @@ func (s *play) memory() (m memory) {
 func (s *play) voters(but *slot) (n int) {
 	m := s.memory()
 	for _, sl := range s.slots {
-		if r := m.of(sl.member); sl != but && sl.core != nil && sl.core.counts() && r.rank == in &&
-			r.inc == sl.core.roll.inc {
+		if r := m.Of(sl.member); sl != but && sl.core != nil && sl.core.counts() &&
+			r.Rank == quorum.In &&
+			r.Inc == sl.core.roll.inc {
 			n++
 		}
 	}
@@ -133,13 +137,13 @@ func (s *play) voters(but *slot) (n int) {
 // gone without having counted.
 func (s *play) handsOver(sl *slot) bool {
 	own := sl.core.own()
-	return own.rank == gone && own.inc == sl.core.roll.inc && sl.core.roll.counted &&
-		s.memory().size > 0
+	return own.Rank == quorum.Gone && own.Inc == sl.core.roll.inc && sl.core.roll.counted &&
+		s.memory().Counted() > 0
 }
 
 // gone records a member that has left, if the others have agreed.
 func (f *flux) gone(sl *slot) {
-	if f != nil && sl.core.own().rank == gone {
+	if f != nil && sl.core.own().Rank == quorum.Gone {
 		f.left++
 	}
 }
@@ -324,7 +328,7 @@ func (s *play) settled() bool {
 			first = sl
 		}
 		if !sl.core.Ready() || !sl.core.Seen().Equal(first.core.Seen()) ||
-			sl.core.roll.digest != first.core.roll.digest {
+			sl.core.roll.Digest() != first.core.roll.Digest() {
 			return false
 		}
 	}
@@ -337,11 +341,11 @@ func (s *play) rolls() (text string) {
 		if c := sl.core; c != nil {
 			text += fmt.Sprintf(
 				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d kept %t remembers:",
-				sl.id(), sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering,
+				sl.id(), sl.member, c.Replica(), c.roll.inc.Number, c.ready, c.roll.entering,
 				c.leaving, c.roll.leaving, c.waits.Len(), c.disk.kept)
-			for _, r := range c.roll.all {
-				text += fmt.Sprintf(" %s/%d %d,%v %s", r.name, r.version, r.inc.number,
-					r.inc.replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.rank])
+			for _, r := range c.roll.Members() {
+				text += fmt.Sprintf(" %s/%d %d,%v %s", r.Name, r.Version, r.Inc.Number,
+					r.Inc.Replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.Rank])
 			}
 		}
 	}
@@ -361,7 +365,7 @@ func TestHistories_WhereMembersComeAndGo(t *testing.T) {
 		f := s.flux
 		acked, checked, joins, left, lives = acked+s.acks, checked+s.checked, joins+f.joins,
 			left+f.left, lives+s.lives
-		removed, judged = removed+s.memory().count(gone), judged+f.judged
+		removed, judged = removed+s.memory().Count(quorum.Gone), judged+f.judged
 	})
 	t.Logf("%d acknowledged writes, %d reads checked, %d operations of clients linearized, %d joins, %d members that left, %d lives that went on, %d forgotten",
 		acked, checked, judged, joins, left, lives, removed)

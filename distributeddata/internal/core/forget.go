@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -22,17 +23,17 @@ func (c *Core) mayGo(name string) bool {
 	if c.sole(name) {
 		return true
 	}
-	stay := c.roll.count(in)
-	if c.roll.of(name).rank == in {
+	stay := c.roll.Count(quorum.In)
+	if c.roll.Of(name).Rank == quorum.In {
 		stay--
 	}
-	return stay >= majorityOf(c.rest(name))
+	return stay >= quorum.MajorityOf(c.rest(name))
 }
 
 // rest returns the number of members that quorums are counted over without a given one.
 func (c *Core) rest(name string) int {
-	n := c.roll.size
-	if r := c.roll.of(name).rank; r == in || r == going {
+	n := c.roll.Counted()
+	if r := c.roll.Of(name); r.Counts() {
 		n--
 	}
 	return max(n, c.cfg.MinMembers, 1)
@@ -85,25 +86,25 @@ func (r *removal) advance(c *Core, o *group) standing {
 }
 
 func (r *removal) progress(c *Core, o *group) standing {
-	size := max(c.roll.size-c.newcomers(), c.cfg.MinMembers)
-	s := standing{need: majorityOf(size), self: c.self(), upTo: math.MaxUint64}
+	size := max(c.roll.Counted()-c.newcomers(), c.cfg.MinMembers)
+	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
 	c.sealed = own && r.brought
-	switch v := c.roll.of(r.victim); {
-	case (v.rank == absent || v.rank == gone) && own && c.Uncopied() > 0 && c.heirs() > 0:
+	switch v := c.roll.Of(r.victim); {
+	case v.Outside() && own && c.Uncopied() > 0 && c.heirs() > 0:
 		c.stay(o) // others have finished it, without what only this replica has
 		return o.Task.advance(c, o)
-	case v.rank == absent || v.rank == gone:
+	case v.Outside():
 		s.done = true
 		return s
-	case v.rank != going:
+	case v.Rank != quorum.Going:
 		if own && !c.mayGo(r.victim) {
 			c.stay(o)
 			return o.Task.advance(c, o)
 		}
 		if s.self+len(r.answers) >= s.need && r.staying(c) >= c.needed(r.victim) && c.myTurn(own) {
-			v.rank = going
-			c.propose(c.roll.with(v))
+			v.Rank = quorum.Going
+			c.propose(c.roll.With(v))
 		}
 		return s
 	case c.roll.resigned:
@@ -112,7 +113,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 	if c.cfg.Recorded {
 		// The record orders removals, so the answers only have to include one of every quorum. Of
 		// two members, one that has died while it was going is not needed.
-		s.need = size - majorityOf(size) + 1
+		s.need = size - quorum.MajorityOf(size) + 1
 	}
 	if !r.fixed {
 		if s.self+len(r.answers) < s.need {
@@ -135,8 +136,8 @@ func (r *removal) progress(c *Core, o *group) standing {
 	s.need, s.self = c.needed(r.victim), c.self()
 	if s.done = s.self+c.others(r) >= s.need; s.done {
 		c.leaving = c.leaving || own
-		c.propose(c.roll.leave(r.victim, own && c.handed(r.want)))
-		s.done = c.roll.of(r.victim).rank == gone
+		c.propose(c.roll.Leave(r.victim, own && c.handed(r.want)))
+		s.done = c.roll.Of(r.victim).Rank == quorum.Gone
 	}
 	return s
 }
@@ -144,7 +145,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 // handed reports whether v covers all that this replica and the earlier lives of its process have
 // done. It is sealed, so it does nothing else.
 func (c *Core) handed(v causal.Vector) bool {
-	return c.sealed && c.own().inc == c.roll.inc && c.seen.Get(c.me) == v.Get(c.me) &&
+	return c.sealed && c.own().Inc == c.roll.inc && c.seen.Get(c.me) == v.Get(c.me) &&
 		c.past.events.Leq(v)
 }
 
@@ -156,11 +157,11 @@ func (c *Core) needed(victim string) int {
 	if c.sole(victim) {
 		return 0
 	}
-	stay := c.roll.count(in)
-	if c.roll.of(victim).rank == in {
+	stay := c.roll.Count(quorum.In)
+	if c.roll.Of(victim).Rank == quorum.In {
 		stay--
 	}
-	return max(1, min(stay, majorityOf(max(stay, c.cfg.MinMembers))))
+	return max(1, min(stay, quorum.MajorityOf(max(stay, c.cfg.MinMembers))))
 }
 
 // newcomers counts the members that are going and say that they have never counted: no quorum ever
@@ -193,7 +194,7 @@ func (r *removal) staying(c *Core) (n int) {
 // marked at a time, so that those that stay are always a majority. Of several that leave at once
 // the one with the smallest name goes first.
 func (c *Core) myTurn(own bool) bool {
-	if c.roll.count(going) > 0 {
+	if c.roll.Count(quorum.Going) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(c.peers, func(p *peer) bool {
@@ -203,7 +204,7 @@ func (c *Core) myTurn(own bool) bool {
 
 // forget starts removing a member that has stopped [M7].
 func (c *Core) forget(ev Forget) {
-	v := c.roll.of(ev.Member)
+	v := c.roll.Of(ev.Member)
 	if err := c.forgettable(v); err != nil {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
@@ -212,7 +213,7 @@ func (c *Core) forget(ev Forget) {
 	case ev.Force && c.cfg.Recorded:
 		c.beginRemoval(ev.ID, &expulsion{ev.Member, c.roll.inc}, ev.Deadline)
 	case ev.Force:
-		c.change(c.roll.leave(ev.Member, false))
+		c.change(c.roll.Leave(ev.Member, false))
 		c.emit(Done{ID: ev.ID})
 	default:
 		c.beginRemoval(ev.ID, &removal{victim: ev.Member}, ev.Deadline)
@@ -225,16 +226,16 @@ func (c *Core) beginRemoval(id uint64, t task, deadline time.Time) {
 }
 
 // forgettable returns an error if a member cannot be forgotten.
-func (c *Core) forgettable(v remembered) error {
+func (c *Core) forgettable(v quorum.Member) error {
 	switch {
-	case v.name == c.cfg.Member:
-		return &ForgetError{v.name, "it is this member, which leaves when it is closed"}
-	case v.rank == absent || v.rank == gone:
-		return &ForgetError{v.name, "it is not counted; the counted members are " +
+	case v.Name == c.cfg.Member:
+		return &ForgetError{v.Name, "it is this member, which leaves when it is closed"}
+	case v.Outside():
+		return &ForgetError{v.Name, "it is not counted; the counted members are " +
 			strings.Join(c.names(), ", ")}
 	}
-	if p := c.peerOf(v.inc.replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
-		return &ForgetError{v.name, "it answers, at " + p.Address + "; stop it first"}
+	if p := c.peerOf(v.Inc.Replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
+		return &ForgetError{v.Name, "it answers, at " + p.Address + "; stop it first"}
 	}
 	return nil
 }
@@ -246,9 +247,9 @@ func (c *Core) longestSilence() time.Duration {
 }
 
 func (c *Core) names() (names []string) {
-	for _, r := range c.roll.all {
-		if r.rank == in || r.rank == going {
-			names = append(names, r.name)
+	for _, r := range c.roll.Members() {
+		if r.Counts() {
+			names = append(names, r.Name)
 		}
 	}
 	return names
@@ -262,32 +263,33 @@ func (c *Core) tidy() {
 		return
 	}
 	for name := range c.roll.absent {
-		if r := c.roll.of(name); r.rank == absent || r.rank == gone {
+		if r := c.roll.Of(name); r.Outside() {
 			delete(c.roll.absent, name)
 		}
 	}
 	wait := time.Duration(2+c.place()) * c.cfg.BeatInterval
-	for _, r := range c.roll.all {
+	for _, r := range c.roll.Members() {
 		switch since := c.missing(r); {
-		case r.name == c.cfg.Member || r.rank == gone:
-		case r.rank == going && since.IsZero(): // if it leaves, it does that itself; otherwise soon
-			if p := c.peerOf(r.inc.replica); !p.leaving {
-				c.remove(r.name)
+		case r.Name == c.cfg.Member || r.Rank == quorum.Gone:
+		case r.Rank == quorum.Going && since.IsZero():
+			// If it leaves, it does that itself; otherwise soon.
+			if p := c.peerOf(r.Inc.Replica); !p.leaving {
+				c.remove(r.Name)
 			}
 		case since.IsZero():
-		case r.rank == going && c.now.Sub(since) >= wait:
-			c.remove(r.name)
+		case r.Rank == quorum.Going && c.now.Sub(since) >= wait:
+			c.remove(r.Name)
 		case c.counts() && c.cfg.ForgetAfter > 0 && c.now.Sub(since) >= c.cfg.ForgetAfter+wait &&
 			c.mayPropose(r):
-			c.remove(r.name)
+			c.remove(r.Name)
 		}
 	}
 }
 
 // mayPropose reports whether forgetting a member would change anything, and enough members would
 // remain to agree.
-func (c *Core) mayPropose(r remembered) bool {
-	return (r.rank == joining || c.roll.size > c.cfg.MinMembers) && c.mayGo(r.name)
+func (c *Core) mayPropose(r quorum.Member) bool {
+	return (r.Rank == quorum.Joining || c.roll.Counted() > c.cfg.MinMembers) && c.mayGo(r.Name)
 }
 
 // place returns the number of voting members in view that come before this one in the order of

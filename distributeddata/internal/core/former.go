@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -47,10 +48,10 @@ func (c *Core) replaced(r causal.Replica) {
 }
 
 // replacedIn records the replicas that another memory no longer names.
-func (c *Core) replacedIn(next memory) {
-	for _, r := range c.roll.all {
-		if next.of(r.name).inc != r.inc {
-			c.replaced(r.inc.replica)
+func (c *Core) replacedIn(next quorum.Memory) {
+	for _, r := range c.roll.Members() {
+		if next.Of(r.Name).Inc != r.Inc {
+			c.replaced(r.Inc.Replica)
 		}
 	}
 }

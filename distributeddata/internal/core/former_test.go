@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -39,7 +40,7 @@ func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
 	l.again("b")
 	l.now = l.now.Add(time.Hour) // the clock is set
 	b := l.cores["b"]
-	b.roll.memory = memory{} // which may name earlier processes
+	b.roll.Memory = quorum.Memory{} // which may name earlier processes
 	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == a }))
 	require.Len(t, b.formers, 2)
 	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == c }))

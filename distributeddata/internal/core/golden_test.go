@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/scenarios"
 	"github.com/concord-go/concord/internal/wire"
@@ -433,8 +434,8 @@ func (g *golden) holds(name string) string {
 		}
 	}
 	var members []string
-	for _, m := range c.roll.all {
-		members = append(members, m.name+" "+stages[m.rank])
+	for _, m := range c.roll.Members() {
+		members = append(members, m.Name+" "+m.Rank.String())
 	}
 	ready := "ready"
 	if !c.Ready() {
@@ -524,7 +525,7 @@ func (g *golden) payload(m mail) string {
 	case wire.ReplicatorMembers:
 		var all []string
 		for _, r := range unmarshal[pb.Members](g, b).Members {
-			all = append(all, r.Name+" "+stages[r.Stage])
+			all = append(all, r.Name+" "+quorum.Rank(r.Stage).String())
 		}
 		return strings.Join(all, ", ")
 	case wire.ReplicatorCompare:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -42,7 +43,7 @@ func (l *leave) has(p *peer, _ uint64) bool {
 
 func (l *leave) advance(c *Core, o *group) (s standing) {
 	if l.want.Len() > 0 {
-		s.need = min(c.heirs(), majorityOf(c.beside()))
+		s.need = min(c.heirs(), quorum.MajorityOf(c.beside()))
 		if l.forget && c.sole(c.cfg.Member) {
 			s.need = c.heirs() // any of them may be the next to count
 		}
@@ -61,7 +62,7 @@ func (l *leave) advance(c *Core, o *group) (s standing) {
 // beside returns the number of members that quorums are counted over without this one, which may
 // have been forgotten already.
 func (c *Core) beside() int {
-	if r := c.own().rank; r == in || r == going {
+	if c.own().Counts() {
 		return c.size() - 1
 	}
 	return c.size()
@@ -71,9 +72,9 @@ func (c *Core) beside() int {
 // or not, and those in view that have no place yet. Members that are leaving are excluded, since
 // they hand over nothing that they receive after they have started to leave.
 func (c *Core) heirs() (n int) {
-	for _, r := range c.roll.all {
-		if (r.rank == in || r.rank == joining) && r.name != c.cfg.Member &&
-			!c.roll.parted[r.inc.replica] {
+	for _, r := range c.roll.Members() {
+		if (r.Rank == quorum.In || r.Rank == quorum.Joining) && r.Name != c.cfg.Member &&
+			!c.roll.parted[r.Inc.Replica] {
 			n++
 		}
 	}
@@ -87,8 +88,7 @@ func (c *Core) heirs() (n int) {
 
 // enters reports whether p is in view and has no place yet.
 func (c *Core) enters(p *peer) bool {
-	r := c.roll.at(p.replica).rank
-	return r == absent || r == gone
+	return c.roll.At(p.replica).Outside()
 }
 
 // parting reports whether this replica is leaving.
@@ -122,9 +122,9 @@ func (c *Core) leaves(p *peer, says bool) {
 // othersLeave reports whether every other member that is counted, or is to be, has said that it is
 // leaving: none stays that would have to forget this one, or could take over what it holds.
 func (c *Core) othersLeave() bool {
-	for _, r := range c.roll.all {
-		counted := r.rank == in || r.rank == joining || r.rank == going
-		if counted && r.name != c.cfg.Member && !c.roll.leavers[r.inc.replica] {
+	for _, r := range c.roll.Members() {
+		counted := r.Counts() || r.Rank == quorum.Joining
+		if counted && r.Name != c.cfg.Member && !c.roll.leavers[r.Inc.Replica] {
 			return false
 		}
 	}

@@ -30,7 +30,7 @@ func (c *Core) successor(cfg Config) *Core {
 	n.clock, n.stats = c.clock, c.stats
 	n.bases, n.heardOf = c.bases.Next(), c.heardOf
 	n.past = c.past.after(c)
-	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
+	n.roll.Memory, n.roll.places = c.roll.Memory, c.roll.places
 	n.formers = c.formersOfNext()
 	if n.disk.phase != NoDisk {
 		n.takeDisk(c)

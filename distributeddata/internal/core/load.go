@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -264,11 +265,11 @@ func (l *Loader) compare(i *Image) {
 	case i.marks != h.marks:
 		l.hole("the marks do not match their fingerprint")
 	default:
-		m, err := memory{}, error(nil)
+		m, err := quorum.Memory{}, error(nil)
 		if l.members != nil {
 			m, err = decodeMemory(l.members)
 		}
-		if err != nil || m.digest != h.members {
+		if err != nil || m.Digest() != h.members {
 			l.hole("the memory of the members does not match the header: %v", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -15,11 +16,11 @@ import (
 // roll is what a replica knows of the members that its quorums are counted over. The memory alone
 // determines which members those are; the view only says which of them can be reached.
 type roll struct {
-	memory
-	inc      incarnation // of this replica; number 0 until it has taken its place
-	takeAt   time.Time   // earliest time at which it takes its place again
-	entering bool        // it is a newcomer, which has not counted yet [M3]
-	counted  bool        // it has counted in quorums
+	quorum.Memory
+	inc      quorum.Incarnation // of this replica; number 0 until it has taken its place
+	takeAt   time.Time          // earliest time at which it takes its place again
+	entering bool               // it is a newcomer, which has not counted yet [M3]
+	counted  bool               // it has counted in quorums
 	// filled: it has counted, or one that counts has answered it since its start.
 	filled bool
 	viewed bool // it has received a view
@@ -30,13 +31,13 @@ type roll struct {
 	usurper   causal.Replica          // the last reported later process of this name; 0: none
 	usurpers  int                     // how often a usurper took the place
 	usurperAt time.Time               // when the last usurper was last seen
-	changed   []remembered            // what this replica has changed and not told yet
+	changed   []quorum.Member         // what this replica has changed and not told yet
 	absent    map[string]time.Time    // members that cannot be reached, and since when
 	places    map[string]string       // addresses, by name
 	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R29]
 	leavers   map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
 	recalled  time.Time               // when the memory last changed
-	news      []remembered            // what changed then
+	news      []quorum.Member         // what changed then
 	pullAt    time.Time               // no request for another member's memory before this time
 	showAt    time.Time               // when to tell the other members which memory it has
 	version   int                     // changes whenever the Rollcall does
@@ -107,7 +108,7 @@ func (c *Core) vouched(p *peer, v causal.Vector) {
 func (c *Core) answered(p *peer, h head) {
 	p.gave = true
 	c.roll.filled = c.roll.filled || h.ready
-	if h.members == c.roll.digest {
+	if h.members == c.roll.Digest() {
 		c.counted(p, said{h.members, h.head, h.ready, h.entering, h.kept})
 	}
 }
@@ -143,19 +144,19 @@ func (c *Core) covers(p *peer) bool {
 
 // said reports whether p has sent a heartbeat with a vector under the memory of this replica.
 func (c *Core) said(p *peer) bool {
-	return p.said.memory == c.roll.digest && c.roll.digest != 0
+	return p.said.memory == c.roll.Digest() && c.roll.Digest() != 0
 }
 
 // size returns the number of members that quorums are counted over.
-func (c *Core) size() int { return max(c.roll.size, c.cfg.MinMembers, 1) }
+func (c *Core) size() int { return max(c.roll.Counted(), c.cfg.MinMembers, 1) }
 
 // own returns what is remembered of this member.
-func (c *Core) own() remembered { return c.roll.of(c.cfg.Member) }
+func (c *Core) own() quorum.Member { return c.roll.Of(c.cfg.Member) }
 
 // identify determines which member p is.
 func (c *Core) identify(p *peer) {
-	r := c.roll.at(p.replica)
-	p.name, p.votes, p.goes = r.name, r.rank == in, r.rank == going
+	r := c.roll.At(p.replica)
+	p.name, p.votes, p.goes = r.Name, r.Rank == quorum.In, r.Rank == quorum.Going
 	p.parts = c.roll.parted[p.replica]
 	c.roll.version++
 	if p.name != "" {
@@ -168,32 +169,32 @@ func (c *Core) identify(p *peer) {
 
 // recall makes m the memory of this replica. Everything said under another memory no longer counts,
 // and the operations that wait for it ask again [M1].
-func (c *Core) recall(m memory) {
-	if m.digest == c.roll.digest {
-		c.roll.chain = m.chain
+func (c *Core) recall(m quorum.Memory) {
+	if m.Digest() == c.roll.Digest() {
+		c.roll.Chain = m.Chain
 		return
 	}
 	c.placed(m)
 	c.replacedIn(m)
-	c.roll.news, c.roll.memory, c.roll.recalled = m.beyond(c.roll.memory), m, c.now
+	c.roll.news, c.roll.Memory, c.roll.recalled = m.Beyond(c.roll.Memory), m, c.now
 	if c.roll.showAt.IsZero() {
 		c.roll.showAt = c.now.Add(settlePause)
 	}
 	c.reconsider()
 	for _, p := range c.peers {
-		p.turned, p.askAgain = p.spoke && p.memory == m.digest, time.Time{}
+		p.turned, p.askAgain = p.spoke && p.memory == m.Digest(), time.Time{}
 	}
 	for o := range c.waits.All() {
 		o.Task = o.Task.anew()
 	}
 	for name := range c.roll.places {
-		if c.roll.of(name).rank == absent {
+		if c.roll.Of(name).Rank == quorum.Absent {
 			delete(c.roll.places, name)
 		}
 	}
 	for _, said := range []map[causal.Replica]bool{c.roll.parted, c.roll.leavers} {
 		maps.DeleteFunc(said, func(r causal.Replica, _ bool) bool {
-			return c.roll.at(r).rank == absent && c.peerOf(r) == nil
+			return c.roll.At(r).Rank == quorum.Absent && c.peerOf(r) == nil
 		})
 	}
 	c.waits.Stir()
@@ -204,15 +205,15 @@ func (c *Core) recall(m memory) {
 func (c *Core) reconsider() {
 	c.roll.version++
 	own := c.own()
-	c.knows(own.inc)
-	if own.inc == c.roll.inc {
+	c.knows(own.Inc)
+	if own.Inc == c.roll.inc {
 		c.roll.usurper = 0
 	}
 	c.roll.resigned = (c.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0) &&
-		own.rank == going && own.inc == c.roll.inc
-	if c.ready && (own.rank != in || own.inc != c.roll.inc) {
+		own.Rank == quorum.Going && own.Inc == c.roll.inc
+	if c.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {
 		c.ready = false
-		if own.inc == c.roll.inc && !c.roll.leaving {
+		if own.Inc == c.roll.inc && !c.roll.leaving {
 			c.emit(Forgotten{})
 		}
 	}
@@ -223,15 +224,15 @@ func (c *Core) reconsider() {
 }
 
 // change installs a memory that this replica has changed; the other members are told at once.
-func (c *Core) change(m memory) {
-	c.roll.changed = append(c.roll.changed, m.beyond(c.roll.memory)...)
+func (c *Core) change(m quorum.Memory) {
+	c.roll.changed = append(c.roll.changed, m.Beyond(c.roll.Memory)...)
 	c.recall(m)
 }
 
 // under records the memory under which p speaks, and reports whether it is that of this replica
 // [M1].
 func (c *Core) under(p *peer, digest uint64) bool {
-	same := digest == c.roll.digest
+	same := digest == c.roll.Digest()
 	turned := same && (!p.spoke || p.memory != digest)
 	if turned {
 		p.turned = true
@@ -266,10 +267,10 @@ const (
 // its disk does not hold what it says, it speaks under none: its next process may know nothing of
 // the newcomers that this one remembers, and be a cluster without them [M3].
 func (c *Core) spoken() uint64 {
-	if c.disk.ailing() && (c.roll.counted || c.disk.keptAs[0].number > 0) {
+	if c.disk.ailing() && (c.roll.counted || c.disk.keptAs[0].Number > 0) {
 		return 0
 	}
-	return c.roll.digest
+	return c.roll.Digest()
 }
 
 // pullAt returns the time before which no request for the memory of p is sent.
@@ -291,7 +292,7 @@ func (c *Core) pull(p *peer) {
 	p.pullAt = c.now.Add(min(pause<<min(p.pulls, 16), maxPullBeats*c.cfg.BeatInterval))
 	p.pulls++
 	m := c.newBeat()
-	m.Pull, m.Gone = true, c.roll.goneDigest()
+	m.Pull, m.Gone = true, c.roll.GoneDigest()
 	c.beat(p, m)
 }
 
@@ -314,36 +315,36 @@ func (c *Core) pullAny() {
 
 // differs reports whether p's memory may hold something that this replica's does not.
 func (c *Core) differs(p *peer) bool {
-	return p.replica != 0 && p.spoke && p.memory != c.roll.digest && p.memory != 0 &&
+	return p.replica != 0 && p.spoke && p.memory != c.roll.Digest() && p.memory != 0 &&
 		p.memory != p.merged
 }
 
 // sendMembers sends the whole memory.
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
-	if c.roll.wire == nil || c.roll.wireOf != c.roll.digest {
-		c.roll.wireOf = c.roll.digest
-		c.roll.wire = encode(c.membersOut(c.roll.memory))
+	if c.roll.wire == nil || c.roll.wireOf != c.roll.Digest() {
+		c.roll.wireOf = c.roll.Digest()
+		c.roll.wire = encode(c.membersOut(c.roll.Members()))
 	}
-	p.told, p.toldAt = c.roll.digest, c.now
+	p.told, p.toldAt = c.roll.Digest(), c.now
 	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
 }
 
 // answerPull sends p what it may lack of the memory: without the members that are gone if p, by the
 // digest in its request, has the same. A replica that joins thus hears of them once.
 func (c *Core) answerPull(p *peer, same uint64) {
-	if same == 0 || c.cfg.Recorded || same != c.roll.goneDigest() {
+	if same == 0 || c.cfg.Recorded || same != c.roll.GoneDigest() {
 		c.sendMembers(p, p.replica)
 		return
 	}
-	m := c.membersOut(c.roll.present())
-	m.Digest, m.Gone = c.roll.digest, same
-	p.told, p.toldAt = c.roll.digest, c.now
+	m := c.membersOut(c.roll.Present())
+	m.Digest, m.Gone = c.roll.Digest(), same
+	p.told, p.toldAt = c.roll.Digest(), c.now
 	c.send(p, wire.ReplicatorMembers, encode(m))
 }
 
-func (c *Core) membersOut(m memory) *pb.Members {
-	return &pb.Members{Members: m.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers),
-		Epoch: c.roll.epoch, Cluster: c.roll.cluster}
+func (c *Core) membersOut(of []quorum.Member) *pb.Members {
+	return &pb.Members{Members: quorum.Encode(of), Name: c.cfg.Member,
+		Least: uint32(c.cfg.MinMembers), Epoch: c.roll.Epoch, Cluster: c.roll.Cluster}
 }
 
 // tellMembers tells the other members what this replica has changed. While an operation waits for
@@ -374,22 +375,22 @@ func (c *Core) tellMembers() {
 
 // part returns a message with a part of the memory, or nil if only the whole can be sent: the parts
 // of a record are those of one epoch.
-func (c *Core) part(of []remembered) []byte {
+func (c *Core) part(of []quorum.Member) []byte {
 	if c.cfg.Recorded {
 		return nil
 	}
-	m := c.membersOut(memory{all: of})
-	m.Digest = c.roll.digest
+	m := c.membersOut(of)
+	m.Digest = c.roll.Digest()
 	return encode(m)
 }
 
 func (c *Core) tell(p *peer, part []byte) {
 	switch {
-	case p.replica == 0 || p.memory == c.roll.digest:
+	case p.replica == 0 || p.memory == c.roll.Digest():
 	case part == nil:
 		c.sendMembers(p, p.replica)
 	default:
-		p.told, p.toldAt = c.roll.digest, c.now
+		p.told, p.toldAt = c.roll.Digest(), c.now
 		c.send(p, wire.ReplicatorMembers, part)
 	}
 }
@@ -398,7 +399,7 @@ func (c *Core) tell(p *peer, part []byte) {
 func (c *Core) tellNews() {
 	var part []byte
 	for _, p := range c.peers {
-		if p.spoke && p.memory != c.roll.digest && p.told != c.roll.digest {
+		if p.spoke && p.memory != c.roll.Digest() && p.told != c.roll.Digest() {
 			if part == nil {
 				part = c.part(c.roll.news)
 			}
@@ -411,11 +412,11 @@ func (c *Core) tellNews() {
 // for each memory, and requests theirs if they do not answer.
 func (c *Core) show() {
 	for _, p := range c.peers {
-		if p.replica == 0 || !p.spoke || c.roll.digest == 0 || c.said(p) {
+		if p.replica == 0 || !p.spoke || c.roll.Digest() == 0 || c.said(p) {
 			continue
 		}
 		switch {
-		case p.told != c.roll.digest:
+		case p.told != c.roll.Digest():
 			c.sendBeat(p)
 		case !c.now.Before(p.toldAt.Add(c.cfg.BeatInterval)):
 			p.toldAt = c.now
@@ -425,12 +426,12 @@ func (c *Core) show() {
 }
 
 // latest returns the last entry of each member, ascending by name.
-func latest(changes []remembered) []remembered {
-	var m memory
+func latest(changes []quorum.Member) []quorum.Member {
+	var m quorum.Memory
 	for _, r := range changes {
-		m = m.with(r)
+		m = m.With(r)
 	}
-	return m.all
+	return m.Members()
 }
 
 // onMembers merges a member's memory, or a part of it, into that of this replica. It accepts the
@@ -440,22 +441,22 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	if err := decode(ev.Payload, &m); err != nil {
 		return err
 	}
-	theirs, err := memoryIn(m.Members)
+	theirs, err := quorum.Decode(m.Members)
 	if err != nil {
 		return err
 	}
-	theirs.chain = chain{m.Epoch, m.Cluster}
+	theirs.Chain = quorum.Chain{Epoch: m.Epoch, Cluster: m.Cluster}
 	merged, err := c.accept(theirs)
 	if err != nil {
 		c.trouble(fmt.Errorf("member %q at %s: %w", m.Name, p.Address, err))
 		return nil
 	}
-	if live := len(merged.all) - merged.count(gone); live > maxLive {
-		return malformed("%d members that are not gone, over the limit of %d", live, maxLive)
+	if live := len(merged.Members()) - merged.Count(quorum.Gone); live > quorum.MaxLive {
+		return malformed("%d members that are not gone, over the limit of %d", live, quorum.MaxLive)
 	}
-	whole := m.Digest == 0 || m.Gone != 0 && m.Gone == c.roll.goneDigest()
+	whole := m.Digest == 0 || m.Gone != 0 && m.Gone == c.roll.GoneDigest()
 	if m.Digest == 0 {
-		m.Digest = theirs.digest
+		m.Digest = theirs.Digest()
 	}
 	if p.replica == ev.From {
 		p.spoke, p.memory, p.heardAt = true, m.Digest, c.now
@@ -468,7 +469,7 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	c.recall(merged)
 	switch {
 	case p.replica != ev.From:
-	case m.Digest != merged.digest && p.memory != p.merged:
+	case m.Digest != merged.Digest() && p.memory != p.merged:
 		c.pull(p)
 	case !c.echoes(p):
 	case whole && c.unknownTo(theirs): // it takes this replica for a former one
@@ -476,13 +477,13 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	default: // it has the same, or lacks something and requests it
 		c.sendBeat(p)
 	}
-	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.digest
+	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.Digest()
 	return nil
 }
 
 // unknownTo reports whether a memory lacks the incarnation of this replica.
-func (c *Core) unknownTo(m memory) bool {
-	return c.roll.inc.number > 0 && m.of(c.cfg.Member).inc.less(c.roll.inc)
+func (c *Core) unknownTo(m quorum.Memory) bool {
+	return c.roll.inc.Number > 0 && m.Of(c.cfg.Member).Inc.Less(c.roll.inc)
 }
 
 // leastOf records the MinMembers of p.
@@ -530,9 +531,9 @@ func (c *Core) short(o *group, w waiting.Call, s standing) *Short {
 			out.Missing = append(out.Missing, p.ID)
 		}
 	}
-	for _, r := range c.roll.all {
-		if (r.rank == in || r.rank == going) && r.name != c.cfg.Member && !took[r.name] {
-			out.Missing = append(out.Missing, r.name)
+	for _, r := range c.roll.Members() {
+		if r.Counts() && r.Name != c.cfg.Member && !took[r.Name] {
+			out.Missing = append(out.Missing, r.Name)
 		}
 	}
 	slices.Sort(out.Missing)

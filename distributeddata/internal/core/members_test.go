@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -99,10 +100,10 @@ func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 	s.see("a", "abc")
 	s.see("x", "xbc")
 	turns := 0
-	number := s.cores["b"].roll.of("a").inc.number
+	number := s.cores["b"].roll.Of("a").Inc.Number
 	for range 20 * usurperBeats {
 		s.calm(4)
-		if n := s.cores["b"].roll.of("a").inc.number; n != number {
+		if n := s.cores["b"].roll.Of("a").Inc.Number; n != number {
 			turns, number = turns+1, n
 		}
 	}
@@ -120,8 +121,8 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 		s.talk(3, func(m mail) bool { return m.send.Manifest == kind })
 	}
 	first := s.cores["a"]
-	require.Equal(t, joining, first.own().rank)
-	require.Equal(t, first.me, first.own().inc.replica)
+	require.Equal(t, quorum.Joining, first.own().Rank)
+	require.Equal(t, first.me, first.own().Inc.Replica)
 
 	s.start("a")
 	s.suit("a")
@@ -230,12 +231,12 @@ func TestFormer_ALateHeartbeatDelaysTheNextAtMost(t *testing.T) {
 // lies returns the message of a member that remembers n others, numbered from a first one on.
 func lies(t *testing.T, from, n int) []byte {
 	t.Helper()
-	var m memory
+	var lies []quorum.Member
 	for i := range n {
-		m.all = append(m.all, remembered{name: fmt.Sprintf("lie%09d", from+i), rank: in,
-			inc: incarnation{1, causal.Replica(1<<30 + from + i)}})
+		lies = append(lies, quorum.Member{Name: fmt.Sprintf("lie%09d", from+i), Rank: quorum.In,
+			Inc: quorum.Incarnation{Number: 1, Replica: causal.Replica(1<<30 + from + i)}})
 	}
-	return encode(&pb.Members{Members: m.out(), Name: "b", Least: 1})
+	return encode(&pb.Members{Members: quorum.Encode(lies), Name: "b", Least: 1})
 }
 
 // tell delivers a message with a memory to a, as if from had sent it.
@@ -246,9 +247,9 @@ func (s *script) tell(from string, as causal.Replica, payload []byte) {
 
 func TestMembers_OnlyThoseInViewAreHeard(t *testing.T) {
 	s := newScript(t, "abc")
-	a, before := s.cores["a"], s.cores["a"].roll.digest
+	a, before := s.cores["a"], s.cores["a"].roll.Digest()
 	s.tell("x", 77, lies(t, 0, 10))
-	require.Equal(t, before, a.roll.digest)
+	require.Equal(t, before, a.roll.Digest())
 	s.tell("b", s.cores["b"].Replica(), lies(t, 0, 10))
 	require.Equal(t, 13, a.Rollcall().Counted, "a member is believed")
 }
@@ -259,28 +260,30 @@ func TestMembers_MoreThanTheLimitAreRefused(t *testing.T) {
 	a, b := s.cores["a"], s.cores["b"].Replica()
 	s.tell("b", b, lies(t, 0, 6000))
 	require.Equal(t, 6003, a.Rollcall().Counted)
-	refused, digest := a.Stats().Malformed, a.roll.digest
+	refused, digest := a.Stats().Malformed, a.roll.Digest()
 	s.tell("b", b, lies(t, 6000, 6000))
 	require.Equal(t, refused+1, a.Stats().Malformed)
-	require.Equal(t, digest, a.roll.digest)
+	require.Equal(t, digest, a.roll.Digest())
 }
 
 // A member that receives its own name with the largest accepted version or number can no longer
 // take its place: nothing overflows, and the other members continue. It needs another name.
 func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
-	for name, lie := range map[string]remembered{
-		"version": {name: "b", version: maxOrdinal, rank: gone, inc: incarnation{1, 77}, order: 1},
-		"number":  {name: "b", rank: in, inc: incarnation{maxOrdinal, 77}},
+	for name, lie := range map[string]quorum.Member{
+		"version": {Name: "b", Version: quorum.MaxOrdinal, Rank: quorum.Gone,
+			Inc: quorum.Incarnation{Number: 1, Replica: 77}, Order: 1},
+		"number": {Name: "b", Rank: quorum.In,
+			Inc: quorum.Incarnation{Number: quorum.MaxOrdinal, Replica: 77}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, "abc")
 			s.play("crash b; start b")
 			s.tell("c", s.cores["c"].Replica(),
-				encode(&pb.Members{Members: memory{all: []remembered{lie}}.out(),
+				encode(&pb.Members{Members: quorum.Encode([]quorum.Member{lie}),
 					Name: "c", Least: 1}))
 			s.calm(60)
 			require.False(t, s.cores["b"].Ready())
-			require.Equal(t, lie.inc, s.cores["b"].own().inc)
+			require.Equal(t, lie.Inc, s.cores["b"].own().Inc)
 			s.play("write a; meet a c")
 			s.stands(1, 0)
 		})

@@ -43,9 +43,9 @@ func (c *Core) turnsAway(p *peer) bool {
 // echoes reports whether p must be notified that this replica has the same memory: once for each
 // memory, and again after a while, since messages get lost.
 func (c *Core) echoes(p *peer) bool {
-	if p.echoed == c.roll.digest && c.now.Before(p.echoAt) {
+	if p.echoed == c.roll.Digest() && c.now.Before(p.echoAt) {
 		return false
 	}
-	p.echoed, p.echoAt = c.roll.digest, c.now.Add(c.cfg.Grace)
+	p.echoed, p.echoAt = c.roll.Digest(), c.now.Add(c.cfg.Grace)
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -119,7 +120,7 @@ func (c *Core) sameHistory(d *delta) bool {
 
 // sendAck acknowledges the events of p that this replica covers.
 func (c *Core) sendAck(p *peer) {
-	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.digest,
+	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.Digest(),
 		c.printOf(p.replica)))
 }
 
@@ -172,9 +173,9 @@ func (c *Core) printsOut() origins {
 	for _, p := range c.peers {
 		tell(p.replica)
 	}
-	for _, r := range c.roll.all {
-		if r.rank != gone {
-			tell(r.inc.replica)
+	for _, r := range c.roll.Members() {
+		if r.Rank != quorum.Gone {
+			tell(r.Inc.Replica)
 		}
 	}
 	tell(c.me)

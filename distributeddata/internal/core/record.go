@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
 // With Config.Recorded the membership is a record in a store that replaces it by compare-and-set
@@ -14,27 +16,21 @@ import (
 // store does not know which data each member holds. The store is needed only to start, to leave and
 // to forget.
 
-// chain orders a memory among those of one cluster.
-type chain struct {
-	epoch   uint64 // rises with each change of the record; 0: not from a record
-	cluster uint64 // a random number, given when the record was created
-}
-
 // roster is what a replica knows of the record in the store.
 type roster struct {
 	read     bool // version is that of the record as last read or written
 	version  string
 	readAt   time.Time
-	calling  uint64    // the call in flight; 0: none
-	calls    uint64    // number of calls so far
-	again    time.Time // no call before this time
-	next     memory    // what the swap in flight writes
-	entering bool      // whether this replica enters as a newcomer once it has its place
+	calling  uint64        // the call in flight; 0: none
+	calls    uint64        // number of calls so far
+	again    time.Time     // no call before this time
+	next     quorum.Memory // what the swap in flight writes
+	entering bool          // whether this replica enters as a newcomer once it has its place
 	trouble  string
 }
 
 // forget abandons the call in flight.
-func (r *roster) forget() { r.read, r.calling, r.next = false, 0, memory{} }
+func (r *roster) forget() { r.read, r.calling, r.next = false, 0, quorum.Memory{} }
 
 // Errors of a record, and of members with a different kind of membership.
 var (
@@ -70,7 +66,7 @@ func (c *Core) load() {
 // propose makes m the memory: at once, or, with Config.Recorded, when the record has been replaced.
 // In the latter case the caller must propose m again until it is the memory, since another change
 // may come first.
-func (c *Core) propose(m memory) {
+func (c *Core) propose(m quorum.Memory) {
 	r := &c.roll.roster
 	switch {
 	case !c.cfg.Recorded:
@@ -82,12 +78,12 @@ func (c *Core) propose(m memory) {
 	case r.calling != 0 || c.now.Before(r.again):
 		return
 	}
-	next := remember(prune(slices.Clone(m.all), maxGoneRecorded))
-	next.chain = chain{c.roll.epoch + 1, c.roll.cluster}
-	if next.cluster == 0 {
-		next.cluster = uint64(c.cfg.NewReplica())
+	next := quorum.Remember(quorum.Prune(slices.Clone(m.Members()), quorum.MaxGoneRecorded))
+	next.Chain = quorum.Chain{Epoch: c.roll.Epoch + 1, Cluster: c.roll.Cluster}
+	if next.Cluster == 0 {
+		next.Cluster = uint64(c.cfg.NewReplica())
 	}
-	text, err := next.text()
+	text, err := next.Text()
 	if err != nil {
 		c.failed(err)
 		return
@@ -146,18 +142,18 @@ func (c *Core) recordLoaded(ev RecordLoaded) {
 // the record cannot be used.
 func (c *Core) take(ev RecordLoaded) (alarm, err error) {
 	if ev.Version == "" {
-		if c.roll.epoch > 0 {
-			alarm = fmt.Errorf("%w; epoch %d is remembered", errRecordRemoved, c.roll.epoch)
+		if c.roll.Epoch > 0 {
+			alarm = fmt.Errorf("%w; epoch %d is remembered", errRecordRemoved, c.roll.Epoch)
 		}
 		return alarm, nil
 	}
-	m, err := readRecord(ev.Record)
+	m, err := quorum.ReadRecord(ev.Record)
 	if err != nil {
 		return nil, err
 	}
-	if m.epoch < c.roll.epoch && m.cluster == c.roll.cluster {
+	if m.Epoch < c.roll.Epoch && m.Cluster == c.roll.Cluster {
 		alarm = fmt.Errorf("the record went back to epoch %d from the remembered epoch %d: the store lost writes, or an "+
-			"old copy was restored; the next change writes it again", m.epoch, c.roll.epoch)
+			"old copy was restored; the next change writes it again", m.Epoch, c.roll.Epoch)
 	}
 	if m, err = c.accept(m); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -169,31 +165,31 @@ func (c *Core) take(ev RecordLoaded) (alarm, err error) {
 // accept returns the memory that results from hearing m. The memories of one cluster's record are
 // ordered, so the later one is kept. Two memories with the same epoch, which only a store that lost
 // writes can cause, are merged.
-func (c *Core) accept(m memory) (memory, error) {
-	switch own := c.roll.memory; {
-	case !c.cfg.Recorded && m.epoch == 0:
-		return own.merge(m), nil
+func (c *Core) accept(m quorum.Memory) (quorum.Memory, error) {
+	switch own := c.roll.Memory; {
+	case !c.cfg.Recorded && m.Epoch == 0:
+		return own.Merge(m), nil
 	case !c.cfg.Recorded:
 		return own, errRecord
-	case m.epoch == 0 && len(m.all) > 0:
+	case m.Epoch == 0 && len(m.Members()) > 0:
 		return own, errNoRecord
-	case m.epoch == 0 || m.cluster == own.cluster && m.epoch < own.epoch:
+	case m.Epoch == 0 || m.Cluster == own.Cluster && m.Epoch < own.Epoch:
 		return own, nil
-	case own.epoch > 0 && m.cluster != own.cluster:
+	case own.Epoch > 0 && m.Cluster != own.Cluster:
 		return own, fmt.Errorf("%w: cluster %016x, epoch %d; here cluster %016x, epoch %d",
-			errOtherCluster, m.cluster, m.epoch, own.cluster, own.epoch)
-	case m.epoch == own.epoch && m.digest != own.digest:
-		both := own.merge(m)
-		both.chain = own.chain
+			errOtherCluster, m.Cluster, m.Epoch, own.Cluster, own.Epoch)
+	case m.Epoch == own.Epoch && m.Digest() != own.Digest():
+		both := own.Merge(m)
+		both.Chain = own.Chain
 		return both, nil
 	}
 	return m, nil
 }
 
 // placed takes the place that m gives this replica, if it is new: its swap has been carried out.
-func (c *Core) placed(m memory) {
-	if r := m.of(c.cfg.Member); c.cfg.Recorded && r.inc.replica == c.me && r.inc != c.roll.inc {
-		c.roll.inc, c.roll.entering = r.inc, c.roll.roster.entering
+func (c *Core) placed(m quorum.Memory) {
+	if r := m.Of(c.cfg.Member); c.cfg.Recorded && r.Inc.Replica == c.me && r.Inc != c.roll.inc {
+		c.roll.inc, c.roll.entering = r.Inc, c.roll.roster.entering
 		c.roll.takeAt = c.now.Add(2 * c.cfg.BeatInterval)
 	}
 }
@@ -220,14 +216,13 @@ func (c *Core) trouble(err error) {
 // can agree: the record then says that no member counts, and the data that the member held is lost,
 // except for what it has handed over.
 func (c *Core) sole(name string) bool {
-	r := c.roll.of(name).rank
-	return c.cfg.Recorded && c.roll.size == 1 && (r == in || r == going)
+	return c.cfg.Recorded && c.roll.Counted() == 1 && c.roll.Of(name).Counts()
 }
 
 // expulsion removes a member from the record without asking any other member [M7].
 type expulsion struct {
 	victim string
-	by     incarnation // the incarnation that was asked to do so
+	by     quorum.Incarnation // the incarnation that was asked to do so
 }
 
 func (x *expulsion) anew() task               { return x }
@@ -235,14 +230,13 @@ func (x *expulsion) has(*peer, uint64) bool   { return false }
 func (x *expulsion) ask(*Core, *group, *peer) {}
 func (x *expulsion) advance(c *Core, _ *group) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}
-	if own := c.own(); x.by.number > 0 && (own.inc != x.by || own.rank == gone) {
+	if own := c.own(); x.by.Number > 0 && (own.Inc != x.by || own.Rank == quorum.Gone) {
 		s.hopeless = true // this member has been expelled itself
 		return s
 	}
-	if c.roll.of(x.victim).rank != gone {
-		c.propose(c.roll.leave(x.victim, false))
+	if c.roll.Of(x.victim).Rank != quorum.Gone {
+		c.propose(c.roll.Leave(x.victim, false))
 	}
-	r := c.roll.of(x.victim).rank
-	s.done = r == gone || r == absent
+	s.done = c.roll.Of(x.victim).Outside()
 	return s
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
 // Scripts in which the membership is a record in a store [M9]. They have these steps in addition to
@@ -158,11 +158,11 @@ func (r *recorded) mark() string {
 // says returns the content of the record, as "a in, b gone".
 func (r *recorded) says() string {
 	r.t.Helper()
-	m, err := readRecord(r.text)
+	m, err := quorum.ReadRecord(r.text)
 	require.NoError(r.t, err)
 	var out []string
-	for _, x := range m.all {
-		out = append(out, x.name+" "+stages[x.rank])
+	for _, x := range m.Members() {
+		out = append(out, x.Name+" "+x.Rank.String())
 	}
 	return strings.Join(out, ", ")
 }
@@ -405,14 +405,14 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 				r.text = []byte(strings.Replace(string(r.text), `"concord":1`, `"concord":2`, 1))
 			}},
 		{"too large", "over the limit of 131072", func(r *recorded) {
-			r.text = append(r.text, make([]byte, MaxRecord)...)
+			r.text = append(r.text, make([]byte, quorum.MaxRecord)...)
 		}},
 		{"of another cluster", "it belongs to another cluster", func(r *recorded) {
-			m, err := readRecord(r.text)
+			m, err := quorum.ReadRecord(r.text)
 			require.NoError(t, err)
-			m.cluster++
-			m.epoch += 7
-			r.text, err = m.text()
+			m.Cluster++
+			m.Epoch += 7
+			r.text, err = m.Text()
 			require.NoError(t, err)
 		}},
 	} {
@@ -501,43 +501,4 @@ func TestRecord_OnlyTheCallUnderWayIsAnswered(t *testing.T) {
 	require.True(t, r.cores["a"].Ready())
 	r.step("a", RecordSwapped{ID: swap.ID, Err: errDown})
 	require.Empty(t, r.troubles("a"))
-}
-
-func TestRecord_MembersBeyondTheLimitAreRefused(t *testing.T) {
-	var all []remembered
-	for i := range 3000 {
-		all = append(all, remembered{name: fmt.Sprintf("member %05d", i), rank: in,
-			inc: incarnation{1, causal.Replica(i + 1)}})
-	}
-	_, err := remember(all).text()
-	require.ErrorContains(t, err, "over the limit of 131072: 3000 members are counted")
-}
-
-func TestRecord_OfThoseThatAreGoneTheNewestAreKept(t *testing.T) {
-	var all []remembered
-	for i := range maxGoneRecorded + 50 {
-		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{
-			1, 1}, order: uint64(i + 1)})
-	}
-	require.Len(t, remember(prune(slices.Clone(all), maxGoneRecorded)).all, maxGoneRecorded)
-	require.Equal(t, "m00050", prune(slices.Clone(all), maxGoneRecorded)[0].name)
-}
-
-func FuzzRecord(f *testing.F) {
-	m := remember([]remembered{{name: "a", rank: in, inc: incarnation{1, 7}},
-		{name: "b", rank: gone, inc: incarnation{2, 1 << 63}, order: 1}})
-	m.chain = chain{3, 9}
-	text, err := m.text()
-	require.NoError(f, err)
-	f.Add(text)
-	f.Add([]byte(`{"concord":1}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := readRecord(b)
-		if err != nil {
-			return
-		}
-		again, err := m.text()
-		require.NoError(t, err)
-		require.Equal(t, string(b), string(again))
-	})
 }

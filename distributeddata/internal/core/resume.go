@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
@@ -62,8 +63,8 @@ func (c *Core) forgetOthers() {
 	c.outbox.Again()
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
-	if own := c.own(); own.rank != absent {
-		c.roll.changed = []remembered{own}
+	if own := c.own(); own.Rank != quorum.Absent {
+		c.roll.changed = []quorum.Member{own}
 	}
 	c.roll.roster.forget()
 	for _, p := range c.peers {

@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"slices"
+
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
 // ErrMinMembers is returned for operations above Local at a replica without MinMembers.
@@ -35,19 +37,20 @@ type Counted struct {
 func (c *Core) Rollcall() *Rollcall {
 	own := c.own()
 	next := Rollcall{
-		version: c.roll.version, Counted: c.size(), Own: c.cfg.Member, Leaving: own.rank == going,
+		version: c.roll.version, Counted: c.size(), Own: c.cfg.Member,
+		Leaving:  own.Rank == quorum.Going,
 		Usurped:  c.roll.usurper != 0,
-		Entering: c.roll.entering, Epoch: c.roll.epoch, Trouble: c.roll.roster.trouble,
+		Entering: c.roll.entering, Epoch: c.roll.Epoch, Trouble: c.roll.roster.trouble,
 	}
 	if old := c.roll.told; old != nil && old.version == next.version &&
 		old.Usurped == next.Usurped && old.Entering == next.Entering &&
 		old.Epoch == next.Epoch && old.Trouble == next.Trouble {
 		return old
 	}
-	for _, r := range c.roll.all {
-		if r.rank != gone {
-			next.Members = append(next.Members, Counted{r.name, c.roll.places[r.name],
-				r.rank != joining, r.name == own.name || c.inView(r)})
+	for _, r := range c.roll.Members() {
+		if r.Rank != quorum.Gone {
+			next.Members = append(next.Members, Counted{r.Name, c.roll.places[r.Name],
+				r.Rank != quorum.Joining, r.Name == own.Name || c.inView(r)})
 		}
 	}
 	c.roll.told = new(next) // not &next, which would be allocated on the heap at each call
@@ -55,10 +58,10 @@ func (c *Core) Rollcall() *Rollcall {
 }
 
 // inView reports whether a member, or one at its address, is in view.
-func (c *Core) inView(r remembered) bool {
-	at := c.roll.places[r.name]
+func (c *Core) inView(r quorum.Member) bool {
+	at := c.roll.places[r.Name]
 	return slices.ContainsFunc(c.peers, func(p *peer) bool {
-		return p.replica == r.inc.replica || at != "" && p.Address == at
+		return p.replica == r.Inc.Replica || at != "" && p.Address == at
 	})
 }
 
@@ -81,17 +84,4 @@ func (r *Rollcall) Label(name string) string {
 		}
 	}
 	return name
-}
-
-// EncodeMembers returns the memory of the members, to be stored with the rows; Remember decodes it.
-func (c *Core) EncodeMembers() []byte { return c.roll.encode() }
-
-// Remember merges a stored memory. A replica that starts with it is a restart of its member, not a
-// newcomer [M2].
-func (c *Core) Remember(stored []byte) error {
-	m, err := decodeMemory(stored)
-	if err == nil {
-		c.recall(c.roll.merge(m))
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
@@ -65,7 +66,7 @@ type header struct {
 	// kept says that the rows are everything that the member ever acknowledged, rather than what it
 	// had of that when it was refilled.
 	kept bool
-	next incarnation // as which the member was about to take its place
+	next quorum.Incarnation // as which the member was about to take its place
 }
 
 func (h header) encode() []byte {
@@ -77,7 +78,7 @@ func (h header) encode() []byte {
 	for i, n := range []uint64{h.sum[0], h.sum[1], h.marks[0], h.marks[1], h.vector, h.members} {
 		b = field.Fixed(b, 8+protowire.Number(i), n)
 	}
-	return field.Text(field.Flag(b, 14, h.kept), 15, h.next.encode())
+	return field.Text(field.Flag(b, 14, h.kept), 15, encodeIncarnation(h.next))
 }
 
 func decodeHeader(b []byte) (h header, err error) {
@@ -103,19 +104,19 @@ func decodeHeader(b []byte) (h header, err error) {
 	return h, c.err
 }
 
-func (i incarnation) encode() []byte {
-	if i.number == 0 {
+func encodeIncarnation(i quorum.Incarnation) []byte {
+	if i.Number == 0 {
 		return nil
 	}
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 20), uint64(i.replica))
-	return binary.AppendUvarint(b, i.number)
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 20), uint64(i.Replica))
+	return binary.AppendUvarint(b, i.Number)
 }
 
 // decodeIncarnation returns none for what is not the encoding of one.
-func decodeIncarnation(b []byte) (i incarnation) {
+func decodeIncarnation(b []byte) (i quorum.Incarnation) {
 	if len(b) > 8 {
-		i.replica = causal.Replica(binary.BigEndian.Uint64(b))
-		i.number, _ = binary.Uvarint(b[8:])
+		i.Replica = causal.Replica(binary.BigEndian.Uint64(b))
+		i.Number, _ = binary.Uvarint(b[8:])
 	}
 	return i
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -572,7 +573,7 @@ func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 			l.id++
 			l.step("a", Forget{ID: l.id, Member: "d", Deadline: l.now.Add(time.Hour)})
 			l.deliver(all)
-			require.Equal(t, gone, l.cores["a"].roll.of("d").rank)
+			require.Equal(t, quorum.Gone, l.cores["a"].roll.Of("d").Rank)
 			l.update("a", majority, op{kind: opDelete, key: "c"})
 			l.deliver(all)
 			for range formerBeats + 10 {
@@ -603,7 +604,7 @@ func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
 		for range 3 {
 			l.tick(time.Second)
 		}
-		require.Equal(t, gone, l.cores["a"].roll.of("d").rank)
+		require.Equal(t, quorum.Gone, l.cores["a"].roll.Of("d").Rank)
 		if l.order = l.order[:3]; disks {
 			l.crash("d")
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -255,7 +256,7 @@ func (s *script) end() {
 	}
 	for _, n := range run {
 		c := s.cores[n]
-		if c.leaving && c.own().rank == gone {
+		if c.leaving && c.own().Rank == quorum.Gone {
 			continue // it has left
 		}
 		require.True(s.t, c.Ready(), n)

@@ -273,7 +273,7 @@ func (s *play) fail(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.fails = t
 // corresponds to a failure of a member without a disk.
 func (s *play) rot(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || !s.mayFail(sl) || sl.core.roll.inc.number == 0 {
+	if sl.core == nil || !s.mayFail(sl) || sl.core.roll.inc.Number == 0 {
 		return
 	}
 	s.end(sl)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
@@ -50,16 +51,17 @@ func (s *play) noteCounting(sl *slot) {
 		return
 	}
 	m, err := decodeMemory(d.rows[rowMembers])
-	own := m.of(sl.member)
+	own := m.Of(sl.member)
 	h, bad := decodeHeader(d.rows[rowHeader])
-	d.counts = err == nil && bad == nil && h.kept && own.rank == in && own.inc == sl.core.roll.inc
+	d.counts = err == nil && bad == nil && h.kept && own.Rank == quorum.In &&
+		own.Inc == sl.core.roll.inc
 }
 
 // intact counts the members that have one of the ranks in m and run, or will start, with their
 // disks, except one. Those that were forgotten, and enter once more, are newcomers.
-func (s *play) intact(m memory, but *slot, ranks ...rank) (n int) {
+func (s *play) intact(m quorum.Memory, but *slot, ranks ...quorum.Rank) (n int) {
 	for _, sl := range s.slots {
-		if sl != but && sl.disk.counts && slices.Contains(ranks, m.of(sl.member).rank) &&
+		if sl != but && sl.disk.counts && slices.Contains(ranks, m.Of(sl.member).Rank) &&
 			(sl.past != nil || sl.coming || sl.core != nil && !sl.core.roll.entering) {
 			n++
 		}
@@ -71,8 +73,8 @@ func (s *play) intact(m memory, but *slot, ranks ...rank) (n int) {
 // members, of which some are going, and among those that stay.
 func (s *play) live() bool {
 	m := s.memory()
-	return s.intact(m, nil, in, going) >= s.majority() &&
-		s.intact(m, nil, in) >= majorityOf(max(m.count(in), s.flux.least))
+	return s.intact(m, nil, quorum.In, quorum.Going) >= s.majority() &&
+		s.intact(m, nil, quorum.In) >= quorum.MajorityOf(max(m.Count(quorum.In), s.flux.least))
 }
 
 // replaceDisk decides what becomes of a member that has ended: it starts again with its disk; its
@@ -88,8 +90,9 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 	if !s.w.Chance("lost", 1./3) {
 		return false
 	}
-	for _, m := range []memory{s.memory(), s.flux.known} { // what only the dead know may be lost
-		if s.intact(m, sl, in) < s.majorityIn(m) {
+	// What only the dead know may be lost.
+	for _, m := range []quorum.Memory{s.memory(), s.flux.known} {
+		if s.intact(m, sl, quorum.In) < s.majorityIn(m) {
 			return false
 		}
 	}
@@ -109,7 +112,7 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 // mayStart reports whether a process may start. Newcomers that start while the others are away must
 // not be enough for a cluster of their own [M6].
 func (s *play) mayStart(sl *slot) bool {
-	return sl.disk.counts || s.flux.known.merge(s.memory()).size == 0 ||
+	return sl.disk.counts || s.flux.known.Merge(s.memory()).Counted() == 0 ||
 		s.newcomers()+1 < s.flux.least || s.voters(nil) >= s.majority()
 }
 

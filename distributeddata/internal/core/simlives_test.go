@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/testkit/sim"
 )
@@ -99,7 +100,7 @@ func (s *play) end(sl *slot) {
 	s.count(sl)
 	s.forget(sl)
 	if s.flux != nil && s.disks {
-		s.flux.known = s.flux.known.merge(s.memory())
+		s.flux.known = s.flux.known.Merge(s.memory())
 	}
 	sl.core, sl.mine, sl.leaving, sl.restored, sl.lacks = nil, nil, 0, false, nil
 	s.crashDisk(sl)
@@ -137,7 +138,7 @@ func (s *play) left(sl *slot, short bool) {
 	away := sl.away
 	sl.leaving = 0
 	s.w.Note("%s leaves, short %t", sl.id(), short)
-	if s.flux != nil && sl.core.own().rank != gone && !s.mayFail(sl) {
+	if s.flux != nil && sl.core.own().Rank != quorum.Gone && !s.mayFail(sl) {
 		sl.past, sl.core = sl.core, nil
 		s.start(sl) // at once: too few would run without it
 		return

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
@@ -14,7 +15,7 @@ import (
 type simStore struct {
 	text    []byte
 	version int
-	memory  memory // the decoded record
+	memory  quorum.Memory // the decoded record
 	swaps   int
 	emptied int
 }
@@ -67,17 +68,17 @@ func (st *simStore) swap(s *play, e SwapRecord) bool {
 	if e.Old != st.mark() {
 		return false
 	}
-	m, err := readRecord(e.Next)
+	m, err := quorum.ReadRecord(e.Next)
 	switch {
 	case err != nil:
 		s.w.Fail("a record that nobody can read: %v", err)
-	case m.epoch <= st.memory.epoch:
-		s.w.Fail("epoch %d after %d", m.epoch, st.memory.epoch)
+	case m.Epoch <= st.memory.Epoch:
+		s.w.Fail("epoch %d after %d", m.Epoch, st.memory.Epoch)
 	}
 	st.text, st.memory = e.Next, m
 	st.version++
 	st.swaps++
-	if m.size == 0 { // the last member has left, and its data is lost
+	if m.Counted() == 0 { // the last member has left, and its data is lost
 		st.emptied++
 		s.acked, s.shown, s.linear = nil, nil, nil
 		for _, sl := range s.slots {
@@ -104,7 +105,7 @@ func TestHistories_WhereTheMembershipIsARecord(t *testing.T) {
 		f := s.flux
 		acked, checked, joins, left, swaps = acked+s.acks, checked+s.checked, joins+f.joins,
 			left+f.left, swaps+st.swaps
-		emptied, removed = emptied+st.emptied, removed+s.memory().count(gone)
+		emptied, removed = emptied+st.emptied, removed+s.memory().Count(quorum.Gone)
 	})
 	t.Logf("%d acknowledged writes, %d reads checked, %d joins, %d members that left, %d forgotten, %d changes of records, %d times nobody was left",
 		acked, checked, joins, left, removed, swaps, emptied)

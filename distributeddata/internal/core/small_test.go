@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/wire"
 	"github.com/concord-go/concord/testkit/sim"
 )
@@ -49,16 +50,18 @@ func newSmall(t *testing.T, w *sim.World, names string, b budget) *small {
 
 // prime begins with members that count each other.
 func (s *small) prime(names string) {
-	var roll []remembered
+	var roll []quorum.Member
 	s.order = strings.Split(names, "")
 	for _, n := range s.order {
 		s.start(n)
 		s.suit(n)
-		roll = append(roll, remembered{name: n, inc: incarnation{1, s.cores[n].me}, rank: in})
+		roll = append(roll, quorum.Member{Name: n, Rank: quorum.In,
+			Inc: quorum.Incarnation{Number: 1, Replica: s.cores[n].me}})
 	}
 	for _, n := range s.order {
 		c := s.cores[n]
-		c.roll.memory, c.roll.inc = remember(roll), incarnation{1, c.me}
+		c.roll.Memory = quorum.Remember(roll)
+		c.roll.inc = quorum.Incarnation{Number: 1, Replica: c.me}
 		c.roll.counted, c.roll.filled, c.ready = true, true, true
 		s.see(n, names)
 	}
@@ -133,13 +136,13 @@ func (s *small) steps() (steps []string) {
 		can(idle && s.left.read > 0 && acked, "read %s", x)
 		can(s.left.crash > 0 && s.mayCrash(x), "crash %s", x)
 		can(idle && s.left.leave > 0, "leave %s", x)
-		for _, r := range c.roll.all {
-			can(idle && s.left.forget > 0 && r.name != x && r.rank < going, "forget %s %s",
-				x, r.name)
+		for _, r := range c.roll.Members() {
+			can(idle && s.left.forget > 0 && r.Name != x && r.Rank < quorum.Going, "forget %s %s",
+				x, r.Name)
 		}
 		for _, y := range s.order {
 			if d := s.cores[y]; d != nil && x != y {
-				differ := c.roll.digest != d.roll.digest
+				differ := c.roll.Digest() != d.roll.Digest()
 				can(s.pushed && s.pushes(x, y), "push %s %s", x, y)
 				can(differ, "tell %s %s", x, y)
 				can(!differ && x < y, "ask %s %s", x, y)
@@ -163,19 +166,20 @@ func (s *small) mayCrash(name string) bool {
 	if !s.cores[name].counts() {
 		return true
 	}
-	var m memory
+	var m quorum.Memory
 	for _, c := range s.cores {
 		if c != nil {
-			m = m.merge(c.roll.memory)
+			m = m.Merge(c.roll.Memory)
 		}
 	}
 	voters := 0
 	for n, c := range s.cores {
-		if n != name && c != nil && c.counts() && m.of(n).rank == in && m.of(n).inc == c.roll.inc {
+		if n != name && c != nil && c.counts() && m.Of(n).Rank == quorum.In &&
+			m.Of(n).Inc == c.roll.inc {
 			voters++
 		}
 	}
-	return voters >= majorityOf(m.size)
+	return voters >= quorum.MajorityOf(m.Counted())
 }
 
 // checkReads asserts that the ended reads show what they must.
@@ -229,7 +233,7 @@ var stateSeed = maphash.MakeSeed()
 // describe adds everything that a replica's behaviour depends on, except times.
 func (c *Core) describe(add func(...any)) {
 	r := &c.roll
-	add(c.me, r.digest, r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving,
+	add(c.me, r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving,
 		c.ready, digest(c.seen), digest(c.accepted))
 	for o := range c.waits.All() {
 		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/linear"
 	pb "github.com/concord-go/concord/proto"
@@ -64,6 +65,19 @@ func decode(b []byte, m proto.Message) error {
 		return malformed("%v", err)
 	}
 	return nil
+}
+
+// encodeMemory returns a memory as it is stored; decodeMemory decodes it.
+func encodeMemory(m quorum.Memory) []byte {
+	return encode(&pb.Members{Members: quorum.Encode(m.Members())})
+}
+
+func decodeMemory(b []byte) (quorum.Memory, error) {
+	var m pb.Members
+	if err := decode(b, &m); err != nil {
+		return quorum.Memory{}, err
+	}
+	return quorum.Decode(m.Members)
 }
 
 func (c *Core) vectorOut(v causal.Vector) *pb.VersionVector {

@@ -1,4 +1,4 @@
-package core
+package quorum
 
 import (
 	"bytes"
@@ -12,6 +12,12 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 	pb "github.com/concord-go/concord/proto"
 )
+
+// Chain orders a memory among those of one cluster.
+type Chain struct {
+	Epoch   uint64 // rises with each change of the record; 0: not from a record
+	Cluster uint64 // a random number, given when the record was created
+}
 
 // MaxRecord is the maximum size of a membership record in bytes: room for some thousand members.
 const MaxRecord = 128 << 10
@@ -40,7 +46,11 @@ type recordMember struct {
 	Handed  bool   `json:"handed,omitempty"`
 }
 
+// stages are the names of the ranks, in order.
 var stages = []string{"absent", "joining", "in", "going", "gone"}
+
+// String returns the name that records have for the rank.
+func (r Rank) String() string { return stages[r] }
 
 // hex is a number written in hexadecimal digits, because JSON cannot represent all numbers above
 // 2^53.
@@ -56,13 +66,13 @@ func (h *hex) UnmarshalText(b []byte) error {
 	return err
 }
 
-// text returns the record for a memory and its place in the chain.
-func (m memory) text() ([]byte, error) {
-	t := recordText{Format: recordFormat, Cluster: hex(m.cluster), Epoch: m.epoch,
+// Text returns the record for a memory and its place in the chain.
+func (m Memory) Text() ([]byte, error) {
+	t := recordText{Format: recordFormat, Cluster: hex(m.Cluster), Epoch: m.Epoch,
 		Members: []recordMember{}}
 	for _, r := range m.all {
-		t.Members = append(t.Members, recordMember{r.name, r.version, r.inc.number,
-			hex(r.inc.replica), stages[r.rank], r.order, r.handed})
+		t.Members = append(t.Members, recordMember{r.Name, r.Version, r.Inc.Number,
+			hex(r.Inc.Replica), r.Rank.String(), r.Order, r.Handed})
 	}
 	out, err := t.sealed()
 	if err == nil && len(out) > MaxRecord {
@@ -81,14 +91,14 @@ func (t recordText) sealed() ([]byte, error) {
 	return json.Marshal(t)
 }
 
-// readRecord decodes a record, and rejects one that no replica writes.
-func readRecord(b []byte) (memory, error) {
-	bad := func(format string, args ...any) (memory, error) {
-		return memory{}, fmt.Errorf("damaged record of %d bytes: "+format,
+// ReadRecord decodes a record, and rejects one that no replica writes.
+func ReadRecord(b []byte) (Memory, error) {
+	bad := func(format string, args ...any) (Memory, error) {
+		return Memory{}, fmt.Errorf("damaged record of %d bytes: "+format,
 			append([]any{len(b)}, args...)...)
 	}
 	if len(b) > MaxRecord {
-		return memory{}, fmt.Errorf("the record has %d bytes, over the limit of %d", len(b),
+		return Memory{}, fmt.Errorf("the record has %d bytes, over the limit of %d", len(b),
 			MaxRecord)
 	}
 	var v struct {
@@ -98,7 +108,7 @@ func readRecord(b []byte) (memory, error) {
 		return bad("%w", err)
 	}
 	if v.Format != recordFormat {
-		return memory{}, fmt.Errorf(
+		return Memory{}, fmt.Errorf(
 			"the record has format %d; this version of the module reads format %d", v.Format,
 			recordFormat)
 	}
@@ -114,7 +124,7 @@ func readRecord(b []byte) (memory, error) {
 	if again, err := t.sealed(); err != nil || !bytes.Equal(again, b) {
 		return bad("its checksum does not match")
 	}
-	if t.Epoch == 0 || t.Epoch > maxOrdinal || t.Cluster == 0 {
+	if t.Epoch == 0 || t.Epoch > MaxOrdinal || t.Cluster == 0 {
 		return bad("epoch %d of cluster %016x", t.Epoch, uint64(t.Cluster))
 	}
 	members := make([]*pb.RememberedMember, len(t.Members))
@@ -126,10 +136,10 @@ func readRecord(b []byte) (memory, error) {
 			Handed: r.Handed,
 		}
 	}
-	m, err := memoryIn(members)
+	m, err := Decode(members)
 	if err != nil {
 		return bad("%w", err)
 	}
-	m.chain = chain{t.Epoch, uint64(t.Cluster)}
+	m.Chain = Chain{t.Epoch, uint64(t.Cluster)}
 	return m, nil
 }
