@@ -19,13 +19,13 @@ func quorums() []mutant {
 		{
 			name:   "count a forgotten replica that leaves as a member",
 			rule:   "a leaving replica hands over to a majority of the rest [R29]",
-			edits:  in(replDir+"leave.go", "quorum.MajorityOf(c.beside())", "quorum.MajorityOf(c.size() - 1)"),
+			edits:  in(replDir+"leave.go", "quorum.MajorityOf(c.roll.Beside())", "quorum.MajorityOf(c.roll.Size() - 1)"),
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
 		},
 		{
 			name:   "count quorums in the view",
 			rule:   "the counted members are remembered, not seen [M1]",
-			edits:  in(replDir+"members.go", "return max(c.roll.Counted(), c.cfg.MinMembers, 1)", "return max(len(c.peers)+1, c.cfg.MinMembers, 1)"),
+			edits:  in(replDir+"ops.go", "need: max(o.Level().need(c.roll.Size()), 1)", "need: max(o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), 1)"),
 			killer: scenario("TestScript_ViewsDecideNothing"),
 		},
 		{
@@ -38,7 +38,7 @@ func quorums() []mutant {
 			name: "count answers of members that remember less",
 			rule: "an answer counts only under an equal memory [M1]",
 			edits: []edit{
-				{replDir + "members.go", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
+				{replDir + "roll.go", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
 				{
 					replDir + "members.go", "\tc.roll.news, c.roll.Memory, c.roll.recalled = ",
 					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.Digest()] = true\n\tc.roll.news, c.roll.Memory, c.roll.recalled = ",
@@ -64,7 +64,7 @@ func quorums() []mutant {
 					replDir + "admit.go", "\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}\n",
 					"\tif own.Rank == quorum.In {\n\t\tc.roll.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}\n",
 				},
-				{replDir + "admit.go", "return c.roll.counted || c.hasPlace()", "return c.roll.inc.replica == c.me"},
+				{replDir + "beat.go", "Announced: c.roll.announced()", "Announced: c.roll.inc.Replica == c.me"},
 			},
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
@@ -102,7 +102,7 @@ func quorums() []mutant {
 				{replDir + "members.go", "r.Name, r.Rank == quorum.In, r.Rank == quorum.Going", "r.Name, r.Rank == quorum.In || r.Rank == quorum.Going, r.Rank == quorum.Going"},
 				{replDir + "members.go", "if c.ready && (own.Rank != quorum.In ||", "if c.ready && (own.Rank != quorum.In && own.Rank != quorum.Going ||"},
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
-				{replDir + "forget.go", "s.need, s.self = c.needed(r.victim), c.self()", "s.need, s.self = c.needed(r.victim), 0"},
+				{replDir + "forget.go", "s.need, s.self = c.roll.Needed(r.victim), c.self()", "s.need, s.self = c.roll.Needed(r.victim), 0"},
 			},
 			killer: scenario("TestScript_GoingHasNoVote"),
 		},
@@ -148,7 +148,7 @@ func quorums() []mutant {
 		{
 			name:   "two processes with one name take the place from each other",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in(replDir+"admit.go", "c.now.Before(c.roll.takeAt) || c.usurped(own) || !c", "c.now.Before(c.roll.takeAt) || !c"),
+			edits:  in(replDir+"admit.go", "c.now.Before(c.roll.takeAt) || c.usurped(own) {", "c.now.Before(c.roll.takeAt) {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
@@ -166,7 +166,7 @@ func quorums() []mutant {
 		{
 			name:   "a superseded process that never counted claims its place",
 			rule:   "a process that never counted and was superseded begins anew [M2]",
-			edits:  in(replDir+"admit.go", "return c.roll.counted || c.hasPlace()", "return c.roll.inc.number > 0"),
+			edits:  in(replDir+"roll.go", "return r.counted || r.hasPlace()", "return r.inc.Number > 0"),
 			killer: scenario("TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone"),
 		},
 		{

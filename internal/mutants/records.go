@@ -18,7 +18,7 @@ func records() []mutant {
 		{
 			name:   "change the membership before the record",
 			rule:   "a change of the membership is written to the record first [M9]",
-			edits:  in(replDir+"record.go", "\tcase !c.cfg.Recorded:\n\t\tc.change(m)", "\tcase true:\n\t\tc.change(m)"),
+			edits:  in(replDir+"record.go", "if !c.cfg.Recorded {\n\t\tc.change(m)", "if c.roll.viewed {\n\t\tc.change(m)"),
 			killer: scenario("TestRecord_ARunningClusterGoesOnWithoutTheStore"),
 		},
 		{
@@ -30,19 +30,19 @@ func records() []mutant {
 		{
 			name:   "a place whose answer was lost counts as that of a restart",
 			rule:   "a newcomer remains a newcomer until it counts [M9]",
-			edits:  in(replDir+"record.go", "c.roll.inc, c.roll.entering = r.Inc, c.roll.roster.entering", "c.roll.inc, c.roll.entering = r.Inc, false"),
+			edits:  in(replDir+"roll.go", "= own.Inc, r.roster.entering, again", "= own.Inc, false, again"),
 			killer: scenario("TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer"),
 		},
 		{
 			name:   "merge an older memory into a later one",
 			rule:   "of two memories of one record, the later one stands [M9]",
-			edits:  in(replDir+"record.go", "m.Cluster == own.Cluster && m.Epoch < own.Epoch:", "m.Cluster == own.Cluster && m.Epoch == 1<<60:"),
+			edits:  in("distributeddata/internal/quorum/set.go", "m.Cluster == own.Cluster && m.Epoch < own.Epoch:", "m.Cluster == own.Cluster && m.Epoch == 1<<60:"),
 			killer: scenario("TestRecord_OneThatWentBackIsWrittenAgain"),
 		},
 		{
 			name:   "accept the record of another cluster",
 			rule:   "a record of another cluster admits no member [M9]",
-			edits:  in(replDir+"record.go", "case own.Epoch > 0 && m.Cluster != own.Cluster:", "case false:"),
+			edits:  in("distributeddata/internal/quorum/set.go", "case own.Epoch > 0 && m.Cluster != own.Cluster:", "case false:"),
 			killer: scenario("TestRecord_BadOnesAreNamed"),
 		},
 		{

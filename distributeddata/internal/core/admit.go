@@ -2,7 +2,6 @@ package core
 
 import (
 	"slices"
-	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
@@ -30,7 +29,7 @@ func (c *Core) admit() {
 	if c.ready || c.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
 		return
 	}
-	switch own := c.own(); {
+	switch own := c.roll.Own(); {
 	case own.Rank == quorum.Going && (own.Inc == c.roll.inc || !c.disk.keeps()):
 		// It cannot return; it enters again once it is gone.
 	case own.Outside() || own.Inc != c.roll.inc:
@@ -38,7 +37,7 @@ func (c *Core) admit() {
 			c.takePlace(own)
 		}
 	case own.Rank == quorum.Joining:
-		if c.clustered() && c.roll.filled || c.allAnswered() {
+		if c.roll.Clustered() && c.roll.filled || c.allAnswered() {
 			c.enter(own)
 		}
 	case c.admitted():
@@ -52,15 +51,18 @@ func (c *Core) admit() {
 	}
 }
 
-// clustered reports whether any member is known to count, or to have counted.
-func (c *Core) clustered() bool { return c.roll.Counted() > 0 || c.roll.Count(quorum.Gone) > 0 }
-
 // mayTake reports whether this replica may take its place now. It first learns what other members
 // remember. If a cluster exists, it is first refilled, so that a replica that dies while being
 // refilled is never counted.
 func (c *Core) mayTake(own quorum.Member) bool {
-	if c.now.Before(c.roll.takeAt) || c.usurped(own) || !c.consulted() {
+	if c.now.Before(c.roll.takeAt) || c.usurped(own) {
 		return false
+	}
+	if c.cfg.Recorded {
+		known, ask := c.roll.roster.consulted(c.now)
+		if c.emit(ask); !known {
+			return false
+		}
 	}
 	spoke, gave, n := true, true, 1
 	for _, p := range c.peers {
@@ -73,9 +75,9 @@ func (c *Core) mayTake(own quorum.Member) bool {
 	if c.cfg.Recorded && !counted {
 		return c.roll.filled || c.roll.Counted() == 0
 	}
-	if c.clustered() {
+	if c.roll.Clustered() {
 		return c.roll.filled || gave && (counted || c.countedHere()) &&
-			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= quorum.MajorityOf(c.size()))
+			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= quorum.MajorityOf(c.roll.Size()))
 	}
 	return spoke && n >= c.cfg.MinMembers && (c.roll.Digest() != 0 || !c.remembers())
 }
@@ -97,9 +99,6 @@ func (c *Core) countedHere() bool {
 func (c *Core) remembers() bool {
 	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.memory != 0 })
 }
-
-// hasPlace reports whether this replica is the present incarnation of its member in its memory.
-func (c *Core) hasPlace() bool { return c.roll.inc.Number > 0 && c.own().Inc == c.roll.inc }
 
 // usurped reports whether a later process runs under this one's name. A replica that has never
 // counted, and does not see the other process, treats that one as a former one of which it has not
@@ -127,13 +126,6 @@ func (c *Core) usurped(own quorum.Member) bool {
 	return c.now.Before(c.roll.usurperAt.Add(wait))
 }
 
-// announced reports whether this replica has its place. If it has never counted and another process
-// has taken its place, it starts over. Otherwise members that remember the other process would
-// treat this one as a former one and would not refill it [R44].
-func (c *Core) announced() bool {
-	return c.roll.counted || c.hasPlace()
-}
-
 // usurperBeats is the number of heartbeat intervals for which a later process of this name must be
 // out of view before this one takes the place again.
 const usurperBeats = 60
@@ -152,7 +144,7 @@ func (c *Core) takePlace(own quorum.Member) {
 	switch {
 	case own.Rank == quorum.Gone:
 		own.Version, own.Rank, own.Order, own.Handed = own.Version+1, quorum.In, 0, false
-	case own.Rank == quorum.Absent && (c.clustered() || c.cfg.Recorded):
+	case own.Rank == quorum.Absent && (c.roll.Clustered() || c.cfg.Recorded):
 		own.Rank = quorum.In
 	case own.Rank == quorum.Absent:
 		own.Rank = quorum.Joining
@@ -255,14 +247,14 @@ func (c *Core) refill() {
 // asks reports whether an answer of p may be of use.
 func (c *Core) asks(p *peer) bool {
 	switch {
-	case c.hasPlace():
+	case c.roll.hasPlace():
 		return c.said(p) && !c.covers(p)
 	case p.ready:
 		return true
 	case p.gave:
 		return false
 	}
-	return c.clustered() || !p.spoke || !p.vector().Leq(c.seen)
+	return c.roll.Clustered() || !p.spoke || !p.vector().Leq(c.seen)
 }
 
 // Silent returns the members whose answers this replica still needs to become ready.
@@ -276,19 +268,4 @@ func (c *Core) Silent() (members []string) {
 		}
 	}
 	return members
-}
-
-// missing returns the time since when a member cannot be reached, or zero if it can.
-func (c *Core) missing(r quorum.Member) time.Time {
-	if r.Name == c.cfg.Member || c.peerOf(r.Inc.Replica) != nil {
-		delete(c.roll.absent, r.Name)
-		return time.Time{}
-	}
-	if c.roll.absent == nil {
-		c.roll.absent = map[string]time.Time{}
-	}
-	if _, ok := c.roll.absent[r.Name]; !ok {
-		c.roll.absent[r.Name] = c.now
-	}
-	return c.roll.absent[r.Name]
 }

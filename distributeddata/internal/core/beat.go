@@ -61,7 +61,7 @@ func (c *Core) glance(p *peer) {
 func (c *Core) newBeat() *pb.Beat {
 	return &pb.Beat{
 		Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
-		Members: c.spoken(), Announced: c.announced(), Leaving: c.roll.leaving,
+		Members: c.spoken(), Announced: c.roll.announced(), Leaving: c.roll.leaving,
 		Parting: c.parting(), Entering: c.roll.entering, Kept: c.disk.kept,
 	}
 }
@@ -112,7 +112,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		c.answerPull(p, m.Gone)
 	}
 	p.leaving = m.Leaving
-	c.leaves(p, m.Leaving || m.Parting)
+	if m.Leaving || m.Parting {
+		c.roll.leaves(p.replica)
+	}
 	c.parts(p, m.Parting)
 	switch {
 	case m.Seen != nil:

@@ -130,6 +130,7 @@ func New(cfg Config) *Core {
 		in:      transfer.NewIn[refilling](cfg.timing()),
 		out:     transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
 		heardOf: map[causal.Replica]heardPrint{},
+		roll:    newRoll(cfg),
 		waits:   waiting.New[Level, task](cfg.BeatInterval),
 		window:  window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
@@ -333,7 +334,11 @@ func (c *Core) note(ch change) {
 	}
 }
 
+// emit adds an effect, if there is one.
 func (c *Core) emit(e Effect) {
+	if e == nil {
+		return
+	}
 	c.reach("effect")
 	c.effects = append(c.effects, e)
 }

@@ -202,7 +202,7 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 		return l.cores[n].roll.Of("d").Rank != quorum.Going
 	}) {
 		l.oneByOne()
-		require.NotEqual(t, quorum.Gone, l.cores["d"].own().Rank)
+		require.NotEqual(t, quorum.Gone, l.cores["d"].roll.Own().Rank)
 	}
 	for _, n := range l.order {
 		l.crash(n)
@@ -258,7 +258,7 @@ func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 		for range 3 {
 			l.meet()
 		}
-		require.Equal(t, 3, l.cores["a"].size(), "n must not be counted")
+		require.Equal(t, 3, l.cores["a"].roll.Size(), "n must not be counted")
 		l.order = []string{"a", "n", "b"}
 		l.boot("b")
 		for range 6 {

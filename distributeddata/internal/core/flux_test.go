@@ -136,14 +136,14 @@ func (s *play) voters(but *slot) (n int) {
 // majority of those has its data. A process that started under a name that was marked as going is
 // gone without having counted.
 func (s *play) handsOver(sl *slot) bool {
-	own := sl.core.own()
+	own := sl.core.roll.Own()
 	return own.Rank == quorum.Gone && own.Inc == sl.core.roll.inc && sl.core.roll.counted &&
 		s.memory().Counted() > 0
 }
 
 // gone records a member that has left, if the others have agreed.
 func (f *flux) gone(sl *slot) {
-	if f != nil && sl.core.own().Rank == quorum.Gone {
+	if f != nil && sl.core.roll.Own().Rank == quorum.Gone {
 		f.left++
 	}
 }

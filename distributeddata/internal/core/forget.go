@@ -18,27 +18,6 @@ func (e *ForgetError) Error() string {
 	return fmt.Sprintf("member %q cannot be forgotten: %s", e.Member, e.Why)
 }
 
-// mayGo reports whether enough members would remain without a member to agree that it is gone [M5].
-func (c *Core) mayGo(name string) bool {
-	if c.sole(name) {
-		return true
-	}
-	stay := c.roll.Count(quorum.In)
-	if c.roll.Of(name).Rank == quorum.In {
-		stay--
-	}
-	return stay >= quorum.MajorityOf(c.rest(name))
-}
-
-// rest returns the number of members that quorums are counted over without a given one.
-func (c *Core) rest(name string) int {
-	n := c.roll.Counted()
-	if r := c.roll.Of(name); r.Counts() {
-		n--
-	}
-	return max(n, c.cfg.MinMembers, 1)
-}
-
 // removal removes a member from the count. When a majority answers under one memory, the member is
 // marked as going: it no longer votes but still counts [M4]. Then what a majority has seen under
 // that mark is brought to a majority of the remaining members, and the member is gone [M5]. It is
@@ -98,11 +77,12 @@ func (r *removal) progress(c *Core, o *group) standing {
 		s.done = true
 		return s
 	case v.Rank != quorum.Going:
-		if own && !c.mayGo(r.victim) {
+		if own && !c.roll.MayGo(r.victim) {
 			c.stay(o)
 			return o.Task.advance(c, o)
 		}
-		if s.self+len(r.answers) >= s.need && r.staying(c) >= c.needed(r.victim) && c.myTurn(own) {
+		if s.self+len(r.answers) >= s.need && c.myTurn(own) &&
+			r.staying(c) >= c.roll.Needed(r.victim) {
 			v.Rank = quorum.Going
 			c.propose(c.roll.With(v))
 		}
@@ -133,7 +113,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 		}
 		r.brought, r.want, c.sealed = true, c.seen, own
 	}
-	s.need, s.self = c.needed(r.victim), c.self()
+	s.need, s.self = c.roll.Needed(r.victim), c.self()
 	if s.done = s.self+c.others(r) >= s.need; s.done {
 		c.leaving = c.leaving || own
 		c.propose(c.roll.Leave(r.victim, own && c.handed(r.want)))
@@ -145,23 +125,8 @@ func (r *removal) progress(c *Core, o *group) standing {
 // handed reports whether v covers all that this replica and the earlier lives of its process have
 // done. It is sealed, so it does nothing else.
 func (c *Core) handed(v causal.Vector) bool {
-	return c.sealed && c.own().Inc == c.roll.inc && c.seen.Get(c.me) == v.Get(c.me) &&
+	return c.sealed && c.roll.Own().Inc == c.roll.inc && c.seen.Get(c.me) == v.Get(c.me) &&
 		c.past.events.Leq(v)
-}
-
-// needed returns how many of the remaining members must cover what had been seen: a majority, or
-// all of them if they are fewer than that. Every later quorum then contains one of them, or a
-// member that one of them has refilled. Members that are going do not count, since all of them may
-// be gone at once.
-func (c *Core) needed(victim string) int {
-	if c.sole(victim) {
-		return 0
-	}
-	stay := c.roll.Count(quorum.In)
-	if c.roll.Of(victim).Rank == quorum.In {
-		stay--
-	}
-	return max(1, min(stay, quorum.MajorityOf(max(stay, c.cfg.MinMembers))))
 }
 
 // newcomers counts the members that are going and say that they have never counted: no quorum ever
@@ -232,7 +197,7 @@ func (c *Core) forgettable(v quorum.Member) error {
 		return &ForgetError{v.Name, "it is this member, which leaves when it is closed"}
 	case v.Outside():
 		return &ForgetError{v.Name, "it is not counted; the counted members are " +
-			strings.Join(c.names(), ", ")}
+			strings.Join(c.roll.Names(), ", ")}
 	}
 	if p := c.peerOf(v.Inc.Replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
 		return &ForgetError{v.Name, "it answers, at " + p.Address + "; stop it first"}
@@ -244,15 +209,6 @@ func (c *Core) forgettable(v quorum.Member) error {
 // messages get through.
 func (c *Core) longestSilence() time.Duration {
 	return time.Duration(3+len(c.peers)/max(1, c.cfg.BeatPeers)) * c.cfg.BeatInterval
-}
-
-func (c *Core) names() (names []string) {
-	for _, r := range c.roll.Members() {
-		if r.Counts() {
-			names = append(names, r.Name)
-		}
-	}
-	return names
 }
 
 // tidy completes removals that other members have started, and starts removing members that have
@@ -269,7 +225,8 @@ func (c *Core) tidy() {
 	}
 	wait := time.Duration(2+c.place()) * c.cfg.BeatInterval
 	for _, r := range c.roll.Members() {
-		switch since := c.missing(r); {
+		reached := r.Name == c.cfg.Member || c.peerOf(r.Inc.Replica) != nil
+		switch since := c.roll.missing(r.Name, reached, c.now); {
 		case r.Name == c.cfg.Member || r.Rank == quorum.Gone:
 		case r.Rank == quorum.Going && since.IsZero():
 			// If it leaves, it does that itself; otherwise soon.
@@ -280,16 +237,10 @@ func (c *Core) tidy() {
 		case r.Rank == quorum.Going && c.now.Sub(since) >= wait:
 			c.remove(r.Name)
 		case c.counts() && c.cfg.ForgetAfter > 0 && c.now.Sub(since) >= c.cfg.ForgetAfter+wait &&
-			c.mayPropose(r):
+			c.roll.MayShrink(r):
 			c.remove(r.Name)
 		}
 	}
-}
-
-// mayPropose reports whether forgetting a member would change anything, and enough members would
-// remain to agree.
-func (c *Core) mayPropose(r quorum.Member) bool {
-	return (r.Rank == quorum.Joining || c.roll.Counted() > c.cfg.MinMembers) && c.mayGo(r.Name)
 }
 
 // place returns the number of voting members in view that come before this one in the order of

@@ -43,8 +43,8 @@ func (l *leave) has(p *peer, _ uint64) bool {
 
 func (l *leave) advance(c *Core, o *group) (s standing) {
 	if l.want.Len() > 0 {
-		s.need = min(c.heirs(), quorum.MajorityOf(c.beside()))
-		if l.forget && c.sole(c.cfg.Member) {
+		s.need = min(c.heirs(), quorum.MajorityOf(c.roll.Beside()))
+		if l.forget && c.roll.Sole(c.cfg.Member) {
 			s.need = c.heirs() // any of them may be the next to count
 		}
 	}
@@ -57,15 +57,6 @@ func (l *leave) advance(c *Core, o *group) (s standing) {
 		return c.depart(o)
 	}
 	return s
-}
-
-// beside returns the number of members that quorums are counted over without this one, which may
-// have been forgotten already.
-func (c *Core) beside() int {
-	if c.own().Counts() {
-		return c.size() - 1
-	}
-	return c.size()
 }
 
 // heirs counts the members that can take over what this replica holds: the remembered ones, in view
@@ -108,17 +99,6 @@ func (c *Core) parts(p *peer, says bool) {
 	c.roll.parted[p.replica] = true
 }
 
-// leaves records that p has said that it is leaving, whether it wants to be forgotten or not.
-func (c *Core) leaves(p *peer, says bool) {
-	if !says {
-		return
-	}
-	if c.roll.leavers == nil {
-		c.roll.leavers = map[causal.Replica]bool{}
-	}
-	c.roll.leavers[p.replica] = true
-}
-
 // othersLeave reports whether every other member that is counted, or is to be, has said that it is
 // leaving: none stays that would have to forget this one, or could take over what it holds.
 func (c *Core) othersLeave() bool {
@@ -144,7 +124,7 @@ func (p *peer) keeps(v causal.Vector) {
 // continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
 // over too.
 func (c *Core) depart(o *group) standing {
-	if c.mayGo(c.cfg.Member) {
+	if c.roll.MayGo(c.cfg.Member) {
 		o.Task = &removal{victim: c.cfg.Member}
 	} else {
 		c.stay(o)
@@ -168,7 +148,7 @@ func (c *Core) stay(o *group) {
 // acknowledged from now on would not be handed over. A replica that will be forgotten continues to
 // count until it is marked as going [M4].
 func (c *Core) drain(ev Drain) {
-	forget := ev.Leave && c.counts() && c.mayGo(c.cfg.Member)
+	forget := ev.Leave && c.counts() && c.roll.MayGo(c.cfg.Member)
 	c.leaving, c.roll.leaving = !forget, forget
 	for _, p := range c.peers {
 		c.sendBeat(p)

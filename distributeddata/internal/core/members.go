@@ -13,40 +13,6 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// roll is what a replica knows of the members that its quorums are counted over. The memory alone
-// determines which members those are; the view only says which of them can be reached.
-type roll struct {
-	quorum.Memory
-	inc      quorum.Incarnation // of this replica; number 0 until it has taken its place
-	takeAt   time.Time          // earliest time at which it takes its place again
-	entering bool               // it is a newcomer, which has not counted yet [M3]
-	counted  bool               // it has counted in quorums
-	// filled: it has counted, or one that counts has answered it since its start.
-	filled bool
-	viewed bool // it has received a view
-	// resigned: it counted when it was marked as going, or its disk has all that it ever
-	// acknowledged, so it helps to remove members [M5].
-	resigned  bool
-	leaving   bool                    // it wants to be forgotten, in order [M4]
-	usurper   causal.Replica          // the last reported later process of this name; 0: none
-	usurpers  int                     // how often a usurper took the place
-	usurperAt time.Time               // when the last usurper was last seen
-	changed   []quorum.Member         // what this replica has changed and not told yet
-	absent    map[string]time.Time    // members that cannot be reached, and since when
-	places    map[string]string       // addresses, by name
-	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R29]
-	leavers   map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
-	recalled  time.Time               // when the memory last changed
-	news      []quorum.Member         // what changed then
-	pullAt    time.Time               // no request for another member's memory before this time
-	showAt    time.Time               // when to tell the other members which memory it has
-	version   int                     // changes whenever the Rollcall does
-	wire      []byte                  // the encoded memory
-	wireOf    uint64                  // the digest of that memory
-	told      *Rollcall               // the last Rollcall
-	roster    roster                  // the record behind the memory [M9]
-}
-
 // voice is what a peer has said under the current memory [M1], and the member that it is in that
 // memory.
 type voice struct {
@@ -125,7 +91,7 @@ func (c *Core) counted(p *peer, s said) {
 // takeHeartbeats counts heartbeats as answers, from when this replica has its place until it is
 // ready.
 func (c *Core) takeHeartbeats() {
-	if c.ready || !c.hasPlace() {
+	if c.ready || !c.roll.hasPlace() {
 		return
 	}
 	for _, p := range c.peers {
@@ -146,12 +112,6 @@ func (c *Core) covers(p *peer) bool {
 func (c *Core) said(p *peer) bool {
 	return p.said.memory == c.roll.Digest() && c.roll.Digest() != 0
 }
-
-// size returns the number of members that quorums are counted over.
-func (c *Core) size() int { return max(c.roll.Counted(), c.cfg.MinMembers, 1) }
-
-// own returns what is remembered of this member.
-func (c *Core) own() quorum.Member { return c.roll.Of(c.cfg.Member) }
 
 // identify determines which member p is.
 func (c *Core) identify(p *peer) {
@@ -174,7 +134,9 @@ func (c *Core) recall(m quorum.Memory) {
 		c.roll.Chain = m.Chain
 		return
 	}
-	c.placed(m)
+	if c.cfg.Recorded {
+		c.roll.placed(m, c.me, c.now.Add(2*c.cfg.BeatInterval))
+	}
 	c.replacedIn(m)
 	c.roll.news, c.roll.Memory, c.roll.recalled = m.Beyond(c.roll.Memory), m, c.now
 	if c.roll.showAt.IsZero() {
@@ -204,7 +166,7 @@ func (c *Core) recall(m quorum.Memory) {
 // said under another memory counts.
 func (c *Core) reconsider() {
 	c.roll.version++
-	own := c.own()
+	own := c.roll.Own()
 	c.knows(own.Inc)
 	if own.Inc == c.roll.inc {
 		c.roll.usurper = 0
@@ -321,12 +283,8 @@ func (c *Core) differs(p *peer) bool {
 
 // sendMembers sends the whole memory.
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
-	if c.roll.wire == nil || c.roll.wireOf != c.roll.Digest() {
-		c.roll.wireOf = c.roll.Digest()
-		c.roll.wire = encode(c.membersOut(c.roll.Members()))
-	}
 	p.told, p.toldAt = c.roll.Digest(), c.now
-	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
+	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.whole()})
 }
 
 // answerPull sends p what it may lack of the memory: without the members that are gone if p, by the
@@ -336,15 +294,10 @@ func (c *Core) answerPull(p *peer, same uint64) {
 		c.sendMembers(p, p.replica)
 		return
 	}
-	m := c.membersOut(c.roll.Present())
+	m := c.roll.encoded(c.roll.Present())
 	m.Digest, m.Gone = c.roll.Digest(), same
 	p.told, p.toldAt = c.roll.Digest(), c.now
 	c.send(p, wire.ReplicatorMembers, encode(m))
-}
-
-func (c *Core) membersOut(of []quorum.Member) *pb.Members {
-	return &pb.Members{Members: quorum.Encode(of), Name: c.cfg.Member,
-		Least: uint32(c.cfg.MinMembers), Epoch: c.roll.Epoch, Cluster: c.roll.Cluster}
 }
 
 // tellMembers tells the other members what this replica has changed. While an operation waits for
@@ -352,7 +305,7 @@ func (c *Core) membersOut(of []quorum.Member) *pb.Members {
 // not ready, it tells them which memory it has.
 func (c *Core) tellMembers() {
 	if len(c.roll.changed) > 0 {
-		part := c.part(latest(c.roll.changed))
+		part := c.roll.part(latest(c.roll.changed))
 		for _, p := range c.peers {
 			c.tell(p, part)
 		}
@@ -373,17 +326,6 @@ func (c *Core) tellMembers() {
 	}
 }
 
-// part returns a message with a part of the memory, or nil if only the whole can be sent: the parts
-// of a record are those of one epoch.
-func (c *Core) part(of []quorum.Member) []byte {
-	if c.cfg.Recorded {
-		return nil
-	}
-	m := c.membersOut(of)
-	m.Digest = c.roll.Digest()
-	return encode(m)
-}
-
 func (c *Core) tell(p *peer, part []byte) {
 	switch {
 	case p.replica == 0 || p.memory == c.roll.Digest():
@@ -401,7 +343,7 @@ func (c *Core) tellNews() {
 	for _, p := range c.peers {
 		if p.spoke && p.memory != c.roll.Digest() && p.told != c.roll.Digest() {
 			if part == nil {
-				part = c.part(c.roll.news)
+				part = c.roll.part(c.roll.news)
 			}
 			c.tell(p, part)
 		}
@@ -446,9 +388,9 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 		return err
 	}
 	theirs.Chain = quorum.Chain{Epoch: m.Epoch, Cluster: m.Cluster}
-	merged, err := c.accept(theirs)
+	merged, err := c.roll.Hear(theirs)
 	if err != nil {
-		c.trouble(fmt.Errorf("member %q at %s: %w", m.Name, p.Address, err))
+		c.emit(c.roll.roster.troubled(fmt.Errorf("member %q at %s: %w", m.Name, p.Address, err)))
 		return nil
 	}
 	if live := len(merged.Members()) - merged.Count(quorum.Gone); live > quorum.MaxLive {
@@ -472,18 +414,13 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	case m.Digest != merged.Digest() && p.memory != p.merged:
 		c.pull(p)
 	case !c.echoes(p):
-	case whole && c.unknownTo(theirs): // it takes this replica for a former one
+	case whole && c.roll.unknownTo(theirs): // it takes this replica for a former one
 		c.sendMembers(p, p.replica)
 	default: // it has the same, or lacks something and requests it
 		c.sendBeat(p)
 	}
 	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.Digest()
 	return nil
-}
-
-// unknownTo reports whether a memory lacks the incarnation of this replica.
-func (c *Core) unknownTo(m quorum.Memory) bool {
-	return c.roll.inc.Number > 0 && m.Of(c.cfg.Member).Inc.Less(c.roll.inc)
 }
 
 // leastOf records the MinMembers of p.
@@ -520,7 +457,7 @@ func (c *Core) askAnew() {
 
 // short says how far a group has got for a call.
 func (c *Core) short(o *group, w waiting.Call, s standing) *Short {
-	out := &Short{Needed: s.need, Answered: s.self, Counted: c.size()}
+	out := &Short{Needed: s.need, Answered: s.self, Counted: c.roll.Size()}
 	took := map[string]bool{}
 	for _, p := range c.peers {
 		switch {

@@ -18,12 +18,19 @@ import (
 func (s *script) beginAs(process, member string, least int) {
 	s.start(process)
 	s.suit(process)
-	cfg := &s.cores[process].cfg
-	cfg.Member, cfg.MinMembers = member, least
+	s.cores[process].runsAs(member, least)
 	s.order = append(s.order, process)
 	for _, n := range s.order {
 		s.see(n, strings.Join(s.order, ""))
 	}
+}
+
+// runsAs changes the member that a core runs as, and its MinMembers.
+func (c *Core) runsAs(member string, least int) {
+	c.cfg.Member, c.cfg.MinMembers = member, least
+	remembered := c.roll.Memory
+	c.roll.Set = quorum.NewSet(member, least, c.cfg.Recorded)
+	c.roll.Memory = remembered
 }
 
 // raised returns the alarms of each process since the last call.
@@ -66,7 +73,7 @@ func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
 	s := newScript(t, "abc")
 	for _, n := range s.order {
-		s.cores[n].cfg.MinMembers = 3
+		s.cores[n].runsAs(n, 3)
 	}
 	s.beginAs("x", "a", 3)
 	s.calm(40)
@@ -121,8 +128,8 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 		s.talk(3, func(m mail) bool { return m.send.Manifest == kind })
 	}
 	first := s.cores["a"]
-	require.Equal(t, quorum.Joining, first.own().Rank)
-	require.Equal(t, first.me, first.own().Inc.Replica)
+	require.Equal(t, quorum.Joining, first.roll.Own().Rank)
+	require.Equal(t, first.me, first.roll.Own().Inc.Replica)
 
 	s.start("a")
 	s.suit("a")
@@ -283,7 +290,7 @@ func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
 					Name: "c", Least: 1}))
 			s.calm(60)
 			require.False(t, s.cores["b"].Ready())
-			require.Equal(t, lie.Inc, s.cores["b"].own().Inc)
+			require.Equal(t, lie.Inc, s.cores["b"].roll.Own().Inc)
 			s.play("write a; meet a c")
 			s.stands(1, 0)
 		})

@@ -88,7 +88,7 @@ func (c *Core) settleCalls() {
 // advance completes the calls of a group that have what they need, or cannot get it.
 func (c *Core) advance(o *group) {
 	s := o.Task.advance(c, o)
-	impossible := s.need > c.size() || s.hopeless
+	impossible := s.need > c.roll.Size() || s.hopeless
 	o.Settle(s.done || impossible)
 	for s.done {
 		w, ok := c.waits.Pop(o, s.upTo)
@@ -163,7 +163,7 @@ func (w *writes) anew() task { return w }
 func (w *writes) has(p *peer, n uint64) bool { return p.speaks() && p.counted >= n }
 
 func (w *writes) advance(c *Core, o *group) standing {
-	s := standing{need: max(o.Level().need(c.size()), 1), self: c.self()}
+	s := standing{need: max(o.Level().need(c.roll.Size()), 1), self: c.self()}
 	w.acked = w.acked[:0]
 	if s.self > 0 {
 		w.acked = append(w.acked, math.MaxUint64)

@@ -86,7 +86,7 @@ func (c *Core) sendProbe(p *peer, want causal.Vector, m *pb.Probe) {
 }
 
 func (r *read) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.size()), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
 	r.drop(c)
 	if p := r.proposed; p != nil && !r.fixed {
 		w := propose(*p, r.accepted)
@@ -185,7 +185,7 @@ func (w *cover) ask(c *Core, o *group, p *peer) {
 }
 
 func (w *cover) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.size()), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
 	s.done = c.count(w) >= s.need
 	return s
 }
@@ -232,7 +232,7 @@ func (w *confirm) ask(c *Core, o *group, p *peer) {
 }
 
 func (w *confirm) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.size()), self: c.self(), upTo: math.MaxUint64,
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64,
 		state: &w.shown}
 	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
 		return s

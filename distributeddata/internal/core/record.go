@@ -1,10 +1,8 @@
 package core
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
@@ -16,9 +14,11 @@ import (
 // store does not know which data each member holds. The store is needed only to start, to leave and
 // to forget.
 
-// roster is what a replica knows of the record in the store.
+// roster is what a replica knows of the record in the store, and what it asks of the store: at most
+// one call is in flight.
 type roster struct {
-	read     bool // version is that of the record as last read or written
+	pause    time.Duration // after an error
+	read     bool          // version is that of the record as last read or written
 	version  string
 	readAt   time.Time
 	calling  uint64        // the call in flight; 0: none
@@ -32,91 +32,119 @@ type roster struct {
 // forget abandons the call in flight.
 func (r *roster) forget() { r.read, r.calling, r.next = false, 0, quorum.Memory{} }
 
-// Errors of a record, and of members with a different kind of membership.
-var (
-	errNoRecord = errors.New(
-		"its membership is not a record in a store, but that of this member is: the configurations differ")
-	errRecord = errors.New(
-		"its membership is a record in a store, but that of this member is not: the configurations differ")
-	errOtherCluster = errors.New(
-		"it belongs to another cluster: there are two stores, or the record was removed and created again")
-	errRecordRemoved = errors.New("the record was removed: the next change writes it again")
-)
-
-// consulted reports whether this replica knows the record well enough to take its place, and
-// otherwise requests it. While it waits for its place, it reads the record again from time to time,
-// since other members may have left.
-func (c *Core) consulted() bool {
-	r := &c.roll.roster
-	if c.cfg.Recorded && (!r.read || !c.now.Before(r.readAt.Add(2*c.cfg.BeatInterval))) {
-		c.load()
+// call begins a call, unless one is in flight or the last one has just failed.
+func (r *roster) call(now time.Time) bool {
+	if r.calling != 0 || now.Before(r.again) {
+		return false
 	}
-	return !c.cfg.Recorded || r.read && r.calling == 0
+	r.calls++
+	r.calling = r.calls
+	return true
 }
 
-func (c *Core) load() {
-	r := &c.roll.roster
-	if r.calling == 0 && !c.now.Before(r.again) {
-		r.calls++
-		r.calling = r.calls
-		c.emit(LoadRecord{r.calling})
+// load requests the record.
+func (r *roster) load(now time.Time) Effect {
+	if !r.call(now) {
+		return nil
 	}
+	return LoadRecord{r.calling}
+}
+
+// consulted reports whether the record is known well enough to take a place, and otherwise requests
+// it. A replica that waits for its place reads the record again from time to time, since other
+// members may have left.
+func (r *roster) consulted(now time.Time) (known bool, ask Effect) {
+	if !r.read || !now.Before(r.readAt.Add(2*r.pause)) {
+		ask = r.load(now)
+	}
+	return r.read && r.calling == 0, ask
+}
+
+// swap requests that the record becomes that of m.
+func (r *roster) swap(now time.Time, s quorum.Set, m quorum.Memory, fresh func() uint64) Effect {
+	switch {
+	case !r.read:
+		return r.load(now)
+	case r.calling != 0 || now.Before(r.again):
+		return nil
+	}
+	next, text, err := s.NextRecord(m, fresh)
+	if err != nil {
+		return r.failed(now, err)
+	}
+	r.call(now)
+	r.next = next
+	return SwapRecord{r.calling, r.version, text}
+}
+
+// swapped handles the answer to a swap, and returns the memory that the record now holds. After an
+// error the swap may or may not have been carried out, or may be carried out later. The record is
+// then read before anything else is done.
+func (r *roster) swapped(now time.Time, ev RecordSwapped) (m quorum.Memory, done bool, e Effect) {
+	m = r.next
+	r.forget()
+	switch {
+	case ev.Err != nil:
+		return m, false, r.failed(now, fmt.Errorf("write: %w", ev.Err))
+	case !ev.Swapped:
+		return m, false, r.load(now)
+	}
+	return m, true, r.has(now, ev.Version, nil)
+}
+
+// has records the version of the record, and what is wrong with it.
+func (r *roster) has(now time.Time, version string, alarm error) Effect {
+	r.read, r.version, r.readAt = true, version, now
+	return r.troubled(alarm)
+}
+
+// failed records an error of the store, which is called again after a pause.
+func (r *roster) failed(now time.Time, err error) Effect {
+	r.again = now.Add(r.pause)
+	return r.troubled(err)
+}
+
+// troubled reports a problem once.
+func (r *roster) troubled(err error) Effect {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text == r.trouble {
+		return nil
+	}
+	r.trouble = text
+	return Troubled{err}
 }
 
 // propose makes m the memory: at once, or, with Config.Recorded, when the record has been replaced.
 // In the latter case the caller must propose m again until it is the memory, since another change
 // may come first.
 func (c *Core) propose(m quorum.Memory) {
-	r := &c.roll.roster
-	switch {
-	case !c.cfg.Recorded:
+	if !c.cfg.Recorded {
 		c.change(m)
 		return
-	case !r.read:
-		c.load()
-		return
-	case r.calling != 0 || c.now.Before(r.again):
-		return
 	}
-	next := quorum.Remember(quorum.Prune(slices.Clone(m.Members()), quorum.MaxGoneRecorded))
-	next.Chain = quorum.Chain{Epoch: c.roll.Epoch + 1, Cluster: c.roll.Cluster}
-	if next.Cluster == 0 {
-		next.Cluster = uint64(c.cfg.NewReplica())
-	}
-	text, err := next.Text()
-	if err != nil {
-		c.failed(err)
-		return
-	}
-	r.calls++
-	r.calling, r.next = r.calls, next
-	c.emit(SwapRecord{r.calling, r.version, text})
+	c.emit(c.roll.roster.swap(c.now, c.roll.Set, m, func() uint64 {
+		return uint64(c.cfg.NewReplica())
+	}))
 }
 
-// recordSwapped handles the answer to a swap. After an error the swap may or may not have been
-// carried out, or may be carried out later. The record is then read before anything else is done;
-// if it contains this replica's place, the replica has it.
+// recordSwapped handles the answer to a swap. If the record contains this replica's place, the
+// replica has it.
 func (c *Core) recordSwapped(ev RecordSwapped) {
-	r := &c.roll.roster
-	if ev.ID != r.calling {
+	if ev.ID != c.roll.roster.calling {
 		return
 	}
-	next := r.next
-	r.forget()
 	c.waits.Stir()
-	switch {
-	case ev.Err != nil:
-		c.failed(fmt.Errorf("write: %w", ev.Err))
-	case !ev.Swapped:
-		c.load()
-	default:
-		r.read, r.version, r.readAt = true, ev.Version, c.now
-		c.trouble(nil)
-		c.change(next)
+	m, done, e := c.roll.roster.swapped(c.now, ev)
+	c.emit(e)
+	if done {
+		c.change(m)
 	}
 }
 
-// recordLoaded handles the loaded record.
+// recordLoaded makes the loaded record the memory, unless the current memory is newer.
 func (c *Core) recordLoaded(ev RecordLoaded) {
 	r := &c.roll.roster
 	if ev.ID != r.calling {
@@ -125,98 +153,16 @@ func (c *Core) recordLoaded(ev RecordLoaded) {
 	r.forget()
 	c.waits.Stir()
 	if ev.Err != nil {
-		c.failed(fmt.Errorf("read: %w", ev.Err))
+		c.emit(r.failed(c.now, fmt.Errorf("read: %w", ev.Err)))
 		return
 	}
-	alarm, err := c.take(ev)
+	m, alarm, err := c.roll.HearRecord(ev.Version, ev.Record)
 	if err != nil {
-		c.failed(err)
+		c.emit(r.failed(c.now, err))
 		return
-	}
-	r.read, r.version, r.readAt = true, ev.Version, c.now
-	c.trouble(alarm)
-}
-
-// take makes the loaded record the memory, unless the current memory is newer. An alarm means that
-// the record is outdated or was removed, and that the next change repairs it. An error means that
-// the record cannot be used.
-func (c *Core) take(ev RecordLoaded) (alarm, err error) {
-	if ev.Version == "" {
-		if c.roll.Epoch > 0 {
-			alarm = fmt.Errorf("%w; epoch %d is remembered", errRecordRemoved, c.roll.Epoch)
-		}
-		return alarm, nil
-	}
-	m, err := quorum.ReadRecord(ev.Record)
-	if err != nil {
-		return nil, err
-	}
-	if m.Epoch < c.roll.Epoch && m.Cluster == c.roll.Cluster {
-		alarm = fmt.Errorf("the record went back to epoch %d from the remembered epoch %d: the store lost writes, or an "+
-			"old copy was restored; the next change writes it again", m.Epoch, c.roll.Epoch)
-	}
-	if m, err = c.accept(m); err != nil {
-		return nil, fmt.Errorf("record: %w", err)
 	}
 	c.recall(m)
-	return alarm, nil
-}
-
-// accept returns the memory that results from hearing m. The memories of one cluster's record are
-// ordered, so the later one is kept. Two memories with the same epoch, which only a store that lost
-// writes can cause, are merged.
-func (c *Core) accept(m quorum.Memory) (quorum.Memory, error) {
-	switch own := c.roll.Memory; {
-	case !c.cfg.Recorded && m.Epoch == 0:
-		return own.Merge(m), nil
-	case !c.cfg.Recorded:
-		return own, errRecord
-	case m.Epoch == 0 && len(m.Members()) > 0:
-		return own, errNoRecord
-	case m.Epoch == 0 || m.Cluster == own.Cluster && m.Epoch < own.Epoch:
-		return own, nil
-	case own.Epoch > 0 && m.Cluster != own.Cluster:
-		return own, fmt.Errorf("%w: cluster %016x, epoch %d; here cluster %016x, epoch %d",
-			errOtherCluster, m.Cluster, m.Epoch, own.Cluster, own.Epoch)
-	case m.Epoch == own.Epoch && m.Digest() != own.Digest():
-		both := own.Merge(m)
-		both.Chain = own.Chain
-		return both, nil
-	}
-	return m, nil
-}
-
-// placed takes the place that m gives this replica, if it is new: its swap has been carried out.
-func (c *Core) placed(m quorum.Memory) {
-	if r := m.Of(c.cfg.Member); c.cfg.Recorded && r.Inc.Replica == c.me && r.Inc != c.roll.inc {
-		c.roll.inc, c.roll.entering = r.Inc, c.roll.roster.entering
-		c.roll.takeAt = c.now.Add(2 * c.cfg.BeatInterval)
-	}
-}
-
-// failed records an error of the store, which is called again after a pause.
-func (c *Core) failed(err error) {
-	c.roll.roster.again = c.now.Add(c.cfg.BeatInterval)
-	c.trouble(err)
-}
-
-// trouble reports a problem once.
-func (c *Core) trouble(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != c.roll.roster.trouble {
-		c.roll.roster.trouble = text
-		c.emit(Troubled{err})
-	}
-}
-
-// sole reports whether the record says that only one member counts. When that member goes, no other
-// can agree: the record then says that no member counts, and the data that the member held is lost,
-// except for what it has handed over.
-func (c *Core) sole(name string) bool {
-	return c.cfg.Recorded && c.roll.Counted() == 1 && c.roll.Of(name).Counts()
+	c.emit(r.has(c.now, ev.Version, alarm))
 }
 
 // expulsion removes a member from the record without asking any other member [M7].
@@ -230,7 +176,7 @@ func (x *expulsion) has(*peer, uint64) bool   { return false }
 func (x *expulsion) ask(*Core, *group, *peer) {}
 func (x *expulsion) advance(c *Core, _ *group) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}
-	if own := c.own(); x.by.Number > 0 && (own.Inc != x.by || own.Rank == quorum.Gone) {
+	if own := c.roll.Own(); x.by.Number > 0 && (own.Inc != x.by || own.Rank == quorum.Gone) {
 		s.hopeless = true // this member has been expelled itself
 		return s
 	}

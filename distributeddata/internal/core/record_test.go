@@ -201,7 +201,7 @@ func TestRecord_ThoseThatBeginApartAreOneCluster(t *testing.T) {
 	r.together("abc")
 	require.Equal(t, "a in, b in, c in", r.says())
 	for _, n := range r.order {
-		require.Equal(t, 3, r.cores[n].size())
+		require.Equal(t, 3, r.cores[n].roll.Size())
 	}
 	r.play("read b; ask b c; read c; meet c a; meet b a")
 	r.talk(10)
@@ -231,7 +231,7 @@ func TestRecord_ARunningClusterGoesOnWithoutTheStore(t *testing.T) {
 	require.True(t, r.cores["c"].Ready())
 	require.Equal(t, "well", r.troubles("c")[0])
 	require.Empty(t, r.cores["c"].Rollcall().Trouble)
-	require.Equal(t, 3, r.cores["a"].size(), "it has taken its former place")
+	require.Equal(t, 3, r.cores["a"].roll.Size(), "it has taken its former place")
 }
 
 // A swap whose answer is lost has been carried out all the same. A member that has its place by
@@ -317,7 +317,7 @@ func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
 	r.talk(60)
 	require.NotNil(t, r.done[r.id].Short)
 	require.True(t, r.done[r.id].Short.Handed)
-	require.Equal(t, 3, r.cores["b"].size())
+	require.Equal(t, 3, r.cores["b"].roll.Size())
 }
 
 // None stays to forget a member when all leave together.
@@ -468,7 +468,7 @@ func TestRecord_OneThatWasRemovedIsWrittenAgain(t *testing.T) {
 	require.Contains(t, r.troubles("d"),
 		"the record was removed: the next change writes it again; epoch 3 is remembered")
 	require.Equal(t, "a in, b in, c in, d in", r.says())
-	require.Equal(t, 4, r.cores["a"].size())
+	require.Equal(t, 4, r.cores["a"].roll.Size())
 	r.end()
 }
 
@@ -483,7 +483,7 @@ func TestRecord_MixedConfigurationsDoNotMix(t *testing.T) {
 	require.Contains(t, r.troubles("b")[0],
 		`member "a" at at a: its membership is a record in a store`)
 	require.False(t, r.cores["b"].Ready(), "it does not begin a cluster of its own beside that of a")
-	require.Equal(t, 1, r.cores["a"].size())
+	require.Equal(t, 1, r.cores["a"].roll.Size())
 }
 
 // The answer to a call from before a step that panicked, or a duplicate one, is ignored.

@@ -63,7 +63,7 @@ func (c *Core) forgetOthers() {
 	c.outbox.Again()
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
-	if own := c.own(); own.Rank != quorum.Absent {
+	if own := c.roll.Own(); own.Rank != quorum.Absent {
 		c.roll.changed = []quorum.Member{own}
 	}
 	c.roll.roster.forget()

@@ -35,9 +35,9 @@ type Counted struct {
 
 // Rollcall returns the counted members. It returns the same pointer as long as nothing has changed.
 func (c *Core) Rollcall() *Rollcall {
-	own := c.own()
+	own := c.roll.Own()
 	next := Rollcall{
-		version: c.roll.version, Counted: c.size(), Own: c.cfg.Member,
+		version: c.roll.version, Counted: c.roll.Size(), Own: c.cfg.Member,
 		Leaving:  own.Rank == quorum.Going,
 		Usurped:  c.roll.usurper != 0,
 		Entering: c.roll.entering, Epoch: c.roll.Epoch, Trouble: c.roll.roster.trouble,

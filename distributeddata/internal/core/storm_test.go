@@ -42,7 +42,7 @@ func (f *fleet) agreed() bool {
 // twin starts another process under the name of a member, and also under its id unless apart.
 func (f *fleet) twin(of int, apart bool) {
 	c := f.core()
-	c.cfg.Member, c.cfg.MinMembers = f.cores[of].cfg.Member, f.cores[of].cfg.MinMembers
+	c.runsAs(f.cores[of].cfg.Member, f.cores[of].cfg.MinMembers)
 	f.join(c, of, apart)
 }
 

@@ -3,6 +3,9 @@
 // same memory [M1]. Nothing here knows which members can be reached, what they have said, or the
 // time: the view decides nothing.
 //
+// A Set is a memory as one of its members sees it: how many members a quorum is counted over, and
+// whether one of them may go. It judges what other members, or the record, say.
+//
 // A member passes through ranks, and under one version its rank only rises:
 //
 //	Absent ─▶ Joining ─▶ In ─▶ Going ─▶ Gone ─▶ (the next version) In

@@ -76,7 +76,7 @@ const (
 	maxGone      = 10_000
 
 	FewGone         = 100     // up to which they are sent with every whole memory
-	MaxGoneRecorded = 100     // of these in a record, where they decide nothing
+	maxGoneRecorded = 100     // of these in a record, where they decide nothing
 	MaxLive         = 10_000  // members that are not gone
 	MaxName         = 256     // bytes of a name
 	MaxOrdinal      = 1 << 48 // versions, numbers and orders
@@ -217,12 +217,12 @@ func (m Memory) Merge(o Memory) Memory {
 		return o
 	}
 	out = append(append(out, a...), b...)
-	return Remember(Prune(out, maxGone))
+	return Remember(prune(out, maxGone))
 }
 
-// Prune drops the oldest members that are gone if there are more than most, or more than there is
+// prune drops the oldest members that are gone if there are more than most, or more than there is
 // room for. Replicas with equal memories drop the same members.
-func Prune(all []Member, most int) []Member {
+func prune(all []Member, most int) []Member {
 	kept, past := split(all)
 	size := 0
 	for _, r := range past {

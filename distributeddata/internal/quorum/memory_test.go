@@ -99,9 +99,9 @@ func TestMemory_TheNewestOfTheGoneAreKept(t *testing.T) {
 			1, 1}, Order: uint64((i * 7919) % (maxGone + 100))})
 	}
 	half := len(all) / 2
-	whole := Remember(Prune(slices.Clone(all), maxGone))
-	parts := Remember(Prune(slices.Clone(all[half:]), maxGone)).Merge(
-		Remember(Prune(slices.Clone(all[:half]), maxGone)))
+	whole := Remember(prune(slices.Clone(all), maxGone))
+	parts := Remember(prune(slices.Clone(all[half:]), maxGone)).Merge(
+		Remember(prune(slices.Clone(all[:half]), maxGone)))
 	require.Len(t, whole.all, maxGoneBytes/all[0].maxSize())
 	require.Equal(t, whole.digest, parts.digest)
 	require.False(t, slices.ContainsFunc(whole.all, func(r Member) bool {
@@ -157,7 +157,7 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 			for i := range 1000 {
 				all = append(all, member("r", i, 20, In))
 			}
-			m := Remember(Prune(all, maxGone))
+			m := Remember(prune(all, maxGone))
 			require.Equal(t, min(n, maxGoneBytes/entry), m.Count(Gone),
 				"of %d with names of %d bytes", n, size)
 			b, err := proto.Marshal(&pb.Members{Members: Encode(m.all),

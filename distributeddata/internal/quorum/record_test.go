@@ -22,12 +22,12 @@ func TestRecord_MembersBeyondTheLimitAreRefused(t *testing.T) {
 
 func TestRecord_OfThoseThatAreGoneTheNewestAreKept(t *testing.T) {
 	var all []Member
-	for i := range MaxGoneRecorded + 50 {
+	for i := range maxGoneRecorded + 50 {
 		all = append(all, Member{Name: fmt.Sprintf("m%05d", i), Rank: Gone, Inc: Incarnation{
 			1, 1}, Order: uint64(i + 1)})
 	}
-	require.Len(t, Remember(Prune(slices.Clone(all), MaxGoneRecorded)).all, MaxGoneRecorded)
-	require.Equal(t, "m00050", Prune(slices.Clone(all), MaxGoneRecorded)[0].Name)
+	require.Len(t, Remember(prune(slices.Clone(all), maxGoneRecorded)).all, maxGoneRecorded)
+	require.Equal(t, "m00050", prune(slices.Clone(all), maxGoneRecorded)[0].Name)
 }
 
 func FuzzRecord(f *testing.F) {

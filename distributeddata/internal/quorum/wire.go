@@ -56,7 +56,7 @@ func Decode(in []*pb.RememberedMember) (Memory, error) {
 		return Memory{}, malformed("%d members that are not gone, over the limit of %d", live,
 			MaxLive)
 	}
-	return Remember(Prune(all, maxGone)), nil
+	return Remember(prune(all, maxGone)), nil
 }
 
 func (r Member) check() error {

@@ -1,0 +1,120 @@
+package core
+
+import (
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
+	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// roll is what a replica knows of the members that its quorums are counted over. The memory alone
+// determines which members those are; the view only says which of them can be reached.
+type roll struct {
+	quorum.Set
+	inc      quorum.Incarnation // of this replica; number 0 until it has taken its place
+	takeAt   time.Time          // earliest time at which it takes its place again
+	entering bool               // it is a newcomer, which has not counted yet [M3]
+	counted  bool               // it has counted in quorums
+	// filled: it has counted, or one that counts has answered it since its start.
+	filled bool
+	viewed bool // it has received a view
+	// resigned: it counted when it was marked as going, or its disk has all that it ever
+	// acknowledged, so it helps to remove members [M5].
+	resigned  bool
+	leaving   bool                    // it wants to be forgotten, in order [M4]
+	usurper   causal.Replica          // the last reported later process of this name; 0: none
+	usurpers  int                     // how often a usurper took the place
+	usurperAt time.Time               // when the last usurper was last seen
+	changed   []quorum.Member         // what this replica has changed and not told yet
+	absent    map[string]time.Time    // members that cannot be reached, and since when
+	places    map[string]string       // addresses, by name
+	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R29]
+	leavers   map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
+	recalled  time.Time               // when the memory last changed
+	news      []quorum.Member         // what changed then
+	pullAt    time.Time               // no request for another member's memory before this time
+	showAt    time.Time               // when to tell the other members which memory it has
+	version   int                     // changes whenever the Rollcall does
+	wire      []byte                  // the encoded memory
+	wireOf    uint64                  // the digest of that memory
+	told      *Rollcall               // the last Rollcall
+	roster    roster                  // the record behind the memory [M9]
+}
+
+func newRoll(cfg Config) roll {
+	return roll{
+		Set:    quorum.NewSet(cfg.Member, cfg.MinMembers, cfg.Recorded),
+		roster: roster{pause: cfg.BeatInterval},
+	}
+}
+
+// hasPlace reports whether this replica is the present incarnation of its member in its memory.
+func (r *roll) hasPlace() bool { return r.inc.Number > 0 && r.Own().Inc == r.inc }
+
+// announced reports whether this replica has its place. If it has never counted and another process
+// has taken its place, it starts over. Otherwise members that remember the other process would
+// treat this one as a former one and would not refill it [R44].
+func (r *roll) announced() bool { return r.counted || r.hasPlace() }
+
+// unknownTo reports whether a memory lacks the incarnation of this replica.
+func (r *roll) unknownTo(m quorum.Memory) bool {
+	return r.inc.Number > 0 && m.Of(r.Own().Name).Inc.Less(r.inc)
+}
+
+// placed takes the place that the record m gives this replica, if it is new: its swap has been
+// carried out. The replica does not take its place again before the given time.
+func (r *roll) placed(m quorum.Memory, me causal.Replica, again time.Time) {
+	if own := m.Of(r.Own().Name); own.Inc.Replica == me && own.Inc != r.inc {
+		r.inc, r.entering, r.takeAt = own.Inc, r.roster.entering, again
+	}
+}
+
+// missing returns the time since when a member cannot be reached, or zero if it can.
+func (r *roll) missing(name string, reached bool, now time.Time) time.Time {
+	if reached {
+		delete(r.absent, name)
+		return time.Time{}
+	}
+	if r.absent == nil {
+		r.absent = map[string]time.Time{}
+	}
+	if _, ok := r.absent[name]; !ok {
+		r.absent[name] = now
+	}
+	return r.absent[name]
+}
+
+// leaves records that a replica has said that it is leaving, whether it wants to be forgotten or
+// not.
+func (r *roll) leaves(replica causal.Replica) {
+	if r.leavers == nil {
+		r.leavers = map[causal.Replica]bool{}
+	}
+	r.leavers[replica] = true
+}
+
+// encoded returns members of the memory as they are sent.
+func (r *roll) encoded(of []quorum.Member) *pb.Members {
+	return &pb.Members{Members: quorum.Encode(of), Name: r.Own().Name, Least: uint32(r.Least()),
+		Epoch: r.Epoch, Cluster: r.Cluster}
+}
+
+// whole returns a message with the whole memory.
+func (r *roll) whole() []byte {
+	if r.wire == nil || r.wireOf != r.Digest() {
+		r.wire, r.wireOf = encode(r.encoded(r.Members())), r.Digest()
+	}
+	return r.wire
+}
+
+// part returns a message with a part of the memory, or nil if only the whole can be sent: the parts
+// of a record are those of one epoch.
+func (r *roll) part(of []quorum.Member) []byte {
+	if r.Recorded() {
+		return nil
+	}
+	m := r.encoded(of)
+	m.Digest = r.Digest()
+	return encode(m)
+}
