@@ -123,7 +123,7 @@ func disks() []mutant {
 		{
 			name:   "wait for all members after a power cut",
 			rule:   "members that kept everything they acknowledged count once they form a majority [R52]",
-			edits:  in(replDir+"admit.go", "c.allAnswered() || c.restarted()", "c.allAnswered()"),
+			edits:  in(replDir+"admit.go", "c.roll.allAnswered(c.peers) || c.restarted()", "c.roll.allAnswered(c.peers)"),
 			killer: scenario("TestDisk_WholeClusterRestarts"),
 		},
 		{

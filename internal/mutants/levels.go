@@ -21,7 +21,7 @@ func levels() []mutant {
 			rule: "only ready members count in quorums [R24]",
 			edits: []edit{
 				{replDir + "read.go", "if !same || !m.Ready && !m.Resigned {", "if !same {"},
-				{replDir + "members.go", "return p.votes && p.ready && p.vouches", "return p.votes && p.vouches"},
+				{replDir + "peer.go", "return p.votes && p.ready && p.vouches", "return p.votes && p.vouches"},
 			},
 			killer: scenario("TestRead_TheUnreadyDoNotCount"),
 		},
@@ -85,13 +85,13 @@ func levels() []mutant {
 		{
 			name:   "leave when one other member has everything",
 			rule:   "a leaving member hands over the events that a majority of the rest may lack [R29]",
-			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), quorum.MajorityOf(c.roll.Beside()))", "s.need = min(c.heirs(), 1)"),
+			edits:  in(replDir+"leave.go", "s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))", "s.need = min(c.roll.heirs(c.peers), 1)"),
 			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
 		},
 		{
 			name:   "hand over only to members in view",
 			rule:   "a majority of the counted members, in view or not, has the events of a leaving member [R29]",
-			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), quorum.MajorityOf(c.roll.Beside()))", "s.need = min(len(c.peers), (c.roll.Size()-1)/2+1)"),
+			edits:  in(replDir+"leave.go", "s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))", "s.need = min(len(c.peers), (c.roll.Size()-1)/2+1)"),
 			killer: scenario("TestDrain_ThoseOutOfViewAreToBeHandedItToo"),
 		},
 		{
@@ -103,7 +103,7 @@ func levels() []mutant {
 		{
 			name:   "wait until leaving members have received the hand-over",
 			rule:   "members that leave together do not wait for each other [R29]",
-			edits:  in(replDir+"leave.go", "r.Name != c.cfg.Member &&\n\t\t\t!c.roll.parted[r.Inc.Replica]", "r.Name != c.cfg.Member"),
+			edits:  in(replDir+"roll.go", "m.Name != own &&\n\t\t\t!r.parted[m.Inc.Replica]", "m.Name != own"),
 			killer: scenario("TestDrain_AllAtOnceEnds"),
 		},
 		{

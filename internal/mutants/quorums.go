@@ -13,7 +13,7 @@ func quorums() []mutant {
 		{
 			name:   "count a newcomer while counted members are missing and none counts",
 			rule:   "where no member counts, a newcomer raises the majority only if no counted member is missing [M3]",
-			edits:  in(replDir+"admit.go", "(counted || c.countedHere()) &&", "true &&"),
+			edits:  in(replDir+"admit.go", "(counted || c.roll.countedHere(c.peers)) &&", "true &&"),
 			killer: scenario("TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack"),
 		},
 		{
@@ -85,7 +85,7 @@ func quorums() []mutant {
 			rule: "a majority records a newcomer before it counts [M3]",
 			edits: []edit{
 				{replDir + "members.go", "\tif h.members == c.roll.Digest() {\n", "\tif h.members != 0 {\n"},
-				{replDir + "members.go", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
+				{replDir + "peer.go", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
 			},
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
 		},
@@ -115,7 +115,7 @@ func quorums() []mutant {
 		{
 			name:   "declare a member gone when a majority knows that it is going",
 			rule:   "a majority of the staying members covers the events that a majority had seen [M5]",
-			edits:  in(replDir+"forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if s.done = true; s.done {"),
+			edits:  in(replDir+"forget.go", "if s.done = s.self+c.peers.others(r) >= s.need; s.done {", "if s.done = true; s.done {"),
 			killer: scenario("TestScript_WhoGoesHandsOver"),
 		},
 		{
@@ -123,7 +123,7 @@ func quorums() []mutant {
 			rule: "a majority of the staying members covers the events that a majority had seen [M5]",
 			edits: []edit{
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn p.helps() && p.name != r.victim && r.want.Leq(p.sure)"},
-				{replDir + "forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if !own && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.others(r) >= s.need; s.done {"},
+				{replDir + "forget.go", "if s.done = s.self+c.peers.others(r) >= s.need; s.done {", "if !own && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.peers.others(r) >= s.need; s.done {"},
 			},
 			killer: scenario("TestScript_ThoseThatGoKeepNothingForThoseThatStay"),
 		},

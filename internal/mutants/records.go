@@ -48,7 +48,7 @@ func records() []mutant {
 		{
 			name:   "the last member leaves without a hand-over",
 			rule:   "the last member hands over to all members that wait for a place [M9]",
-			edits:  in(replDir+"leave.go", "\t\t\ts.need = c.heirs() // any", "\t\t\ts.need = 0 // any"),
+			edits:  in(replDir+"leave.go", "\t\t\ts.need = c.roll.heirs(c.peers) // any", "\t\t\ts.need = 0 // any"),
 			killer: scenario("TestRecord_TheLastOneHandsOverToANewcomer"),
 		},
 		{

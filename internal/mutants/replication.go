@@ -172,7 +172,7 @@ func replication() []mutant {
 		{
 			name:   "push as soon as one member has acknowledged the last push",
 			rule:   "a push after a small one waits for all acknowledgements [R9]",
-			edits:  in(replDir+"core.go", "return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.inFlight > 0 })", "return !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.inFlight == 0 })"),
+			edits:  in(replDir+"peers.go", "return slices.ContainsFunc(ps, func(p *peer) bool { return p.inFlight > 0 })", "return !slices.ContainsFunc(ps, func(p *peer) bool { return p.inFlight == 0 })"),
 			killer: scenario("TestPush_FollowsAnAcknowledgedOne"),
 		},
 		{
@@ -343,7 +343,7 @@ func replication() []mutant {
 		{
 			name:   "leave when others have finished the removal",
 			rule:   "what only a removed member has is handed over [M5]",
-			edits:  in(replDir+"forget.go", "own && c.Uncopied() > 0 && c.heirs() > 0", "false"),
+			edits:  in(replDir+"forget.go", "own && c.Uncopied() > 0 && c.roll.heirs(c.peers) > 0", "false"),
 			killer: scenario("TestSavedHistories_OfRecords"),
 		},
 		{

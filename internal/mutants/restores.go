@@ -88,7 +88,7 @@ func restores() []mutant {
 		{
 			name:   "let the side that was compared first stand",
 			rule:   "of equal sides, the side of the smallest replica id stands [R27]",
-			edits:  in(replDir+"vote.go", "mine == most && p.replica < first", "false"),
+			edits:  in(replDir+"peers.go", "mine == most && p.replica < first", "false"),
 			killer: scenario("TestDivergence_OfTwoTheYoungerYields"),
 		},
 		{
@@ -100,7 +100,7 @@ func restores() []mutant {
 		{
 			name:   "never be outvoted",
 			rule:   "an outvoted replica repairs itself [R26]",
-			edits:  in(replDir+"vote.go", "return off, votes[off] > n/2 ||", "return Sum{}, votes[off] > n/2 ||"),
+			edits:  in(replDir+"peers.go", "return off, votes[off] > n/2 ||", "return Sum{}, votes[off] > n/2 ||"),
 			killer: scenario("TestDivergence_TheOutvotedReplicaMendsItself"),
 		},
 		{
@@ -131,8 +131,8 @@ func restores() []mutant {
 			name: "answer every message of a former replica",
 			rule: "an exchange of answers ends [R45]",
 			edits: []edit{
-				{replDir + "beat.go", "if c.turnsAway(p) {", "if true {"},
-				{replDir + "members.go", "case !c.echoes(p):", "case false:"},
+				{replDir + "beat.go", "if p.turnsAway(c.now, c.cfg.BeatInterval) {", "if true {"},
+				{replDir + "members.go", "case !p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):", "case false:"},
 			},
 			killer: scenario("TestTwins_SayNoMoreThanTheirHeartbeats"),
 		},

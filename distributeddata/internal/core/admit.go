@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
@@ -37,7 +35,7 @@ func (c *Core) admit() {
 			c.takePlace(own)
 		}
 	case own.Rank == quorum.Joining:
-		if c.roll.Clustered() && c.roll.filled || c.allAnswered() {
+		if c.roll.Clustered() && c.roll.filled || c.roll.allAnswered(c.peers) {
 			c.enter(own)
 		}
 	case c.admitted():
@@ -76,28 +74,10 @@ func (c *Core) mayTake(own quorum.Member) bool {
 		return c.roll.filled || c.roll.Counted() == 0
 	}
 	if c.roll.Clustered() {
-		return c.roll.filled || gave && (counted || c.countedHere()) &&
+		return c.roll.filled || gave && (counted || c.roll.countedHere(c.peers)) &&
 			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= quorum.MajorityOf(c.roll.Size()))
 	}
-	return spoke && n >= c.cfg.MinMembers && (c.roll.Digest() != 0 || !c.remembers())
-}
-
-// countedHere reports whether all counted members are in view and have answered this replica. Where
-// none of them counts yet, a newcomer would raise the majority that the others need to become ready
-// [M3]. It may do so only if none of them is missing.
-func (c *Core) countedHere() bool {
-	return !slices.ContainsFunc(c.roll.Members(), func(r quorum.Member) bool {
-		if !r.Counts() || r.Name == c.cfg.Member {
-			return false
-		}
-		p := c.peerOf(r.Inc.Replica)
-		return p == nil || !p.gave
-	})
-}
-
-// remembers reports whether another member has a memory.
-func (c *Core) remembers() bool {
-	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.memory != 0 })
+	return spoke && n >= c.cfg.MinMembers && (c.roll.Digest() != 0 || !c.peers.remember())
 }
 
 // usurped reports whether a later process runs under this one's name. A replica that has never
@@ -110,7 +90,7 @@ func (c *Core) usurped(own quorum.Member) bool {
 		own.Rank != quorum.Joining && own.Rank != quorum.In {
 		return false
 	}
-	p := c.peerOf(own.Inc.Replica)
+	p := c.peers.at(own.Inc.Replica)
 	if p == nil && !c.roll.counted {
 		return false
 	}
@@ -181,7 +161,7 @@ func (c *Core) admitted() bool {
 			}
 			continue
 		}
-		p := c.peerOf(r.Inc.Replica)
+		p := c.peers.at(r.Inc.Replica)
 		if p != nil && p.refilled && p.entering {
 			continue // a newcomer that has never counted
 		}
@@ -195,33 +175,7 @@ func (c *Core) admitted() bool {
 	if c.roll.entering {
 		need = quorum.MajorityOf(size)
 	}
-	return have >= need || c.allAnswered() || c.restarted()
-}
-
-// allAnswered reports whether all known or seen members have answered under the present memory.
-// This replica then holds everything that any of them holds, so a cluster that starts cold becomes
-// ready [M6]. Members that have never counted and can no longer be seen are left out: they may have
-// died during the start.
-func (c *Core) allAnswered() bool {
-	n := 1
-	for _, r := range c.roll.Members() {
-		if r.Name == c.cfg.Member || r.Rank == quorum.Gone {
-			continue
-		}
-		switch p := c.peerOf(r.Inc.Replica); {
-		case p == nil && r.Rank == quorum.Joining:
-			continue
-		case p == nil || !p.refilled:
-			return false
-		}
-		n++
-	}
-	for _, p := range c.peers {
-		if !p.refilled && (!p.titled || p.least > 0) {
-			return false
-		}
-	}
-	return n >= c.cfg.MinMembers
+	return have >= need || c.roll.allAnswered(c.peers) || c.restarted()
 }
 
 // refill requests answers from one member after the other while this replica is not ready, from
@@ -248,7 +202,7 @@ func (c *Core) refill() {
 func (c *Core) asks(p *peer) bool {
 	switch {
 	case c.roll.hasPlace():
-		return c.said(p) && !c.covers(p)
+		return p.said.under(c.roll.Digest()) && !p.said.seen.Leq(c.seen)
 	case p.ready:
 		return true
 	case p.gave:

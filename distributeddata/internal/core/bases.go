@@ -17,7 +17,7 @@ func (c *Core) renewBase() {
 	var runs map[causal.Replica]bool
 	c.bases.Renew(c.now, c.seen, func(r causal.Replica) bool {
 		if runs == nil {
-			runs = c.running()
+			runs = c.peers.running(c.me)
 		}
 		return runs[r]
 	})
@@ -31,7 +31,7 @@ func (c *Core) baseLimits() bases.Limits {
 // await keeps a message until the base that it names is known, if there is room, and requests the
 // base from its sender. A message that is not kept counts as lost [R39].
 func (c *Core) await(ev Receive, digest causal.Digest) {
-	p := c.peer(ev.Member)
+	p := c.peers.of(ev.Member)
 	if p == nil || p.replica == 0 {
 		return
 	}
@@ -56,7 +56,7 @@ func (c *Core) pursueFetch() {
 	if !ok {
 		return
 	}
-	p := c.peer(member)
+	p := c.peers.of(member)
 	if c.bases.Pursue(c.now, p != nil && p.replica != 0, c.baseLimits()) {
 		c.askBase(p)
 	}

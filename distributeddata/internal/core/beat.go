@@ -104,7 +104,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	}
 	c.dates(p, &m)
 	if m.Seen != nil {
-		c.leastOf(p, m.Least)
+		p.titles(m.Least)
 	}
 	c.compareLeast(p)
 	same := c.under(p, m.Members)
@@ -198,12 +198,12 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	if p.replica != 0 && announced && c.roll.At(r).Rank == quorum.Absent &&
 		c.roll.At(p.replica).Rank != quorum.Absent {
 		c.stats.Strangers++
-		if c.turnsAway(p) {
+		if p.turnsAway(c.now, c.cfg.BeatInterval) {
 			c.sendMembers(p, r)
 		}
 		return false
 	}
-	greets := c.greets(p)
+	greets := p.greets(c.now, c.cfg.BeatInterval)
 	c.replaced(p.replica)
 	*p = peer{Member: p.Member, replica: r, pacing: p.pacing, expiry: p.expiry}
 	c.identify(p)
@@ -226,7 +226,7 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 // catchUp requests events that have not arrived by themselves.
 func (c *Core) catchUp() {
 	member, ask := c.in.CatchUp(c.now, c.seen)
-	if p := c.peer(member); ask && p != nil && p.replica != 0 {
+	if p := c.peers.of(member); ask && p != nil && p.replica != 0 {
 		c.request(p)
 	}
 }
@@ -264,7 +264,7 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark,
 	if owner == c.me || c.past.events.Get(owner) > 0 {
 		return true // it has seen the reset, and has nothing in flight
 	}
-	if p := c.peerOf(owner); p != nil {
+	if p := c.peers.at(owner); p != nil {
 		return p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
 	}
 	return departed(owner) && c.allCover(m.By, owner)
@@ -293,6 +293,6 @@ func (c *Core) allCover(d causal.Dot, r causal.Replica) bool {
 	}
 	return !slices.ContainsFunc(c.roll.Members(), func(m quorum.Member) bool {
 		return m.Rank != quorum.Gone && m.Rank != quorum.Absent && m.Name != c.cfg.Member &&
-			c.peerOf(m.Inc.Replica) == nil
+			c.peers.at(m.Inc.Replica) == nil
 	})
 }

@@ -36,11 +36,11 @@ type Core struct {
 	lags       []Lag        // of the members, at the last heartbeat
 	past       past         // earlier lives of this process
 
-	peers    []*peer // by member id
-	leaving  bool    // no longer acknowledges anything [R29]
-	sealed   bool    // makes no more updates, since others have all that it has done [R15]
-	ready    bool    // refilled since the start: may acknowledge and count in quorums [R23]
-	roll     roll    // the members that quorums are counted over
+	peers    peers
+	leaving  bool // no longer acknowledges anything [R29]
+	sealed   bool // makes no more updates, since others have all that it has done [R15]
+	ready    bool // refilled since the start: may acknowledge and count in quorums [R23]
+	roll     roll // the members that quorums are counted over
 	window   window
 	bases    bases.Set[Receive]         // vectors are sent as differences from one [R37]
 	in       transfer.In[refilling]     // the answer that this replica receives
@@ -74,52 +74,6 @@ type Core struct {
 
 	enc    encoder      // of pushes
 	events []deltaEvent // of a push
-}
-
-// peer is what this replica knows of another member.
-type peer struct {
-	Member
-	replica causal.Replica // 0 until the first beat
-	ready   bool
-	voice
-	seen  causal.Vector // last vector received, without news
-	news  causal.Vector // what pushes have added since
-	acked uint64        // it covers our events up to this number
-	pacing
-	askAgain time.Time     // for a refill
-	owed     uint64        // it wants a notification when we cover its events up to this number
-	pushed   []sent        // sent pushes that are not acknowledged yet
-	inFlight int           // bytes of pushed
-	kept     causal.Vector // the last vector that it reported before it began to leave
-	parts    bool          // it has said that it is leaving
-	heardOf  uint64        // digest of seenThen
-	seenThen causal.Vector // the last vector that it sent in full
-	toldOf   uint64        // digest of the last vector that was sent to it in full
-	opinion  opinion       // how its state differed from ours when the vectors were last equal
-	// digest of its times to live; this replica's until it has reported one
-	expiry uint32
-	dated  bool // it has reported that digest
-}
-
-type sent struct {
-	n    uint64
-	size int
-}
-
-// take records that p has seen v. Small vectors are collected in news, since raising a few entries
-// of a large vector costs more.
-func (p *peer) take(v causal.Vector) {
-	if v.Len() > bases.Few || p.news.Len() > bases.Few {
-		p.seen = v.Join(p.vector())
-	} else {
-		p.news = p.news.Join(v)
-	}
-}
-
-// vector returns the vector that p is known to have seen.
-func (p *peer) vector() causal.Vector {
-	p.seen, p.news = p.seen.Join(p.news), causal.Vector{}
-	return p.seen
 }
 
 // New returns a replica that holds nothing and knows no other member.
@@ -280,8 +234,8 @@ func (c *Core) NextWake() time.Time {
 	earlier(c.waits.Wake(c.now))
 	earlier(c.roll.showAt)
 	for _, p := range c.peers {
-		if c.differs(p) {
-			earlier(c.pullAt(p))
+		if p.differs(c.roll.Digest()) {
+			earlier(later(p.pullAt, c.roll.pullAt))
 		}
 	}
 	if _, at, ok := c.bases.Fetching(); ok {
@@ -292,7 +246,7 @@ func (c *Core) NextWake() time.Time {
 }
 
 // pushDue returns the time at which the gathered own events must be pushed.
-func (c *Core) pushDue() time.Time { return c.outbox.Due(c.now, c.hurries(), c.pushing) }
+func (c *Core) pushDue() time.Time { return c.outbox.Due(c.now, c.hurries(), c.peers.pushing) }
 
 // hurries reports whether a call waits for the next push.
 func (c *Core) hurries() bool {
@@ -302,11 +256,6 @@ func (c *Core) hurries() bool {
 		}
 	}
 	return false
-}
-
-// pushing reports whether a member has not acknowledged a push.
-func (c *Core) pushing() bool {
-	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.inFlight > 0 })
 }
 
 // gathers reports whether own events continue to be gathered during ev. An update is an own event;
@@ -347,45 +296,14 @@ func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
 	c.emit(Send{Member: p.ID, To: p.replica, Manifest: m, Payload: payload})
 }
 
-// peer returns the peer for a member of the view, or nil.
-func (c *Core) peer(member string) *peer {
-	i, ok := slices.BinarySearchFunc(c.peers, member, func(p *peer, id string) int {
-		return strings.Compare(p.ID, id)
-	})
-	if !ok {
-		return nil
-	}
-	return c.peers[i]
-}
-
-// peerOf returns the peer whose present replica is r, or nil.
-func (c *Core) peerOf(r causal.Replica) *peer {
-	for _, p := range c.peers {
-		if p.replica == r {
-			return p
-		}
-	}
-	return nil
-}
-
-// running returns the present replicas of the members, this one included.
-func (c *Core) running() map[causal.Replica]bool {
-	runs := make(map[causal.Replica]bool, len(c.peers)+1)
-	runs[c.me] = true
-	for _, p := range c.peers {
-		runs[p.replica] = true
-	}
-	return runs
-}
-
 // view sets the other members [R28]. Knowledge about members that are no longer in view is dropped;
 // their events stay.
 func (c *Core) view(others []Member) {
 	slices.SortFunc(others, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
 	others = slices.CompactFunc(others, func(a, b Member) bool { return a.ID == b.ID })
-	next := make([]*peer, 0, len(others))
+	next := make(peers, 0, len(others))
 	for _, m := range others {
-		p := c.peer(m.ID)
+		p := c.peers.of(m.ID)
 		if p == nil {
 			p = &peer{expiry: c.cfg.Expiry}
 		}
@@ -395,15 +313,15 @@ func (c *Core) view(others []Member) {
 	before := c.peers
 	c.peers = next
 	for _, p := range before {
-		if c.peer(p.ID) == nil {
+		if c.peers.of(p.ID) == nil {
 			c.replaced(p.replica)
 		}
 	}
 	c.roll.viewed = true
 	c.waits.Stir()
 	c.roll.version++
-	c.out.Keep(func(member string) bool { return c.peer(member) != nil })
-	if c.peer(c.in.From()) == nil {
+	c.out.Keep(func(member string) bool { return c.peers.of(member) != nil })
+	if c.peers.of(c.in.From()) == nil {
 		c.in.Lost(c.in.From())
 	}
 	for _, p := range c.peers {

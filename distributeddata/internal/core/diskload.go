@@ -237,7 +237,7 @@ func (c *Core) restarted() bool {
 	}
 	have := 1
 	for _, r := range c.roll.Members() {
-		p := c.peerOf(r.Inc.Replica)
+		p := c.peers.at(r.Inc.Replica)
 		if r.Name == c.cfg.Member || !r.Counts() || p == nil {
 			continue
 		}

@@ -50,7 +50,7 @@ func (c *Core) nudgeAnswer() {
 	if !due {
 		return
 	}
-	p := c.peer(c.in.From())
+	p := c.peers.of(c.in.From())
 	switch {
 	case p == nil || p.replica == 0:
 	case again:

@@ -58,19 +58,20 @@ func (r *removal) has(p *peer, _ uint64) bool {
 
 func (r *removal) advance(c *Core, o *group) standing {
 	s := r.progress(c, o)
-	if o.Task == task(r) && r.victim == c.cfg.Member && !c.cfg.Recorded && c.othersLeave() {
+	if o.Task == task(r) && r.victim == c.cfg.Member && !c.cfg.Recorded &&
+		c.roll.othersLeave(c.peers) {
 		s.hopeless = true
 	}
 	return s
 }
 
 func (r *removal) progress(c *Core, o *group) standing {
-	size := max(c.roll.Counted()-c.newcomers(), c.cfg.MinMembers)
+	size := max(c.roll.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
 	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
 	c.sealed = own && r.brought
 	switch v := c.roll.Of(r.victim); {
-	case v.Outside() && own && c.Uncopied() > 0 && c.heirs() > 0:
+	case v.Outside() && own && c.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
 		c.stay(o) // others have finished it, without what only this replica has
 		return o.Task.advance(c, o)
 	case v.Outside():
@@ -81,7 +82,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 			c.stay(o)
 			return o.Task.advance(c, o)
 		}
-		if s.self+len(r.answers) >= s.need && c.myTurn(own) &&
+		if s.self+len(r.answers) >= s.need && c.roll.myTurn(c.peers, own) &&
 			r.staying(c) >= c.roll.Needed(r.victim) {
 			v.Rank = quorum.Going
 			c.propose(c.roll.With(v))
@@ -114,7 +115,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 		r.brought, r.want, c.sealed = true, c.seen, own
 	}
 	s.need, s.self = c.roll.Needed(r.victim), c.self()
-	if s.done = s.self+c.others(r) >= s.need; s.done {
+	if s.done = s.self+c.peers.others(r) >= s.need; s.done {
 		c.leaving = c.leaving || own
 		c.propose(c.roll.Leave(r.victim, own && c.handed(r.want)))
 		s.done = c.roll.Of(r.victim).Rank == quorum.Gone
@@ -129,17 +130,6 @@ func (c *Core) handed(v causal.Vector) bool {
 		c.past.events.Leq(v)
 }
 
-// newcomers counts the members that are going and say that they have never counted: no quorum ever
-// included them.
-func (c *Core) newcomers() (n int) {
-	for _, p := range c.peers {
-		if p.goes && p.entering {
-			n++
-		}
-	}
-	return n
-}
-
 // staying counts the members that have answered and stay.
 func (r *removal) staying(c *Core) (n int) {
 	if r.victim != c.cfg.Member {
@@ -148,23 +138,11 @@ func (r *removal) staying(c *Core) (n int) {
 	for _, a := range r.answers {
 		// A member that has left the view and come back is a new peer, of which nothing is known
 		// yet.
-		if p := c.peer(a.member); p != nil && p.replica == a.replica && p.name != r.victim {
+		if p := c.peers.of(a.member); p != nil && p.replica == a.replica && p.name != r.victim {
 			n++
 		}
 	}
 	return n
-}
-
-// myTurn reports whether this replica may have a member marked as going now. Only one member is
-// marked at a time, so that those that stay are always a majority. Of several that leave at once
-// the one with the smallest name goes first.
-func (c *Core) myTurn(own bool) bool {
-	if c.roll.Count(quorum.Going) > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(c.peers, func(p *peer) bool {
-		return p.leaving && p.votes && (!own || p.name < c.cfg.Member)
-	})
 }
 
 // forget starts removing a member that has stopped [M7].
@@ -199,7 +177,7 @@ func (c *Core) forgettable(v quorum.Member) error {
 		return &ForgetError{v.Name, "it is not counted; the counted members are " +
 			strings.Join(c.roll.Names(), ", ")}
 	}
-	if p := c.peerOf(v.Inc.Replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
+	if p := c.peers.at(v.Inc.Replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
 		return &ForgetError{v.Name, "it answers, at " + p.Address + "; stop it first"}
 	}
 	return nil
@@ -223,14 +201,14 @@ func (c *Core) tidy() {
 			delete(c.roll.absent, name)
 		}
 	}
-	wait := time.Duration(2+c.place()) * c.cfg.BeatInterval
+	wait := time.Duration(2+c.peers.before(c.cfg.Member)) * c.cfg.BeatInterval
 	for _, r := range c.roll.Members() {
-		reached := r.Name == c.cfg.Member || c.peerOf(r.Inc.Replica) != nil
+		reached := r.Name == c.cfg.Member || c.peers.at(r.Inc.Replica) != nil
 		switch since := c.roll.missing(r.Name, reached, c.now); {
 		case r.Name == c.cfg.Member || r.Rank == quorum.Gone:
 		case r.Rank == quorum.Going && since.IsZero():
 			// If it leaves, it does that itself; otherwise soon.
-			if p := c.peerOf(r.Inc.Replica); !p.leaving {
+			if p := c.peers.at(r.Inc.Replica); !p.leaving {
 				c.remove(r.Name)
 			}
 		case since.IsZero():
@@ -241,17 +219,6 @@ func (c *Core) tidy() {
 			c.remove(r.Name)
 		}
 	}
-}
-
-// place returns the number of voting members in view that come before this one in the order of
-// names.
-func (c *Core) place() (n int) {
-	for _, p := range c.peers {
-		if p.votes && p.ready && p.name < c.cfg.Member {
-			n++
-		}
-	}
-	return n
 }
 
 // remove starts removing a member without a call, unless its removal is in progress.

@@ -43,43 +43,20 @@ func (l *leave) has(p *peer, _ uint64) bool {
 
 func (l *leave) advance(c *Core, o *group) (s standing) {
 	if l.want.Len() > 0 {
-		s.need = min(c.heirs(), quorum.MajorityOf(c.roll.Beside()))
+		s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))
 		if l.forget && c.roll.Sole(c.cfg.Member) {
-			s.need = c.heirs() // any of them may be the next to count
+			s.need = c.roll.heirs(c.peers) // any of them may be the next to count
 		}
 	}
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.Uncopied() > 0) {
 		s.need, s.hopeless = max(1, s.need), true
 		return s
 	}
-	s.done, s.upTo = c.others(l) >= s.need, math.MaxUint64
+	s.done, s.upTo = c.peers.others(l) >= s.need, math.MaxUint64
 	if s.done && l.forget {
 		return c.depart(o)
 	}
 	return s
-}
-
-// heirs counts the members that can take over what this replica holds: the remembered ones, in view
-// or not, and those in view that have no place yet. Members that are leaving are excluded, since
-// they hand over nothing that they receive after they have started to leave.
-func (c *Core) heirs() (n int) {
-	for _, r := range c.roll.Members() {
-		if (r.Rank == quorum.In || r.Rank == quorum.Joining) && r.Name != c.cfg.Member &&
-			!c.roll.parted[r.Inc.Replica] {
-			n++
-		}
-	}
-	for _, p := range c.peers {
-		if c.enters(p) && !p.parts {
-			n++
-		}
-	}
-	return n
-}
-
-// enters reports whether p is in view and has no place yet.
-func (c *Core) enters(p *peer) bool {
-	return c.roll.At(p.replica).Outside()
 }
 
 // parting reports whether this replica is leaving.
@@ -97,27 +74,6 @@ func (c *Core) parts(p *peer, says bool) {
 		c.roll.parted = map[causal.Replica]bool{}
 	}
 	c.roll.parted[p.replica] = true
-}
-
-// othersLeave reports whether every other member that is counted, or is to be, has said that it is
-// leaving: none stays that would have to forget this one, or could take over what it holds.
-func (c *Core) othersLeave() bool {
-	for _, r := range c.roll.Members() {
-		counted := r.Counts() || r.Rank == quorum.Joining
-		if counted && r.Name != c.cfg.Member && !c.roll.leavers[r.Inc.Replica] {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(c.peers, func(p *peer) bool {
-		return p.replica != 0 && c.enters(p) && !c.roll.leavers[p.replica]
-	})
-}
-
-// keeps records the vector that p has reported. If p starts to leave later, it hands that over.
-func (p *peer) keeps(v causal.Vector) {
-	if !p.parts && p.kept.Leq(v) {
-		p.kept = v
-	}
 }
 
 // depart continues with being forgotten. If too few members would stay to agree to that, it

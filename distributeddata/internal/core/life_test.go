@@ -103,7 +103,7 @@ func TestLives_DrainWaitsForWhatFormerOnesDid(t *testing.T) {
 		l.step(n, View{Others: []Member{{ID: other}}})
 	}
 	l.deliver(of(wire.ReplicatorBeat)) // they know each other, and b is ready
-	require.True(t, l.cores["a"].peer("b").ready)
+	require.True(t, l.cores["a"].peers.of("b").ready)
 	l.step("a", Drain{ID: 5, Deadline: l.now.Add(time.Hour)})
 	require.NotContains(t, l.done, uint64(5))
 	l.tick(time.Second)

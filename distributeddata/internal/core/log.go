@@ -184,7 +184,7 @@ func (c *Core) trimLog() {
 		stable = stable.Meet(p.vector())
 		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
 	}
-	runs := c.running()
+	runs := c.peers.running(c.me)
 	gone := func(r causal.Replica) bool { return !runs[r] }
 	c.stats.Cut += c.trim(stable, c.pinned(), gone, c.cfg.LogBytes)
 }

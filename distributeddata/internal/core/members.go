@@ -13,57 +13,6 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// voice is what a peer has said under the current memory [M1], and the member that it is in that
-// memory.
-type voice struct {
-	name     string // its member's name in the memory; empty: it has none
-	votes    bool   // it is the present incarnation of a member that counts and stays
-	goes     bool   // it is the present incarnation of a member that is going
-	memory   uint64 // digest of its own memory, as last reported
-	spoke    bool   // it has reported a memory
-	turned   bool   // its memory has become equal to this replica's: ask it again
-	leaving  bool
-	vouches  bool          // it has said, as a replica that counts, what it covers:
-	counted  uint64        // this replica's events up to this one,
-	sure     causal.Vector // and this vector
-	gave     bool          // it has answered a request since this replica's start
-	answered bool          // it has answered one under this memory, as a replica that counts
-	refilled bool          // it has answered one under this memory, counting or not
-	entering bool          // its answer said that it is a newcomer that has not counted yet
-	whole    bool          // its answer said that its disk has all it ever acknowledged
-	resigned bool          // it says that it counted when it was marked as going
-	merged   uint64        // digest of its memory when it was last merged into ours
-	said     said
-	least    uint32 // its MinMembers, as last reported; 0 if it counts in no quorum
-	titled   bool   // it has reported its MinMembers
-	unequal  bool   // its MinMembers differ, and that was reported
-	heardAt  time.Time
-}
-
-// said is the last heartbeat with a vector. If this replica has the same memory and covers that
-// vector, it says the same as an answer to a request.
-type said struct {
-	memory   uint64
-	seen     causal.Vector
-	ready    bool
-	entering bool
-	kept     bool
-}
-
-// silence forgets everything said under another memory.
-func (v *voice) silence() {
-	v.vouches, v.counted, v.sure = false, 0, causal.Vector{}
-	v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false
-}
-
-// speaks reports whether p's word counts: p stays, and has said what it covers.
-func (p *peer) speaks() bool { return p.votes && p.ready && p.vouches }
-
-// helps reports whether p's word counts in a removal. Members that are going help as well: they no
-// longer acknowledge anything, so what a majority of all had seen contains every write from before
-// the mark.
-func (p *peer) helps() bool { return p.speaks() || p.goes && p.resigned && p.vouches }
-
 // vouched records that p, which counts, covers v.
 func (c *Core) vouched(p *peer, v causal.Vector) {
 	p.vouches, p.sure = true, p.sure.Join(v)
@@ -95,22 +44,12 @@ func (c *Core) takeHeartbeats() {
 		return
 	}
 	for _, p := range c.peers {
-		if s := p.said; c.covers(p) && (!p.refilled || s.ready && !p.answered) {
+		if s := p.said; s.covered(c.roll.Digest(), c.seen) &&
+			(!p.refilled || s.ready && !p.answered) {
 			c.roll.filled = c.roll.filled || s.ready
 			c.counted(p, s)
 		}
 	}
-}
-
-// covers reports whether p has sent a heartbeat under the memory of this replica, with a vector
-// that this replica covers.
-func (c *Core) covers(p *peer) bool {
-	return c.said(p) && p.said.seen.Leq(c.seen)
-}
-
-// said reports whether p has sent a heartbeat with a vector under the memory of this replica.
-func (c *Core) said(p *peer) bool {
-	return p.said.memory == c.roll.Digest() && c.roll.Digest() != 0
 }
 
 // identify determines which member p is.
@@ -156,7 +95,7 @@ func (c *Core) recall(m quorum.Memory) {
 	}
 	for _, said := range []map[causal.Replica]bool{c.roll.parted, c.roll.leavers} {
 		maps.DeleteFunc(said, func(r causal.Replica, _ bool) bool {
-			return c.roll.At(r).Rank == quorum.Absent && c.peerOf(r) == nil
+			return c.roll.At(r).Rank == quorum.Absent && c.peers.at(r) == nil
 		})
 	}
 	c.waits.Stir()
@@ -204,7 +143,7 @@ func (c *Core) under(p *peer, digest uint64) bool {
 	switch {
 	case !same:
 		c.pull(p)
-	case turned && p.told != digest && digest != 0 && c.echoes(p):
+	case turned && p.told != digest && digest != 0 && p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
 		c.sendBeat(p) // now both know
 	}
 	return same
@@ -235,18 +174,10 @@ func (c *Core) spoken() uint64 {
 	return c.roll.Digest()
 }
 
-// pullAt returns the time before which no request for the memory of p is sent.
-func (c *Core) pullAt(p *peer) time.Time {
-	if p.pullAt.After(c.roll.pullAt) {
-		return p.pullAt
-	}
-	return c.roll.pullAt
-}
-
 // pull requests the memory of p, which differs from this replica's, unless all that it holds is
 // here: then p lacks something, and requests it when it hears from this replica.
 func (c *Core) pull(p *peer) {
-	if !c.differs(p) || c.now.Before(c.pullAt(p)) {
+	if !p.differs(c.roll.Digest()) || c.now.Before(p.pullAt) || c.now.Before(c.roll.pullAt) {
 		return
 	}
 	pause := min(c.cfg.Grace, pullPause)
@@ -265,20 +196,15 @@ func (c *Core) pullAny() {
 	}
 	var from *peer
 	for _, p := range c.peers {
-		if c.differs(p) && !c.now.Before(p.pullAt) && (from == nil || p.ready && !from.ready ||
-			p.ready == from.ready && p.heardAt.After(from.heardAt)) {
+		if p.differs(c.roll.Digest()) && !c.now.Before(p.pullAt) &&
+			(from == nil || p.ready && !from.ready ||
+				p.ready == from.ready && p.heardAt.After(from.heardAt)) {
 			from = p
 		}
 	}
 	if from != nil {
 		c.pull(from)
 	}
-}
-
-// differs reports whether p's memory may hold something that this replica's does not.
-func (c *Core) differs(p *peer) bool {
-	return p.replica != 0 && p.spoke && p.memory != c.roll.Digest() && p.memory != 0 &&
-		p.memory != p.merged
 }
 
 // sendMembers sends the whole memory.
@@ -354,7 +280,7 @@ func (c *Core) tellNews() {
 // for each memory, and requests theirs if they do not answer.
 func (c *Core) show() {
 	for _, p := range c.peers {
-		if p.replica == 0 || !p.spoke || c.roll.Digest() == 0 || c.said(p) {
+		if p.replica == 0 || !p.spoke || c.roll.Digest() == 0 || p.said.under(c.roll.Digest()) {
 			continue
 		}
 		switch {
@@ -405,7 +331,7 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 		if whole {
 			p.merged, p.pulls, p.pullAt = m.Digest, 0, time.Time{}
 		}
-		c.leastOf(p, m.Least)
+		p.titles(m.Least)
 		c.compareLeast(p)
 	}
 	c.recall(merged)
@@ -413,7 +339,7 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	case p.replica != ev.From:
 	case m.Digest != merged.Digest() && p.memory != p.merged:
 		c.pull(p)
-	case !c.echoes(p):
+	case !p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
 	case whole && c.roll.unknownTo(theirs): // it takes this replica for a former one
 		c.sendMembers(p, p.replica)
 	default: // it has the same, or lacks something and requests it
@@ -421,12 +347,6 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	}
 	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.Digest()
 	return nil
-}
-
-// leastOf records the MinMembers of p.
-func (c *Core) leastOf(p *peer, least uint32) {
-	p.unequal = p.unequal && p.least == least
-	p.titled, p.least = true, least
 }
 
 // compareLeast reports once that p has a different MinMembers.
@@ -476,7 +396,7 @@ func (c *Core) short(o *group, w waiting.Call, s standing) *Short {
 	slices.Sort(out.Missing)
 	if r, ok := o.Task.(*removal); ok {
 		out.Handed = r.victim == c.cfg.Member
-		out.AllLeave = out.Handed && c.othersLeave()
+		out.AllLeave = out.Handed && c.roll.othersLeave(c.peers)
 	}
 	return out
 }

@@ -212,7 +212,7 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 		s.hand(m)
 	}
 	require.Equal(t, before+uint64(len(late)), a.Stats().Strangers)
-	require.Equal(t, b.Replica(), a.peer("b").replica)
+	require.Equal(t, b.Replica(), a.peers.of("b").replica)
 	s.take(all)
 	s.play("write a; meet a b")
 	s.stands(1, 0)
@@ -313,7 +313,7 @@ func TestPull_AMuteMemberIsAskedEverMoreRarely(t *testing.T) {
 		}
 	}
 	a := l.cores["a"]
-	b := a.peer("b")
+	b := a.peers.of("b")
 	// B shows another memory with each heartbeat, and its records are lost.
 	for i := range 600 {
 		l.now = l.now.Add(100 * time.Millisecond)

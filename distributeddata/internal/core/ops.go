@@ -127,17 +127,7 @@ func waits(t task) wait {
 }
 
 // count returns the number of replicas that take part, including this one if it counts in quorums.
-func (c *Core) count(t task) (have int) { return c.self() + c.others(t) }
-
-// others returns the number of other members that take part.
-func (c *Core) others(t task) (have int) {
-	for _, p := range c.peers {
-		if p.replica != 0 && t.has(p, 0) {
-			have++
-		}
-	}
-	return have
-}
+func (c *Core) count(t task) (have int) { return c.self() + c.peers.others(t) }
 
 // self returns 1 if this replica counts in quorums, and 0 otherwise.
 func (c *Core) self() int {

@@ -22,30 +22,30 @@ type pacing struct {
 // interval: one that starts, and one that restarts at once.
 const maxGreeted = 2
 
-// greets reports whether a new replica of p must be sent this one's vector at once.
-func (c *Core) greets(p *peer) bool {
-	if !c.now.Before(p.greetAt) {
-		p.greeted, p.greetAt = 0, c.now.Add(c.cfg.BeatInterval)
+// greets reports whether a new replica of the member must be sent this one's vector at once.
+func (p *pacing) greets(now time.Time, pause time.Duration) bool {
+	if !now.Before(p.greetAt) {
+		p.greeted, p.greetAt = 0, now.Add(pause)
 	}
 	p.greeted = min(p.greeted+1, maxGreeted+1)
 	return p.greeted <= maxGreeted
 }
 
-// turnsAway reports whether a former replica of p must be notified that it is one.
-func (c *Core) turnsAway(p *peer) bool {
-	if c.now.Before(p.turnAway) {
+// turnsAway reports whether a former replica of the member must be notified that it is one.
+func (p *pacing) turnsAway(now time.Time, pause time.Duration) bool {
+	if now.Before(p.turnAway) {
 		return false
 	}
-	p.turnAway = c.now.Add(c.cfg.BeatInterval)
+	p.turnAway = now.Add(pause)
 	return true
 }
 
-// echoes reports whether p must be notified that this replica has the same memory: once for each
-// memory, and again after a while, since messages get lost.
-func (c *Core) echoes(p *peer) bool {
-	if p.echoed == c.roll.Digest() && c.now.Before(p.echoAt) {
+// echoes reports whether the member must be notified that this replica has the same memory: once
+// for each memory, and again after a while, since messages get lost.
+func (p *pacing) echoes(now time.Time, pause time.Duration, memory uint64) bool {
+	if p.echoed == memory && now.Before(p.echoAt) {
 		return false
 	}
-	p.echoed, p.echoAt = c.roll.Digest(), c.now.Add(c.cfg.Grace)
+	p.echoed, p.echoAt = memory, now.Add(pause)
 	return true
 }

@@ -112,7 +112,7 @@ func (c *Core) sameHistory(d *delta) bool {
 		return true
 	}
 	c.stats.Forks++
-	if p := c.peerOf(d.origin); p != nil {
+	if p := c.peers.at(d.origin); p != nil {
 		c.sendAck(p)
 	}
 	return false
@@ -205,7 +205,7 @@ func (c *Core) keepPrint(r causal.Replica, h heardPrint) {
 	}
 	var gone []causal.Replica
 	for o := range c.heardOf {
-		if c.peerOf(o) == nil {
+		if c.peers.at(o) == nil {
 			gone = append(gone, o)
 		}
 	}

@@ -137,7 +137,7 @@ func (s *survey) fix() {
 // chase makes sure that this replica will cover the target.
 func (s *survey) chase(c *Core) {
 	for _, a := range s.answers {
-		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
+		if p := c.peers.of(a.member); p != nil && !a.seen.Leq(c.seen) {
 			c.in.Behind(c.now, a.seen, p.ID)
 		}
 	}
@@ -157,7 +157,7 @@ func (c *Core) reading() bool {
 // drop removes answers of replicas that are no longer in view, or were replaced.
 func (r *read) drop(c *Core) {
 	r.answers = slices.DeleteFunc(r.answers, func(a probed) bool {
-		p := c.peer(a.member)
+		p := c.peers.of(a.member)
 		return p == nil || p.replica != a.replica
 	})
 }
@@ -173,10 +173,6 @@ func (r *read) take(p *peer, v causal.Vector) {
 type cover struct{ want causal.Vector }
 
 func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
-
-// covers reports whether p counts and has said, under the present memory, that it covers v. The
-// vector that a replica covers only grows.
-func (p *peer) covers(v causal.Vector) bool { return p.speaks() && v.Leq(p.sure) }
 
 func (w *cover) ask(c *Core, o *group, p *peer) {
 	if !w.has(p, 0) {
@@ -336,7 +332,7 @@ func (c *Core) replyProbe(p *peer, id uint64, want causal.Vector, proposes bool)
 // answerHeld replies to the probes whose wanted vectors are now covered.
 func (c *Core) answerHeld() {
 	c.held = slices.DeleteFunc(c.held, func(h heldProbe) bool {
-		p := c.peer(h.member)
+		p := c.peers.of(h.member)
 		switch {
 		case p == nil || p.replica != h.replica || !c.now.Before(h.deadline):
 			return true

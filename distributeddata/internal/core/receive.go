@@ -9,7 +9,7 @@ import (
 // receive handles a message from a member of the view that is signed by its present replica and
 // addressed to this one [R2]. All other messages are counted and dropped.
 func (c *Core) receive(ev Receive) {
-	p := c.peer(ev.Member)
+	p := c.peers.of(ev.Member)
 	if p == nil || ev.From == 0 || ev.To != 0 && ev.To != c.me {
 		c.stats.Strangers++
 		return

@@ -201,7 +201,7 @@ func TestRestored_NobodyAcknowledgesOtherEvents(t *testing.T) {
 func (l *lab) beatOut(from, to string) {
 	c := l.cores[from]
 	c.now, c.effects = l.now, c.effects[:0]
-	c.sendBeat(c.peer(to))
+	c.sendBeat(c.peers.of(to))
 	for _, e := range c.effects {
 		if s, ok := e.(Send); ok {
 			l.box = append(l.box, mail{from, s.Member, c.Replica(), s})
@@ -328,6 +328,6 @@ func TestRestored_AnswersTellPrintsOfMembersOutOfView(t *testing.T) {
 	l.deliver(all)
 	b, a := l.cores["b"], l.cores["a"]
 	l.step("b", View{Others: []Member{{ID: "c"}}})
-	require.Nil(t, b.peerOf(a.me))
+	require.Nil(t, b.peers.at(a.me))
 	require.Equal(t, a.prints.at(a.seen.Get(a.me)), b.printsOut()[a.me])
 }

@@ -48,11 +48,11 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 // forgetOthers keeps only which replicas the other members run, and asks them for heartbeats, which
 // restore the rest.
 func (c *Core) forgetOthers() {
-	peers := make([]*peer, len(c.peers))
+	others := make(peers, len(c.peers))
 	for i, p := range c.peers {
-		peers[i] = &peer{Member: p.Member, replica: p.replica, expiry: p.expiry, dated: p.dated}
+		others[i] = &peer{Member: p.Member, replica: p.replica, expiry: p.expiry, dated: p.dated}
 	}
-	c.peers, c.lags, c.scrub = peers, nil, scrub{}
+	c.peers, c.lags, c.scrub = others, nil, scrub{}
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
 	c.bases = c.bases.Next()
 	c.in = transfer.NewIn[refilling](c.cfg.timing())

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
@@ -49,6 +50,14 @@ func newRoll(cfg Config) roll {
 	}
 }
 
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // hasPlace reports whether this replica is the present incarnation of its member in its memory.
 func (r *roll) hasPlace() bool { return r.inc.Number > 0 && r.Own().Inc == r.inc }
 
@@ -83,6 +92,97 @@ func (r *roll) missing(name string, reached bool, now time.Time) time.Time {
 		r.absent[name] = now
 	}
 	return r.absent[name]
+}
+
+// The following methods compare the counted members with those in view.
+
+// enters reports whether a replica has no place yet.
+func (r *roll) enters(replica causal.Replica) bool { return r.At(replica).Outside() }
+
+// countedHere reports whether all counted members are in view and have answered this replica. Where
+// none of them counts yet, a newcomer would raise the majority that the others need to become ready
+// [M3]. It may do so only if none of them is missing.
+func (r *roll) countedHere(ps peers) bool {
+	own := r.Own().Name
+	return !slices.ContainsFunc(r.Members(), func(m quorum.Member) bool {
+		if !m.Counts() || m.Name == own {
+			return false
+		}
+		p := ps.at(m.Inc.Replica)
+		return p == nil || !p.gave
+	})
+}
+
+// allAnswered reports whether all known or seen members have answered under the present memory.
+// This replica then holds everything that any of them holds, so a cluster that starts cold becomes
+// ready [M6]. Members that have never counted and can no longer be seen are left out: they may have
+// died during the start.
+func (r *roll) allAnswered(ps peers) bool {
+	own, n := r.Own().Name, 1
+	for _, m := range r.Members() {
+		if m.Name == own || m.Rank == quorum.Gone {
+			continue
+		}
+		switch p := ps.at(m.Inc.Replica); {
+		case p == nil && m.Rank == quorum.Joining:
+			continue
+		case p == nil || !p.refilled:
+			return false
+		}
+		n++
+	}
+	for _, p := range ps {
+		if !p.refilled && (!p.titled || p.least > 0) {
+			return false
+		}
+	}
+	return n >= r.Least()
+}
+
+// heirs counts the members that can take over what this replica holds: the remembered ones, in view
+// or not, and those in view that have no place yet. Members that are leaving are excluded, since
+// they hand over nothing that they receive after they have started to leave.
+func (r *roll) heirs(ps peers) (n int) {
+	own := r.Own().Name
+	for _, m := range r.Members() {
+		if (m.Rank == quorum.In || m.Rank == quorum.Joining) && m.Name != own &&
+			!r.parted[m.Inc.Replica] {
+			n++
+		}
+	}
+	for _, p := range ps {
+		if r.enters(p.replica) && !p.parts {
+			n++
+		}
+	}
+	return n
+}
+
+// othersLeave reports whether every other member that is counted, or is to be, has said that it is
+// leaving: none stays that would have to forget this one, or could take over what it holds.
+func (r *roll) othersLeave(ps peers) bool {
+	own := r.Own().Name
+	for _, m := range r.Members() {
+		if !m.Outside() && m.Name != own && !r.leavers[m.Inc.Replica] {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(ps, func(p *peer) bool {
+		return p.replica != 0 && r.enters(p.replica) && !r.leavers[p.replica]
+	})
+}
+
+// myTurn reports whether this replica may have a member marked as going now: itself, or another.
+// Only one member is marked at a time, so that those that stay are always a majority. Of several
+// that leave at once the one with the smallest name goes first.
+func (r *roll) myTurn(ps peers, itself bool) bool {
+	if r.Count(quorum.Going) > 0 {
+		return false
+	}
+	own := r.Own().Name
+	return !slices.ContainsFunc(ps, func(p *peer) bool {
+		return p.leaving && p.votes && (!itself || p.name < own)
+	})
 }
 
 // leaves records that a replica has said that it is leaving, whether it wants to be forgotten or

@@ -2,7 +2,6 @@ package core
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
@@ -50,19 +49,12 @@ func (c *Core) Rollcall() *Rollcall {
 	for _, r := range c.roll.Members() {
 		if r.Rank != quorum.Gone {
 			next.Members = append(next.Members, Counted{r.Name, c.roll.places[r.Name],
-				r.Rank != quorum.Joining, r.Name == own.Name || c.inView(r)})
+				r.Rank != quorum.Joining,
+				r.Name == own.Name || c.peers.see(r.Inc.Replica, c.roll.places[r.Name])})
 		}
 	}
 	c.roll.told = new(next) // not &next, which would be allocated on the heap at each call
 	return c.roll.told
-}
-
-// inView reports whether a member, or one at its address, is in view.
-func (c *Core) inView(r quorum.Member) bool {
-	at := c.roll.places[r.Name]
-	return slices.ContainsFunc(c.peers, func(p *peer) bool {
-		return p.replica == r.Inc.Replica || at != "" && p.Address == at
-	})
 }
 
 // Missing returns the members that are counted and not in view, with the addresses at which they

@@ -103,7 +103,7 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
 	l.take(all)
 	c := l.cores["c"]
-	c.sendBeat(c.peer("a")) // a knows c again
+	c.sendBeat(c.peers.of("a")) // a knows c again
 	l.hand(mail{from: "c", to: "a", replica: c.Replica(), send: c.effects[len(c.effects)-1].(Send)})
 	l.take(all)
 	l.hand(request[0]) // a duplicate
@@ -229,7 +229,7 @@ func TestRestart_WithAClockThatWasSetBack(t *testing.T) {
 	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
 	l.rounds(4, all)
 	require.True(t, l.cores["a"].Ready())
-	require.Equal(t, l.cores["a"].Replica(), l.cores["b"].peer("a").replica)
+	require.Equal(t, l.cores["a"].Replica(), l.cores["b"].peers.of("a").replica)
 	id := l.update("a", Level{Kind: All}, add("s", "y"))
 	l.rounds(2, all)
 	require.Contains(t, l.done, id)
@@ -275,10 +275,10 @@ func TestAck_NotFromTheWindow(t *testing.T) {
 	l.deliver(between("a", "c")) // waits there for b's event
 	l.deliver(between("c", "a"))
 	require.NotContains(t, l.done, id)
-	require.Zero(t, l.cores["a"].peer("c").acked)
+	require.Zero(t, l.cores["a"].peers.of("c").acked)
 	l.deliver(all)
 	require.Nil(t, l.done[id].Short)
-	require.EqualValues(t, 1, l.cores["a"].peer("c").acked)
+	require.EqualValues(t, 1, l.cores["a"].peers.of("c").acked)
 }
 
 func TestRepair_AnybodyServesADeadOriginClosed(t *testing.T) {
@@ -673,11 +673,11 @@ func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 		return m.from == "a" && m.to == "b" || m.from == "b" && m.to == "a"
 	})
 	l.take(all)
-	require.EqualValues(t, 1, l.cores["a"].peer("b").acked)
+	require.EqualValues(t, 1, l.cores["a"].peers.of("b").acked)
 	l.start("b") // comes back empty
 	l.step("b", View{Others: []Member{{ID: "a"}, {ID: "c"}}})
 	l.deliver(of(wire.ReplicatorBeat))
-	require.Zero(t, l.cores["a"].peer("b").acked)
+	require.Zero(t, l.cores["a"].peers.of("b").acked)
 	require.NotContains(t, l.done, id)
 	l.meet()
 	require.Nil(t, l.done[id].Short)

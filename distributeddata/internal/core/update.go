@@ -284,17 +284,3 @@ func (c *Core) pushOf(events []event, from, n uint64) delta {
 
 // maxUnpushed bounds the estimated bytes gathered for one push.
 const maxUnpushed = wire.MaxPayload / 4
-
-// acknowledged records that p covers our events up to n.
-func (p *peer) acknowledged(n uint64) {
-	p.acked = max(p.acked, n)
-	i := 0
-	for ; i < len(p.pushed) && p.pushed[i].n <= n; i++ {
-		p.inFlight -= p.pushed[i].size
-	}
-	if rest := p.pushed[i:]; len(rest) <= i {
-		p.pushed = append(p.pushed[:0], rest...) // reuses the space in front
-	} else {
-		p.pushed = rest
-	}
-}

@@ -23,33 +23,6 @@ func (c *Core) compare(p *peer, sum Sum) {
 	}
 }
 
-// stands returns which state wins, as the difference of its fingerprint from this replica's, as far
-// as a vote can decide. A state held by a majority wins. Otherwise, once all have been compared,
-// the most frequent one wins; among equals, that of the smallest replica id.
-func (c *Core) stands() (off Sum, decided bool) {
-	votes, compared := map[Sum]int{{}: 1}, 1
-	for _, p := range c.peers {
-		if p.opinion.known {
-			votes[p.opinion.off]++
-			compared++
-		}
-	}
-	first := c.me
-	for _, p := range c.peers {
-		if !p.opinion.known {
-			continue
-		}
-		mine, most := votes[p.opinion.off], votes[off]
-		if mine > most || mine == most && p.replica < first {
-			off, first = p.opinion.off, p.replica
-		} else if p.opinion.off == off {
-			first = min(first, p.replica)
-		}
-	}
-	n := len(c.peers) + 1
-	return off, votes[off] > n/2 || compared == n
-}
-
 // mend asks a member that holds the winning state for it, if this replica's own state has lost
 // [R27].
 func (c *Core) mend() {
@@ -58,7 +31,7 @@ func (c *Core) mend() {
 	}) {
 		return
 	}
-	off, decided := c.stands()
+	off, decided := c.peers.stands(c.me)
 	if !decided || off == (Sum{}) {
 		return
 	}
