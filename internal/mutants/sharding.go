@@ -459,8 +459,14 @@ func shards() []mutant {
 		{
 			name:   "homes are chosen by number modulo members",
 			rule:   "with rendezvous hashing, only a newcomer gets shards [S26]",
-			edits:  in(shardDir+"balance.go", "\treturn slices.MaxFunc(fit, func(a, b Member) int { return cmp.Compare(weight(a), weight(b)) })", "\t_, _ = weight, cmp.Compare[int]\n\treturn fit[s%len(fit)]"),
+			edits:  in(shardDir+"balance.go", "\treturn slices.MaxFunc(fit, func(a, b Member) int {\n\t\treturn cmp.Compare(weight(uint64(s), a), weight(uint64(s), b))\n\t})", "\treturn fit[s%len(fit)]"),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_RendezvousMovesOnlyToTheNewcomer$"},
+		},
+		{
+			name:   "equal members get the next shard in the same order for each type",
+			rule:   "the odd shards of types go to different members [S26]",
+			edits:  in(shardDir+"allocation.go", "odd: hash(cfg.Type), ", ""),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_NoMemberGetsTheOddShardOfEveryType$"},
 		},
 		{
 			name:   "a wish for a member that is not fit is followed",
