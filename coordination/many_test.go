@@ -185,6 +185,31 @@ func TestTakeover_AThousandLeasesCostNoOther(t *testing.T) {
 	}
 }
 
+// The audits of a thousand held leases need more calls than the store makes. Other leases are
+// acquired all the same.
+func TestAcquire_GetsCallsBesideAudits(t *testing.T) {
+	const leases, rate = 1000, 30 // of 42 audits a second
+	manyLeases(t, 0, rate, func(m *many) {
+		m.acquire(leases)
+		begun := time.Now()
+		for m.other.Status().Held < leases && time.Since(begun) < 10*time.Minute {
+			time.Sleep(time.Second)
+		}
+		t.Logf("%d of %d leases after %v", m.other.Status().Held, leases, time.Since(begun))
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(m.Context(), 10*time.Minute)
+		defer cancel()
+		begun = time.Now()
+		_, err := m.other.Lease("another").Acquire(ctx)
+		took := time.Since(begun)
+		t.Logf("another one after %v", took)
+		if st := m.other.Status(); err != nil || st.Held != leases+1 || len(st.Lost) > 0 ||
+			took > 10*time.Second {
+			t.Errorf("%v after %v, %d held, lost %v", err, took, st.Held, st.Lost)
+		}
+	})
+}
+
 // Waiting leases cost the store the same number of calls, however many they are, also if their
 // waiters stand in queues.
 func TestWaiting_CallsDoNotGrowWithTheLeases(t *testing.T) {

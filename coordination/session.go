@@ -98,7 +98,9 @@ func Open(store Store, cfg Config) (*Session, error) {
 	s.begun = s.now().Mono
 	s.mu.leases = map[string]*Lease{}
 	s.shared = keepsSessions(store) && !cfg.Forever
-	s.batch = s.newBatch()
+	if s.batch = s.newBatch(); s.batch != nil {
+		s.common.Batch = leasestore.MaxBatch
+	}
 	s.calls, s.abort = context.WithCancel(context.Background())
 	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{},
 		Calls: map[Operation]Calls{}}

@@ -10,6 +10,7 @@ import (
 // it is to call the store, and which machines rely on watches. The zero value is empty. Common
 // belongs to the goroutine of the machines.
 type Common struct {
+	Batch     int // how many swaps the store makes in one call; 0: one
 	known     map[string]*peer
 	succeeded bool // another session of the same owner has taken a lease from this one
 	slots     slots
@@ -31,8 +32,9 @@ func (c *Common) Ready() []string {
 
 // slots bounds the calls of the store that are in flight at the same time. A thousand leases that
 // are wanted or released at once would otherwise wait for the store until their calls time out, and
-// be tried again, and renewals would wait in the store behind them. Renewals wait for nobody, and
-// audits of tenures only for audits and for calls in flight.
+// be tried again, and renewals would wait in the store behind them. Renewals wait for nobody. Of
+// the slots for which audits of tenures and others wait, audits get two of three: on a slow store,
+// those of many leases may need as many calls as it makes.
 //
 // The bound follows the store: it rises by one when that many slots have ended well, and a failed
 // call, or one that has waited for others in the store, halves it. The calls that were in flight
@@ -44,15 +46,22 @@ type slots struct {
 	given   int           // slots ever
 	halved  int           // those given before the bound was halved last
 	quick   time.Duration // of the quickest call; 0: there was none
-	audits  []*Machine    // that wait for a slot, before those in line
-	line    []*Machine
+	audits  []*Machine    // that wait for a slot
+	line    []*Machine    // the others that wait for one
+	ahead   int           // slots for audits since the last one for the line
 }
 
 const (
 	firstSlots = 128
 	leastSlots = 4
 	mostSlots  = 512
+
+	auditsAhead = 2
 )
+
+// least returns the fewest slots. The swaps of one batch are one call, so fewer slots would cost
+// more calls, one after another.
+func (c *Common) least() int { return max(leastSlots, c.Batch) }
 
 // A call of more than Config.Operation/crowdedPart has waited for others in the store if the
 // quickest took less than its crowdedTimes part.
@@ -111,19 +120,23 @@ func (c *Common) pass(m *Machine) {
 			t.bound, t.settled = min(t.bound+1, mostSlots), 0
 		}
 	}
-	for t.free() {
-		from := &t.audits
-		if len(*from) == 0 {
-			from = &t.line
-		}
-		if len(*from) == 0 {
-			return
-		}
-		next := (*from)[0]
-		*from = (*from)[1:]
+	for t.free() && len(t.audits)+len(t.line) > 0 {
+		next := t.next()
 		t.give(next)
 		c.ready = append(c.ready, next)
 	}
+}
+
+// next removes the machine whose turn it is from those that wait.
+func (t *slots) next() *Machine {
+	from := &t.audits
+	t.ahead++
+	if len(t.audits) == 0 || len(t.line) > 0 && t.ahead > auditsAhead {
+		from, t.ahead = &t.line, 0
+	}
+	next := (*from)[0]
+	*from = (*from)[1:]
+	return next
 }
 
 func (t *slots) give(m *Machine) {
@@ -137,7 +150,7 @@ func (t *slots) give(m *Machine) {
 func (t *slots) timed(m *Machine, took time.Duration) {
 	switch {
 	case m.slot != taken:
-	case t.quick == 0 || took < t.quick || t.bound == leastSlots:
+	case t.quick == 0 || took < t.quick || t.bound == m.cfg.Common.least():
 		t.quick = took
 	case took > m.cfg.Operation/crowdedPart && took > crowdedTimes*t.quick:
 		t.slow(m)
@@ -150,7 +163,7 @@ func (t *slots) slow(m *Machine) {
 		return
 	}
 	if m.ticket > t.halved {
-		t.bound, t.settled, t.halved = max(leastSlots, t.bound/2), 0, t.given
+		t.bound, t.settled, t.halved = max(m.cfg.Common.least(), t.bound/2), 0, t.given
 	}
 	m.ticket = 0
 }

@@ -3,6 +3,7 @@ package core_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -11,52 +12,133 @@ import (
 )
 
 // The reads of many leases fail together, as while the first connections are made. The bound of
-// calls in flight is halved once, not once for each of them.
+// calls in flight is halved once, not once for each of them, and not below what one call of the
+// store swaps.
 func TestSlots_FailuresThatAreTogetherHalveTheBoundOnce(t *testing.T) {
-	common := &core.Common{}
-	machines := map[string]*core.Machine{}
-	for i := range 300 {
-		cfg := goldenConfig
-		cfg.Name, cfg.Common = fmt.Sprint(i), common
-		machines[cfg.Name] = core.New(cfg)
-	}
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range machines {
-			if !yield(name) {
-				return
+	for _, c := range []struct {
+		batch int
+		want  []int
+	}{
+		{0, []int{128, 64, 32, 16, 8, 4, 4}},
+		{50, []int{128, 64, 50, 50}},
+	} {
+		common := &core.Common{Batch: c.batch}
+		machines := map[string]*core.Machine{}
+		for i := range 300 {
+			cfg := goldenConfig
+			cfg.Name, cfg.Common = fmt.Sprint(i), common
+			machines[cfg.Name] = core.New(cfg)
+		}
+		names := slices.Sorted(maps.Keys(machines))
+		reading := map[string]uint64{} // the reads in flight
+		at := time.Duration(0)
+		step := func(name string, ev core.Event) {
+			now := core.Reading{Mono: at, Boot: at, Wall: at}
+			for _, e := range machines[name].Step(now, ev) {
+				if l, is := e.(core.Load); is {
+					reading[name] = l.Op
+				}
 			}
 		}
-	})
-	reading := map[string]uint64{} // the reads in flight
+		settle := func() {
+			for ready := common.Ready(); len(ready) > 0; ready = common.Ready() {
+				for _, name := range ready {
+					step(name, core.Tick{})
+				}
+			}
+		}
+		for _, name := range names {
+			step(name, core.Acquire{ID: 1, Wait: true})
+		}
+		settle()
+		var got []int
+		for range c.want {
+			got = append(got, len(reading))
+			at += time.Second
+			failed := reading
+			reading = map[string]uint64{}
+			for name, op := range failed {
+				step(name, core.Loaded{Op: op, Err: errors.New("no connection")})
+			}
+			settle()
+			for _, name := range names {
+				step(name, core.Tick{})
+			}
+			settle()
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("batches of %d: %v reads in flight as they fail together, want %v", c.batch,
+				got, c.want)
+		}
+	}
+}
+
+// The audits of many tenures on a slow store take all slots, and more are due when they are done.
+// Acquisitions get a third of the slots all the same.
+func TestSlots_AuditsLeaveAThirdToAcquisitions(t *testing.T) {
+	cfg := goldenConfig
+	cfg.Forever, cfg.Common = true, &core.Common{}
+	var started []string // since they were looked at
+	ops := map[string]uint64{}
+	machines := map[string]*core.Machine{}
 	step := func(at time.Duration, name string, ev core.Event) {
 		now := core.Reading{Mono: at, Boot: at, Wall: at}
 		for _, e := range machines[name].Step(now, ev) {
-			if l, is := e.(core.Load); is {
-				reading[name] = l.Op
+			switch e := e.(type) {
+			case core.Load:
+				started, ops[name] = append(started, name), e.Op
+			case core.Swap:
+				ops[name] = e.Op
+			}
+		}
+		for _, ready := range cfg.Common.Ready() {
+			for _, e := range machines[ready].Step(now, core.Tick{}) {
+				if l, is := e.(core.Load); is {
+					started, ops[ready] = append(started, ready), l.Op
+				}
 			}
 		}
 	}
-	settle := func(at time.Duration) {
-		for ready := common.Ready(); len(ready) > 0; ready = common.Ready() {
-			for _, name := range ready {
-				step(at, name, core.Tick{})
-			}
+	records := map[string]core.Record{}
+	add := func(name string, n int) {
+		for i := range n {
+			cfg.Name = fmt.Sprint(name, i)
+			machines[cfg.Name] = core.New(cfg)
 		}
 	}
-	for _, name := range names {
+	add("held", 200)
+	for name := range machines {
 		step(0, name, core.Acquire{ID: 1, Wait: true})
+		step(0, name, core.Loaded{Op: ops[name]})
+		step(0, name, core.Swapped{Op: ops[name], Status: core.Written, Version: "1"})
+		records[name] = core.Record{Nonce: cfg.Nonce, Owner: cfg.Owner, Token: 1, Attempt: 1,
+			TTL: cfg.TTL, Forever: true}
 	}
-	settle(0)
-	if len(reading) != 128 {
-		t.Fatalf("%d reads in flight at first", len(reading))
+	at := 4 * cfg.TTL
+	started = nil
+	for name := range records {
+		step(at, name, core.Tick{})
 	}
-	failed := reading
-	reading = map[string]uint64{}
-	for name, op := range failed {
-		step(time.Second, name, core.Loaded{Op: op, Err: errors.New("no connection")})
+	add("new", 50)
+	for i := range 50 {
+		step(at, fmt.Sprint("new", i), core.Acquire{ID: 1, Wait: true})
 	}
-	settle(time.Second)
-	if len(reading) != 64 {
-		t.Errorf("%d reads in flight after they have failed together, want 64", len(reading))
+	if len(started) == 200 || len(started) < 60 {
+		t.Fatalf("%d of 200 audits at first", len(started))
+	}
+	audits := started
+	started = nil
+	for _, name := range audits[:60] {
+		step(at, name, core.Loaded{Op: ops[name], Record: records[name], Version: "1"})
+	}
+	acquisitions := 0
+	for _, name := range started {
+		if records[name].Nonce == "" {
+			acquisitions++
+		}
+	}
+	if acquisitions != 20 {
+		t.Errorf("%d of the next %d slots are for acquisitions, want 20", acquisitions,
+			len(started))
 	}
 }
