@@ -162,6 +162,18 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "TestTakeover_AThousandLeasesCostNoOther"},
 		},
 		{
+			name:   "audits of tenures go before all acquisitions",
+			rule:   "acquisitions get a third of the slots",
+			edits:  in(leaseDir+"common.go", "len(t.line) > 0 && t.ahead > auditsAhead", "false"),
+			killer: killer{pkg: "./coordination", run: "TestAcquire_GetsCallsBesideAudits"},
+		},
+		{
+			name:   "failed calls leave fewer slots than one call of the store swaps",
+			rule:   "the swaps of one batch are one call",
+			edits:  in(leaseDir+"common.go", "return max(leastSlots, c.Batch)", "return leastSlots"),
+			killer: killer{pkg: leaseCore, run: "TestSlots_FailuresThatAreTogetherHalveTheBoundOnce"},
+		},
+		{
 			name:   "calls that wait for others in the store leave as many in flight",
 			rule:   "a renewal does not wait behind a thousand acquisitions",
 			edits:  in(leaseDir+"common.go", "took > crowdedTimes*t.quick:\n\t\tt.slow(m)", "took > crowdedTimes*t.quick:"),
@@ -285,6 +297,12 @@ func leases() []mutant {
 			name:   "an observer considers a session dead if the answer arrives late enough",
 			rule:   "the read that finds a session unchanged must begin after the wait",
 			edits:  in(leaseDir+"observer.go", "op.sent.Mono >= p.freeAt(o.cfg)", "o.now+0*op.sent.Mono >= p.freeAt(o.cfg)"),
+			killer: golden(leaseCore, "observer"),
+		},
+		{
+			name:   "the report of an earlier renewal counts for a later one",
+			rule:   "a session is unchanged since its watch reported that very write",
+			edits:  in(leaseDir+"peers.go", "r.Token == rec.Token && r.Attempt == rec.Attempt", "r.Token == rec.Token"),
 			killer: golden(leaseCore, "observer"),
 		},
 		{

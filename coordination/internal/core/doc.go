@@ -70,11 +70,12 @@
 //
 // What is known about a session's record belongs to the contender's session (Peers), not to one
 // lease: since when the record has its present version, and up to which tenure the session is over.
-// An Observer keeps this knowledge fresh while a lease held through that session is waited for or
-// followed, or after a call of Session.Observe. It adds nothing to the rules: a verdict still needs
-// a read that began after the wait and finds the same version, and the verdict is final, whichever
-// lease led to it. Reads of one record by several machines may overtake each other; then the record
-// looks younger than it is.
+// If a watch has reported the same write before, it counts from the report: a write is known by its
+// attempt, and its holder has sent it before. An Observer keeps this knowledge fresh while a lease
+// held through that session is waited for or followed, or after a call of Session.Observe. It adds
+// nothing to the rules: a verdict still needs a read that began after the wait and finds the same
+// version, and the verdict is final, whichever lease led to it. Reads of one record by several
+// machines may overtake each other; then the record looks younger than it is.
 //
 // # A thousand leases
 //

@@ -50,6 +50,9 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 		if r := o.peer.seen.record; ev.Record.Token != r.Token || ev.Record.Attempt != r.Attempt ||
 			blank(ev.Record) != blank(r) {
 			o.due = o.now
+			if !o.peer.report.of(ev.Record) {
+				o.peer.report = report{ev.Record, o.now}
+			}
 		}
 	case Close:
 		o.close()

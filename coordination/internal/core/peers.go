@@ -11,10 +11,24 @@ type peer struct {
 	machines  []*Machine // that have asked for it
 	observers int
 	seen      observation
+	report    report
 	last      Token // largest tenure that its record has named
 	ended     Token // tenures of that session up to this one are over, for good
 	buried    bool  // a Bury was emitted for the tenure in seen
 	told      news  // to the machines
+}
+
+// report is a record that the watch has reported, and when. The read that follows finds the same
+// write, which its attempt identifies, or a later one: the record has been so since the report, and
+// a slow read costs the contenders no time.
+type report struct {
+	Record
+	at time.Duration
+}
+
+func (r report) of(rec Record) bool {
+	return r.Nonce != "" && r.Nonce == rec.Nonce && r.Token == rec.Token && r.Attempt == rec.Attempt &&
+		r.TTL == rec.TTL
 }
 
 // news is what machines that rely on an observer must learn.
@@ -77,6 +91,9 @@ func (p *peer) observe(ev SessionLoaded, known Token, now time.Duration) {
 	if !p.seen.known || ev.Version != p.seen.version {
 		p.seen = observation{record: ev.Record, version: ev.Version, since: now, known: true}
 		p.buried = false
+		if p.report.of(ev.Record) {
+			p.seen.since = p.report.at
+		}
 	}
 	switch r := ev.Record; {
 	case ev.Version == "": // no record: its holder may not know yet
