@@ -14,6 +14,7 @@ import (
 var (
 	slowParts = flag.String("slow-parts", "0.2", "round trips of several parts of the TTL")
 	slowTTLs  = flag.Int("slow-ttls", 2, "how many TTLs they take that long")
+	slowTrace = flag.Bool("slow-trace", false, "log the calls of sessions on slow stores")
 	slowTTL   = flag.Duration("slow-ttl", 4*time.Second, "TTL of the sessions on slow stores")
 )
 
@@ -56,6 +57,9 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 	waiter coordination.Store) {
 	t.Helper()
 	const leases = 20
+	if *slowTrace {
+		holder, waiter = traced(t, "holder", holder), traced(t, "waiter", waiter)
+	}
 	cfg := coordination.Config{TTL: ttl}
 	a, b := sessionOf(t, holder, cfg), sessionOf(t, waiter, cfg)
 	begun := time.Now()
@@ -74,6 +78,7 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 	}
 	Crash(a)
 	died := time.Now()
+	t.Logf("the holder ends %.2f s after its beginning", time.Since(begun).Seconds())
 	all.Wait()
 	took := time.Since(died).Round(10 * time.Millisecond)
 	call := time.Duration(part * float64(ttl))
