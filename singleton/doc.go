@@ -54,7 +54,8 @@
 // update that adds or removes a singleton, the members that have it host it, whatever the others
 // are.
 //
-// A member that abstains may host again when its store has answered and either no other member can
+// A member that has just started may host as soon as the node allows it. Any other member that
+// abstains may host again when its store has answered and either no other member can
 // host, or nobody holds the lease, or ten seconds have passed, doubled each time up to five
 // minutes: a store that comes and goes does not move the instance back and forth. The last member
 // that may host abstains neither for its store nor for failing instances, so there is always one

@@ -135,8 +135,14 @@ func singletons() []mutant {
 		{
 			name:   "an instance behind a shut gate has the usual time to stop",
 			rule:   "a shut gate stops the instance within Hurry",
-			edits:  in(dir+"abstain.go", "m.hurry()\n\t\tm.abstain()", "m.abstain()"),
+			edits:  in(dir+"abstain.go", "m.hurry()\n\t\tfirst := ", "first := "),
 			killer: sim,
+		},
+		{
+			name:   "a member that has just started abstains while another one hosts",
+			rule:   "an abstention only because of the gate at the start ends with it",
+			edits:  in(dir+"abstain.go", "first := !m.seated && (!m.abst.on || m.abst.first)", "first := false"),
+			killer: killer{pkg: "./singleton/internal/core", run: "^TestGolden$"},
 		},
 		{
 			name:   "a tick that has passed is requested again and again",

@@ -63,7 +63,7 @@ type Machine struct {
 	doubt  doubt
 	up     time.Time // when the first view came; zero: not yet
 	opened time.Time // since when the gate is open and there is a view, if both
-	met    bool      // enough members were seen, or enough time has passed
+	met    bool      // enough members were seen, enough time has passed, or a host has handed over
 	seated bool      // the start is over
 	grace  time.Time // end of the wait for a claim of the preferred member; zero: no wait
 
@@ -142,6 +142,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	case Released:
 		m.onReleased(ev)
 	case Free:
+		m.met = true
 		if m.state == AcquiringLease { // a new attempt reads the lease at once
 			m.cancel()
 		}
