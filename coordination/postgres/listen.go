@@ -186,14 +186,21 @@ func (l *listener) listen(ctx context.Context, r *run, conn *pgx.Conn) error {
 }
 
 // hear sends a notification on another connection and waits for it. A pooler that gives a
-// connection of the server to others after each transaction, as PgBouncer may, passes none.
+// connection of the server to others after each transaction, as PgBouncer may, passes none. On a
+// slow way the other connection is made for longer than an answer takes.
 func (l *listener) hear(ctx context.Context, conn *pgx.Conn) error {
 	hello := `\hello ` + rand.Text() // no lease has it as its escaped name
-	_, err := within(ctx, answerAfter, func(ctx context.Context) (any, error) {
-		if _, err := l.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", l.channel,
-			hello); err != nil {
-			return nil, err
-		}
+	other, err := within(ctx, connecting, l.db.Conn)
+	if err != nil {
+		return err
+	}
+	_, err = within(ctx, answerAfter, func(ctx context.Context) (sql.Result, error) {
+		return other.ExecContext(ctx, "SELECT pg_notify($1, $2)", l.channel, hello)
+	})
+	if err := errors.Join(err, other.Close()); err != nil {
+		return err
+	}
+	_, err = within(ctx, answerAfter, func(ctx context.Context) (any, error) {
 		for {
 			n, err := conn.WaitForNotification(ctx)
 			if err != nil || n.Payload == hello {
