@@ -44,10 +44,10 @@
 //
 // SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without
 // DELETE, one row stays behind for each closed session. Documents, and with them Config.Fair, need
-// SELECT, INSERT and UPDATE on their table. Give the pool at least two
-// connections, because one may be listening, and a bound (SetMaxOpenConns): a session that acquires
-// many leases at the same time reads their rows at the same time. Only a pool of pgx can listen;
-// with another driver whose placeholders are $1, everything else works.
+// SELECT, INSERT and UPDATE on their table. Give the pool at least two connections, because one may
+// be listening, and a bound (SetMaxOpenConns). Rows that are read at the same time share up to four
+// statements. Only a pool of pgx can listen; with another driver whose placeholders are $1,
+// everything else works.
 //
 // A call of the store that Opener makes takes one round trip. With a pool of your own, pgx prepares
 // each statement on each connection first, asks a connection that was idle for an answer, and

@@ -69,8 +69,9 @@ type store struct {
 
 	loadDocument, insertDocument, updateDocument string
 
-	listener listener
-	pool     *pool // of Opener, or nil
+	listener         listener
+	pool             *pool // of Opener, or nil
+	leases, sessions reads
 }
 
 // New returns a store on a pool of connections. The caller keeps the pool.
@@ -101,6 +102,8 @@ func newStore(db *sql.DB, c Config) (*store, error) {
 // Close stops listening. Close the sessions on the store first.
 func (s *store) Close() error {
 	s.listener.close()
+	s.leases.wg.Wait()
+	s.sessions.wg.Wait()
 	return nil
 }
 
@@ -149,9 +152,7 @@ const mark = "version || '.' || xmin::text"
 // it renews a lease. The renewals of session records are reported: a session that waits for a lease
 // counts the TTL from when it has seen the last one.
 func (s *store) statements() {
-	s.load = fmt.Sprintf(`SELECT owner, nonce, token, attempt::text, ttl, %[2]s FROM %[1]s WHERE name = $1
-UNION ALL SELECT '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '0', 0, '' FROM %[1]s_version
-	WHERE NOT EXISTS (SELECT FROM %[1]s WHERE name = $1)`, s.table, mark)
+	s.load = s.loadStatement()
 	s.insert = fmt.Sprintf(`WITH written AS (
 	INSERT INTO %[1]s (name, owner, nonce, token, attempt, ttl) VALUES ($1, $2, $3, $4, $5::text::numeric, $6)
 	ON CONFLICT DO NOTHING RETURNING %[2]s AS mark)
@@ -172,19 +173,10 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 // Load implements leasestore.Store.
 func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
-	text := escape(name)
-	if len(text) > maxName {
+	if len(escape(name)) > maxName {
 		return leasestore.Record{}, "", tooLong(name)
 	}
-	type row struct {
-		owner, nonce, attempt, version string
-		token, ttl                     int64
-	}
-	r, err := ask(ctx, s.pool, name, func(ctx context.Context) (r row, err error) {
-		err = s.db.QueryRowContext(ctx, s.load, text).Scan(&r.owner, &r.nonce, &r.token, &r.attempt,
-			&r.ttl, &r.version)
-		return r, err
-	})
+	r, err := s.row(ctx, name)
 	if err != nil {
 		return leasestore.Record{}, "", fmt.Errorf("postgres: lease %.80q: %w", name, err)
 	}
