@@ -85,7 +85,7 @@ func lives() []mutant {
 		{
 			name:   "commit the event of an interrupted step a second time",
 			rule:   "a step that panicked has made a transition or has not [R41]",
-			edits:  in(replDir+"resume.go", "c.seen.Covers(c.openAs) {", "false {"),
+			edits:  in(replDir+"resume.go", "c.seen.Covers(o.last) {", "false {"),
 			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
 		},
 		{

@@ -52,25 +52,25 @@ func replication() []mutant {
 		{
 			name:   "answer a caller while the event stays open",
 			rule:   "an update with a waiting caller ends the event [R5]",
-			edits:  in(replDir+"open.go", "; !ev.More || wait < 0", "; wait < 0"),
+			edits:  in(replDir+"open.go", "return !more || wait < 0", "return wait < 0"),
 			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
 		},
 		{
 			name:   "answer an update before it is committed",
 			rule:   "an answer says that readers see the update [R11]",
-			edits:  in(replDir+"open.go", "c.unanswered = append(c.unanswered, a)", "c.startWrite(a)"),
+			edits:  in(replDir+"open.go", "\tcase c.open.await(c.now", "\tcase err == nil:\n\t\tc.startWrite(unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline})\n\tcase c.open.await(c.now"),
 			killer: scenario("TestOpen_AnswersWaitForTheCommit"),
 		},
 		{
 			name:   "give up answered updates whose commit panics twice",
 			rule:   "an update at Local that has been answered is lost only with the process [R12]",
-			edits:  in(replDir+"resume.go", "if c.promised {", "if false {"),
+			edits:  in(replDir+"resume.go", "if c.open.promised {", "if false {"),
 			killer: scenario("TestDirect_AnAnsweredUpdateIsNeverGivenUp"),
 		},
 		{
 			name:   "an update that is read at once joins the open events of a step",
 			rule:   "a value never claims to have seen an event whose other entries are not shown [R12]",
-			edits:  in(replDir+"direct.go", "c.sealed || c.hidden ||", "c.sealed ||"),
+			edits:  in(replDir+"direct.go", "c.sealed || c.open.hidden ||", "c.sealed ||"),
 			killer: scenario("TestDirect_NeverJoinsWhatReadersMustNotSee"),
 		},
 		{
@@ -100,7 +100,7 @@ func replication() []mutant {
 		{
 			name:   "forget that an update has seen those before it that are open",
 			rule:   "an answer names the events that the update has seen [R11]",
-			edits:  in(replDir+"open.go", "if c.taken == 0 {", "if c.me != 0 {"),
+			edits:  in(replDir+"open.go", "\tif o.taken == 0 {\n\t\treturn o.base", "\tif o.from.N+1 > 0 {\n\t\treturn o.base"),
 			killer: scenario("TestOpen_EveryAnswerHasAnEventOfItsOwn"),
 		},
 		{

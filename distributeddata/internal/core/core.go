@@ -19,22 +19,9 @@ type Core struct {
 	cfg Config
 	// The state. Other files read it, and change it only through its transitions.
 	ledger
-	open     map[string]*working // changes of the open own events
-	openAs   causal.Dot          // the dot of the last of them
-	taken    uint64              // number of open events that answered updates have taken
-	using    bool                // an update without a waiter has changed something in the next one
-	hidden   bool                // a step has made some of them, which readers must not see yet
-	promised bool                // a caller of an open event has its answer
-	upTo     struct {            // see seenUpTo
-		n    uint64
-		seen causal.Vector
-	}
-	spare      *working     // replaced in open; used again
-	direct     Txn          // of Direct; used again
-	unanswered []unanswered // callers of the open events
-	openedAt   time.Time    // when the first of them called
-	lags       []Lag        // of the members, at the last heartbeat
-	past       past         // earlier lives of this process
+	open openEvents
+	lags []Lag // of the members, at the last heartbeat
+	past past  // earlier lives of this process
 
 	peers    peers
 	leaving  bool // no longer acknowledges anything [R29]
@@ -218,7 +205,7 @@ func (c *Core) NextWake() time.Time {
 		return c.now.Add(c.cfg.BeatInterval)
 	}
 	if c.Unanswered() > 0 {
-		return c.openedAt.Add(openPause) // what else is due is at most that late
+		return c.open.since.Add(openPause) // what else is due is at most that late
 	}
 	at := c.beatAt
 	earlier := func(t time.Time) {

@@ -29,10 +29,10 @@ type Opened struct {
 // modify does not return, nothing has changed. Everything that may fail comes before the first
 // change. An update that has been answered is never given up: see endAgain.
 func (c *Core) Direct(now time.Time, key string, modify func(*Txn) error) (o Opened, err error) {
-	if c.disk.phase != NoDisk || c.sealed || c.hidden || c.Full() {
+	if c.disk.phase != NoDisk || c.sealed || c.open.hidden || c.Full() {
 		return o, ErrStep
 	}
-	t := &c.direct
+	t := &c.open.direct
 	c.beginTxn(t, now)
 	defer func() { *t = Txn{} }()
 	if err = t.run(modify); err != nil {
@@ -50,11 +50,12 @@ func (c *Core) Direct(now time.Time, key string, modify func(*Txn) error) (o Ope
 	}
 	o.Seen = t.After(true)
 	c.reach("before merge")
-	c.merge(t.work)
-	c.openAs = t.dot
-	c.taken, c.using, c.promised = c.taken+1, false, true
+	c.merge(t)
+	c.open.taken, c.open.using, c.open.promised = c.open.taken+1, false, true
 	return o, nil
 }
 
 // Full reports whether so much waits for a push that it must be made before more updates.
-func (c *Core) Full() bool { return c.outbox.Gathered() > maxUnpushed || c.openEvents() >= maxOpen }
+func (c *Core) Full() bool {
+	return c.outbox.Gathered() > maxUnpushed || c.open.events() >= maxOpen
+}

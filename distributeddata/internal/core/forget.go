@@ -109,7 +109,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 	if !r.brought {
 		o.AskSoon(c.now)
 		c.waits.Stir()
-		if own && c.openEvents() > 0 {
+		if own && c.open.events() > 0 {
 			return s // the next step ends them
 		}
 		r.brought, r.want, c.sealed = true, c.seen, own

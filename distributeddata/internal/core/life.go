@@ -66,7 +66,7 @@ func (p *past) copy(v causal.Vector) {
 // that no other replica is known to have. They are lost if the process ends now.
 func (c *Core) Uncopied() uint64 {
 	n := c.seen.Get(c.me) - c.copied + missing(c.past.events, c.past.copied)
-	return n + c.openEvents()
+	return n + c.open.events()
 }
 
 // UncopiedKeys returns keys that these events changed, in order, at most limit of them. Of events
@@ -75,7 +75,7 @@ func (c *Core) Uncopied() uint64 {
 // none.
 func (c *Core) UncopiedKeys(limit int) []string {
 	keys := map[string]bool{}
-	for _, w := range c.open {
+	for _, w := range c.open.keys {
 		keys[w.key] = true
 	}
 	cut := map[causal.Replica]uint64{}

@@ -20,6 +20,26 @@ import (
 // nothing is left is empty. The keys, the vector and the fingerprint are thus changed once, however
 // many updates share them.
 
+// openEvents are the own events that are not committed yet.
+type openEvents struct {
+	keys     map[string]*working // their changes
+	base     causal.Vector       // what this replica had seen before them
+	from     causal.Dot          // the own event before them
+	last     causal.Dot          // the last of them
+	taken    uint64              // number of them that answered updates have taken
+	using    bool                // an update without a waiter has changed something in the next one
+	hidden   bool                // a step has made some of them, which readers must not see yet
+	promised bool                // a caller has its answer
+	callers  []unanswered        // of those that wait for the commit
+	since    time.Time           // when the first of these called
+	ahead    struct {            // see seenUpTo
+		n    uint64
+		seen causal.Vector
+	}
+	spare  *working // replaced in keys; used again
+	direct Txn      // of Direct; used again
+}
+
 // unanswered is an update whose caller is answered when its event has been committed.
 type unanswered struct {
 	id       uint64
@@ -39,51 +59,64 @@ const openPause = time.Millisecond
 // whose map is used again: clearing a map takes time for its largest size.
 const maxOpen, keptOpen = 4096, 64
 
-// openDot returns the dot of the event that the next update is, or is a part of.
-func (c *Core) openDot() causal.Dot {
-	return causal.Dot{Replica: c.me, N: c.seen.Get(c.me) + c.taken + 1}
+// begin returns the dot of the event that the next update is, or is a part of. The replica has seen
+// the base; that does not change while events are open.
+func (o *openEvents) begin(me causal.Replica, seen causal.Vector) causal.Dot {
+	if o.taken == 0 {
+		o.base, o.ahead.n = seen, 0
+		o.from = causal.Dot{Replica: me, N: seen.Get(me)}
+	}
+	return causal.Dot{Replica: me, N: o.from.N + o.taken + 1}
 }
 
-// openSeen returns what this replica will have seen before that event.
-func (c *Core) openSeen() causal.Vector {
-	if c.taken == 0 {
-		return c.seen
+// seen returns what this replica will have seen before that event.
+func (o *openEvents) seen() causal.Vector {
+	if o.taken == 0 {
+		return o.base
 	}
-	return c.seenUpTo(c.seen.Get(c.me) + c.taken)
+	return o.seenUpTo(o.from.N + o.taken)
 }
 
 // seenUpTo returns what this replica will have seen after the own event n, which is open.
-func (c *Core) seenUpTo(n uint64) causal.Vector {
-	if c.upTo.n != n {
-		c.upTo.n, c.upTo.seen = n, c.seen.With(causal.Dot{Replica: c.me, N: n})
+func (o *openEvents) seenUpTo(n uint64) causal.Vector {
+	if o.ahead.n != n {
+		o.ahead.n, o.ahead.seen = n, o.base.With(causal.Dot{Replica: o.from.Replica, N: n})
 	}
-	return c.upTo.seen
+	return o.ahead.seen
 }
 
-// openEvents returns the number of open events.
-func (c *Core) openEvents() uint64 {
+// events returns the number of open events.
+func (o *openEvents) events() uint64 {
 	switch {
-	case len(c.open) == 0:
+	case len(o.keys) == 0:
 		return 0
-	case c.taken > 0 && !c.using:
-		return c.taken
+	case o.taken > 0 && !o.using:
+		return o.taken
 	}
-	return c.taken + 1
+	return o.taken + 1
 }
 
-// Gathers reports whether events are open. If so, the last step changed nothing that readers see.
-func (c *Core) Gathers() bool { return len(c.open) > 0 }
+// working returns a copy of the work on a key of the committed ones.
+func (o *openEvents) working(key string, committed Keys) *working {
+	if was := o.keys[key]; was != nil {
+		w := o.spare
+		if o.spare = nil; w == nil {
+			w = &working{}
+		}
+		room := w.change
+		*w = *was
+		w.was, w.change = w.next, room
+		return w
+	}
+	h, _ := committed.Get(key)
+	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store,
+		bytes: h.bytes}
+}
 
-// Hidden reports whether a step has made some of the open events.
-func (c *Core) Hidden() bool { return c.hidden }
-
-// Unanswered returns the number of callers that wait for the open events to be committed.
-func (c *Core) Unanswered() int { return len(c.unanswered) }
-
-// merge makes an update's work part of the open event. It computes everything that may fail before
-// it changes anything.
-func (c *Core) merge(work []*working) {
-	size, using := 0, c.using
+// merge makes an update's work part of the open event, and returns its estimated size. It computes
+// everything that may fail before it changes anything.
+func (o *openEvents) merge(work []*working) (size int) {
+	using := o.using
 	for _, w := range work {
 		using = using || w.cleared || !w.change.Empty()
 		size += keyChange{key: w.key, Change: w.change}.size()
@@ -91,41 +124,82 @@ func (c *Core) merge(work []*working) {
 			size += len(a.Payload)
 		}
 	}
-	if c.open == nil {
-		c.open = make(map[string]*working, len(work))
+	if o.keys == nil {
+		o.keys = make(map[string]*working, len(work))
 	}
 	for _, w := range work {
-		if was := c.open[w.key]; was != nil {
-			c.spare = was
+		if was := o.keys[w.key]; was != nil {
+			o.spare = was
 		}
-		c.open[w.key] = w
+		o.keys[w.key] = w
 	}
-	c.using = using
+	o.using = using
+	return size
+}
+
+// await adds the caller of an update, whose answer waits for the open events, and for those before
+// them. It reports whether they must be committed now.
+func (o *openEvents) await(now time.Time, a unanswered, more bool) (due bool) {
+	if a.err == nil && o.using {
+		o.taken, o.using, a.n = o.taken+1, false, o.last.N
+	}
+	if len(o.callers) == 0 {
+		o.since = now
+	}
+	o.callers = append(o.callers, a)
+	wait := now.Sub(o.since)
+	return !more || wait < 0 || wait >= openPause || len(o.callers) >= maxUnanswered
+}
+
+// work returns the work of the open events by key, and what this replica will have seen after them;
+// the latter is empty if no answered update has taken one.
+func (o *openEvents) work() (work []*working, after causal.Vector) {
+	if o.taken > 0 {
+		after = o.seenUpTo(o.from.N + o.events())
+	}
+	return slices.SortedFunc(maps.Values(o.keys), func(a, b *working) int {
+		return strings.Compare(a.key, b.key)
+	}), after
+}
+
+// committed says that no event is open any more; the callers are answered next.
+func (o *openEvents) committed() {
+	if len(o.keys) <= keptOpen {
+		clear(o.keys)
+	} else {
+		o.keys = nil
+	}
+	o.taken, o.using, o.hidden, o.promised, o.spare = 0, false, false, false, nil
+}
+
+// Gathers reports whether events are open. If so, the last step changed nothing that readers see.
+func (c *Core) Gathers() bool { return len(c.open.keys) > 0 }
+
+// Hidden reports whether a step has made some of the open events.
+func (c *Core) Hidden() bool { return c.open.hidden }
+
+// Unanswered returns the number of callers that wait for the open events to be committed.
+func (c *Core) Unanswered() int { return len(c.open.callers) }
+
+// merge makes an update's work part of the open event.
+func (c *Core) merge(t *Txn) {
+	size := c.open.merge(t.work)
+	c.open.last = t.dot
 	c.outbox.Gather(size)
-	if len(work) > 0 {
+	if len(t.work) > 0 {
 		c.gather(size)
 	}
 }
 
-// answer answers an update that is done or was rejected. The answer waits for the open events, and
-// for those before it. Without a waiter only a rejection is reported.
+// answer answers an update that is done or was rejected, once the open events are committed.
+// Without a waiter only a rejection is reported.
 func (c *Core) answer(ev Update, err error) {
-	if ev.ID == 0 {
-		if err != nil {
-			c.emit(Done{Err: err})
-		}
-		return
-	}
-	a := unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline, err: err}
-	if err == nil && c.using {
-		c.taken, c.using, a.n = c.taken+1, false, c.openAs.N
-	}
-	if len(c.unanswered) == 0 {
-		c.openedAt = c.now
-	}
-	c.unanswered = append(c.unanswered, a)
-	if wait := c.now.Sub(c.openedAt); !ev.More || wait < 0 || wait >= openPause ||
-		len(c.unanswered) >= maxUnanswered {
+	switch {
+	case ev.ID == 0 && err != nil:
+		c.emit(Done{Err: err})
+	case ev.ID == 0:
+	case c.open.await(c.now, unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline,
+		err: err}, ev.More):
 		c.end()
 	}
 }
@@ -139,37 +213,25 @@ func (c *Core) answer(ev Update, err error) {
 // never change. The updates cost other members only their net effect: a counter raised a hundred
 // times is one atom.
 func (c *Core) end() {
-	if len(c.open) > 0 {
+	if c.Gathers() {
 		c.commitOpen()
 	}
-	room := c.unanswered[:0]
-	for len(c.unanswered) > 0 {
-		a := c.unanswered[0]
-		c.unanswered[0], c.unanswered = unanswered{}, c.unanswered[1:]
+	room := c.open.callers[:0]
+	for len(c.open.callers) > 0 {
+		a := c.open.callers[0]
+		c.open.callers[0], c.open.callers = unanswered{}, c.open.callers[1:]
 		c.startWrite(a)
 	}
-	c.unanswered = room
+	c.open.callers = room
 }
 
 func (c *Core) commitOpen() {
 	before, from := c.seen, c.seen.Get(c.me)
-	n, after := c.openEvents(), causal.Vector{}
-	if c.taken > 0 {
-		after = c.seenUpTo(from + n)
-	}
-	work := slices.SortedFunc(maps.Values(c.open), func(a, b *working) int {
-		return strings.Compare(a.key, b.key)
-	})
-	ch := c.commit(work, after)
+	ch := c.commit(c.open.work())
 	if ch.own > 0 {
 		c.prints.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)
 	}
-	if len(c.open) <= keptOpen {
-		clear(c.open)
-	} else {
-		c.open = nil
-	}
-	c.taken, c.using, c.hidden, c.promised, c.spare = 0, false, false, false, nil
+	c.open.committed()
 	c.note(ch)
 }
 

@@ -77,17 +77,19 @@ func (c *Core) forgetOthers() {
 func (c *Core) endAgain() {
 	defer func() {
 		if p := recover(); p != nil {
-			if c.promised {
+			if c.open.promised {
 				panic(p)
 			}
 			c.restore()
-			c.open, c.unanswered, c.taken, c.using, c.hidden = nil, nil, 0, false, false
+			c.open = openEvents{}
 			c.emit(Done{Interrupted: true, Err: fmt.Errorf("the event cannot be committed: %v", p)})
 		}
 	}()
-	c.open, c.unanswered, c.spare = maps.Clone(c.open), slices.Clone(c.unanswered), nil
-	if c.seen.Covers(c.openAs) { // they have been installed already
-		c.open, c.taken, c.using, c.hidden, c.promised = nil, 0, false, false, false
+	o := &c.open
+	o.keys, o.callers, o.spare = maps.Clone(o.keys), slices.Clone(o.callers), nil
+	if c.seen.Covers(o.last) { // they have been installed already
+		o.keys = nil
+		o.committed()
 	}
 	c.end()
 }

@@ -103,18 +103,18 @@ func (s *play) directly(sl *slot, ops []op) bool {
 		return false
 	case err != nil:
 		s.w.Fail("%s: %v", sl.id(), err)
-	case d.dot.N != sl.core.Seen().Get(d.by)+sl.core.taken || sl.core.using:
+	case d.dot.N != sl.core.Seen().Get(d.by)+sl.core.open.taken || sl.core.open.using:
 		s.w.Fail("%s: the update has not taken its number", sl.id())
 	case o.Changed && o.Seen.Get(d.by) != d.dot.N:
 		s.w.Fail("%s: the value of event %v covers %v", sl.id(), d.dot, o.Seen)
-	case !sl.core.open[key].next.Same(sl.core.working(key).next):
+	case !sl.core.open.keys[key].next.Same(sl.core.open.working(key, sl.core.keys).next):
 		s.w.Fail("%s: %s is not open", sl.id(), key)
 	}
 	s.direct++
 	d.told = err == nil
 	core := sl.core
 	s.w.After(s.w.Span("commit", 0, 2*time.Millisecond), func() {
-		if sl.core == core && len(core.open) > 0 {
+		if sl.core == core && len(core.open.keys) > 0 {
 			s.step(sl, End{})
 		}
 	})

@@ -121,7 +121,7 @@ func (s *play) settleEvent(sl *slot) {
 func (s *play) readNames(sl *slot) {
 	before := sl.shows
 	sl.shows = s.namesIn(sl.core.Keys(), sl)
-	if len(sl.open) > 0 && len(sl.core.open) == 0 { // the event has ended
+	if len(sl.open) > 0 && len(sl.core.open.keys) == 0 { // the event has ended
 		for _, d := range sl.open {
 			if d.never = !sl.shows.has(d.id); d.never && (d.told || !sl.broke) {
 				s.w.Fail("%s does not show its own update %d", sl.id(), d.id)

@@ -98,7 +98,7 @@ type image struct {
 // freeze takes a snapshot of the machine of a member: freeze MEMBER.
 func (s *play) freeze(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open) > 0 {
+	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open.keys) > 0 {
 		return
 	}
 	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew, sl.misled}

@@ -145,5 +145,5 @@ func idle(t *Txn) bool {
 			return false
 		}
 	}
-	return len(t.core.open) == 0
+	return len(t.open.keys) == 0
 }

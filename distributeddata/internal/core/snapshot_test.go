@@ -28,7 +28,7 @@ func frozen(c *Core) *Core {
 	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
 	n.effects, n.touched, n.ledger.touched = nil, nil, nil
 	n.bases, n.held = c.bases.Next(), nil
-	n.open, n.taken, n.using, n.unanswered, n.spare = nil, 0, false, nil, nil
+	n.open = openEvents{}
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n
 }

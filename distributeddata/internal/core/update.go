@@ -12,7 +12,9 @@ import (
 
 // Txn is the working copy of one update. Nothing changes unless Modify returns nil.
 type Txn struct {
-	core  *Core
+	open  *openEvents
+	keys  Keys // the committed ones
+	fits  func(key string, bytes int) error
 	dot   causal.Dot
 	stamp uint64
 	work  []*working          // in the order of first use; by key once Modify has returned
@@ -40,14 +42,14 @@ func (t *Txn) Dot() causal.Dot { return t.dot }
 func (t *Txn) Stamp() uint64 { return t.stamp }
 
 // Seen returns what the replica had seen before the event.
-func (t *Txn) Seen() causal.Vector { return t.core.openSeen() }
+func (t *Txn) Seen() causal.Vector { return t.open.seen() }
 
 // After returns what the replica will have seen after the event, if the update changes anything.
 func (t *Txn) After(changes bool) causal.Vector {
-	if !changes && !t.core.using {
+	if !changes && !t.open.using {
 		return t.Seen()
 	}
-	return t.core.seenUpTo(t.dot.N)
+	return t.open.seenUpTo(t.dot.N)
 }
 
 // Get returns the atoms of a key, including the update's changes so far.
@@ -76,7 +78,7 @@ func (t *Txn) at(key string) *working {
 	if w := t.find(key); w != nil {
 		return w
 	}
-	w := t.core.working(key)
+	w := t.open.working(key, t.keys)
 	if t.work == nil {
 		t.work = t.room[:0]
 	}
@@ -108,23 +110,6 @@ func (t *Txn) find(key string) *working {
 	return nil
 }
 
-// working returns a copy of the open event's work on a key.
-func (c *Core) working(key string) *working {
-	if was := c.open[key]; was != nil {
-		w := c.spare
-		if c.spare = nil; w == nil {
-			w = &working{}
-		}
-		room := w.change
-		*w = *was
-		w.was, w.change = w.next, room
-		return w
-	}
-	h, _ := c.keys.Get(key)
-	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store,
-		bytes: h.bytes}
-}
-
 // update makes the changes of Modify part of the open event [R5]. After an error nothing has
 // changed. If a caller waits for the outcome, the update's event ends here; unless ev.More, so do
 // the open events.
@@ -147,9 +132,8 @@ func (c *Core) update(ev Update) {
 		c.answer(ev, err)
 		return
 	}
-	c.openAs = t.dot
-	c.merge(t.work)
-	c.hidden = len(c.open) > 0
+	c.merge(t)
+	c.open.hidden = c.Gathers()
 	c.answer(ev, nil)
 	if c.outbox.Gathered() > maxUnpushed {
 		c.push()
@@ -159,10 +143,8 @@ func (c *Core) update(ev Update) {
 // beginTxn makes t the working copy of the next update.
 func (c *Core) beginTxn(t *Txn, now time.Time) {
 	c.clock = max(c.clock+1, uint64(max(now.UnixMilli(), 0))<<16)
-	if c.taken == 0 {
-		c.upTo.n = 0 // c.seen may have changed
-	}
-	*t = Txn{core: c, dot: c.openDot(), stamp: c.clock}
+	*t = Txn{open: &c.open, keys: c.keys, fits: c.cfg.Fits, dot: c.open.begin(c.me, c.seen),
+		stamp: c.clock}
 }
 
 // run calls modify on the working copy and validates its changes.
@@ -185,7 +167,7 @@ func (t *Txn) run(modify func(*Txn) error) error {
 		if err := checkChange(w.key, w.change); err != nil {
 			return fmt.Errorf("key %q: %w", w.key, err)
 		}
-		if err := w.fits(t.core.cfg.Fits); err != nil {
+		if err := w.fits(t.fits); err != nil {
 			return err
 		}
 	}
