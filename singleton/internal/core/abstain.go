@@ -13,6 +13,7 @@ import "time"
 //
 //   - no other member may host, or
 //   - nobody has the lease, and this member has not abstained before recently, or
+//   - this member is starting, and an older one is there to host before it, or
 //   - the store has answered for a while, which grows with each abstention: a store that comes and
 //     goes does not take the instance back from another member.
 //
@@ -192,7 +193,7 @@ func (m *Machine) mayReturn() bool {
 		return true
 	case a.able.IsZero():
 		return false
-	case !m.ring.others(), !a.taken && a.times == 1 && !a.faulty:
+	case !m.ring.others(), a.times == 1 && !a.faulty && (!a.taken || !m.seated):
 		return true
 	}
 	back := m.back()
