@@ -9,6 +9,9 @@
 //
 //	go run ./bench/roll -rounds 4 -from HEAD~1
 //
+// With -freeze, in each round one member is stopped by SIGSTOP while another one is replaced. Then
+// requests may fail, and are not sent again if they may have been handled.
+//
 // A client sends a request once more if the first answer was ErrUndelivered. It exits with 1 if a
 // request failed, or something that was acknowledged is lost or was done twice.
 package main
@@ -43,6 +46,7 @@ var (
 	rate    = flag.Int("rate", 1000, "requests a second")
 	quiet   = flag.Duration("quiet", 10*time.Second, "`time` undisturbed, before and after")
 	version = flag.Bool("app-version", false, "the builds announce versions of the application")
+	freeze  = flag.Duration("freeze", 0, "`time` for which a member is stopped in each round")
 	show    = flag.Bool("v", false, "show the logs of the members")
 )
 
@@ -193,7 +197,11 @@ func (c *cluster) roll(ctx context.Context, client *member, both [2]build) error
 	l.rolling.Store(true)
 	for round := range *rounds {
 		for i := members - 1; i >= 0; i-- {
-			if err := c.replace(i, both[round%2]); err != nil {
+			thaw := func() error { return nil }
+			if i == members/2 && *freeze > 0 { // those of the old and the new build in turn
+				thaw = c.freeze(round % 2 * (members - 1))
+			}
+			if err := errors.Join(c.replace(i, both[round%2]), thaw()); err != nil {
 				return err
 			}
 		}
@@ -241,6 +249,19 @@ func (c *cluster) replace(i int, by build) error {
 	c.starts = append(c.starts, time.Since(stopped))
 	c.replacement = append(c.replacement, time.Since(begun))
 	return nil
+}
+
+// freeze stops a member. The returned function waits until it runs again and is ready.
+func (c *cluster) freeze(i int) (thaw func() error) {
+	p := c.procs[i].cmd.Process
+	end := time.Now().Add(*freeze)
+	err := p.Signal(syscall.SIGSTOP)
+	return func() error {
+		time.Sleep(time.Until(end))
+		err = errors.Join(err, p.Signal(syscall.SIGCONT))
+		time.Sleep(time.Second) // in which it notices, if it was dropped meanwhile
+		return errors.Join(err, c.ready(i))
+	}
 }
 
 func (c *cluster) start(i int, b build) error {
@@ -340,7 +361,10 @@ func (c *cluster) report(ctx context.Context, l *load, records map[string]int,
 		"p50\tp99\tundisturbed p99\tmax\t")
 	for kind, name := range kinds {
 		t, still := &l.phases[1][kind], &l.phases[0][kind]
-		bad += int64(t.failed+still.failed) + lost[kind] + twice[kind]
+		bad += lost[kind] + twice[kind]
+		if *freeze == 0 {
+			bad += int64(t.failed + still.failed)
+		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t%v\t\n", name,
 			len(t.took)+len(still.took), t.retried+still.retried, t.failed+still.failed,
 			lost[kind], twice[kind], brief(t.percentile(50)), brief(t.percentile(99)),
