@@ -218,7 +218,11 @@ func (s *arbiterShell) keep(op uint64, g *coordination.Grant) bool {
 	return !s.mu.closed
 }
 
-func (s *arbiterShell) step(ctx actor.Context, e any) { s.shell.Step(ctx, e) }
+func (s *arbiterShell) step(ctx actor.Context, e any) {
+	s.shell.Step(ctx, e)
+	_, all := s.core.Counts()
+	s.counted.Store(int64(all))
+}
 
 func (s *arbiterShell) carryOut(ctx actor.Context, e any) {
 	switch e := e.(type) {
@@ -297,7 +301,6 @@ func (s *arbiterShell) check() error {
 
 func (s *arbiterShell) onView(ctx actor.Context, v *membership.View) {
 	s.remember(v)
-	defer func() { _, all := s.core.Counts(); s.counted.Store(int64(all)) }()
 	s.view = v
 	e := arbiter.View{Self: v.Self.ID, Removed: v.Removed}
 	if oldest, ok := v.Oldest(""); ok {

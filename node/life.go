@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 		return r.life > 1 && ctx.Err() == nil, err
 	}
 	defer n.end(nil)
+	defer func() { r.counted = cmp.Or(int(n.counted.Load()), r.counted) }()
 	if err := r.registered(n); err != nil {
 		n.end(err)
 		stopped := r.stop(n, true)
@@ -33,6 +35,9 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	}
 	if err := r.start(n); err != nil {
 		n.end(err)
+		if r.ended.IsZero() {
+			r.ended = time.Now()
+		}
 		again := (r.life > 1 || errors.Is(err, ErrRemoved)) && ctx.Err() == nil
 		stopped := r.stop(n, !again) // the session outlives a life, unless that is the last one
 		if ctx.Err() != nil {
@@ -50,7 +55,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	return r.serve(ctx, n)
 }
 
-// away says how long the member was between two lives.
+// away says how long the member was not up after a life.
 func (r *runner) away() slog.Attr {
 	if r.ended.IsZero() {
 		return slog.Attr{}
@@ -198,8 +203,8 @@ func (r *runner) guard(n *Node) error {
 		return nil
 	}
 	members := r.cfg.MinMembers
-	if r.life > 1 {
-		members = 1 // the others may be gone for good
+	if r.counted > 0 { // a majority of those of the former life
+		members = r.counted/2 + 1
 	}
 	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members, n.fail, &n.counted)
 	return n.OnStop(Leases, "majority", stop)

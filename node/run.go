@@ -88,6 +88,7 @@ type runner struct {
 	pace     *pace
 	life     int
 	ended    time.Time // of the last life; zero: it is the first
+	counted  int       // how many members there were in the last life that knew; 0: not known
 }
 
 // open opens the store and the session.

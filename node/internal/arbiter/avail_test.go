@@ -115,10 +115,26 @@ func (w *world) noFlaps() error {
 	return nil
 }
 
-// mayOpen checks a member whose gate opens after an outage of the store that both sides have seen
+// mayOpen checks a member whose gate opens.
+func (w *world) mayOpen(l *life) {
+	w.mayBegin(l)
+	w.mayGoOn(l)
+}
+
+// mayBegin checks a member that has just started and sees only itself: another side that hosts
+// without a majority goes on.
+func (w *world) mayBegin(l *life) {
+	h := w.leases[arbiter.Rest].holder
+	if l.held[arbiter.Majority] != 0 && h != nil && !h.over && h != l && h.gate.Open &&
+		h.held[arbiter.Rest] != 0 && len(l.view.Members) == 1 {
+		w.Fail("%s begins to host (%v) beside %s (%v)", l.id, l.core, h.id, h.core)
+	}
+}
+
+// mayGoOn checks a member whose gate opens after an outage of the store that both sides have seen
 // while they were apart: a side that goes on with a majority may be the later one to have a
 // session, and the other side does not host before that.
-func (w *world) mayOpen(l *life) {
+func (w *world) mayGoOn(l *life) {
 	back := l.w.sides()[l.side].leader.back
 	contest := w.parted + w.detection + 2*w.cfg.Operation() // it has begun, and asked the store
 	if l.held[arbiter.Rest] == 0 || back < contest || w.Elapsed() > back+ttl ||

@@ -62,8 +62,17 @@ func (s *stage) sees(members ...string) {
 // whole makes the core the leader of a cluster of the members, with the lease of the majority.
 func (s *stage) whole(members ...string) {
 	s.sees(members...)
-	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+	s.begins()
 	s.that(s.gate.Open, "open")
+}
+
+// begins answers the attempts of a member that begins a cluster.
+func (s *stage) begins() {
+	if s.try.Lease == arbiter.Rest {
+		s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+	}
+	s.that(s.try.Lease == arbiter.Majority, "asking for the majority")
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
 }
 
 // pass advances the time, with the wakes that the core asked for.
@@ -85,21 +94,37 @@ func (s *stage) that(ok bool, what string) {
 	}
 }
 
-func TestCore_FirstMemberAsksTheStoreOnce(t *testing.T) {
+func TestCore_FirstMemberAcquiresBothLeases(t *testing.T) {
 	s := newStage(t, 1)
 	s.sees("me")
-	s.that(!s.gate.Open && s.try.Op > 0 && s.try.Lease == arbiter.Majority, "asking, and shut")
+	rest := s.try
+	s.that(!s.gate.Open && rest.Op > 0 && rest.Lease == arbiter.Rest, "asking, and shut")
+	s.step(arbiter.Tried{Op: rest.Op, Result: arbiter.Held})
+	s.that(!s.gate.Open && s.try.Lease == arbiter.Majority, "asking for the other, and shut")
 	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
 	s.that(s.gate.Open && !s.here, "open")
+	s.pass(2 * time.Second)
+	s.step(arbiter.Wake{})
+	s.that(s.gate.Open && s.gave == rest.Op, "open with one lease")
+}
+
+// A member that begins another life sees only itself at first. A half that hosts meanwhile goes on.
+func TestCore_NewMemberIsShutWhileAHalfHosts(t *testing.T) {
+	s := newStage(t, 1)
+	s.sees("me")
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Taken})
+	s.that(!s.gate.Open && s.try.Lease == arbiter.Rest &&
+		strings.Contains(s.gate.Why, "another side"), "shut, without an attempt")
 }
 
 func TestCore_NewMemberIsShutWhileAnotherSideHosts(t *testing.T) {
 	s := newStage(t, 1)
 	s.sees("me")
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
 	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Taken})
 	s.that(!s.gate.Open && strings.Contains(s.gate.Why, "another side"), "shut")
 	s.pass(2 * time.Second)
-	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+	s.begins()
 	s.that(s.gate.Open, "open")
 }
 

@@ -28,8 +28,9 @@
 //
 // A member that has just started does not know how many members there are until its leader says so.
 // A leader that does not know either takes Config.Members for a majority, and acquires Majority
-// first: if nobody holds it, this is the beginning of the cluster. Members that are assumed to
-// exist are counted until the view has not changed for a moment.
+// first: if nobody holds it, this is the beginning of the cluster. Where one member is enough for
+// that, it acquires Rest before, since a side without a majority may host. Members that are assumed
+// to exist are counted until the view has not changed for a moment.
 //
 // A majority that has had the lease and the same view for a minute no longer counts the members
 // that are missing. Another side may then have more members, and also count itself as a majority.

@@ -16,20 +16,29 @@ func (c *Core) lead() {
 		return
 	}
 	c.contest, c.apart, c.probe.away = time.Time{}, false, false
-	c.release(&c.rest)
+	alone := c.alone()
+	if alone && !c.rest.held && c.reached(c.major.due) && c.attempt(&c.rest) {
+		c.emit(Try{c.rest.op, Rest})
+	}
 	c.assumed = c.assumed && !(c.founded && !c.missing())
 	if c.major.held && c.missing() && c.reached(c.viewAt.Add(c.patience())) {
 		c.assumed = false
 		c.count(len(c.view.Members))
 	}
-	if !c.major.held && c.attempt(&c.major) {
+	if !c.major.held && (!alone || c.rest.held) && c.attempt(&c.major) {
 		c.emit(Try{c.major.op, Majority})
 	}
 	c.founded = c.founded || c.major.held // nobody else hosts: this is the beginning of the cluster
+	if !c.alone() {
+		c.release(&c.rest)
+	}
 	switch {
-	case c.known() == 0 && c.major.is(Taken):
+	case c.known() == 0 && (c.major.is(Taken) || alone && c.rest.is(Taken)):
+		if !c.major.trying {
+			c.release(&c.rest)
+		}
 		c.rule(Elsewhere, "just started, and another side of the cluster hosts")
-	case c.known() == 0 && c.major.asked:
+	case c.known() == 0 && (c.major.asked || c.rest.is(Unknown)):
 		c.rule(Undecided, "just started, and the lease store does not answer")
 	case c.known() == 0:
 		c.rule(Undecided, "just started")
@@ -44,6 +53,11 @@ func (c *Core) lead() {
 		c.rule(Pending, "")
 	}
 }
+
+// alone reports whether this member has just started, and one member is enough to begin a cluster: it
+// has no majority then of the members that may run elsewhere. It acquires both leases, so that it
+// begins no cluster beside a side that hosts without a majority.
+func (c *Core) alone() bool { return c.known() == 0 && c.cfg.Members == 1 }
 
 // patience returns how long the view of a majority must be unchanged before the members that are
 // missing are not counted any more.
@@ -129,6 +143,8 @@ func (c *Core) follow() {
 	c.contest, c.apart = time.Time{}, false
 	if !c.heard.IsZero() { // to the leader of both members
 		c.release(&c.major)
+	}
+	if !c.heard.IsZero() || c.known() == 0 {
 		c.release(&c.rest)
 	}
 	told := c.verdict

@@ -89,6 +89,9 @@ func newWorld(s *sim.World) *world {
 	}
 	n := w.Number("members", 2, 7)
 	w.cfg = arbiter.Config{Members: n/2 + 1, TTL: ttl}
+	if n == 2 && w.Chance("alone", 0.5) {
+		w.cfg.Members = 1
+	}
 	for i := range n {
 		w.nodes = append(w.nodes, &node{w: w, i: i, store: true, back: -1})
 	}
@@ -131,16 +134,30 @@ func (w *world) byID(id string) *life {
 	return nil
 }
 
-func (n *node) boot() {
+// boot begins the first life of a process.
+func (n *node) boot() { n.begin(n.w.cfg.Members) }
+
+// rejoin begins a life of a process whose former life has counted so many members.
+func (n *node) rejoin(counted int) {
+	members := n.w.cfg.Members
+	if counted > 0 {
+		members = counted/2 + 1
+	}
+	n.begin(members)
+}
+
+func (n *node) begin(members int) {
 	if n.life != nil {
 		return
 	}
 	n.w.lives++
 	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives}
 	cfg := n.w.cfg
-	cfg.Session = l.id
+	cfg.Session, cfg.Members = l.id, members
 	l.core = arbiter.New(cfg)
 	n.life, n.w.all[l.id] = l, l
+	l.view = arbiter.View{Self: l.id, Oldest: l.id, Members: []string{l.id}}
+	l.step(l.view)
 	n.w.views(l)
 }
 
@@ -164,14 +181,15 @@ func (l *life) leave() {
 	})
 }
 
-// views makes every member see its side, each after a delay; a new member sees it at once.
+// views makes every member see its side, each after a delay; a new member sees itself at once, and
+// the others in the first round of its provider.
 func (w *world) views(fresh *life) {
 	w.touch()
 	w.moved = w.Elapsed()
 	for _, l := range w.living() {
 		after := w.Span("detect", 0, w.detection)
 		if l == fresh {
-			after = 0
+			after = w.Span("discover", 0, time.Second)
 		}
 		w.After(after, l.look)
 	}
@@ -229,9 +247,10 @@ func (w *world) unite(restart bool) {
 	for _, n := range w.nodes {
 		if restart && n.side != w.nodes[0].side && n.life != nil {
 			n.life.left, n.life.ended = true, w.Elapsed()
+			_, counted := n.life.core.Counts()
 			n.life.step(arbiter.View{Self: n.life.id, Removed: true})
 			n.life.end()
-			w.After(w.Span("rejoin", time.Second, 5*time.Second), n.boot)
+			w.After(w.Span("rejoin", time.Second, 5*time.Second), func() { n.rejoin(counted) })
 		}
 		n.side = 0
 	}
