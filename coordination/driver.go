@@ -140,18 +140,23 @@ func (d *driver) end(e core.End) {
 }
 
 // logEnd logs the end of a tenure. The end of the session record ends all leases of the session:
-// that is logged with their number, and then mostNamed of them by name.
+// that is logged with their number, and then mostNamed of them by name. An outage of the store has
+// been logged before leases end.
 func (d *driver) logEnd(e core.End) {
-	level := slog.LevelWarn
-	if e.Why == core.Released || e.Why == core.Closed {
-		level = slog.LevelDebug
-	}
 	attrs := []slog.Attr{slog.String("lease", d.lease.name)}
 	s := d.lease.s
+	var held int
+	var away bool
+	s.stand(func(st *stats) { held, away = st.status.Held, st.away })
+	level := slog.LevelWarn
+	switch {
+	case e.Why == core.Released, e.Why == core.Closed:
+		level = slog.LevelDebug
+	case e.Why == core.Expired && away:
+		level = slog.LevelInfo
+	}
 	switch l := d.loop; {
 	case d.told != nil:
-		var held int
-		s.count(func(s *Status) { held = s.Held })
 		if held == 0 {
 			level = slog.LevelDebug
 		}

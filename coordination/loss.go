@@ -67,7 +67,7 @@ func (s *Session) stand(change func(*stats)) {
 func (s *Session) learn(now time.Duration, change func(*stats)) {
 	s.stats.Lock()
 	change(&s.stats)
-	lines := s.stats.news(now, s.cfg.OperationTimeout)
+	lines := s.stats.news(now, s.cfg.OperationTimeout, s.cfg.TTL)
 	s.stats.Unlock()
 	s.tell(lines)
 }

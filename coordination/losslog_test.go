@@ -34,7 +34,8 @@ func TestLog_TheLossOfManyLeasesIsAFewLines(t *testing.T) {
 		}
 		s.store.away.Store(true)
 		s.sleep(time.Minute)
-		s.that(log.count(`level=WARN msg="lease session ended"`) == 1 &&
+		s.that(log.count("level=WARN") == 1 &&
+			log.count(`level=INFO msg="lease session ended"`) == 1 &&
 			log.count(`level=WARN msg="the lease store does not answer"`) == 1 &&
 			log.count(" leases=100 ") == 2, "%v", log.String())
 		s.that(log.count(`level=INFO msg="lease ended"`) == 8 && log.count("\n") == 10,
@@ -50,6 +51,30 @@ func TestLog_TheLossOfManyLeasesIsAFewLines(t *testing.T) {
 		s.that(log.count("lease=alone ") == 1 && log.count(" leases=1 ") == 2,
 			"%d lines", log.count("\n"))
 		s.store.away.Store(false)
+		_ = session.Close(s.Context())
+	})
+}
+
+// A session without leases said nothing about a store that does not answer: each component that
+// waited for a lease said so.
+func TestLog_AStoreThatDoesNotAnswerAtTheStartIsALine(t *testing.T) {
+	onStage(t, func(s *stage) {
+		var log logged
+		session, err := coordination.Open(s.store, coordination.Config{
+			Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s.that(err == nil, "%v", err)
+		s.store.away.Store(true)
+		ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+		defer cancel()
+		_, err = session.Lease("alone").Acquire(ctx)
+		s.that(err != nil, "acquired")
+		s.that(log.count(`level=WARN msg="the lease store does not answer"`) == 1 &&
+			log.count("\n") == 1, "%v", log.String())
+		s.store.away.Store(false)
+		_, err = session.Lease("alone").TryAcquire(s.Context())
+		s.that(err == nil, "%v", err)
+		s.that(log.count(`level=INFO msg="the lease store answers again"`) == 1 &&
+			log.count("\n") == 2, "%v", log.String())
 		_ = session.Close(s.Context())
 	})
 }

@@ -111,7 +111,7 @@ func (s *Session) called(op Operation, begun time.Duration, err error) {
 			st.expired = false
 			st.answered(now, now-begun, s.cfg.OperationTimeout/2)
 		} else {
-			st.failure = err
+			st.failedCall(now, err)
 		}
 	})
 }

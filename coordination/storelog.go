@@ -9,8 +9,11 @@ import (
 // storeLog is what a session has logged about its store: one line for each fault, and one for its
 // end.
 type storeLog struct {
-	failure error         // of the last call that failed since the store's last answer
-	heard   time.Duration // when the store last answered, monotonic
+	failure error         // of the last call that failed since the store's last answer; nil: none
+	failed  time.Duration // when the first of these calls failed, monotonic
+	heard   time.Duration // when the store last answered; if it never has, when a call failed first
+	known   bool          // the store has answered
+	back    time.Duration // when it first answered after calls had failed
 	away    bool          // it has been logged that the store does not answer
 	slow    int           // slow answers, until fewAnswers in a row were not
 	fast    int           // answers in a row that were not slow
@@ -25,18 +28,41 @@ const (
 	fewAnswers = 10
 )
 
-// answered records an answer, which is slow if it took longer than bound.
+// answered records an answer, which is slow if it took longer than bound. A call that began while
+// others failed has waited for the end of that.
 func (l *storeLog) answered(now, took, bound time.Duration) {
-	if !l.away {
-		l.heard, l.failure = now, nil
+	if l.failure != nil {
+		l.failure, l.back = nil, now
 	}
-	if took > bound {
+	if l.known = true; !l.away {
+		l.heard = now
+	}
+	switch {
+	case took > bound && now-took < l.back:
+		return
+	case took > bound:
 		l.slow, l.fast, l.slowest = l.slow+1, 0, max(l.slowest, took)
 		return
 	}
 	if l.fast++; l.fast >= fewAnswers {
 		l.slow, l.slowest = 0, 0
 	}
+}
+
+// failedCall records a call without an answer.
+func (l *storeLog) failedCall(now time.Duration, err error) {
+	if l.failure == nil {
+		l.failed = now
+	}
+	if l.failure == nil && !l.known {
+		l.heard = now
+	}
+	l.failure = err
+}
+
+// silent reports whether calls have failed for at least the given time, without an answer.
+func (l *storeLog) silent(now, least time.Duration) bool {
+	return l.failure != nil && now-l.failed >= least
 }
 
 // storeLine is a line of the log about the store.
@@ -56,25 +82,28 @@ func (s *Session) tell(lines []storeLine) {
 }
 
 // news returns the lines that say that the store does not answer, or is slow, and the end of that.
-// A process that was paused does not accuse the store: no call of it has failed. limit is that of a
-// call.
-func (st *stats) news(now, limit time.Duration) (lines []storeLine) {
+// A process that was paused does not accuse the store: no call of it has failed. Without leases the
+// store counts as silent after half a TTL. limit is that of a call.
+func (st *stats) news(now, limit, ttl time.Duration) (lines []storeLine) {
 	l := &st.storeLog
 	say := func(level slog.Level, text string, attrs ...slog.Attr) {
 		lines = append(lines, storeLine{level, text, attrs})
 	}
-	silent := (now - l.heard).Round(time.Millisecond)
-	switch failing := st.failing(); {
-	case failing && !l.away && l.failure != nil:
+	silence := (now - l.heard).Round(time.Millisecond)
+	switch silent := st.failing() || l.silent(now, ttl/2); {
+	case silent && !l.away && l.failure != nil:
 		l.away = true
+		then := "what runs here under leases stops before they end, and starts again where the " +
+			"store answers"
+		if st.status.Held == 0 {
+			then = "no lease is acquired here until it answers"
+		}
 		say(slog.LevelWarn, "the lease store does not answer",
-			slog.Int("leases", st.status.Held), slog.Duration("for", silent),
-			slog.Any("error", l.failure), slog.String("then",
-				"what runs here under leases stops before they end, and starts again where the "+
-					"store answers"))
-	case !failing && l.away:
-		say(slog.LevelInfo, "the lease store answers again", slog.Duration("after", silent))
-		l.away, l.failure, l.heard = false, nil, now
+			slog.Int("leases", st.status.Held), slog.Duration("for", silence),
+			slog.Any("error", l.failure), slog.String("then", then))
+	case !silent && l.away:
+		say(slog.LevelInfo, "the lease store answers again", slog.Duration("after", silence))
+		l.away, l.heard = false, now
 	}
 	switch {
 	case l.slow >= fewSlow && !l.lags:

@@ -146,8 +146,9 @@ func (g *nodeGuard) open(what string) {
 	g.gate.Let(atGuard)
 }
 
+// shut shuts the gate. The session logs the fault.
 func (g *nodeGuard) shut(why string) {
-	g.log.Warn("guarded work must not run here", slog.String("lease", g.lease.Name()),
+	g.log.Info("guarded work must not run here", slog.String("lease", g.lease.Name()),
 		slog.String("why", why))
 	g.gate.Shut(atGuard, why)
 }

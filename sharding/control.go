@@ -510,7 +510,7 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 		n := notHeld(m)
 		if !n.Taken && !c.quit {
 			if unlogged, due := c.attempts.Due(c.life.clock.Now(), quiet); due {
-				c.log.Warn("lease of a shard not acquired: it is tried again",
+				c.log.Info("lease of a shard not acquired: it is tried again", // see the session's log
 					slog.Int("shard", m.shard), slog.Any("error", m.err),
 					slog.Int("unlogged", unlogged))
 			}

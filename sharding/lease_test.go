@@ -3,12 +3,14 @@ package sharding_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
 )
@@ -87,8 +89,8 @@ func TestLease_AShardWhoseLeaseAnotherHoldsWaits(t *testing.T) {
 // for every attempt of every shard. Then all shards are served.
 func TestLease_AStoreThatFailsIsTriedAgain(t *testing.T) {
 	const text = "lease of a shard not acquired"
-	var log warnings
-	run(t, 1, options{log: log.handler()}, func(c *testCluster) {
+	var log child.Screen
+	run(t, 1, options{log: slog.NewTextHandler(&log, nil)}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		n := c.node(0)
 		n.store.away(true)

@@ -40,10 +40,10 @@ func (w *warnings) handler() slog.Handler {
 }
 
 // While the lease store does not answer, each shard tries once a second: these were as many lines
-// a second as the type has shards.
+// a second as the type has shards. The session warns of it.
 func TestLog_AnOutageOfTheStoreIsALineInTenSeconds(t *testing.T) {
-	var log warnings
-	run(t, 2, options{log: log.handler()}, func(c *testCluster) {
+	var log child.Screen
+	run(t, 2, options{log: slog.NewTextHandler(&log, nil)}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		for _, n := range c.all() {
 			n.store.away(true)

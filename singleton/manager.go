@@ -542,14 +542,15 @@ func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
 	m.step(ctx, core.Held{Attempt: msg.attempt, Token: uint64(msg.grant.Token())})
 }
 
-// noteStore logs in one line that the lease store fails, and in another that it answers again.
+// noteStore logs in one line that the lease store fails, and in another that it answers again. The
+// session logs the fault itself.
 func (m *manager) noteStore(msg *attemptEnded) {
 	now := m.shell.Now()
 	switch failed := msg.err != nil && !msg.taken(); {
 	case msg.cancelled:
 	case failed && m.away.IsZero():
 		m.away = now
-		m.log.Warn("singleton cannot acquire its lease: this member does not host it until the "+
+		m.log.Info("singleton cannot acquire its lease: this member does not host it until the "+
 			"lease store answers", slog.String("address", m.life.system.Address()),
 			slog.Any("error", msg.err))
 	case !failed && !m.away.IsZero():
@@ -561,7 +562,7 @@ func (m *manager) noteStore(msg *attemptEnded) {
 
 func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 	if msg.err != nil {
-		m.log.Warn("singleton lease possibly not released, it will expire",
+		m.log.Info("singleton lease possibly not released, it will expire",
 			slog.Uint64("token", msg.token), slog.Any("error", msg.err))
 	}
 	if m.estate.given != nil {
