@@ -279,7 +279,8 @@ func (s *arbiterShell) set(g arbiter.Gate) {
 		return
 	}
 	gate.Of(s.system).Shut(atArbiter, g.Why)
-	s.said.closed(now, g.Why, here, all, s.core.Ended() || lifecycle.Of(s.system).Stopping())
+	s.said.closed(now, g.Why, here, all, len(s.members.Lost()) > 0,
+		s.core.Ended() || lifecycle.Of(s.system).Stopping())
 }
 
 // errStoreAway is for a side whose members may host, but cannot renew leases or acquire others.
@@ -428,7 +429,7 @@ func (s *arbiterShell) giveUp(g *coordination.Grant) {
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation())
 		defer cancel()
 		if err := g.Release(ctx); err != nil {
-			s.system.Logger().Warn("lease not released", slog.Any("error", err))
+			s.system.Logger().Info("lease not released", slog.Any("error", err))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -11,13 +12,14 @@ import (
 const lasts = 10 * time.Second
 
 // stepLog logs whether the members of this side host, in one line for each fault and one for its
-// end. A member that starts, or leaves in order, is no fault.
+// end. A member that starts, or leaves in order, is no fault; nor is a side that steps down since
+// members were dropped, of which watch logs what follows.
 type stepLog struct {
 	log     *slog.Logger
 	address string
 	hosted  bool      // in this life
 	shut    time.Time // since when it does not host; zero: it hosts
-	warned  bool      // that has been logged as a fault
+	told    bool      // that has been logged, above Debug
 	why     string    // as logged last
 	here    int
 	all     int // 0: not known
@@ -28,18 +30,18 @@ func (l *stepLog) opened(now time.Time, here, all int) {
 	about := []any{slog.String("address", l.address), slog.Int("members", here),
 		slog.Int("of", all)}
 	switch {
-	case l.warned:
+	case l.told:
 		about = append(about, slog.Duration("after", now.Sub(l.shut).Round(time.Millisecond)))
 		l.log.Info("singletons and shards may run here again", about...)
 	default:
 		l.log.Info("singletons and shards may run here", about...)
 	}
-	l.hosted, l.shut, l.warned, l.why = true, time.Time{}, false, ""
+	l.hosted, l.shut, l.told, l.why = true, time.Time{}, false, ""
 }
 
-// closed logs that the member does not host. ends means that it leaves the cluster or begins
-// another life, which is logged elsewhere.
-func (l *stepLog) closed(now time.Time, why string, here, all int, ends bool) {
+// closed logs that the member does not host. dropped means that members were dropped, and ends that
+// this one leaves the cluster or begins another life: both are logged elsewhere.
+func (l *stepLog) closed(now time.Time, why string, here, all int, dropped, ends bool) {
 	if l.shut.IsZero() {
 		l.shut = now
 	}
@@ -48,8 +50,13 @@ func (l *stepLog) closed(now time.Time, why string, here, all int, ends bool) {
 	switch {
 	case ends:
 		l.log.Debug("no singletons and shards here", l.about()...)
-	case l.hosted && !l.warned:
-		l.warn("stepped down: no singletons and shards here until this member sees a majority")
+	case l.hosted && !l.told:
+		level := slog.LevelWarn
+		if dropped && 2*here <= all {
+			level = slog.LevelInfo
+		}
+		l.say(level,
+			"stepped down: no singletons and shards here until this member sees a majority")
 	case changed:
 		l.log.Info("no singletons and shards here", l.about()...)
 	}
@@ -57,15 +64,15 @@ func (l *stepLog) closed(now time.Time, why string, here, all int, ends bool) {
 
 // late logs that a member has not hosted since its start.
 func (l *stepLog) late() {
-	if !l.shut.IsZero() && !l.hosted && !l.warned {
-		l.warn("no singletons and shards here yet")
+	if !l.shut.IsZero() && !l.hosted && !l.told {
+		l.say(slog.LevelWarn, "no singletons and shards here yet")
 	}
 }
 
-func (l *stepLog) warn(what string) {
-	l.warned = true
+func (l *stepLog) say(level slog.Level, what string) {
+	l.told = true
 	about := append(l.about(), slog.String("then", l.then()))
-	l.log.Warn(what, about...) //nolint:sloglint // one of two constants
+	l.log.Log(context.Background(), level, what, about...) //nolint:sloglint // one of two constants
 }
 
 func (l *stepLog) about() []any {

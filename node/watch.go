@@ -17,8 +17,9 @@ import (
 )
 
 // gather is how long a change of the view waits to be logged: one fault drops several members one
-// after the other, and the good-bye of a member may come after its removal.
-const gather = 500 * time.Millisecond
+// after the other, in two rounds of the provider, and the good-bye of a member may come after its
+// removal.
+const gather = 1200 * time.Millisecond
 
 // watch logs which members are dropped and which come back, in one line for each fault.
 type watch struct {
@@ -148,5 +149,6 @@ func (w *watch) then(here, all int) string {
 		return fmt.Sprintf("this side has the majority and hosts: what they hosted moves here when "+
 			"they step down, or when their leases end, in at most %v", w.ttl)
 	}
-	return "this side has no majority: it steps down unless the lease store decides that it hosts"
+	return fmt.Sprintf("this side has no majority: in at most %v its singletons and shards stop, "+
+		"unless the lease store decides that it hosts", w.ttl)
 }

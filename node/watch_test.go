@@ -33,7 +33,7 @@ func TestWatch_OneLineForEachFault(t *testing.T) {
 		require.NoError(t, c.Member(3).Leave(t.Context()))
 		c.Advance(10 * time.Second)
 		split(c, []int{0}, []int{1, 2})
-		c.Advance(time.Second)
+		c.Advance(2 * time.Second)
 		for i, want := range []string{"1 of 3", "2 of 3", "2 of 3"} {
 			text := logs[i].String()
 			require.Equal(t, 1, strings.Count(text, "members left"), text)

@@ -46,6 +46,7 @@ type members struct {
 	late      bool           // it took longer to heal than the goal
 	authority *pki.Authority // nil: no TLS
 	broken    period         // while a fault of leases lasts
+	silenced  []int          // members that did not reach the lease store
 }
 
 // period is an interval of the boot clock.

@@ -221,7 +221,7 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	ok = c.judge(o, s, from+served) && ok
 	c.everybodyReaches()
 	if len(s.others) == 0 {
-		return served, healed, ok
+		return served, healed, c.fewLines(o, s) && ok
 	}
 	c.net.Heal()
 	mended := bootTime()
@@ -229,7 +229,7 @@ func (o outage) run(t *testing.T) (served, healed time.Duration, ok bool) {
 	if !whole {
 		t.Error("the members do not serve after the end of the fault")
 	}
-	return served, h, c.oneLine() && ok && whole
+	return served, h, c.oneLine() && c.fewLines(o, s) && ok && whole
 }
 
 // stopTogether sends SIGTERM to all members at the same time, and returns how long the last one
@@ -368,6 +368,7 @@ func (o outage) strike(c *members) (from time.Duration, s side) {
 }
 
 func (c *members) silence(i int) {
+	c.silenced = append(c.silenced, i)
 	if err := os.WriteFile(c.silent(i), nil, 0o600); err != nil {
 		c.t.Fatal(err)
 	}
