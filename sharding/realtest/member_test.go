@@ -24,6 +24,7 @@ import (
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/bbolt"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
@@ -54,6 +55,9 @@ type spec struct {
 	Old    bool          // a version of the application without the type and the singleton
 	Role   string        // of this version, which the type and the singleton need; empty: none
 	Stop   time.Duration // its StopTimeout; 0: patience. It then runs until its clerk has returned
+	// Data is the directory of a durable store for the ids of remembered entities; empty: entities
+	// are not remembered.
+	Data string
 }
 
 // listed is a member as the provider knows it.
@@ -204,8 +208,16 @@ func (m *member) say(a answer) {
 }
 
 func (m *member) register(n *node.Node) error {
-	data, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3,
-		HeartbeatInterval: 200 * time.Millisecond})
+	cfg := distributeddata.Config{MinMembers: 3, HeartbeatInterval: 200 * time.Millisecond}
+	if m.Data != "" {
+		rows, err := bbolt.Open(m.Data, bbolt.Config{})
+		if err != nil {
+			return err
+		}
+		cfg.Store, cfg.Durable = rows, []string{sharding.RememberedKeys("log")}
+		cfg.Member = filepath.Base(m.Data)
+	}
+	data, err := distributeddata.New(n.System, cfg)
 	if err != nil {
 		return err
 	}
@@ -229,7 +241,7 @@ func (m *member) hosts(n *node.Node, data *distributeddata.Replicator) error {
 	}
 	region, err := sharding.New[proto.Message](n.System, n.Session, data,
 		sharding.Config{Type: "log", Role: m.Role, Shards: m.Shards, MinMembers: least,
-			StableAfter: time.Second},
+			StableAfter: time.Second, Remember: m.Data != ""},
 		func(e sharding.Entity) actor.Actor { return &log{Entity: e, dir: m.Dir, at: m.Name} })
 	if err != nil {
 		return err
