@@ -14,8 +14,14 @@ func arbiters() []mutant {
 		{
 			name:   "a majority waits for the store",
 			rule:   "a side with a majority hosts, whether or not the store answers",
-			edits:  in(dir+"lead.go", "default:\n\t\tc.rule(Pending, \"\")\n\t}\n}\n\n// patience", "default:\n\t\tc.rule(Undecided, \"\")\n\t}\n}\n\n// patience"),
+			edits:  in(dir+"lead.go", "default:\n\t\tc.rule(Pending, \"\")\n\t}\n}\n\n// alone", "default:\n\t\tc.rule(Undecided, \"\")\n\t}\n}\n\n// alone"),
 			killer: killer{pkg: pkg, run: "^TestCore_MajorityNeverWaitsForTheStore$"},
+		},
+		{
+			name:   "a member that sees only itself begins a cluster beside a half that hosts",
+			rule:   "a side without a majority hosts until a majority is back",
+			edits:  in(dir+"lead.go", "(!alone || c.rest.held)", "true"),
+			killer: killer{pkg: pkg, run: "^TestCore_NewMemberIsShutWhileAHalfHosts$"},
 		},
 		{
 			name:   "host with another lease store than the leader",
