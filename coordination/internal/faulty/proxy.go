@@ -79,6 +79,16 @@ func (p *Proxy) Silence() {
 	}
 }
 
+// Cut closes the present connections.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.mu.pairs {
+		c.close()
+	}
+	p.mu.pairs = nil
+}
+
 // Sent returns how often clients have sent something: about as many requests as they have made.
 func (p *Proxy) Sent() int {
 	p.mu.Lock()
