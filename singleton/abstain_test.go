@@ -178,6 +178,31 @@ func TestMinMembers_FewerLaterAreEnough(t *testing.T) {
 	})
 }
 
+// One of three members is gone for good. A member that has been restarted since then has never seen
+// three, and hosts when the other one crashes.
+func TestMinMembers_ARestartedMemberHostsWhileOneIsGone(t *testing.T) {
+	run(t, 3, options{cfg: singleton.Config{MinMembers: 3}}, func(c *testCluster) {
+		c.found(c.node(1), time.Second)
+		crash := func(i int) {
+			c.Crash(c.Member(i))
+			c.node(i).store.away(true)
+			c.Unlist(c.Live(), []*simnetMember{c.Member(i)})
+			time.Sleep(10 * time.Second)
+		}
+		crash(2)
+		crash(1)
+		m := c.Start("again:1")
+		c.List(c.Live(), []*simnetMember{m})
+		c.List([]*simnetMember{m}, c.Live())
+		c.found(c.nodes[m], 10*time.Second)
+		time.Sleep(2 * time.Second)
+		crash(0)
+		host, took := c.found(c.nodes[m], time.Minute)
+		require.Equal(t, m.ID, host)
+		t.Logf("after %v", took)
+	})
+}
+
 // The store is unavailable for all members for a long time, and is available again for all of them,
 // or for one that is not the oldest.
 func TestStore_SilentEverywhereIsFoundAgainSoonAfterItIsBack(t *testing.T) {

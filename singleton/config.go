@@ -27,10 +27,11 @@ type Config struct {
 	// while there is none. Default: no role is preferred.
 	PreferRole string `yaml:"prefer-role"`
 	// MinMembers is the number of members with Role, including this one, that must be visible at
-	// the same time before this member hosts for the first time. Later there may be fewer, and in a
-	// later life under node.Run Settle decides. Set it to the number of processes that start
-	// together: then the instance is made once, at the oldest, however long they take, but not
-	// while one is missing. 1 hosts at once. Default 0: Settle decides.
+	// the same time before this member hosts for the first time, unless another one has the
+	// instance already. Later there may be fewer, and in a later life under node.Run Settle
+	// decides. Set it to the number of processes that start together: then the instance is made
+	// once, at the oldest, however long they take, but not while one of them is missing. 1 hosts at
+	// once. Default 0: Settle decides.
 	MinMembers int `yaml:"min-members"`
 	// Settle is how long a member that has just started does not host, if MinMembers is 0: time to
 	// see the members that start with it, one of which may be older. A host that leaves or fails

@@ -230,17 +230,19 @@ func (m *Machine) onView(ev View) {
 }
 
 // seat ends the start, in which a member does not host although it is the oldest that it sees:
-// members that start with it may be older. An older one may also abstain a moment longer than this
-// member, until it knows which side of the cluster hosts, and would then take the instance back.
+// members that start with it may be older. That is over when another member has the instance: a
+// member that replaces another one while a third is missing must be able to host next. An older one
+// may also abstain a moment longer than this member, until it knows which side of the cluster
+// hosts, and would then take the instance back.
 func (m *Machine) seat() {
 	if m.seated || m.up.IsZero() {
 		return
 	}
-	if m.cfg.MinMembers > 0 {
-		m.met = m.met || len(m.ring.hosts) >= m.cfg.MinMembers
-	} else {
-		m.met = m.met || !m.now.Before(m.up.Add(m.cfg.Settle))
+	enough := len(m.ring.hosts) >= m.cfg.MinMembers
+	if m.cfg.MinMembers == 0 {
+		enough = !m.now.Before(m.up.Add(m.cfg.Settle))
 	}
+	m.met = m.met || enough || m.ring.hosted()
 	m.seated = m.met && !m.abst.shut && !m.lets()
 }
 

@@ -90,6 +90,11 @@ func (r *ring) onAbstain(ev Abstain) {
 	}
 }
 
+// hosted reports whether another member has announced that it has the instance.
+func (r *ring) hosted() bool {
+	return slices.ContainsFunc(r.said, func(a announced) bool { return a.token != 0 })
+}
+
 // present reports whether the announcement of a member is valid.
 func (r *ring) present(a announced) bool { return r.now.Before(a.at.Add(r.valid)) }
 
