@@ -54,14 +54,14 @@
 // update that adds or removes a singleton, the members that have it host it, whatever the others
 // are.
 //
-// A member that has just started may host as soon as the node allows it. Any other member that
-// abstains may host again when its store has answered and either no other member can
-// host, or nobody holds the lease, or ten seconds have passed, doubled each time up to five
-// minutes: a store that comes and goes does not move the instance back and forth. The last member
-// that may host abstains neither for its store nor for failing instances, so there is always one
-// that tries. A member where instances failed does not take the instance back from another member
-// unless they fail there too. Then those members take turns, ten seconds or more apart, doubled
-// each time up to five minutes.
+// A member that has just started may host as soon as the node allows it and its store has answered.
+// Any other member that abstains may host again when its store has answered and either no other
+// member can host, or nobody holds the lease, or ten seconds have passed, doubled each time up to
+// five minutes: a store that comes and goes does not move the instance back and forth. The last
+// member that may host abstains neither for its store nor for failing instances, so there is always
+// one that tries. A member where instances failed does not take the instance back from another
+// member unless they fail there too. Then those members take turns, ten seconds or more apart,
+// doubled each time up to five minutes.
 //
 // A member that is elected may not acquire the lease all the same, because of a fault or because it
 // lies. So the next one reads the lease until it has seen the elected member hold it. If the lease

@@ -135,13 +135,13 @@ func singletons() []mutant {
 		{
 			name:   "an instance behind a shut gate has the usual time to stop",
 			rule:   "a shut gate stops the instance within Hurry",
-			edits:  in(dir+"abstain.go", "m.hurry()\n\t\tfirst := ", "first := "),
+			edits:  in(dir+"abstain.go", "m.hurry()\n\t\tm.abstain()", "m.abstain()"),
 			killer: sim,
 		},
 		{
 			name:   "a member that has just started abstains while another one hosts",
-			rule:   "an abstention only because of the gate at the start ends with it",
-			edits:  in(dir+"abstain.go", "first := !m.seated && (!m.abst.on || m.abst.first)", "first := false"),
+			rule:   "the abstention of the start ends when the store has answered",
+			edits:  in(dir+"abstain.go", "(!a.taken || !m.seated)", "!a.taken"),
 			killer: killer{pkg: "./singleton/internal/core", run: "^TestGolden$"},
 		},
 		{

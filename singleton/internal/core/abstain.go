@@ -6,14 +6,12 @@ import "time"
 // oldest may. Its gate is shut, its store does not answer, or instances keep failing here.
 //
 // Every member repeats its announcement, which is valid only for a while, whether it abstains or
-// not. If the gate has been shut since the start, and there was no other reason, the abstention
-// ends when the gate opens: else, when members are replaced one soon after the other, none could
-// host next. Any other abstention ends when the gate is open, the store has answered a read of the
-// lease, and
+// not. The abstention ends when the gate is open, the store has answered a read of the lease, and
 //
 //   - no other member may host, or
 //   - nobody has the lease, and this member has not abstained before recently, or
-//   - this member is starting, and an older one is there to host before it, or
+//   - this member is starting, and an older one is there to host before it: else, when members are
+//     replaced one soon after the other, none could host next, or
 //   - the store has answered for a while, which grows with each abstention: a store that comes and
 //     goes does not take the instance back from another member.
 //
@@ -22,10 +20,9 @@ import "time"
 // host announces that they fail there too. Then these members take turns, each after a while that
 // grows.
 type abstention struct {
-	on    bool
-	shut  bool   // the gate is shut
-	first bool   // since the start, and for no other reason than the gate
-	seq   uint64 // of the last announcement
+	on   bool
+	shut bool   // the gate is shut
+	seq  uint64 // of the last announcement
 
 	faulty  bool      // instances failed here
 	begun   time.Time // when it began
@@ -94,9 +91,7 @@ func (m *Machine) onGate(ev Gate) {
 	m.abst.shut = !ev.Open
 	if m.abst.shut {
 		m.hurry()
-		first := !m.seated && (!m.abst.on || m.abst.first)
 		m.abstain()
-		m.abst.first = first
 		return
 	}
 	m.opened = m.now
@@ -112,7 +107,6 @@ func (m *Machine) silence() {
 
 func (m *Machine) abstain() {
 	a := &m.abst
-	a.first = false
 	if a.on {
 		a.able, a.vacant = time.Time{}, time.Time{}
 		return
@@ -162,9 +156,6 @@ func (m *Machine) attend() {
 		return
 	}
 	if a.on && m.mayReturn() {
-		if a.first {
-			a.times, a.first = 0, false
-		}
 		a.on, a.faulty, a.over, a.tell = false, false, m.now, m.now
 		a.seq++
 		m.ring.abstains = false
@@ -187,11 +178,7 @@ func (m *Machine) attend() {
 func (m *Machine) mayReturn() bool {
 	a := &m.abst
 	switch {
-	case a.shut || m.lost:
-		return false
-	case a.first:
-		return true
-	case a.able.IsZero():
+	case a.shut || m.lost || a.able.IsZero():
 		return false
 	case !m.ring.others(), a.times == 1 && !a.faulty && (!a.taken || !m.seated):
 		return true
