@@ -54,9 +54,9 @@ func (c *Core) lead() {
 	}
 }
 
-// alone reports whether this member has just started, and one member is enough to begin a cluster: it
-// has no majority then of the members that may run elsewhere. It acquires both leases, so that it
-// begins no cluster beside a side that hosts without a majority.
+// alone reports whether this member has just started, and one member is enough to begin a cluster:
+// it has no majority then of the members that may run elsewhere. It acquires both leases, so that
+// it begins no cluster beside a side that hosts without a majority.
 func (c *Core) alone() bool { return c.known() == 0 && c.cfg.Members == 1 }
 
 // patience returns how long the view of a majority must be unchanged before the members that are
