@@ -2,6 +2,9 @@ package coordination_test
 
 import (
 	"context"
+	"log/slog"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -72,7 +75,9 @@ func (c *starved) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 func TestStatus_CountsStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := &starved{begun: time.Now()}
-		session, err := coordination.Open(memory.New(), coordination.Config{Clock: clock})
+		var lines strings.Builder // written by the session, and read after its end
+		session, err := coordination.Open(memory.New(), coordination.Config{Clock: clock,
+			Owner: "a", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
 		require.NoError(t, err)
 		g, err := session.Lease("x").TryAcquire(t.Context())
 		require.NoError(t, err)
@@ -93,5 +98,9 @@ func TestStatus_CountsStalls(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, s.Stalls, session.Status().Stalls)
 		_ = session.Close(context.Background())
+		logged := regexp.MustCompile(`level=WARN msg="this process did not run .*" owner=a late=(\w+)`).
+			FindAllStringSubmatch(lines.String(), -1)
+		require.Len(t, logged, int(s.Stalls), "a line for each pause, and none for a short one")
+		require.Equal(t, "2s", logged[0][1])
 	})
 }
