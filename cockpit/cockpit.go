@@ -75,7 +75,7 @@ type Handler struct {
 // New returns a handler that shows no components until Attach or Show is called. It starts no
 // goroutine. Its error matches ErrInvalid.
 func New(cfg Config) (*Handler, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	h := &Handler{cfg: cfg.withDefaults(), hidden: newHidden(cfg.Hide), started: time.Now().UTC()}

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// ErrInvalid is matched by the errors of Config.Validate, and of Handler.Attach without a node.
+// ErrInvalid is matched by the errors about a Config, and of Handler.Attach without a node.
 var ErrInvalid = errors.New("cockpit: invalid configuration")
 
 // Permission is the permission that a request requires.
@@ -74,8 +74,8 @@ type Config struct {
 	RequestsPerSecond int
 }
 
-// Validate reports all problems at once. The errors match ErrInvalid.
-func (c Config) Validate() error {
+// validate reports all problems at once. The errors match ErrInvalid.
+func (c Config) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))

@@ -62,7 +62,7 @@ func (s *Session) batched(ctx context.Context, w leasestore.Swap) (leasestore.Ve
 	}
 	begun := s.clock.Read().Mono
 	got := s.wait(p)
-	s.called(OperationSwap, begun, got.Err)
+	s.called(swaps, begun, got.Err)
 	return got.Version, got.Err
 }
 

@@ -31,7 +31,7 @@ func (s *Session) load(ctx context.Context, name string) (leasestore.Record,
 	leasestore.Version, error) {
 	begun := s.clock.Read().Mono
 	rec, ver, err := s.store.Load(ctx, name)
-	s.called(OperationLoad, begun, err)
+	s.called(loads, begun, err)
 	return rec, ver, err
 }
 
@@ -40,7 +40,7 @@ func (s *Session) swap(ctx context.Context, name string, old leasestore.Version,
 	next leasestore.Record) (leasestore.Version, error) {
 	begun := s.clock.Read().Mono
 	ver, err := s.store.Swap(ctx, name, old, next)
-	s.called(OperationSwap, begun, err)
+	s.called(swaps, begun, err)
 	return ver, err
 }
 

@@ -24,7 +24,7 @@
 //	Lease, Grant, Tenure        acquire, check, release; Lease.Do does all three
 //	Gated                       an actor that works only under a lease
 //	Acquired, LeaseLost         the messages of Lease.AcquireTo, for an actor written by hand
-//	Holder, HolderChanged       the present holder of a lease, and its changes
+//	Holder                      the present holder of a lease
 //	Status, LeaseStatus         what a session and its leases are doing
 //	Document                    opaque bytes beside the leases
 //

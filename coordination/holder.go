@@ -44,33 +44,6 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 	return h, nil
 }
 
-// CheckRemote is Check confirmed by the store: it also reads the record. It is meant for rare work
-// with large consequences, and for tests; Check is what each step of the work calls. The result is
-//
-//   - nil: during the call the record named this tenure, and Check returned nil after the read.
-//   - ErrLost, as a *LostError: the tenure has ended. If the record shows that before the session
-//     has noticed it, the session learns of it with its next renewal; stop the work.
-//   - ErrUnknown: the store did not answer before ctx and Config.OperationTimeout ended. The tenure
-//     is valid for as long as Check returns nil.
-//
-// Like Check it cannot exclude that the tenure ends right after the call: only a target that
-// compares tokens can.
-func (g *Grant) CheckRemote(ctx context.Context) error {
-	if err := g.Check(); err != nil {
-		return err
-	}
-	h, err := g.lease.Holder(ctx)
-	switch {
-	case g.Check() != nil:
-		return g.Check()
-	case err != nil:
-		return err
-	case h.Session != g.lease.s.nonce || h.Token != g.token:
-		return &LostError{Why: TakenOver, Err: &HeldError{h}}
-	}
-	return nil
-}
-
 // sessionOver reports whether the session through which the lease is held was given up, or has
 // begun a new tenure of its record.
 func (l *Lease) sessionOver(ctx context.Context, rec leasestore.Record) (bool, error) {

@@ -2,21 +2,10 @@ package coordination
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/concord-go/concord/coordination/leasestore"
-	"github.com/concord-go/concord/internal/lifecycle"
 )
-
-// HolderChanged reports a holder to an actor that was subscribed with HoldersTo.
-type HolderChanged struct {
-	Lease  string
-	Holder Holder
-	Err    error // no answer of the store, or no subscription; Holder is then zero
-}
 
 // Holders yields the present holder of the lease, and the holder after each change of owner or
 // token. It reads the record on each report of the store's watch, and every Config.RetryInterval.
@@ -107,43 +96,4 @@ func (s *Session) ended() bool {
 	default:
 		return false
 	}
-}
-
-// HoldersTo sends the values of Holders to the actor, as *HolderChanged, until cancel is called,
-// the session is closed, or the member of system leaves its cluster. Call cancel in Stopped at the
-// latest. It may be called more than once.
-func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
-	send := sender(system, pid)
-	l = l.orNone()
-	tell := func(h Holder, err error) { send(&HolderChanged{l.name, h, err}) }
-	ctx, end := context.WithCancel(context.Background())
-	if err := l.check(); err != nil {
-		end()
-		go tell(Holder{}, err)
-		return end
-	}
-	leave, err := lifecycle.OnStop(system, lifecycle.Leases,
-		fmt.Sprintf("holders of lease %q", l.name),
-		func(context.Context) error { end(); return nil })
-	if err != nil {
-		end()
-		go tell(Holder{}, fmt.Errorf("lease %q: %w", l.name, err))
-		return end
-	}
-	cancel = func() { end(); leave() }
-	stop := context.AfterFunc(l.s.calls, end)
-	started := l.s.spawn(func() {
-		defer stop()
-		defer cancel()
-		for h, err := range l.Holders(ctx) {
-			if ctx.Err() == nil {
-				tell(h, err)
-			}
-		}
-	})
-	if !started {
-		cancel()
-		go tell(Holder{}, fmt.Errorf("lease %q: %w", l.name, ErrClosed))
-	}
-	return cancel
 }

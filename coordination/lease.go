@@ -29,10 +29,6 @@ type Lease struct {
 // Name returns the name of the lease.
 func (l *Lease) Name() string { return l.name }
 
-// Session returns the session of the lease. A caller that got the lease from a Provider finds
-// Status, Health and ID there; the Provider closes the session.
-func (l *Lease) Session() *Session { return l.s }
-
 // check returns an error that wraps ErrInvalid if no call of the lease can succeed.
 func (l *Lease) check() error {
 	switch {

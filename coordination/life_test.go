@@ -113,24 +113,6 @@ func TestAcquireTo_AStopThatRunsOutOfTimeReleasesNothing(t *testing.T) {
 	})
 }
 
-func TestHoldersTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
-	onStage(t, func(s *stage) {
-		p := s.probe()
-		s.a.Lease("lease").HoldersTo(s.system, p.pid)
-		s.sleep(time.Second)
-		p.take()
-		_, err := s.endLife(s.system, time.Minute)
-		s.that(err == nil, "%v", err)
-		s.that(s.free(), "held")
-		s.sleep(time.Minute)
-		s.that(len(p.take()) == 0, "still told")
-		s.a.Lease("lease").HoldersTo(s.system, p.pid)
-		got := p.take()
-		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.HolderChanged).Err,
-			lifecycle.ErrStopping), "got %v", got)
-	})
-}
-
 func TestGated_ProducersThatFail(t *testing.T) {
 	for name, produce := range map[string]func(coordination.Tenure) actor.Actor{
 		"panics": func(coordination.Tenure) actor.Actor { panic("no") },

@@ -45,12 +45,12 @@ func (s *Session) observe() (err error) {
 			o.ObserveInt64(lost, int64(st.Lost[Loss(why)]),
 				metric.WithAttributes(owner, attribute.String("why", name)))
 		}
-		for _, op := range []Operation{OperationLoad, OperationSwap} {
+		for _, op := range []string{loads, swaps} {
 			c := st.Calls[op]
 			for result, n := range map[string]uint64{"success": c.Succeeded,
 				"conflict": c.Conflicted, "failure": c.Failed} {
 				o.ObserveInt64(calls, int64(n), metric.WithAttributes(owner,
-					attribute.String("operation", string(op)), attribute.String("result", result)))
+					attribute.String("operation", op), attribute.String("result", result)))
 			}
 		}
 	})
@@ -90,7 +90,7 @@ func plainMetrics(m *meters.Set[Status]) {
 }
 
 // call records how long a call of the store took.
-func (m *instruments) call(op Operation, took time.Duration, err error) {
+func (m *instruments) call(op string, took time.Duration, err error) {
 	result := "success"
 	switch {
 	case isConflict(err):
@@ -99,7 +99,7 @@ func (m *instruments) call(op Operation, took time.Duration, err error) {
 		result = "failure"
 	}
 	m.calls.Record(context.Background(), took.Seconds(), metric.WithAttributes(m.owner,
-		attribute.String("operation", string(op)), attribute.String("result", result)))
+		attribute.String("operation", op), attribute.String("result", result)))
 }
 
 // waited records how long a caller of Acquire or TryAcquire waited for its answer.

@@ -16,47 +16,6 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-func TestCheckRemote_ReadsTheRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, times)
-		require.NoError(t, err)
-		ctx := t.Context()
-		g, err := session.Lease("x").TryAcquire(ctx)
-		require.NoError(t, err)
-		time.Sleep(time.Minute)
-		require.NoError(t, g.CheckRemote(ctx))
-
-		store.away.Store(true)
-		require.ErrorIs(t, g.CheckRemote(ctx), coordination.ErrUnknown)
-		require.NoError(t, g.Check(), "unknown is no loss")
-		store.away.Store(false)
-		time.Sleep(10 * time.Second)
-		require.NoError(t, g.CheckRemote(ctx))
-
-		operator, err := coordination.Open(store, times)
-		require.NoError(t, err)
-		require.NoError(t, operator.Lease("x").ForceRelease(ctx, g.Token()))
-		require.NoError(t, g.Check(), "not noticed yet")
-		err = g.CheckRemote(ctx)
-		require.ErrorIs(t, err, coordination.ErrLost)
-		other, err := operator.Lease("x").TryAcquire(ctx)
-		require.NoError(t, err)
-		var held *coordination.HeldError
-		err = g.CheckRemote(ctx)
-		require.ErrorIs(t, err, coordination.ErrLost)
-		require.ErrorAs(t, err, &held)
-		require.Equal(t, other.Token(), held.Holder.Token)
-		require.NoError(t, other.CheckRemote(ctx))
-
-		require.NoError(t, other.Release(ctx))
-		require.ErrorIs(t, other.CheckRemote(ctx), coordination.ErrReleased)
-		require.NoError(t, operator.Close(context.Background()))
-		_ = session.Close(context.Background())
-		require.Error(t, g.CheckRemote(ctx))
-	})
-}
-
 // starved is a clock whose timers are late, as in a process that is paused.
 type starved struct {
 	begun time.Time

@@ -51,8 +51,7 @@ type Session struct {
 	mu struct {
 		sync.Mutex
 		leases map[string]*Lease
-		losses map[*func(*LostError)]struct{} // handlers of OnLost
-		closed bool                           // spawn starts no goroutine any more
+		closed bool // spawn starts no goroutine any more
 	}
 }
 
@@ -103,7 +102,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	}
 	s.calls, s.abort = context.WithCancel(context.Background())
 	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{},
-		Calls: map[Operation]Calls{}}
+		Calls: map[string]Calls{}}
 	if err := s.observe(); err != nil {
 		s.abort()
 		return nil, fmt.Errorf("coordination: metrics: %w", err)

@@ -33,9 +33,6 @@ func (l *loop) newKeeper() {
 			d.step(ev)
 		}
 		l.telling = false
-		if lost, ok := ev.(core.Unbacked); ok {
-			l.s.lostAll(lost)
-		}
 	}
 }
 

@@ -24,9 +24,9 @@ type Status struct {
 	// Released counts the tenures that were released, and Lost those that were lost, by reason.
 	Released uint64
 	Lost     map[Loss]uint64
-	// Calls of the store, by Operation. Watches are not counted. Swaps that share a call, with a
-	// store that is a leasestore.Batcher, count one by one.
-	Calls map[Operation]Calls
+	// Calls of the store, by "load" and "swap". Watches are not counted. Swaps that share a call,
+	// with a leasestore.Batcher, count as one each.
+	Calls map[string]Calls
 	// Panics counts the panics of this library's own code; see Session.Broken.
 	Panics uint64
 	// Stalls counts how often the session woke a quarter of a second late, or later: the process
@@ -39,13 +39,10 @@ type Status struct {
 	Renewed time.Duration
 }
 
-// Operation is a method of the store.
-type Operation string
-
-// Operations.
+// Keys of Status.Calls.
 const (
-	OperationLoad Operation = "load"
-	OperationSwap Operation = "swap"
+	loads = "load"
+	swaps = "swap"
 )
 
 // Calls counts the finished calls of one operation. A conflict is an answer, not a failure.
@@ -90,7 +87,7 @@ func (s *Session) overrun(late time.Duration) {
 }
 
 // called records a finished call of the store.
-func (s *Session) called(op Operation, begun time.Duration, err error) {
+func (s *Session) called(op string, begun time.Duration, err error) {
 	now := s.clock.Read().Mono
 	s.meters.call(op, now-begun, err)
 	s.learn(now, func(st *stats) {
@@ -104,7 +101,7 @@ func (s *Session) called(op Operation, begun time.Duration, err error) {
 			c.Failed++
 		}
 		st.status.Calls[op] = c
-		if op == OperationSwap && err == nil {
+		if op == swaps && err == nil {
 			st.renewed, st.wrote = now, true
 		}
 		if err == nil || isConflict(err) {

@@ -74,7 +74,7 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		st = session.Status()
 		require.Equal(t, map[coordination.Loss]uint64{coordination.Expired: 1}, st.Lost)
 		require.Zero(t, st.Held+st.NearExpiry)
-		require.Positive(t, st.Calls[coordination.OperationSwap].Failed)
+		require.Positive(t, st.Calls["swap"].Failed)
 
 		got := meterstest.Collect(t, reader)
 		for name, want := range map[string]int64{
@@ -161,30 +161,6 @@ func TestHolders_YieldsChangesAndNoRenewals(t *testing.T) {
 
 // unwatched is a store without optional abilities.
 type unwatched struct{ coordination.Store }
-
-func TestHoldersTo_TellsAnActor(t *testing.T) {
-	onStage(t, func(s *stage) {
-		session := s.a
-		p := s.probe()
-		cancel := session.Lease("x").HoldersTo(s.system, p.pid)
-		s.sleep(time.Second)
-		g, err := session.Lease("x").TryAcquire(s.Context())
-		require.NoError(s.T, err)
-		s.sleep(time.Second)
-		var owners []string
-		for _, m := range p.take() {
-			owners = append(owners, m.(*coordination.HolderChanged).Holder.Owner)
-		}
-		require.Len(s.T, owners, 2)
-		require.Empty(s.T, owners[0])
-		require.NotEmpty(s.T, owners[1])
-		cancel()
-		cancel()
-		require.NoError(s.T, g.Release(s.Context()))
-		s.sleep(time.Minute)
-		require.Empty(s.T, p.take())
-	})
-}
 
 func TestHolders_AnOutageIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

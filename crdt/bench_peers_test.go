@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
 )
 
 // These benchmarks repeat those of Akka and Pekko for sets and vectors. bench/pekko has the same
@@ -73,22 +74,25 @@ func BenchmarkPeers_ORSetMerge(b *testing.B) {
 
 func BenchmarkPeers_VersionVector(b *testing.B) {
 	for _, n := range []int{1, 2, 5} {
-		id := func(i int) crdt.ReplicaID { return crdt.ReplicaID(i%5 + 1) }
-		var base, same crdt.VersionVector // equal, but built separately
-		for i := range n {
-			base, same = base.Next(id(i)), same.Next(id(i))
+		next := func(v causal.Vector, i int) causal.Vector {
+			r := causal.Replica(i%5 + 1)
+			return v.With(causal.Dot{Replica: r, N: v.Get(r) + 1})
 		}
-		left, right := base.Next(id(n)), base.Next(id(n+1))
-		one := crdt.VersionVector{}.Next(id(0))
+		var base, same causal.Vector // equal, but built separately
+		for i := range n {
+			base, same = next(base, i), next(same, i)
+		}
+		left, right := next(base, n), next(base, n+1)
+		one := next(causal.Vector{}, 0)
 		for _, c := range []struct {
 			name string
 			run  func()
 		}{
-			{"increment", func() { base.Next(id(0)) }},
-			{"compareSame", func() { base.Compare(same) }},
-			{"compareAfter", func() { left.Compare(one) }},
-			{"merge", func() { base.Merge(left) }},
-			{"mergeConcurrent", func() { left.Merge(right) }},
+			{"increment", func() { next(base, 0) }},
+			{"compareSame", func() { base.Equal(same) }},
+			{"compareAfter", func() { one.Before(left) }},
+			{"merge", func() { base.Join(left) }},
+			{"mergeConcurrent", func() { left.Join(right) }},
 		} {
 			b.Run(fmt.Sprintf("%s/replicas=%d", c.name, n), func(b *testing.B) {
 				b.ReportAllocs()

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strconv"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -147,9 +146,6 @@ func (c BoundedCounter) Merge(o BoundedCounter) BoundedCounter {
 	return BoundedCounter{c.merge(&o.view)}
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (c BoundedCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
-
 // Decode returns the counter encoded by AppendBinary.
 func (c BoundedCounter) Decode(src []byte) (BoundedCounter, error) {
 	v, err := decodeView(src, c.tag())
@@ -161,9 +157,6 @@ func (c BoundedCounter) Decode(src []byte) (BoundedCounter, error) {
 
 // String returns the count.
 func (c BoundedCounter) String() string { return strconv.FormatInt(c.Value(), 10) }
-
-// LogValue returns the type and the size.
-func (c BoundedCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
 
 // MarshalJSON returns the count as a number.
 func (c BoundedCounter) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value()) }

@@ -51,9 +51,6 @@ func (c GCounter) Value() uint64 {
 // Merge returns the join of two states of the counter.
 func (c GCounter) Merge(o GCounter) GCounter { return GCounter{c.merge(&o.view)} }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (c GCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
-
 // Decode returns the counter encoded by AppendBinary.
 func (c GCounter) Decode(src []byte) (GCounter, error) {
 	v, err := decodeView(src, c.tag())
@@ -107,9 +104,6 @@ func (c PNCounter) Value() int64 {
 
 // Merge returns the join of two states of the counter.
 func (c PNCounter) Merge(o PNCounter) PNCounter { return PNCounter{c.merge(&o.view)} }
-
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (c PNCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
 
 // Decode returns the counter encoded by AppendBinary.
 func (c PNCounter) Decode(src []byte) (PNCounter, error) {

@@ -32,7 +32,6 @@
 //	ORMultiMap      sets of elements under keys
 //	ORMap           values of this package under keys; removing a key resets its value
 //	Record          a struct of values of this package, without a line of code
-//	VersionVector   which of two versions was made from the other
 //
 // A user-defined type needs the three methods of [Value], which mostly call those of its parts.
 // Package testkit/crdttest checks that the type obeys the laws.
@@ -77,8 +76,7 @@
 //	err = crdt.Apply(&b, delta)
 //
 // Deltas may be lost, duplicated and reordered. Apply returns [ErrGap] for a delta that arrives too
-// early; apply it again later, or merge whole states instead. A delta seen before has no effect. A
-// [Log] of recent deltas finds those that a replica lacks.
+// early; apply it again later, or merge whole states instead. A delta seen before has no effect.
 //
 // # Guarantees
 //

@@ -3,7 +3,6 @@ package crdt
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -40,9 +39,6 @@ func (r MaxRegister[E]) Merge(o MaxRegister[E]) MaxRegister[E] {
 	return r
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (r MaxRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
-
 // Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r MaxRegister[E]) Decode(src []byte) (MaxRegister[E], error) {
 	v, err := decodeView(src, r.tag())
@@ -55,9 +51,6 @@ func (r MaxRegister[E]) Decode(src []byte) (MaxRegister[E], error) {
 
 // String returns the element, or "empty".
 func (r MaxRegister[E]) String() string { return textOf(r.Value()) }
-
-// LogValue returns the type, and a size of 1 if an element was written.
-func (r MaxRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
 // MarshalJSON returns the element, or null.
 func (r MaxRegister[E]) MarshalJSON() ([]byte, error) { return jsonOf(r.Value()) }
@@ -87,9 +80,6 @@ func (r MinRegister[E]) Merge(o MinRegister[E]) MinRegister[E] {
 	return r
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (r MinRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
-
 // Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r MinRegister[E]) Decode(src []byte) (MinRegister[E], error) {
 	v, err := decodeView(src, r.tag())
@@ -102,9 +92,6 @@ func (r MinRegister[E]) Decode(src []byte) (MinRegister[E], error) {
 
 // String returns the element, or "empty".
 func (r MinRegister[E]) String() string { return textOf(r.Value()) }
-
-// LogValue returns the type, and a size of 1 if an element was written.
-func (r MinRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
 // MarshalJSON returns the element, or null.
 func (r MinRegister[E]) MarshalJSON() ([]byte, error) { return jsonOf(r.Value()) }

@@ -1,7 +1,6 @@
 package crdt
 
 import (
-	"log/slog"
 	"strconv"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -37,9 +36,6 @@ func (f EWFlag) Enabled() bool {
 // Merge returns the join of two states of the flag.
 func (f EWFlag) Merge(o EWFlag) EWFlag { return EWFlag{f.merge(&o.view)} }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (f EWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
-
 // Decode returns the flag encoded by AppendBinary.
 func (f EWFlag) Decode(src []byte) (EWFlag, error) {
 	v, err := decodeView(src, f.tag())
@@ -51,9 +47,6 @@ func (f EWFlag) Decode(src []byte) (EWFlag, error) {
 
 // String returns true or false.
 func (f EWFlag) String() string { return strconv.FormatBool(f.Enabled()) }
-
-// LogValue returns the type, and a size of 1 if the flag is on.
-func (f EWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
 
 // MarshalJSON returns true or false.
 func (f EWFlag) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }
@@ -85,9 +78,6 @@ func (f DWFlag) Enabled() bool {
 // Merge returns the join of two states of the flag.
 func (f DWFlag) Merge(o DWFlag) DWFlag { return DWFlag{f.merge(&o.view)} }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (f DWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
-
 // Decode returns the flag encoded by AppendBinary.
 func (f DWFlag) Decode(src []byte) (DWFlag, error) {
 	v, err := decodeView(src, f.tag())
@@ -99,9 +89,6 @@ func (f DWFlag) Decode(src []byte) (DWFlag, error) {
 
 // String returns true or false.
 func (f DWFlag) String() string { return strconv.FormatBool(f.Enabled()) }
-
-// LogValue returns the type, and a size of 1 if the flag was ever switched.
-func (f DWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
 
 // MarshalJSON returns true or false.
 func (f DWFlag) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }

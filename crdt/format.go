@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-
-	"github.com/concord-go/concord/internal/causal"
 )
 
-// String and JSON show the contents of a value, in order. Logs show only type and size, since
-// contents may be private and are unbounded.
+// String and JSON show the contents of a value, in order. Logs show only the size, since contents
+// may be private and are unbounded.
 
 // String returns the count.
 func (c GCounter) String() string { return strconv.FormatUint(c.Value(), 10) }
@@ -38,27 +36,12 @@ func (m ORMap[K, V]) String() string {
 // String returns the keys with their elements, in order of the keys.
 func (m LWWMap[K, E]) String() string { return m.m.String() }
 
-// LogValue returns the type and the size.
-func (c GCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
-
-// LogValue returns the type and the size.
-func (c PNCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
-
-// LogValue returns the type and the size.
-func (s ORSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
-
-// LogValue returns the type and the size.
-func (r LWWRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
-
-// LogValue returns the type and the size.
-func (m ORMap[K, V]) LogValue() slog.Value { return m.logValue(m.tag()) }
-
-// LogValue returns the type and the size.
+// LogValue returns the size.
 func (m LWWMap[K, E]) LogValue() slog.Value { return m.m.LogValue() }
 
-func (v *view) logValue(t causal.Tag) slog.Value {
-	return slog.GroupValue(slog.String("type", t.String()),
-		slog.Int("size", v.store.CountPrefix(string(v.base(nil, t)))))
+// LogValue returns the size: the number of elements, slots and the like.
+func (v view) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("size", v.store.CountPrefix(v.prefix)))
 }
 
 // MarshalJSON returns the count as a number.

@@ -2,8 +2,6 @@ package crdt_test
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +35,7 @@ func each() []tried {
 		of[crdt.PNCounterMap[string]]{}, of[counters]{},
 		of[crdt.ORMap[string, crdt.BoundedCounter]]{},
 		of[crdt.ORMap[string, crdt.ORMap[int, crdt.ORSet[string]]]]{},
-		of[crdt.Record[profile]]{}, of[crdt.Record[team]]{}, of[crdt.VersionVector]{},
+		of[crdt.Record[profile]]{}, of[crdt.Record[team]]{},
 	}
 }
 
@@ -84,7 +82,7 @@ func (o of[T]) merge(t *testing.T, a, b []byte) {
 	usable(t, both)
 	require.Equal(t, encode(t, x), string(a), "an operand was written")
 	require.Equal(t, encode(t, y), string(b), "an operand was written")
-	require.Equal(t, crdt.Seen(both), crdt.Seen(y.Merge(x)))
+	require.True(t, seen(t, both).Equal(seen(t, y.Merge(x))))
 }
 
 func (o of[T]) apply(t *testing.T, state []byte, d crdt.Delta) {
@@ -98,7 +96,7 @@ func (o of[T]) apply(t *testing.T, state []byte, d crdt.Delta) {
 		return
 	}
 	usable(t, v)
-	require.True(t, crdt.Seen(v).Covers(crdt.Seen(was)))
+	require.True(t, seen(t, was).Leq(seen(t, v)))
 }
 
 // FuzzDecode decodes bytes as every type: decoding never panics, and a decoded value is usable and
@@ -150,63 +148,4 @@ func FuzzApply(f *testing.F) {
 			typ.apply(t, state, d)
 		}
 	})
-}
-
-// FuzzSince asks a log what a replica lacks that claims to have seen an arbitrary vector.
-func FuzzSince(f *testing.F) {
-	f.Add([]byte{0, 0, 0}, uint8(20))
-	f.Add([]byte{3, 1, 0}, uint8(20))
-	f.Add([]byte{9, 9, 9}, uint8(2))
-	f.Fuzz(func(t *testing.T, have []byte, keep uint8) {
-		v, log := logged(t, int(keep))
-		var seen crdt.VersionVector
-		for i, n := range have[:min(len(have), 32)] { // With copies the vector
-			seen = seen.With(crdt.ReplicaID(i+1), uint64(n))
-		}
-		missing, ok := log.Since(v, seen)
-		if !ok {
-			require.Empty(t, missing)
-			require.False(t, seen.Covers(crdt.Seen(v)),
-				"a log refuses a replica that lacks nothing")
-			return
-		}
-		require.LessOrEqual(t, len(missing), log.Len())
-		for _, d := range missing {
-			name, _, _ := strings.Cut(d.String(), ": ")
-			require.NotContains(t, seenBy(seen), name, "a delta that was seen")
-		}
-		whole := v
-		for _, d := range missing {
-			require.NoError(t, crdt.Apply(&whole, d))
-		}
-		require.Equal(t, encode(t, v), encode(t, whole), "a delta that the value had not")
-	})
-}
-
-// seenBy lists the prefixes of the string forms of the deltas in seen.
-func seenBy(seen crdt.VersionVector) (out []string) {
-	for r, n := range seen.All() {
-		for i := range n {
-			out = append(out, fmt.Sprintf("delta %v:%d", r, i+1))
-		}
-	}
-	return out
-}
-
-// logged is a history of three replicas and the log of its last deltas.
-func logged(t *testing.T, keep int) (v counters, log crdt.Log[counters]) {
-	at := []*crdt.Replica{crdt.NewReplica(1), crdt.NewReplica(2), crdt.NewReplica(3)}
-	for i := range 12 {
-		d, err := crdt.Update(at[i%3], &v, func(w *crdt.Writer, m *counters) error {
-			if i%4 == 3 {
-				m.Remove(w, "k")
-			}
-			addTo(m, w, "k", int64(i+1))
-			return nil
-		})
-		require.NoError(t, err)
-		log.Add(d)
-	}
-	log.Cut(keep)
-	return v, log
 }

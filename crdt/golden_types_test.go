@@ -74,9 +74,6 @@ func TestGolden_Types(t *testing.T) {
 	checkGolden(t, "pncountermap", crdt.PNCounterMap[string]{}, cm,
 		crdt.PNCounterMap[string].String)
 
-	vv := crdt.VersionVector{}.With(alice.ID(), 300).Next(bob.ID())
-	checkGolden(t, "versionvector", crdt.VersionVector{}, vv, crdt.VersionVector.String)
-
 	type seats = crdt.ORMap[string, crdt.BoundedCounter]
 	var fm seats
 	w := alice.Writer()

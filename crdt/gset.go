@@ -2,7 +2,6 @@ package crdt
 
 import (
 	"iter"
-	"log/slog"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -81,9 +80,6 @@ func (s GSet[E]) Merge(o GSet[E]) GSet[E] {
 	return s
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (s GSet[E]) AppendBinary(dst []byte) ([]byte, error) { return s.appendBinary(dst) }
-
 // Decode returns the set encoded by AppendBinary, with the receiver's codec.
 func (s GSet[E]) Decode(src []byte) (GSet[E], error) {
 	v, err := decodeView(src, s.tag())
@@ -96,9 +92,6 @@ func (s GSet[E]) Decode(src []byte) (GSet[E], error) {
 
 // String returns the elements in order.
 func (s GSet[E]) String() string { return text(s.All()) }
-
-// LogValue returns the type and the size.
-func (s GSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
 
 // MarshalJSON returns the elements as an array.
 func (s GSet[E]) MarshalJSON() ([]byte, error) { return jsonArray(s.All()) }

@@ -103,11 +103,6 @@ func TestLaws_PNCounter(t *testing.T) {
 
 func counted(text string, there bool) map[string]string { return cell(there, text) }
 
-// slots returns the number of replicas that counted since the last reset.
-func slots(c interface{ LogValue() logValue }) int64 {
-	return c.LogValue().Group()[1].Value.Int64()
-}
-
 // The bounded counter equals its sum and is never below zero in any replica, although two of three
 // replicas subtract.
 func TestLaws_BoundedCounter(t *testing.T) {
@@ -348,27 +343,6 @@ func TestLaws_MinRegister(t *testing.T) {
 		Show: func(r crdt.MinRegister[int]) map[string]string {
 			n, ok := r.Value()
 			return cell(ok, n)
-		},
-	})
-}
-
-// A version vector is a user-defined type with a cell for each known event.
-func TestLaws_VersionVector(t *testing.T) {
-	crdttest.Run(t, crdttest.Type[crdt.VersionVector]{
-		Spec:     crdttest.Present,
-		MaxBytes: bytesOf(3*14, 0),
-		Change: func(_ *draw, w *crdt.Writer, v *crdt.VersionVector) []effect {
-			*v = v.Next(w.Replica())
-			return crdttest.Put(fmt.Sprint(w.Replica(), v.Get(w.Replica())), "")
-		},
-		Show: func(v crdt.VersionVector) map[string]string {
-			out := map[string]string{}
-			for r, n := range v.All() {
-				for i := range n {
-					out[fmt.Sprint(r, i+1)] = "in"
-				}
-			}
-			return out
 		},
 	})
 }

@@ -140,9 +140,6 @@ func (r LWWRegister[E]) Merge(o LWWRegister[E]) LWWRegister[E] {
 	return r
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (r LWWRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
-
 // Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r LWWRegister[E]) Decode(src []byte) (LWWRegister[E], error) {
 	v, err := decodeView(src, r.tag())

@@ -2,7 +2,6 @@ package crdt
 
 import (
 	"iter"
-	"log/slog"
 	"slices"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -117,9 +116,6 @@ func (r MVRegister[E]) Merge(o MVRegister[E]) MVRegister[E] {
 	return r
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (r MVRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
-
 // Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r MVRegister[E]) Decode(src []byte) (MVRegister[E], error) {
 	v, err := decodeView(src, r.tag())
@@ -132,9 +128,6 @@ func (r MVRegister[E]) Decode(src []byte) (MVRegister[E], error) {
 
 // String returns the elements in order.
 func (r MVRegister[E]) String() string { return text(r.Values()) }
-
-// LogValue returns the type, and a size of 1 if anything was written.
-func (r MVRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
 // MarshalJSON returns the elements as an array.
 func (r MVRegister[E]) MarshalJSON() ([]byte, error) { return jsonArray(r.Values()) }

@@ -34,9 +34,6 @@ func NewORMap[K any, V Value[V]](keys Codec[K], empty V) ORMap[K, V] {
 	return ORMap[K, V]{key: elem[K]{keys}, empty: empty}
 }
 
-// MaxDepth is the maximum nesting depth of maps and records.
-const MaxDepth = causal.MaxDepth
-
 func (m *ORMap[K, V]) tag() causal.Tag { return causal.MakeTag(causal.ORMap, m.key.class()) }
 
 // valueName returns the type name of the values, without the types of values nested in them.
@@ -96,8 +93,9 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 		change(&v)
 		return putOwn(w, m.store, prefix, v)
 	}
-	if m.depth >= MaxDepth-1 && h.tag().Kind().Holds() {
-		return m.store, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge, MaxDepth)
+	if m.depth >= causal.MaxDepth-1 && h.tag().Kind().Holds() {
+		return m.store, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge,
+			causal.MaxDepth)
 	}
 	w.lines++
 	line := loaded + w.lines
@@ -267,9 +265,6 @@ func (m ORMap[K, V]) Merge(o ORMap[K, V]) ORMap[K, V] {
 	m.view = m.merge(&o.view)
 	return m
 }
-
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (m ORMap[K, V]) AppendBinary(dst []byte) ([]byte, error) { return m.appendBinary(dst) }
 
 // Decode returns the map encoded by AppendBinary, with the receiver's codecs.
 func (m ORMap[K, V]) Decode(src []byte) (ORMap[K, V], error) {

@@ -135,7 +135,7 @@ func (m ORMultiMap[K, E]) Decode(src []byte) (ORMultiMap[K, E], error) {
 // String returns the keys with their elements, in order.
 func (m ORMultiMap[K, E]) String() string { return m.m.String() }
 
-// LogValue returns the type, and as size the number of elements of all keys.
+// LogValue returns as size the number of elements of all keys.
 func (m ORMultiMap[K, E]) LogValue() slog.Value { return m.m.LogValue() }
 
 // MarshalJSON returns the map as an object of arrays, in the order of the keys.

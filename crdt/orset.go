@@ -117,9 +117,6 @@ func (s ORSet[E]) Merge(o ORSet[E]) ORSet[E] {
 	return s
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (s ORSet[E]) AppendBinary(dst []byte) ([]byte, error) { return s.appendBinary(dst) }
-
 // Decode returns the set encoded by AppendBinary, with the receiver's codec.
 func (s ORSet[E]) Decode(src []byte) (ORSet[E], error) {
 	v, err := decodeView(src, s.tag())

@@ -91,7 +91,7 @@ func (m PNCounterMap[K]) Decode(src []byte) (PNCounterMap[K], error) {
 // String returns the keys with their counts, in order of the keys.
 func (m PNCounterMap[K]) String() string { return m.m.String() }
 
-// LogValue returns the type, and as size the number of slots of all counters.
+// LogValue returns as size the number of slots of all counters.
 func (m PNCounterMap[K]) LogValue() slog.Value { return m.m.LogValue() }
 
 // MarshalJSON returns the map as an object in the order of the keys.

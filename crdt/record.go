@@ -11,7 +11,7 @@ import (
 )
 
 // Record is a struct of values that is replicated as one value. V is the struct. Its fields are
-// types of this package, including records but not [VersionVector]. The struct needs no methods.
+// types of this package, including records. The struct needs no methods.
 //
 //	type profile struct {
 //		Name crdt.LWWRegister[string]
@@ -98,8 +98,9 @@ func (r *Record[S]) fields() ([]field, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: %v of %v is a %v", ErrField, f.Name, v.Type(), f.Type)
 		}
-		if r.at.depth >= MaxDepth-1 && h.tag().Kind().Holds() {
-			return nil, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge, MaxDepth)
+		if r.at.depth >= causal.MaxDepth-1 && h.tag().Kind().Holds() {
+			return nil, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge,
+				causal.MaxDepth)
 		}
 		out = append(out, field{h, f.Name})
 	}
@@ -196,7 +197,7 @@ func (r Record[S]) AppendBinary(dst []byte) ([]byte, error) {
 	if err := r.gather(); err != nil {
 		return dst, err
 	}
-	return r.at.appendBinary(dst)
+	return r.at.AppendBinary(dst)
 }
 
 // Decode returns the record encoded by AppendBinary, with the codecs of the receiver's fields.
@@ -223,10 +224,10 @@ func (r Record[S]) String() string {
 	return "{" + strings.TrimPrefix(b.String(), " ") + "}"
 }
 
-// LogValue returns the type, and as size the number of elements, slots and the like in all fields.
+// LogValue returns as size the number of elements, slots and the like in all fields.
 func (r Record[S]) LogValue() slog.Value {
 	_ = r.gather()
-	return r.at.logValue(r.tag())
+	return r.at.LogValue()
 }
 
 // MarshalJSON returns the record as an object in the order of the struct.

@@ -2,7 +2,6 @@ package crdt
 
 import (
 	"iter"
-	"log/slog"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -128,9 +127,6 @@ func (s RWSet[E]) Merge(o RWSet[E]) RWSet[E] {
 	return s
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes.
-func (s RWSet[E]) AppendBinary(dst []byte) ([]byte, error) { return s.appendBinary(dst) }
-
 // Decode returns the set encoded by AppendBinary, with the receiver's codec.
 func (s RWSet[E]) Decode(src []byte) (RWSet[E], error) {
 	v, err := decodeView(src, s.tag())
@@ -143,9 +139,6 @@ func (s RWSet[E]) Decode(src []byte) (RWSet[E], error) {
 
 // String returns the elements in order.
 func (s RWSet[E]) String() string { return text(s.All()) }
-
-// LogValue returns the type and the size, removed elements included.
-func (s RWSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
 
 // MarshalJSON returns the elements as an array.
 func (s RWSet[E]) MarshalJSON() ([]byte, error) { return jsonArray(s.All()) }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
 )
 
 func requireDiff[E any](t *testing.T, added, removed iter.Seq[E], wantAdded, wantRemoved []E) {
@@ -96,7 +97,8 @@ func TestRWSet_ForgetFreesWhatWasRemoved(t *testing.T) {
 	b = b.Merge(a)
 	a.Remove(alice.Writer(), 1, 2)
 	a.Forget(alice.Writer())
-	require.Len(t, encode(t, a), len(encode(t, crdt.Seen(a))), "only the vector is left")
+	left, _ := parsed(t, a)
+	require.Zero(t, left.Len(), "only the vector is left")
 	require.False(t, b.Merge(a).Contains(1), "what it saw stays removed")
 	b.Add(bob.Writer(), 2)
 	require.True(t, b.Merge(a).Contains(2), "and no longer wins over what it did not see")
@@ -217,7 +219,6 @@ func TestTypes_DecodeOtherType(t *testing.T) {
 			_, err := crdt.NewPNCounterMap[string](nil).Decode(b)
 			return err
 		},
-		"VersionVector": func() error { _, err := crdt.VersionVector{}.Decode(b); return err },
 	} {
 		require.ErrorIs(t, decode(), crdt.ErrType, name)
 	}
@@ -225,32 +226,6 @@ func TestTypes_DecodeOtherType(t *testing.T) {
 	hi.Set(crdt.NewReplica(1).Writer(), 1)
 	_, err := crdt.MinRegister[int]{}.Decode([]byte(encode(t, hi)))
 	require.ErrorContains(t, err, "MaxRegister[int], wanted MinRegister[int]")
-}
-
-func TestVersionVector(t *testing.T) {
-	var v crdt.VersionVector
-	require.Equal(t, crdt.Equal, v.Compare(v.With(0, 9)))
-	a, b := v.Next(1).Next(1), v.With(2, 7)
-	require.EqualValues(t, 2, a.Get(1))
-	require.Equal(t, crdt.Before, v.Compare(a))
-	require.Equal(t, crdt.Concurrent, a.Compare(b))
-	m := a.Merge(b)
-	require.True(t, m.Covers(a) && m.Covers(b) && !a.Covers(b))
-	require.Equal(t, map[crdt.ReplicaID]uint64{1: 2, 2: 7}, maps.Collect(m.All()))
-	require.Equal(t, m.With(3, math.MaxUint64), m.With(3, math.MaxUint64).Next(3), "saturates")
-	_, err := v.Decode([]byte{1})
-	require.ErrorIs(t, err, crdt.ErrMalformed)
-	require.Equal(t, "order 7", crdt.Order(7).String())
-	require.Equal(t, "equal before after concurrent", strings.Join([]string{
-		crdt.Equal.String(), crdt.Before.String(), crdt.After.String(), crdt.Concurrent.String()},
-		" "))
-
-	var s crdt.ORSet[string]
-	alice := crdt.NewReplica(1)
-	s.Add(alice.Writer(), "x")
-	s.Add(alice.Writer(), "y")
-	require.Equal(t, a, crdt.Seen(s))
-	require.Zero(t, crdt.Seen(highest{3}).Len())
 }
 
 func TestFormat_Types(t *testing.T) {
@@ -268,9 +243,9 @@ func TestFormat_Types(t *testing.T) {
 		mm crdt.ORMultiMap[string, string]
 		cm crdt.PNCounterMap[string]
 	)
-	b, err := json.Marshal([]any{g, rw, mv, ew, dw, hi, lo, bc, mm, cm, crdt.VersionVector{}})
+	b, err := json.Marshal([]any{g, rw, mv, ew, dw, hi, lo, bc, mm, cm})
 	require.NoError(t, err)
-	require.Equal(t, `[[],[],[],false,false,null,null,0,{},{},{}]`, string(b))
+	require.Equal(t, `[[],[],[],false,false,null,null,0,{},{}]`, string(b))
 	require.Equal(t, "empty empty", hi.String()+" "+lo.String())
 	g.Add(w, "secret")
 	rw.Add(w, "secret")
@@ -283,57 +258,20 @@ func TestFormat_Types(t *testing.T) {
 	mm.Add(w, "secret", "secret")
 	cm.Add(w, "secret", 1)
 	require.NoError(t, w.Err())
-	b, err = json.Marshal([]any{g, rw, mv, ew, dw, hi, lo, bc, mm, cm, crdt.VersionVector{}.Next(
-		10).With(11, 2)})
+	b, err = json.Marshal([]any{g, rw, mv, ew, dw, hi, lo, bc, mm, cm})
 	require.NoError(t, err)
-	require.Equal(t, `[["secret"],["secret"],["secret"],true,true,"secret","secret",1,{"secret":["secret"]},{"secret":1},`+
-		`{"000000000000000a":1,"000000000000000b":2}]`, string(b))
+	require.Equal(t, `[["secret"],["secret"],["secret"],true,true,"secret","secret",1,{"secret":["secret"]},{"secret":1}]`, string(b))
 
 	var out strings.Builder
 	slog.New(slog.NewTextHandler(&out, nil)).Info("values", "g", g, "rw", rw, "mv", mv, "ew", ew,
-		"dw", dw, "hi", hi, "lo", lo, "bc", bc, "mm", mm, "cm", cm, "vv", crdt.Seen(g))
+		"dw", dw, "hi", hi, "lo", lo, "bc", bc, "mm", mm, "cm", cm)
 	require.NotContains(t, out.String(), "secret")
 	for _, want := range []string{
-		"g.type=GSet[string] g.size=1", "rw.type=RWSet[string]", "mv.type=MVRegister[string]",
-		"ew.type=EWFlag ew.size=1",
-		"dw.type=DWFlag", "hi.type=MaxRegister[string]", "lo.type=MinRegister[string]",
-		"bc.type=BoundedCounter",
-		"mm.type=ORMap[string] mm.size=1", "vv.type=VersionVector vv.size=1",
+		"g.size=1", "rw.size=1", "mv.size=1", "ew.size=1", "dw.size=1", "hi.size=1", "lo.size=1",
+		"bc.size=1", "mm.size=1", "cm.size=1",
 	} {
 		require.Contains(t, out.String(), want)
 	}
-}
-
-func TestLog_CutAndMergedStatesAreNotThere(t *testing.T) {
-	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
-	var a, b crdt.PNCounter
-	var log crdt.Log[crdt.PNCounter]
-	add := func(w *crdt.Writer, c *crdt.PNCounter) error { c.Add(w, 1); return nil }
-	for range 3 {
-		d, err := crdt.Update(alice, &a, add)
-		require.NoError(t, err)
-		log.Add(d)
-		log.Add(d) // once is enough
-	}
-	log.Add(crdt.Delta{})
-	require.Equal(t, 3, log.Len())
-	missing, ok := log.Since(a, crdt.VersionVector{})
-	require.True(t, ok)
-	require.Len(t, missing, 3)
-	log.Cut(1)
-	require.Equal(t, 1, log.Len())
-	_, ok = log.Since(a, crdt.VersionVector{}.With(1, 1))
-	require.False(t, ok, "cut too far")
-	missing, ok = log.Since(a, crdt.VersionVector{}.With(1, 2))
-	require.True(t, ok)
-	require.Len(t, missing, 1)
-	_, err := crdt.Update(bob, &b, add)
-	require.NoError(t, err)
-	a = a.Merge(b)
-	_, ok = log.Since(a, crdt.VersionVector{}.With(1, 2))
-	require.False(t, ok, "bob's change came by a merge")
-	_, ok = log.Since(a, crdt.Seen(a))
-	require.True(t, ok)
 }
 
 // TestLWWMap_FirstWriteAndFormat covers the methods that no other test calls.
@@ -373,10 +311,6 @@ func TestLWWMap_FirstWriteAndFormat(t *testing.T) {
 	for range cm.All() {
 		break
 	}
-	vv := crdt.VersionVector{}.Next(1).Next(2)
-	for range vv.All() {
-		break
-	}
 }
 
 // A writer changes nothing after an error, or on a copy taken out of a map.
@@ -408,8 +342,8 @@ func TestTypes_RefusedWritersChangeNothing(t *testing.T) {
 	gc.Reset(w)
 	require.Zero(t, m.Remove(w, "k"))
 	m.Update(w, "k", func(*crdt.ORSet[string]) { t.Fatal("called") })
-	for _, v := range []crdt.VersionVector{crdt.Seen(or), crdt.Seen(rw), crdt.Seen(lw),
-		crdt.Seen(ew), crdt.Seen(bc), crdt.Seen(gc), crdt.Seen(m)} {
+	for _, v := range []causal.Vector{seen(t, or), seen(t, rw), seen(t, lw), seen(t, ew),
+		seen(t, bc), seen(t, gc), seen(t, m)} {
 		require.Zero(t, v.Len())
 	}
 }

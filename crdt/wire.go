@@ -2,9 +2,10 @@ package crdt
 
 import "github.com/concord-go/concord/internal/causal"
 
-// appendBinary appends the encoding. For a value handed out by a replicator the encoding names only
-// the replicas that its atoms name, not all that the replicator knows.
-func (v view) appendBinary(dst []byte) ([]byte, error) {
+// AppendBinary appends the canonical encoding: equal states have equal bytes. For a value that a
+// replicator handed out the encoding names only the replicas that its atoms name, not all that the
+// replicator knows.
+func (v view) AppendBinary(dst []byte) ([]byte, error) {
 	a := v.alone()
 	if v.line != 0 {
 		a.seen = a.store.Named(a.seen)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// MaxShards is the largest number of shards of a ShardedMap or a ShardedSet.
-	MaxShards = 1 << 16
+	// maxShards is the largest number of shards of a ShardedMap or a ShardedSet.
+	maxShards = 1 << 16
 	// maxCollection bounds the name of a collection in bytes. With everything that follows it, the
 	// name of a shard stays far below the bound on an entry's name.
 	maxCollection = 256
@@ -64,9 +64,9 @@ func (l *layout) wrong() string {
 	case strings.ContainsAny(l.name, "#*"):
 		return fmt.Sprintf("the name %q of a sharded collection has a %q in it", l.name,
 			l.name[strings.IndexAny(l.name, "#*")])
-	case l.shards < 1 || l.shards > MaxShards:
+	case l.shards < 1 || l.shards > maxShards:
 		return fmt.Sprintf("collection %q has %d shards, must be from 1 to %d", l.name, l.shards,
-			MaxShards)
+			maxShards)
 	}
 	return ""
 }

@@ -281,7 +281,7 @@ func TestSharded_BadNamesAndNumbersAreRefusedEverywhere(t *testing.T) {
 		{"a*", 1, `has a '*' in it`},
 		{"a", 0, `collection "a" has 0 shards, must be from 1 to 65536`},
 		{"a", -1, "has -1 shards"},
-		{"a", distributeddata.MaxShards + 1, "has 65537 shards"},
+		{"a", 1<<16 + 1, "has 65537 shards"},
 	} {
 		m := distributeddata.NewShardedMap(c.name, c.shards, crdt.ORMap[string, register]{})
 		s := distributeddata.NewShardedSet(c.name, c.shards, crdt.ORSet[int]{})
@@ -315,7 +315,7 @@ func TestSharded_LayoutNeverChanges(t *testing.T) {
 	defer stop()
 	ctx := t.Context()
 	for _, key := range []string{"", "a", "ada", strings.Repeat("x", 1000)} {
-		_, err := distributeddata.NewShardedMap("users", distributeddata.MaxShards,
+		_, err := distributeddata.NewShardedMap("users", 1<<16,
 			crdt.ORMap[string, register]{}).Update(ctx, dd, key, setTo("x"), local)
 		require.NoError(t, err)
 	}

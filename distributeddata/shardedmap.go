@@ -41,7 +41,7 @@ type ShardedMap[K any, V crdt.Value[V]] struct {
 }
 
 // NewShardedMap returns the map with the given name: valid UTF-8 of 1 to 256 bytes, without # and
-// *. shards is from 1 to MaxShards; a good number is one shard per 10,000 elements expected at
+// *. shards is from 1 to 65,536; a good number is one shard per 10,000 elements expected at
 // most, since an empty shard costs little. With invalid arguments every operation returns
 // ErrInvalid. empty supplies the codecs, as in NewKey.
 func NewShardedMap[K any, V crdt.Value[V]](name string, shards int,

@@ -6,10 +6,8 @@ import "github.com/concord-go/concord/node/internal/guard"
 // about actor systems.
 var process guard.Process
 
-// Refused returns how many messages, streams and calls the guard of this process has rejected.
-func Refused() uint64 { return process.Refused() }
-
-// Refusals returns the rejections by reason, for metrics and dashboards. The caller owns the map.
+// Refusals returns how many messages, streams and calls the guard of this process has rejected, by
+// reason, for metrics and dashboards. The caller owns the map.
 // Reasons are
 //
 //	call        a call that remoting does not implement

@@ -183,8 +183,3 @@ func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
 		})
 	}
 }
-
-func TestLayout_Count(t *testing.T) {
-	require.Equal(t, map[string]int{"a": 2, "b": 1}, sharding.Layout{
-		Homes: []string{"a", "", "b", "a"}}.Count())
-}

@@ -23,17 +23,6 @@ type Layout struct {
 // Host is a member that can host shards.
 type Host struct{ ID, Address string }
 
-// Count returns how many shards each host should have, by id, including hosts that are gone.
-func (l Layout) Count() map[string]int {
-	n := map[string]int{}
-	for _, id := range l.Homes {
-		if id != "" {
-			n[id]++
-		}
-	}
-	return n
-}
-
 func layoutOf(typ string, e core.Consult) Layout {
 	l := Layout{Type: typ}
 	for _, m := range e.Hosts {

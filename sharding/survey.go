@@ -30,22 +30,6 @@ type ClusterStats struct {
 	Missing []string      // ids of members that have not answered, in order
 }
 
-// Shards returns how many shards are active on the members that have answered.
-func (s ClusterStats) Shards() (n int) {
-	for _, m := range s.Members {
-		n += m.Shards
-	}
-	return n
-}
-
-// Entities returns how many entities run on the members that have answered.
-func (s ClusterStats) Entities() (n int) {
-	for _, m := range s.Members {
-		n += m.Entities
-	}
-	return n
-}
-
 // surveyWithin bounds a survey.
 const surveyWithin = 3 * time.Second
 

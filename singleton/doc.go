@@ -100,7 +100,7 @@
 //
 // # State
 //
-// An instance that implements Warm leaves its state, a protobuf message of at most MaxState bytes,
+// An instance that implements Warm leaves its state, a protobuf message of at most 255 KiB,
 // to the next instance in a planned move. The member that stops the instance sends the state to the
 // next host, and releases the lease when the next host has it, or after a second. The next instance
 // gets the state before Started, with the token of the giver, and only if no tenure was in between.

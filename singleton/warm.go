@@ -19,9 +19,9 @@ import (
 	"github.com/concord-go/concord/singleton/internal/core"
 )
 
-// MaxState is the maximum size in bytes of the encoded state that an instance leaves to the next
+// maxState is the maximum size in bytes of the encoded state that an instance leaves to the next
 // one. With the name of its type, of at most 512 bytes, it fits into one message between members.
-const MaxState = 255 << 10
+const maxState = 255 << 10
 
 // Warm is implemented by an instance that leaves its state to the next one in a planned move: its
 // member leaves, or another one should host.
@@ -38,7 +38,7 @@ type Warm interface {
 	actor.Actor
 	// HandOver returns the state for the next instance, or nil if there is none. It is called on
 	// the goroutine of Receive, after the last message and before *actor.Stopping. A state of more
-	// than MaxState bytes is not passed on: an error is logged and counted in Stats.StateLost.
+	// than 255 KiB is not passed on: an error is logged and counted in Stats.StateLost.
 	HandOver() proto.Message
 	// TakeOver receives that state, with the token of the tenure that left it. It is called on the
 	// goroutine of Receive, before *actor.Started. An instance that is made again after it has
@@ -68,9 +68,9 @@ func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) 
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %s: %w", errState, name, err)
-	case len(data) > MaxState:
+	case len(data) > maxState:
 		return nil, fmt.Errorf("%w: %s has %d bytes, it must have at most %d", errState, name,
-			len(data), MaxState)
+			len(data), maxState)
 	case len(name) > maxTypeName:
 		return nil, fmt.Errorf("%w: the name of type %.80s has %d bytes, it must have at most %d",
 			errState, name, len(name), maxTypeName)
@@ -80,9 +80,9 @@ func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) 
 
 // unpacked returns the message that was packed.
 func unpacked(s *pb.SingletonState) (proto.Message, error) {
-	if len(s.State) > MaxState {
+	if len(s.State) > maxState {
 		return nil, fmt.Errorf("%w: %d bytes, it must have at most %d", errState, len(s.State),
-			MaxState)
+			maxState)
 	}
 	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(s.Type))
 	if err != nil {
@@ -127,7 +127,7 @@ func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.Singleton
 
 // onState keeps the state that the last host has sent, for the next tenure.
 func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonState) {
-	if len(s.State) > MaxState || len(s.Type) > maxTypeName {
+	if len(s.State) > maxState || len(s.Type) > maxTypeName {
 		m.ignore(slog.Int("state bytes", len(s.State)))
 		return
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
-	"github.com/concord-go/concord/singleton"
 )
+
+const maxState = 255 << 10 // bytes
 
 // warm hands over the last text it received, and the tenure that received it.
 type warm struct {
@@ -125,7 +126,7 @@ func TestWarm_AStateIsHandedOverOnce(t *testing.T) {
 // state.
 func TestWarm_StateIsLostWhereItMustBe(t *testing.T) {
 	for name, text := range map[string]string{
-		"too large": strings.Repeat("x", singleton.MaxState), "HandOver panics": "panics",
+		"too large": strings.Repeat("x", maxState), "HandOver panics": "panics",
 		"nothing to hand over": "",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,8 +183,8 @@ func TestWarm_StateOfAnEarlierTenureIsNotTakenOver(t *testing.T) {
 
 // A state of exactly MaxState bytes passes: with the name of its type it fits into an envelope.
 func TestWarm_StateAtTheBoundPasses(t *testing.T) {
-	text := strings.Repeat("x", singleton.MaxState-4) // 1 byte of tag, 3 of length
-	require.Equal(t, singleton.MaxState, proto.Size(wrapperspb.String(text)))
+	text := strings.Repeat("x", maxState-4) // 1 byte of tag, 3 of length
+	require.Equal(t, maxState, proto.Size(wrapperspb.String(text)))
 	fails := 0
 	run(t, 2, warmly(&fails), func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -203,7 +204,7 @@ func TestWarm_AStateAboveTheBoundIsIgnored(t *testing.T) {
 		view := n.members().View()
 		from := wire.Header{Cluster: view.Cluster, Member: view.Self.ID,
 			From: view.Self.Incarnation}
-		for i, s := range []*pb.SingletonState{{State: make([]byte, singleton.MaxState+1)},
+		for i, s := range []*pb.SingletonState{{State: make([]byte, maxState+1)},
 			{Type: strings.Repeat("x", 2000)}} {
 			payload, err := proto.Marshal(s)
 			require.NoError(t, err)

@@ -20,7 +20,7 @@ var (
 	// ErrToken is returned for an invalid token: missing, malformed, zero or above 2^63-1. The
 	// effect was not made.
 	ErrToken = errors.New("fence: not a token")
-	// ErrResource is returned for a resource name that is longer than MaxResource. The effect was
+	// ErrResource is returned for a resource name that is longer than 255 bytes. The effect was
 	// not made.
 	ErrResource = errors.New("fence: not a resource")
 	// ErrNoTenure is returned by Transport when the context of the request has no tenure, and by
@@ -48,13 +48,13 @@ func (e *StaleError) Unwrap() error { return ErrStale }
 // maxToken is the largest token of a lease.
 const maxToken coordination.Token = 1<<63 - 1
 
-// MaxResource is the maximum length of a resource name in bytes.
-const MaxResource = 255
+// maxResource is the maximum length of a resource name in bytes.
+const maxResource = 255
 
 func checkResource(name string) error {
-	if len(name) > MaxResource {
+	if len(name) > maxResource {
 		return fmt.Errorf("%w: %.40q of %d bytes, at most %d", ErrResource, name, len(name),
-			MaxResource)
+			maxResource)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestGuard_ReturnsTheErrorOfTheEffect_AndTheTokenWasSeen(t *testing.T) {
 func TestGuard_IsBounded(t *testing.T) {
 	g := fence.Guard{Limit: 2}
 	ctx := t.Context()
-	long := strings.Repeat("x", fence.MaxResource+1)
+	long := strings.Repeat("x", 256)
 	require.ErrorIs(t, g.Do(ctx, long, 7, nothing), fence.ErrResource)
 	named := g.Handler(func(*http.Request) string { return long }, http.NotFoundHandler())
 	require.Equal(t, http.StatusBadRequest, answer(named, "1").Code)

@@ -14,9 +14,9 @@ import (
 // without sign or leading zeros.
 const Header = "Fencing-Token"
 
-// TokenOf returns the token in the header of a request. Otherwise the error is ErrToken: there must
+// tokenOf returns the token in the header of a request. Otherwise the error is ErrToken: there must
 // be exactly one token, in exactly the form that Transport writes.
-func TokenOf(h http.Header) (coordination.Token, error) {
+func tokenOf(h http.Header) (coordination.Token, error) {
 	values := h.Values(Header)
 	if len(values) != 1 {
 		return 0, fmt.Errorf("%w: %d headers %s, want one", ErrToken, len(values), Header)
@@ -46,7 +46,7 @@ func parseToken(text string) (coordination.Token, error) {
 // If a higher token arrives, the context of a running request ends, and next should return.
 func (g *Guard) Handler(resource func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		token, err := TokenOf(req.Header)
+		token, err := tokenOf(req.Header)
 		if err == nil {
 			err = g.Do(req.Context(), resource(req), token, func(ctx context.Context) error {
 				next.ServeHTTP(w, req.WithContext(ctx))

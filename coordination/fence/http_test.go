@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -148,23 +147,4 @@ func TestTransport_ClosesTheBodyItDoesNotSend(t *testing.T) {
 	}
 	require.ErrorIs(t, err, fence.ErrNoTenure)
 	require.True(t, body.yes)
-}
-
-func FuzzTokenOf(f *testing.F) {
-	for _, s := range []string{"", "0", "1", "01", "+1", "9223372036854775807",
-		"9223372036854775808", " 1", "1\n", "１"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		token, err := fence.TokenOf(http.Header{fence.Header: {s}})
-		switch {
-		case err != nil:
-			require.ErrorIs(t, err, fence.ErrToken)
-			require.Zero(t, token)
-			require.Less(t, len(err.Error()), 400)
-		default:
-			require.Equal(t, s, strconv.FormatUint(uint64(token), 10), "one form for each token")
-			require.Positive(t, int64(token))
-		}
-	})
 }

@@ -37,8 +37,8 @@ func InCluster(c Config) (Store, error) {
 	return s, nil
 }
 
-// Open returns a function that makes a store with InCluster, for node.RunConfig.Store.
-func Open(c Config) func() (leasestore.Store, error) {
+// inPod returns a function that makes a store with InCluster, for node.RunConfig.Store.
+func inPod(c Config) func() (leasestore.Store, error) {
 	return func() (leasestore.Store, error) {
 		return opened.As(InCluster(c))
 	}

@@ -25,7 +25,7 @@ func TestInCluster_OutsideOfAPodSaysAllThatIsMissing(t *testing.T) {
 			t.Errorf("%q is not in:\n%v", said, err)
 		}
 	}
-	if s, err := Open(Config{})(); s != nil || err == nil {
+	if s, err := inPod(Config{})(); s != nil || err == nil {
 		t.Errorf("a store outside of a pod: %v, %v", s, err)
 	}
 }

@@ -19,5 +19,5 @@ func Opener(decode func(into any) error) (func() (leasestore.Store, error), erro
 			return nil, err
 		}
 	}
-	return Open(c), nil
+	return inPod(c), nil
 }

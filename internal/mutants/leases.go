@@ -17,12 +17,6 @@ func leases() []mutant {
 			killer: killer{pkg: leaseCore, run: "TestSavedHistories"},
 		},
 		{
-			name:   "a grant is confirmed without a look at its token",
-			rule:   "CheckRemote returns nil only if the record names this tenure",
-			edits:  in("coordination/holder.go", "case h.Session != g.lease.s.nonce || h.Token != g.token:", "case h.Session != g.lease.s.nonce && h.Token > g.token:"),
-			killer: killer{pkg: "./coordination", run: "TestCheckRemote_ReadsTheRecord"},
-		},
-		{
 			name:   "the renewal of a session record shares a call with other swaps",
 			rule:   "a renewal waits for no other call of the store",
 			edits:  in("coordination/batch.go", "s.batch == nil || strings.HasPrefix(w.Name, leasestore.SessionRecords)", "s.batch == nil || strings.HasPrefix(w.Name, \"?\")"),

@@ -189,7 +189,7 @@ func singletons() []mutant {
 		{
 			name:   "a state that fits into no envelope is sent",
 			rule:   "a state of MaxState bytes passes",
-			edits:  in("singleton/warm.go", "const MaxState = 255 << 10", "const MaxState = 256 << 10"),
+			edits:  in("singleton/warm.go", "const maxState = 255 << 10", "const maxState = 256 << 10"),
 			killer: killer{pkg: "./singleton", run: "TestWarm_StateAtTheBoundPasses"},
 		},
 		{

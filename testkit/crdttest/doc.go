@@ -28,8 +28,6 @@
 //	 6  a delta is equivalent to the state      before with the delta = after
 //	 7  a delta takes effect once               even duplicated, late, and after the state
 //	 8  a delta after a gap is rejected         and leaves the value unchanged
-//	 9  a log's missing deltas suffice          t with them = t⊔s, removals included; see [crdt.Log]
-//	10  and none of them was seen before
 //	11  replicas converge                       the changes seen decide, not their order
 //	12  the value equals the specification      if there is one; see [Spec]
 //	13  a reset removes what it has seen        before or after a merge, permanently
@@ -39,10 +37,10 @@
 //	18  other types and versions are rejected   with an error that says so, and no change
 //	19  stamps of registers only grow           whatever the clock does, and never pass its latest
 //
-// There is no law 14, on pruning: replicas never prune anything.
+// There are no laws 9, 10 and 14.
 //
 // Equal means equal bytes. A broken law fails the test with its number, the values, and the
-// shortest history found. Laws 6 to 10 and 13 concern deltas, which user-defined types have only
+// shortest history found. Laws 6 to 8 and 13 concern deltas, which user-defined types have only
 // inside a map. Each type is tested alone, in an [crdt.ORMap], and in an ORMap whose key is removed
 // concurrently with changes to it.
 //

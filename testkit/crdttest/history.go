@@ -48,7 +48,6 @@ type actor[T crdt.Value[T]] struct {
 	stamp   uint64 // of the last write to a register
 	value   T
 	seen    set
-	log     crdt.Log[T]
 }
 
 // sent is a delta in flight.
@@ -110,8 +109,6 @@ func (h *history[T]) step() {
 		merged := h.merge(a.value, from.value)
 		a.value, a.seen = merged, a.seen.union(from.seen)
 		h.note(a, "merged with replica %d", from.id)
-	case n == 9 && !h.own:
-		h.missing(a, h.pick("behind"))
 	default:
 		a.ms = uint64(rapid.IntRange(1, 8).Draw(h.t, "clock")) // may run backwards
 		a.ahead = max(a.ahead, a.ms)
@@ -155,7 +152,6 @@ func (h *history[T]) update(a *actor[T], change func(d *Draw, w *crdt.Writer, v 
 		return
 	}
 	h.deltaLaws(before, after, delta)
-	a.log.Add(delta)
 	h.sent = append(h.sent, sent{h.resent(delta), e})
 }
 
@@ -188,7 +184,6 @@ func (h *history[T]) deliver(a *actor[T], d sent) {
 	default:
 		h.ok(8, err == nil, "a delta without a gap is refused: %v", err)
 		a.seen = a.seen.with(d.e.id)
-		a.log.Add(d.delta)
 		h.commutes(before, a.value, d.delta)
 	}
 }

@@ -26,9 +26,7 @@
 // # Models
 //
 // [Register] is a key-value store with conditional writes. [Lease] is one lease with expiry,
-// unknown outcomes, and a target that is fenced by it. [Set] is judged element by element without a
-// search: it reports which added elements were lost, which were missing for a while, and which were
-// never added.
+// unknown outcomes, and a target that is fenced by it.
 //
 // The checker is porcupine by Anish Athalye, after Wing and Gong (1993) and Lowe (2017).
 //

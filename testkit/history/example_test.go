@@ -29,22 +29,3 @@ func Example() {
 	// true <nil>
 	// false <nil>
 }
-
-// One of two replicas has lost a write that it acknowledged.
-func ExampleSet() {
-	var rec history.Recorder[history.SetOp[string], history.SetResult[string]]
-	add := func(x string) {
-		rec.Begin(0, history.SetOp[string]{Add: true, Element: x}).End(history.SetResult[string]{})
-	}
-	read := func(elements ...string) {
-		rec.Begin(1, history.SetOp[string]{}).End(history.SetResult[string]{Elements: elements})
-	}
-	add("apple")
-	add("pear")
-	read("pear")
-	read("pear", "apple")
-	read("apple")
-	report := history.Set(rec.Operations())
-	fmt.Println("lost", report.Lost, "stale", report.Stale)
-	// Output: lost [pear] stale [apple]
-}

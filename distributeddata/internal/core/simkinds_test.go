@@ -280,11 +280,11 @@ func init() {
 			}),
 		't': kindOf([]opKind2{opWrite, opAdd, opAdd, opCount, opCount, opRemove, opDrop}, partOf,
 			doRecord, showRecord),
-		'y': kindOf([]opKind2{opWrite}, merged, func(w *crdt.Writer, v *crdt.VersionVector,
+		'y': kindOf([]opKind2{opWrite}, merged, func(w *crdt.Writer, v *versions,
 			_ op) effectOf {
-			*v = v.Next(w.Replica())
-			return setTo("", versions(*v))
-		}, func(v crdt.VersionVector) map[string]string { return alone(v.Len() > 0, versions(v)) }),
+			*v = v.next(causal.Replica(w.Replica()))
+			return setTo("", v.String())
+		}, func(v versions) map[string]string { return alone(v.Len() > 0, v.String()) }),
 		'z': kindOf(nil, present, func(w *crdt.Writer, v *crdt.GSet[string], o op) effectOf {
 			v.Add(w, o.sub)
 			return putIn(o.sub)
@@ -362,10 +362,28 @@ func numbers(all iter.Seq2[string, int64]) map[string]string {
 	return out
 }
 
-func versions(v crdt.VersionVector) string {
+// versions is a user-defined type: the join of vectors.
+type versions struct{ causal.Vector }
+
+func (v versions) next(r causal.Replica) versions {
+	return versions{v.With(causal.Dot{Replica: r, N: v.Get(r) + 1})}
+}
+
+func (v versions) Merge(o versions) versions { return versions{v.Join(o.Vector)} }
+
+func (v versions) AppendBinary(dst []byte) ([]byte, error) {
+	return causal.AppendState(dst, causal.Store{}, v.Vector)
+}
+
+func (v versions) Decode(src []byte) (versions, error) {
+	_, seen, err := causal.ParseValue(src)
+	return versions{seen}, err
+}
+
+func (v versions) String() string {
 	of := map[string]uint64{}
-	for r, n := range v.All() {
-		of[strconv.FormatUint(uint64(r), 10)] = n
+	for d := range v.All() {
+		of[strconv.FormatUint(uint64(d.Replica), 10)] = d.N
 	}
 	return vectorText(of)
 }
