@@ -1,5 +1,5 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
-.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions proto proto-check
+.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions outside proto proto-check
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .
@@ -173,6 +173,9 @@ versions: ## let the modules require VERSION=v0.x.y of each other, before a rele
 	sed -i.bak -E 's#($(OURS)[^ ]*) v[0-9][^ ]*#\1 $(VERSION)#' $(MODULES:%=%/go.mod)
 	@rm -f $(MODULES:%=%/go.mod.bak)
 	$(if $(filter v0.0.0-%,$(VERSION)),,@echo 'commit this, and tag that commit:' $(VERSION) $(patsubst ./%,%/$(VERSION),$(filter-out .,$(MODULES))))
+
+outside: ## a program outside the repository, with the modules of the last commit from a proxy, as if they had the tags of VERSION (default v0.1.0); GOTOOLCHAIN=go1.27.0 for another Go
+	bench/release.sh $(if $(filter v0.0.0-%,$(VERSION)),v0.1.0,$(VERSION))
 
 proto: $(BIN)/buf $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go
 	rm -rf $(BIN)/schema && mkdir -p $(BIN)/schema/concord/v1 && cp proto/*.proto $(BIN)/schema/concord/v1
