@@ -51,7 +51,7 @@
 //	defer node.Shutdown(context.Background(), c)
 //	select {
 //	case <-ctx.Done():
-//	case <-node.Removed(system): // see node.Why; shut down and restart the process
+//	case <-node.Removed(system): // see node.RemovalCause; shut down and restart the process
 //	}
 //
 // # Duties of the caller

@@ -104,7 +104,7 @@ func (h *Health) Ready() error {
 	if s != stateUp {
 		return errors.Join(fmt.Errorf("node: %v", s), cause)
 	}
-	if err := Why(system); err != nil {
+	if err := RemovalCause(system); err != nil {
 		return err
 	}
 	return lifecycle.Of(system).Check()

@@ -77,7 +77,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 		return false, errors.Join(n.failure(), r.stop(n, true))
 	case <-Removed(n.System):
 	}
-	cause := Why(n.System)
+	cause := RemovalCause(n.System)
 	r.ended = time.Now()
 	n.end(cause)
 	r.cfg.Health.over(n.System, cause)

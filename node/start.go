@@ -158,9 +158,9 @@ func startMember(c *cluster.Cluster) (err error) {
 }
 
 // Removed returns a channel that is closed when this life of the member has ended without being
-// stopped; Why returns the cause. The member keeps working, but alone: Proto.Actor never readmits
-// the same member id. Shut it down and begin another life with a new actor system or a new process.
-// Run does so automatically. Shutdown does not close the channel.
+// stopped; RemovalCause returns the cause. The member keeps working, but alone: Proto.Actor never
+// readmits the same member id. Shut it down and begin another life with a new actor system or a new
+// process. Run does so automatically. Shutdown does not close the channel.
 //
 // Call Removed before the member starts, or after something that calls it: creating a component, or
 // Start.
@@ -168,9 +168,9 @@ func Removed(system *actor.ActorSystem) <-chan struct{} {
 	return membership.Attach(system).Removed()
 }
 
-// Why returns the cause for which Removed was closed: ErrDropped, ErrExpelled or ErrGaveWay. It
-// returns nil while the member is in its cluster.
-func Why(system *actor.ActorSystem) error { return membership.Attach(system).Cause() }
+// RemovalCause returns the cause for which Removed was closed: ErrDropped, ErrExpelled or
+// ErrGaveWay. It returns nil while the member is in its cluster.
+func RemovalCause(system *actor.ActorSystem) error { return membership.Attach(system).Cause() }
 
 func checkCluster(c *cluster.Cluster) error {
 	if c == nil || c.ActorSystem == nil || c.Config == nil {
