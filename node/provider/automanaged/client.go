@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newClient returns a client for health requests, with one connection to each host. A request takes
-// at most timeout.
+// newClient returns a client for health requests, with a connection to each host, and another one
+// beside a late request. A request, and a dial, take at most timeout.
 // It follows no redirects: a host speaks only for itself.
 func newClient(timeout, refresh time.Duration, identity *tls.Config) *http.Client {
 	// A dial continues after its request was abandoned, and the next requests wait for it. The
@@ -26,7 +26,7 @@ func newClient(timeout, refresh time.Duration, identity *tls.Config) *http.Clien
 			}
 			return &patient{Conn: c, asked: make(chan struct{})}, nil
 		},
-		MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*refresh + time.Second,
+		MaxConnsPerHost: 2, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*refresh + time.Second,
 		MaxResponseHeaderBytes: maxAnswer,
 	}}
 }

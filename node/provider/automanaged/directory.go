@@ -49,13 +49,14 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, id: self.ID, guard: g,
 		server: server, served: served, scheme: "http://",
 		client: newClient(requestTimeout(c), c.Refresh, identity), askers: asked}
+	d.client.Timeout = silences * c.DropAfter
 	if identity != nil {
 		d.scheme = "https://"
 	}
 	return d, nil
 }
 
-// requestTimeout returns how long a request may take.
+// requestTimeout returns how long a request may take before another one is made.
 func requestTimeout(c Config) time.Duration { return max(c.DropAfter/2, c.Refresh) }
 
 // Where implements roster.Directory.
@@ -155,11 +156,12 @@ func (t *turns) late(now, due time.Time) time.Duration {
 // ask queries one host repeatedly, and sends the results to heard. A request that has waited in
 // vain is repeated at once, since the host may have been slow for a moment.
 func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
+	var late lateRequest
+	defer late.wait()
 	for {
 		begun, wait := time.Now(), d.cfg.Refresh
-		n := news{host: host}
 		d.askers.request(begun, host)
-		n.says, n.alone, n.err = d.request(ctx, host)
+		n := d.soon(ctx, host, &late)
 		d.askers.result(host, n.err)
 		if n.err != nil && time.Since(begun) >= d.cfg.Refresh {
 			wait = minPause
@@ -174,6 +176,56 @@ func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 		}
 	}
 }
+
+// lateRequest is the request to a host that still waits although its time is over: the answer to
+// another one would come as late, if the process gets little processor time.
+type lateRequest struct {
+	result chan news // nil: there is none
+	done   sync.WaitGroup
+}
+
+func (l *lateRequest) wait() { l.done.Wait() }
+
+// soon makes a request, and returns its result or that of the late one, whichever answers first. A
+// request without an answer becomes the late one, if there is none.
+func (d *directory) soon(ctx context.Context, host string, late *lateRequest) news {
+	limit := requestTimeout(d.cfg)
+	keep := late.result == nil
+	most := limit
+	if keep {
+		most = silences * d.cfg.DropAfter
+	}
+	own := make(chan news, 1)
+	late.done.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, most)
+		defer cancel()
+		n := news{host: host}
+		n.says, n.alone, n.err = d.request(ctx, host)
+		own <- n
+	})
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	for {
+		select {
+		case n := <-own:
+			return n
+		case n := <-late.result:
+			late.result = nil
+			if n.err == nil {
+				return n
+			}
+		case <-over.C:
+			if keep {
+				late.result = own
+				return news{host: host, err: errLate}
+			}
+			return <-own // its time is over, too
+		}
+	}
+}
+
+// errLate is the result of a request that still waits.
+var errLate = errors.New("no answer yet")
 
 // rest waits until a host is to be asked again, and returns false if ctx ends first.
 func (d *directory) rest(ctx context.Context, host string, begun time.Time,

@@ -21,10 +21,10 @@
 //
 // A member is listed within Refresh of its start. A member whose process has died is dropped within
 // Refresh, because its host refuses the connection. A member that is frozen or cut off is dropped
-// after DropAfter. One whose answers come too late, because it gets little processor time, stays
-// listed while it asks, for up to three times DropAfter. A member that gets its own turns late does
-// not count that time as silence of the others. The members that dropped it ban its id: it can come
-// back only with a new life (node.Run) or a new process.
+// after DropAfter. One whose answers come late, because it gets little processor time, is listed if
+// they come within three times DropAfter, and stays so for as long while it asks. A member that
+// gets its own turns late does not count that time as silence of the others. The members that
+// dropped it ban its id: it can come back only with a new life (node.Run) or a new process.
 //
 // # Duties
 //

@@ -46,7 +46,7 @@ func TestServe_AStallOfAMemberDropsNobody(t *testing.T) {
 				host.from = time.Now().Add(5*time.Second + after)
 				host.till = host.from.Add(stall)
 				d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
-					Transport: host, Timeout: requestTimeout(c)}, askers: &askers{}}
+					Transport: host}, askers: &askers{}}
 				self := roster.Self{Member: roster.Member{ID: "a"}, Cluster: "shop",
 					Log: slog.New(slog.DiscardHandler)}
 				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
@@ -83,7 +83,7 @@ func TestServe_AMemberThatAsksIsNotSilent(t *testing.T) {
 			self := roster.Self{Member: roster.Member{ID: "a", Host: "a", Port: 1},
 				Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
 			d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
-				Transport: host, Timeout: requestTimeout(c)}, askers: newAskers(c, self)}
+				Transport: host}, askers: newAskers(c, self)}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			for at := -time.Millisecond; at <= asks; at += time.Second {
@@ -140,7 +140,7 @@ func TestServe_AProcessThatStartsAgainIsListedSoon(t *testing.T) {
 			self := roster.Self{Member: roster.Member{ID: "a", Host: "a", Port: 1},
 				Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
 			d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
-				Transport: host, Timeout: requestTimeout(c)}, askers: newAskers(c, self)}
+				Transport: host}, askers: newAskers(c, self)}
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
 			time.AfterFunc(time.Until(host.back), func() { d.askers.unlisted(time.Now(), "b:1") })
@@ -156,6 +156,48 @@ func TestServe_AProcessThatStartsAgainIsListedSoon(t *testing.T) {
 			}
 			if listed > c.Refresh/5 {
 				t.Errorf("%v after the first request: listed after %v", after, listed)
+			}
+		})
+	}
+}
+
+// slow answers each request so long after it came.
+type slow struct {
+	says answer
+	by   time.Duration
+}
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(s.by):
+		return (&stalling{says: s.says}).RoundTrip(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// A process that gets little processor time answers every request late: it was never listed, since
+// each request was given up just before its answer.
+func TestServe_AMemberThatAlwaysAnswersLateIsListed(t *testing.T) {
+	for by, want := range map[time.Duration]int{1400 * time.Millisecond: 2,
+		1600 * time.Millisecond: 2, 2900 * time.Millisecond: 2, 10 * time.Second: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			c := Config{Hosts: []string{"b:1"}}.withDefaults()
+			self := roster.Self{Member: roster.Member{ID: "a", Host: "a", Port: 1},
+				Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+			d := &directory{cfg: c, cluster: "shop", scheme: "http://", client: &http.Client{
+				Transport: slow{answer{ID: "b", Address: "b", Port: 1, ClusterName: "shop"}, by}},
+				askers: newAskers(c, self)}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			most := 0
+			if err := d.Serve(ctx, self, func(all []roster.Member) {
+				most = max(most, len(all))
+			}); err != nil {
+				t.Error(err)
+			}
+			if most != want {
+				t.Errorf("answers after %v: %d members, want %d", by, most, want)
 			}
 		})
 	}
