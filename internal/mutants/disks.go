@@ -63,7 +63,7 @@ func disks() []mutant {
 		{
 			name:   "do not report a full disk to the writer",
 			rule:   "the writer gets an error if the disk does not have its change [R48]",
-			edits:  in(replDir+"diskgate.go", "done.wait != forNothing && c.disk.ailing()", "false"),
+			edits:  in(replDir+"diskgate.go", "done.wait != forNothing && d.ailing()", "false"),
 			killer: scenario("TestDisk_WithoutRoomTheWriterIsTold"),
 		},
 		{

@@ -23,9 +23,16 @@ func quorums() []mutant {
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
 		},
 		{
-			name:   "count quorums in the view",
-			rule:   "the counted members are remembered, not seen [M1]",
-			edits:  in(replDir+"ops.go", "need: max(o.Level().need(c.roll.Size()), 1)", "need: max(o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), 1)"),
+			name: "count quorums in the view",
+			rule: "the counted members are remembered, not seen [M1]",
+			edits: []edit{
+				{replDir + "ops.go", "o.Level().need(c.roll.Size())", "o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers))"},
+				{replDir + "ops.go", "s.need > c.roll.Size()", "s.need > max(len(c.peers)+1, c.cfg.MinMembers)"},
+				{
+					replDir + "read.go", "o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}\n\tr.drop",
+					"o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}\n\tr.drop",
+				},
+			},
 			killer: scenario("TestScript_ViewsDecideNothing"),
 		},
 		{

@@ -337,7 +337,7 @@ func replication() []mutant {
 		{
 			name:   "drop the mark of a replica that only others see",
 			rule:   "a replica whose events arrive may run, although it is out of view [R15]",
-			edits:  in(replDir+"beat.go", "c.arrivals.before.Get(r) == c.seen.Get(r)", "true"),
+			edits:  in(replDir+"former.go", "f.arrivals.before.Get(r) == n", "true"),
 			killer: scenario("TestMark_OfAReplicaThatOnlyOthersSee"),
 		},
 		{

@@ -25,7 +25,7 @@ func restores() []mutant {
 		{
 			name:   "forget the peers of the former life",
 			rule:   "the marks of a replica that ran until recently are kept [R15]",
-			edits:  in(replDir+"former.go", "for _, p := range c.peers {\n\t\tc.replaced(p.replica)", "for _, p := range c.peers[:0] {\n\t\tc.replaced(p.replica)"),
+			edits:  in(replDir+"former.go", "for _, p := range ps {\n\t\tf.replaced(p.replica", "for _, p := range ps[:0] {\n\t\tf.replaced(p.replica"),
 			killer: scenario("TestFormers_ArePeersOfTheLifeBefore"),
 		},
 		{
@@ -58,13 +58,13 @@ func restores() []mutant {
 		{
 			name:   "treat another event with the same number as the own one",
 			rule:   "an event is confirmed by its print, not by its number [R4]",
-			edits:  in(replDir+"print.go", " || contradict(c.prints.at(n), x)", ""),
+			edits:  in(replDir+"print.go", " || contradict(c.prints.own.at(n), x)", ""),
 			killer: scenario("TestRestored_TheFirstActIsAWrite"),
 		},
 		{
 			name:   "apply a push that continues another history",
 			rule:   "a push continues the history of its origin [R4]",
-			edits:  in(replDir+"print.go", "if !contradict(", "if true || !contradict("),
+			edits:  in(replDir+"print.go", "return !contradict(", "return true || !contradict("),
 			killer: scenario("TestRestored_OneThatHasOtherEventsDoesNotGoOn"),
 		},
 		{

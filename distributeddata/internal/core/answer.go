@@ -51,7 +51,8 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil
 	}
 	a := &answer{pin: c.state(), source: source{keys: c.keys, head: head{head: c.seen,
-		ready: c.counts(), sum: c.sum, prints: c.printsOut(), members: c.spoken(),
+		ready: c.counts(), sum: c.sum, members: c.spoken(),
+		prints:   c.prints.out(c.seen, c.peers, c.roll.Memory),
 		entering: c.roll.entering, kept: c.disk.kept}}}
 	compared := 0
 	if d, ok := c.makeDelta(have); ok && !m.Whole {

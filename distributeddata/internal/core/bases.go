@@ -23,9 +23,9 @@ func (c *Core) renewBase() {
 	})
 }
 
-func (c *Core) baseLimits() bases.Limits {
-	return bases.Limits{Count: c.cfg.WindowCount, Bytes: c.cfg.WindowBytes, Pause: c.cfg.Grace,
-		Patience: c.cfg.Patience}
+func (c Config) baseLimits() bases.Limits {
+	return bases.Limits{Count: c.WindowCount, Bytes: c.WindowBytes, Pause: c.Grace,
+		Patience: c.Patience}
 }
 
 // await keeps a message until the base that it names is known, if there is room, and requests the
@@ -35,7 +35,7 @@ func (c *Core) await(ev Receive, digest causal.Digest) {
 	if p == nil || p.replica == 0 {
 		return
 	}
-	kept, ask := c.bases.Await(c.now, ev, len(ev.Payload), p.ID, digest, c.baseLimits())
+	kept, ask := c.bases.Await(c.now, ev, len(ev.Payload), p.ID, digest, c.cfg.baseLimits())
 	if kept {
 		c.stats.Awaiting++
 	}
@@ -45,7 +45,7 @@ func (c *Core) await(ev Receive, digest causal.Digest) {
 }
 
 func (c *Core) askBase(p *peer) {
-	m := c.bases.Ask(c.now, c.baseLimits())
+	m := c.bases.Ask(c.now, c.cfg.baseLimits())
 	c.send(p, wire.ReplicatorBaseRequest,
 		encode(&pb.BaseRequest{Base: m.Base, Known: m.Known, After: uint64(m.After)}))
 }
@@ -57,7 +57,7 @@ func (c *Core) pursueFetch() {
 		return
 	}
 	p := c.peers.of(member)
-	if c.bases.Pursue(c.now, p != nil && p.replica != 0, c.baseLimits()) {
+	if c.bases.Pursue(c.now, p != nil && p.replica != 0, c.cfg.baseLimits()) {
 		c.askBase(p)
 	}
 }
@@ -69,7 +69,7 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 		return err
 	}
 	part, err := c.bases.Answer(c.now, bases.Request{Base: m.Base, Known: m.Known,
-		After: causal.Replica(m.After)}, c.basePart())
+		After: causal.Replica(m.After)}, c.cfg.basePart())
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 }
 
 // basePart returns the number of entries of a base in one message.
-func (c *Core) basePart() int { return min(12_000, max(1, c.cfg.PartBytes/5)) }
+func (c Config) basePart() int { return min(12_000, max(1, c.PartBytes/5)) }
 
 // onBase takes a part of the base that is being fetched, and reads what waited for the base when it
 // is complete.
@@ -97,7 +97,7 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 	for _, r := range m.Replicas {
 		part.Replicas = append(part.Replicas, causal.Replica(r))
 	}
-	waited, ask, done, err := c.bases.Take(c.now, p.ID, part, c.seen, c.baseLimits())
+	waited, ask, done, err := c.bases.Take(c.now, p.ID, part, c.seen, c.cfg.baseLimits())
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (c *Core) beats() {
 	c.note(c.dropMarks(c.voidMarks()))
 	c.scrubSome()
 	c.tidy()
-	c.forgetFormers()
+	c.formers.pass(c.now, formerBeats*c.cfg.BeatInterval, c.seen)
 }
 
 // sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
@@ -68,7 +68,7 @@ func (c *Core) newBeat() *pb.Beat {
 
 func (c *Core) beat(p *peer, m *pb.Beat) {
 	if p.replica != 0 {
-		m.Print = uint64(p.replica)<<32 | uint64(c.printOf(p.replica))
+		m.Print = uint64(p.replica)<<32 | uint64(c.prints.of(p.replica, c.seen))
 	}
 	if m.Seen != nil { // others take no such bytes
 		m.Expiry, m.Least = c.cfg.Expiry, uint32(c.cfg.MinMembers)
@@ -204,7 +204,7 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 		return false
 	}
 	greets := p.greets(c.now, c.cfg.BeatInterval)
-	c.replaced(p.replica)
+	c.formers.replaced(p.replica, c.now)
 	*p = peer{Member: p.Member, replica: r, pacing: p.pacing, expiry: p.expiry}
 	c.identify(p)
 	c.out.Lost(p.ID)
@@ -278,8 +278,7 @@ func (c *Core) departed(r causal.Replica) bool {
 		(at.Rank != quorum.Gone || c.roll.MayReturn(at)) {
 		return false
 	}
-	return c.ready && c.arrivals.before.Get(r) == c.seen.Get(r) &&
-		!slices.ContainsFunc(c.formers, func(f former) bool { return f.replica == r })
+	return c.ready && c.formers.quiet(r, c.seen.Get(r))
 }
 
 // allCover reports whether all members, those in view and those that are remembered and not gone,

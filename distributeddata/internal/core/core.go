@@ -38,10 +38,8 @@ type Core struct {
 	nextID   uint64
 	clock    uint64        // hybrid logical clock, for registers
 	last     causal.Vector // the newest own event and everything that it follows
-	prints   ownPrints     // of own events
-	heardOf  map[causal.Replica]heardPrint
-	formers  []former // replicas that ran for members until recently [R15]
-	arrivals arrivals
+	prints   prints
+	formers  formers
 	restored bool          // another member has other own events: begin anew [R4]
 	outbox   outbox.Outbox // own events to be pushed
 	copied   uint64        // own events up to this one are known to be at another replica
@@ -66,15 +64,15 @@ type Core struct {
 // New returns a replica that holds nothing and knows no other member.
 func New(cfg Config) *Core {
 	c := &Core{
-		cfg:     cfg,
-		ledger:  newLedger(cfg.NewReplica(), cfg.Reach),
-		in:      transfer.NewIn[refilling](cfg.timing()),
-		out:     transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
-		heardOf: map[causal.Replica]heardPrint{},
-		roll:    newRoll(cfg),
-		waits:   waiting.New[Level, task](cfg.BeatInterval),
-		window:  window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
+		cfg:    cfg,
+		ledger: newLedger(cfg.NewReplica(), cfg.Reach),
+		in:     transfer.NewIn[refilling](cfg.timing()),
+		out:    transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
+		roll:   newRoll(cfg),
+		waits:  waiting.New[Level, task](cfg.BeatInterval),
+		window: window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
+	c.prints = newPrints(c.me)
 	if cfg.Disk != nil {
 		c.disk = disk{cfg: cfg.Disk, phase: DiskLoading}
 	}
@@ -301,7 +299,7 @@ func (c *Core) view(others []Member) {
 	c.peers = next
 	for _, p := range before {
 		if c.peers.of(p.ID) == nil {
-			c.replaced(p.replica)
+			c.formers.replaced(p.replica, c.now)
 		}
 	}
 	c.roll.viewed = true

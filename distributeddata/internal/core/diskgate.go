@@ -38,7 +38,7 @@ func (c *Core) gate() {
 		if i < made && !d.barrier.Has(moment) && d.waits(e) {
 			d.hold(e, moment)
 		} else {
-			out = append(out, c.bear(e))
+			out = append(out, d.bear(e))
 		}
 	}
 	c.effects = append(d.barrier.Release(), out...)
@@ -74,9 +74,9 @@ func (d *disk) hold(e Effect, moment barrier.Moment) {
 
 // bear returns an output adjusted to the state of the disk: a write that a full or failed disk
 // cannot take fails with the error, whichever other members have it.
-func (c *Core) bear(e Effect) Effect {
-	if done, ok := e.(Done); ok && done.wait != forNothing && c.disk.ailing() {
-		return done.without(c.disk.err)
+func (d *disk) bear(e Effect) Effect {
+	if done, ok := e.(Done); ok && done.wait != forNothing && d.ailing() {
+		return done.without(d.err)
 	}
 	return e
 }

@@ -118,7 +118,7 @@ func (c *Core) adoptRows(i *Image) {
 	d.formed.members = h.members
 	d.settleRedo(i.redo, d.formed)
 	if i.prints != nil {
-		c.heardOf = i.prints
+		c.prints.heard = i.prints
 	}
 	c.note(c.join(i.state))
 	d.phase = DiskWorking

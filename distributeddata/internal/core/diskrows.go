@@ -47,7 +47,7 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 		}
 	})
 	for r, n := range next.seen.Differing(from.seen) {
-		ops = append(ops, originOp(next.live, r, n[0], c.printAt(r, n[0])))
+		ops = append(ops, originOp(next.live, r, n[0], c.prints.at(r, n[0])))
 	}
 	if next.members != from.members {
 		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers,

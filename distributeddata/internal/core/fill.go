@@ -158,7 +158,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 		c.note(c.apply(d))
 		c.stats.Deltas++
 	}
-	c.printsIn(s.head, before)
+	c.prints.in(s.head, before, c.seen, c.peers)
 	c.spread()
 	if c.seen.Get(p.replica) > before.Get(p.replica) {
 		p.owed = c.seen.Get(p.replica)

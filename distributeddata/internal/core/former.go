@@ -36,52 +36,64 @@ func (a *arrivals) turn(now time.Time, wait time.Duration, seen causal.Vector) {
 	}
 }
 
+// formers are the replicas that ran for members until recently, and what has arrived of others.
+type formers struct {
+	list     []former
+	arrivals arrivals
+}
+
 // replaced records that a replica no longer runs for its member, or is out of view.
-func (c *Core) replaced(r causal.Replica) {
+func (f *formers) replaced(r causal.Replica, now time.Time) {
 	if r == 0 {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(c.formers), func(f former) bool {
-		return f.replica == r
-	})
-	c.formers = append(kept[max(0, len(kept)+1-maxFormers):], former{r, c.now})
+	kept := slices.DeleteFunc(slices.Clone(f.list), func(f former) bool { return f.replica == r })
+	f.list = append(kept[max(0, len(kept)+1-maxFormers):], former{r, now})
 }
 
 // replacedIn records the replicas that another memory no longer names.
-func (c *Core) replacedIn(next quorum.Memory) {
-	for _, r := range c.roll.Members() {
+func (f *formers) replacedIn(before, next quorum.Memory, now time.Time) {
+	for _, r := range before.Members() {
 		if next.Of(r.Name).Inc != r.Inc {
-			c.replaced(r.Inc.Replica)
+			f.replaced(r.Inc.Replica, now)
 		}
 	}
 }
 
-// formersOfNext returns the former replicas of the next life of this process: those of this life,
-// and its peers, which the next one does not see yet. Their times begin anew, since the clock may
-// have been set.
-func (c *Core) formersOfNext() []former {
-	for _, p := range c.peers {
-		c.replaced(p.replica)
+// next returns the former replicas of the next life of this process: those of this life, and its
+// peers, which the next one does not see yet. Their times begin anew, since the clock may have been
+// set.
+func (f *formers) next(ps peers) formers {
+	for _, p := range ps {
+		f.replaced(p.replica, time.Time{})
 	}
-	all := slices.Clone(c.formers)
+	all := slices.Clone(f.list)
 	for i := range all {
 		all[i].since = time.Time{}
 	}
-	return all
+	return formers{list: all}
 }
 
-// forgetFormers drops the former replicas that have not run for long enough, and records what has
-// arrived.
-func (c *Core) forgetFormers() {
-	for i := range c.formers {
-		if c.formers[i].since.IsZero() {
-			c.formers[i].since = c.now
+// pass drops the former replicas that have not run for long enough, and records what has arrived.
+func (f *formers) pass(now time.Time, wait time.Duration, seen causal.Vector) {
+	for i := range f.list {
+		if f.list[i].since.IsZero() {
+			f.list[i].since = now
 		}
 	}
-	wait := formerBeats * c.cfg.BeatInterval
-	c.arrivals.turn(c.now, wait, c.seen)
-	late := func(f former) bool { return !c.now.Before(f.since.Add(wait)) }
-	if slices.ContainsFunc(c.formers, late) {
-		c.formers = slices.DeleteFunc(slices.Clone(c.formers), late)
+	f.arrivals.turn(now, wait, seen)
+	late := func(f former) bool { return !now.Before(f.since.Add(wait)) }
+	if slices.ContainsFunc(f.list, late) {
+		f.list = slices.DeleteFunc(slices.Clone(f.list), late)
 	}
+}
+
+// quiet reports whether a replica has not run lately, and none of its events beyond n has arrived.
+func (f *formers) quiet(r causal.Replica, n uint64) bool {
+	return f.arrivals.before.Get(r) == n && !f.has(r)
+}
+
+// has reports whether a replica ran for a member until recently.
+func (f *formers) has(r causal.Replica) bool {
+	return slices.ContainsFunc(f.list, func(f former) bool { return f.replica == r })
 }

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -19,15 +18,15 @@ func TestFormers_AreBounded(t *testing.T) {
 	l.cores["c"] = nil
 	l.start("c")
 	l.meet()
-	require.Equal(t, c, a.formers[0].replica)
+	require.Equal(t, c, a.formers.list[0].replica)
 	for r := range causal.Replica(2 * maxFormers) {
-		a.replaced(1000 + r)
+		a.formers.replaced(1000+r, a.now)
 	}
-	require.Len(t, a.formers, maxFormers)
+	require.Len(t, a.formers.list, maxFormers)
 	for range formerBeats + 1 {
 		l.tick(time.Second)
 	}
-	require.Empty(t, a.formers)
+	require.Empty(t, a.formers.list)
 }
 
 // The next life of a process sees no peers at first. The replicas that the life before it saw are
@@ -41,17 +40,17 @@ func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
 	l.now = l.now.Add(time.Hour) // the clock is set
 	b := l.cores["b"]
 	b.roll.Memory = quorum.Memory{} // which may name earlier processes
-	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == a }))
-	require.Len(t, b.formers, 2)
-	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == c }))
+	require.True(t, b.formers.has(a))
+	require.Len(t, b.formers.list, 2)
+	require.True(t, b.formers.has(c))
 	for range formerBeats {
 		l.now = l.now.Add(time.Second)
 		l.step("b", Wake{})
 	}
-	require.Len(t, b.formers, 2)
+	require.Len(t, b.formers.list, 2)
 	for range 2 {
 		l.now = l.now.Add(time.Second)
 		l.step("b", Wake{})
 	}
-	require.Empty(t, b.formers)
+	require.Empty(t, b.formers.list)
 }

@@ -28,10 +28,10 @@ func (c *Core) successor(cfg Config) *Core {
 	n := New(cfg)
 	n.takeOver(c.ledger)
 	n.clock, n.stats = c.clock, c.stats
-	n.bases, n.heardOf = c.bases.Next(), c.heardOf
+	n.bases, n.prints.heard = c.bases.Next(), c.prints.heard
 	n.past = c.past.after(c)
 	n.roll.Memory, n.roll.places = c.roll.Memory, c.roll.places
-	n.formers = c.formersOfNext()
+	n.formers = c.formers.next(c.peers)
 	if n.disk.phase != NoDisk {
 		n.takeDisk(c)
 	}

@@ -76,7 +76,7 @@ func (c *Core) recall(m quorum.Memory) {
 	if c.cfg.Recorded {
 		c.roll.placed(m, c.me, c.now.Add(2*c.cfg.BeatInterval))
 	}
-	c.replacedIn(m)
+	c.formers.replacedIn(c.roll.Memory, m, c.now)
 	c.roll.news, c.roll.Memory, c.roll.recalled = m.Beyond(c.roll.Memory), m, c.now
 	if c.roll.showAt.IsZero() {
 		c.roll.showAt = c.now.Add(settlePause)

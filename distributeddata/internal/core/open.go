@@ -229,7 +229,7 @@ func (c *Core) commitOpen() {
 	before, from := c.seen, c.seen.Get(c.me)
 	ch := c.commit(c.open.work())
 	if ch.own > 0 {
-		c.prints.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)
+		c.prints.own.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)
 	}
 	c.open.committed()
 	c.note(ch)

@@ -219,9 +219,9 @@ func TestOpen_PrintsTellApartWhatWasCommittedTogether(t *testing.T) {
 	n := snapshot.Seen().Get(snapshot.me)
 	require.Equal(t, n, twin.Seen().Get(twin.me))
 	require.NotZero(t, from)
-	require.True(t, contradict(snapshot.prints.at(n), twin.prints.at(n)))
-	require.True(t, contradict(snapshot.prints.at(n-1), twin.prints.at(n-1)))
-	require.Equal(t, snapshot.prints.at(n-2), twin.prints.at(n-2))
+	require.True(t, contradict(snapshot.prints.own.at(n), twin.prints.own.at(n)))
+	require.True(t, contradict(snapshot.prints.own.at(n-1), twin.prints.own.at(n-1)))
+	require.Equal(t, snapshot.prints.own.at(n-2), twin.prints.own.at(n-2))
 }
 
 // An answered update takes back what one without a waiter did. The value that it returns says that

@@ -88,27 +88,106 @@ func (h heardPrint) at(n uint64) imprint {
 // contradict reports whether two prints of one number are both known and differ.
 func contradict(a, b imprint) bool { return a != 0 && b != 0 && a != b }
 
-// printAt returns the print of the events of a replica up to n, or 0.
-func (c *Core) printAt(r causal.Replica, n uint64) imprint {
-	if r == c.me {
-		return c.prints.at(n)
-	}
-	return c.heardOf[r].at(n)
+// prints are those of all origins, as far as they are known.
+type prints struct {
+	me    causal.Replica
+	own   ownPrints
+	heard map[causal.Replica]heardPrint
 }
 
-// printOf returns the print of the events of an origin that this replica has applied, or 0.
-func (c *Core) printOf(r causal.Replica) imprint { return c.printAt(r, c.seen.Get(r)) }
+func newPrints(me causal.Replica) prints {
+	return prints{me: me, heard: map[causal.Replica]heardPrint{}}
+}
+
+// at returns the print of the events of a replica up to n, or 0.
+func (x *prints) at(r causal.Replica, n uint64) imprint {
+	if r == x.me {
+		return x.own.at(n)
+	}
+	return x.heard[r].at(n)
+}
+
+// of returns the print of the events of an origin that this replica has applied, or 0.
+func (x *prints) of(r causal.Replica, seen causal.Vector) imprint { return x.at(r, seen.Get(r)) }
+
+// same reports whether a push continues or repeats the events that this replica has of its origin,
+// as far as is known.
+func (x *prints) same(d *delta, seen causal.Vector) bool {
+	n, from := min(seen.Get(d.origin), d.head.Get(d.origin)), d.base.Get(d.origin)
+	if n < from || n-from >= uint64(len(d.prints)) {
+		return true
+	}
+	return !contradict(x.heard[d.origin].at(n), d.prints[n-from])
+}
+
+// push records the last print of an applied push.
+func (x *prints) push(d *delta, ps peers) {
+	n := d.head.Get(d.origin)
+	if len(d.prints) > 0 && x.heard[d.origin].n <= n {
+		x.keep(d.origin, heardPrint{n, d.prints[len(d.prints)-1]}, ps)
+	}
+}
+
+// out returns the prints of the events that this replica has applied of itself and of the members
+// that it sees or remembers. The receiver may see more members than this replica does; without a
+// print it would have to trust a vector alone that this replica has what the origin did.
+func (x *prints) out(seen causal.Vector, ps peers, counted quorum.Memory) origins {
+	out := origins{}
+	tell := func(r causal.Replica) {
+		if p := x.of(r, seen); p != 0 {
+			out[r] = p
+		}
+	}
+	for _, p := range ps {
+		tell(p.replica)
+	}
+	for _, r := range counted.Members() {
+		if r.Rank != quorum.Gone {
+			tell(r.Inc.Replica)
+		}
+	}
+	tell(x.me)
+	return out
+}
+
+// in records the prints of an applied answer; before and seen are the vectors before it and now. If
+// an origin rose without a print, its print is forgotten.
+func (x *prints) in(h head, before, seen causal.Vector, ps peers) {
+	for d := range h.head.Beyond(before) {
+		p, told := h.prints[d.Replica]
+		switch {
+		case !told:
+			delete(x.heard, d.Replica)
+		case d.Replica != x.me && d.N == seen.Get(d.Replica):
+			x.keep(d.Replica, heardPrint{d.N, p}, ps)
+		}
+	}
+}
+
+// keep stores the print of an origin. If there are too many origins, it drops some of those that
+// are not in view.
+func (x *prints) keep(r causal.Replica, h heardPrint, ps peers) {
+	x.heard[r] = h
+	if len(x.heard) <= 2*keepOrigins+len(ps) {
+		return
+	}
+	var gone []causal.Replica
+	for o := range x.heard {
+		if ps.at(o) == nil {
+			gone = append(gone, o)
+		}
+	}
+	slices.Sort(gone)
+	for _, o := range gone[:max(0, len(gone)-keepOrigins)] {
+		delete(x.heard, o)
+	}
+}
 
 // sameHistory reports whether a push continues or repeats the events that this replica has of its
 // origin, as far as is known. If not, one of the two histories is that of a restored snapshot, and
 // sameHistory notifies the origin.
 func (c *Core) sameHistory(d *delta) bool {
-	x := min(c.seen.Get(d.origin), d.head.Get(d.origin))
-	from := d.base.Get(d.origin)
-	if x < from || x-from >= uint64(len(d.prints)) {
-		return true
-	}
-	if !contradict(c.heardOf[d.origin].at(x), d.prints[x-from]) {
+	if c.prints.same(d, c.seen) {
 		return true
 	}
 	c.stats.Forks++
@@ -121,15 +200,7 @@ func (c *Core) sameHistory(d *delta) bool {
 // sendAck acknowledges the events of p that this replica covers.
 func (c *Core) sendAck(p *peer) {
 	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.Digest(),
-		c.printOf(p.replica)))
-}
-
-// learnPrints records the last print of an applied push.
-func (c *Core) learnPrints(d *delta) {
-	n := d.head.Get(d.origin)
-	if len(d.prints) > 0 && c.heardOf[d.origin].n <= n {
-		c.keepPrint(d.origin, heardPrint{n, d.prints[len(d.prints)-1]})
-	}
+		c.prints.of(p.replica, c.seen)))
 }
 
 // origins are the prints that an answer carries, by replica: of the events in its head.
@@ -160,61 +231,6 @@ func originsOf(v causal.Vector, at []uint64, prints []imprint) (origins, error) 
 	return out, nil
 }
 
-// printsOut returns the prints of the events that this replica has applied of itself and of the
-// members that it sees or remembers. The receiver may see more members than this replica does;
-// without a print it would have to trust a vector alone that this replica has what the origin did.
-func (c *Core) printsOut() origins {
-	out := origins{}
-	tell := func(r causal.Replica) {
-		if x := c.printOf(r); x != 0 {
-			out[r] = x
-		}
-	}
-	for _, p := range c.peers {
-		tell(p.replica)
-	}
-	for _, r := range c.roll.Members() {
-		if r.Rank != quorum.Gone {
-			tell(r.Inc.Replica)
-		}
-	}
-	tell(c.me)
-	return out
-}
-
-// printsIn records the prints of an applied answer; before is the vector before it. If an origin
-// rose without a print, its print is forgotten.
-func (c *Core) printsIn(h head, before causal.Vector) {
-	for d := range h.head.Beyond(before) {
-		x, told := h.prints[d.Replica]
-		switch {
-		case !told:
-			delete(c.heardOf, d.Replica)
-		case d.Replica != c.me && d.N == c.seen.Get(d.Replica):
-			c.keepPrint(d.Replica, heardPrint{d.N, x})
-		}
-	}
-}
-
-// keepPrint stores the print of an origin. If there are too many origins, it drops some of those
-// that are not in view.
-func (c *Core) keepPrint(r causal.Replica, h heardPrint) {
-	c.heardOf[r] = h
-	if len(c.heardOf) <= 2*keepOrigins+len(c.peers) {
-		return
-	}
-	var gone []causal.Replica
-	for o := range c.heardOf {
-		if c.peers.at(o) == nil {
-			gone = append(gone, o)
-		}
-	}
-	slices.Sort(gone)
-	for _, o := range gone[:max(0, len(gone)-keepOrigins)] {
-		delete(c.heardOf, o)
-	}
-}
-
 // confirmBeat is confirm for a heartbeat. A heartbeat meant for another replica of this member says
 // nothing about this one's events: its sender may have them from before a snapshot.
 func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
@@ -228,7 +244,7 @@ func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 // that p speaks as a member that counts. It returns false if that event is not this replica's: then
 // both come from one snapshot of a machine [R4].
 func (c *Core) confirm(p *peer, n uint64, x imprint, counts bool) bool {
-	if n > c.seen.Get(c.me) || contradict(c.prints.at(n), x) {
+	if n > c.seen.Get(c.me) || contradict(c.prints.own.at(n), x) {
 		c.restored = true
 		return false
 	}

@@ -273,7 +273,8 @@ func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
 		require.Zero(t, l.cores[n].Stats().Forks, n)
 		for _, p := range l.cores[n].peers {
 			if l.cores[n].seen.Get(p.replica) > 0 {
-				require.NotZero(t, l.cores[n].printOf(p.replica), "%s of %s", n, p.ID)
+				c := l.cores[n]
+				require.NotZero(t, c.prints.of(p.replica, c.seen), "%s of %s", n, p.ID)
 			}
 		}
 	}
@@ -329,5 +330,6 @@ func TestRestored_AnswersTellPrintsOfMembersOutOfView(t *testing.T) {
 	b, a := l.cores["b"], l.cores["a"]
 	l.step("b", View{Others: []Member{{ID: "c"}}})
 	require.Nil(t, b.peers.at(a.me))
-	require.Equal(t, a.prints.at(a.seen.Get(a.me)), b.printsOut()[a.me])
+	require.Equal(t, a.prints.of(a.me, a.seen),
+		b.prints.out(b.seen, b.peers, b.roll.Memory)[a.me])
 }

@@ -257,7 +257,7 @@ func (c *Core) push() {
 func (c *Core) pushOf(events []event, from, n uint64) delta {
 	d := delta{head: c.outbox.Causes(c.me, n, c.seen), events: c.events[:0]}
 	d.base = d.head.Set(c.me, from)
-	d.origin, d.prints = c.me, c.prints.behind(from, len(events))
+	d.origin, d.prints = c.me, c.prints.own.behind(from, len(events))
 	for _, e := range events {
 		d.events = append(d.events, deltaEvent{event: e})
 	}

@@ -79,7 +79,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 // applyPush applies a push. Later own pushes need not name its causes [R8].
 func (c *Core) applyPush(d *delta) {
 	c.note(c.apply(d))
-	c.learnPrints(d)
+	c.prints.push(d, c.peers)
 	c.outbox.Applied(d.base)
 }
 
