@@ -172,10 +172,15 @@ func TestMinMembers_FewerLaterAreEnough(t *testing.T) {
 		host, _ := c.found(c.node(2), 10*time.Second)
 		require.Equal(t, "m002", host)
 	})
-	run(t, 2, options{cfg: singleton.Config{MinMembers: 3}}, func(c *testCluster) {
-		time.Sleep(time.Hour)
-		require.Zero(t, c.alive.count())
-	})
+	var log warnings
+	run(t, 2, options{cfg: singleton.Config{MinMembers: 3}, system: log.system},
+		func(c *testCluster) {
+			time.Sleep(time.Hour)
+			require.Zero(t, c.alive.count())
+			const line = "has not seen MinMembers together"
+			require.Contains(t, log.first(t, line), "seen=2 MinMembers=3")
+			require.Len(t, log.With(line), 1, "it is said once, by the member that would host")
+		})
 }
 
 // One of three members is gone for good. A member that has been restarted since then has never seen

@@ -55,6 +55,7 @@ type manager struct {
 	ending  bool         // the actor is stopping
 	away    time.Time    // since when the lease store fails; zero: it does not
 	shut    bool         // the node does not allow it to host
+	short   bool         // it has said that it waits for MinMembers
 	differs string       // id of an older member with other settings; empty: none
 }
 
@@ -189,10 +190,27 @@ func (m *manager) settled(ctx actor.Context) {
 			slog.Uint64("token", m.machine.Token()))
 		m.state = is
 	}
+	m.sayShort()
 	if !m.machine.Keeps() {
 		m.passOn(ctx)
 	}
 	m.finish(ctx)
+}
+
+// tooLong is how long a member waits for MinMembers before it says so.
+const tooLong = 10 * time.Second
+
+// sayShort says once that nobody hosts because members are missing. Announcements, one a second, are
+// steps too.
+func (m *manager) sayShort() {
+	since, seen := m.machine.Waits()
+	if m.short || since.IsZero() || m.shell.Now().Sub(since) < tooLong {
+		return
+	}
+	m.short = true
+	m.log.Warn("no instance: this member has not seen MinMembers together since its start",
+		slog.Int("seen", seen), slog.Int("MinMembers", m.life.cfg.MinMembers),
+		slog.String("then", "it hosts when it sees as many; start them, or set MinMembers lower"))
 }
 
 func (m *manager) carryOut(ctx actor.Context, e core.Effect) {

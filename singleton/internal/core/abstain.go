@@ -233,6 +233,15 @@ func (m *Machine) seat() {
 	m.seated = m.met && !m.abst.shut && !m.lets()
 }
 
+// Waits returns since when this member, which should host, waits for MinMembers, and how many it
+// sees; zero if it does not.
+func (m *Machine) Waits() (since time.Time, seen int) {
+	if m.met || m.cfg.MinMembers == 0 || !m.elected() {
+		return time.Time{}, 0
+	}
+	return m.up, len(m.ring.hosts)
+}
+
 // lets reports whether this member, in its start, lets an older one host that may abstain.
 func (m *Machine) lets() bool {
 	return m.ring.older() && m.now.Before(m.opened.Add(m.cfg.Settle))
