@@ -200,8 +200,8 @@ func (m *manager) settled(ctx actor.Context) {
 // tooLong is how long a member waits for MinMembers before it says so.
 const tooLong = 10 * time.Second
 
-// sayShort says once that nobody hosts because members are missing. Announcements, one a second, are
-// steps too.
+// sayShort says once that nobody hosts because members are missing. Announcements, one a second,
+// are steps too.
 func (m *manager) sayShort() {
 	since, seen := m.machine.Waits()
 	if m.short || since.IsZero() || m.shell.Now().Sub(since) < tooLong {
