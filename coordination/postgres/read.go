@@ -56,9 +56,10 @@ UNION ALL SELECT NULL, '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '
 		s.table, mark)
 }
 
-// row returns the row of a lease. Those of session records wait for no others.
-func (s *store) row(ctx context.Context, name string) (row, error) {
-	r := &read{ctx, escape(name), make(chan found, 1)}
+// row returns the row of a lease, whose escaped name is text. Those of session records wait for no
+// others.
+func (s *store) row(ctx context.Context, name, text string) (row, error) {
+	r := &read{ctx, text, make(chan found, 1)}
 	group := &s.leases
 	if strings.HasPrefix(name, leasestore.SessionRecords) {
 		group = &s.sessions

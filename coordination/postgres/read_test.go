@@ -55,16 +55,27 @@ func (r *rowsOf) Next(dest []driver.Value) error {
 	return nil
 }
 
+// behindSlow returns a store on a slow server, which shut closes.
+func behindSlow(t *testing.T) (server *slowServer, s Store, shut func()) {
+	t.Helper()
+	server = &slowServer{}
+	db := sql.OpenDB(server)
+	s, err := New(db, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, s, func() {
+		if err := errors.Join(s.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestLoad_ManyShareStatements: of a hundred loads at once, four statements make the first, and the
 // next ones all others.
 func TestLoad_ManyShareStatements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &slowServer{}
-		db := sql.OpenDB(server)
-		s, err := New(db, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server, s, shut := behindSlow(t)
 		begun := time.Now()
 		var all sync.WaitGroup
 		for i := range 100 {
@@ -80,21 +91,14 @@ func TestLoad_ManyShareStatements(t *testing.T) {
 		if took, n := time.Since(begun), server.statements.Load(); took > 2*time.Second || n > 8 {
 			t.Errorf("%v and %d statements", took, n)
 		}
-		if err := errors.Join(s.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		shut()
 	})
 }
 
 // TestLoad_OneThatIsGivenUpCostsNoOther: a statement ends early only if nobody waits for it.
 func TestLoad_OneThatIsGivenUpCostsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &slowServer{}
-		db := sql.OpenDB(server)
-		s, err := New(db, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server, s, shut := behindSlow(t)
 		impatient, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		var all sync.WaitGroup
@@ -126,8 +130,6 @@ func TestLoad_OneThatIsGivenUpCostsNoOther(t *testing.T) {
 		if n := server.given.Load(); n != 1 {
 			t.Errorf("%d statements were given up, want that of nobody", n)
 		}
-		if err := errors.Join(s.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		shut()
 	})
 }

@@ -173,10 +173,11 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 // Load implements leasestore.Store.
 func (s *store) Load(ctx context.Context,
 	name string) (leasestore.Record, leasestore.Version, error) {
-	if len(escape(name)) > maxName {
+	text := escape(name)
+	if len(text) > maxName {
 		return leasestore.Record{}, "", tooLong(name)
 	}
-	r, err := s.row(ctx, name)
+	r, err := s.row(ctx, name, text)
 	if err != nil {
 		return leasestore.Record{}, "", fmt.Errorf("postgres: lease %.80q: %w", name, err)
 	}
