@@ -10,14 +10,14 @@ import (
 )
 
 // newClient returns a client for health requests, with a connection to each host, and another one
-// beside a late request. A request, and a dial, take at most timeout.
-// It follows no redirects: a host speaks only for itself.
+// beside a late request. A dial takes at most timeout; the context of a request bounds that. The
+// client follows no redirects: a host speaks only for itself.
 func newClient(timeout, refresh time.Duration, identity *tls.Config) *http.Client {
 	// A dial continues after its request was abandoned, and the next requests wait for it. The
 	// kernel resends a lost SYN at growing intervals, so without a timeout a host would be detected
 	// up to half a minute after the network is back.
 	dialer := &net.Dialer{Timeout: timeout}
-	return &http.Client{Timeout: timeout, CheckRedirect: stay, Transport: &http.Transport{
+	return &http.Client{CheckRedirect: stay, Transport: &http.Transport{
 		TLSClientConfig: identity, TLSHandshakeTimeout: timeout,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)

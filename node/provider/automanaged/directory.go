@@ -49,7 +49,6 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	d := &directory{cfg: c, cluster: self.Cluster, self: asked.self, id: self.ID, guard: g,
 		server: server, served: served, scheme: "http://",
 		client: newClient(requestTimeout(c), c.Refresh, identity), askers: asked}
-	d.client.Timeout = silences * c.DropAfter
 	if identity != nil {
 		d.scheme = "https://"
 	}
