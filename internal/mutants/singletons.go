@@ -151,6 +151,12 @@ func singletons() []mutant {
 			killer: killer{pkg: "./singleton", run: "^TestMinMembers_ARestartedMemberHostsWhileOneIsGone$"},
 		},
 		{
+			name:   "a member to which a host hands over still waits for the end of its start",
+			rule:   "a hand-over ends the start of the next host",
+			edits:  in(dir+"machine.go", "case Free:\n\t\tm.met = true", "case Free:"),
+			killer: killer{pkg: "./singleton/internal/core", run: "^TestGolden$"},
+		},
+		{
 			name:   "a tick that has passed is requested again and again",
 			rule:   "a tick that has passed is not requested again",
 			edits:  in(dir+"machine.go", "if m.passed() {\n\t\tm.due = time.Time{}\n\t}", ""),
