@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +28,7 @@ func TestRotate_TheSecretIsReplacedUnderLoad(t *testing.T) {
 	w := newApart(t, secretMode)
 	write := func(secrets ...string) func(*process) {
 		return func(p *process) {
-			next := p.spec.Secret + ".next"
-			text := strings.Join(secrets, "\n") + "\n"
-			require.NoError(t, os.WriteFile(next, []byte(text), 0o600))
-			require.NoError(t, os.Rename(next, p.spec.Secret))
+			replace(t, p.spec.Secret, []byte(strings.Join(secrets, "\n")+"\n"))
 		}
 	}
 	w.round("both are accepted", write(before, after))
@@ -71,15 +69,7 @@ func TestRotate_TheAuthorityIsReplacedUnderLoad(t *testing.T) {
 	after, err := pki.NewAuthority("after")
 	require.NoError(t, err)
 	trust := func(pem ...[]byte) func(*process) {
-		return func(p *process) {
-			var all []byte
-			for _, one := range pem {
-				all = append(all, one...)
-			}
-			file := p.spec.TLS.Authorities[0]
-			require.NoError(t, os.WriteFile(file+".next", all, 0o600))
-			require.NoError(t, os.Rename(file+".next", file))
-		}
+		return func(p *process) { replace(t, p.spec.TLS.Authorities[0], slices.Concat(pem...)) }
 	}
 	w.round("both are trusted", trust(w.ca.PEM(), after.PEM()))
 	w.restart(0)
@@ -93,6 +83,13 @@ func TestRotate_TheAuthorityIsReplacedUnderLoad(t *testing.T) {
 	w.round("the old one is gone", trust(after.PEM()))
 	w.restart(2)
 	w.refusedNothing()
+}
+
+// replace gives a file another content at once: its readers never see a part of that.
+func replace(t *testing.T, file string, content []byte) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(file+".next", content, 0o600))
+	require.NoError(t, os.Rename(file+".next", file))
 }
 
 // newApart is like newWorld, with files of its own for each member.
