@@ -143,7 +143,7 @@ bench-peers-keys: pekko ## updates of all types of values with 1 to 100,000 keys
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -keys -rounds $(or $(ROUNDS),1) -out $(RESULTS)/peers-keys.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
-bench-peers-sharding: pekko ## entities of Concord and of Apache Pekko, and actors of bare Proto.Actor, three processes each, in ROUNDS (default 3) rounds: messages, starts, heap, moves of a shard, members that are killed; writes docs/performance.md; about eleven minutes
+bench-peers-sharding: pekko ## entities of Concord and of Apache Pekko, and actors of bare Proto.Actor, three processes each, in ROUNDS (default 3) rounds: messages, starts, heap, moves of a shard, members that are killed; writes bench/results/peers-sharding.md; about eleven minutes
 	$(GO) build -o $(BIN)/peers ./bench/peers
 	$(BIN)/peers -sharding -rounds $(or $(ROUNDS),3) -out $(RESULTS)/peers-sharding.txt; r=$$?; $(GO) run ./bench/plot && exit $$r
 
@@ -153,7 +153,7 @@ JMH = java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) o
 # Names and units as those of Go's benchmarks: for each line of JMH, its case, size, time and error.
 KEEP_JMH = sed -nE 's/^"bench\.(\w+)\.(\w+)","avgt",1,([0-9]+),([0-9.]+),([0-9.NaN]+),"ns\/op",([0-9]+)\r?$$/BenchmarkPekko_\1\/\2\/elems=\6 \3 \4 ns\/op \5 error-ns\/op/p' $(BIN)/jmh.csv \
 	| sed 's/Vectors\(.*\)elems/VersionVector\1replicas/' >>$(RESULTS)/merges.txt
-bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; writes docs/performance.md; about seven minutes; SIZE=20 for another number of elements
+bench-pekko: pekko ## merges and vectors beside those of Apache Pekko, in one run; writes bench/results/merges.md; about seven minutes; SIZE=20 for another number of elements
 	@mkdir -p $(BIN); { echo "# $$(date -u '+%-d %B %Y'), load $$(cut -d' ' -f1 /proc/loadavg) before"; \
 		echo "# Pekko $$(grep -oE 'distributed-data_[0-9.]+-[0-9.]+[0-9]' bench/pekko/target/classpath | sed 's/.*-//'), JMH, $$(java -version 2>&1 | head -1); $$($(GO) env GOVERSION)"; } >$(RESULTS)/merges.txt
 	$(JMH) -p size=$(SIZE) bench.ORSetMerge && $(KEEP_JMH)

@@ -1,5 +1,5 @@
 // Plot draws benchmark results as SVG with logarithmic axes, and writes the tables of
-// make bench-peers and make bench-pekko into docs/performance.md. Run it with go run ./bench/plot
+// make bench-peers into docs/performance.md, that of make bench-pekko beside its results. Run it with go run ./bench/plot
 // from the root of the module. It reads bench/results and writes docs/pictures.
 package main
 

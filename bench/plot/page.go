@@ -8,20 +8,20 @@ import (
 	"path/filepath"
 )
 
-// page has most tables; keysPage has the large one.
+// page has the tables that users read; the others are beside their results.
 const (
-	page     = "docs/performance.md"
-	keysPage = "bench/results/peers-keys.md"
+	page       = "docs/performance.md"
+	shardsPage = "bench/results/peers-sharding.md"
+	keysPage   = "bench/results/peers-keys.md"
+	mergesPage = "bench/results/merges.md"
 )
 
 // pages lists, by page, the functions that return the table of a file of bench/results in Markdown.
 var pages = map[string]map[string]func(file string) (string, error){
-	page: {
-		"peers.txt":          peersTable,
-		"peers-sharding.txt": shardsTable,
-		"merges.txt":         mergesTable,
-	},
-	keysPage: {"peers-keys.txt": keysTable},
+	page:       {"peers.txt": peersTable},
+	shardsPage: {"peers-sharding.txt": shardsTable},
+	keysPage:   {"peers-keys.txt": keysTable},
+	mergesPage: {"merges.txt": mergesTable},
 }
 
 var errNoMarks = errors.New("the marks of the table are missing")

@@ -81,6 +81,9 @@ func decoded[T any](read func(func(into any) error) (T, error)) (of reflect.Type
 // program is why a file cannot set most of the fields in absent.
 const program = "objects, functions and messages of the program"
 
+// sectionKey is what sets the names in absent.
+const sectionKey = "the key of the section"
+
 // absent explains why a file cannot set a field, or what sets it instead.
 var absent = map[string]string{
 	"node.RunConfig.Provider":                "`provider`, with a `class`; see below",
@@ -98,13 +101,13 @@ var absent = map[string]string{
 	"singleton.Config.Meters":                program,
 	"coordination.Config.Clock":              program,
 	"coordination.Config.Logger":             program,
-	"distributeddata.Config.Name":            "the key of the section",
+	"distributeddata.Config.Name":            sectionKey,
 	"distributeddata.Config.Membership":      "made by `Node.Document` or `Provider.Document` while the program runs",
 	"distributeddata.Config.Store":           "`store`, with a `class`; see below. `Replicator.OpenStore` opens it",
 	"distributeddata.Config.Meters":          program,
-	"singleton.Config.Name":                  "the key of the section",
+	"singleton.Config.Name":                  sectionKey,
 	"singleton.Config.StopMessage":           program,
-	"sharding.Config.Type":                   "the key of the section",
+	"sharding.Config.Type":                   sectionKey,
 	"sharding.Config.StopMessage":            program,
 	"sharding.Config.Meters":                 program,
 	"sharding.Config.Strategy":               program,
@@ -134,22 +137,32 @@ var named = []string{"distributeddata.Config.Name", "singleton.Config.Name", "sh
 func TestDocs_EveryFieldIsThere(t *testing.T) {
 	var text strings.Builder
 	missing := maps.Clone(absent)
+	shown := map[string]string{} // the section of a row that several have
 	for _, table := range tables {
 		fmt.Fprintf(&text, "\n### %s\n\n| key | type | |\n|---|---|---|\n", table.section)
+		same := map[string][]string{} // keys by the section that explains them
 		for _, r := range rows(t, nil, "", table.of, missing) {
-			fmt.Fprintf(&text, "| `%s` | %s | %s |\n", strings.Join(r.keys, "`, `"), r.kind, r.text)
+			keys := "`" + strings.Join(r.keys, "`, `") + "`"
+			line := fmt.Sprintf("| %s | %s | %s |\n", keys, r.kind, r.text)
+			if before, ok := shown[line]; ok {
+				same[before] = append(same[before], keys)
+				continue
+			}
+			shown[line] = table.section
+			text.WriteString(line)
+		}
+		for _, section := range slices.Sorted(maps.Keys(same)) {
+			fmt.Fprintf(&text, "| %s | | as of %s |\n", strings.Join(same[section], ", "), section)
 		}
 	}
-	fmt.Fprintf(&text, "\n### What a file cannot set\n\n| field | instead |\n|---|---|\n")
-	var inProgram []string
+	fmt.Fprintf(&text, "\n### What a file cannot set\n\n")
+	fmt.Fprintf(&text, "Names are the keys of sections; objects, functions and messages are the program's.\n\n")
+	fmt.Fprintf(&text, "| field | instead |\n|---|---|\n")
 	for _, field := range slices.Sorted(maps.Keys(absent)) {
-		if absent[field] == program {
-			inProgram = append(inProgram, "`"+field+"`")
-			continue
+		if absent[field] != program && absent[field] != sectionKey {
+			fmt.Fprintf(&text, "| `%s` | %s |\n", field, absent[field])
 		}
-		fmt.Fprintf(&text, "| `%s` | %s |\n", field, absent[field])
 	}
-	fmt.Fprintf(&text, "| %s | %s |\n", strings.Join(inProgram, ", "), program)
 	require.Empty(t, slices.Collect(maps.Keys(missing)), "reasons for fields that do not exist")
 
 	const begin, end = "<!-- tables: go test ./node/config/kindstest -run Docs -args -write -->\n",
@@ -243,7 +256,11 @@ func short(t reflect.Type) string {
 // sources holds the comments of the parsed packages.
 var sources = map[string]map[string]string{}
 
-// first returns the first sentence of a field's comment, and its sentences about the default.
+// aside matches what a long sentence explains further.
+var aside = regexp.MustCompile(`(: | \(|; |, such as ).*\.$`)
+
+// first returns the first sentence of a field's comment, without what a long one explains further,
+// and its sentences about the default.
 func first(t *testing.T, of reflect.Type, field string) string {
 	dir := "../../../" + strings.TrimPrefix(of.PkgPath(), module)
 	if sources[dir] == nil {
@@ -253,6 +270,10 @@ func first(t *testing.T, of reflect.Type, field string) string {
 	sentences := strings.SplitAfter(text, ". ")
 	out := regexp.MustCompile("^"+field+" (is|are) ").ReplaceAllString(
 		strings.TrimSpace(sentences[0]), "")
+	if short := aside.ReplaceAllString(out, "."); len(out) > 120 && len(short) > 30 &&
+		ranges.MatchString(short) == ranges.MatchString(out) {
+		out = short
+	}
 	if instead, ok := other[short(of)+"."+field]; ok {
 		return out + " Default in a file: " + instead + "."
 	}
