@@ -1,6 +1,7 @@
 // Plot draws benchmark results as SVG with logarithmic axes, and writes the tables of
-// make bench-peers into docs/performance.md, that of make bench-pekko beside its results. Run it with go run ./bench/plot
-// from the root of the module. It reads bench/results and writes docs/pictures.
+// make bench-peers into docs/performance.md, those of its siblings beside their results. Run it
+// with go run ./bench/plot from the root of the module. It reads bench/results and writes
+// docs/pictures.
 package main
 
 import (

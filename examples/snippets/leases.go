@@ -3,9 +3,7 @@ package snippets
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -80,30 +78,6 @@ func Worker(system *actor.ActorSystem, session *coordination.Session) *actor.PID
 			return &indexing{tenure: t}
 		})
 	return system.Root.Spawn(props)
-}
-
-// Target is of docs/leases.md.
-func Target(ledger http.Handler) http.Handler {
-	guard := &fence.Guard{} // one for the life of the process
-	return guard.Handler(func(*http.Request) string { return "ledger" }, ledger)
-}
-
-// Source is of docs/leases.md. Its context is that of the work of Do.
-func Source(ctx context.Context, url string, entry io.Reader) error {
-	client := &http.Client{Transport: fence.Transport{}} // takes the token from the context
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, entry)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusPreconditionFailed {
-		return fence.ErrStale // another tenure has written: stop
-	}
-	return nil
 }
 
 var price = distributeddata.NewKey("price", fence.Register[int]{})
