@@ -47,9 +47,11 @@ night: ## a night on call: three members and etcd in network namespaces, and one
 replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
 	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
 
-roll: ## five members under 1,000 requests a second, replaced in ROUNDS (default 200) rounds by FROM (default the former commit) and back, without and with versions of the application; prints a table; 20 s a round
-	$(GO) run ./bench/roll -rounds $(or $(ROUNDS),200) -from '$(or $(FROM),HEAD~1)'
-	$(GO) run ./bench/roll -rounds $(or $(ROUNDS),200) -from '$(or $(FROM),HEAD~1)' -app-version
+roll: ## five members under 1,000 requests a second, replaced in ROUNDS (default 200) rounds by FROM (default the former commit) and back, without and with versions of the application; FREEZE=6s stops a member in each round, KILL=1 kills one; prints a table; 20 s a round
+	@mkdir -p $(BIN); $(GO) build -o $(BIN)/roll ./bench/roll
+	$(BIN)/roll $(ROLL)
+	$(BIN)/roll $(ROLL) -app-version
+roll: ROLL = -rounds $(or $(ROUNDS),200) -from '$(or $(FROM),HEAD~1)' -freeze $(or $(FREEZE),0) $(if $(KILL),-kill)
 
 hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
 	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'

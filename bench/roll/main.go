@@ -9,8 +9,9 @@
 //
 //	go run ./bench/roll -rounds 4 -from HEAD~1
 //
-// With -freeze, in each round one member is stopped by SIGSTOP while another one is replaced. Then
-// requests may fail, and are not sent again if they may have been handled.
+// With -freeze, in each round one member is stopped by SIGSTOP while another one is replaced. With
+// -kill, in each round one member is ended by SIGKILL. Then requests may fail, and are not sent
+// again if they may have been handled, and a member may not be able to stop in order.
 //
 // A client sends a request once more if the first answer was ErrUndelivered. It exits with 1 if a
 // request failed, or something that was acknowledged is lost or was done twice.
@@ -47,7 +48,8 @@ var (
 	quiet   = flag.Duration("quiet", 10*time.Second, "`time` undisturbed, before and after")
 	version = flag.Bool("app-version", false, "the builds announce versions of the application")
 	freeze  = flag.Duration("freeze", 0, "`time` for which a member is stopped in each round")
-	show    = flag.Bool("v", false, "show the logs of the members")
+	kill    = flag.Bool("kill", false, "end a member by SIGKILL in each round")
+	show    = flag.Bool("v", false, "show the logs of the members, of level INFO too")
 )
 
 func main() {
@@ -109,6 +111,7 @@ type cluster struct {
 	stops       []time.Duration
 	starts      []time.Duration
 	replacement []time.Duration
+	unordered   []string // stops that failed, while another member was at fault
 	log         []string // when members were signalled, had ended and were ready
 }
 
@@ -179,9 +182,13 @@ func specs(dir string) (all []spec, err error) {
 	for i := range members + 1 {
 		hosts = append(hosts, fmt.Sprint("127.0.0.1:", ports[3*i+1]))
 	}
+	level := slog.LevelWarn
+	if *show {
+		level = slog.LevelInfo
+	}
 	for i := range members + 1 {
 		all = append(all, spec{Name: fmt.Sprint("n", i), Port: ports[3*i], Listing: ports[3*i+1],
-			Probe: ports[3*i+2], Hosts: hosts, Dir: dir, Client: i == members})
+			Probe: ports[3*i+2], Hosts: hosts, Dir: dir, Client: i == members, Level: level})
 	}
 	return all, nil
 }
@@ -195,20 +202,15 @@ func (c *cluster) roll(ctx context.Context, client *member, both [2]build) error
 	l.written = warm.written
 	time.Sleep(*quiet)
 	l.rolling.Store(true)
-	for round := range *rounds {
-		for i := members - 1; i >= 0; i-- {
-			thaw := func() error { return nil }
-			if i == members/2 && *freeze > 0 { // those of the old and the new build in turn
-				thaw = c.freeze(round % 2 * (members - 1))
-			}
-			if err := errors.Join(c.replace(i, both[round%2]), thaw()); err != nil {
-				return err
-			}
-		}
-	}
+	err := c.replaceAll(both)
 	l.rolling.Store(false)
-	time.Sleep(*quiet)
+	if err == nil {
+		time.Sleep(*quiet)
+	}
 	l.end()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	records, err := c.records(client.Dir, both[(*rounds+1)%2])
@@ -218,24 +220,47 @@ func (c *cluster) roll(ctx context.Context, client *member, both [2]build) error
 	return c.report(ctx, l, records, both)
 }
 
+// replaceAll replaces all members in each round.
+func (c *cluster) replaceAll(both [2]build) error {
+	for round := range *rounds {
+		for i := members - 1; i >= 0; i-- {
+			thaw := func() error { return nil }
+			if i == members/2 && *freeze > 0 { // those of the old and the new build in turn
+				thaw = c.freeze(round % 2 * (members - 1))
+			}
+			sig := syscall.SIGTERM
+			if *kill && i == round%members {
+				sig = syscall.SIGKILL
+			}
+			if err := errors.Join(c.replace(i, both[round%2], sig), thaw()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // mostToStop is how long a member may take to stop. Then it writes its goroutines and ends.
 const mostToStop = 20 * time.Second
 
-// replace replaces a member in the way of a StatefulSet.
-func (c *cluster) replace(i int, by build) error {
+// replace replaces a member in the way of a StatefulSet, or by a signal that kills it.
+func (c *cluster) replace(i int, by build, sig syscall.Signal) error {
 	begun := time.Now()
-	if err := c.procs[i].cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	p := c.procs[i]
+	if err := p.cmd.Process.Signal(sig); err != nil {
 		return err
 	}
-	limit := time.AfterFunc(mostToStop, func() {
-		_ = c.procs[i].cmd.Process.Signal(syscall.SIGQUIT)
-	})
-	err := <-c.procs[i].gone
-	limit.Stop()
-	if err != nil {
-		return fmt.Errorf("%s ended with %w:\n%s", c.specs[i].Name, err, &c.procs[i].logs)
+	limit := time.AfterFunc(mostToStop, func() { _ = p.cmd.Process.Signal(syscall.SIGQUIT) })
+	err := <-p.gone
+	p.gone <- nil // for end
+	ordered := limit.Stop()
+	if err != nil && sig != syscall.SIGKILL {
+		err = fmt.Errorf("%s ended with %w:\n%s", c.specs[i].Name, err, &p.logs)
+		if !ordered || *freeze == 0 && !*kill {
+			return err
+		}
+		c.unordered = append(c.unordered, err.Error())
 	}
-	c.procs[i].gone <- nil
 	stopped := time.Now()
 	if err := c.start(i, by); err != nil {
 		return err
@@ -243,8 +268,8 @@ func (c *cluster) replace(i int, by build) error {
 	if err := c.ready(i); err != nil {
 		return err
 	}
-	c.log = append(c.log, fmt.Sprintf("%s: SIGTERM %s, ended %s, ready %s", c.specs[i].Name,
-		clock(begun), clock(stopped), clock(time.Now())))
+	c.log = append(c.log, fmt.Sprintf("%s: %v %s, ended %s, ready %s", c.specs[i].Name,
+		sig, clock(begun), clock(stopped), clock(time.Now())))
 	c.stops = append(c.stops, stopped.Sub(begun))
 	c.starts = append(c.starts, time.Since(stopped))
 	c.replacement = append(c.replacement, time.Since(begun))
@@ -308,11 +333,11 @@ func (c *cluster) ready(i int) error {
 	return fmt.Errorf("%s was not ready after a minute: %s", c.specs[i].Name, last)
 }
 
-// records restarts each member, which writes its records when it stops, and counts how often each
+// records restarts each member, so that none handles requests any more, and counts how often each
 // request was handled.
 func (c *cluster) records(dir string, last build) (map[string]int, error) {
 	for i := range members {
-		if err := c.replace(i, last); err != nil {
+		if err := c.replace(i, last, syscall.SIGTERM); err != nil {
 			return nil, err
 		}
 	}
@@ -362,7 +387,7 @@ func (c *cluster) report(ctx context.Context, l *load, records map[string]int,
 	for kind, name := range kinds {
 		t, still := &l.phases[1][kind], &l.phases[0][kind]
 		bad += lost[kind] + twice[kind]
-		if *freeze == 0 {
+		if *freeze == 0 && !*kill {
 			bad += int64(t.failed + still.failed)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t%v\t\n", name,
@@ -380,6 +405,9 @@ func (c *cluster) report(ctx context.Context, l *load, records map[string]int,
 			fmt.Printf("%s took %v at the median and %v at most\n", row.name, brief(all[n/2]),
 				brief(all[n-1]))
 		}
+	}
+	for _, text := range c.unordered {
+		fmt.Println(text)
 	}
 	for text, times := range l.errors {
 		fmt.Printf("%d × %s\n", times, text)

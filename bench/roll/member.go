@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +51,7 @@ type spec struct {
 	Dir     string   // leases, durable data, records of what was handled
 	Version string   // of the application
 	Client  bool     // it hosts neither entities nor the singleton
+	Level   slog.Level
 }
 
 // member is a running member.
@@ -83,10 +82,10 @@ func runMember(text string) error {
 
 // run runs the member until ctx ends, or until SIGTERM if it is not the clients'.
 func (m *member) run(ctx context.Context) (err error) {
-	if m.Writer, err = create(filepath.Join(m.Dir, "handled", m.Name)); err != nil {
+	if m.File, err = create(filepath.Join(m.Dir, "handled", m.Name)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.flush()) }()
+	defer func() { err = errors.Join(err, m.end()) }()
 	rows, err := bbolt.Open(filepath.Join(m.Dir, m.Name), bbolt.Config{})
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func (m *member) run(ctx context.Context) (err error) {
 		Session:    coordination.Config{Owner: m.Name},
 		MinMembers: members/2 + 1,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
-			Level: slog.LevelWarn})),
+			Level: m.Level})).With("member", m.Name),
 	}, func(n *node.Node) error { return m.register(n, rows) })
 }
 
@@ -152,33 +151,28 @@ func (w *worker) Receive(ctx actor.Context) {
 	}
 }
 
-// handled is the record of the requests that a member has handled. It survives an orderly stop.
+// handled is the record of the requests that a member has handled. It survives the process.
 type handled struct {
-	mu sync.Mutex
-	*bufio.Writer
+	*os.File
 	failed atomic.Pointer[error]
 }
 
 var records atomic.Int64
 
 // create creates a record beside the earlier ones of the same member.
-func create(name string) (*bufio.Writer, error) {
-	f, err := os.Create(fmt.Sprint(name, ".", os.Getpid(), ".", records.Add(1)))
-	return bufio.NewWriterSize(f, 64<<10), err
+func create(name string) (*os.File, error) {
+	return os.Create(fmt.Sprint(name, ".", os.Getpid(), ".", records.Add(1)))
 }
 
 func (h *handled) note(request string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, err := fmt.Fprintln(h.Writer, request); err != nil {
+	if _, err := fmt.Fprintln(h.File, request); err != nil {
 		h.failed.Store(&err)
 	}
 }
 
-func (h *handled) flush() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	err := h.Flush()
+// end returns the error of a record that is not whole.
+func (h *handled) end() error {
+	err := h.Close()
 	if failed := h.failed.Load(); failed != nil {
 		return cmp.Or(*failed, err)
 	}
