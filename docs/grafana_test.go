@@ -19,9 +19,9 @@ func instruments(t *testing.T) (names []string) {
 	t.Helper()
 	units := map[string]string{"By": "_bytes", "s": "_seconds"}
 	call := regexp.MustCompile(
-		`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Durations)\("(concord\.[a-z_.]+)"(.*)`)
+		`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Durations|m\.Int64Counter)\("(concord\.[a-z_.]+)"(.*)`)
 	for _, dir := range []string{"coordination", "distributeddata", "node", "sharding",
-		"singleton"} {
+		"sharding/grains", "singleton"} {
 		files, err := filepath.Glob("../" + dir + "/metrics.go")
 		require.NoError(t, err)
 		require.Len(t, files, 1)
@@ -45,7 +45,7 @@ func instruments(t *testing.T) (names []string) {
 				suffix = ""
 			}
 			switch {
-			case strings.HasPrefix(m[1], "m.Count"):
+			case strings.HasPrefix(m[1], "m.Count"), m[1] == "m.Int64Counter":
 				names = append(names, name+suffix+"_total")
 			case strings.HasPrefix(m[1], "m.Gauge"):
 				names = append(names, name+suffix)

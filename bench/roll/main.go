@@ -43,6 +43,7 @@ import (
 
 var (
 	rounds  = flag.Int("rounds", 2, "`rounds`, each of which replaces all members")
+	within  = flag.Duration("within", time.Hour, "`time` after which no round begins")
 	from    = flag.String("from", "HEAD~1", "`commit` of the other build; empty: this work tree")
 	rate    = flag.Int("rate", 1000, "requests a second")
 	quiet   = flag.Duration("quiet", 10*time.Second, "`time` undisturbed, before and after")
@@ -108,6 +109,7 @@ func command(dir, name string, args ...string) error {
 type cluster struct {
 	specs       []spec
 	procs       [members]*process
+	rounds      int // that have begun
 	stops       []time.Duration
 	starts      []time.Duration
 	replacement []time.Duration
@@ -213,7 +215,7 @@ func (c *cluster) roll(ctx context.Context, client *member, both [2]build) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	records, err := c.records(client.Dir, both[(*rounds+1)%2])
+	records, err := c.records(client.Dir, both[(c.rounds+1)%2])
 	if err != nil {
 		return err
 	}
@@ -222,7 +224,12 @@ func (c *cluster) roll(ctx context.Context, client *member, both [2]build) error
 
 // replaceAll replaces all members in each round.
 func (c *cluster) replaceAll(both [2]build) error {
+	end := time.Now().Add(*within)
 	for round := range *rounds {
+		if time.Now().After(end) {
+			break
+		}
+		c.rounds++
 		for i := members - 1; i >= 0; i-- {
 			thaw := func() error { return nil }
 			if i == members/2 && *freeze > 0 { // those of the old and the new build in turn
@@ -377,7 +384,7 @@ func (c *cluster) report(ctx context.Context, l *load, records map[string]int,
 	if err != nil {
 		return err
 	}
-	n := *rounds * members
+	n := c.rounds * members
 	fmt.Printf("%d members replaced, of %s and %s in turn, at %d requests a second\n", n,
 		both[1].name, both[0].name, *rate)
 	bad := int64(0)

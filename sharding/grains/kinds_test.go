@@ -13,9 +13,11 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/identitylookup/disthash"
 	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/meters/meterstest"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/sharding/grains"
 	"github.com/concord-go/concord/testkit"
@@ -382,9 +384,21 @@ func TestConfig_Refuses(t *testing.T) {
 }
 
 func TestGet_RefusesAnIdentityThatIsTooLong(t *testing.T) {
-	run2(t, 1, oneMember, every(echoes(nil)), func(w *world) {
+	reader := sdk.NewManualReader()
+	lookup := ours(grains.Config{Sharding: sharding.Config{
+		Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}})
+	run2(t, 2, lookup, every(echoes(nil)), func(w *world) {
+		missed := func(m *testkit.Member) int64 {
+			all := meterstest.Collect(t, reader, "type", "address")
+			name := "concord.grains.not_found grains " + m.System.Address()
+			require.Contains(t, all, name)
+			return all[name]
+		}
 		require.NotNil(t, w.clusters.At(0).Get(strings.Repeat("x", 510), "k"))
+		require.Zero(t, missed(w.Member(0)))
 		require.Nil(t, w.clusters.At(0).Get(strings.Repeat("x", 511), "k"))
 		require.Nil(t, w.clusters.At(0).Get("a", ""))
+		require.EqualValues(t, 2, missed(w.Member(0)))
+		require.Zero(t, missed(w.Member(1)))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
@@ -29,6 +30,8 @@ type Lookup struct {
 	region  *sharding.Region[proto.Message]
 	hosts   bool
 	failed  bugs.Sparse // lines of the log about grains that were not found
+	missed  metric.Int64Counter
+	typ     string
 
 	mu struct {
 		sync.Mutex
@@ -54,7 +57,11 @@ func New(system *actor.ActorSystem, cfg Config) (*Lookup, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	l := &Lookup{system: system, timeout: cfg.Timeout}
+	missed, err := counter(cfg.Sharding.Meters)
+	if err != nil {
+		return nil, fmt.Errorf("grains: %w", err)
+	}
+	l := &Lookup{system: system, timeout: cfg.Timeout, missed: missed, typ: cfg.Sharding.Type}
 	if err := l.begin(cfg); err != nil {
 		return nil, err
 	}
@@ -114,6 +121,7 @@ func (l *Lookup) Get(of *cluster.ClusterIdentity) *actor.PID {
 	if err == nil {
 		return pid
 	}
+	l.miss(1)
 	if unlogged, due := l.failed.Due(timer.ClockOf(l.system).Now(), quiet); due {
 		l.system.Logger().Warn("grain not found", slog.String("kind", of.GetKind()),
 			slog.String("identity", of.GetIdentity()), slog.Any("error", err),
@@ -165,6 +173,7 @@ func (l *Lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 		return
 	}
 	l.mu.cluster = c
+	l.miss(0) // so that the first one is an increase
 	if isClient {
 		l.mu.client = newClient(l.system)
 		return
