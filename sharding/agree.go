@@ -3,6 +3,7 @@ package sharding
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/concord-go/concord/crdt"
@@ -68,9 +69,40 @@ const lookEvery = 20 * time.Millisecond
 // of this member. Unless all members that have run the type had the same ones, those of most
 // members count.
 func (l *life) agree(ctx context.Context) error {
-	if err := l.data.Ready(ctx); err != nil {
-		return fmt.Errorf("sharding %q: replicator: %w", l.cfg.Type, err)
+	ready := make(chan error, 1) // also when ctx ends, with what is missing
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { ready <- l.data.Ready(waits) }()
+	for !l.joins(ctx) {
+		select {
+		case err := <-ready:
+			if err != nil {
+				return fmt.Errorf("sharding %q: replicator: %w", l.cfg.Type, err)
+			}
+			return l.compare(ctx)
+		case <-time.After(lookEvery):
+		case <-l.closed:
+			return ErrClosed
+		}
 	}
+	return nil
+}
+
+// joins reports whether this member sees another one, all that it sees have its settings, and those
+// that have run the type had no others. That can be known where the replicator is not ready since
+// too few of its members are there; entities need no majority of them.
+func (l *life) joins(ctx context.Context) bool {
+	b, own := l.ballot.Load(), l.cfg.settings()
+	if b == nil || b.missing > 0 || len(b.settings) < 2 || slices.ContainsFunc(b.settings,
+		func(s string) bool { return s != own }) {
+		return false
+	}
+	there, err := l.agreement().Get(ctx, l.data)
+	return err == nil && there.Len() == 1 && there.Contains(own)
+}
+
+// compare waits until the settings can be compared with those of the others.
+func (l *life) compare(ctx context.Context) error {
 	for begun := time.Now(); ; {
 		done, err := l.agreed(ctx, time.Since(begun) > l.cfg.Settle)
 		if done || err != nil {

@@ -24,6 +24,12 @@ func shards() []mutant {
 			killer: plannedMoves,
 		},
 		{
+			name:   "a member that starts waits for a majority of the replicas",
+			rule:   "entities need no majority where the settings of the type are known",
+			edits:  in("sharding/agree.go", "for !l.joins(ctx) {", "for {"),
+			killer: killer{pkg: "./sharding", run: "^TestStart_WithoutAMajorityOfTheReplicas$"},
+		},
+		{
 			name:   "middleware that panics while a grain stops keeps its shard",
 			rule:   "an incarnation ends whatever the application does while it stops",
 			edits:  in("sharding/mailbox.go", "if m.stopped && m.broke(message) {", "if false && m.broke(message) {"),

@@ -137,7 +137,8 @@ func TestReal_ClerkKeepsItsLeaseWhenItsMemberStops(t *testing.T) {
 	const stop = 2 * time.Second
 	c := newMembers(t, 12)
 	for _, port := range ports.Free(t, 3) {
-		c.launch((*exec.Cmd).Start, spec{Host: "127.0.0.1", Port: port, Stop: stop})
+		c.launch((*exec.Cmd).Start, spec{Host: "127.0.0.1", Port: port, Stop: stop,
+			Waits: true})
 	}
 	c.together()
 	c.settled()

@@ -2,6 +2,7 @@ package realtest_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,7 +55,8 @@ type spec struct {
 	Away   string        // while this file exists, the lease store does not answer; or Away-Name
 	Old    bool          // a version of the application without the type and the singleton
 	Role   string        // of this version, which the type and the singleton need; empty: none
-	Stop   time.Duration // its StopTimeout; 0: patience. It then runs until its clerk has returned
+	Stop   time.Duration // its StopTimeout; 0: patience
+	Waits  bool          // it runs until its clerk has returned
 	// Data is the directory of a durable store for the ids of remembered entities; empty: entities
 	// are not remembered.
 	Data string
@@ -136,19 +138,17 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	limit := patience
-	if m.Stop > 0 {
-		limit = m.Stop
+	if m.Waits {
 		defer m.released()
 	}
 	return node.Run(ctx, node.RunConfig{
 		Cluster: "real", Remote: node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true,
 			Roles: roles(m.Role)},
 		Provider: func() (cluster.ClusterProvider, error) { return m.provider, nil },
-		Store:    m.store,
-		Session:  coordination.Config{Owner: m.Name, TTL: ttl},
+		Store:    m.store, MinMembers: 2,
+		Session: coordination.Config{Owner: m.Name, TTL: ttl},
 		// the driver lists each process once
-		StartTimeout: patience, StopTimeout: limit, OnSplit: node.Exit,
+		StartTimeout: patience, StopTimeout: cmp.Or(m.Stop, patience), OnSplit: node.Exit,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
 			Level: slog.LevelWarn})),
 	}, m.register)
@@ -247,7 +247,8 @@ func (m *member) hosts(n *node.Node, data *distributeddata.Replicator) error {
 		return err
 	}
 	m.region.Store(region)
-	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", Role: m.Role},
+	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", Role: m.Role,
+		MinMembers: least},
 		func(t coordination.Tenure) actor.Actor { return &clerkActor{t, m} })
 	m.clerk.Store(clerk)
 	return err
