@@ -14,10 +14,11 @@ func (s *Session) timeout(ctx context.Context) (context.Context, context.CancelF
 }
 
 // timeoutAfter bounds ctx by d. With Config.Clock set, the context has no Deadline, because a
-// deadline would refer to another clock.
+// deadline would refer to another clock. A call may have more time than OperationTimeout, but a
+// connection that has been silent for about that long is not waited for.
 func (s *Session) timeoutAfter(ctx context.Context,
 	d time.Duration) (context.Context, context.CancelFunc) {
-	ctx = silence.Patiently(ctx, s.cfg.TTL, d)
+	ctx = silence.Patiently(ctx, s.cfg.TTL, s.cfg.OperationTimeout)
 	if s.cfg.Clock == nil {
 		return context.WithTimeout(ctx, d)
 	}

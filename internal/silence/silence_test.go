@@ -23,7 +23,7 @@ const (
 func link(t *testing.T, l *Links, after time.Duration) net.Conn {
 	t.Helper()
 	near, far := net.Pipe()
-	c := l.add(near)
+	c := l.Add(near)
 	t.Cleanup(func() { _, _ = c.Close(), far.Close() })
 	go func() {
 		for p := make([]byte, 1); ; {
@@ -124,6 +124,31 @@ func TestLinks_ACallThatConnectsHasItsTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLinks_IdleConnectionsOfASlowPoolStay: after a late answer, silence is less of a reason to
+// close idle connections, for a while. The first answer on a connection says nothing.
+func TestLinks_IdleConnectionsOfASlowPoolStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Links{Pool: true}
+		slow := link(t, l, patient-time.Millisecond)
+		for i, c := range []struct {
+			pause  time.Duration
+			closed bool
+		}{{0, true}, {0, true}, {0, false}, {2 * patient, false}, {forgotten * patient, true}} {
+			idle := link(t, l, 0)
+			if err := ask(idle); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.pause + 1)
+			if _, err := call(t, l, 0, func() net.Conn { return slow }); err != nil {
+				t.Fatal(err)
+			}
+			if err := ask(idle); (err != nil) != c.closed {
+				t.Errorf("call %d: %v, want an error: %v", i, err, c.closed)
+			}
+		}
+	})
 }
 
 // A call that waits for a connection says nothing about those that are idle.

@@ -264,13 +264,16 @@ func (m *Machine) lapsed() bool {
 }
 
 // patience returns how long the machine waits for the answer to its operation before it does
-// something about it.
+// something about it. A renewal of the session record is repeated early, because its connection may
+// have fallen silent: whichever answer comes first counts.
 func (m *Machine) patience() time.Duration {
 	switch {
 	case m.op.slow:
 		return 2 * m.cfg.patience()
 	case m.op.patient:
 		return m.cfg.Operation
+	case m.cfg.Keeper && m.phase == held && m.op.kind == swapping:
+		return m.cfg.Operation / 2
 	}
 	return m.cfg.patience()
 }
@@ -402,7 +405,7 @@ func (m *Machine) onLoaded(ev Loaded) {
 		return
 	}
 	if ev.Err != nil {
-		m.onUnread(ev.Err)
+		m.onUnread(op, ev.Err)
 		return
 	}
 	m.observe(ev.Record, ev.Version)
@@ -419,14 +422,14 @@ func (m *Machine) onLoaded(ev Loaded) {
 	}
 }
 
-func (m *Machine) onUnread(err error) {
+func (m *Machine) onUnread(op operation, err error) {
 	switch m.phase {
 	case reading:
 		m.phase = waiting
 		m.failed(m.cfg.Retry, err)
 		m.answerTries(Answer{Outcome: Doubt, Err: err})
 	case held:
-		m.renewalFailed(err)
+		m.renewalFailed(op, err)
 	case doubtful, releasing:
 		m.failed(m.cfg.Operation, err)
 	}

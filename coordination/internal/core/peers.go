@@ -186,7 +186,7 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 		return
 	}
 	if ev.Err != nil {
-		m.onUnread(ev.Err)
+		m.onUnread(op, ev.Err)
 		return
 	}
 	m.peer.observe(ev, op.known, m.now.Mono)

@@ -98,7 +98,7 @@ func (m *Machine) onEnqueued(ev Enqueued) {
 		return
 	}
 	if ev.Err != nil {
-		m.onUnread(ev.Err)
+		m.onUnread(op, ev.Err)
 		return
 	}
 	m.observeAhead(ev.Ahead)

@@ -216,13 +216,15 @@ func (m *Machine) onRenewed(op operation, ev Swapped) {
 		m.due = m.now.Mono
 		return
 	}
-	m.renewalFailed(ev.Err)
+	m.renewalFailed(op, ev.Err)
 }
 
 // renewalFailed plans the next try. The pauses double, but leave room for one more try before
-// stop-by, down to an eighth of the operation timeout.
-func (m *Machine) renewalFailed(err error) {
+// stop-by, down to an eighth of the operation timeout. They count from the beginning of the call
+// that failed: one that took long was no burden for the store.
+func (m *Machine) renewalFailed(op operation, err error) {
 	m.failed(m.cfg.Renew, err)
+	m.due = max(m.now.Mono, m.due-(m.now.Mono-op.sent.Mono))
 	left := m.ten.validity.Sent.Mono + m.ten.validity.StopAfter - m.now.Mono
 	m.due = min(m.due, m.now.Mono+max(left/2, m.cfg.Operation/8))
 }
