@@ -62,7 +62,7 @@
 // before the holder knows.
 //
 // If a server is silent for 200 ms, the store sends it another request: servers of 3.6.0 to 3.8.0
-// may miss a wake-up, and then continue. After 3 s, or a tenth of the session timeout if that is
+// may miss a wake-up, and then continue. After 2.2 s, or a tenth of the session timeout if that is
 // less, the store leaves a silent server for the next one. Without a quorum no session acquires or
 // renews, and holders stop in time.
 //

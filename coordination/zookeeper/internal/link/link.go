@@ -48,7 +48,7 @@ type Link struct {
 const (
 	maxCalls    = 1000
 	dialTimeout = 4 * time.Second
-	maxSilence  = 3 * time.Second // the usual TTL leaves time to renew through the next server
+	maxSilence  = 2200 * time.Millisecond // the usual TTL leaves time to renew after it
 	nudgeAfter  = 200 * time.Millisecond
 )
 
@@ -63,13 +63,35 @@ func Connect(c Config) (*Link, error) {
 		silence: min(maxSilence, c.SessionTimeout/10)}
 	l.mu.ready, l.mu.sent = make(chan struct{}), make(chan struct{})
 	conn, events, err := zk.Connect(c.Servers, c.SessionTimeout,
-		zk.WithDialer(l.newWire), zk.WithEventCallback(l.note), zk.WithLogger(mute{}),
-		zk.WithLogInfo(false))
+		zk.WithHostProvider(&hosts{}), zk.WithDialer(l.newWire), zk.WithEventCallback(l.note),
+		zk.WithLogger(mute{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err
 	}
 	l.conn, l.events = conn, events
 	return l, nil
+}
+
+// hosts lets the client try all servers once without a pause after a connection was lost: the only
+// server, or the address of a balancer, may answer on a new one. The client pauses for a second
+// before it tries the server of the lost connection again.
+type hosts struct {
+	zk.DNSHostProvider
+	lost bool // a connection was made since the last pause
+}
+
+// Connected implements zk.HostProvider, as Next does.
+func (h *hosts) Connected() {
+	h.lost = true
+	h.DNSHostProvider.Connected()
+}
+
+func (h *hosts) Next() (server string, pause bool) {
+	server, pause = h.DNSHostProvider.Next()
+	if pause && h.lost {
+		pause, h.lost = false, false
+	}
+	return server, pause
 }
 
 // mute drops the log of the client: the errors of calls report the same problems.
@@ -126,8 +148,8 @@ func (l *Link) await(ctx context.Context) error {
 // results or, once ctx has ended, the error of ctx. Then f may still be running and what it writes
 // may still happen, unless the error wraps ErrNotSent; f must only clean up after its context has
 // ended. At most 1000 functions run at a time, and further calls wait. A server that is silent for
-// 200 ms meanwhile gets another request; one that is silent for 3 s, or for a tenth of the session
-// timeout if that is less, is left for the next.
+// 200 ms meanwhile gets another request; one that is silent for 2.2 s, or for a tenth of the
+// session timeout if that is less, is left for the next.
 func Call[T any](ctx context.Context, l *Link, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := l.await(ctx); err != nil {

@@ -179,16 +179,16 @@ func TestCall_NudgesAtABoundedRate(t *testing.T) {
 }
 
 // TestCall_LeavesASilentServer: a server that has been silent for a tenth of the session timeout,
-// or for 3 s if that is less, is left, and not before, however long the caller would wait.
+// or for 2.2 s if that is less, is left, and not before, however long the caller would wait.
 func TestCall_LeavesASilentServer(t *testing.T) {
 	for _, c := range []struct {
 		timeout, within time.Duration
 		left            bool
 	}{
-		{40 * time.Second, 2900 * time.Millisecond, false},
-		{40 * time.Second, 3 * time.Second, true},
+		{40 * time.Second, 2100 * time.Millisecond, false},
+		{40 * time.Second, maxSilence, true},
 		{40 * time.Second, time.Hour, true},
-		{400 * time.Second, 3 * time.Second, true},
+		{400 * time.Second, maxSilence, true},
 		{20 * time.Second, 1900 * time.Millisecond, false},
 		{20 * time.Second, 2 * time.Second, true},
 		{20 * time.Second, time.Hour, true},
@@ -330,6 +330,27 @@ func TestClose_LaterCallsSendNothing(t *testing.T) {
 	})
 }
 
+// TestAsk_ReturnsToTheOnlyServerAtOnce: the client pauses before it tries a server again, but not
+// the first time.
+func TestAsk_ReturnsToTheOnlyServerAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{t: t}
+		l := dialing(t, 40*time.Second, s)
+		defer l.Close()
+		for range 3 {
+			if err := exists(t, l, time.Second); err != nil {
+				t.Fatal(err)
+			}
+			s.cut()
+			synctest.Wait()
+			begun := time.Now()
+			if err := exists(t, l, time.Second); err != nil || took(begun) >= time.Second/2 {
+				t.Errorf("got %v after %v", err, took(begun))
+			}
+		}
+	})
+}
+
 // TestClose_IsBounded: close waits for the silence after which a server is left, and nudges
 // meanwhile; without a session it does not wait for a server.
 func TestClose_IsBounded(t *testing.T) {
@@ -338,7 +359,7 @@ func TestClose_IsBounded(t *testing.T) {
 		want      time.Duration
 		wantPings int
 	}{
-		"silent": {func(s *server) { s.mu.mute = true }, maxSilence, 14},
+		"silent": {func(s *server) { s.mu.mute = true }, maxSilence, 10},
 		"missed": {func(s *server) { s.mu.lazy = true }, nudgeAfter, 1},
 		"gone":   {func(s *server) { s.mu.deaf = true }, time.Second, 0}, // of the client
 	} {
