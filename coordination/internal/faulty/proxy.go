@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Proxy forwards TCP connections to a server. It may delay them or let them fall silent.
+// Proxy forwards TCP connections to a server. It may delay them, let them fall silent, or make new
+// ones slow.
 type Proxy struct {
 	Address string
 
@@ -19,6 +20,7 @@ type Proxy struct {
 	mu struct {
 		sync.Mutex
 		delay   time.Duration
+		opening time.Duration
 		silent  bool // also connections to come
 		lasting bool
 		sent    int
@@ -29,6 +31,7 @@ type Proxy struct {
 // pair is a connection, in two halves.
 type pair struct {
 	near, far net.Conn
+	opened    time.Time     // when it begins to carry something
 	silent    chan struct{} // closed when the connection is silent
 	ended     chan struct{}
 	once      [2]sync.Once
@@ -67,6 +70,13 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.delay = d
+}
+
+// OpenIn makes connections to come slow: each carries nothing until d after it was accepted.
+func (p *Proxy) OpenIn(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.opening = d
 }
 
 // Silence drops all that is sent on the present connections, which stay open.
@@ -117,6 +127,7 @@ func (p *Proxy) accept() {
 		}
 		c := &pair{near: near, far: far, silent: make(chan struct{}), ended: make(chan struct{})}
 		p.mu.Lock()
+		c.opened = time.Now().Add(p.mu.opening)
 		p.mu.pairs = append(p.mu.pairs, c)
 		if p.mu.silent {
 			c.silence()
@@ -158,6 +169,9 @@ func (p *Proxy) forward(c *pair, from, to net.Conn) {
 		n, err := from.Read(data)
 		p.mu.Lock()
 		at := time.Now().Add(p.mu.delay)
+		if at.Before(c.opened) {
+			at = c.opened
+		}
 		if from == c.near {
 			p.mu.sent++
 		}

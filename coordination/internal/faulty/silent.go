@@ -22,10 +22,13 @@ var silences = flag.Int("silences", 1, "how often the connections of a holder fa
 // each behind a proxy of its own.
 type Opener func(*testing.T) func(*testing.T) (coordination.Store, *Proxy)
 
-// Silent lets a session hold leases, and its connections fall silent several times. No lease is
-// lost. Then it lets another session wait for them, ends the first one as a crash does, and lets
-// the connections of the other fall silent at that moment. The other holds the leases after the TTL
-// and a call that is not answered. All times are the defaults.
+// opens is how long a new connection takes after a silence.
+const opens = time.Second
+
+// Silent lets a session hold leases, and its connections fall silent several times. New ones are
+// slow. No lease is lost. Then it lets another session wait for them, ends the first one as a crash
+// does, and lets the connections of the other fall silent at that moment. The other holds the
+// leases after the TTL and a call that is not answered. All times are the defaults.
 func Silent(t *testing.T, open Opener) {
 	t.Helper()
 	t.Parallel()
@@ -33,8 +36,13 @@ func Silent(t *testing.T, open Opener) {
 	store := open(t)
 	holder, holders := store(t)
 	waiter, waiters := store(t)
+	if *slowTrace {
+		holder, waiter = traced(t, "holder", holder), traced(t, "waiter", waiter)
+	}
 	a, b := session(t, holder), session(t, waiter)
 	acquire(t, a, leases)
+	holders.OpenIn(opens)
+	waiters.OpenIn(opens)
 	for range *silences {
 		holders.Silence()
 		time.Sleep(a.TTL() + a.TTL()/4)
