@@ -56,14 +56,21 @@ func TestGranted_IsThatOfTheServer(t *testing.T) {
 		s := &server{t: t, granted: 48 * time.Hour}
 		l := dialing(t, 500*time.Hour, s)
 		defer l.Close()
-		if got := l.Granted(); got != 0 {
-			t.Errorf("before the first session: %v", got)
-		}
 		if err := exists(t, l, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		if got := l.Granted(); got != 48*time.Hour {
 			t.Errorf("got %v, want 48h", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{t: t}
+		s.mu.deaf = true
+		l := dialing(t, 500*time.Hour, s)
+		defer l.Close()
+		synctest.Wait()
+		if got := l.Granted(); got != 0 {
+			t.Errorf("before the first session: %v", got)
 		}
 	})
 }
