@@ -97,6 +97,18 @@ func quorums() []mutant {
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
 		},
 		{
+			name:   "a start waits for whoever died during it",
+			rule:   "members that cannot have voted are left out of a cold start [M6]",
+			edits:  in(replDir+"roll.go", "m.Rank == quorum.Joining || r.neverVoted(ps))", "m.Rank == quorum.Joining)"),
+			killer: scenario("TestColdStart_SomeEndForGood"),
+		},
+		{
+			name:   "a start leaves out whoever may have voted",
+			rule:   "members that cannot have voted are left out of a cold start [M6]",
+			edits:  in(replDir+"roll.go", "silent < quorum.MajorityOf(max(voters, r.lowest))", "silent <= quorum.MajorityOf(max(voters, r.lowest))"),
+			killer: scenario("TestRoll_NeverVoted"),
+		},
+		{
 			name:   "a newcomer ignores restarted members",
 			rule:   "a newcomer asks all members that are in, ready or not [M3]",
 			edits:  in(replDir+"admit.go", "if p != nil && p.refilled && p.entering {", "if p != nil && p.refilled && !p.ready {"),

@@ -4,19 +4,23 @@ package core
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
+	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
 
 // newColdFleet returns members that start within spread of each other, each with an empty state.
 // Each sees the others that have started, and a message takes latency.
-func newColdFleet(members, minMembers int, latency, spread time.Duration) *fleet {
+func newColdFleet(members, minMembers int, latency, spread time.Duration, seed uint64) *fleet {
 	f := emptyFleet()
+	f.rand = rand.New(rand.NewPCG(seed, 1))
 	f.latency = latency
 	for range members {
 		f.minMembers = minMembers
@@ -40,7 +44,7 @@ func newColdFleet(members, minMembers int, latency, spread time.Duration) *fleet
 func (f *fleet) viewOf(i int, started []bool) {
 	var others []Member
 	for j := range f.cores {
-		if j != i && started[j] {
+		if j != i && started[j] && f.cores[j] != nil {
 			others = append(others, Member{ID: fmt.Sprint(j)})
 		}
 	}
@@ -48,19 +52,78 @@ func (f *fleet) viewOf(i int, started []bool) {
 }
 
 func (f *fleet) ready() bool {
-	return !slices.ContainsFunc(f.cores, func(c *Core) bool { return !c.Ready() })
+	return !slices.ContainsFunc(f.cores, func(c *Core) bool { return c != nil && !c.Ready() })
 }
 
 // A simultaneous start costs each member a bounded number of small messages for each other member.
 func TestColdStart_CostsFewSmallMessages(t *testing.T) {
 	const members = 40
-	f := newColdFleet(members, members/2+1, 10*time.Millisecond, 300*time.Millisecond)
+	f := newColdFleet(members, members/2+1, 10*time.Millisecond, 300*time.Millisecond, 1)
 	f.until(time.Minute, f.ready)
 	require.True(t, f.ready())
 	pairs := members * (members - 1)
 	require.Less(t, f.all().messages, 13*pairs)
 	require.Less(t, f.all().bytes, 600*pairs)
 	require.Less(t, f.of[wire.ReplicatorMembers].bytes, 400*pairs)
+}
+
+// While a cluster starts cold, members end for good, at any moment. The others form the cluster, if
+// they are MinMembers, and those that ended are too few to have acknowledged anything on their own.
+func TestColdStart_SomeEndForGood(t *testing.T) {
+	for _, size := range []struct{ members, ends, minMembers int }{
+		{4, 1, 3}, {5, 1, 3}, {6, 2, 4}, {9, 3, 6},
+	} {
+		for at := range 150 {
+			seed := uint64(1000*size.members + at)
+			f := newColdFleet(size.members, size.minMembers, time.Millisecond,
+				100*time.Millisecond, seed)
+			for _, i := range f.rand.Perm(size.members)[:size.ends] {
+				f.after(time.Duration(at)*2*time.Millisecond+f.upTo(100*time.Millisecond), func() {
+					f.cores[i] = nil
+					f.views()
+				})
+			}
+			f.until(time.Minute, f.ready)
+			require.True(t, f.ready(), "%+v, seed %d", size, seed)
+		}
+	}
+}
+
+// Members that are missing have never voted if they are fewer than any quorum needs without those
+// that have answered, or have never counted.
+func TestRoll_NeverVoted(t *testing.T) {
+	in := func(name string, version uint64) quorum.Member {
+		return quorum.Member{Name: name, Rank: quorum.In, Version: version,
+			Inc: quorum.Incarnation{Number: 1, Replica: causal.Replica(name[0])}}
+	}
+	joined := peers{{replica: 'c', voice: voice{refilled: true, entering: true}},
+		{replica: 'd', voice: voice{refilled: true, entering: true}}}
+	counts := &peer{replica: 'b', voice: voice{refilled: true, answered: true}}
+	restarted := &peer{replica: 'b', voice: voice{refilled: true}}
+	five := []quorum.Member{in("a", 0), in("b", 0), in("c", 0), in("d", 0), in("e", 0)}
+	for _, c := range []struct {
+		what    string
+		members []quorum.Member
+		peers   peers
+		lowest  int
+		want    bool
+	}{
+		{"one of three", five[1:], joined, 3, true},
+		{"one of one", five[1:], joined, 1, false},
+		{"two of three", five, joined, 3, false},
+		{"two of four", five, joined, 4, true},
+		{"one beside one that counts", five, append(joined, counts), 3, true},
+		{"one beside one that was restarted", five, append(joined, restarted), 3, false},
+		{"one after others", append(five[2:], in("b", 1)), joined, 3, false},
+		{"one after one that is gone", append(five[1:], quorum.Member{Name: "x", Rank: quorum.Gone}),
+			joined, 3, false},
+	} {
+		r := newRoll(Config{Member: "e", MinMembers: c.lowest})
+		r.entering, r.Memory = true, quorum.Remember(c.members)
+		require.Equal(t, c.want, r.neverVoted(c.peers), c.what)
+		r = newRoll(Config{Member: "e", MinMembers: c.lowest, Recorded: true})
+		require.False(t, r.neverVoted(c.peers))
+	}
 }
 
 // BenchmarkColdStart measures how n members form a cluster: the time, the messages and the bytes of
@@ -70,7 +133,7 @@ func BenchmarkColdStart(b *testing.B) {
 		for _, n := range []int{3, 6, 12, 24, 48, 100, 200} {
 			b.Run(fmt.Sprintf("latency=%v/members=%d", latency, n), func(b *testing.B) {
 				for b.Loop() {
-					f := newColdFleet(n, n/2+1, latency, 300*time.Millisecond)
+					f := newColdFleet(n, n/2+1, latency, 300*time.Millisecond, 1)
 					took := f.until(2*time.Minute, f.ready)
 					pairs := n * (n - 1)
 					if took > 10*time.Second || f.all().messages > 16*pairs ||

@@ -349,8 +349,12 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	return nil
 }
 
-// compareLeast reports once that p has a different MinMembers.
+// compareLeast compares the MinMembers of p with that of this replica. It reports once that they
+// differ.
 func (c *Core) compareLeast(p *peer) {
+	if p.least > 0 {
+		c.roll.lowest = min(c.roll.lowest, int(p.least))
+	}
 	if p.titled && !p.unequal && p.name != "" && int(p.least) != c.cfg.MinMembers {
 		p.unequal = true
 		c.emit(Unequal{Member: p.name, Least: int(p.least)})

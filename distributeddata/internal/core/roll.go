@@ -24,6 +24,7 @@ type roll struct {
 	// acknowledged, so it helps to remove members [M5].
 	resigned  bool
 	leaving   bool                    // it wants to be forgotten, in order [M4]
+	lowest    int                     // MinMembers of any member that it has heard
 	usurper   causal.Replica          // the last reported later process of this name; 0: none
 	usurpers  int                     // how often a usurper took the place
 	usurperAt time.Time               // when the last usurper was last seen
@@ -46,6 +47,7 @@ type roll struct {
 func newRoll(cfg Config) roll {
 	return roll{
 		Set:    quorum.NewSet(cfg.Member, cfg.MinMembers, cfg.Recorded),
+		lowest: cfg.MinMembers,
 		roster: roster{pause: cfg.BeatInterval},
 	}
 }
@@ -101,7 +103,7 @@ func (r *roll) enters(replica causal.Replica) bool { return r.At(replica).Outsid
 
 // countedHere reports whether all counted members are in view and have answered this replica. Where
 // none of them counts yet, a newcomer would raise the majority that the others need to become ready
-// [M3]. It may do so only if none of them is missing.
+// [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
 func (r *roll) countedHere(ps peers) bool {
 	own := r.Own().Name
 	return !slices.ContainsFunc(r.Members(), func(m quorum.Member) bool {
@@ -109,14 +111,14 @@ func (r *roll) countedHere(ps peers) bool {
 			return false
 		}
 		p := ps.at(m.Inc.Replica)
-		return p == nil || !p.gave
+		return p == nil && !r.neverVoted(ps) || p != nil && !p.gave
 	})
 }
 
 // allAnswered reports whether all known or seen members have answered under the present memory.
 // This replica then holds everything that any of them holds, so a cluster that starts cold becomes
-// ready [M6]. Members that have never counted and can no longer be seen are left out: they may have
-// died during the start.
+// ready [M6]. Members that can no longer be seen are left out if they have never counted, or cannot
+// have voted without another one: they may have died during the start.
 func (r *roll) allAnswered(ps peers) bool {
 	own, n := r.Own().Name, 1
 	for _, m := range r.Members() {
@@ -124,7 +126,7 @@ func (r *roll) allAnswered(ps peers) bool {
 			continue
 		}
 		switch p := ps.at(m.Inc.Replica); {
-		case p == nil && m.Rank == quorum.Joining:
+		case p == nil && (m.Rank == quorum.Joining || r.neverVoted(ps)):
 			continue
 		case p == nil || !p.refilled:
 			return false
@@ -137,6 +139,30 @@ func (r *roll) allAnswered(ps peers) bool {
 		}
 	}
 	return n >= r.Least()
+}
+
+// neverVoted reports whether the counted members of which this replica has no answer cannot have
+// voted in any quorum without one that has answered, or that says that it has never counted: they
+// are too few. So they hold nothing acknowledged that this replica could miss. What members that
+// are gone have acknowledged may be on fewer members, so this is false once there are any.
+func (r *roll) neverVoted(ps peers) bool {
+	if r.Recorded() {
+		return false
+	}
+	voters, silent := 0, 0
+	for _, m := range r.Members() {
+		p := ps.at(m.Inc.Replica)
+		switch own := m.Name == r.Own().Name; {
+		case m.Version > 0 || m.Rank == quorum.Gone:
+			return false
+		case !m.Counts() || own && r.entering || !own && p != nil && p.refilled && p.entering:
+			continue
+		case own || p == nil || !p.answered:
+			silent++
+		}
+		voters++
+	}
+	return silent < quorum.MajorityOf(max(voters, r.lowest))
 }
 
 // heirs counts the members that can take over what this replica holds: the remembered ones, in view
