@@ -284,6 +284,20 @@ func TestAddresses_OfMembersThatAreGoneAreRemembered(t *testing.T) {
 	})
 }
 
+func TestAddresses_OfMembersThatLeftBeforeThePageWasOpened(t *testing.T) {
+	run(t, cockpit.Config{}, func(w *world) {
+		w.Show(w.nodes[1].sources())
+		lost := w.Member(0) // runs the newest version, so it is the home of all shards
+		w.Crash(lost)
+		w.Expel(lost)
+		time.Sleep(100 * time.Millisecond)
+		o := get[api.Overview](w, "overview")
+		require.Len(t, o.Cluster.Members, 2)
+		require.Len(t, o.Shards[0].Homes, 1)
+		require.Equal(t, lost.Address, o.Shards[0].Homes[0].Address)
+	})
+}
+
 func TestPage_AsksNoOtherServer(t *testing.T) {
 	run(t, cockpit.Config{}, func(w *world) {
 		page := w.do(request(http.MethodGet, "/", ""))

@@ -1,6 +1,7 @@
 package cockpit
 
 import (
+	"cmp"
 	"maps"
 	"runtime"
 	"runtime/debug"
@@ -63,7 +64,7 @@ func (h *Handler) forgetPicture() {
 func (h *Handler) gather(s Sources) (*api.Overview, []sharding.Status) {
 	now := time.Now().UTC()
 	seen := cluster(s.System)
-	address := h.book.of(seen)
+	address := h.book.of(s.System, seen)
 	o := &api.Overview{
 		Version: api.Version, At: now, Node: h.node(s), Health: h.health(), Cluster: seen,
 		Peers:       h.peers.last(),
@@ -103,8 +104,15 @@ type book struct {
 }
 
 // of adds the members of a view to the book. It returns a function that maps the id of a member to
-// its address, and returns anything else unchanged.
-func (b *book) of(c api.Cluster) func(id string) string {
+// its address, and returns anything else unchanged. It also finds members that have left the view
+// while the cockpit had no clients.
+func (b *book) of(system *actor.ActorSystem, c api.Cluster) func(id string) string {
+	known := func(string) string { return "" }
+	if system != nil {
+		if members, attached := membership.Lookup(system); attached {
+			known = members.Address
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.at == nil || len(b.at) > maxBook {
@@ -116,10 +124,7 @@ func (b *book) of(c api.Cluster) func(id string) string {
 	return func(id string) string {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if a := b.at[id]; a != "" {
-			return a
-		}
-		return id
+		return cmp.Or(b.at[id], known(id), id)
 	}
 }
 

@@ -286,7 +286,7 @@ func (h *Handler) serveShards(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := api.Page[api.Shard]{Version: api.Version, Items: []api.Shard{}}
-	address := h.book.of(cluster(s.System))
+	address := h.book.of(s.System, cluster(s.System))
 	begin := min(int(after), len(st.Shards))
 	end := min(begin+int(limit), len(st.Shards))
 	for _, sh := range st.Shards[begin:end] {

@@ -44,8 +44,12 @@ type Service struct {
 		to       []*actor.PID // subscribers
 		tuning   Tuning
 		arbiter  bool
+		seen     map[string]string // addresses of the members that were listed, by id
 	}
 }
+
+// maxSeen bounds the addresses of members that are remembered.
+const maxSeen = 4096
 
 // ExtensionID implements extensions.Extension.
 func (*Service) ExtensionID() extensions.ExtensionID { return extensionID }
@@ -263,6 +267,24 @@ func (s *Service) Stop() {
 
 func (s *Service) actorStopped() { close(s.stopped) }
 
+// note remembers the addresses of the members of v. The lock is held.
+func (s *Service) note(v *View) {
+	if s.mu.seen == nil || len(s.mu.seen) > maxSeen {
+		s.mu.seen = map[string]string{}
+	}
+	for _, m := range v.Members {
+		s.mu.seen[m.ID] = m.Address
+	}
+}
+
+// Address returns the address of a member that is or was listed in this life, or an empty string.
+// Of very many members, the first ones are no longer known.
+func (s *Service) Address(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.seen[id]
+}
+
 // publish stores v before it sends it, under the lock, so that a subscriber never gets an older
 // view after a newer one.
 func (s *Service) publish(v *View) {
@@ -272,6 +294,7 @@ func (s *Service) publish(v *View) {
 		return
 	}
 	s.view.Store(v)
+	s.note(v)
 	for _, pid := range s.mu.to {
 		contain.Send(s.system, pid, v)
 	}
