@@ -1,5 +1,5 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
-.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions outside proto proto-check
+.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions outside apidiff proto proto-check
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .
@@ -178,6 +178,22 @@ versions: ## let the modules require VERSION=v0.x.y of each other, before a rele
 
 outside: ## a program outside the repository, with the modules of the last commit from a proxy, as if they had the tags of VERSION (default v0.1.0); GOTOOLCHAIN=go1.27.0 for another Go
 	bench/release.sh $(if $(filter v0.0.0-%,$(VERSION)),v0.1.0,$(VERSION))
+
+APIDIFF_VERSION := v0.0.0-20261113113407-e3970619a1a4
+apidiff: $(BIN)/apidiff ## what has changed in the exported names of each module since TAG (default the last one); fails with PATCH=1 if a program may not compile any more
+	@set -e; tag='$(TAG)'; test -n "$$tag" || tag=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null) || { \
+		echo 'apidiff: NOT COMPARED: there is no tag yet; TAG=a-commit compares with that'; exit 0; }; \
+	old=$(BIN)/apidiff.old; git worktree remove --force $$old 2>/dev/null || true; git worktree prune; \
+	git worktree add --quiet --force --detach $$old "$$tag"; trap 'git worktree remove --force '$$old EXIT; export GOWORK=off; broken=; \
+	for m in $(filter-out ./examples/% %test %/acceptance,$(MODULES)); do name=$$(awk '/^module / {print $$2}' $$m/go.mod); echo "== $$name since $$tag"; \
+		test -e $$old/$$m/go.mod || { echo 'a new module'; continue; }; \
+		(cd $$old/$$m && $(BIN)/apidiff -m -w $$old/was $$name); (cd $$m && $(BIN)/apidiff -m -w $$old/is $$name); \
+		$(BIN)/apidiff -m $$old/was $$old/is; \
+		test -z "$$($(BIN)/apidiff -m -incompatible $$old/was $$old/is)" || broken="$$broken $$name"; done; \
+	for m in $$broken; do echo "changed incompatibly: $$m"; done; test -z '$(PATCH)' -o -z "$$broken"
+
+$(BIN)/apidiff:
+	GOBIN=$(BIN) $(GO) install golang.org/x/exp/cmd/apidiff@$(APIDIFF_VERSION)
 
 proto: $(BIN)/buf $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go
 	rm -rf $(BIN)/schema && mkdir -p $(BIN)/schema/concord/v1 && cp proto/*.proto $(BIN)/schema/concord/v1
