@@ -63,7 +63,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, err
 	}
 	now := time.Now()
-	if c.suspect && !c.readAt.IsZero() { // it is not being made: the way or the server is slow
+	if c.suspect { // the way or the server is slow
 		c.links.mu.late = now
 	}
 	c.asked, c.readAt, c.suspect = time.Time{}, now, false
@@ -127,6 +127,9 @@ func (l *Links) leave(begun time.Time, within time.Duration) (next time.Duration
 			continue
 		}
 		c.suspect = true
+		if c.readAt.IsZero() { // it is being made, which says nothing about others
+			continue
+		}
 		if quiet.IsZero() || since.Before(quiet) {
 			quiet = since
 		}
