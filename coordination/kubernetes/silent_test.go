@@ -37,3 +37,6 @@ func TestSlow_RoundTripsCostNoLease(t *testing.T) { faulty.RoundTrips(t, proxied
 
 // TestTrips_OfACall delays what is sent on the way, and counts.
 func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied, 1) }
+
+// TestCut_WritesThatWereMadeAreNotRefused closes connections at any moment of a write.
+func TestCut_WritesThatWereMadeAreNotRefused(t *testing.T) { faulty.Cut(t, proxied) }

@@ -26,7 +26,12 @@ func Cut(t *testing.T, open Opener) {
 	for i := range rounds {
 		w := writes[i%len(writes)]
 		name := fmt.Sprint("cut", i)
-		cut := time.AfterFunc(rand.N(trip*3/2), proxy.Cut)
+		reconnect(t, s)
+		most := trip * 3 / 2
+		if i%2 == 1 { // some writes take several trips
+			most *= 4
+		}
+		cut := time.AfterFunc(rand.N(most), proxy.Cut)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		err := w.write(ctx, s, name)
 		cut.Stop()
@@ -52,6 +57,17 @@ func Cut(t *testing.T, open Opener) {
 	if made == 0 {
 		t.Error("no connection was closed between a write and its answer")
 	}
+}
+
+// reconnect reads until there is an answer, so that the next write has a connection.
+func reconnect(t *testing.T, s coordination.Store) {
+	t.Helper()
+	for range 20 {
+		if _, _, err := s.Load(t.Context(), "connected"); err == nil {
+			return
+		}
+	}
+	t.Fatal("the store cannot be read")
 }
 
 // writes are the ways to write, and how to find what was written.
