@@ -13,14 +13,13 @@ import (
 // Links are the connections of a client. The zero value has none. A nil *Links watches nothing.
 type Links struct {
 	// Pool says that each connection carries one call at a time. If one has fallen silent, those
-	// that were idle meanwhile are closed, soon: a repeated call would take one of them. The silent
-	// one has twice the time, since a late answer is useful and keeps nobody waiting.
+	// that were idle meanwhile are closed: the next call would take one of them. The silent one has
+	// twice the time, since a late answer is useful and keeps nobody waiting.
 	Pool bool
 
 	mu struct {
 		sync.Mutex
 		conns map[*conn]struct{}
-		late  time.Time // of the last answer on a connection that seemed to be silent
 	}
 }
 
@@ -30,7 +29,6 @@ type conn struct {
 	links         *Links
 	asked         time.Time // of the first write after the last read; zero: nothing is awaited
 	wrote, readAt time.Time
-	suspect       bool // its silence was a reason to close idle ones
 }
 
 // DialContext opens a connection that belongs to the links.
@@ -44,7 +42,7 @@ func (l *Links) DialContext(ctx context.Context, network, address string) (net.C
 
 // Add returns the connection, which belongs to the links from now on.
 func (l *Links) Add(raw net.Conn) net.Conn {
-	c := &conn{Conn: raw, links: l}
+	c := &conn{Conn: raw, links: l, readAt: time.Now()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.conns == nil {
@@ -59,14 +57,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.links.mu.Lock()
 	defer c.links.mu.Unlock()
-	if n == 0 {
-		return n, err
+	if n > 0 {
+		c.asked, c.readAt = time.Time{}, time.Now()
 	}
-	now := time.Now()
-	if c.suspect { // the way or the server is slow
-		c.links.mu.late = now
-	}
-	c.asked, c.readAt, c.suspect = time.Time{}, now, false
 	return n, err
 }
 
@@ -89,21 +82,17 @@ func (c *conn) Close() error {
 
 // leave closes silent connections for a call that began then and has had no answer for within:
 // those on which something was sent since, and on which an answer has been due for that long. The
-// time in which the connection was made does not count, nor does that of calls on others. In a pool
-// idle ones are closed after half the time, unless an answer came later than that of late. leave
+// time in which the connection was made does not count, nor does that of calls on others. leave
 // returns when the next connection may be silent.
 func (l *Links) leave(begun time.Time, within time.Duration) (next time.Duration) {
+	due := within
+	if l.Pool {
+		due = 2 * within
+	}
+	next = within
 	var silent, idle []*conn
 	var quiet time.Time // since when a connection has been silent
 	l.mu.Lock()
-	due, suspicious := within, within
-	if l.Pool {
-		due = 2 * within
-		if time.Since(l.mu.late) > forgotten*within {
-			suspicious = within / 2
-		}
-	}
-	next = suspicious
 	for c := range l.mu.conns {
 		since := c.asked
 		if since.Before(begun) {
@@ -118,19 +107,12 @@ func (l *Links) leave(begun time.Time, within time.Duration) (next time.Duration
 			continue
 		case waited >= due:
 			silent = append(silent, c)
-		case waited >= suspicious:
+		case waited >= within:
 			next = min(next, due-waited)
 		default:
-			next = min(next, suspicious-waited)
+			next = min(next, within-waited)
 		}
-		if waited < suspicious {
-			continue
-		}
-		c.suspect = true
-		if c.readAt.IsZero() { // it is being made, which says nothing about others
-			continue
-		}
-		if quiet.IsZero() || since.Before(quiet) {
+		if waited >= within && (quiet.IsZero() || since.Before(quiet)) {
 			quiet = since
 		}
 	}
@@ -161,11 +143,7 @@ func (l *Links) Watch(ctx context.Context) (answered func()) {
 	w := &watch{}
 	w.Lock()
 	defer w.Unlock()
-	first := within
-	if l.Pool {
-		first = within / 2
-	}
-	w.timer = time.AfterFunc(first, func() {
+	w.timer = time.AfterFunc(within, func() {
 		next := l.leave(begun, within)
 		w.Lock()
 		defer w.Unlock()
@@ -193,9 +171,8 @@ func (w *watch) end() {
 type patience struct{}
 
 const (
-	most, of  = 15, 16              // of the time of a call
-	least     = 9 * time.Second / 4 // that of Patiently, with the default TTL
-	forgotten = 4                   // times of calls for which a late answer is remembered
+	most, of = 15, 16              // of the time of a call
+	least    = 9 * time.Second / 4 // that of Patiently, with the default TTL
 )
 
 // Patiently returns a context for a call of a session with that TTL, which has a timeout: that of

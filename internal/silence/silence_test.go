@@ -75,11 +75,7 @@ func TestLinks_SilentConnectionsAreClosed(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Millisecond)
-				took, err := call(t, l, makes, func() net.Conn {
-					c := link(t, l, -1)
-					c.(*conn).readAt = time.Now() // it has answered before
-					return c
-				})
+				took, err := call(t, l, makes, func() net.Conn { return link(t, l, -1) })
 				want := makes + patient
 				if pool {
 					want += patient
@@ -128,31 +124,6 @@ func TestLinks_ACallThatConnectsHasItsTime(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestLinks_IdleConnectionsOfASlowPoolStay: a connection that is being made is no reason to close
-// idle ones. After a late answer silence is less of a reason, for a while.
-func TestLinks_IdleConnectionsOfASlowPoolStay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &Links{Pool: true}
-		slow := link(t, l, patient-time.Millisecond)
-		for i, c := range []struct {
-			pause  time.Duration
-			closed bool
-		}{{0, false}, {0, false}, {forgotten * patient, true}, {2 * patient, false}} {
-			idle := link(t, l, 0)
-			if err := ask(idle); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(c.pause + 1)
-			if _, err := call(t, l, 0, func() net.Conn { return slow }); err != nil {
-				t.Fatal(err)
-			}
-			if err := ask(idle); (err != nil) != c.closed {
-				t.Errorf("call %d: %v, want an error: %v", i, err, c.closed)
-			}
-		}
-	})
 }
 
 // A call that waits for a connection says nothing about those that are idle.

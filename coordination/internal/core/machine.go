@@ -264,16 +264,14 @@ func (m *Machine) lapsed() bool {
 }
 
 // patience returns how long the machine waits for the answer to its operation before it does
-// something about it. A renewal of the session record is repeated early, because its connection may
-// have fallen silent: whichever answer comes first counts.
+// something about it. A renewal of the session record is repeated without a pause, because its
+// connection may have fallen silent: whichever answer comes first counts.
 func (m *Machine) patience() time.Duration {
 	switch {
 	case m.op.slow:
 		return 2 * m.cfg.patience()
-	case m.op.patient:
+	case m.op.patient, m.cfg.Keeper && m.phase == held && m.op.kind == swapping:
 		return m.cfg.Operation
-	case m.cfg.Keeper && m.phase == held && m.op.kind == swapping:
-		return m.cfg.Operation / 2
 	}
 	return m.cfg.patience()
 }
