@@ -13,6 +13,8 @@ var (
 	pictures = flag.String("pictures", "", "directory for the screenshots of the docs")
 	of       = flag.String("of", "",
 		"URL of a cockpit for the screenshots; default: a quickstart that the test starts")
+	fault = flag.String("fault", "",
+		"name of one screenshot of what the cockpit shows now, which is a fault")
 )
 
 // shots takes the screenshots for the docs.
@@ -40,5 +42,13 @@ func TestPictures(t *testing.T) {
 	if *of == "" || *pictures == "" {
 		return // TestPage takes the screenshots from its own cluster
 	}
-	shots(t, startBrowser(t), *of, *pictures)
+	b := startBrowser(t)
+	if *fault == "" {
+		shots(t, b, *of, *pictures)
+		return
+	}
+	p := b.open(*of, media{1000, 860, false, true})
+	p.until(10*time.Second, "document.querySelectorAll('#events li, #events tr').length > 0")
+	time.Sleep(3 * time.Second)
+	p.picture(filepath.Join(*pictures, *fault))
 }
