@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/timer"
@@ -360,7 +361,7 @@ func (a *replica) start(d *domain, timeout time.Duration, key string, write bool
 // update starts an update. An update without a waiter may share its event with others like it, so
 // that only the net effect of a burst is sent to other members.
 func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key string, adapted bool,
-	modify func(*core.Txn) error, done func(core.Done, error)) {
+	modify func(*history.Txn) error, done func(core.Done, error)) {
 	if at == Local && !adapted && !a.asker.waits() {
 		a.next = operation{} // no operation is measured: no caller waits
 		d.step(core.Update{Modify: modify})

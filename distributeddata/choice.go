@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // choice is the parsed list of Config.Durable: it decides which keys are durable. nil means none.
@@ -49,8 +49,8 @@ func wrongEntry(entry string) string {
 	switch name := strings.TrimSuffix(entry, "*"); {
 	case entry == "":
 		return `an entry is empty; "*" stands for all keys`
-	case len(name) > core.MaxKey:
-		return fmt.Sprintf("an entry has %d bytes, over the limit of %d", len(name), core.MaxKey)
+	case len(name) > history.MaxKey:
+		return fmt.Sprintf("an entry has %d bytes, over the limit of %d", len(name), history.MaxKey)
 	case !utf8.ValidString(entry):
 		return fmt.Sprintf("%q is not UTF-8", entry)
 	case strings.Contains(name, "*"):

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // The histogram of convergence is measured by the member that makes an update: from the commit
@@ -76,7 +77,7 @@ func (d *domain) follow() {
 		*s = sample{id: followID | c.last, began: since, next: now.Add(followPause)}
 		d.step(core.Update{
 			ID: s.id, Level: followed[i].level(), Deadline: now.Add(followLimit),
-			Modify: func(*core.Txn) error {
+			Modify: func(*history.Txn) error {
 				return nil
 			},
 		})

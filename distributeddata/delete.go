@@ -6,6 +6,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -47,7 +48,7 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 		return
 	}
 	a.expect(m.operation())
-	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) error {
+	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *history.Txn) error {
 		clearEntry(t, m.Key.id, m.Permanently)
 		return nil
 	}, answer)
@@ -59,7 +60,7 @@ func (m *Delete[T]) refuse(err error, r *Replicator, respond func(any)) {
 
 // clearEntry removes everything under a key, unless the key was permanently deleted. A permanent
 // deletion adds a separate atom, the tombstone, which no update can observe and remove.
-func clearEntry(t *core.Txn, id string, permanently bool) {
+func clearEntry(t *history.Txn, id string, permanently bool) {
 	s := t.Get(id)
 	if buried(s) {
 		return

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/distributeddata/internal/expiry"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/timer"
 )
@@ -230,7 +231,7 @@ func (e *expirer) stamp(d *domain, keys []string) {
 		return
 	}
 	s, n := e.a.l.ttls.stamper(0), 0
-	d.step(core.Update{Modify: func(t *core.Txn) error {
+	d.step(core.Update{Modify: func(t *history.Txn) error {
 		for _, key := range keys {
 			was := t.Get(key)
 			before := content(was)
@@ -251,7 +252,7 @@ func (e *expirer) remove(d *domain, due []expiry.Due) {
 		return
 	}
 	n := 0
-	d.step(core.Update{Modify: func(t *core.Txn) error {
+	d.step(core.Update{Modify: func(t *history.Txn) error {
 		for _, x := range due {
 			s := t.Get(x.Key)
 			if _, u := lastUse(s); u.At != x.Use || e.a.l.ttls.of(x.Key, u) != x.TTL {

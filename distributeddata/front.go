@@ -14,6 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/contain"
@@ -56,7 +57,7 @@ type front struct {
 
 // openEntry is an entry that open events have changed.
 type openEntry struct {
-	held   core.Held
+	held   history.Held
 	seen   causal.Vector
 	number uint64 // like half.number
 }
@@ -177,7 +178,7 @@ func (f *front) wait(ctx context.Context) error {
 
 // update makes an update of key, whose caller holds the lock. tell reports whether the actor must
 // be told, after the lock has been given back. A panic of this library has changed nothing.
-func (f *front) update(key string, modify func(*core.Txn) error) (tell bool, err error) {
+func (f *front) update(key string, modify func(*history.Txn) error) (tell bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			bugs.Report(f.l.system, "replicator "+f.l.cfg.Name, "updating at Local", p,
@@ -247,8 +248,8 @@ func (f *front) state() *published {
 }
 
 // contents yields the open entries.
-func (f *front) contents() iter.Seq2[string, core.Held] {
-	return func(yield func(string, core.Held) bool) {
+func (f *front) contents() iter.Seq2[string, history.Held] {
+	return func(yield func(string, history.Held) bool) {
 		for key, o := range f.mu.entries {
 			if !yield(key, o.held) {
 				return

@@ -10,7 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/crdt"
-	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/hosted"
 )
@@ -188,7 +188,7 @@ func (k Key[T]) locked(ctx context.Context, l *life, u localUpdate[T]) (v T, tel
 	}
 	defer f.leave()
 	l.r.number.run(func() {
-		tell, err = f.update(k.id, func(t *core.Txn) (err error) {
+		tell, err = f.update(k.id, func(t *history.Txn) (err error) {
 			v, err = k.change(t, l, u.modify, u.ttl)
 			return err
 		})
@@ -200,7 +200,7 @@ func (k Key[T]) locked(ctx context.Context, l *life, u localUpdate[T]) (v T, tel
 }
 
 // change makes an update part of t, and returns the value after it.
-func (k Key[T]) change(t *core.Txn, l *life, modify func(*crdt.Writer, *T) error,
+func (k Key[T]) change(t *history.Txn, l *life, modify func(*crdt.Writer, *T) error,
 	ttl time.Duration) (v T, err error) {
 	if err = k.of.check(l.published.Load()); err != nil {
 		return k.empty(), err
@@ -216,7 +216,7 @@ func (k Key[T]) change(t *core.Txn, l *life, modify func(*crdt.Writer, *T) error
 }
 
 // modified runs a modify function inside the update t and returns the value after it.
-func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) error) (v T,
+func (k Key[T]) modified(t *history.Txn, s stamper, modify func(*crdt.Writer, *T) error) (v T,
 	err error) {
 	was := t.Get(k.id)
 	base := content(was)

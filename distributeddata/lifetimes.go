@@ -10,8 +10,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/distributeddata/internal/expiry"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/timer"
 )
@@ -117,7 +117,7 @@ func (t *lifetimes) renewAt(e told) int64 {
 }
 
 // told splits an entry into its content and its stamp.
-func (t *lifetimes) told(key string, h core.Held, seen causal.Vector) told {
+func (t *lifetimes) told(key string, h history.Held, seen causal.Vector) told {
 	e := told{store: content(h.Store), bytes: h.Bytes(), seen: seen}
 	_, e.use = lastUse(h.Store)
 	if t != nil {
@@ -157,7 +157,7 @@ func (t *lifetimes) stamper(ttl time.Duration) stamper { return stamper{t, t.now
 // stamped returns the entry after an update. The entry was was, with the content before, which the
 // update has changed to next. The result has a new stamp if the old one is due for renewal, and
 // none if next is empty.
-func (s stamper) stamped(t *core.Txn, key string, was, before, next causal.Store) causal.Store {
+func (s stamper) stamped(t *history.Txn, key string, was, before, next causal.Store) causal.Store {
 	if next.Empty() || buried(next) {
 		return next
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // The messages for actors, which must not block. Send them with Replicator.Request, or with
@@ -259,7 +260,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 	}
 	a.expect(m.operation())
 	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil,
-		func(t *core.Txn) (err error) {
+		func(t *history.Txn) (err error) {
 			defer a.l.r.host(&m.Key.id).done()
 			res.value, err = m.Key.change(t, a.l, m.Modify, m.TTL)
 			return err

@@ -9,7 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/crdt"
-	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -84,8 +84,8 @@ func (k Key[T]) named(string) Key[T] { return k }
 func (p Prefix[T]) pattern() (string, bool, error) {
 	var why string
 	switch {
-	case len(p.text) > core.MaxKey:
-		why = fmt.Sprintf("prefix has %d bytes, over the limit of %d", len(p.text), core.MaxKey)
+	case len(p.text) > history.MaxKey:
+		why = fmt.Sprintf("prefix has %d bytes, over the limit of %d", len(p.text), history.MaxKey)
 	case !utf8.ValidString(p.text):
 		why = fmt.Sprintf("prefix %q is not UTF-8", p.text)
 	case strings.HasSuffix(p.text, "*"):
@@ -102,7 +102,7 @@ func (k Key[T]) usable() error {
 	if k.of != nil {
 		return k.of.bad
 	}
-	if err := core.CheckKey(k.id); err != nil {
+	if err := history.CheckKey(k.id); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if strings.HasSuffix(k.id, "*") {

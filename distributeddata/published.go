@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/membership"
 )
@@ -30,7 +31,7 @@ type published struct {
 type half struct {
 	number  uint64 // unique to each state of any domain of the process
 	replica causal.Replica
-	keys    core.Keys
+	keys    history.Keys
 	seen    causal.Vector
 	ready   bool
 	silent  []string // while not ready: the members that have not answered
@@ -186,7 +187,7 @@ func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn]
 			}
 		}
 		return func(yield func(string, turn) bool) {
-			core.Changes(old.keys, now.keys, prefix, func(key string, a, b core.Held) bool {
+			history.Changes(old.keys, now.keys, prefix, func(key string, a, b history.Held) bool {
 				t := turn{p.ttls.told(key, a, old.seen), p.ttls.told(key, b, now.seen)}
 				return t.old.same(t.now) || yield(key, t)
 			})

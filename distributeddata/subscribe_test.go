@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -70,7 +71,7 @@ func (w *world) change(gone bool, keys []string) {
 }
 
 func (w *world) step(c *core.Core, gone bool, keys []string) {
-	effects := c.Step(c.NextWake(), core.Update{ID: 1, Modify: func(t *core.Txn) error {
+	effects := c.Step(c.NextWake(), core.Update{ID: 1, Modify: func(t *history.Txn) error {
 		for _, k := range keys {
 			if gone {
 				t.Clear(k)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/hosted"
 )
@@ -25,14 +26,14 @@ import (
 // Its entries must be all durable or all volatile; see Config.Durable.
 type Tx struct {
 	*crdt.Writer
-	volatile *core.Txn
-	durable  *core.Txn // nil without Config.Durable
+	volatile *history.Txn
+	durable  *history.Txn // nil without Config.Durable
 	choice   *choice
 	stamper  stamper
-	now      *published // the state when the transaction began
-	txn      *core.Txn  // volatile or durable: the one that holds the opened entries
-	first    string     // the first opened entry; empty: none is open
-	open     []*opened  // in the order in which they were opened
+	now      *published   // the state when the transaction began
+	txn      *history.Txn // volatile or durable: the one that holds the opened entries
+	first    string       // the first opened entry; empty: none is open
+	open     []*opened    // in the order in which they were opened
 	byID     map[string]*opened
 }
 
@@ -140,7 +141,7 @@ func (tx *Tx) fits(l *life) error {
 
 // of returns the working copy of the domain that an entry belongs to. If the entries opened before
 // belong to the other domain, of fails the transaction and returns nil.
-func (tx *Tx) of(id string) *core.Txn {
+func (tx *Tx) of(id string) *history.Txn {
 	txn := tx.volatile
 	if tx.choice.durable(id) {
 		txn = tx.durable
@@ -181,7 +182,7 @@ func elsewhere(err error) bool { return err == errElsewhere } //nolint:errorlint
 func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bool,
 	modify func(*Tx) error, done func(core.Done, error)) {
 	if a.durable == nil || a.durable.loading() {
-		a.update(a.volatile, at, timeout, "", adapted, func(t *core.Txn) error {
+		a.update(a.volatile, at, timeout, "", adapted, func(t *history.Txn) error {
 			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, stamper: a.l.ttls.stamper(
 				0), now: a.l.published.Load()})
 		}, done)
@@ -192,10 +193,10 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 			done(d, err)
 		}
 	}
-	a.update(a.volatile, at, timeout, "", adapted, func(volatile *core.Txn) error {
+	a.update(a.volatile, at, timeout, "", adapted, func(volatile *history.Txn) error {
 		a.expect(operation{"atomically", at}, "")
 		theirs := errElsewhere // unless the transaction turns out to be volatile
-		a.update(a.durable, at, timeout, "", adapted, func(durable *core.Txn) error {
+		a.update(a.durable, at, timeout, "", adapted, func(durable *history.Txn) error {
 			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice,
 				stamper: a.l.ttls.stamper(0), now: a.l.published.Load()}
 			if err := modify(tx); err != nil || tx.txn == durable {

@@ -31,19 +31,19 @@ func collections() []mutant {
 		{
 			name:   "do not subtract the bytes that an update removes",
 			rule:   "MaxBytes bounds the size of a value after the update",
-			edits:  in("distributeddata/internal/core/update.go", "w.bytes += added - gone", "w.bytes += added"),
+			edits:  in("distributeddata/internal/history/txn.go", "w.bytes += added - gone", "w.bytes += added"),
 			killer: killer{pkg: pkg, run: "^TestLimits_Bytes$"},
 		},
 		{
 			name:   "do not subtract the bytes of atoms that were replaced or removed",
 			rule:   "MaxBytes bounds the size of a value after the update",
-			edits:  in("distributeddata/internal/core/fingerprint.go", "bytes-entryBytes(path, old)", "bytes"),
+			edits:  in("distributeddata/internal/history/sum.go", "bytes-entryBytes(path, old)", "bytes"),
 			killer: killer{pkg: pkg, run: "^TestLimits_Bytes$"},
 		},
 		{
 			name:   "do not count the bytes of a received state",
 			rule:   "MaxBytes bounds the size of a value after the update",
-			edits:  in("distributeddata/internal/core/stream.go", "s.bytes+atomBytes(a.Path, a.Leaf)", "s.bytes"),
+			edits:  in("distributeddata/internal/history/state.go", "b.bytes+atomBytes(a.Path, a.Leaf)", "b.bytes"),
 			killer: histories("20"),
 		},
 	}

@@ -8,7 +8,7 @@ func disks() []mutant {
 			rule: "events that are pushed together reach the disk together [R47]",
 			edits: []edit{
 				{replDir + "core.go", "if c.formDue() {\n\t\tc.push()\n\t}\n", ""},
-				{replDir + "disk.go", "c.formDue() && c.outbox.Pushed() == c.seen.Get(c.me)", "c.formDue()"},
+				{replDir + "disk.go", "c.formDue() && c.outbox.Pushed() == c.history.Own()", "c.formDue()"},
 			},
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OnDisks$/^has_one_of_two_events_that_were_pushed_together$"},
 		},
@@ -87,7 +87,7 @@ func disks() []mutant {
 		{
 			name:   "accept a vector although rows are missing",
 			rule:   "the stored vector is adopted only if the rows match the header [R50]",
-			edits:  in(replDir+"load.go", "case i.state.sum != h.sum:", "case false:"),
+			edits:  in(replDir+"load.go", "case i.state.Sum != h.sum:", "case false:"),
 			killer: scenario("TestDisk_HoleInStoreRefillsInsteadOfDeleting"),
 		},
 		{

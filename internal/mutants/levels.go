@@ -43,13 +43,13 @@ func levels() []mutant {
 		{
 			name:   "raise the peer's vector on an acknowledgement",
 			rule:   "the vector of a peer and its own events are known as of one moment [R15]",
-			edits:  in(replDir+"receive.go", "c.confirm(p, a.n, a.print, c.under(p, a.members) && a.ready)", "c.confirm(p, a.n, a.print, c.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: a.n})"),
+			edits:  in(replDir+"receive.go", "c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)", "c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.Replica(), N: a.n})"),
 			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
 		},
 		{
 			name:   "end a read without waiting for the target",
 			rule:   "a read ends when this replica covers every answered vector [R33]",
-			edits:  in(replDir+"read.go", "if !r.target.Leq(c.seen) {", "if false {"),
+			edits:  in(replDir+"read.go", "if !r.target.Leq(c.Seen()) {", "if false {"),
 			killer: histories("300"),
 		},
 		{
@@ -67,7 +67,7 @@ func levels() []mutant {
 		{
 			name:   "acknowledge a no-op together with the newest own event",
 			rule:   "a no-op waits until enough replicas cover the state that it observed [R34]",
-			edits:  in(replDir+"ops.go", "case c.seen.Equal(c.last):", "case true:"),
+			edits:  in(replDir+"ops.go", "case c.history.EndsOwn():", "case true:"),
 			killer: scenario("TestNoop_WaitsForWhatItObserved"),
 		},
 		{

@@ -79,13 +79,13 @@ func lives() []mutant {
 		{
 			name:   "continue with events that were not installed",
 			rule:   "a step that panicked has made a transition or has not [R41]",
-			edits:  in(replDir+"resume.go", "	n.restore()\n	n.note", "	n.note"),
+			edits:  in(historyDir+"open.go", "\th.log.fit(h.seen)\n\to := &h.open", "\to := &h.open"),
 			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
 		},
 		{
 			name:   "commit the event of an interrupted step a second time",
 			rule:   "a step that panicked has made a transition or has not [R41]",
-			edits:  in(replDir+"resume.go", "c.seen.Covers(o.last) {", "false {"),
+			edits:  in(historyDir+"open.go", "h.seen.Covers(o.last) {", "false {"),
 			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
 		},
 		{
@@ -103,37 +103,37 @@ func lives() []mutant {
 		{
 			name:   "a life forgets the open event of the former life",
 			rule:   "the next life holds all events of the former one [R40]",
-			edits:  in(replDir+"life.go", "c.endAgain()\n\treturn c.successor(cfg)", "return c.successor(cfg)"),
+			edits:  in(replDir+"life.go", "c.endAgain() // c may have panicked\n\treturn c.successor(cfg)", "return c.successor(cfg)"),
 			killer: scenario("TestLives_TheOpenEventGoesAlong"),
 		},
 		{
 			name:   "no key is known of updates that the log has cut",
 			rule:   "the error of Close names keys whose updates may be lost",
-			edits:  in(replDir+"life.go", "\t\tc.keysBeyond(cut, keys)\n", "\t\t_ = cut\n"),
+			edits:  in(historyDir+"copies.go", "\t\th.keys.addedBeyond(cut, keys)\n", "\t\t_ = cut\n"),
 			killer: killer{pkg: "./distributeddata", run: "TestClose_AloneForLongNamesTheKeys"},
 		},
 		{
 			name:   "a life starts with the former state but without its log",
 			rule:   "the events of a former life are served like those of any origin [R40]",
-			edits:  in(replDir+"ledger.go", "o.sum, o.log, o.marks", "o.sum, l.log, o.marks"),
+			edits:  in(historyDir+"copies.go", "o.sum, o.log, o.marks", "o.sum, h.log, o.marks"),
 			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
 		},
 		{
 			name:   "a life keeps the replica id of the former life",
 			rule:   "every life has its own replica id [R40]",
-			edits:  in(replDir+"life.go", "n.past = c.past.after(c)", "n.past = c.past.after(c)\n\tn.me = c.me"),
+			edits:  in(historyDir+"copies.go", "h.clock, h.hashes.heard = o.clock, o.hashes.heard", "h.clock, h.hashes.heard, h.me = o.clock, o.hashes.heard, o.me"),
 			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
 		},
 		{
 			name:   "a life that follows another one is ready at once",
 			rule:   "a life is refilled before it counts [R23, R40]",
-			edits:  in(replDir+"life.go", "n.past = c.past.after(c)", "n.past = c.past.after(c)\n\tn.ready = true"),
+			edits:  in(replDir+"life.go", "n.history.Continue(&c.history)", "n.history.Continue(&c.history)\n\tn.ready = true"),
 			killer: scenario("TestLives_TheNextOneCountsNowhereUntilRefilled"),
 		},
 		{
 			name:   "leave without the events of former lives",
 			rule:   "a leaving member also waits for the events of its former lives [R29, R40]",
-			edits:  in(replDir+"leave.go", "leave{want: c.seen, forget: forget}", "leave{want: causal.Vector{}.Set(c.me, c.seen.Get(c.me)), forget: forget}"),
+			edits:  in(replDir+"leave.go", "leave{want: c.Seen(), forget: forget}", "leave{want: causal.Vector{}.Set(c.Replica(), c.history.Own()), forget: forget}"),
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{

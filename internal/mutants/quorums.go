@@ -68,10 +68,10 @@ func quorums() []mutant {
 			rule: "a restart is recorded before it counts [M2]",
 			edits: []edit{
 				{
-					replDir + "admit.go", "\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}\n",
-					"\tif own.Rank == quorum.In {\n\t\tc.roll.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}\n",
+					replDir + "admit.go", "\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
+					"\tif own.Rank == quorum.In {\n\t\tc.roll.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
 				},
-				{replDir + "beat.go", "Announced: c.roll.announced()", "Announced: c.roll.inc.Replica == c.me"},
+				{replDir + "beat.go", "Announced: c.roll.announced()", "Announced: c.roll.inc.Replica == c.Replica()"},
 			},
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},

@@ -2,6 +2,7 @@ package main
 
 const (
 	replDir     = "distributeddata/internal/core/"
+	historyDir  = "distributeddata/internal/history/"
 	transferDir = "distributeddata/internal/transfer/"
 	replCore    = "./distributeddata/internal/core"
 )
@@ -26,7 +27,7 @@ func replication() []mutant {
 			name: "acknowledge before the merge",
 			rule: "an acknowledgement describes applied state only [R24]",
 			edits: []edit{
-				{replDir + "receive.go", "!c.counts() || c.seen.Get(p.replica) < p.owed {", "!c.counts() {"},
+				{replDir + "receive.go", "!c.counts() || c.Seen().Get(p.replica) < p.owed {", "!c.counts() {"},
 				{replDir + "receive.go", "p.owed = 0\n\t\tc.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encodeAck(n, c.counts(), 0, nil))"},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
@@ -40,37 +41,37 @@ func replication() []mutant {
 		{
 			name:   "each event of a commit reserves room for the keys of all",
 			rule:   "the memory of a burst grows with its keys, not with their square [R11]",
-			edits:  in(replDir+"ledger.go", "if e.keys == nil && last == 0 {", "if e.keys == nil {"),
+			edits:  in(historyDir+"history.go", "if e.Keys == nil && last == 0 {", "if e.Keys == nil {"),
 			killer: scenario("TestOpen_EventsOfABurstTakeRoomForTheirOwnKeys"),
 		},
 		{
 			name:   "send only the last update of an event",
 			rule:   "an event contains the effects of all its updates [R5]",
-			edits:  in(replDir+"open.go", "if !w.was.Same(w.base) {", "if false {"),
+			edits:  in(historyDir+"open.go", "if !w.was.Same(w.base) {", "if false {"),
 			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
 		},
 		{
 			name:   "answer a caller while the event stays open",
 			rule:   "an update with a waiting caller ends the event [R5]",
-			edits:  in(replDir+"open.go", "return !more || wait < 0", "return wait < 0"),
+			edits:  in(replDir+"update.go", "return !more || wait < 0", "return wait < 0"),
 			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
 		},
 		{
 			name:   "answer an update before it is committed",
 			rule:   "an answer says that readers see the update [R11]",
-			edits:  in(replDir+"open.go", "\tcase c.open.await(c.now", "\tcase err == nil:\n\t\tc.startWrite(unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline})\n\tcase c.open.await(c.now"),
+			edits:  in(replDir+"update.go", "\tcase err == nil:\n\t\tu.n = c.history.Take()", "\tcase err == nil:\n\t\tu.n = c.history.Take()\n\t\tc.startWrite(u)\n\t\treturn"),
 			killer: scenario("TestOpen_AnswersWaitForTheCommit"),
 		},
 		{
 			name:   "give up answered updates whose commit panics twice",
 			rule:   "an update at Local that has been answered is lost only with the process [R12]",
-			edits:  in(replDir+"resume.go", "if c.open.promised {", "if false {"),
+			edits:  in(replDir+"resume.go", "if c.history.Promised() {", "if false {"),
 			killer: scenario("TestDirect_AnAnsweredUpdateIsNeverGivenUp"),
 		},
 		{
 			name:   "an update that is read at once joins the open events of a step",
 			rule:   "a value never claims to have seen an event whose other entries are not shown [R12]",
-			edits:  in(replDir+"direct.go", "c.sealed || c.open.hidden ||", "c.sealed ||"),
+			edits:  in(replDir+"direct.go", "c.sealed || c.history.Hidden() ||", "c.sealed ||"),
 			killer: scenario("TestDirect_NeverJoinsWhatReadersMustNotSee"),
 		},
 		{
@@ -88,37 +89,37 @@ func replication() []mutant {
 		{
 			name:   "let an answer wait for as long as others follow",
 			rule:   "an answer waits for other updates for a millisecond at most [R11]",
-			edits:  in(replDir+"open.go", "wait >= openPause ||", ""),
+			edits:  in(replDir+"update.go", "wait >= openPause ||", ""),
 			killer: scenario("TestOpen_AnswersDoNotWaitForLong"),
 		},
 		{
 			name:   "use the numbers of updates again that cancelled each other out",
 			rule:   "no two answers name different events by one number [R11]",
-			edits:  in(replDir+"ledger.go", "case after.Len() > 0:", "case after.Len() > 0 && some:"),
+			edits:  in(historyDir+"history.go", "case after.Len() > 0:", "case after.Len() > 0 && some:"),
 			killer: scenario("TestOpen_EveryAnswerHasAnEventOfItsOwn"),
 		},
 		{
 			name:   "forget that an update has seen those before it that are open",
 			rule:   "an answer names the events that the update has seen [R11]",
-			edits:  in(replDir+"open.go", "\tif o.taken == 0 {\n\t\treturn o.base", "\tif o.from.N+1 > 0 {\n\t\treturn o.base"),
+			edits:  in(historyDir+"open.go", "\tif o.taken == 0 {\n\t\treturn o.base", "\tif o.from.N+1 > 0 {\n\t\treturn o.base"),
 			killer: scenario("TestOpen_EveryAnswerHasAnEventOfItsOwn"),
 		},
 		{
 			name:   "give the atoms of all open events to the last one",
 			rule:   "an atom belongs to the event that added it [R11]",
-			edits:  in(replDir+"ledger.go", "return int(a.N - first)", "return last + int(first-first)"),
+			edits:  in(historyDir+"history.go", "return int(a.N - first)", "return last + int(first-first)"),
 			killer: scenario("TestOpen_AtomsBelongToTheEventsThatAddedThem"),
 		},
 		{
 			name:   "print an open event without those committed with it",
 			rule:   "events that are committed together are common only together [R11]",
-			edits:  in(replDir+"print.go", "imprint(o.chain+(n-i)*apart)|1", "imprint(min(n-i, 1)*i*apart+(1-min(n-i, 1))*o.chain)|1"),
+			edits:  in(historyDir+"hashes.go", "EventHash(o.chain+(n-i)*apart)|1", "EventHash(min(n-i, 1)*i*apart+(1-min(n-i, 1))*o.chain)|1"),
 			killer: scenario("TestOpen_PrintsTellApartWhatWasCommittedTogether"),
 		},
 		{
 			name:   "apply a push although some of its events were applied before",
 			rule:   "a push omits atoms that one of its events added and a later one removed [R9]",
-			edits:  in(replDir+"delta.go", "return d.base.Get(d.origin) < n && n < d.head.Get(d.origin)", "return n == 0 && n > 0"),
+			edits:  in(historyDir+"delta.go", "return d.Base.Get(d.Origin) < n && n < d.Head.Get(d.Origin)", "return n == 0 && n > 0"),
 			killer: scenario("TestPush_OfWhichSomeIsThereIsOfNoUse"),
 		},
 		{
@@ -142,7 +143,7 @@ func replication() []mutant {
 		{
 			name:   "share the start of a key that a push has left out",
 			rule:   "a push tells the start of a key by the key before, in the same push [R10]",
-			edits:  in(replDir+"codec.go", "\t\t\tw.key = k.key\n\t\t}\n", "\t\t}\n\t\tw.key = k.key\n"),
+			edits:  in(replDir+"codec.go", "\t\t\tw.key = k.Key\n\t\t}\n", "\t\t}\n\t\tw.key = k.Key\n"),
 			killer: scenario("TestCodec_PushesTellKeysAndRemovalsByOthers"),
 		},
 		{
@@ -190,7 +191,7 @@ func replication() []mutant {
 		{
 			name:   "record that a push follows itself",
 			rule:   "a push names the events that no other named event follows [R8]",
-			edits:  in(replDir+"window.go", "c.outbox.Applied(d.base)", "c.outbox.Applied(d.head)"),
+			edits:  in(replDir+"window.go", "c.outbox.Applied(d.Base)", "c.outbox.Applied(d.Head)"),
 			killer: scenario("TestPush_NamesTheNearestEventsAlone"),
 		},
 		{
@@ -232,31 +233,31 @@ func replication() []mutant {
 		{
 			name:   "apply a push without its causes",
 			rule:   "a delta is applied when its base is covered [R7]",
-			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):", "case d.base.Get(from.replica) <= c.seen.Get(from.replica):"),
+			edits:  in(replDir+"window.go", "case d.Base.Leq(c.Seen()):", "case d.Base.Get(from.replica) <= c.Seen().Get(from.replica):"),
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},
 		{
 			name:   "apply waiting pushes without their causes",
 			rule:   "a delta is applied when its base is covered [R7]",
-			edits:  in(replDir+"window.go", "func(o waitingPush) bool { return o.d.base.Leq(c.seen) })", "func(waiting) bool { return true })"),
+			edits:  in(replDir+"window.go", "func(o waitingPush) bool { return o.d.Base.Leq(c.Seen()) })", "func(waiting) bool { return true })"),
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},
 		{
 			name:   "apply covered events again",
 			rule:   "a covered event was applied, or its effects were removed since [R7]",
-			edits:  in(replDir+"ledger.go", "fresh := d.beyond(l.seen)", "fresh := d.events"),
+			edits:  in(historyDir+"history.go", "fresh := d.beyond(h.seen)", "fresh := d.Events"),
 			killer: scenario("TestRepair_WhatIsCoveredIsNotAppliedAgain"),
 		},
 		{
 			name:   "apply atoms that are marked gone as live ones",
 			rule:   "an added atom that is no longer live is marked gone [R17]",
-			edits:  in(replDir+"delta.go", "if !e.gone[i][j] {", "if j >= 0 {"),
+			edits:  in(historyDir+"delta.go", "if !e.Gone[i][j] {", "if j >= 0 {"),
 			killer: histories("300"),
 		},
 		{
 			name:   "apply a push before the events that it follows",
 			rule:   "a push is applied after all events that it follows [R7]: causal order",
-			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):\n\t\tc.applyPush(d)", "case true:\n\t\tc.applyPush(d)"),
+			edits:  in(replDir+"window.go", "case d.Base.Leq(c.Seen()):\n\t\tc.applyPush(d)", "case true:\n\t\tc.applyPush(d)"),
 			killer: histories("10"),
 		},
 		{
@@ -268,19 +269,19 @@ func replication() []mutant {
 		{
 			name:   "do not install the last key of an update locally",
 			rule:   "an update is installed in one step [R5]: read your writes",
-			edits:  in(replDir+"ledger.go", "\t\td.put(w.key, w.next)\n", "\t\tif w != work[len(work)-1] {\n\t\t\td.put(w.key, w.next)\n\t\t}\n"),
+			edits:  in(historyDir+"history.go", "\t\td.put(w.key, w.next)\n", "\t\tif w != work[len(work)-1] {\n\t\t\td.put(w.key, w.next)\n\t\t}\n"),
 			killer: histories("10"),
 		},
 		{
 			name:   "replace the keys by those of a received state",
 			rule:   "a join keeps the atoms that only this replica has seen [R19]: monotonic reads",
-			edits:  in(replDir+"ledger.go", "d.set(key, a, held(key, both, a))", "d.set(key, a, held(key, b.Store, a))"),
+			edits:  in(historyDir+"history.go", "d.set(key, a, held(key, both, a))", "d.set(key, a, held(key, b.Store, a))"),
 			killer: histories("10"),
 		},
 		{
 			name:   "forget the floor after a snapshot",
 			rule:   "the log does not contain events that arrived in a snapshot [R19]",
-			edits:  in(replDir+"log.go", "o = &originLog{floor: l.floor.Get(r)}", "o = &originLog{}"),
+			edits:  in(historyDir+"log.go", "o = &originLog{floor: l.floor.Get(r)}", "o = &originLog{}"),
 			killer: scenario("TestBulk_FloorRisesWithTheJoin"),
 		},
 		{
@@ -303,14 +304,14 @@ func replication() []mutant {
 			rule: "keys that an answer omits are taken from the copy that was compared [R22]",
 			edits: []edit{
 				{replDir + "fill.go", "s.state(r.copied)", "s.state(c.state())"},
-				{replDir + "stream.go", "if out.sum != s.head.sum {", "if false {"},
+				{replDir + "stream.go", "if out.Sum != s.head.sum {", "if false {"},
 			},
 			killer: scenario("TestBulk_SkippedKeyChangesBeforeAdoption"),
 		},
 		{
 			name:   "accept a state that does not match its fingerprint",
 			rule:   "the fingerprint verifies a state that was assembled from parts [R22]",
-			edits:  in(replDir+"stream.go", "if out.sum != s.head.sum {", "if false {"),
+			edits:  in(replDir+"stream.go", "if out.Sum != s.head.sum {", "if false {"),
 			killer: scenario("TestBulk_WrongComparisonIsNoticed"),
 		},
 		{
@@ -325,7 +326,7 @@ func replication() []mutant {
 		{
 			name:   "drop a mark without the owner's events",
 			rule:   "a mark is dropped when the owner has seen the reset and this replica has all earlier events of the owner [R15]",
-			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)", "p.vector().Covers(m.By)"),
+			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.Seen().Get(owner) >= p.vector().Get(owner)", "p.vector().Covers(m.By)"),
 			killer: scenario("TestMark_StaysUntilTheOwnersEventsAreHere"),
 		},
 		{
@@ -374,7 +375,7 @@ func replication() []mutant {
 		{
 			name:   "drop a mark before the owner has seen the reset",
 			rule:   "a mark is dropped when the owner has seen the reset and this replica has all earlier events of the owner [R15]",
-			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)", "c.seen.Get(owner) >= p.vector().Get(owner)"),
+			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.Seen().Get(owner) >= p.vector().Get(owner)", "c.Seen().Get(owner) >= p.vector().Get(owner)"),
 			killer: histories("300"),
 		},
 		{
@@ -392,7 +393,7 @@ func replication() []mutant {
 		{
 			name:   "accept an update that no receiver accepts",
 			rule:   "an update that a receiver would refuse changes nothing [R21]",
-			edits:  in(replDir+"update.go", "if c.Empty() {", "if true {"),
+			edits:  in(historyDir+"txn.go", "if c.Empty() {", "if true {"),
 			killer: scenario("TestTransfer_WhatNoReceiverTakesIsRefused"),
 		},
 		{

@@ -43,34 +43,34 @@ func restores() []mutant {
 		{
 			name:   "send only the prints of members in view",
 			rule:   "an answer contains the prints of members that its sender sees or remembers [R4]",
-			edits:  in(replDir+"print.go", "if r.Rank != quorum.Gone {", "if false {"),
+			edits:  in(replDir+"confirm.go", "if r.Rank != quorum.Gone {", "if false {"),
 			killer: scenario("TestRestored_AnswersTellPrintsOfMembersOutOfView"),
 		},
 		{
 			name: "ignore that others know more own events",
 			rule: "a replica continues under a new id if others know more of its events than itself [R3]",
 			edits: []edit{ // a vector shows this, and so does an acknowledgement
-				{replDir + "receive.go", "if n := v.Get(c.me); n > c.seen.Get(c.me) {", "if n := v.Get(c.me); false {"},
-				{replDir + "print.go", "if n > c.seen.Get(c.me) || ", "if "},
+				{replDir + "receive.go", "if !c.history.Owns(v.Get(c.Replica()), 0) {", "if false {"},
+				{historyDir + "hashes.go", "n <= h.Own() && !contradict(", "!contradict("},
 			},
 			killer: scenario("TestRestored_WhenOthersKnowMoreOfIt"),
 		},
 		{
 			name:   "treat another event with the same number as the own one",
 			rule:   "an event is confirmed by its print, not by its number [R4]",
-			edits:  in(replDir+"print.go", " || contradict(c.prints.own.at(n), x)", ""),
+			edits:  in(historyDir+"hashes.go", " && !contradict(h.hashes.own.at(n), x)", ""),
 			killer: scenario("TestRestored_TheFirstActIsAWrite"),
 		},
 		{
 			name:   "apply a push that continues another history",
 			rule:   "a push continues the history of its origin [R4]",
-			edits:  in(replDir+"print.go", "return !contradict(", "return true || !contradict("),
+			edits:  in(historyDir+"hashes.go", "return !contradict(", "return true || !contradict("),
 			killer: scenario("TestRestored_OneThatHasOtherEventsDoesNotGoOn"),
 		},
 		{
 			name:   "treat a vector as an acknowledgement",
 			rule:   "an event is confirmed by its print, not by its number [R4]",
-			edits:  in(replDir+"receive.go", "p.take(v)\n", "p.take(v)\n\tp.vouches, p.counted = true, max(p.counted, v.Get(c.me))\n\tc.waits.Stir()\n"),
+			edits:  in(replDir+"receive.go", "p.take(v)\n", "p.take(v)\n\tp.vouches, p.counted = true, max(p.counted, v.Get(c.Replica()))\n\tc.waits.Stir()\n"),
 			killer: scenario("TestRestored_NobodyAcknowledgesOtherEvents"),
 		},
 		{
@@ -94,7 +94,7 @@ func restores() []mutant {
 		{
 			name:   "repair the state without reapplying later events",
 			rule:   "a repair keeps events that the other replica had not seen [R27]",
-			edits:  in(replDir+"ledger.go", "l.batch.apply(e, d.keys, s.Seen)", "_ = e"),
+			edits:  in(historyDir+"history.go", "h.batch.apply(e, d.keys, s.Seen)", "_ = e"),
 			killer: scenario("TestDivergence_MendingKeepsWhatCameMeanwhile"),
 		},
 		{
@@ -106,14 +106,14 @@ func restores() []mutant {
 		{
 			name:   "never recompute the fingerprint from the atoms",
 			rule:   "memory rot is detected [R26]",
-			edits:  in(replDir+"beat.go", "c.scrubSome()", ""),
+			edits:  in(replDir+"beat.go", "c.stats.Rotten += c.history.Scrub()", ""),
 			killer: scenario("TestDivergence_RottenMemoryIsFoundByScrubbing"),
 		},
 		{
 			name:   "omit the payload from a fingerprint",
 			rule:   "a fingerprint covers all parts of an atom [R26]",
-			edits:  in(replDir+"fingerprint.go", "sha256.Sum256(append(append(append(b, key...), path...), l.Payload...))", "sha256.Sum256(append(append(b, key...), path...))"),
-			killer: scenario("TestFingerprint_ChosenPayloadsDiffer"),
+			edits:  in(historyDir+"sum.go", "sha256.Sum256(append(append(append(b, key...), path...), l.Payload...))", "sha256.Sum256(append(append(b, key...), path...))"),
+			killer: killer{pkg: "./distributeddata/internal/history", run: "^TestFingerprint_ChosenPayloadsDiffer$"},
 		},
 		{
 			name:   "accept messages of former incarnations",

@@ -115,7 +115,7 @@ func (c *Core) takePlace(own quorum.Member) {
 	if own.Inc.Number >= quorum.MaxOrdinal || own.Version >= quorum.MaxOrdinal {
 		return
 	}
-	next := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.me}
+	next := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}
 	if !c.foretold(next) {
 		return
 	}
@@ -202,13 +202,13 @@ func (c *Core) refill() {
 func (c *Core) asks(p *peer) bool {
 	switch {
 	case c.roll.hasPlace():
-		return p.said.under(c.roll.Digest()) && !p.said.seen.Leq(c.seen)
+		return p.said.under(c.roll.Digest()) && !p.said.seen.Leq(c.Seen())
 	case p.ready:
 		return true
 	case p.gave:
 		return false
 	}
-	return c.roll.Clustered() || !p.spoke || !p.vector().Leq(c.seen)
+	return c.roll.Clustered() || !p.spoke || !p.vector().Leq(c.Seen())
 }
 
 // Silent returns the members whose answers this replica still needs to become ready.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -17,7 +18,7 @@ func newAged(incarnations int) *pump {
 	p := newPump(3)
 	v := departed(incarnations)
 	for _, c := range p.cores {
-		c.note(c.join(State{Seen: v}))
+		c.note(c.history.Join(history.State{Seen: v}))
 	}
 	p.pass(5 * time.Second)
 	for i := range 300 {
@@ -66,7 +67,7 @@ func benchmarkAgedUpdate(b *testing.B, p *pump, received bool) {
 		update := func() {
 			for range burst {
 				key, element := fmt.Sprintf("key-%03d", i%100), fmt.Sprint("e", i%1000)
-				for _, ev := range []Event{Update{Modify: func(t *Txn) error {
+				for _, ev := range []Event{Update{Modify: func(t *history.Txn) error {
 					w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 					defer end()
 					return edit(t, w, key, set{}, func(v *set) { v.Add(w, element) })
@@ -111,7 +112,7 @@ func benchmarkAgedDelete(b *testing.B, p *pump) {
 		p.put(0, key, "again")
 		p.wake()
 		p.bytes = map[wire.Manifest]int{}
-		p.update(0, func(t *Txn) error { t.Clear(key); return nil })
+		p.update(0, func(t *history.Txn) error { t.Clear(key); return nil })
 		p.wake()
 		size, deletes = size+p.bytes[wire.ReplicatorPush]/2, deletes+1
 	}
@@ -152,9 +153,9 @@ func benchmarkAgedEncode(b *testing.B, p *pump) {
 	p.put(0, "encoded", "element")
 	p.wake()
 	for b.Loop() {
-		h, _ := p.cores[0].keys.Get("encoded")
+		h, _ := p.cores[0].Keys().Get("encoded")
 		v := set{}
-		err := hosted.Load(&v, h.Store, p.cores[0].seen)
+		err := hosted.Load(&v, h.Store, p.cores[0].Seen())
 		if err == nil {
 			var out []byte
 			out, err = v.AppendBinary(nil)
@@ -209,7 +210,7 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 			grown = heap() - before
 		}
 	}
-	if n := p.cores[3].seen.Len(); n > 1000 {
+	if n := p.cores[3].Seen().Len(); n > 1000 {
 		b.ReportMetric(float64(grown)/float64(n), "B-memory/incarnation")
 	}
 	b.ReportMetric(float64(took.Milliseconds())/float64(joins), "ms/join")

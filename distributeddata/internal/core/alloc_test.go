@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // One update of one key at one of three replicas is pushed alone, applied and acknowledged by both
@@ -22,7 +24,7 @@ func TestCost_OneUpdate(t *testing.T) {
 	} {
 		p := newPump(3)
 		one := func() {
-			p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *Txn) error {
+			p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *history.Txn) error {
 				return perform(t, []op{c.op})
 			}}))
 			p.take(0, p.cores[0].Step(p.now, Wake{}))
@@ -47,7 +49,9 @@ func TestCost_UpdatesThatShareACommit(t *testing.T) {
 		return func() {
 			for i := range n {
 				p.take(0, p.cores[0].Step(p.now, Update{ID: uint64(i + 1), More: i+1 < n,
-					Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }}))
+					Modify: func(t *history.Txn) error {
+						return perform(t, []op{count("c", "k", 1)})
+					}}))
 			}
 			p.take(0, p.cores[0].Step(p.now, Wake{}))
 			p.deliver()

@@ -3,6 +3,7 @@ package core
 import (
 	"math"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/internal/field"
@@ -14,18 +15,18 @@ import (
 // that they are of. The receiver's next request starts there [R18].
 type answer struct {
 	source
-	pin State
+	pin history.State
 }
 
 // Take implements transfer.Stream.
 func (a *answer) Take(size int) ([]byte, bool) { return a.take(size) }
 
 // Sketch implements transfer.Stream.
-func (a *answer) Sketch() *sketch.Sketch { return a.pin.sketch() }
+func (a *answer) Sketch() *sketch.Sketch { return a.pin.Sketch() }
 
 // Narrow implements transfer.Stream.
 func (a *answer) Narrow(theirs, mine []uint64) {
-	a.only = a.pin.differing(mine)
+	a.only = a.pin.Differing(mine)
 	a.head.partial, a.head.differing = true, theirs
 	a.head.records = uint64(len(a.only))
 }
@@ -50,18 +51,18 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		c.continues(p, sends)
 		return nil
 	}
-	a := &answer{pin: c.state(), source: source{keys: c.keys, head: head{head: c.seen,
-		ready: c.counts(), sum: c.sum, members: c.spoken(),
-		prints:   c.prints.out(c.seen, c.peers, c.roll.Memory),
+	a := &answer{pin: c.history.State(), source: source{keys: c.Keys(), head: head{head: c.Seen(),
+		ready: c.counts(), sum: c.history.Sum(), members: c.spoken(),
+		hashes:   c.hashesOut(),
 		entering: c.roll.entering, kept: c.disk.kept}}}
 	compared := 0
-	if d, ok := c.makeDelta(have); ok && !m.Whole {
-		a.events = d.events
-		a.head.base, a.head.records = d.base, uint64(len(d.events))
+	if d, ok := c.history.Since(have); ok && !m.Whole {
+		a.events = d.Events
+		a.head.base, a.head.records = d.Base, uint64(len(d.Events))
 	} else {
-		a.head.state, a.head.records = true, uint64(c.keys.Len())
+		a.head.state, a.head.records = true, uint64(c.Keys().Len())
 		if m.Keys >= uint64(c.cfg.CompareKeys) && m.Keys < transfer.MaxCompared &&
-			c.keys.Len() > 0 {
+			c.Keys().Len() > 0 {
 			compared = int(m.Keys)
 		}
 	}
@@ -106,30 +107,4 @@ func (c *Core) onCells(p *peer, payload []byte) error {
 		From: int(m.From), Sums: m.Sums, Checks: m.Checks, Counts: m.Counts})
 	c.continues(p, s)
 	return err
-}
-
-// sketch returns a sketch with one symbol for each key.
-func (s State) sketch() *sketch.Sketch {
-	return sketch.New(func(yield func(uint64) bool) {
-		for key, h := range s.Keys.All() {
-			if !yield(h.symbol(key)) {
-				return
-			}
-		}
-	})
-}
-
-// differing returns the keys that the symbols stand for, and all keys with marks, which
-// fingerprints do not cover.
-func (s State) differing(symbols []uint64) (keys []string) {
-	wanted := make(map[uint64]struct{}, len(symbols))
-	for _, symbol := range symbols {
-		wanted[symbol] = struct{}{}
-	}
-	for key, h := range s.Keys.All() {
-		if _, ok := wanted[h.symbol(key)]; ok || h.HasMarks() {
-			keys = append(keys, string([]byte(key)))
-		}
-	}
-	return keys
 }

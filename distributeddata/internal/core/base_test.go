@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -35,11 +36,11 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 	l := newLab(t, "a", "b", "c")
 	for _, n := range l.order {
 		c := l.cores[n]
-		c.note(c.join(State{Seen: past}))
+		c.note(c.history.Join(history.State{Seen: past}))
 		if slices.Contains(without, n) {
 			c.bases = bases.Set[Receive]{}
 		} else {
-			c.bases.Use(c.now, past, c.seen)
+			c.bases.Use(c.now, past, c.Seen())
 		}
 	}
 	return l
@@ -117,7 +118,7 @@ func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 	require.InDelta(t, 1000/12*3/2, parts, 3, "each part was sent once, and the lost ones again")
 
 	own := a.bases.Own().Vector()
-	a.bases.Use(a.now, own.Set(4711, 1).Set(own.At(500).Replica, 0), a.seen)
+	a.bases.Use(a.now, own.Set(4711, 1).Set(own.At(500).Replica, 0), a.Seen())
 	l.update("a", Level{}, add("s", "y"), op{kind: opDelete, key: "s"})
 	l.update("a", Level{}, add("s", "z"))
 	l.update("a", Level{}, op{kind: opDelete, key: "s"})
@@ -140,7 +141,7 @@ func TestBase_MembersComeToUseTheSame(t *testing.T) {
 		l.update(name, Level{}, add("s", fmt.Sprint(i)))
 		if c := l.cores[name]; i < 3 {
 			c.bases = bases.Set[Receive]{}
-			c.bases.Use(c.now, c.seen, c.seen) // some of which still run
+			c.bases.Use(c.now, c.Seen(), c.Seen()) // some of which still run
 		}
 		l.tick(time.Second)
 	}
@@ -161,15 +162,15 @@ func TestBase_TakesInWhatHasGone(t *testing.T) {
 		l.update(name, majority, add("s", fmt.Sprint(i)))
 		l.tick(time.Second)
 		for n, c := range l.cores {
-			_, told, _ := c.bases.Own().List(c.seen)
+			_, told, _ := c.bases.Own().List(c.Seen())
 			require.LessOrEqual(t, len(told), bases.Few, "%s after %d restarts", n, i)
 			largest = max(largest, len(told))
 		}
 	}
-	require.Equal(t, 150, l.cores["a"].seen.Len())
+	require.Equal(t, 150, l.cores["a"].Seen().Len())
 	require.Greater(t, largest, bases.Few/2)
 	for _, n := range l.order {
-		_, told, _ := l.cores[n].bases.Own().List(l.cores[n].seen)
+		_, told, _ := l.cores[n].bases.Own().List(l.cores[n].Seen())
 		require.Less(t, len(told), 3+4, "%s tells the living and a few others", n)
 		require.Equal(t, l.cores["a"].bases.Own().Name(), l.cores[n].bases.Own().Name())
 	}

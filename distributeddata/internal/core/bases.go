@@ -15,9 +15,9 @@ func (c *Core) known(name []byte) (causal.Vector, bool) { return c.bases.Find(c.
 // renewBase adds departed replicas to the base [R38].
 func (c *Core) renewBase() {
 	var runs map[causal.Replica]bool
-	c.bases.Renew(c.now, c.seen, func(r causal.Replica) bool {
+	c.bases.Renew(c.now, c.Seen(), func(r causal.Replica) bool {
 		if runs == nil {
-			runs = c.peers.running(c.me)
+			runs = c.peers.running(c.Replica())
 		}
 		return runs[r]
 	})
@@ -97,7 +97,7 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 	for _, r := range m.Replicas {
 		part.Replicas = append(part.Replicas, causal.Replica(r))
 	}
-	waited, ask, done, err := c.bases.Take(c.now, p.ID, part, c.seen, c.cfg.baseLimits())
+	waited, ask, done, err := c.bases.Take(c.now, p.ID, part, c.Seen(), c.cfg.baseLimits())
 	if err != nil {
 		return err
 	}

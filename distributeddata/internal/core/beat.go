@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -24,10 +25,10 @@ func (c *Core) beats() {
 		c.glance(c.peers[c.turn%len(c.peers)])
 	}
 	c.trimLog()
-	c.note(c.dropMarks(c.voidMarks()))
-	c.scrubSome()
+	c.note(c.history.DropMarks(c.voidMarks()))
+	c.stats.Rotten += c.history.Scrub()
 	c.tidy()
-	c.formers.pass(c.now, formerBeats*c.cfg.BeatInterval, c.seen)
+	c.formers.pass(c.now, formerBeats*c.cfg.BeatInterval, c.Seen())
 }
 
 // sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
@@ -35,7 +36,7 @@ func (c *Core) beats() {
 func (c *Core) sendBeat(p *peer) {
 	m := c.newBeat()
 	if p.replica == 0 || p.toldOf != m.Digest {
-		m.Seen = c.vectorOut(c.seen)
+		m.Seen = c.vectorOut(c.Seen())
 		p.toldOf = m.Digest
 	}
 	c.beat(p, m)
@@ -44,7 +45,7 @@ func (c *Core) sendBeat(p *peer) {
 // askBeat sends a heartbeat with the whole vector that asks for one in return.
 func (c *Core) askBeat(p *peer) {
 	m := c.newBeat()
-	m.Seen, m.Want = c.vectorOut(c.seen), true
+	m.Seen, m.Want = c.vectorOut(c.Seen()), true
 	c.beat(p, m)
 }
 
@@ -59,8 +60,9 @@ func (c *Core) glance(p *peer) {
 }
 
 func (c *Core) newBeat() *pb.Beat {
+	sum := c.history.Sum()
 	return &pb.Beat{
-		Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
+		Ready: c.counts(), Digest: digest(c.Seen()), SumA: sum[0], SumB: sum[1],
 		Members: c.spoken(), Announced: c.roll.announced(), Leaving: c.roll.leaving,
 		Parting: c.parting(), Entering: c.roll.entering, Kept: c.disk.kept,
 	}
@@ -68,7 +70,7 @@ func (c *Core) newBeat() *pb.Beat {
 
 func (c *Core) beat(p *peer, m *pb.Beat) {
 	if p.replica != 0 {
-		m.Print = uint64(p.replica)<<32 | uint64(c.prints.of(p.replica, c.seen))
+		m.Print = uint64(p.replica)<<32 | uint64(c.history.HashOf(p.replica))
 	}
 	if m.Seen != nil { // others take no such bytes
 		m.Expiry, m.Least = c.cfg.Expiry, uint32(c.cfg.MinMembers)
@@ -118,19 +120,19 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	c.parts(p, m.Parting)
 	switch {
 	case m.Seen != nil:
-		if v.Equal(c.seen) {
-			v = c.seen // shares memory
+		if v.Equal(c.Seen()) {
+			v = c.Seen() // shares memory
 		}
 		p.seenThen, p.heardOf = v, m.Digest
-	case m.Digest == digest(c.seen):
-		v = c.seen
+	case m.Digest == digest(c.Seen()):
+		v = c.Seen()
 	case m.Digest == p.heardOf:
 		v = p.seenThen
 	default:
 		c.askBeat(p)
 		return nil
 	}
-	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.me), m.Print, same && m.Ready) {
+	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.Replica()), m.Print, same && m.Ready) {
 		return nil // this replica begins anew
 	}
 	p.keeps(v)
@@ -138,8 +140,8 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if same && m.Ready {
 		c.vouched(p, v)
 	}
-	if v.Equal(c.seen) {
-		c.compare(p, Sum{m.SumA, m.SumB})
+	if v.Equal(c.Seen()) {
+		c.compare(p, history.Sum{m.SumA, m.SumB})
 	}
 	c.follow(p, v)
 	c.remind(p, v)
@@ -165,7 +167,7 @@ func (c *Core) dates(p *peer, m *pb.Beat) {
 // remind sends a heartbeat to p, which lacks events, unless it was sent one within the last
 // heartbeat interval.
 func (c *Core) remind(p *peer, v causal.Vector) {
-	if !c.seen.Leq(v) && !c.now.Before(p.remindAt) {
+	if !c.Seen().Leq(v) && !c.now.Before(p.remindAt) {
 		p.remindAt = c.now.Add(c.cfg.BeatInterval)
 		c.sendBeat(p)
 	}
@@ -173,10 +175,10 @@ func (c *Core) remind(p *peer, v causal.Vector) {
 
 // follow makes sure that this replica will cover v, which p has seen.
 func (c *Core) follow(p *peer, v causal.Vector) {
-	if v.Leq(c.seen) {
+	if v.Leq(c.Seen()) {
 		return
 	}
-	if own := v.Get(p.replica); own > c.seen.Get(p.replica) {
+	if own := v.Get(p.replica); own > c.Seen().Get(p.replica) {
 		c.request(p) // messages of one sender arrive in order, so its push was lost
 	}
 	c.in.Behind(c.now, v, p.ID)
@@ -225,7 +227,7 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 
 // catchUp requests events that have not arrived by themselves.
 func (c *Core) catchUp() {
-	member, ask := c.in.CatchUp(c.now, c.seen)
+	member, ask := c.in.CatchUp(c.now, c.Seen())
 	if p := c.peers.of(member); ask && p != nil && p.replica != 0 {
 		c.request(p)
 	}
@@ -261,11 +263,11 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark,
 		t, err := causal.ParseTotal(e.First().Payload)
 		return err == nil && t.Since > m.N
 	}
-	if owner == c.me || c.past.events.Get(owner) > 0 {
+	if c.history.Mine(owner) {
 		return true // it has seen the reset, and has nothing in flight
 	}
 	if p := c.peers.at(owner); p != nil {
-		return p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
+		return p.vector().Covers(m.By) && c.Seen().Get(owner) >= p.vector().Get(owner)
 	}
 	return departed(owner) && c.allCover(m.By, owner)
 }
@@ -278,13 +280,13 @@ func (c *Core) departed(r causal.Replica) bool {
 		(at.Rank != quorum.Gone || c.roll.MayReturn(at)) {
 		return false
 	}
-	return c.ready && c.formers.quiet(r, c.seen.Get(r))
+	return c.ready && c.formers.quiet(r, c.Seen().Get(r))
 }
 
 // allCover reports whether all members, those in view and those that are remembered and not gone,
 // cover the event d and have no event of r that is not here.
 func (c *Core) allCover(d causal.Dot, r causal.Replica) bool {
-	n := c.seen.Get(r)
+	n := c.Seen().Get(r)
 	for _, p := range c.peers {
 		if p.replica == 0 || !p.vector().Covers(d) || p.vector().Get(r) > n {
 			return false

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
@@ -112,16 +113,16 @@ func (p *pump) pass(d time.Duration) {
 	}
 }
 
-func (p *pump) update(i int, modify func(*Txn) error) {
+func (p *pump) update(i int, modify func(*history.Txn) error) {
 	p.take(i, p.cores[i].Step(p.now, Update{Modify: modify}))
 }
 
 // write sets a register with a value of the given size.
 func (p *pump) write(i int, key, value string) {
-	p.update(i, func(t *Txn) error { return setRegister(t, key, value) })
+	p.update(i, func(t *history.Txn) error { return setRegister(t, key, value) })
 }
 
-func setRegister(t *Txn, key, value string) error {
+func setRegister(t *history.Txn, key, value string) error {
 	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) {
@@ -130,7 +131,7 @@ func setRegister(t *Txn, key, value string) error {
 }
 
 func (p *pump) put(i int, key, e string) {
-	p.update(i, func(t *Txn) error {
+	p.update(i, func(t *history.Txn) error {
 		w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 		defer end()
 		return edit(t, w, key, set{}, func(v *set) { v.Add(w, e) })
@@ -151,7 +152,7 @@ func (p *pump) fill(keys, size int) {
 
 func (p *pump) equal() bool {
 	for _, c := range p.cores {
-		if !c.seen.Equal(p.cores[0].seen) || c.sum != p.cores[0].sum {
+		if !c.Seen().Equal(p.cores[0].Seen()) || c.history.Sum() != p.cores[0].history.Sum() {
 			return false
 		}
 	}
@@ -196,9 +197,7 @@ func BenchmarkLocate(b *testing.B) {
 					p.write(0, fmt.Sprintf("key-%07d", p.rand.IntN(100_000)), fmt.Sprint(n))
 				}
 				p.cores[0].push() // no member receives it
-				for d := range p.cores[0].seen.All() {
-					p.cores[0].log.cut(d.Replica, d.N)
-				}
+				cutLog(p.cores[0])
 				p.box = nil
 				p.bytes = map[wire.Manifest]int{}
 				p.meet()
@@ -239,9 +238,9 @@ func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 		p.put(i/burst%3, fmt.Sprintf("key-%03d", p.rand.IntN(30)), fmt.Sprintf("element-%05d", i))
 		c := p.cores[i/burst%3]
 		c.end() // a separate event for each
-		own, _ := c.log.from(c.me, c.seen.Get(c.me))
-		w := encoder{t: replicasOf(c.seen)}
-		ev, _ := w.event(own[0], c.keys, bookmark{}, 1<<30)
+		own, _ := c.history.Events(c.Replica(), c.history.Own())
+		w := encoder{t: replicasOf(c.Seen())}
+		ev, _ := w.event(own[0], c.Keys(), bookmark{}, 1<<30)
 		best += 2 * len(ev)
 		if i%burst == burst-1 {
 			p.now = p.now.Add(time.Duration(p.rand.IntN(20)) * time.Millisecond)
@@ -266,10 +265,8 @@ func BenchmarkJoin(b *testing.B) {
 		b.Run(fmt.Sprintf("keys=%d/bytes=1000", keys), func(b *testing.B) {
 			p := newPump(2)
 			p.fill(keys, 1000)
-			for d := range p.cores[0].seen.All() {
-				p.cores[0].log.cut(d.Replica, d.N)
-				p.cores[1].log.cut(d.Replica, d.N)
-			}
+			cutLog(p.cores[0])
+			cutLog(p.cores[1])
 			for b.Loop() {
 				p.cores = p.cores[:2]
 				p.add()
@@ -317,7 +314,7 @@ func heap() uint64 {
 // work of all three cores.
 func BenchmarkUpdates(b *testing.B) {
 	counter := func(p *pump, _ int) {
-		p.update(0, func(t *Txn) error {
+		p.update(0, func(t *history.Txn) error {
 			w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 			defer end()
 			return edit(t, w, "counter", crdt.GCounter{}, func(v *crdt.GCounter) { v.Add(w, 1) })
@@ -376,7 +373,7 @@ func BenchmarkChurn(b *testing.B) {
 			for i := range cycles {
 				e := fmt.Sprint("e", i%50)
 				for _, kind := range []opKind2{opAdd, opRemove} {
-					p.update(i%2, func(t *Txn) error {
+					p.update(i%2, func(t *history.Txn) error {
 						return perform(t, []op{{kind: kind, key: "s", sub: e}})
 					})
 					p.cores[i%2].end() // each is an event

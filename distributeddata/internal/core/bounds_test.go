@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -62,21 +63,26 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 				causal.Leaf{Dot: causal.Dot{Replica: d.Replica, N: 1}})
 			i++
 		}
-		h := held("key", s, Held{})
-		var keys Keys
+		var h history.KeyBuilder
+		for path, e := range s.Prefix("") {
+			h.Add("key", causal.Atom{Path: path, Leaf: e.First()})
+		}
+		var state history.Builder
+		state.Add("key", h.Held())
 		a := l.cores["a"]
-		a.note(a.join(State{keys.put("key", h), past, h.sum}))
+		a.note(a.history.Join(state.State(past)))
 		for range 3 {
 			l.tick(a.cfg.BeatInterval)
 		}
 		b, ok := l.cores["b"].Keys().Get("key")
 		require.True(t, ok, "%d replicas", n)
 		require.True(t, l.cores["b"].Seen().Equal(past))
-		require.Equal(t, h.sum, b.sum)
+		require.Equal(t, a.history.Sum(), l.cores["b"].history.Sum())
+		require.Equal(t, s.Len(), b.Len())
 
 		l.id++
 		l.step("a", Update{ID: l.id, Level: Level{Kind: All}, Deadline: l.now.Add(a.cfg.Patience),
-			Modify: func(t *Txn) error {
+			Modify: func(t *history.Txn) error {
 				t.Clear("key")
 				return nil
 			}})
@@ -90,9 +96,9 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 }
 
 func TestBounds_PushesThatWait(t *testing.T) {
-	push := func(n uint64) *delta {
-		return &delta{base: causal.MakeVector(causal.Dot{Replica: 1, N: n}),
-			head: causal.MakeVector(causal.Dot{Replica: 1, N: n + 1})}
+	push := func(n uint64) *history.Delta {
+		return &history.Delta{Base: causal.MakeVector(causal.Dot{Replica: 1, N: n}),
+			Head: causal.MakeVector(causal.Dot{Replica: 1, N: n + 1})}
 	}
 	w := window{count: 2, bytes: 100}
 	require.True(t, w.keep(push(1), 50, epoch))

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // BenchmarkCalls measures what n concurrent majority calls cost three replicas together.
@@ -21,7 +23,7 @@ func BenchmarkCalls(b *testing.B) {
 		b.Run(fmt.Sprintf("writes/calls=%d", n), func(b *testing.B) {
 			benchCalls(b, n, func(p *pump, id uint64) Event {
 				return Update{ID: id, Level: majority, Deadline: until(p),
-					Modify: func(t *Txn) error {
+					Modify: func(t *history.Txn) error {
 						return perform(t, []op{add(fmt.Sprint("s", id%1000), "x")})
 					}}
 			})
@@ -38,7 +40,7 @@ func benchTransaction(b *testing.B, n int) {
 	}
 	p := newPump(3)
 	transact := func() {
-		p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *Txn) error {
+		p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *history.Txn) error {
 			ops := make([]op, 0, n)
 			for _, k := range keys {
 				ops = append(ops, count(k, "k", 1))

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/wire"
@@ -47,9 +48,12 @@ func (t *replicas) put(r causal.Replica) uint64 {
 	return uint64(t.head.Len() + i)
 }
 
+// fewOthers is the largest number of others that is searched linearly.
+const fewOthers = 16
+
 // other returns the index of a replica in others.
 func (t *replicas) other(r causal.Replica) (i int, ok bool) {
-	if t.index == nil && len(t.others) > few {
+	if t.index == nil && len(t.others) > fewOthers {
 		t.index = make(map[causal.Replica]int, 2*len(t.others))
 		for i, r := range t.others {
 			t.index[r] = i
@@ -101,51 +105,52 @@ type bookmark struct{ key, item int }
 // event encodes an event of the log from a place on, up to about limit bytes, and returns the place
 // to continue from. Every piece names the event. Atoms that are still in the state get their
 // payloads back; the others are marked gone. The result is valid until the next call.
-func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte, next bookmark) {
+func (w *encoder) event(e history.Event, keys history.Keys, from bookmark, limit int) (_ []byte,
+	next bookmark) {
 	ev := w.ev[:0]
 	if w.own == 0 {
-		ev = field.Number(ev, 1, w.t.put(e.dot.Replica))
-		ev = field.Number(ev, 2, e.dot.N)
+		ev = field.Number(ev, 1, w.t.put(e.Dot.Replica))
+		ev = field.Number(ev, 2, e.Dot.N)
 	}
 	first := from == bookmark{}
-	for start := len(ev); from.key < len(e.keys) && len(ev)-start < limit; {
-		k := e.keys[from.key]
+	for start := len(ev); from.key < len(e.Keys) && len(ev)-start < limit; {
+		k := e.Keys[from.key]
 		var some bool
-		from.item, some = w.keyChange(k, e.dot, keys, from.item, limit-(len(ev)-start))
+		from.item, some = w.keyChange(k, e.Dot, keys, from.item, limit-(len(ev)-start))
 		if some || w.own == 0 {
 			ev = field.Message(ev, 3, w.kc)
-			w.key = k.key
+			w.key = k.Key
 		}
-		if from.item == k.items() {
+		if from.item == items(k) {
 			from = bookmark{key: from.key + 1}
 		}
 	}
-	if first && e.deps.Len() > 0 {
-		ev = appendVector(ev, 4, e.deps, w.base)
+	if first && e.Deps.Len() > 0 {
+		ev = appendVector(ev, 4, e.Deps, w.base)
 	}
 	w.ev = ev
 	return ev, from
 }
 
 // items returns the number of parts that a key change can be divided into.
-func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Marks) }
+func items(k history.KeyChange) int { return len(k.Adds) + len(k.Removes) + len(k.Marks) }
 
 // keyChange encodes the items of a key change from an item on, up to about limit bytes, into w.kc.
 // It returns the item to continue from, and whether it encoded anything. A push leaves out atoms
 // that one of its events added and a later one removed, since no receiver has them [R9]. It tells
 // the start of a key by that of the key before, and the removal of an atom that an add replaces by
 // a number in the add [R10].
-func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit int) (_ int,
-	some bool) {
+func (w *encoder) keyChange(k history.KeyChange, d causal.Dot, keys history.Keys, from,
+	limit int) (_ int, some bool) {
 	var at, shared int
 	if w.own != 0 {
-		shared = sharedStart(w.key, k.key)
+		shared = sharedStart(w.key, k.Key)
 	}
 	w.replaced = w.replaced[:0]
-	kc := field.Text(w.kc[:0], 1, k.key[shared:])
-	var s Held
+	kc := field.Text(w.kc[:0], 1, k.Key[shared:])
+	var s history.Held
 	if from < len(k.Adds) {
-		s, _ = keys.Get(k.key)
+		s, _ = keys.Get(k.Key)
 	}
 	start := len(kc)
 	more := func() bool { return len(kc)-start < limit }
@@ -176,7 +181,7 @@ func (w *encoder) keyChange(k keyChange, d causal.Dot, keys Keys, from, limit in
 		kc = field.End(causal.AppendName(kc, a.Path, w.t.put(a.Replica), a.N), at)
 	}
 	kc = field.Flag(kc, 4, k.Clear)
-	for before := len(k.Adds) + len(k.Removes); from >= before && from < k.items() &&
+	for before := len(k.Adds) + len(k.Removes); from >= before && from < items(k) &&
 		more(); from++ {
 		a := k.Marks[from-before]
 		kc, at = field.Begin(kc, 5)
@@ -240,7 +245,7 @@ type spot struct {
 
 // keyState encodes the content of a key from a spot on, up to about limit bytes. It returns the
 // spot to continue from, which is zero at the end.
-func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, next spot) {
+func (w *encoder) keyState(key string, h history.Held, from spot, limit int) (_ []byte, next spot) {
 	var at int
 	kc := field.Text(w.kc[:0], 1, key)
 	start := len(kc)
@@ -277,15 +282,15 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 // push encodes own events of the log, from a number on, with the payloads of atoms that are still
 // in keys. It leaves out what the receiver knows from the envelope and from the order: the origin,
 // and the numbers of the events. It stops early if the result is larger than a message.
-func (w *encoder) push(d *delta, keys Keys, relative bases.Base) []byte {
-	deps := d.head.Set(d.origin, 0)
+func (w *encoder) push(d *history.Delta, keys history.Keys, relative bases.Base) []byte {
+	deps := d.Head.Set(d.Origin, 0)
 	w.table.head, w.table.index = deps, nil
-	w.table.others = append(w.table.others[:0], d.origin)
-	w.t, w.base, w.own, w.since, w.events = &w.table, relative, d.origin,
-		d.base.Get(d.origin), w.events[:0]
+	w.table.others = append(w.table.others[:0], d.Origin)
+	w.t, w.base, w.own, w.since, w.events = &w.table, relative, d.Origin,
+		d.Base.Get(d.Origin), w.events[:0]
 	w.key = ""
-	for i := range d.events {
-		ev, _ := w.event(d.events[i].event, keys, bookmark{}, wire.MaxPayload+1)
+	for i := range d.Events {
+		ev, _ := w.event(d.Events[i].Event, keys, bookmark{}, wire.MaxPayload+1)
 		w.events = field.Message(w.events, 5, ev)
 		if len(w.events) > wire.MaxPayload {
 			break
@@ -294,11 +299,11 @@ func (w *encoder) push(d *delta, keys Keys, relative bases.Base) []byte {
 	name, ids, numbers := relative.List(deps)
 	others := w.t.others[1:]
 	b := field.Number(make([]byte, 0, len(w.events)+32+16*len(numbers)+8*len(others)+4*len(
-		d.prints)), 1, d.base.Get(d.origin))
+		d.Hashes)), 1, d.Base.Get(d.Origin))
 	b = field.Fixeds(b, 2, ids)
 	b = field.Numbers(b, 3, numbers)
 	b = field.Fixeds(b, 4, others)
-	b = field.Fixed32s(field.Text(append(b, w.events...), 6, name), 7, d.prints)
+	b = field.Fixed32s(field.Text(append(b, w.events...), 6, name), 7, d.Hashes)
 	if len(w.events) > keepBuffers {
 		*w = encoder{}
 	}
@@ -309,7 +314,7 @@ func (w *encoder) push(d *delta, keys Keys, relative bases.Base) []byte {
 const keepBuffers = 64 << 10
 
 // encodeAck encodes an acknowledgement.
-func encodeAck(n uint64, ready bool, members uint64, x imprint) []byte {
+func encodeAck(n uint64, ready bool, members uint64, x history.EventHash) []byte {
 	b := field.Flag(field.Number(make([]byte, 0, 32), 1, n), 2, ready)
 	return field.Number(field.Fixed(b, 3, members), 4, uint64(x))
 }

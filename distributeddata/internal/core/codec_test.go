@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -34,19 +35,19 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 		op{kind: opWrite, key: "r", sub: "q", value: 7})
 	l.update("b", Level{}, op{kind: opDelete, key: "s"}, op{kind: opDelete, key: "c"})
 	b := l.cores["b"]
-	own, _ := b.log.from(b.me, 1)
-	b.outbox.Causes(b.me, 0, b.seen) // so that it names replicas that are not in head
+	own, _ := b.history.Events(b.Replica(), 1)
+	b.outbox.Causes(b.Replica(), 0, b.Seen()) // so that it names replicas that are not in head
 	d := b.pushOf(own, 0, 2)
-	sameAsGenerated(t, encodePush(&d, b.me, b.keys), &pb.Push{})
-	for _, x := range []imprint{0, 1, 1 << 31} {
+	sameAsGenerated(t, encodePush(&d, b.Replica(), b.Keys()), &pb.Push{})
+	for _, x := range []history.EventHash{0, 1, 1 << 31} {
 		sameAsGenerated(t, encodeAck(7, true, 9, x), &pb.Ack{})
 	}
 
 	for name, src := range map[string]source{
-		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true,
-			records: 3, partial: false, differing: []uint64{4, 5}}},
-		"delta": {keys: b.keys, head: head{head: b.seen, base: b.seen.Set(b.me, 0)},
-			events: everything(b).events},
+		"state": {keys: b.Keys(), head: head{head: b.Seen(), state: true, sum: b.history.Sum(),
+			ready: true, records: 3, partial: false, differing: []uint64{4, 5}}},
+		"delta": {keys: b.Keys(), head: head{head: b.Seen(), base: b.Seen().Set(b.Replica(), 0)},
+			events: everything(b).Events},
 	} {
 		stream, last := src.take(1 << 20)
 		require.True(t, last, name)
@@ -67,10 +68,10 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 }
 
 // encodePush encodes a push with a fresh encoder.
-func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
+func encodePush(d *history.Delta, origin causal.Replica, keys history.Keys) []byte {
 	var w encoder
 	of := *d
-	of.origin = origin
+	of.Origin = origin
 	return w.push(&of, keys, bases.Base{})
 }
 
@@ -84,9 +85,9 @@ func TestStream_CutAnywhere(t *testing.T) {
 	l.update("b", Level{}, drop("c", "7"))
 	l.deliver(all)
 	a := l.cores["a"]
-	want := encodeState(a.state())
+	want := encodeState(a.history.State())
 	for _, size := range []int{1, 2, 3, 7, 50, 1000, 100_000} {
-		src := source{keys: a.keys, head: head{head: a.seen, state: true, sum: a.sum}}
+		src := source{keys: a.Keys(), head: head{head: a.Seen(), state: true, sum: a.history.Sum()}}
 		var st stage
 		for n := 0; ; n++ {
 			part, last := src.take(size)
@@ -98,10 +99,10 @@ func TestStream_CutAnywhere(t *testing.T) {
 			}
 		}
 		require.NoError(t, st.end())
-		got, err := st.state(State{})
+		got, err := st.state(history.State{})
 		require.NoError(t, err, "parts of %d bytes", size)
 		require.Equal(t, want, encodeState(got))
-		require.Equal(t, a.sum, got.sum)
+		require.Equal(t, a.history.Sum(), got.Sum)
 	}
 }
 
@@ -119,12 +120,12 @@ func TestStream_EventsCutAnywhere(t *testing.T) {
 	l.update("b", Level{}, remove("s0", "eee"), remove("s3", "3"), op{kind: opDelete, key: "s4"})
 	b := l.cores["b"]
 	want := everything(b)
-	for i, e := range want.events {
-		want.events[i] = b.fill(e.event)
+	for i, e := range want.Events {
+		want.Events[i] = b.history.Fill(e.Event)
 	}
 	for _, size := range []int{1, 7, 50, 1000, 100_000} {
-		src := source{keys: b.keys, head: head{head: b.seen, base: want.base},
-			events: everything(b).events}
+		src := source{keys: b.Keys(), head: head{head: b.Seen(), base: want.Base},
+			events: everything(b).Events}
 		var st stage
 		for last := false; !last; {
 			var part []byte
@@ -141,18 +142,18 @@ func TestStream_BrokenOnesAreRefused(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"), add("s2", "x"), count("c", "k", 3))
 	a := l.cores["a"]
-	for name, breakIt := range map[string]func(h *head, s *State){
-		"fingerprint": func(h *head, _ *State) { h.sum[1]++ },
-		"atom beyond head": func(h *head, _ *State) {
-			h.head = causal.MakeVector(causal.Dot{Replica: a.me, N: 0},
+	for name, breakIt := range map[string]func(h *head, s *history.State){
+		"fingerprint": func(h *head, _ *history.State) { h.sum[1]++ },
+		"atom beyond head": func(h *head, _ *history.State) {
+			h.head = causal.MakeVector(causal.Dot{Replica: a.Replica(), N: 0},
 				causal.Dot{Replica: 9, N: 1})
 		},
-		"base beyond head": func(h *head, _ *State) {
+		"base beyond head": func(h *head, _ *history.State) {
 			h.base = causal.MakeVector(causal.Dot{Replica: 99, N: 1})
 		},
-		"events of no base": func(h *head, _ *State) { h.state = false },
+		"events of no base": func(h *head, _ *history.State) { h.state = false },
 	} {
-		h, s := head{head: a.seen, state: true, sum: a.sum}, a.state()
+		h, s := head{head: a.Seen(), state: true, sum: a.history.Sum()}, a.history.State()
 		breakIt(&h, &s)
 		src := source{keys: s.Keys, head: h}
 		if !h.state {
@@ -162,14 +163,14 @@ func TestStream_BrokenOnesAreRefused(t *testing.T) {
 		var st stage
 		err := st.feed(data)
 		if err == nil && st.head.state {
-			_, err = st.state(State{})
+			_, err = st.state(history.State{})
 		} else if err == nil {
 			_, err = st.delta()
 		}
 		require.ErrorIs(t, err, errMalformed, name)
 	}
 	var st stage
-	data := encodeState(a.state())
+	data := encodeState(a.history.State())
 	require.NoError(t, st.feed(data[:len(data)-1]))
 	require.ErrorIs(t, st.end(), errMalformed, "cut short")
 }
@@ -213,8 +214,8 @@ func TestCodec_PushesTellKeysAndRemovalsByOthers(t *testing.T) {
 	a, b := l.cores["a"], l.cores["b"]
 	require.Zero(t, b.Stats().Malformed)
 	require.Equal(t, deltas, b.Stats().Deltas, "the pushes are enough")
-	sent, _ := a.log.from(a.me, 1)
-	got, _ := b.log.from(a.me, 1)
+	sent, _ := a.history.Events(a.Replica(), 1)
+	got, _ := b.history.Events(a.Replica(), 1)
 	require.Len(t, got, len(sent))
 	require.Equal(t, sent[len(sent)-1], got[len(got)-1],
 		"it was pushed alone, so nothing of it was superseded")
@@ -228,7 +229,7 @@ func TestCodec_SharedStartsAndReplacedAtomsAreBounded(t *testing.T) {
 		}
 		return encode(m)
 	}
-	long := &pb.KeyChange{Key: strings.Repeat("k", MaxKey)}
+	long := &pb.KeyChange{Key: strings.Repeat("k", history.MaxKey)}
 	adds := func(instead uint64) *pb.KeyChange {
 		return &pb.KeyChange{Key: "k", Adds: []*pb.Add{{Path: []byte("p"), Instead: instead}}}
 	}
@@ -238,7 +239,7 @@ func TestCodec_SharedStartsAndReplacedAtomsAreBounded(t *testing.T) {
 		"no key before":           push(&pb.KeyChange{Key: "d", Shared: 1}),
 		"more than may be shared": push(long, &pb.KeyChange{Key: "d", Shared: maxShared + 1}),
 		"a key that is too long": push(long,
-			&pb.KeyChange{Key: strings.Repeat("k", MaxKey-maxShared+1), Shared: maxShared}),
+			&pb.KeyChange{Key: strings.Repeat("k", history.MaxKey-maxShared+1), Shared: maxShared}),
 		"half a character": push(&pb.KeyChange{Key: "é"},
 			&pb.KeyChange{Key: "d", Shared: 1}),
 		"an atom before all events":   push(adds(4)),
@@ -252,8 +253,8 @@ func TestCodec_SharedStartsAndReplacedAtomsAreBounded(t *testing.T) {
 	}
 	d, err := decodePush(push(&pb.KeyChange{Key: "abc"}, &pb.KeyChange{Shared: 3}, adds(4)), 7, nil)
 	require.NoError(t, err)
-	require.Equal(t, "abc", d.events[1].keys[0].key)
+	require.Equal(t, "abc", d.Events[1].Keys[0].Key)
 	require.Equal(t, []causal.Atom{
 		{Path: "p", Leaf: causal.Leaf{Dot: causal.Dot{Replica: 7, N: 2}}}},
-		d.events[2].keys[0].Removes)
+		d.Events[2].Keys[0].Removes)
 }

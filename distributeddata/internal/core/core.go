@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
@@ -16,12 +17,10 @@ import (
 
 // Core is one replica. Its methods are not safe for concurrent use.
 type Core struct {
-	cfg Config
-	// The state. Other files read it, and change it only through its transitions.
-	ledger
-	open openEvents
-	lags []Lag // of the members, at the last heartbeat
-	past past  // earlier lives of this process
+	cfg     Config
+	history history.History
+	group   commitGroup
+	lags    []Lag // of the members, at the last heartbeat
 
 	peers    peers
 	leaving  bool // no longer acknowledges anything [R29]
@@ -36,43 +35,37 @@ type Core struct {
 	held     []heldProbe                // probes that wait until this replica covers their vectors
 	accepted causal.Vector              // the largest vector proposed by a linearizable read [R33]
 	nextID   uint64
-	clock    uint64        // hybrid logical clock, for registers
-	last     causal.Vector // the newest own event and everything that it follows
-	prints   prints
 	formers  formers
 	restored bool          // another member has other own events: begin anew [R4]
 	outbox   outbox.Outbox // own events to be pushed
-	copied   uint64        // own events up to this one are known to be at another replica
 	beatAt   time.Time
-	turn     int       // position in the rotation of heartbeats
-	unlike   time.Time // until then others have probably not seen the same events
-	scrub    scrub
+	turn     int           // position in the rotation of heartbeats
+	unlike   time.Time     // until then others have probably not seen the same events
 	settled  causal.Vector // seen when operations were last settled
 
 	disk    disk
 	now     time.Time
-	begun   Keys  // the keys when this step began
-	taking  Event // the event of this step, if it hands over a state
+	begun   history.Keys // the keys when this step began
+	taking  Event        // the event of this step, if it hands over a state
 	effects []Effect
 	touched []string // keys changed in this step
 	stats   Stats
 
-	enc    encoder      // of pushes
-	events []deltaEvent // of a push
+	enc    encoder              // of pushes
+	events []history.DeltaEvent // of a push
 }
 
 // New returns a replica that holds nothing and knows no other member.
 func New(cfg Config) *Core {
 	c := &Core{
-		cfg:    cfg,
-		ledger: newLedger(cfg.NewReplica(), cfg.Reach),
-		in:     transfer.NewIn[refilling](cfg.timing()),
-		out:    transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
-		roll:   newRoll(cfg),
-		waits:  waiting.New[Level, task](cfg.BeatInterval),
-		window: window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
+		cfg:     cfg,
+		history: history.New(cfg.NewReplica(), cfg.Reach),
+		in:      transfer.NewIn[refilling](cfg.timing()),
+		out:     transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
+		roll:    newRoll(cfg),
+		waits:   waiting.New[Level, task](cfg.BeatInterval),
+		window:  window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
-	c.prints = newPrints(c.me)
 	if cfg.Disk != nil {
 		c.disk = disk{cfg: cfg.Disk, phase: DiskLoading}
 	}
@@ -80,13 +73,13 @@ func New(cfg Config) *Core {
 }
 
 // Replica returns the id of this incarnation.
-func (c *Core) Replica() causal.Replica { return c.me }
+func (c *Core) Replica() causal.Replica { return c.history.Replica() }
 
 // Seen returns the vector of all events that the state contains.
-func (c *Core) Seen() causal.Vector { return c.seen }
+func (c *Core) Seen() causal.Vector { return c.history.Seen() }
 
 // Keys returns a snapshot of the state: the atoms of each key. Some keys may hold only marks.
-func (c *Core) Keys() Keys { return c.keys }
+func (c *Core) Keys() history.Keys { return c.history.Keys() }
 
 // Ready reports whether the replica has been refilled since its start, and its disk, if it has one,
 // works.
@@ -95,7 +88,7 @@ func (c *Core) Ready() bool { return c.ready && c.disk.sound() }
 // Stats returns the counters since the start.
 func (c *Core) Stats() Stats {
 	s := c.stats
-	s.LogBytes = c.log.size
+	s.LogBytes = c.history.LogBytes()
 	if r := c.in.Content(); r != nil {
 		s.Filling, s.Filled, s.ToFill = true, r.stage.records, r.stage.head.records
 	}
@@ -104,7 +97,7 @@ func (c *Core) Stats() Stats {
 
 // Step processes one event. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
-	c.now, c.begun, c.effects, c.touched = now, c.keys, c.effects[:0], c.touched[:0]
+	c.now, c.begun, c.effects, c.touched = now, c.Keys(), c.effects[:0], c.touched[:0]
 	c.taking = handsOver(ev)
 	if c.loading(ev) {
 		c.taking = nil
@@ -183,8 +176,8 @@ func (c *Core) settle() {
 	c.mend()
 	c.acknowledge()
 	c.answerHeld()
-	if !c.settled.Equal(c.seen) { // reads wait for c.seen to rise
-		if c.settled = c.seen; c.reading() {
+	if !c.settled.Equal(c.Seen()) { // reads wait for c.seen to rise
+		if c.settled = c.Seen(); c.reading() {
 			c.waits.Stir()
 		}
 	}
@@ -203,7 +196,7 @@ func (c *Core) NextWake() time.Time {
 		return c.now.Add(c.cfg.BeatInterval)
 	}
 	if c.Unanswered() > 0 {
-		return c.open.since.Add(openPause) // what else is due is at most that late
+		return c.group.since.Add(openPause) // what else is due is at most that late
 	}
 	at := c.beatAt
 	earlier := func(t time.Time) {
@@ -256,15 +249,12 @@ func (c *Core) gathers(ev Event) bool {
 }
 
 // note updates everything that depends on a change of the ledger.
-func (c *Core) note(ch change) {
-	c.touched = append(c.touched, ch.keys...)
-	c.stats.Events += uint64(ch.own)
-	c.stats.Applied += uint64(ch.applied)
-	if ch.own > 0 {
-		c.last = c.seen
-	}
-	if ch.skipped || ch.applied > bases.MaxDiffering {
-		c.bases.Risen(c.now, c.seen)
+func (c *Core) note(ch history.Change) {
+	c.touched = append(c.touched, ch.Keys...)
+	c.stats.Events += uint64(ch.Own)
+	c.stats.Applied += uint64(ch.Applied)
+	if ch.Skipped || ch.Applied > bases.MaxDiffering {
+		c.bases.Risen(c.now, c.Seen())
 	}
 }
 
@@ -273,7 +263,7 @@ func (c *Core) emit(e Effect) {
 	if e == nil {
 		return
 	}
-	c.reach("effect")
+	c.history.Reach("effect")
 	c.effects = append(c.effects, e)
 }
 

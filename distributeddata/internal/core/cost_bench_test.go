@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -15,13 +16,13 @@ import (
 // BenchmarkOneUpdate measures what one update costs three replicas together, each pushed alone, and
 // the bytes sent.
 func BenchmarkOneUpdate(b *testing.B) {
-	kinds := map[string]func(t *Txn, i int) error{
-		"counter": func(t *Txn, _ int) error {
+	kinds := map[string]func(t *history.Txn, i int) error{
+		"counter": func(t *history.Txn, _ int) error {
 			w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 			defer end()
 			return edit(t, w, "counter", crdt.GCounter{}, func(v *crdt.GCounter) { v.Add(w, 1) })
 		},
-		"set": func(t *Txn, i int) error {
+		"set": func(t *history.Txn, i int) error {
 			w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 			defer end()
 			return edit(t, w, setNames[i%100], set{}, func(v *set) {
@@ -52,7 +53,7 @@ var setNames, setElements = func() (names, elements []string) {
 	return names, elements
 }()
 
-func benchOneUpdate(b *testing.B, modify func(*Txn, int) error, level Level) {
+func benchOneUpdate(b *testing.B, modify func(*history.Txn, int) error, level Level) {
 	p := newPump(3)
 	p.pass(5 * time.Second)
 	p.bytes = map[wire.Manifest]int{}
@@ -61,7 +62,7 @@ func benchOneUpdate(b *testing.B, modify func(*Txn, int) error, level Level) {
 	before := cpuTime()
 	for i := range b.N {
 		p.take(0, p.cores[0].Step(p.now, Update{ID: uint64(i + 1), Level: level,
-			Deadline: p.now.Add(time.Hour), Modify: func(t *Txn) error {
+			Deadline: p.now.Add(time.Hour), Modify: func(t *history.Txn) error {
 				return modify(t, i)
 			}}))
 		p.take(0, p.cores[0].Step(p.now, Wake{}))

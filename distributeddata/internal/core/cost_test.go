@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -46,7 +47,7 @@ func TestChange_CostsACallOneRoundTrip(t *testing.T) {
 	for name, begin := range map[string]func(s *script, id uint64){
 		"write": func(s *script, id uint64) {
 			s.step("a", Update{ID: id, Level: majority, Deadline: s.now.Add(time.Hour),
-				Modify: func(t *Txn) error {
+				Modify: func(t *history.Txn) error {
 					return perform(t, []op{add("s", "x")})
 				}})
 		},

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -64,11 +65,11 @@ func parseFixeds[T ~uint64](b []byte) ([]T, error) {
 	return out, nil
 }
 
-func parsePrints(b []byte) (list []imprint, err error) {
+func parseHashes(b []byte) (list []history.EventHash, err error) {
 	if len(b)%4 != 0 {
-		return nil, malformed("%d bytes of prints", len(b))
+		return nil, malformed("%d bytes of hashes", len(b))
 	}
-	list = make([]imprint, 0, len(b)/4)
+	list = make([]history.EventHash, 0, len(b)/4)
 	for ; len(b) > 0; b = b[4:] {
 		list = append(list, binary.LittleEndian.Uint32(b))
 	}
@@ -79,7 +80,7 @@ func parsePrints(b []byte) (list []imprint, err error) {
 type acknowledgement struct {
 	n, members uint64
 	ready      bool
-	print      imprint
+	hash       history.EventHash
 }
 
 func decodeAck(b []byte) (a acknowledgement, err error) {
@@ -93,7 +94,7 @@ func decodeAck(b []byte) (a acknowledgement, err error) {
 		case 3:
 			a.members = c.v
 		case 4:
-			a.print = imprint(c.v)
+			a.hash = history.EventHash(c.v)
 		}
 	}
 	return a, c.err
@@ -138,7 +139,7 @@ type decoder struct {
 	about   int // expected number of events
 	key     string
 	path    string
-	keys    []keyChange
+	keys    []history.KeyChange
 	gone    [][]bool
 	adds    []causal.Atom
 	removes []causal.Atom
@@ -147,7 +148,7 @@ type decoder struct {
 // room allocates, at once, the space for a single small change, which most pushes contain.
 func (r *decoder) room() {
 	one := &struct {
-		keys    [1]keyChange
+		keys    [1]history.KeyChange
 		gone    [1][]bool
 		adds    [1]causal.Atom
 		removes [1]causal.Atom
@@ -175,11 +176,11 @@ func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 }
 
 // decodePush decodes a push that an encoder wrote at origin.
-func decodePush(b []byte, origin causal.Replica, known bases.Find) (*delta, error) {
+func decodePush(b []byte, origin causal.Replica, known bases.Find) (*history.Delta, error) {
 	in := &struct { // one allocation
-		delta
+		history.Delta
 		replicas
-		only   [1]deltaEvent
+		only   [1]history.DeltaEvent
 		origin [1]causal.Replica
 	}{}
 	in.origin[0] = origin
@@ -188,7 +189,7 @@ func decodePush(b []byte, origin causal.Replica, known bases.Find) (*delta, erro
 	var name []byte
 	var ids []causal.Replica
 	var numbers []uint64
-	var prints []imprint
+	var hashes []history.EventHash
 	t.others = in.origin[:]
 	events := 0
 	c := cursor{rest: b}
@@ -209,11 +210,11 @@ func decodePush(b []byte, origin causal.Replica, known bases.Find) (*delta, erro
 		case 6:
 			name = c.chunk
 		case 7:
-			prints, c.err = parsePrints(c.chunk)
+			hashes, c.err = parseHashes(c.chunk)
 		}
 	}
-	if c.err == nil && len(prints) > 0 && len(prints) != events+1 {
-		c.err = malformed("%d prints of %d events", len(prints), events)
+	if c.err == nil && len(hashes) > 0 && len(hashes) != events+1 {
+		c.err = malformed("%d hashes of %d events", len(hashes), events)
 	}
 	if c.err != nil {
 		return nil, c.err
@@ -226,28 +227,28 @@ func decodePush(b []byte, origin causal.Replica, known bases.Find) (*delta, erro
 	if events == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
 		return nil, malformed("push of %d events from %d on", events, from)
 	}
-	d := &in.delta
-	*d = delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)),
-		events: in.only[:0], origin: origin, prints: prints}
+	d := &in.Delta
+	*d = history.Delta{Base: deps.Set(origin, from), Head: deps.Set(origin, from+uint64(events)),
+		Events: in.only[:0], Origin: origin, Hashes: hashes}
 	r := &decoder{t: t, known: known, about: events}
 	if events == 1 {
 		r.room()
 	} else {
-		d.events = make([]deltaEvent, 0, events)
+		d.Events = make([]history.DeltaEvent, 0, events)
 	}
 	for c = (cursor{rest: b}); c.next(); {
 		if c.num == 5 {
 			from++
-			var e deltaEvent
+			var e history.DeltaEvent
 			e, c.err = r.event(causal.Dot{Replica: origin, N: from}, c.chunk)
-			d.events = append(d.events, e)
+			d.Events = append(d.Events, e)
 		}
 	}
 	return d, c.err
 }
 
 // event decodes an event; own is its dot in a push, which does not contain it.
-func (r *decoder) event(own causal.Dot, b []byte) (e deltaEvent, err error) {
+func (r *decoder) event(own causal.Dot, b []byte) (e history.DeltaEvent, err error) {
 	var origin uint64
 	c := cursor{rest: b}
 	for c.next() {
@@ -255,31 +256,31 @@ func (r *decoder) event(own causal.Dot, b []byte) (e deltaEvent, err error) {
 		case 1:
 			origin = c.v
 		case 2:
-			e.dot.N = c.v
+			e.Dot.N = c.v
 		case 4:
-			e.deps, c.err = parseVector(c.chunk, r.known)
+			e.Deps, c.err = parseVector(c.chunk, r.known)
 		}
 	}
 	if c.err != nil {
 		return e, c.err
 	}
 	if own.N > 0 {
-		e.dot = own
-	} else if e.dot, err = r.t.dot(origin, e.dot.N); err != nil {
+		e.Dot = own
+	} else if e.Dot, err = r.t.dot(origin, e.Dot.N); err != nil {
 		return e, err
 	}
 	for c = (cursor{rest: b}); c.next(); {
 		if c.num != 3 {
 			continue
 		}
-		var k keyChange
+		var k history.KeyChange
 		var gone []bool
-		k, gone, c.err = r.keyChange(e.dot, c.chunk)
-		if n := len(e.keys); c.err == nil && n > 0 && e.keys[n-1].key >= k.key {
-			c.err = malformed("order of keys of event %v", e.dot)
+		k, gone, c.err = r.keyChange(e.Dot, c.chunk)
+		if n := len(e.Keys); c.err == nil && n > 0 && e.Keys[n-1].Key >= k.Key {
+			c.err = malformed("order of keys of event %v", e.Dot)
 		}
-		r.keys, e.keys = piece(r.keys, e.keys, k, r.about)
-		r.gone, e.gone = piece(r.gone, e.gone, gone, r.about)
+		r.keys, e.Keys = piece(r.keys, e.Keys, k, r.about)
+		r.gone, e.Gone = piece(r.gone, e.Gone, gone, r.about)
 	}
 	return e, c.err
 }
@@ -289,7 +290,7 @@ func byPath(a, b causal.Atom) int {
 	return cmp.Or(strings.Compare(a.Path, b.Path), a.Compare(b.Dot))
 }
 
-func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, err error) {
+func (r *decoder) keyChange(d causal.Dot, b []byte) (k history.KeyChange, gone []bool, err error) {
 	var rest []byte
 	var shared, instead uint64
 	c := cursor{rest: b}
@@ -334,8 +335,8 @@ func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, e
 		c.err = malformed("%d bytes of the key before, limit %d", shared, limit)
 	}
 	if c.err == nil {
-		k.key = r.longer(shared, rest)
-		if bad := CheckKey(k.key); bad != nil {
+		k.Key = r.longer(shared, rest)
+		if bad := history.CheckKey(k.Key); bad != nil {
 			c.err = malformed("%v", bad)
 		}
 	}

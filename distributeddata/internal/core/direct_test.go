@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // directly makes an update between two steps.
-func (l *lab) directly(name string, ops ...op) (Opened, error) {
+func (l *lab) directly(name string, ops ...op) (history.Opened, error) {
 	return l.cores[name].Direct(l.now, ops[0].key,
-		func(t *Txn) error { return perform(t, ops) })
+		func(t *history.Txn) error { return perform(t, ops) })
 }
 
 // An update between two steps is answered at once, with a number of its own, and shows nowhere
@@ -22,14 +24,14 @@ func TestDirect_IsCommittedLater(t *testing.T) {
 		o, err := l.directly("a", count("c", "k", 1))
 		require.NoError(t, err)
 		require.True(t, o.Changed)
-		require.Equal(t, i+1, o.Seen.Get(a.me))
+		require.Equal(t, i+1, o.Seen.Get(a.Replica()))
 	}
-	require.Zero(t, a.Seen().Get(a.me))
+	require.Zero(t, a.Seen().Get(a.Replica()))
 	require.EqualValues(t, 3, a.Uncopied())
 	l.shows("a", "")
 	l.step("a", End{})
 	l.shows("a", "c/k=3\n")
-	require.EqualValues(t, 3, a.Seen().Get(a.me))
+	require.EqualValues(t, 3, a.Seen().Get(a.Replica()))
 	l.step("a", Wake{})
 	l.deliver(all)
 	l.shows("b", "c/k=3\n")
@@ -42,7 +44,7 @@ func TestDirect_AFailureChangesNothing(t *testing.T) {
 	a, no := l.cores["a"], errors.New("no")
 	_, err := l.directly("a", add("s", "x"))
 	require.NoError(t, err)
-	_, err = a.Direct(l.now, "s", func(t *Txn) error {
+	_, err = a.Direct(l.now, "s", func(t *history.Txn) error {
 		require.NoError(l.t, perform(t, []op{add("s", "y"), add("s1", "y")}))
 		return no
 	})
@@ -53,7 +55,7 @@ func TestDirect_AFailureChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	l.step("a", End{})
 	l.shows("a", "s/w=1\ns/x=1\n")
-	require.EqualValues(t, 2, a.Seen().Get(a.me))
+	require.EqualValues(t, 2, a.Seen().Get(a.Replica()))
 }
 
 // A commit that panics is made when the replica resumes.
@@ -84,7 +86,7 @@ func TestDirect_AnAnsweredUpdateIsNeverGivenUp(t *testing.T) {
 		} else {
 			l.quiet("a", add("s", "x"))
 		}
-		a.trap = func(place string) {
+		l.trap = func(place string) {
 			if place == "before install" {
 				panic(planted{place})
 			}
@@ -99,14 +101,14 @@ func TestDirect_AnAnsweredUpdateIsNeverGivenUp(t *testing.T) {
 			require.Panics(t, resume)
 			require.EqualValues(t, 1, a.Uncopied())
 		}
-		a.trap = nil
+		l.trap = nil
 		want := ""
 		if answered {
 			a.Resume(l.now, nil)
 			want = "s/x=1\n"
 		}
 		l.shows("a", want)
-		require.NoError(t, a.audit())
+		require.NoError(t, audit(a))
 	}
 }
 
@@ -140,6 +142,6 @@ func TestDirect_NeverJoinsWhatReadersMustNotSee(t *testing.T) {
 	require.NoError(t, err)
 	l.quiet("a", add("s", "z"))
 	l.step("a", End{})
-	require.Equal(t, o.Seen.Get(a.me)+1, a.Seen().Get(a.me))
+	require.Equal(t, o.Seen.Get(a.Replica())+1, a.Seen().Get(a.Replica()))
 	l.shows("a", "s/x=1\ns/y=1\ns/z=1\n")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/barrier"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
@@ -49,9 +50,9 @@ type disk struct {
 // moment is the state of a replica after a step.
 type moment struct {
 	live, aside uint64 // generations
-	keys        Keys
+	keys        history.Keys
 	seen        causal.Vector
-	sum, marks  Sum
+	sum, marks  history.Sum
 	members     uint64 // digest
 	batches     uint64
 	kept        bool
@@ -88,7 +89,7 @@ func (c *Core) Disk() DiskState {
 // unsaved reports whether the replica's state differs from the last moment.
 func (c *Core) unsaved() bool {
 	f := &c.disk.formed
-	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.Digest() != f.members ||
+	return !c.Keys().Same(f.keys) || !c.Seen().Equal(f.seen) || c.roll.Digest() != f.members ||
 		c.disk.kept != f.kept || c.disk.next != f.next
 }
 
@@ -117,7 +118,7 @@ func (c *Core) write() {
 	if d.again {
 		c.commitAgain()
 	}
-	if c.formDue() && c.outbox.Pushed() == c.seen.Get(c.me) {
+	if c.formDue() && c.outbox.Pushed() == c.history.Own() {
 		c.form()
 	}
 	if len(d.batches) > 0 && !d.asked && !c.now.Before(d.retryAt) {

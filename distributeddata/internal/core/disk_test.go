@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -22,7 +23,7 @@ func TestDisk_NothingIsSaidThatItDoesNotHave(t *testing.T) {
 	require.Empty(t, l.take(of(wire.ReplicatorPush)), "not pushed")
 	l.tick(time.Second)
 	require.NotContains(t, l.done, local)
-	require.Zero(t, l.cores["b"].Seen().Get(l.cores["a"].me), "and its heartbeats do not tell it")
+	require.Zero(t, l.cores["b"].Seen().Get(l.cores["a"].Replica()), "and its heartbeats do not tell it")
 	l.shows("a", "s/x=1\ns/y=1\n")
 	l.disks["b"].held, l.disks["c"].held = true, true
 	l.sync("a")
@@ -56,14 +57,14 @@ func TestDisk_LostTailReturnsUnderOldId(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "x"))
 	l.deliver(all)
-	rows, was := l.rowsOf("a"), l.cores["a"].me
+	rows, was := l.rowsOf("a"), l.cores["a"].Replica()
 	l.update("a", majority, add("s", "y"))
 	l.deliver(all)
 	l.crash("a")
 	l.disks["a"].rows = rows
 	require.Empty(t, l.boot("a").holes, "a former moment is whole")
 	l.shows("a", "s/x=1\n")
-	require.NotEqual(t, was, l.cores["a"].me)
+	require.NotEqual(t, was, l.cores["a"].Replica())
 	l.update("a", Level{}, add("s", "z"))
 	l.meet()
 	for _, n := range l.order {
@@ -308,7 +309,7 @@ func TestDisk_ASlowOneStopsCounting(t *testing.T) {
 func TestDisk_ACallEndsAtItsDeadline(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.disks["a"].held = true
-	l.step("a", Update{ID: 70, Deadline: l.now.Add(time.Second), Modify: func(x *Txn) error {
+	l.step("a", Update{ID: 70, Deadline: l.now.Add(time.Second), Modify: func(x *history.Txn) error {
 		return perform(x, []op{add("s", "x")})
 	}})
 	require.False(t, l.cores["a"].NextWake().After(l.now.Add(time.Second)))
@@ -367,7 +368,9 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 		l.meet()
 		d := l.disks["a"]
 		d.held = true
-		l.step("a", Update{Modify: func(x *Txn) error { return perform(x, []op{add("s", "x")}) }})
+		l.step("a", Update{Modify: func(x *history.Txn) error {
+			return perform(x, []op{add("s", "x")})
+		}})
 		l.step("a", Drain{ID: 70, Leave: true, Deadline: l.now.Add(time.Hour)})
 		l.tick(time.Second)
 		require.NotContains(t, l.done, uint64(70), "the disk has nothing yet")
@@ -425,7 +428,7 @@ func TestDisk_RowsFollowTheChange(t *testing.T) {
 		past = append(past, causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: 1 << 20})
 	}
 	before := d.bytes()
-	l.cores["a"].note(l.cores["a"].join(State{Seen: causal.MakeVector(past...)}))
+	l.cores["a"].note(l.cores["a"].history.Join(history.State{Seen: causal.MakeVector(past...)}))
 	l.update("a", Level{}, add("s", "x"))
 	require.LessOrEqual(t, (d.bytes()-before)/1000, 32, "bytes of a past incarnation")
 }
@@ -523,7 +526,7 @@ func TestDisk_WhileItLoadsNothingIsDone(t *testing.T) {
 	l.start("a")
 	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
 	for _, ev := range []Event{
-		Update{ID: 70, Modify: func(*Txn) error {
+		Update{ID: 70, Modify: func(*history.Txn) error {
 			panic("not called")
 		}}, Read{ID: 71}, Drain{ID: 72}, Forget{ID: 73}, Flush{ID: 74},
 	} {

@@ -114,13 +114,10 @@ func (c *Core) adoptRows(i *Image) {
 	}
 	d.kept, d.formed.kept, d.next, d.formed.next = h.kept, h.kept, h.next, h.next
 	d.formed.keys, d.formed.seen, d.formed.sum, d.formed.marks = i.state.Keys, i.state.Seen,
-		i.state.sum, i.marks
+		i.state.Sum, i.marks
 	d.formed.members = h.members
 	d.settleRedo(i.redo, d.formed)
-	if i.prints != nil {
-		c.prints.heard = i.prints
-	}
-	c.note(c.join(i.state))
+	c.note(c.history.Load(i.state, i.hashes))
 	d.phase = DiskWorking
 	c.emit(DiskIs{c.Disk()})
 }
@@ -152,7 +149,7 @@ func (c *Core) sortAside() {
 	case a == nil || d.phase != DiskWorking:
 	case !a.done && c.ready:
 		var only []string
-		only, a.rows = a.only(c.seen)
+		only, a.rows = a.only(c.Seen())
 		a.done, a.keys, a.at = true, nil, d.barrier.Next()
 		if d.formed.members = 1; len(only) == 0 { // differs from any digest: a header is written
 			d.formed.aside = d.formed.live

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -17,7 +18,7 @@ func (c *Core) form() {
 	d := &c.disk
 	next := moment{
 		live: d.formed.live, aside: d.formed.aside, batches: d.formed.batches + 1,
-		keys: c.keys, seen: c.seen, sum: c.sum, marks: d.formed.marks,
+		keys: c.Keys(), seen: c.Seen(), sum: c.history.Sum(), marks: d.formed.marks,
 		members: c.roll.Digest(), kept: d.kept, next: d.next,
 	}
 	ops := c.difference(&next)
@@ -36,7 +37,7 @@ func (c *Core) form() {
 // one. It also computes the sum of the next moment's marks.
 func (c *Core) difference(next *moment) (ops []store.Op) {
 	from := &c.disk.formed
-	from.keys.diff(next.keys, func(key string, a, b Held) {
+	from.keys.Diff(next.keys, func(key string, a, b history.Held) {
 		prefix := rowPrefix(next.live, key)
 		causal.Differing(a.Store, b.Store, func(path string, ea causal.Entry, inA bool,
 			eb causal.Entry, inB bool) {
@@ -47,7 +48,7 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 		}
 	})
 	for r, n := range next.seen.Differing(from.seen) {
-		ops = append(ops, originOp(next.live, r, n[0], c.prints.at(r, n[0])))
+		ops = append(ops, originOp(next.live, r, n[0], c.history.HashAt(r, n[0])))
 	}
 	if next.members != from.members {
 		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers,
@@ -84,7 +85,8 @@ func leafOf(e causal.Entry, in bool, r causal.Replica) (l causal.Leaf, ok bool) 
 	return e.Of(r)
 }
 
-func markOps(ops []store.Op, prefix []byte, key string, a, b Held, sum *Sum) []store.Op {
+func markOps(ops []store.Op, prefix []byte, key string, a, b history.Held,
+	sum *history.Sum) []store.Op {
 	was := maps.Collect(a.Marks())
 	for path, m := range b.Marks() {
 		old, ok := was[path]
@@ -93,14 +95,14 @@ func markOps(ops []store.Op, prefix []byte, key string, a, b Held, sum *Sum) []s
 			continue
 		}
 		if ok {
-			*sum = sum.minus(markSum(key, path, old))
+			*sum = sum.Minus(markSum(key, path, old))
 		}
 		path = causal.Clone(path)
-		*sum = sum.plus(markSum(key, path, m))
+		*sum = sum.Plus(markSum(key, path, m))
 		ops = append(ops, markOp(prefix, path, m, false))
 	}
 	for _, path := range slices.Sorted(maps.Keys(was)) {
-		*sum = sum.minus(markSum(key, path, was[path]))
+		*sum = sum.Minus(markSum(key, path, was[path]))
 		ops = append(ops, markOp(prefix, path, was[path], true))
 	}
 	return ops

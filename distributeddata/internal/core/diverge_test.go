@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -15,15 +16,31 @@ import (
 // a bug, or not, as when memory is corrupted.
 func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.Store) {
 	c := l.cores[name]
-	h, _ := c.keys.Get(key)
+	h, _ := c.Keys().Get(key)
 	next := change(h.Store)
 	if told {
-		d := c.draft(0)
-		d.put(key, next)
-		c.install(d, c.seen)
-		return
+		var b history.KeyBuilder
+		for path, e := range next.Prefix("") {
+			for leaf := range e.All() {
+				b.Add(key, causal.Atom{Path: path, Leaf: leaf})
+			}
+		}
+		was := h
+		h = b.Held()
+		sum := hidden[history.Sum](&c.history, "sum")
+		for i := range sum {
+			sum[i] += sumOf(key, h)[i] - sumOf(key, was)[i]
+		}
 	}
-	c.keys = c.keys.put(key, Held{next, h.sum, h.bytes})
+	h.Store = next
+	*hidden[history.Keys](&c.history, "keys") = c.Keys().With(
+		func(yield func(string, history.Held) bool) { yield(key, h) })
+}
+
+func sumOf(key string, h history.Held) history.Sum {
+	var b history.Builder
+	b.Add(key, h)
+	return b.State(causal.Vector{}).Sum
 }
 
 func dropFirst(s causal.Store) causal.Store {
@@ -53,7 +70,7 @@ func (l *lab) equal(names ...string) {
 	for _, n := range names[1:] {
 		require.Equal(l.t, stateBytes(l.cores[names[0]]), stateBytes(l.cores[n]), "%s and %s",
 			names[0], n)
-		require.Equal(l.t, l.cores[names[0]].sum, l.cores[n].sum)
+		require.Equal(l.t, l.cores[names[0]].history.Sum(), l.cores[n].history.Sum())
 	}
 }
 
@@ -103,7 +120,9 @@ func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
 	l.tick(time.Second)
 	l.tick(time.Second)
 	want := stateBytes(l.cores["b"])
-	l.cores["a"].scrub = scrub{}
+	for range 2 { // the next round of scrubbing begins
+		l.cores["a"].history.Scrub()
+	}
 	l.rot("a", "s", false, func(s causal.Store) causal.Store {
 		path, _ := s.At(4000)
 		return s.Drop(path)
@@ -245,7 +264,7 @@ func TestBulk_WrongComparisonIsNoticed(t *testing.T) {
 	l.step("b", Wake{})
 	l.step("a", Wake{})
 	l.deliver(of(wire.ReplicatorBeat))
-	l.cores["a"].in.Content().copied.sum = Sum{1, 1}
+	l.cores["a"].in.Content().copied.Sum = history.Sum{1, 1}
 	for range 8 {
 		l.tick(time.Second)
 	}

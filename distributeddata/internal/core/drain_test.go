@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // Members that leave in order.
@@ -202,7 +204,7 @@ func TestDrain_NoUpdateAfterTheHandover(t *testing.T) {
 	require.True(t, l.cores["a"].roll.Of("d").Handed)
 	late := l.update("d", Level{}, count("c", "n", 1))
 	require.Equal(t, ErrLeft, l.done[late].Err)
-	_, err := l.cores["d"].Direct(l.now, "c", func(*Txn) error { return nil })
+	_, err := l.cores["d"].Direct(l.now, "c", func(*history.Txn) error { return nil })
 	require.Equal(t, ErrStep, err)
 	for _, n := range l.order {
 		l.shows(n, "c/n=6\n")

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/internal/causal"
@@ -13,8 +14,8 @@ import (
 // in one step when all have arrived; pushes and own updates continue meanwhile [R20].
 type refilling struct {
 	have   causal.Vector
-	copied State // the state at the time of the request, for a comparison
-	whole  bool  // this replica's own state is damaged and will be replaced by the answer
+	copied history.State // the state at the time of the request, for a comparison
+	whole  bool          // this replica's own state is damaged and will be replaced by the answer
 	stage  stage
 }
 
@@ -23,7 +24,7 @@ func (c *Core) request(p *peer) { c.ask(p, false) }
 
 func (c *Core) ask(p *peer, whole bool) {
 	if c.in.Begin(c.now, c.newID(), p.ID,
-		refilling{have: c.seen, copied: c.state(), whole: whole}) {
+		refilling{have: c.Seen(), copied: c.history.State(), whole: whole}) {
 		c.sendRequest(p)
 	}
 }
@@ -77,7 +78,7 @@ func (c *Core) onCompare(p *peer, payload []byte) error {
 	}
 	cells, some, err := c.in.Cells(c.now,
 		transfer.Compare{From: int(m.From), Count: int(m.Count)},
-		func(r *refilling) *sketch.Sketch { return r.copied.sketch() })
+		func(r *refilling) *sketch.Sketch { return r.copied.Sketch() })
 	if some {
 		c.send(p, wire.ReplicatorCells, encode(&pb.Cells{Request: cells.Request,
 			Answer: cells.Answer, From: m.From, Sums: cells.Sums, Checks: cells.Checks,
@@ -119,7 +120,7 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 
 // adopt applies a complete answer in one step.
 func (c *Core) adopt(p *peer, r *refilling) error {
-	s, before := &r.stage, c.seen
+	s, before := &r.stage, c.Seen()
 	if err := s.end(); err != nil {
 		return err
 	}
@@ -130,14 +131,13 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 			return err
 		}
 		c.in.Mistrust(false)
-		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints[c.me],
-			s.head.ready && s.head.members == c.roll.Digest()) {
+		if !c.confirmAnswer(p, s.head) {
 			return nil
 		}
 		if r.whole {
 			c.mended(st)
 		} else {
-			c.note(c.join(st))
+			c.note(c.history.Join(st))
 		}
 		c.stats.Bulks++
 		if s.head.partial {
@@ -148,29 +148,35 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 		if err != nil {
 			return err
 		}
-		if !d.base.Leq(c.seen) {
-			return malformed("answer starts at %v", d.base)
+		if !d.Base.Leq(c.Seen()) {
+			return malformed("answer starts at %v", d.Base)
 		}
-		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints[c.me],
-			s.head.ready && s.head.members == c.roll.Digest()) {
+		if !c.confirmAnswer(p, s.head) {
 			return nil
 		}
-		c.note(c.apply(d))
+		c.note(c.history.Apply(d))
 		c.stats.Deltas++
 	}
-	c.prints.in(s.head, before, c.seen, c.peers)
+	c.history.TakeHashes(s.head.head, before, s.head.hashes)
 	c.spread()
-	if c.seen.Get(p.replica) > before.Get(p.replica) {
-		p.owed = c.seen.Get(p.replica)
+	if c.Seen().Get(p.replica) > before.Get(p.replica) {
+		p.owed = c.Seen().Get(p.replica)
 	}
 	c.answered(p, s.head)
 	return nil
 }
 
+// confirmAnswer records what p has seen according to its answer. It returns false if this replica
+// has to begin anew.
+func (c *Core) confirmAnswer(p *peer, h head) bool {
+	return c.heard(p, h.head) && c.confirm(p, h.head.Get(c.Replica()), h.hashes[c.Replica()],
+		h.ready && h.members == c.roll.Digest())
+}
+
 // mended installs the state of another replica, since this one's is damaged [R27]. If that is not
 // possible, it waits for the next answer, which may be of a later moment.
-func (c *Core) mended(s State) {
-	ch, ok := c.replace(s)
+func (c *Core) mended(s history.State) {
+	ch, ok := c.history.Replace(s)
 	if !ok {
 		c.in.Bad(c.now)
 		return

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -78,7 +79,7 @@ func newFleet(members, keys int) *fleet {
 	first.fill(keys, 20)
 	for range members {
 		c := f.core()
-		c.note(c.join(first.cores[0].state()))
+		c.note(c.history.Join(first.cores[0].history.State()))
 		f.start(c)
 	}
 	for i := range members {
@@ -236,7 +237,7 @@ func (f *fleet) arm(i int, at time.Time) {
 
 // update sets a register.
 func (f *fleet) update(i int, key string) {
-	f.step(i, Update{Modify: func(t *Txn) error {
+	f.step(i, Update{Modify: func(t *history.Txn) error {
 		return setRegister(t, key, fmt.Sprint(f.now.UnixNano()))
 	}})
 }
@@ -248,7 +249,7 @@ func (f *fleet) equal() bool {
 		case c == nil:
 		case first == nil:
 			first = c
-		case !c.seen.Equal(first.seen) || c.sum != first.sum:
+		case !c.Seen().Equal(first.Seen()) || c.history.Sum() != first.history.Sum():
 			return false
 		}
 	}

@@ -102,17 +102,17 @@ func (r *removal) progress(c *Core, o *group) standing {
 		}
 		r.fix()
 	}
-	if !r.target.Leq(c.seen) {
+	if !r.target.Leq(c.Seen()) {
 		r.chase(c)
 		return s
 	}
 	if !r.brought {
 		o.AskSoon(c.now)
 		c.waits.Stir()
-		if own && c.open.events() > 0 {
+		if own && c.history.Open() > 0 {
 			return s // the next step ends them
 		}
-		r.brought, r.want, c.sealed = true, c.seen, own
+		r.brought, r.want, c.sealed = true, c.Seen(), own
 	}
 	s.need, s.self = c.roll.Needed(r.victim), c.self()
 	if s.done = s.self+c.peers.others(r) >= s.need; s.done {
@@ -126,8 +126,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 // handed reports whether v covers all that this replica and the earlier lives of its process have
 // done. It is sealed, so it does nothing else.
 func (c *Core) handed(v causal.Vector) bool {
-	return c.sealed && c.roll.Own().Inc == c.roll.inc && c.seen.Get(c.me) == v.Get(c.me) &&
-		c.past.events.Leq(v)
+	return c.sealed && c.roll.Own().Inc == c.roll.inc && c.history.AllIn(v)
 }
 
 // staying counts the members that have answered and stay.

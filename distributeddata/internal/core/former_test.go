@@ -14,7 +14,7 @@ import (
 // them.
 func TestFormers_AreBounded(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
-	a, c := l.cores["a"], l.cores["c"].me
+	a, c := l.cores["a"], l.cores["c"].Replica()
 	l.cores["c"] = nil
 	l.start("c")
 	l.meet()
@@ -35,7 +35,7 @@ func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
 	l.settled(l.id)
-	a, c := l.cores["a"].me, l.cores["c"].me
+	a, c := l.cores["a"].Replica(), l.cores["c"].Replica()
 	l.again("b")
 	l.now = l.now.Add(time.Hour) // the clock is set
 	b := l.cores["b"]

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -25,8 +26,8 @@ func FuzzReceive(f *testing.F) {
 		seed(m.send.Manifest, m.send.Payload)
 	}
 	b := l.cores["b"]
-	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
-	seed(wire.ReplicatorPart, encodeState(b.state()))
+	seed(wire.ReplicatorPush, encodePush(everything(b), b.Replica(), b.Keys()))
+	seed(wire.ReplicatorPart, encodeState(b.history.State()))
 	seed(wire.ReplicatorAck, encodeAck(48, false, 0, 0)) // more events than there are
 	old := bases.Of(departed(50))
 	seed(wire.ReplicatorBaseRequest,
@@ -43,7 +44,7 @@ func FuzzReceive(f *testing.F) {
 		l.cores["a"].await(Receive{Member: "b"}, causal.Digest(old.Name()))
 		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a := l.cores["a"]
-		a.in.Begin(a.now, 1, "b", refilling{have: a.seen, copied: a.state()})
+		a.in.Begin(a.now, 1, "b", refilling{have: a.Seen(), copied: a.history.State()})
 		l.step("a", Read{ID: 99, Level: majority, Deadline: l.now.Add(time.Second)})
 		me, seen, malformed := a.Replica(), a.Seen(), a.Stats().Malformed
 		before := stateBytes(a)
@@ -102,8 +103,8 @@ func FuzzDecode(f *testing.F) {
 	l.update("b", Level{}, add("s", "x"), count("c", "k", 3))
 	l.update("b", Level{}, drop("c", "k"), op{kind: opDelete, key: "s"})
 	b := l.cores["b"]
-	f.Add(encodePush(everything(b), b.me, b.keys))
-	f.Add(encodeState(b.state()))
+	f.Add(encodePush(everything(b), b.Replica(), b.Keys()))
+	f.Add(encodeState(b.history.State()))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if d, err := decodePush(src, 7, unheard); err == nil {
 			out := pushed(d)
@@ -115,10 +116,10 @@ func FuzzDecode(f *testing.F) {
 		if s.feed(src) != nil || s.end() != nil || !s.head.state {
 			return
 		}
-		if st, err := s.state(State{}); err == nil {
+		if st, err := s.state(history.State{}); err == nil {
 			var again stage
 			require.NoError(t, again.feed(encodeState(st)))
-			st2, err := again.state(State{})
+			st2, err := again.state(history.State{})
 			require.NoError(t, err)
 			require.Equal(t, encodeState(st), encodeState(st2))
 		}
@@ -126,23 +127,23 @@ func FuzzDecode(f *testing.F) {
 }
 
 // everything returns the whole log of a replica as a delta.
-func everything(c *Core) *delta {
-	d, _ := c.makeDelta(causal.Vector{})
+func everything(c *Core) *history.Delta {
+	d, _ := c.history.Since(causal.Vector{})
 	return d
 }
 
 // pushed encodes a decoded delta, with the state that its own adds make.
-func pushed(d *delta) []byte {
-	var keys Keys
-	for _, e := range d.events {
-		for i, k := range e.keys {
-			h, _ := keys.Get(k.key)
+func pushed(d *history.Delta) []byte {
+	var keys history.Keys
+	for _, e := range d.Events {
+		for i, k := range e.Keys {
+			h, _ := keys.Get(k.Key)
 			for j, a := range k.Adds {
-				if e.gone[i] == nil || !e.gone[i][j] {
+				if e.Gone[i] == nil || !e.Gone[i][j] {
 					h.Store = h.Insert(a.Path, a.Leaf)
 				}
 			}
-			keys = keys.put(k.key, h)
+			keys = keys.With(func(yield func(string, history.Held) bool) { yield(k.Key, h) })
 		}
 	}
 	return encodePush(d, 7, keys)

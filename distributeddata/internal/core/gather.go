@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 )
 
 // gathering assembles keys from rows.
@@ -18,14 +18,13 @@ type gathering struct {
 	marks  []causal.MarkAt
 	blob   []byte // parts of an atom
 	want   int    // expected length of blob
-	sum    Sum
-	msum   Sum
+	msum   history.Sum
 	fault  error
 }
 
 type gathered struct {
 	key  string
-	held Held
+	held history.Held
 }
 
 func (g *gathering) add(n rowName, value []byte) (err error) {
@@ -112,28 +111,22 @@ func (g *gathering) flush() {
 	if !slices.IsSortedFunc(g.leaves, byPath) {
 		slices.SortFunc(g.leaves, byPath)
 	}
-	var b causal.Builder
-	h := Held{}
+	var b history.KeyBuilder
 	for _, a := range g.leaves {
-		if !b.Add(a.Path, a.Leaf) {
+		if !b.Add(g.key, a) {
 			g.fault = malformed("two atoms of one replica under key %q", g.key)
-			continue
 		}
-		h.sum, h.bytes = h.sum.plus(atomSum(g.key, a.Path, a.Leaf)),
-			h.bytes+atomBytes(a.Path, a.Leaf)
 	}
 	for _, m := range g.marks {
-		b.WithMark(m.Path, m.Mark)
-		g.msum = g.msum.plus(markSum(g.key, m.Path, m.Mark))
+		b.Mark(m)
+		g.msum = g.msum.Plus(markSum(g.key, m.Path, m.Mark))
 	}
-	h.Store = b.Store()
-	g.sum = g.sum.plus(h.sum)
-	g.keys = append(g.keys, gathered{g.key, h})
+	g.keys = append(g.keys, gathered{g.key, b.Held()})
 	g.key, g.leaves, g.marks = "", g.leaves[:0], g.marks[:0]
 }
 
 // finish completes the last key, and returns the sum of the marks.
-func (g *gathering) finish() Sum {
+func (g *gathering) finish() history.Sum {
 	g.flush()
 	if len(g.blob) > 0 {
 		g.fault = malformed("parts of an atom are missing")
@@ -141,20 +134,20 @@ func (g *gathering) finish() Sum {
 	return g.msum
 }
 
-// sorted returns the keys in order. In the order of the rows, a key comes after the keys that it is
-// a prefix of.
-func (g *gathering) sorted() Keys {
+// state returns the state of the gathered keys. In the order of the rows, a key comes after the
+// keys that it is a prefix of.
+func (g *gathering) state(seen causal.Vector) history.State {
 	byKey := func(a, b gathered) int { return strings.Compare(a.key, b.key) }
 	if !slices.IsSortedFunc(g.keys, byKey) {
 		slices.SortFunc(g.keys, byKey)
 	}
-	var b pmap.Builder[*Held]
+	var b history.Builder
 	for i, k := range g.keys {
 		if i > 0 && g.keys[i-1].key == k.key {
 			g.fault = malformed("key %q in two places", k.key)
 			continue
 		}
-		b.Add([]byte(k.key), &k.held)
+		b.Add(k.key, k.held)
 	}
-	return Keys{b.Map()}
+	return b.State(seen)
 }

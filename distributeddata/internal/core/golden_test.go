@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/scenarios"
@@ -215,13 +216,13 @@ func (g *golden) change(name string, f []string) {
 	if len(f) > 0 && (f[0] == "majority" || f[0] == "all") {
 		level, f = g.level(f[0]), f[1:]
 	}
-	var all []func(*Txn) error
+	var all []func(*history.Txn) error
 	for text := range strings.SplitSeq(strings.Join(f, " "), ",") {
 		all = append(all, g.operation(strings.Fields(text)))
 	}
 	g.id++
 	g.line("call %d", g.id)
-	modify := func(t *Txn) error {
+	modify := func(t *history.Txn) error {
 		for _, do := range all {
 			if err := do(t); err != nil {
 				return err
@@ -233,7 +234,7 @@ func (g *golden) change(name string, f []string) {
 	g.step(name, Wake{}) // requested at once: pushes what has been gathered
 }
 
-func (g *golden) operation(f []string) func(*Txn) error {
+func (g *golden) operation(f []string) func(*history.Txn) error {
 	g.t.Helper()
 	f = append(f, "", "", "", "")
 	number := func(text string) int64 {
@@ -259,7 +260,7 @@ func (g *golden) operation(f []string) func(*Txn) error {
 		o.kind, o.sub = opAdd, strings.Repeat("x", int(number(f[2])))
 	case "use":
 		stamp := fmt.Sprint(number(f[2]))
-		return func(t *Txn) error {
+		return func(t *history.Txn) error {
 			t.Put(o.key, t.Get(o.key).Put(causal.UsePath,
 				causal.Leaf{Dot: t.Dot(), Payload: stamp}))
 			return nil
@@ -267,7 +268,7 @@ func (g *golden) operation(f []string) func(*Txn) error {
 	default:
 		g.t.Fatalf("unknown operation %q", f)
 	}
-	return func(t *Txn) error {
+	return func(t *history.Txn) error {
 		stamp, used := t.Get(o.key).LastUse() // which belongs to the entry, not to its value
 		if used {
 			t.Put(o.key, t.Get(o.key).Drop(causal.UsePath))
@@ -499,7 +500,7 @@ func (g *golden) payload(m mail) string {
 	case wire.ReplicatorPush:
 		d, err := decodePush(b, m.replica, known)
 		g.must(err)
-		return fmt.Sprintf("after %s: %s", g.vector(d.base), g.events(d.events))
+		return fmt.Sprintf("after %s: %s", g.vector(d.Base), g.events(d.Events))
 	case wire.ReplicatorAck:
 		a, err := decodeAck(b)
 		g.must(err)
@@ -536,12 +537,12 @@ func (g *golden) payload(m mail) string {
 }
 
 // events shows events by what they do to each key: atoms added, removed, and marks.
-func (g *golden) events(all []deltaEvent) string {
+func (g *golden) events(all []history.DeltaEvent) string {
 	var out []string
 	for _, e := range all {
-		text := g.dot(e.dot)
-		for _, k := range e.keys {
-			text += " " + k.key
+		text := g.dot(e.Dot)
+		for _, k := range e.Keys {
+			text += " " + k.Key
 			if n := len(k.Adds); n > 0 {
 				text += fmt.Sprintf(" +%d", n)
 			}

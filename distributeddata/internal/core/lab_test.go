@@ -1,12 +1,14 @@
 package core
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -24,7 +26,8 @@ type lab struct {
 	next  causal.Replica
 	id    uint64
 	large bool // production sizes
-	least int  // MinMembers; 0: the number of members
+	trap  func(place string)
+	least int // MinMembers; 0: the number of members
 
 	fuse    map[string]int            // the step of the replica panics after that many places
 	calls   map[string][]uint64       // by replica
@@ -83,7 +86,7 @@ func (l *lab) start(name string) {
 		Grace:    200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20,
 		PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
-		Reach: func(string) { l.burn(name) }, Disk: l.diskOf(name),
+		Reach: func(place string) { l.reach(name, place) }, Disk: l.diskOf(name),
 	}
 	if l.large {
 		cfg.WindowBytes, cfg.LogBytes, cfg.PushBytes, cfg.PartBytes = 4<<20, 1<<30, 4<<20, 64<<10
@@ -194,7 +197,7 @@ func (l *lab) hand(m mail) {
 func (l *lab) update(name string, level Level, ops ...op) uint64 {
 	l.id++
 	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour),
-		Modify: func(t *Txn) error {
+		Modify: func(t *history.Txn) error {
 			return perform(t, ops)
 		}})
 	l.step(name, Wake{}) // requested at once: pushes what has been gathered
@@ -209,10 +212,37 @@ func (l *lab) shows(name, want string) {
 }
 
 func (l *lab) cutLogs(name string) {
-	c := l.cores[name]
-	for d := range c.seen.All() {
-		c.log.cut(d.Replica, d.N)
+	cutLog(l.cores[name])
+}
+
+// cutLog removes everything from the log of a replica.
+func cutLog(c *Core) {
+	c.history.Trim(c.Seen(), nil, func(causal.Replica) bool { return false }, 0)
+}
+
+// audit recomputes the fingerprint of a replica, and checks that its log ends with what the replica
+// has seen.
+func audit(c *Core) error {
+	var all history.Builder
+	for key, h := range c.Keys().All() {
+		var b history.KeyBuilder
+		for path, e := range h.Prefix("") {
+			for leaf := range e.All() {
+				b.Add(key, causal.Atom{Path: path, Leaf: leaf})
+			}
+		}
+		all.Add(key, b.Held())
 	}
+	if sum := all.State(c.Seen()).Sum; sum != c.history.Sum() {
+		return fmt.Errorf("fingerprint %x of %x", c.history.Sum(), sum)
+	}
+	for d := range c.Seen().All() {
+		events, ok := c.history.Events(d.Replica, d.N)
+		if ok && (len(events) != 1 || events[0].Dot != d) {
+			return fmt.Errorf("log of %v: does not end there", d)
+		}
+	}
+	return nil
 }
 
 func add(key, e string) op    { return op{kind: opAdd, key: key, sub: e} }

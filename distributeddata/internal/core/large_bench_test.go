@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // BenchmarkLarge measures the processor time of one large update at its replica and at the two
@@ -16,11 +18,14 @@ func BenchmarkLarge(b *testing.B) {
 		for _, kind := range []struct {
 			name   string
 			most   time.Duration // for each element
-			modify func(*Txn) error
+			modify func(*history.Txn) error
 		}{
-			{"delete", 400 * time.Nanosecond, func(t *Txn) error { t.Clear("set"); return nil }},
+			{"delete", 400 * time.Nanosecond, func(t *history.Txn) error {
+				t.Clear("set")
+				return nil
+			}},
 			{"clear", 250 * time.Nanosecond, clearSet},
-			{"keys", 20 * time.Microsecond, func(t *Txn) error {
+			{"keys", 20 * time.Microsecond, func(t *history.Txn) error {
 				for i := range n {
 					if err := perform(t, []op{count(fmt.Sprint("c", i), "k", 1)}); err != nil {
 						return err
@@ -38,12 +43,12 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-func benchLarge(b *testing.B, n int, modify func(*Txn) error) time.Duration {
+func benchLarge(b *testing.B, n int, modify func(*history.Txn) error) time.Duration {
 	var own, others time.Duration
 	bytes := 0
 	for b.Loop() {
 		p := newPump(3)
-		p.update(0, func(t *Txn) error { return addMany(t, n) })
+		p.update(0, func(t *history.Txn) error { return addMany(t, n) })
 		p.pass(10 * time.Second)
 		runtime.GC()
 		clear(p.bytes)
@@ -55,7 +60,7 @@ func benchLarge(b *testing.B, n int, modify func(*Txn) error) time.Duration {
 		p.pass(5 * time.Second)
 		others += cpuTime() - at
 		bytes += p.total()
-		if !p.cores[1].seen.Equal(p.cores[0].seen) {
+		if !p.cores[1].Seen().Equal(p.cores[0].Seen()) {
 			b.Fatal("the members differ")
 		}
 	}

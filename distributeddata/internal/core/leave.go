@@ -92,7 +92,7 @@ func (c *Core) depart(o *group) standing {
 
 func (c *Core) stay(o *group) {
 	c.leaving, c.roll.leaving = true, false
-	o.Task = &leave{want: c.seen}
+	o.Task = &leave{want: c.Seen()}
 	o.AskSoon(c.now)
 	c.waits.Stir()
 	for _, p := range c.peers {
@@ -110,7 +110,7 @@ func (c *Core) drain(ev Drain) {
 		c.sendBeat(p)
 	}
 	c.disk.hurry = true
-	c.askFor(ev.ID, &leave{want: c.seen, forget: forget}, ev.Deadline)
+	c.askFor(ev.ID, &leave{want: c.Seen(), forget: forget}, ev.Deadline)
 }
 
 // askFor begins a call of its own that asks every member at once.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -139,7 +140,7 @@ func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	l.update("a", Level{}, add("s", "new"))
 	l.quiet("a", add("s", "open"))
 	// The update in which it was stuck.
-	old.Step(l.now, Update{Modify: func(t *Txn) error {
+	old.Step(l.now, Update{Modify: func(t *history.Txn) error {
 		return perform(t, []op{add("s", "late")})
 	}})
 	l.step("a", Inherit{Old: old})

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
 )
 
 // Loader builds an Image from the rows of a store. It is separate from a core so that it can run
-// beside the actor: Add decodes rows and computes their fingerprints. It is not safe for concurrent
+// beside the actor: Add decodes rows and computes their fingerhashes. It is not safe for concurrent
 // use.
 type Loader struct {
 	owner  string
@@ -32,22 +33,22 @@ type Loader struct {
 	trash   []string // useless rows
 	others  []string // rows of other generations
 	dots    []causal.Dot
-	prints  map[causal.Replica]heardPrint
+	hashes  map[causal.Replica]history.Heard
 }
 
 // Image is the content of a disk. It is for one Loaded.
 type Image struct {
 	header header
 	sound  bool
-	state  State
-	marks  Sum
+	state  history.State
+	marks  history.Sum
 	holes  []string
 	memory []byte
 	redo   []store.Op
 	aside  map[string]causal.Store
 	trash  []string // useless rows
 	old    []string // rows that are set aside
-	prints map[causal.Replica]heardPrint
+	hashes map[causal.Replica]history.Heard
 }
 
 // Holes returns why the rows are not consistent; it is empty if they are the state of a replica at
@@ -55,12 +56,12 @@ type Image struct {
 func (i *Image) Holes() []string { return i.holes }
 
 // State returns the state that the rows represent; it is empty if there are holes.
-func (i *Image) State() State { return i.state }
+func (i *Image) State() history.State { return i.state }
 
 // NewLoader returns a loader for the rows of an owner; see DiskConfig.Owner.
 func NewLoader(owner string) *Loader {
 	return &Loader{owner: owner, aside: map[string]causal.Store{},
-		prints: map[causal.Replica]heardPrint{}}
+		hashes: map[causal.Replica]history.Heard{}}
 }
 
 // Add processes the next row of Store.Load. It returns ErrForeign or ErrNewer if the store must not
@@ -190,7 +191,7 @@ func (l *Loader) addOrigin(n rowName, value []byte) error {
 	}
 	l.dots = append(l.dots, causal.Dot{Replica: r, N: events})
 	if len(value) > size {
-		l.prints[r] = heardPrint{events, binary.BigEndian.Uint32(value[size:])}
+		l.hashes[r] = history.Heard{N: events, Hash: binary.BigEndian.Uint32(value[size:])}
 	}
 	return nil
 }
@@ -230,8 +231,8 @@ func (l *Loader) Image() *Image {
 	marks := l.live.finish()
 	i := &Image{
 		header: l.header, memory: l.members, redo: l.redo, aside: l.aside, trash: l.trash,
-		prints: l.prints, marks: marks,
-		state: State{Keys: l.live.sorted(), Seen: causal.MakeVector(l.dots...), sum: l.live.sum},
+		hashes: l.hashes, marks: marks,
+		state: l.live.state(causal.MakeVector(l.dots...)),
 	}
 	if l.rows > len(l.trash) && !l.found { // else the first batch was not completed
 		l.hole("the header is missing")
@@ -239,7 +240,7 @@ func (l *Loader) Image() *Image {
 	l.compare(i)
 	if i.sound, i.holes = len(l.holes) == 0, l.holes; !i.sound {
 		l.keepAside(&l.live)
-		i.redo, i.state, i.marks, i.prints = nil, State{}, Sum{}, nil
+		i.redo, i.state, i.marks, i.hashes = nil, history.State{}, history.Sum{}, nil
 		for _, o := range l.redo {
 			i.trash = append(i.trash, rowRedo+o.Key)
 		}
@@ -260,7 +261,7 @@ func (l *Loader) compare(i *Image) {
 	case v.Hash() != h.vector || uint64(v.Len()) != h.origins:
 		l.hole("the vector of %d replicas does not match the header, which names %d", v.Len(),
 			h.origins)
-	case i.state.sum != h.sum:
+	case i.state.Sum != h.sum:
 		l.hole("the atoms do not match their fingerprint")
 	case i.marks != h.marks:
 		l.hole("the marks do not match their fingerprint")

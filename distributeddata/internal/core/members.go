@@ -44,7 +44,7 @@ func (c *Core) takeHeartbeats() {
 		return
 	}
 	for _, p := range c.peers {
-		if s := p.said; s.covered(c.roll.Digest(), c.seen) &&
+		if s := p.said; s.covered(c.roll.Digest(), c.Seen()) &&
 			(!p.refilled || s.ready && !p.answered) {
 			c.roll.filled = c.roll.filled || s.ready
 			c.counted(p, s)
@@ -74,7 +74,7 @@ func (c *Core) recall(m quorum.Memory) {
 		return
 	}
 	if c.cfg.Recorded {
-		c.roll.placed(m, c.me, c.now.Add(2*c.cfg.BeatInterval))
+		c.roll.placed(m, c.Replica(), c.now.Add(2*c.cfg.BeatInterval))
 	}
 	c.formers.replacedIn(c.roll.Memory, m, c.now)
 	c.roll.news, c.roll.Memory, c.roll.recalled = m.Beyond(c.roll.Memory), m, c.now

@@ -129,7 +129,7 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 	}
 	first := s.cores["a"]
 	require.Equal(t, quorum.Joining, first.roll.Own().Rank)
-	require.Equal(t, first.me, first.roll.Own().Inc.Replica)
+	require.Equal(t, first.Replica(), first.roll.Own().Inc.Replica)
 
 	s.start("a")
 	s.suit("a")

@@ -8,16 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
 
 // follows makes an update after which another event follows at once, and returns its id.
 func (l *lab) follows(name string, level Level, ops ...op) uint64 {
-	return l.followed(name, level, func(t *Txn) error { return perform(t, ops) })
+	return l.followed(name, level, func(t *history.Txn) error { return perform(t, ops) })
 }
 
-func (l *lab) followed(name string, level Level, modify func(*Txn) error) uint64 {
+func (l *lab) followed(name string, level Level, modify func(*history.Txn) error) uint64 {
 	l.id++
 	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: modify,
 		More: true})
@@ -38,17 +39,17 @@ func TestOpen_AnswersWaitForTheCommit(t *testing.T) {
 	first := l.follows("a", Level{}, count("c", "k", 1))
 	second := l.follows("a", Level{}, count("c", "k", 2))
 	require.Empty(t, l.done)
-	require.Zero(t, a.Seen().Get(a.me))
+	require.Zero(t, a.Seen().Get(a.Replica()))
 	require.EqualValues(t, 2, a.Uncopied())
 	l.shows("a", "")
 	l.answered("a", count("c", "k", 4))
 	require.Equal(t, []uint64{first, second, l.id}, order)
 	require.EqualValues(t, 3, a.Stats().Events)
-	own, ok := a.log.from(a.me, 1)
+	own, ok := a.history.Events(a.Replica(), 1)
 	require.True(t, ok)
-	require.Empty(t, own[0].keys)
-	require.Empty(t, own[1].keys)
-	require.Len(t, own[2].keys, 1)
+	require.Empty(t, own[0].Keys)
+	require.Empty(t, own[1].Keys)
+	require.Len(t, own[2].Keys, 1)
 	l.step("a", Wake{})
 	l.deliver(all)
 	l.shows("b", "c/k=7\n")
@@ -60,9 +61,9 @@ func TestOpen_AnswersWaitForTheCommit(t *testing.T) {
 func TestOpen_EveryAnswerHasAnEventOfItsOwn(t *testing.T) {
 	l := newLab(t, "a", "b")
 	a := l.cores["a"]
-	n := func(v causal.Vector) uint64 { return v.Get(a.me) }
+	n := func(v causal.Vector) uint64 { return v.Get(a.Replica()) }
 	see := func(id, before, after uint64, ops ...op) {
-		l.followed("a", Level{}, func(t *Txn) error {
+		l.followed("a", Level{}, func(t *history.Txn) error {
 			require.EqualValues(l.t, id, t.Dot().N)
 			require.EqualValues(l.t, before, n(t.Seen()))
 			require.EqualValues(l.t, before, n(t.After(false)))
@@ -76,7 +77,7 @@ func TestOpen_EveryAnswerHasAnEventOfItsOwn(t *testing.T) {
 	see(2, 1, 2, remove("s", "x"))
 	see(3, 2, 2)
 	l.quiet("a", add("s", "y"))
-	l.followed("a", Level{}, func(t *Txn) error {
+	l.followed("a", Level{}, func(t *history.Txn) error {
 		require.EqualValues(l.t, 3, n(t.After(false)), "with the update without a waiter")
 		return nil
 	})
@@ -130,7 +131,7 @@ func TestOpen_ARejectedUpdateIsAnsweredInTurn(t *testing.T) {
 		}
 	}
 	first := l.follows("a", Level{}, add("s", "x"))
-	second := l.followed("a", Level{}, func(t *Txn) error {
+	second := l.followed("a", Level{}, func(t *history.Txn) error {
 		require.NoError(l.t, perform(t, []op{add("s", "y"), add("s1", "y")}))
 		return why
 	})
@@ -153,7 +154,7 @@ func TestOpen_AnswersDoNotWaitForLong(t *testing.T) {
 	require.Contains(t, l.done, first)
 	require.Contains(t, l.done, second)
 	third := l.follows("a", Level{}, count("c", "k", 1))
-	l.step("a", Receive{Member: "b", From: l.cores["b"].me, Manifest: wire.ReplicatorBeat})
+	l.step("a", Receive{Member: "b", From: l.cores["b"].Replica(), Manifest: wire.ReplicatorBeat})
 	require.Contains(t, l.done, third, "any other event ends them")
 	for range maxUnanswered {
 		l.follows("a", Level{}, count("c", "k", 1))
@@ -206,7 +207,7 @@ func TestOpen_APanicMakesAllOrNone(t *testing.T) {
 func TestOpen_PrintsTellApartWhatWasCommittedTogether(t *testing.T) {
 	l, snapshot := restorable(t)
 	a := l.cores["a"]
-	from := a.Seen().Get(a.me)
+	from := a.Seen().Get(a.Replica())
 	commit := func(c *Core, last string) {
 		l.cores["a"] = c
 		l.follows("a", Level{}, count("c", "k", 1))
@@ -216,12 +217,16 @@ func TestOpen_PrintsTellApartWhatWasCommittedTogether(t *testing.T) {
 	twin := frozen(snapshot)
 	commit(snapshot, "x")
 	commit(twin, "y")
-	n := snapshot.Seen().Get(snapshot.me)
-	require.Equal(t, n, twin.Seen().Get(twin.me))
+	n := snapshot.Seen().Get(snapshot.Replica())
+	require.Equal(t, n, twin.Seen().Get(twin.Replica()))
 	require.NotZero(t, from)
-	require.True(t, contradict(snapshot.prints.own.at(n), twin.prints.own.at(n)))
-	require.True(t, contradict(snapshot.prints.own.at(n-1), twin.prints.own.at(n-1)))
-	require.Equal(t, snapshot.prints.own.at(n-2), twin.prints.own.at(n-2))
+	hash := func(c *Core, n uint64) history.EventHash { return c.history.HashAt(c.Replica(), n) }
+	for _, n := range []uint64{n, n - 1} {
+		require.NotZero(t, hash(snapshot, n))
+		require.NotZero(t, hash(twin, n))
+		require.NotEqual(t, hash(snapshot, n), hash(twin, n))
+	}
+	require.Equal(t, hash(snapshot, n-2), hash(twin, n-2))
 }
 
 // An answered update takes back what one without a waiter did. The value that it returns says that
@@ -232,11 +237,11 @@ func TestOpen_TheNumberOfAnAnswerIsNotUsedAgain(t *testing.T) {
 	l.quiet("a", add("s", "x"))
 	var says causal.Vector
 	l.id++
-	l.step("a", Update{ID: l.id, Modify: func(t *Txn) error {
+	l.step("a", Update{ID: l.id, Modify: func(t *history.Txn) error {
 		says = t.After(true)
 		return perform(t, []op{remove("s", "x")})
 	}})
-	require.EqualValues(t, 1, says.Get(a.me))
+	require.EqualValues(t, 1, says.Get(a.Replica()))
 	l.answered("a", add("s", "y"))
 	for _, e := range atomsOf(a, "s") {
 		require.False(t, says.Covers(e), "a merge of the value would remove y")
@@ -266,12 +271,12 @@ func TestOpen_EventsOfABurstTakeRoomForTheirOwnKeys(t *testing.T) {
 	}
 	l.step("a", End{})
 	a := l.cores["a"]
-	own, ok := a.log.from(a.me, 1)
+	own, ok := a.history.Events(a.Replica(), 1)
 	require.True(t, ok)
 	require.Len(t, own, n)
 	for _, e := range own {
-		require.Len(t, e.keys, 1)
-		require.LessOrEqual(t, cap(e.keys), 4)
+		require.Len(t, e.Keys, 1)
+		require.LessOrEqual(t, cap(e.Keys), 4)
 	}
 }
 
@@ -280,7 +285,7 @@ func TestOpen_ALargeUpdateJoinsOpenKeys(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.follows("a", Level{}, add("s00", "y"), add("s05", "x"), add("s99", "x"))
 	var many []op
-	for i := range 3 * few {
+	for i := range 3 * 16 {
 		many = append(many, add(fmt.Sprintf("s%02d", i), "x"), remove("s00", "y"))
 	}
 	l.follows("a", Level{}, many...)
@@ -289,6 +294,6 @@ func TestOpen_ALargeUpdateJoinsOpenKeys(t *testing.T) {
 	l.step("a", Wake{})
 	l.deliver(all)
 	a := l.cores["a"]
-	require.Equal(t, 3*few, a.Keys().Len(), "s05 is empty, s99 is there")
+	require.Equal(t, 3*16, a.Keys().Len(), "s05 is empty, s99 is there")
 	l.equal("a", "b")
 }

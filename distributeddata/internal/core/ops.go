@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -31,8 +32,8 @@ type standing struct {
 	self     int  // 1 if this replica counts
 	done     bool // calls up to event upTo are done
 	upTo     uint64
-	hopeless bool   // it cannot be completed in this view
-	state    *State // of a linearizable read: its result
+	hopeless bool           // it cannot be completed in this view
+	state    *history.State // of a linearizable read: its result
 }
 
 // gather returns a group of a level that calls can still join because no member has been asked yet.
@@ -182,8 +183,8 @@ func (c *Core) startWrite(w unanswered) {
 		c.emit(Done{ID: w.id, wait: forDisk, until: w.deadline})
 	case w.n > 0:
 		c.awaitWrite(w.id, w.n, w.level, w.deadline)
-	case c.seen.Equal(c.last):
-		c.awaitWrite(w.id, c.seen.Get(c.me), w.level, w.deadline)
+	case c.history.EndsOwn():
+		c.awaitWrite(w.id, c.history.Own(), w.level, w.deadline)
 	default:
 		c.startCover(Update{ID: w.id, Level: w.level, Deadline: w.deadline})
 	}

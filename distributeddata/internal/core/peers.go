@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -92,8 +93,8 @@ func (ps peers) others(t task) (have int) {
 // stands returns which state wins, as the difference of its fingerprint from this replica's, as far
 // as a vote can decide. A state held by a majority wins. Otherwise, once all have been compared,
 // the most frequent one wins; among equals, that of the smallest replica id.
-func (ps peers) stands(me causal.Replica) (off Sum, decided bool) {
-	votes, compared := map[Sum]int{{}: 1}, 1
+func (ps peers) stands(me causal.Replica) (off history.Sum, decided bool) {
+	votes, compared := map[history.Sum]int{{}: 1}, 1
 	for _, p := range ps {
 		if p.opinion.known {
 			votes[p.opinion.off]++

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -14,7 +15,7 @@ import (
 // answered makes an update that is answered at once.
 func (l *lab) answered(name string, ops ...op) {
 	l.id++
-	l.step(name, Update{ID: l.id, Modify: func(t *Txn) error { return perform(t, ops) }})
+	l.step(name, Update{ID: l.id, Modify: func(t *history.Txn) error { return perform(t, ops) }})
 }
 
 // A hundred increments are a hundred events with a hundred dots, since each value could have been
@@ -56,10 +57,10 @@ func TestPush_WhatCameAndWentDoesNotTravel(t *testing.T) {
 	l.deliver(all)
 	l.shows("b", "c/k=2\ns/y=1\n")
 	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(l.cores["b"]))
-	own, _ := l.cores["b"].log.from(l.cores["a"].me, 2)
+	own, _ := l.cores["b"].history.Events(l.cores["a"].Replica(), 2)
 	require.Len(t, own, 5)
-	require.Len(t, own[0].keys, 1)
-	require.Empty(t, own[0].keys[0].Adds, "all that it added is gone")
+	require.Len(t, own[0].Keys, 1)
+	require.Empty(t, own[0].Keys[0].Adds, "all that it added is gone")
 }
 
 // The receiver has the first events of a push, which never happens in practice. The push leaves out
@@ -70,13 +71,13 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 	l.deliver(all)
 	a := l.cores["a"]
 	l.answered("a", remove("s", "x"))
-	own, ok := a.log.from(a.me, 1)
+	own, ok := a.history.Events(a.Replica(), 1)
 	require.True(t, ok)
 	d := a.pushOf(own, 0, 2)
-	payload := encodePush(&d, a.me, a.keys)
-	l.hand(mail{from: "a", to: "b", replica: a.me, send: Send{Member: "b", To: l.cores["b"].me,
-		Manifest: wire.ReplicatorPush, Payload: payload}})
-	require.EqualValues(t, 1, l.cores["b"].Seen().Get(a.me))
+	payload := encodePush(&d, a.Replica(), a.Keys())
+	l.hand(mail{from: "a", to: "b", replica: a.Replica(), send: Send{Member: "b",
+		To: l.cores["b"].Replica(), Manifest: wire.ReplicatorPush, Payload: payload}})
+	require.EqualValues(t, 1, l.cores["b"].Seen().Get(a.Replica()))
 	for range 3 {
 		l.tick(time.Second)
 	}
@@ -104,7 +105,7 @@ func TestPush_PausesUnderLoad(t *testing.T) {
 	require.Empty(t, l.take(of(wire.ReplicatorPush)), "an acknowledgement hurries nothing")
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
 	l.step("a", Update{ID: 99, Level: majority, Deadline: l.now.Add(time.Hour),
-		Modify: func(t *Txn) error {
+		Modify: func(t *history.Txn) error {
 			return perform(t, []op{add("s", "x")})
 		}})
 	require.Equal(t, l.now, l.cores["a"].NextWake())
@@ -143,7 +144,7 @@ func TestPush_ToNobodyPauses(t *testing.T) {
 func (l *lab) begin(name string, level Level, ops ...op) uint64 {
 	l.id++
 	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour),
-		Modify: func(t *Txn) error {
+		Modify: func(t *history.Txn) error {
 			return perform(t, ops)
 		}})
 	return l.id

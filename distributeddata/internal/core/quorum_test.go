@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 )
 
@@ -122,7 +123,7 @@ func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 		l.step("a", Read{ID: 3*i + 1001, Level: Level{Kind: Linear},
 			Deadline: l.now.Add(time.Hour)})
 		l.step("a", Update{ID: 3*i + 1002, Level: majority, Deadline: l.now.Add(time.Hour),
-			Modify: func(*Txn) error {
+			Modify: func(*history.Txn) error {
 				return nil
 			}})
 	}
@@ -130,7 +131,7 @@ func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 	require.Less(t, len(l.box), 2*len(l.order)*3*(waiting.Rounds+1))
 	for i := range n {
 		l.step("a", Update{ID: i + 100_000, Level: majority, Deadline: l.now.Add(time.Hour),
-			Modify: func(t *Txn) error {
+			Modify: func(t *history.Txn) error {
 				return perform(t, []op{count("c", "k", 1)})
 			}})
 	}
@@ -153,7 +154,7 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 		at := l.now.Add(time.Duration(1+i%7) * time.Second)
 		l.step("a", Read{ID: uint64(1000 + i), Level: majority, Deadline: at})
 		l.step("a", Update{ID: uint64(2000 + i), Level: majority, Deadline: at,
-			Modify: func(t *Txn) error {
+			Modify: func(t *history.Txn) error {
 				return perform(t, []op{count("c", "k", 1)})
 			}})
 	}

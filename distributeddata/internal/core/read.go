@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -28,7 +29,7 @@ func (w *cover) anew() task { return w }
 // so the answers end the read if no write is in flight. Otherwise it goes on with confirm.
 type read struct {
 	survey
-	proposed *State           // with the question
+	proposed *history.State   // with the question
 	accepted []causal.Replica // that have accepted it
 }
 
@@ -67,8 +68,8 @@ func (r *read) ask(c *Core, o *group, p *peer) {
 		c.probe(p, o.ID(), causal.Vector{})
 	default:
 		if r.proposed == nil {
-			r.proposed = new(c.state())
-			c.acceptProposal(c.seen)
+			r.proposed = new(c.history.State())
+			c.acceptProposal(c.Seen())
 		}
 		c.sendProbe(p, causal.Vector{}, &pb.Probe{Id: o.ID(), Proposes: true, First: true,
 			Digest: digest(r.proposed.Seen)})
@@ -102,7 +103,7 @@ func (r *read) advance(c *Core, o *group) standing {
 		}
 		r.fix()
 	}
-	if !r.target.Leq(c.seen) {
+	if !r.target.Leq(c.Seen()) {
 		r.chase(c)
 		return s
 	}
@@ -110,12 +111,12 @@ func (r *read) advance(c *Core, o *group) standing {
 		s.done = true
 		return s
 	}
-	c.acceptProposal(c.seen)
+	c.acceptProposal(c.Seen())
 	var accepted []causal.Replica
-	if p := r.proposed; p != nil && p.Seen.Equal(c.seen) {
+	if p := r.proposed; p != nil && p.Seen.Equal(c.Seen()) {
 		accepted = r.accepted
 	}
-	o.Task = propose(c.state(), accepted)
+	o.Task = propose(c.history.State(), accepted)
 	o.AskSoon(c.now) // the members that have not accepted it are asked at once
 	c.waits.Stir()
 	return o.Task.advance(c, o)
@@ -137,7 +138,7 @@ func (s *survey) fix() {
 // chase makes sure that this replica will cover the target.
 func (s *survey) chase(c *Core) {
 	for _, a := range s.answers {
-		if p := c.peers.of(a.member); p != nil && !a.seen.Leq(c.seen) {
+		if p := c.peers.of(a.member); p != nil && !a.seen.Leq(c.Seen()) {
 			c.in.Behind(c.now, a.seen, p.ID)
 		}
 	}
@@ -193,7 +194,7 @@ func (w *cover) advance(c *Core, o *group) standing {
 // its present state, once that covers what they had accepted. So only concurrent reads of
 // concurrent writes need another round.
 type confirm struct {
-	shown    State
+	shown    history.State
 	digest   uint64 // of its vector
 	accepted []causal.Replica
 	refused  []causal.Replica
@@ -201,7 +202,7 @@ type confirm struct {
 }
 
 // propose returns the task that waits for the acceptance of a state, which some have accepted.
-func propose(shown State, accepted []causal.Replica) *confirm {
+func propose(shown history.State, accepted []causal.Replica) *confirm {
 	return &confirm{shown: shown, digest: digest(shown.Seen), accepted: accepted}
 }
 
@@ -233,7 +234,7 @@ func (w *confirm) advance(c *Core, o *group) standing {
 	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
 		return s
 	}
-	if !w.above.Leq(c.seen) {
+	if !w.above.Leq(c.Seen()) {
 		for _, p := range c.peers {
 			if slices.Contains(w.refused, p.replica) {
 				c.in.Behind(c.now, w.above, p.ID)
@@ -241,8 +242,8 @@ func (w *confirm) advance(c *Core, o *group) standing {
 		}
 		return s
 	}
-	c.acceptProposal(c.seen)
-	*w = *propose(c.state(), nil)
+	c.acceptProposal(c.Seen())
+	*w = *propose(c.history.State(), nil)
 	o.AskSoon(c.now)
 	c.waits.Stir()
 	return s
@@ -269,7 +270,7 @@ func (w *confirm) reply(p *peer, accepted uint64, above causal.Vector) {
 // startCover waits until enough replicas cover what an update without changes has observed [R34].
 func (c *Core) startCover(ev Update) {
 	o, w := gather(c, ev.Level, &cover{})
-	w.want = c.seen // including what the waiting updates observed
+	w.want = c.Seen() // including what the waiting updates observed
 	c.call(o, ev.ID, 0, ev.Deadline)
 }
 
@@ -297,11 +298,11 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 		return err
 	}
 	if m.First { // it proposes what has this digest
-		same := m.Digest == digest(c.seen)
-		c.replyProbe(p, m.Id, c.seen, m.Proposes && same)
+		same := m.Digest == digest(c.Seen())
+		c.replyProbe(p, m.Id, c.Seen(), m.Proposes && same)
 		return nil
 	}
-	if want.Leq(c.seen) {
+	if want.Leq(c.Seen()) {
 		c.replyProbe(p, m.Id, want, m.Proposes)
 		return nil
 	}
@@ -316,7 +317,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 
 // replyProbe replies to a probe, which may propose a vector.
 func (c *Core) replyProbe(p *peer, id uint64, want causal.Vector, proposes bool) {
-	m := &pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen),
+	m := &pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.Seen()),
 		Members: c.spoken(), Resigned: c.roll.resigned, Entering: c.roll.entering,
 		Parting: c.parting()}
 	switch {
@@ -336,7 +337,7 @@ func (c *Core) answerHeld() {
 		switch {
 		case p == nil || p.replica != h.replica || !c.now.Before(h.deadline):
 			return true
-		case h.want.Leq(c.seen):
+		case h.want.Leq(c.Seen()):
 			c.replyProbe(p, h.id, h.want, h.proposes)
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 // addressed to this one [R2]. All other messages are counted and dropped.
 func (c *Core) receive(ev Receive) {
 	p := c.peers.of(ev.Member)
-	if p == nil || ev.From == 0 || ev.To != 0 && ev.To != c.me {
+	if p == nil || ev.From == 0 || ev.To != 0 && ev.To != c.Replica() {
 		c.stats.Strangers++
 		return
 	}
@@ -79,7 +79,7 @@ func (c *Core) onDelta(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if !c.heard(p, d.head) {
+	if !c.heard(p, d.Head) {
 		return nil
 	}
 	c.takePush(p, d, len(payload))
@@ -93,7 +93,7 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	}
 	p.ready = a.ready
 	c.waits.Stir()
-	c.confirm(p, a.n, a.print, c.under(p, a.members) && a.ready)
+	c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 // only when ready [R24]. A replica that is not ready sends them later.
 func (c *Core) acknowledge() {
 	for _, p := range c.peers {
-		if p.owed == 0 || p.replica == 0 || !c.counts() || c.seen.Get(p.replica) < p.owed {
+		if p.owed == 0 || p.replica == 0 || !c.counts() || c.Seen().Get(p.replica) < p.owed {
 			continue
 		}
 		p.owed = 0
@@ -113,13 +113,13 @@ func (c *Core) acknowledge() {
 // separately, since dropping marks requires what the peer had seen and done at the same moment
 // [R15]. If the peer knows of more events of this replica than the replica itself, numbers of this
 // replica were lost [R3]. Whether the peer covers own events is decided by messages that carry
-// prints [R4]. heard returns false if this replica has to begin anew.
+// event hashes [R4]. heard returns false if this replica has to begin anew.
 func (c *Core) heard(p *peer, v causal.Vector) bool {
-	if n := v.Get(c.me); n > c.seen.Get(c.me) {
+	if !c.history.Owns(v.Get(c.Replica()), 0) {
 		c.restored = true
 		return false
 	}
 	p.take(v)
-	c.past.copy(v)
+	c.history.CopiedBefore(v)
 	return true
 }

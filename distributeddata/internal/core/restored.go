@@ -23,7 +23,7 @@ func (c *Core) beginAnew() {
 			n.emit(e)
 		}
 	}
-	n.emit(Restored{Was: c.me, Is: n.me, Alone: c.Uncopied()})
+	n.emit(Restored{Was: c.Replica(), Is: n.Replica(), Alone: c.Uncopied()})
 	for _, id := range c.waitingCalls() {
 		n.emit(Done{ID: id, Err: ErrRestored})
 	}

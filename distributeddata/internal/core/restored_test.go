@@ -60,12 +60,12 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 			l.deliver(all)
 			require.Nil(t, l.done[l.id].Short)
 			l.cores["a"] = snapshot
-			was, id := snapshot.me, l.act("new")
+			was, id := snapshot.Replica(), l.act("new")
 			for range 3 {
 				l.tick(time.Second)
 			}
 			require.Equal(t, was, l.reb[0].Was)
-			require.Equal(t, l.cores["a"].me, l.reb[0].Is)
+			require.Equal(t, l.cores["a"].Replica(), l.reb[0].Is)
 			require.ErrorIs(t, l.done[id].Err, ErrRestored)
 			l.update("b", majority, add("s2", "b"))
 			l.settled(l.id, l.act("later"))
@@ -272,9 +272,9 @@ func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
 	for _, n := range l.order {
 		require.Zero(t, l.cores[n].Stats().Forks, n)
 		for _, p := range l.cores[n].peers {
-			if l.cores[n].seen.Get(p.replica) > 0 {
+			if l.cores[n].Seen().Get(p.replica) > 0 {
 				c := l.cores[n]
-				require.NotZero(t, c.prints.of(p.replica, c.seen), "%s of %s", n, p.ID)
+				require.NotZero(t, c.history.HashOf(p.replica), "%s of %s", n, p.ID)
 			}
 		}
 	}
@@ -329,7 +329,7 @@ func TestRestored_AnswersTellPrintsOfMembersOutOfView(t *testing.T) {
 	l.deliver(all)
 	b, a := l.cores["b"], l.cores["a"]
 	l.step("b", View{Others: []Member{{ID: "c"}}})
-	require.Nil(t, b.peers.at(a.me))
-	require.Equal(t, a.prints.of(a.me, a.seen),
-		b.prints.out(b.seen, b.peers, b.roll.Memory)[a.me])
+	require.Nil(t, b.peers.at(a.Replica()))
+	require.Equal(t, a.history.HashOf(a.Replica()),
+		b.hashesOut()[a.Replica()])
 }

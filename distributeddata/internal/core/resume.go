@@ -2,10 +2,10 @@ package core
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
@@ -26,12 +26,11 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 			n.emit(e)
 		}
 	}
-	n.restore()
-	n.note(change{skipped: true}) // possibly
+	n.note(history.Change{Skipped: true}) // possibly
 	n.forgetOthers()
 	n.endAgain()
 	n.endCalls(calls)
-	c.begun.diff(n.keys, func(key string, a, b Held) {
+	c.begun.Diff(n.Keys(), func(key string, a, b history.Held) {
 		if !a.SameValue(b.Store) {
 			n.touched = append(n.touched, causal.Clone(key))
 		}
@@ -52,13 +51,13 @@ func (c *Core) forgetOthers() {
 	for i, p := range c.peers {
 		others[i] = &peer{Member: p.Member, replica: p.replica, expiry: p.expiry, dated: p.dated}
 	}
-	c.peers, c.lags, c.scrub = others, nil, scrub{}
+	c.peers, c.lags = others, nil
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
 	c.bases = c.bases.Next()
 	c.in = transfer.NewIn[refilling](c.cfg.timing())
 	c.out = transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)
 	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
-	c.last, c.settled = causal.Vector{}, causal.Vector{}
+	c.settled = causal.Vector{}
 	c.waits.Stir()
 	c.outbox.Again()
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
@@ -77,20 +76,16 @@ func (c *Core) forgetOthers() {
 func (c *Core) endAgain() {
 	defer func() {
 		if p := recover(); p != nil {
-			if c.open.promised {
+			if c.history.Promised() {
 				panic(p)
 			}
-			c.restore()
-			c.open = openEvents{}
+			c.history.DropOpen()
+			c.group = commitGroup{}
 			c.emit(Done{Interrupted: true, Err: fmt.Errorf("the event cannot be committed: %v", p)})
 		}
 	}()
-	o := &c.open
-	o.keys, o.callers, o.spare = maps.Clone(o.keys), slices.Clone(o.callers), nil
-	if c.seen.Covers(o.last) { // they have been installed already
-		o.keys = nil
-		o.committed()
-	}
+	c.history.Reopen()
+	c.group.callers = slices.Clone(c.group.callers)
 	c.end()
 }
 

@@ -15,6 +15,14 @@ func (l *lab) burn(name string) {
 	}
 }
 
+// reach is called with each place of a step of a replica at which it may panic.
+func (l *lab) reach(name, place string) {
+	if l.trap != nil {
+		l.trap(place)
+	}
+	l.burn(name)
+}
+
 // attempt takes a step, and resumes if that panics.
 func (l *lab) attempt(name string, ev Event) (effects []Effect) {
 	c := l.cores[name]
@@ -41,7 +49,7 @@ func (l *lab) attempt(name string, ev Event) (effects []Effect) {
 					_, done := l.done[id]
 					return id == 0 || done
 				}))
-			require.NoError(l.t, c.audit())
+			require.NoError(l.t, audit(c))
 		}
 	}()
 	return c.Step(l.now, ev)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
@@ -24,7 +25,7 @@ import (
 //	d generation key FF b hash part a part of an atom that is too large for a row
 //	d generation key FF k path      a mark
 //	d generation key FF l hash      a mark with a path that is too long for a row's key
-//	v generation replica            the number of covered events of a replica, and their print
+//	v generation replica            the number of covered events of a replica, and their hash
 //
 // FF ends a key, since it does not occur in UTF-8. A store with a hole starts a new generation: the
 // rows of the previous one stay until everything readable in them is in the new one.
@@ -58,11 +59,11 @@ type header struct {
 	aside   uint64 // the first generation that is set aside; equal to live: none is
 	redo    uint64 // number of redo rows
 	batches uint64
-	sum     Sum    // of the atoms
-	marks   Sum    // of the marks
-	vector  uint64 // hash of the vector
-	origins uint64 // number of replicas in it
-	members uint64 // digest of the memory of the members
+	sum     history.Sum // of the atoms
+	marks   history.Sum // of the marks
+	vector  uint64      // hash of the vector
+	origins uint64      // number of replicas in it
+	members uint64      // digest of the memory of the members
 	// kept says that the rows are everything that the member ever acknowledged, rather than what it
 	// had of that when it was refilled.
 	kept bool
@@ -189,13 +190,13 @@ func markValue(m causal.Mark) []byte {
 }
 
 // markSum returns the fingerprint of a mark.
-func markSum(key, path string, m causal.Mark) Sum {
-	return atomSum(key, "mark "+path, causal.Leaf{Dot: m.By, Payload: string(markValue(m))})
+func markSum(key, path string, m causal.Mark) history.Sum {
+	return history.AtomSum(key, "mark "+path, causal.Leaf{Dot: m.By, Payload: string(markValue(m))})
 }
 
 // originOp returns the operation for a replica of the vector: the number of its covered events, and
-// their print.
-func originOp(generation uint64, r causal.Replica, n uint64, x imprint) store.Op {
+// their hash.
+func originOp(generation uint64, r causal.Replica, n uint64, x history.EventHash) store.Op {
 	b := binary.AppendUvarint([]byte{rowVector}, generation)
 	row := store.Row{Key: string(binary.BigEndian.AppendUint64(b, uint64(r)))}
 	if n == 0 {
@@ -235,5 +236,5 @@ func parseRow(key string) (n rowName, ok bool) {
 		return n, false
 	}
 	n.key, n.kind, n.rest = n.rest[:end], n.rest[end+1], n.rest[end+2:]
-	return n, CheckKey(n.key) == nil
+	return n, history.CheckKey(n.key) == nil
 }

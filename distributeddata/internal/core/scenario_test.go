@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -68,7 +69,7 @@ func TestRepair_WhatIsCoveredIsNotAppliedAgain(t *testing.T) {
 	c := l.cores["c"]
 	require.Equal(t, applied+1, c.Stats().Deltas)
 	l.shows("c", "")
-	events, ok := c.log.from(l.cores["a"].Replica(), 1)
+	events, ok := c.history.Events(l.cores["a"].Replica(), 1)
 	require.True(t, ok)
 	require.Len(t, events, 1, "or who is answered from the log gets it twice")
 }
@@ -121,9 +122,13 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 func TestPush_BurstIsOneMessage(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	for _, e := range []string{"x", "y", "z"} {
-		l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", e)}) }})
+		l.step("a", Update{Modify: func(t *history.Txn) error {
+			return perform(t, []op{add("s", e)})
+		}})
 	}
-	l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{remove("s", "y")}) }})
+	l.step("a", Update{Modify: func(t *history.Txn) error {
+		return perform(t, []op{remove("s", "y")})
+	}})
 	require.Empty(t, l.box)
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
@@ -136,7 +141,7 @@ func TestPush_BurstIsOneMessage(t *testing.T) {
 
 // quiet makes an update without a waiter.
 func (l *lab) quiet(name string, ops ...op) {
-	l.step(name, Update{Modify: func(t *Txn) error { return perform(t, ops) }})
+	l.step(name, Update{Modify: func(t *history.Txn) error { return perform(t, ops) }})
 }
 
 // Atoms of one event have one dot, so the event must not be visible before it has ended.
@@ -145,7 +150,7 @@ func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
 	l.quiet("a", count("c", "k", 1))
 	l.shows("a", "")
 	// This one has a waiter.
-	l.step("a", Update{ID: 98, Modify: func(t *Txn) error {
+	l.step("a", Update{ID: 98, Modify: func(t *history.Txn) error {
 		return perform(t, []op{count("c", "k", 1)})
 	}})
 	l.shows("a", "c/k=2\n")
@@ -160,7 +165,7 @@ func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
 func TestQuiet_RefusedOneLeavesNoTraceInTheOthersEvent(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1), add("s", "x"))
-	l.step("a", Update{Modify: func(t *Txn) error {
+	l.step("a", Update{Modify: func(t *history.Txn) error {
 		return errors.Join(perform(t, []op{count("c", "k", 10), remove("s", "x"), add("s1", "y")}),
 			errRefused)
 	}})
@@ -206,9 +211,13 @@ func TestQuiet_EventsAreBounded(t *testing.T) {
 func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "theirs"))
-	l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", "ours")}) }})
+	l.step("a", Update{Modify: func(t *history.Txn) error {
+		return perform(t, []op{add("s", "ours")})
+	}})
 	l.deliver(between("b", "a"))
-	l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", "later")}) }})
+	l.step("a", Update{Modify: func(t *history.Txn) error {
+		return perform(t, []op{add("s", "later")})
+	}})
 	l.step("a", Wake{})
 	l.deliver(between("a", "c")) // the first push must not wait for b's event there
 	l.shows("c", "s/ours=1\n")
@@ -338,16 +347,16 @@ func TestBulk_FloorRisesWithTheJoin(t *testing.T) {
 	l.step("b", Wake{})
 	l.deliver(func(m mail) bool { return m.to != "c" && m.from != "c" })
 	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
-	_, ok := l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
+	_, ok := l.cores["a"].history.Since(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
 	require.False(t, ok, "a has no record of the removal, so it must not answer from its log")
 
 	l.update("b", Level{}, add("s", "y"))
 	l.deliver(between("b", "a"))
-	_, ok = l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
+	_, ok = l.cores["a"].history.Since(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
 	require.False(t, ok, "nor when it has one of what came next")
-	d, ok := l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 2}))
+	d, ok := l.cores["a"].history.Since(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 2}))
 	require.True(t, ok)
-	require.Len(t, d.events, 1)
+	require.Len(t, d.Events, 1)
 }
 
 // A request that the network duplicated is answered once: the parts of two answers must not mix.
@@ -661,7 +670,7 @@ func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {
 	for range 3 {
 		l.tick(time.Second)
 	}
-	h, _ := l.cores["c"].keys.Get("c")
+	h, _ := l.cores["c"].Keys().Get("c")
 	require.False(t, h.HasMarks() && len(l.told["c"]) > 0,
 		"a mark that is not needed any more changes nothing")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
@@ -47,12 +48,12 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 	}
 	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
 	s.step(sl, Update{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second), More: more,
-		Modify: func(t *Txn) error {
+		Modify: func(t *history.Txn) error {
 			does, err := carryOut(t, ops)
 			if err != nil {
 				return err
 			}
-			if level.Kind != Local && idle(t) {
+			if level.Kind != Local && idle(sl.core, t, does) {
 				s.waiting[id] = attempt{knew: sl.shows}
 				return nil
 			}
@@ -74,7 +75,7 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 // directly makes an update between two steps, which is answered at once. It reports whether the
 // core takes it.
 func (s *play) directly(sl *slot, ops []op) bool {
-	was, key := len(sl.open), ""
+	was := len(sl.open)
 	var d *deed
 	defer func() {
 		p := recover()
@@ -89,13 +90,12 @@ func (s *play) directly(sl *slot, ops []op) bool {
 			sl.open = sl.open[:was]
 		}
 	}()
-	o, err := sl.core.Direct(s.now(sl), ops[0].key, func(t *Txn) error {
+	o, err := sl.core.Direct(s.now(sl), ops[0].key, func(t *history.Txn) error {
 		does, err := carryOut(t, ops)
 		if err != nil {
 			return err
 		}
 		d, err = s.record(sl, t, does)
-		key = d.does[len(d.does)-1].key
 		return err
 	})
 	switch {
@@ -103,18 +103,16 @@ func (s *play) directly(sl *slot, ops []op) bool {
 		return false
 	case err != nil:
 		s.w.Fail("%s: %v", sl.id(), err)
-	case d.dot.N != sl.core.Seen().Get(d.by)+sl.core.open.taken || sl.core.open.using:
-		s.w.Fail("%s: the update has not taken its number", sl.id())
 	case o.Changed && o.Seen.Get(d.by) != d.dot.N:
 		s.w.Fail("%s: the value of event %v covers %v", sl.id(), d.dot, o.Seen)
-	case !sl.core.open.keys[key].next.Same(sl.core.open.working(key, sl.core.keys).next):
-		s.w.Fail("%s: %s is not open", sl.id(), key)
+	case o.Changed && d.dot.N != sl.core.Seen().Get(d.by)+sl.core.history.Open():
+		s.w.Fail("%s: the update has not taken its number", sl.id())
 	}
 	s.direct++
 	d.told = err == nil
 	core := sl.core
 	s.w.After(s.w.Span("commit", 0, 2*time.Millisecond), func() {
-		if sl.core == core && len(core.open.keys) > 0 {
+		if sl.core == core && core.Gathers() {
 			s.step(sl, End{})
 		}
 	})
@@ -133,7 +131,7 @@ func (s *play) unmade(d *deed) {
 
 // quietly makes an update without a waiter.
 func (s *play) quietly(sl *slot, ops []op, fail bool) {
-	s.step(sl, Update{Modify: func(t *Txn) error {
+	s.step(sl, Update{Modify: func(t *history.Txn) error {
 		does, err := carryOut(t, ops)
 		if err != nil || fail {
 			return errors.Join(err, errRefused)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -45,7 +46,7 @@ func (sl *slot) done() (out names) {
 }
 
 // namesIn reads the updates that are visible in a state.
-func (s *play) namesIn(keys Keys, sl *slot) (out names) {
+func (s *play) namesIn(keys history.Keys, sl *slot) (out names) {
 	for i := range nameKeys {
 		key := fmt.Sprint("z", i)
 		h, ok := keys.Get(key)
@@ -88,7 +89,7 @@ func (s *play) textOf(key string, store causal.Store, sl *slot) *shownText {
 }
 
 // record adds an update to the history, under a name that it also writes.
-func (s *play) record(sl *slot, t *Txn, does []effectOf) (*deed, error) {
+func (s *play) record(sl *slot, t *history.Txn, does []effectOf) (*deed, error) {
 	d := &deed{by: t.Dot().Replica, knew: sl.shows.join(sl.done())}
 	name := nameOf(len(s.did.deeds))
 	d.does = append(does, effectOf{key: name.key, cell: name.sub, put: true, stamp: t.Stamp()})
@@ -121,7 +122,7 @@ func (s *play) settleEvent(sl *slot) {
 func (s *play) readNames(sl *slot) {
 	before := sl.shows
 	sl.shows = s.namesIn(sl.core.Keys(), sl)
-	if len(sl.open) > 0 && len(sl.core.open.keys) == 0 { // the event has ended
+	if len(sl.open) > 0 && !sl.core.Gathers() { // the event has ended
 		for _, d := range sl.open {
 			if d.never = !sl.shows.has(d.id); d.never && (d.told || !sl.broke) {
 				s.w.Fail("%s does not show its own update %d", sl.id(), d.id)
@@ -152,7 +153,7 @@ func (s *play) check(sl *slot) {
 	if s.w.Again() || sl.last.Equal(c.Seen()) && len(c.touched) == 0 {
 		return
 	}
-	if err := c.audit(); err != nil {
+	if err := audit(c); err != nil {
 		s.w.Fail("%s: %v", sl.id(), err)
 	}
 	if s.thawed == 0 {
@@ -169,7 +170,7 @@ func (s *play) check(sl *slot) {
 }
 
 // specified asserts that a state shows what the specification says of the updates in it.
-func (s *play) specified(sl *slot, keys Keys, shows names) {
+func (s *play) specified(sl *slot, keys history.Keys, shows names) {
 	for _, key := range s.did.keys() {
 		h, _ := keys.Get(key)
 		if t, says := s.textOf(key, h.Store, sl), s.did.says(key, shows); t.text != says {

@@ -98,7 +98,7 @@ type image struct {
 // freeze takes a snapshot of the machine of a member: freeze MEMBER.
 func (s *play) freeze(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.restored || sl.leaving != 0 || len(sl.core.open.keys) > 0 {
+	if sl.core == nil || sl.restored || sl.leaving != 0 || sl.core.Gathers() {
 		return
 	}
 	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew, sl.misled}
@@ -118,10 +118,10 @@ func (s *play) thaw(a sim.Args) {
 		return
 	}
 	f, was := sl.frozen, sl.core.Replica()
-	if shows, has := s.doubted[f.core.me]; !has || f.shows.within(shows) {
-		s.doubted[f.core.me] = f.shows
+	if shows, has := s.doubted[f.core.Replica()]; !has || f.shows.within(shows) {
+		s.doubted[f.core.Replica()] = f.shows
 	}
-	had := sl.core.Seen().Get(f.core.me)
+	had := sl.core.Seen().Get(f.core.Replica())
 	lacks := sl.shows
 	s.end(sl)
 	s.thawed++
@@ -134,7 +134,7 @@ func (s *play) thaw(a sim.Args) {
 		c.cfg.Reach = sl.burn
 		sl.coming, sl.core, sl.name, sl.skew, sl.told = false, c, f.name, f.skew, maps.Clone(f.told)
 		sl.misled, sl.lacks = f.misled, lacks
-		sl.restored = was != c.me || had > c.seen.Get(c.me)
+		sl.restored = was != c.Replica() || had > c.history.Own()
 		sl.shows, sl.texts, sl.last = f.shows, map[string]*shownText{}, causal.Vector{}
 		sl.wake, sl.calls, sl.fuse, sl.broke = time.Time{}, map[uint64]bool{}, 0, false
 		s.w.Note("%s is what it was", sl.id())

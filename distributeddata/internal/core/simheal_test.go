@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 )
 
 // The end of a history.
@@ -49,8 +49,8 @@ func (s *play) heal() {
 			s.w.Fail("equal vectors, other bytes at %s", sl.id())
 		}
 		for key, h := range sl.core.Keys().All() {
-			if bytes := weigh(h.Store); bytes != h.bytes {
-				s.w.Fail("%s holds %d bytes under %q, and says %d", sl.id(), bytes, key, h.bytes)
+			if bytes := weigh(h.Store); bytes != h.Bytes() {
+				s.w.Fail("%s holds %d bytes under %q, and says %d", sl.id(), bytes, key, h.Bytes())
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (s *play) equal() bool {
 		if sl.core == nil || !sl.core.Seen().Equal(s.slots[0].core.Seen()) || !sl.core.Ready() {
 			return false
 		}
-		if sl.core.sum != s.slots[0].core.sum && s.thawed > 0 {
+		if sl.core.history.Sum() != s.slots[0].core.history.Sum() && s.thawed > 0 {
 			return false // outvoted replicas repair themselves
 		}
 	}
@@ -81,21 +81,22 @@ func (s *play) equal() bool {
 // stateBytes returns the canonical encoding of a replica's state. Marks are bookkeeping that each
 // replica drops when it may, so they are left out.
 func stateBytes(c *Core) []byte {
-	var b pmap.Builder[*Held]
+	var b history.Builder
 	for key, h := range c.Keys().All() {
 		for path := range h.Marks() {
 			h.Store = h.WithoutMark(path)
 		}
 		if !h.Empty() {
-			b.Add([]byte(key), &h)
+			b.Add(key, h)
 		}
 	}
-	return encodeState(State{Keys{b.Map()}, c.seen, c.sum})
+	return encodeState(history.State{Keys: b.State(c.Seen()).Keys, Seen: c.Seen(),
+		Sum: c.history.Sum()})
 }
 
 // encodeState returns the stream of a state in one piece.
-func encodeState(s State) []byte {
-	src := source{keys: s.Keys, head: head{head: s.Seen, state: true, sum: s.sum}}
+func encodeState(s history.State) []byte {
+	src := source{keys: s.Keys, head: head{head: s.Seen, state: true, sum: s.Sum}}
 	out, _ := src.take(1 << 30)
 	return out
 }

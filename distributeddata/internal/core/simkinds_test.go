@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/hosted"
 )
@@ -33,7 +34,7 @@ type (
 type kind struct {
 	verbs []opKind2
 	spec  func([]put) (string, bool)
-	do    func(t *Txn, w *crdt.Writer, o op) (effectOf, error)
+	do    func(t *history.Txn, w *crdt.Writer, o op) (effectOf, error)
 	show  func(s causal.Store) (map[string]string, error)
 }
 
@@ -69,7 +70,7 @@ func kindOf[T crdt.Value[T]](verbs []opKind2, spec func([]put) (string, bool),
 	do func(*crdt.Writer, *T, op) effectOf, show func(T) map[string]string) *kind {
 	return &kind{
 		verbs: verbs, spec: spec,
-		do: func(t *Txn, w *crdt.Writer, o op) (e effectOf, err error) {
+		do: func(t *history.Txn, w *crdt.Writer, o op) (e effectOf, err error) {
 			var empty T
 			err = edit(t, w, o.key, empty, func(v *T) { e = do(w, v, o) })
 			return e, err
@@ -389,7 +390,7 @@ func (v versions) String() string {
 }
 
 // shown returns what a user sees in a state, in the form of the specification.
-func shown(keys Keys) (string, error) {
+func shown(keys history.Keys) (string, error) {
 	var b strings.Builder
 	for key, h := range keys.All() {
 		text, err := shownAt(key, h.Store)

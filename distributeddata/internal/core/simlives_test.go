@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/testkit/sim"
@@ -74,9 +75,9 @@ func (s *play) age(sl *slot) {
 			s.events[causal.Dot{Replica: d.Replica, N: n + 1}] = &eventOf{}
 		}
 	}
-	sl.core.note(sl.core.join(State{Seen: causal.MakeVector(dots...)}))
+	sl.core.note(sl.core.history.Join(history.State{Seen: causal.MakeVector(dots...)}))
 	if len(some) > 0 {
-		sl.core.bases.Use(sl.core.now, causal.MakeVector(some...), sl.core.seen)
+		sl.core.bases.Use(sl.core.now, causal.MakeVector(some...), sl.core.Seen())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/hosted"
 )
@@ -95,13 +96,13 @@ func parseOps(words []string) (ops []op, err error) {
 }
 
 // perform carries the operations out through the typed values, as a program would.
-func perform(t *Txn, ops []op) error {
+func perform(t *history.Txn, ops []op) error {
 	_, err := carryOut(t, ops)
 	return err
 }
 
 // carryOut is perform; it also returns the effects, for the specification.
-func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
+func carryOut(t *history.Txn, ops []op) (does []effectOf, err error) {
 	w, end := hosted.Writer[*crdt.Writer](t.Dot(), t.Stamp())
 	defer end()
 	for _, o := range ops {
@@ -123,7 +124,8 @@ func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
 	return does, w.Err()
 }
 
-func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change func(*T)) error {
+func edit[T crdt.Value[T]](t *history.Txn, w *crdt.Writer, key string, empty T,
+	change func(*T)) error {
 	base := t.Get(key)
 	v := empty
 	if err := hosted.Load(&v, base, t.Seen()); err != nil {
@@ -138,12 +140,14 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 	return nil
 }
 
-// idle reports whether an update has had no net effect so far.
-func idle(t *Txn) bool {
-	for _, w := range t.work {
-		if c, err := causal.Between(w.was, w.next, t.Dot()); err != nil || w.cleared || !c.Empty() {
+// idle reports whether an update of a replica, which did these things, has no net effect.
+func idle(c *Core, t *history.Txn, does []effectOf) bool {
+	for _, e := range does {
+		was, _ := c.Keys().Get(e.key)
+		ch, err := causal.Between(was.Store, t.Get(e.key), t.Dot())
+		if err != nil || !ch.Empty() {
 			return false
 		}
 	}
-	return len(t.open.keys) == 0
+	return !c.Gathers()
 }

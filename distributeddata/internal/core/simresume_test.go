@@ -56,7 +56,7 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 			s.w.Fail("%s is %v at %v, was %v at %v", sl.id(), sl.core.Replica(), sl.core.Seen(),
 				was, seen)
 		}
-		if err := sl.core.audit(); err != nil {
+		if err := audit(sl.core); err != nil {
 			s.w.Fail("%s: %v", sl.id(), err)
 		}
 	}()

@@ -56,12 +56,12 @@ func (s *small) prime(names string) {
 		s.start(n)
 		s.suit(n)
 		roll = append(roll, quorum.Member{Name: n, Rank: quorum.In,
-			Inc: quorum.Incarnation{Number: 1, Replica: s.cores[n].me}})
+			Inc: quorum.Incarnation{Number: 1, Replica: s.cores[n].Replica()}})
 	}
 	for _, n := range s.order {
 		c := s.cores[n]
 		c.roll.Memory = quorum.Remember(roll)
-		c.roll.inc = quorum.Incarnation{Number: 1, Replica: c.me}
+		c.roll.inc = quorum.Incarnation{Number: 1, Replica: c.Replica()}
 		c.roll.counted, c.roll.filled, c.ready = true, true, true
 		s.see(n, names)
 	}
@@ -233,8 +233,9 @@ var stateSeed = maphash.MakeSeed()
 // describe adds everything that a replica's behaviour depends on, except times.
 func (c *Core) describe(add func(...any)) {
 	r := &c.roll
-	add(c.me, r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving,
-		c.ready, digest(c.seen), digest(c.accepted))
+	add(c.Replica(), r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving,
+		c.leaving,
+		c.ready, digest(c.Seen()), digest(c.accepted))
 	for o := range c.waits.All() {
 		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())
 		switch t := o.Task.(type) {

@@ -2,11 +2,9 @@ package core
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
-	"github.com/concord-go/concord/internal/causal"
 )
 
 // frozen returns a copy of the whole state of a replica, as a snapshot of its machine contains it.
@@ -16,19 +14,11 @@ func frozen(c *Core) *Core {
 	for _, p := range c.peers {
 		n.peers = append(n.peers, own(p))
 	}
-	n.log.origins = map[causal.Replica]*originLog{}
-	for r, o := range c.log.origins {
-		q := *o
-		q.events = slices.Clone(o.events)
-		q.room, q.cut = q.events, 0
-		n.log.origins[r] = &q
-	}
-	n.batch = batch{stores: map[string]causal.Store{}}
 	n.out = transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)
 	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
-	n.effects, n.touched, n.ledger.touched = nil, nil, nil
+	n.effects, n.touched = nil, nil
 	n.bases, n.held = c.bases.Next(), nil
-	n.open = openEvents{}
+	n.group = commitGroup{}
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n
 }
@@ -43,7 +33,14 @@ func own[T any](p *T) *T {
 	return &c
 }
 
-// unshare gives v slices and maps of its own, at every depth. What pointers lead to stays shared.
+// hidden returns a field of another part, for a test that damages it.
+func hidden[T, P any](part *P, field string) *T {
+	f := reflect.ValueOf(part).Elem().FieldByName(field)
+	return (*T)(f.Addr().UnsafePointer())
+}
+
+// unshare gives v slices and maps of its own, at every depth. What pointers lead to stays shared,
+// except the log.
 func unshare(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -54,6 +51,19 @@ func unshare(v reflect.Value) {
 		for i := range v.Len() {
 			unshare(v.Index(i))
 		}
+	case reflect.Pointer:
+		if v.IsNil() || v.Type().Elem().Name() != "originLog" {
+			return
+		}
+		log := reflect.New(v.Type().Elem())
+		log.Elem().Set(v.Elem())
+		unshare(log.Elem())
+		*(*uint64)(log.Elem().FieldByName("cut").Addr().UnsafePointer()) = 0
+		reflect.NewAt(log.Elem().FieldByName("room").Type(),
+			log.Elem().FieldByName("room").Addr().UnsafePointer()).Elem().Set(reflect.NewAt(
+			log.Elem().FieldByName("events").Type(),
+			log.Elem().FieldByName("events").Addr().UnsafePointer()).Elem())
+		v.Set(log)
 	case reflect.Slice:
 		if v.IsNil() {
 			return
@@ -62,7 +72,7 @@ func unshare(v reflect.Value) {
 		reflect.Copy(c, v)
 		v.Set(c)
 		if k := v.Type().Elem().Kind(); k != reflect.Struct && k != reflect.Array &&
-			k != reflect.Slice && k != reflect.Map {
+			k != reflect.Slice && k != reflect.Map && k != reflect.Pointer {
 			return
 		}
 		for i := range v.Len() {

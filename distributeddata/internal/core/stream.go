@@ -6,30 +6,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/distributeddata/internal/bases"
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
-	"github.com/concord-go/concord/internal/pmap"
 )
-
-// State is the state of a replica at one instant. It is immutable.
-type State struct {
-	Keys Keys
-	Seen causal.Vector
-	sum  Sum
-}
 
 // head is the first record of an answer.
 type head struct {
 	head, base causal.Vector
 	ready      bool
-	state      bool   // false: the answer is a closed delta
-	records    uint64 // number of records that follow, at least
-	sum        Sum    // of the state
-	partial    bool   // missing keys are those of the receiver, except the differing ones
+	state      bool        // false: the answer is a closed delta
+	records    uint64      // number of records that follow, at least
+	sum        history.Sum // of the state
+	partial    bool        // missing keys are those of the receiver, except the differing ones
 	differing  []uint64
 	members    uint64  // digest of the sender's memory of the members [M2]
 	entering   bool    // the sender is a newcomer that has not counted yet [M3]
-	prints     origins // prints of the covered events of these replicas [R4]
+	hashes     origins // event hashes of the covered events of these replicas [R4]
 	kept       bool    // the sender's disk has everything its member ever acknowledged [R52]
 }
 
@@ -47,13 +40,13 @@ func (h head) encode(relative bases.Base) []byte {
 	b = field.Fixeds(b, 9, h.differing)
 	b = field.Fixed(b, 10, h.members)
 	b = field.Flag(b, 11, h.entering)
-	at, prints := h.prints.ranked(h.head)
-	return field.Flag(field.Fixed32s(field.Numbers(b, 12, at), 13, prints), 14, h.kept)
+	at, hashes := ranked(h.hashes, h.head)
+	return field.Flag(field.Fixed32s(field.Numbers(b, 12, at), 13, hashes), 14, h.kept)
 }
 
 func decodeHead(b []byte, known bases.Find) (h head, err error) {
 	var at []uint64
-	var prints []imprint
+	var hashes []history.EventHash
 	c := cursor{rest: b}
 	for c.next() {
 		switch c.num {
@@ -82,13 +75,13 @@ func decodeHead(b []byte, known bases.Find) (h head, err error) {
 		case 12:
 			at, c.err = parseNumbers(c.chunk)
 		case 13:
-			prints, c.err = parsePrints(c.chunk)
+			hashes, c.err = parseHashes(c.chunk)
 		case 14:
 			h.kept = c.v != 0
 		}
 	}
 	if c.err == nil {
-		h.prints, c.err = originsOf(h.head, at, prints)
+		h.hashes, c.err = originsOf(h.head, at, hashes)
 	}
 	if c.err == nil && !h.base.Leq(h.head) {
 		c.err = malformed("answer from %v to %v", h.base, h.head)
@@ -100,9 +93,9 @@ func decodeHead(b []byte, known bases.Find) (h head, err error) {
 // sent.
 type source struct {
 	head   head
-	keys   Keys
-	events []deltaEvent // of a delta
-	only   []string     // of a partial state: its keys
+	keys   history.Keys
+	events []history.DeltaEvent // of a delta
+	only   []string             // of a partial state: its keys
 
 	enc     encoder
 	begun   bool
@@ -163,10 +156,10 @@ func (s *source) record(size int) {
 
 // eventPiece encodes a piece of the next event.
 func (s *source) eventPiece(size int) {
-	e := s.events[s.event].event
+	e := s.events[s.event].Event
 	record, next := s.enc.event(e, s.keys, s.place, size)
 	s.put(record)
-	if s.place = next; next.key == len(e.keys) {
+	if s.place = next; next.key == len(e.Keys) {
 		s.event, s.place = s.event+1, bookmark{}
 	}
 }
@@ -187,7 +180,7 @@ func (s *source) nextKey(size int) {
 }
 
 // keyState encodes a piece of a key, and reports whether it was the last piece.
-func (s *source) keyState(key string, h Held, size int) bool {
+func (s *source) keyState(key string, h history.Held, size int) bool {
 	record, next := s.enc.keyState(key, h, s.spot, size)
 	s.put(record)
 	s.spot = next
@@ -201,13 +194,10 @@ type stage struct {
 	head    head
 	begun   bool
 	dec     decoder
-	events  []deltaEvent
-	keys    pmap.Builder[*Held]
+	events  []history.DeltaEvent
+	keys    history.Builder
 	key     string // the key being reassembled
-	atoms   causal.Builder
-	sum     Sum // of the current key
-	bytes   int // of the current key
-	total   Sum
+	held    history.KeyBuilder
 	records uint64
 }
 
@@ -246,8 +236,8 @@ func (s *stage) record(b []byte) (err error) {
 		return s.keyState(b)
 	}
 	e, err := s.dec.event(causal.Dot{}, b)
-	if n := len(s.events); err == nil && n > 0 && s.events[n-1].dot == e.dot {
-		return s.events[n-1].extend(e)
+	if n := len(s.events); err == nil && n > 0 && s.events[n-1].Dot == e.Dot {
+		return extend(&s.events[n-1], e)
 	}
 	s.events = append(s.events, e)
 	return err
@@ -259,28 +249,28 @@ func (s *stage) known(name []byte) (causal.Vector, bool) {
 }
 
 // extend appends the next piece of the same event.
-func (e *deltaEvent) extend(o deltaEvent) error {
-	for i, k := range o.keys {
-		n := len(e.keys) - 1
+func extend(e *history.DeltaEvent, o history.DeltaEvent) error {
+	for i, k := range o.Keys {
+		n := len(e.Keys) - 1
 		switch {
-		case n >= 0 && e.keys[n].key == k.key:
-			e.extendKey(n, k, o.gone[i])
-		case n >= 0 && e.keys[n].key > k.key:
-			return malformed("order of keys of event %v", e.dot)
+		case n >= 0 && e.Keys[n].Key == k.Key:
+			extendKey(e, n, k, o.Gone[i])
+		case n >= 0 && e.Keys[n].Key > k.Key:
+			return malformed("order of keys of event %v", e.Dot)
 		default:
-			if len(e.keys) == cap(e.keys) { // append would grow it by a quarter
-				e.keys, e.gone = slices.Grow(e.keys, len(e.keys)), slices.Grow(e.gone, len(e.keys))
+			if len(e.Keys) == cap(e.Keys) { // append would grow it by a quarter
+				e.Keys, e.Gone = slices.Grow(e.Keys, len(e.Keys)), slices.Grow(e.Gone, len(e.Keys))
 			}
-			e.keys, e.gone = append(e.keys, k), append(e.gone, o.gone[i])
+			e.Keys, e.Gone = append(e.Keys, k), append(e.Gone, o.Gone[i])
 		}
 	}
 	return nil
 }
 
-func (e *deltaEvent) extendKey(i int, k keyChange, gone []bool) {
-	to := &e.keys[i]
-	if len(e.gone[i])+len(gone) > 0 { // nil means that all are live
-		e.gone[i] = append(resized(e.gone[i], len(to.Adds)), resized(gone, len(k.Adds))...)
+func extendKey(e *history.DeltaEvent, i int, k history.KeyChange, gone []bool) {
+	to := &e.Keys[i]
+	if len(e.Gone[i])+len(gone) > 0 { // nil means that all are live
+		e.Gone[i] = append(resized(e.Gone[i], len(to.Adds)), resized(gone, len(k.Adds))...)
 	}
 	to.Adds, to.Removes, to.Marks = append(to.Adds, k.Adds...), append(to.Removes, k.Removes...),
 		append(to.Marks, k.Marks...)
@@ -303,15 +293,13 @@ func (s *stage) keyState(b []byte) error {
 			if a, c.err = s.dec.atom(c.chunk); c.err != nil {
 				break
 			}
-			if key == "" || !s.head.head.Covers(a.Dot) || !s.atoms.Add(a.Path, a.Leaf) {
+			if key == "" || !s.head.head.Covers(a.Dot) || !s.held.Add(key, a) {
 				c.err = malformed("atom %v of key %q", a.Dot, key)
 			}
-			s.sum, s.bytes = s.sum.plus(atomSum(key, a.Path, a.Leaf)),
-				s.bytes+atomBytes(a.Path, a.Leaf)
 		case 3:
 			var m causal.MarkAt
 			if m, c.err = decodeMark(s.dec.t, c.chunk); c.err == nil {
-				s.atoms.WithMark(m.Path, m.Mark)
+				s.held.Mark(m)
 			}
 		}
 	}
@@ -323,7 +311,7 @@ func (s *stage) begin(key string) error {
 	if key == s.key {
 		return nil
 	}
-	if err := CheckKey(key); err != nil || key < s.key {
+	if err := history.CheckKey(key); err != nil || key < s.key {
 		return malformed("keys of state: %q after %q: %v", key, s.key, err)
 	}
 	s.flush()
@@ -336,9 +324,7 @@ func (s *stage) flush() {
 		return
 	}
 	s.records++
-	s.keys.Add([]byte(s.key), &Held{s.atoms.Store(), s.sum, s.bytes})
-	s.total = s.total.plus(s.sum)
-	s.atoms, s.sum, s.bytes = causal.Builder{}, Sum{}, 0
+	s.keys.Add(s.key, s.held.Held())
 }
 
 // end checks that the stream is complete. It is called after the last part.
@@ -350,11 +336,11 @@ func (s *stage) end() error {
 }
 
 // delta returns the reassembled answer as a closed delta.
-func (s *stage) delta() (*delta, error) {
-	d := &delta{base: s.head.base, head: s.head.head, events: s.events}
-	if !d.closed() {
-		return nil, malformed("answer is not closed: %d events from %v to %v", len(d.events),
-			d.base, d.head)
+func (s *stage) delta() (*history.Delta, error) {
+	d := &history.Delta{Base: s.head.base, Head: s.head.head, Events: s.events}
+	if !d.Closed() {
+		return nil, malformed("answer is not closed: %d events from %v to %v", len(d.Events),
+			d.Base, d.Head)
 	}
 	return d, nil
 }
@@ -362,36 +348,14 @@ func (s *stage) delta() (*delta, error) {
 // state returns the sender's state. If the stream contains only the differences, the rest comes
 // from the copy that was compared [R22]; changes made here since then do not matter. The
 // fingerprint verifies the result.
-func (s *stage) state(copied State) (State, error) {
+func (s *stage) state(copied history.State) (history.State, error) {
 	s.flush()
-	out := State{Keys: Keys{s.keys.Map()}, Seen: s.head.head, sum: s.total}
+	out := s.keys.State(s.head.head)
 	if s.head.partial {
-		out.Keys, out.sum = s.merge(out.Keys, copied)
+		out = out.With(copied, s.head.differing)
 	}
-	if out.sum != s.head.sum {
+	if out.Sum != s.head.sum {
 		return out, malformed("state of %d keys does not match its fingerprint", out.Keys.Len())
 	}
 	return out, nil
-}
-
-func (s *stage) merge(sent Keys, copied State) (Keys, Sum) {
-	keys, sum := copied.Keys, copied.sum
-	if len(s.head.differing) > 0 {
-		differing := make(map[uint64]struct{}, len(s.head.differing))
-		for _, symbol := range s.head.differing {
-			differing[symbol] = struct{}{}
-		}
-		for key, h := range copied.Keys.All() {
-			if _, ok := differing[h.symbol(key)]; ok {
-				keys, sum = keys.delete(key), sum.minus(h.sum)
-			}
-		}
-	}
-	for key, h := range sent.All() {
-		if old, ok := keys.Get(key); ok {
-			sum = sum.minus(old.sum)
-		}
-		keys, sum = keys.put(key, h), sum.plus(h.sum)
-	}
-	return keys, sum
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
@@ -35,7 +36,7 @@ type raw struct {
 
 func (l *lab) raw(name string, facts ...raw) error {
 	l.id++
-	l.step(name, Update{ID: l.id, Modify: func(t *Txn) error {
+	l.step(name, Update{ID: l.id, Modify: func(t *history.Txn) error {
 		for _, f := range facts {
 			if f.reset {
 				t.Put(f.key, t.Get(f.key).Reset(f.path, t.Dot()))
@@ -110,7 +111,7 @@ func TestTransfer_LargeEventsCross(t *testing.T) {
 			}
 			l.take(of(wire.ReplicatorPush))
 			l.rounds(4, all)
-			e, _ := l.cores["a"].keys.Get("k")
+			e, _ := l.cores["a"].Keys().Get("k")
 			at, _ := e.Get("p")
 			require.Equal(l.t, 3, at.Len())
 			return l.raw("a", raw{"other", "p", "", false})
@@ -124,7 +125,7 @@ func TestTransfer_LargeEventsCross(t *testing.T) {
 			l.update("b", Level{}, counts...)
 			l.rounds(2, without("c"))
 			l.update("a", Level{}, resets...)
-			h, _ := l.cores["a"].keys.Get("c")
+			h, _ := l.cores["a"].Keys().Get("c")
 			require.True(l.t, h.HasMarks())
 			return nil
 		},
@@ -157,7 +158,8 @@ func TestTransfer_SizesAroundEveryBound(t *testing.T) {
 			return nil
 		},
 		"key, path, payload": func(l *lab) error {
-			return l.raw("a", raw{strings.Repeat("k", MaxKey), strings.Repeat("p", causal.MaxPath),
+			return l.raw("a", raw{strings.Repeat("k", history.MaxKey),
+				strings.Repeat("p", causal.MaxPath),
 				strings.Repeat("v", causal.MaxState), false})
 		},
 		"record": func(l *lab) error {
@@ -173,7 +175,7 @@ func TestTransfer_SizesAroundEveryBound(t *testing.T) {
 func TestTransfer_WhatNoReceiverTakesIsRefused(t *testing.T) {
 	l := newLab(t, "a", "b")
 	for want, f := range map[string]raw{
-		"513 bytes, over the limit of 512": {strings.Repeat("k", MaxKey+1),
+		"513 bytes, over the limit of 512": {strings.Repeat("k", history.MaxKey+1),
 			"p", "v", false},
 		"not UTF-8":                    {"\xff", "p", "v", false},
 		"path of 0 bytes, limit 65536": {"k", "", "v", false},

@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -104,7 +105,7 @@ type (
 	// most if there is a Wake by NextWake [R11].
 	Update struct {
 		ID       uint64
-		Modify   func(*Txn) error
+		Modify   func(*history.Txn) error
 		Level    Level
 		Deadline time.Time
 		More     bool
@@ -195,7 +196,7 @@ type (
 		ID          uint64
 		Err         error
 		Short       *Short
-		State       *State
+		State       *history.State
 		Interrupted bool
 		// Store says that the update is in memory and spreads to other members but is not known to
 		// be on this replica's disk. It is the error of the commit, or ErrDiskSlow at the deadline

@@ -1,22 +1,26 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
+)
 
 // opinion is the result of the last comparison of fingerprints with a member at equal vectors: the
 // difference of the member's fingerprint. The difference stays the same later, since both apply the
 // same events.
 type opinion struct {
 	known bool
-	off   Sum
+	off   history.Sum
 }
 
-func (o opinion) differs() bool { return o.known && o.off != Sum{} }
+func (o opinion) differs() bool { return o.known && o.off != history.Sum{} }
 
 // compare compares fingerprints with a member whose vector is equal [R26]. Equal vectors mean equal
 // states, so different fingerprints mean corrupted memory on one side, or a bug.
-func (c *Core) compare(p *peer, sum Sum) {
+func (c *Core) compare(p *peer, sum history.Sum) {
 	was := p.opinion
-	p.opinion = opinion{true, sum.minus(c.sum)}
+	p.opinion = opinion{true, sum.Minus(c.history.Sum())}
 	if p.opinion.differs() && !was.differs() {
 		c.stats.Diverged++
 		c.emit(Diverged{Member: p.ID})
@@ -31,8 +35,8 @@ func (c *Core) mend() {
 	}) {
 		return
 	}
-	off, decided := c.peers.stands(c.me)
-	if !decided || off == (Sum{}) {
+	off, decided := c.peers.stands(c.Replica())
+	if !decided || off == (history.Sum{}) {
 		return
 	}
 	for _, p := range c.peers {

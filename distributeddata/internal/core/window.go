@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
+)
 
 // window keeps pushes that arrived before their causes: after a gap, or before an event of another
 // replica. It is bounded. A push that does not fit is dropped, and its events are requested at the
@@ -12,16 +16,16 @@ type window struct {
 }
 
 type waitingPush struct {
-	d     *delta
+	d     *history.Delta
 	size  int
 	until time.Time // after that time its causes are no longer in flight, and may be nowhere
 }
 
 // keep adds a push to the window and returns true, also if the push is there already. It returns
 // false if the window is full.
-func (w *window) keep(d *delta, size int, until time.Time) bool {
+func (w *window) keep(d *history.Delta, size int, until time.Time) bool {
 	for _, o := range w.waiting {
-		if o.d.base.Equal(d.base) && o.d.head.Equal(d.head) {
+		if o.d.Base.Equal(d.Base) && o.d.Head.Equal(d.Head) {
 			return true
 		}
 	}
@@ -43,7 +47,7 @@ func (w *window) expire(now time.Time) (dropped uint64) {
 }
 
 // take removes and returns a push for which f returns true, or nil.
-func (w *window) take(f func(waitingPush) bool) *delta {
+func (w *window) take(f func(waitingPush) bool) *history.Delta {
 	for i, o := range w.waiting {
 		if f(o) {
 			w.waiting = append(w.waiting[:i:i], w.waiting[i+1:]...)
@@ -55,32 +59,31 @@ func (w *window) take(f func(waitingPush) bool) *delta {
 }
 
 // takePush applies a push, or keeps it until its causes have arrived [R7].
-func (c *Core) takePush(from *peer, d *delta, size int) {
+func (c *Core) takePush(from *peer, d *history.Delta, size int) {
 	if !c.sameHistory(d) {
 		return
 	}
-	from.owed = max(from.owed, d.head.Get(from.replica))
+	from.owed = max(from.owed, d.Head.Get(from.replica))
 	switch {
-	case d.head.Leq(c.seen):
-	case d.torn(c.seen):
+	case d.Head.Leq(c.Seen()):
+	case d.Torn(c.Seen()):
 		c.stats.Forks++
-		c.in.Behind(c.now, d.head, from.ID)
-	case d.base.Leq(c.seen):
+		c.in.Behind(c.now, d.Head, from.ID)
+	case d.Base.Leq(c.Seen()):
 		c.applyPush(d)
 	default:
 		c.stats.Waiting++
 		if !c.window.keep(d, size, c.now.Add(c.cfg.Patience)) {
 			c.stats.WindowDrops++
 		}
-		c.in.Behind(c.now, d.head, from.ID)
+		c.in.Behind(c.now, d.Head, from.ID)
 	}
 }
 
 // applyPush applies a push. Later own pushes need not name its causes [R8].
-func (c *Core) applyPush(d *delta) {
-	c.note(c.apply(d))
-	c.prints.push(d, c.peers)
-	c.outbox.Applied(d.base)
+func (c *Core) applyPush(d *history.Delta) {
+	c.note(c.history.ApplyPush(d))
+	c.outbox.Applied(d.Base)
 }
 
 // drainWindow applies the waiting pushes whose causes are covered. It is called after each rise of
@@ -88,12 +91,12 @@ func (c *Core) applyPush(d *delta) {
 func (c *Core) drainWindow() {
 	c.stats.WindowDrops += c.window.expire(c.now)
 	for {
-		c.window.take(func(o waitingPush) bool { return o.d.head.Leq(c.seen) })
-		d := c.window.take(func(o waitingPush) bool { return o.d.base.Leq(c.seen) })
+		c.window.take(func(o waitingPush) bool { return o.d.Head.Leq(c.Seen()) })
+		d := c.window.take(func(o waitingPush) bool { return o.d.Base.Leq(c.Seen()) })
 		if d == nil {
 			return
 		}
-		if !d.head.Leq(c.seen) && !d.torn(c.seen) && c.sameHistory(d) {
+		if !d.Head.Leq(c.Seen()) && !d.Torn(c.Seen()) && c.sameHistory(d) {
 			c.applyPush(d)
 		}
 	}

@@ -3,7 +3,6 @@ package core
 import (
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +16,6 @@ import (
 // Limits on what is accepted from a peer. A message that exceeds them is rejected as a whole. An
 // update that would exceed them is rejected where it is made [R21].
 const (
-	// MaxKey is the length of a key in bytes.
-	MaxKey = 512
 	// MaxReplicas is the number of replicas in a vector, including all that ever ran.
 	MaxReplicas = bases.MaxReplicas
 	// maxRecord bounds a piece of an answer that is assembled before it is decoded. It is more than
@@ -31,19 +28,6 @@ var errMalformed = errors.New("core: malformed message")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMalformed, fmt.Sprintf(format, args...))
-}
-
-// CheckKey returns an error if a key is not valid.
-func CheckKey(key string) error {
-	switch {
-	case key == "":
-		return errors.New("key is empty")
-	case len(key) > MaxKey:
-		return fmt.Errorf("key has %d bytes, over the limit of %d", len(key), MaxKey)
-	case !utf8.ValidString(key):
-		return fmt.Errorf("key %q is not UTF-8", key)
-	}
-	return nil
 }
 
 // encode marshals a payload. It cannot fail, since every string in our messages has been checked.
@@ -79,6 +63,9 @@ func decodeMemory(b []byte) (quorum.Memory, error) {
 	}
 	return quorum.Decode(m.Members)
 }
+
+// digest returns a nonzero hash of a vector.
+func digest(v causal.Vector) uint64 { return v.Hash() | 1 }
 
 func (c *Core) vectorOut(v causal.Vector) *pb.VersionVector {
 	name, ids, numbers := c.bases.Own().List(v)

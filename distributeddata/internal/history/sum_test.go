@@ -1,4 +1,4 @@
-package core
+package history
 
 import (
 	"encoding/binary"
@@ -47,7 +47,7 @@ func TestFingerprint_ChosenPayloadsDiffer(t *testing.T) {
 	require.NotEqual(t, a, b)
 	require.Equal(t, old(a), old(b), "or this test shows nothing")
 	sum := func(p string) Sum {
-		return atomSum(key, path, causal.Leaf{Dot: causal.Dot{Replica: 7, N: 1}, Payload: p})
+		return AtomSum(key, path, causal.Leaf{Dot: causal.Dot{Replica: 7, N: 1}, Payload: p})
 	}
 	require.NotEqual(t, sum(a), sum(b))
 }
@@ -58,11 +58,11 @@ func TestFingerprint_EachPartCounts(t *testing.T) {
 	for _, size := range []int{0, 1, 100, maxCopied, 3 * maxCopied} {
 		p := strings.Repeat("p", size)
 		for i, s := range []Sum{
-			atomSum("k", "path", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: p}),
-			atomSum("kp", "ath", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: p}),
-			atomSum("k", "pat", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: "h" + p}),
-			atomSum("k", "path", causal.Leaf{Dot: causal.Dot{Replica: 2, N: 1}, Payload: p}),
-			atomSum("k", "path", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 2}, Payload: p}),
+			AtomSum("k", "path", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: p}),
+			AtomSum("kp", "ath", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: p}),
+			AtomSum("k", "pat", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 1}, Payload: "h" + p}),
+			AtomSum("k", "path", causal.Leaf{Dot: causal.Dot{Replica: 2, N: 1}, Payload: p}),
+			AtomSum("k", "path", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 2}, Payload: p}),
 		} {
 			require.Empty(t, seen[s], "%d of %d", i, size)
 			seen[s] = fmt.Sprint(i, size)
@@ -76,7 +76,7 @@ func BenchmarkFingerprint(b *testing.B) {
 		b.Run(fmt.Sprintf("payload=%d", size), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				atomSum("key-0000001", "element-00001", l)
+				AtomSum("key-0000001", "element-00001", l)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestFingerprint_OfChangedStores(t *testing.T) {
 				s = next
 				want := Held{Store: s}
 				for p, e := range s.Prefix("") {
-					want.sum = want.sum.plus(entrySum("key", p, e))
+					want.sum = want.sum.Plus(entrySum("key", p, e))
 					want.bytes += entryBytes(p, e)
 				}
 				require.Equal(t, want.sum, h.sum)

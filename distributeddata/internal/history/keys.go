@@ -1,4 +1,4 @@
-package core
+package history
 
 import (
 	"iter"
@@ -71,8 +71,8 @@ func (k Keys) With(contents iter.Seq2[string, Held]) Keys {
 
 func (k Keys) delete(key string) Keys { return Keys{k.m.Delete(key)} }
 
-// diff calls f for each key whose content may differ between k and o.
-func (k Keys) diff(o Keys, f func(key string, a, b Held)) {
+// Diff calls f for each key whose content may differ between k and o.
+func (k Keys) Diff(o Keys, f func(key string, a, b Held)) {
 	pmap.Diff(k.m, o.m, (*Held).same, func(key string, a *Held, inA bool, b *Held, inB bool) bool {
 		var x, y Held
 		if inA {

@@ -1,4 +1,4 @@
-package core
+package history
 
 import (
 	"slices"
@@ -6,16 +6,17 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// event is one change of one replica: its effect on each key that it changed. In the log, added
+// Event is one change of one replica: its effect on each key that it changed. In the log, added
 // atoms have no payloads, since those that are still needed are in the state.
-type event struct {
-	dot  causal.Dot
-	keys []keyChange
-	deps causal.Vector // what the origin had seen before; only when a key is cleared
+type Event struct {
+	Dot  causal.Dot
+	Keys []KeyChange
+	Deps causal.Vector // what the origin had seen before; only when a key is cleared
 }
 
-type keyChange struct {
-	key string
+// KeyChange is the effect of an event on one key.
+type KeyChange struct {
+	Key string
 	causal.Change
 }
 
@@ -28,10 +29,10 @@ type eventLog struct {
 
 type originLog struct {
 	floor  uint64 // events up to this one have been cut, or were never here
-	events []event
+	events []Event
 	size   int
 	cut    uint64  // number of unused slots in front of events
-	room   []event // begins with those slots
+	room   []Event // begins with those slots
 }
 
 // The log keeps its memory if a cut, which happens with each heartbeat, leaves at least a quarter
@@ -51,15 +52,15 @@ func (l *eventLog) origin(r causal.Replica) *originLog {
 
 // add appends an event, which follows the last one of its origin. It takes ownership of the event
 // and removes its payloads.
-func (l *eventLog) add(e event) {
-	for _, k := range e.keys {
+func (l *eventLog) add(e Event) {
+	for _, k := range e.Keys {
 		for j := range k.Adds {
 			k.Adds[j].Payload = ""
 		}
 	}
-	o := l.origin(e.dot.Replica)
+	o := l.origin(e.Dot.Replica)
 	if len(o.events) == cap(o.events) {
-		o.events, o.cut = append(make([]event, 0, max(16, 2*len(o.events))), o.events...), 0
+		o.events, o.cut = append(make([]Event, 0, max(16, 2*len(o.events))), o.events...), 0
 		o.room = o.events
 	}
 	o.events = append(o.events, e)
@@ -68,7 +69,7 @@ func (l *eventLog) add(e event) {
 }
 
 // from returns the events of r from n on, or false if some of them are no longer here.
-func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
+func (l *eventLog) from(r causal.Replica, n uint64) ([]Event, bool) {
 	o := l.origins[r]
 	if o == nil || n <= o.floor {
 		return nil, false
@@ -86,7 +87,7 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 		size := o.events[0].size()
 		l.size -= size
 		o.size -= size
-		o.events[0] = event{}
+		o.events[0] = Event{}
 		o.events = o.events[1:]
 		events++
 	}
@@ -134,7 +135,7 @@ func (l *eventLog) fit(seen causal.Vector) {
 		for ; end > n && len(o.events) > 0; end-- {
 			last := len(o.events) - 1
 			o.size -= o.events[last].size()
-			o.events[last] = event{}
+			o.events[last] = Event{}
 			o.events = o.events[:last]
 		}
 		l.size += o.size
@@ -155,16 +156,16 @@ func (l *eventLog) retire(gone func(causal.Replica) bool) {
 }
 
 // size estimates the memory of an event in the log.
-func (e event) size() int {
-	n := 48 + 16*min(e.deps.Len(), 128) // more are shared
-	for _, k := range e.keys {
+func (e Event) size() int {
+	n := 48 + 16*min(e.Deps.Len(), 128) // more are shared
+	for _, k := range e.Keys {
 		n += k.size()
 	}
 	return n
 }
 
-func (k keyChange) size() int {
-	n := 96 + len(k.key) + 80*len(k.Marks)
+func (k KeyChange) size() int {
+	n := 96 + len(k.Key) + 80*len(k.Marks)
 	for _, a := range k.Adds {
 		n += 48 + len(a.Path)
 	}
@@ -172,35 +173,6 @@ func (k keyChange) size() int {
 		n += 48 + len(a.Path)
 	}
 	return n
-}
-
-// trimLog cuts the events that every member of the view has, and then, while the log exceeds its
-// budget, the older half of the largest origin's part. A member that is further back will need a
-// snapshot. Events needed after an answer in flight are kept [R18].
-func (c *Core) trimLog() {
-	stable := c.seen
-	c.lags = make([]Lag, 0, len(c.peers))
-	for _, p := range c.peers {
-		stable = stable.Meet(p.vector())
-		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
-	}
-	runs := c.peers.running(c.me)
-	gone := func(r causal.Replica) bool { return !runs[r] }
-	c.stats.Cut += c.trim(stable, c.pinned(), gone, c.cfg.LogBytes)
-}
-
-// Lag is the number of events that this replica has seen and a member is not known to have seen.
-// The log keeps them until the member has them, or the log exceeds its budget.
-type Lag struct {
-	Member string
-	Events uint64
-}
-
-// Lags returns how far the members were behind at the last heartbeat. The slice is never modified.
-func (c *Core) Lags() []Lag { return c.lags }
-
-func missing(ours, theirs causal.Vector) uint64 {
-	return ours.Events() - ours.Meet(theirs).Events()
 }
 
 // largest returns the origin with the largest part of the log, and the middle of that part.
@@ -213,24 +185,4 @@ func (l *eventLog) largest() (middle causal.Dot, ok bool) {
 		}
 	}
 	return middle, size > 0
-}
-
-// pins are the vectors of the answers in flight. Later answers continue from them, so the log keeps
-// the events after them.
-type pins []causal.Vector
-
-// limit returns the event up to which the log of d's replica may be cut.
-func (p pins) limit(d causal.Dot) uint64 {
-	n := d.N
-	for _, v := range p {
-		n = min(n, v.Get(d.Replica))
-	}
-	return n
-}
-
-func (c *Core) pinned() (p pins) {
-	for a := range c.out.Streams() {
-		p = append(p, a.pin.Seen)
-	}
-	return p
 }

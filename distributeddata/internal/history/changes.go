@@ -1,4 +1,4 @@
-package core
+package history
 
 import "github.com/concord-go/concord/internal/pmap"
 

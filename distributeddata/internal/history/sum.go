@@ -1,4 +1,4 @@
-package core
+package history
 
 import (
 	"crypto/sha256"
@@ -14,8 +14,11 @@ import (
 // have equal fingerprints, whatever their history. Marks are bookkeeping and are not included.
 type Sum [2]uint64
 
-func (s Sum) plus(o Sum) Sum  { return Sum{s[0] + o[0], s[1] + o[1]} }
-func (s Sum) minus(o Sum) Sum { return Sum{s[0] - o[0], s[1] - o[1]} }
+// Plus returns the fingerprint of the atoms of both.
+func (s Sum) Plus(o Sum) Sum { return Sum{s[0] + o[0], s[1] + o[1]} }
+
+// Minus returns the fingerprint without the atoms of o.
+func (s Sum) Minus(o Sum) Sum { return Sum{s[0] - o[0], s[1] - o[1]} }
 
 // Held is the content of one key at a replica.
 type Held struct {
@@ -48,7 +51,7 @@ func held(key string, s causal.Store, before Held) Held {
 	if removed+added > h.bytes && s.Len() <= few {
 		h.sum = Sum{}
 		for path, e := range s.Prefix("") {
-			h.sum = h.sum.plus(entrySum(key, path, e))
+			h.sum = h.sum.Plus(entrySum(key, path, e))
 		}
 		return h
 	}
@@ -56,10 +59,10 @@ func held(key string, s causal.Store, before Held) Held {
 	causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool,
 		now causal.Entry, inNow bool) {
 		if inOld {
-			h.sum, h.bytes = h.sum.minus(entrySum(key, path, old)), h.bytes-entryBytes(path, old)
+			h.sum, h.bytes = h.sum.Minus(entrySum(key, path, old)), h.bytes-entryBytes(path, old)
 		}
 		if inNow {
-			h.sum, h.bytes = h.sum.plus(entrySum(key, path, now)), h.bytes+entryBytes(path, now)
+			h.sum, h.bytes = h.sum.Plus(entrySum(key, path, now)), h.bytes+entryBytes(path, now)
 		}
 	})
 	return h
@@ -78,15 +81,15 @@ func atomBytes(path string, l causal.Leaf) int { return len(path) + len(l.Payloa
 
 func entrySum(key, path string, e causal.Entry) (sum Sum) {
 	for l := range e.All() {
-		sum = sum.plus(atomSum(key, path, l))
+		sum = sum.Plus(AtomSum(key, path, l))
 	}
 	return sum
 }
 
-// atomSum returns the fingerprint of one atom: half of its SHA-256. With a hash that is merely well
+// AtomSum returns the fingerprint of one atom: half of its SHA-256. With a hash that is merely well
 // mixed, a user who chooses payloads could make two values with one fingerprint, and a comparison
 // of keys would not tell them apart [R26].
-func atomSum(key, path string, l causal.Leaf) Sum {
+func AtomSum(key, path string, l causal.Leaf) Sum {
 	var room [maxCopied]byte
 	b := room[:0]
 	for _, n := range [...]uint64{uint64(len(key)), uint64(len(path)), uint64(l.Replica), l.N} {
@@ -113,18 +116,6 @@ func atomSum(key, path string, l causal.Leaf) Sum {
 // maxCopied is the largest atom that is assembled to be hashed in one call.
 const maxCopied = 512
 
-// symbol represents a key and its content in a sketch.
-func (h Held) symbol(key string) uint64 {
-	x := newHash()
-	x.number(h.sum[0])
-	x.number(h.sum[1])
-	x.text(key)
-	return x.Sum64()
-}
-
-// digest returns a nonzero hash of a vector.
-func digest(v causal.Vector) uint64 { return v.Hash() | 1 }
-
 // hash is an xxHash, equal on every node.
 type hash struct{ xxhash.Digest }
 
@@ -140,64 +131,3 @@ func (h *hash) number(v uint64) {
 }
 
 func (h *hash) text(s string) { _, _ = h.WriteString(s) }
-
-// scrub is the progress of recomputing fingerprints.
-type scrub struct {
-	key  string // being recomputed, or the last one that was
-	held Held   // its content at the beginning
-	path string // path to continue from; "" before the first
-	sum  Sum    // of the atoms before path
-}
-
-// scrubSome recomputes the fingerprints of a part of the state at each heartbeat, to detect memory
-// corruption. After a mismatch this replica reports its true fingerprint, and other members notice
-// the difference. A key with many atoms takes several heartbeats. Changes in between do not matter,
-// since the content at the beginning is examined.
-func (c *Core) scrubSome() {
-	s := &c.scrub
-	for left := scrubSize; left > 0; {
-		if s.path == "" && !s.next(c.keys) {
-			return
-		}
-		path := s.path
-		s.path = ""
-		for p, e := range s.held.From(path) {
-			if left <= 0 {
-				s.path = causal.Clone(p)
-				return
-			}
-			s.sum = s.sum.plus(entrySum(s.key, p, e))
-			left -= 64 + len(p) + len(e.First().Payload)
-		}
-		left -= 64
-		c.scrubbed()
-	}
-}
-
-// next advances to the next key and reports whether there is one. If not, the next round begins.
-func (s *scrub) next(keys Keys) bool {
-	from := s.key
-	if from != "" {
-		from += "\x00"
-	}
-	for key, h := range keys.From(from) {
-		*s = scrub{key: causal.Clone(key), held: h}
-		return true
-	}
-	*s = scrub{}
-	return false
-}
-
-// scrubbed compares the recomputed fingerprint with the stored one.
-func (c *Core) scrubbed() {
-	s := &c.scrub
-	if s.sum == s.held.sum {
-		return
-	}
-	c.stats.Rotten++
-	wrong := s.sum.minus(s.held.sum) // the error is the same, whatever has changed since
-	c.correct(s.key, wrong)
-}
-
-// scrubSize is the amount of state examined at each heartbeat, roughly in bytes.
-const scrubSize = 128 << 10

@@ -1,4 +1,4 @@
-package core
+package history
 
 import (
 	"maps"
@@ -30,8 +30,6 @@ type openEvents struct {
 	using    bool                // an update without a waiter has changed something in the next one
 	hidden   bool                // a step has made some of them, which readers must not see yet
 	promised bool                // a caller has its answer
-	callers  []unanswered        // of those that wait for the commit
-	since    time.Time           // when the first of these called
 	ahead    struct {            // see seenUpTo
 		n    uint64
 		seen causal.Vector
@@ -40,24 +38,9 @@ type openEvents struct {
 	direct Txn      // of Direct; used again
 }
 
-// unanswered is an update whose caller is answered when its event has been committed.
-type unanswered struct {
-	id       uint64
-	n        uint64 // the number of its event; 0 if it changed nothing
-	level    Level
-	deadline time.Time
-	err      error // why the update was rejected
-}
-
-// maxUnanswered bounds the answers that wait for one commit.
-const maxUnanswered = 256
-
-// openPause is the longest time for which an answer waits for other updates.
-const openPause = time.Millisecond
-
-// maxOpen bounds the open events that Direct makes. keptOpen is the largest number of open keys
-// whose map is used again: clearing a map takes time for its largest size.
-const maxOpen, keptOpen = 4096, 64
+// keptOpen is the largest number of open keys whose map is used again: clearing a map takes time
+// for its largest size.
+const keptOpen = 64
 
 // begin returns the dot of the event that the next update is, or is a part of. The replica has seen
 // the base; that does not change while events are open.
@@ -119,7 +102,7 @@ func (o *openEvents) merge(work []*working) (size int) {
 	using := o.using
 	for _, w := range work {
 		using = using || w.cleared || !w.change.Empty()
-		size += keyChange{key: w.key, Change: w.change}.size()
+		size += KeyChange{Key: w.key, Change: w.change}.size()
 		for _, a := range w.change.Adds {
 			size += len(a.Payload)
 		}
@@ -137,20 +120,6 @@ func (o *openEvents) merge(work []*working) (size int) {
 	return size
 }
 
-// await adds the caller of an update, whose answer waits for the open events, and for those before
-// them. It reports whether they must be committed now.
-func (o *openEvents) await(now time.Time, a unanswered, more bool) (due bool) {
-	if a.err == nil && o.using {
-		o.taken, o.using, a.n = o.taken+1, false, o.last.N
-	}
-	if len(o.callers) == 0 {
-		o.since = now
-	}
-	o.callers = append(o.callers, a)
-	wait := now.Sub(o.since)
-	return !more || wait < 0 || wait >= openPause || len(o.callers) >= maxUnanswered
-}
-
 // work returns the work of the open events by key, and what this replica will have seen after them;
 // the latter is empty if no answered update has taken one.
 func (o *openEvents) work() (work []*working, after causal.Vector) {
@@ -162,7 +131,7 @@ func (o *openEvents) work() (work []*working, after causal.Vector) {
 	}), after
 }
 
-// committed says that no event is open any more; the callers are answered next.
+// committed says that no event is open any more.
 func (o *openEvents) committed() {
 	if len(o.keys) <= keptOpen {
 		clear(o.keys)
@@ -173,71 +142,132 @@ func (o *openEvents) committed() {
 }
 
 // Gathers reports whether events are open. If so, the last step changed nothing that readers see.
-func (c *Core) Gathers() bool { return len(c.open.keys) > 0 }
+func (h *History) Gathers() bool { return len(h.open.keys) > 0 }
 
 // Hidden reports whether a step has made some of the open events.
-func (c *Core) Hidden() bool { return c.open.hidden }
+func (h *History) Hidden() bool { return h.open.hidden }
 
-// Unanswered returns the number of callers that wait for the open events to be committed.
-func (c *Core) Unanswered() int { return len(c.open.callers) }
+// Promised reports whether an update has been answered whose event is open.
+func (h *History) Promised() bool { return h.open.promised }
+
+// Open returns the number of open events.
+func (h *History) Open() uint64 { return h.open.events() }
+
+// Update makes the changes of modify part of the open events [R5]. It returns their estimated size.
+// After an error, or if modify does not return, nothing has changed.
+func (h *History) Update(now time.Time, fits Fits, modify func(*Txn) error) (size int, err error) {
+	t := new(Txn)
+	h.begin(t, now, fits)
+	if err := t.run(modify); err != nil {
+		return 0, err
+	}
+	size = h.merge(t)
+	h.open.hidden = h.Gathers()
+	return size, nil
+}
+
+// Take gives the open changes that have no number yet an event of their own, and returns its
+// number; it returns 0 if there are none. No later update changes that event.
+func (h *History) Take() (n uint64) {
+	if o := &h.open; o.using {
+		o.taken, o.using, n = o.taken+1, false, o.last.N
+	}
+	return n
+}
+
+// Opened is an entry after an update by Direct.
+type Opened struct {
+	Before causal.Store  // before the open events
+	After  Held          // after the update
+	Seen   causal.Vector // what this replica will have seen after it
+	// Changed says that the update has changed something.
+	Changed bool
+}
+
+// Direct is an update that takes an event number of its own, so that its caller can be answered and
+// others can read it at once: the value covers exactly the events up to that number. Everything
+// that may fail comes before the first change. The result is about key.
+func (h *History) Direct(now time.Time, fits Fits, key string, modify func(*Txn) error) (o Opened,
+	size int, err error) {
+	t := &h.open.direct
+	h.begin(t, now, fits)
+	defer func() { *t = Txn{} }()
+	if err = t.run(modify); err != nil {
+		return o, 0, err
+	}
+	for _, w := range t.work {
+		// What the open event replaces of its own is no change to others.
+		o.Changed = o.Changed || w.cleared || !w.change.Empty() || !w.next.Same(w.was)
+		if w.key == key {
+			o.Before, o.After = w.before, Held{Store: w.next, bytes: w.bytes}
+		}
+	}
+	if !o.Changed {
+		return o, 0, nil
+	}
+	o.Seen = t.After(true)
+	h.Reach("before merge")
+	size = h.merge(t)
+	h.open.taken, h.open.using, h.open.promised = h.open.taken+1, false, true
+	return o, size, nil
+}
+
+// begin makes t the working copy of the next update.
+func (h *History) begin(t *Txn, now time.Time, fits Fits) {
+	h.clock = max(h.clock+1, uint64(max(now.UnixMilli(), 0))<<16)
+	*t = Txn{open: &h.open, keys: h.keys, fits: fits, dot: h.open.begin(h.me, h.seen),
+		stamp: h.clock}
+}
 
 // merge makes an update's work part of the open event.
-func (c *Core) merge(t *Txn) {
-	size := c.open.merge(t.work)
-	c.open.last = t.dot
-	c.outbox.Gather(size)
-	if len(t.work) > 0 {
-		c.gather(size)
-	}
+func (h *History) merge(t *Txn) (size int) {
+	size = h.open.merge(t.work)
+	h.open.last = t.dot
+	return size
 }
 
-// answer answers an update that is done or was rejected, once the open events are committed.
-// Without a waiter only a rejection is reported.
-func (c *Core) answer(ev Update, err error) {
-	switch {
-	case ev.ID == 0 && err != nil:
-		c.emit(Done{Err: err})
-	case ev.ID == 0:
-	case c.open.await(c.now, unanswered{id: ev.ID, level: ev.Level, deadline: ev.Deadline,
-		err: err}, ev.More):
-		c.end()
-	}
-}
-
-// end commits the open events: they become the newest own events, and their working copy becomes
-// the state. An event without a net effect uses no number, unless an answered update has taken it.
-// Then it answers the updates with a waiter.
+// Commit makes the open events the newest own ones, and their working copy the state. An event
+// without a net effect uses no number, unless an answered update has taken it.
 //
 // Updates without a waiter share an event, up to the next input of another kind, so the states
 // between them are never visible. Atoms of one event have one dot, and the meaning of a dot must
 // never change. The updates cost other members only their net effect: a counter raised a hundred
 // times is one atom.
-func (c *Core) end() {
-	if c.Gathers() {
-		c.commitOpen()
+func (h *History) Commit() Change {
+	if !h.Gathers() {
+		return Change{}
 	}
-	room := c.open.callers[:0]
-	for len(c.open.callers) > 0 {
-		a := c.open.callers[0]
-		c.open.callers[0], c.open.callers = unanswered{}, c.open.callers[1:]
-		c.startWrite(a)
+	before, from := h.seen, h.Own()
+	ch := h.commit(h.open.work())
+	if ch.Own > 0 {
+		h.hashes.own.add(from+1, h.Own(), h.sum, before, h.clock)
+		h.last = h.seen
 	}
-	c.open.callers = room
+	h.open.committed()
+	return ch
 }
 
-func (c *Core) commitOpen() {
-	before, from := c.seen, c.seen.Get(c.me)
-	ch := c.commit(c.open.work())
-	if ch.own > 0 {
-		c.prints.own.add(from+1, c.seen.Get(c.me), c.sum, before, c.clock)
+// Reopen prepares the open events for another Commit, after a panic. It copies what a Commit
+// changes. Events that have been installed already are not open any more.
+func (h *History) Reopen() {
+	h.log.fit(h.seen)
+	o := &h.open
+	o.keys, o.spare = maps.Clone(o.keys), nil
+	if h.seen.Covers(o.last) {
+		o.keys = nil
+		o.committed()
 	}
-	c.open.committed()
-	c.note(ch)
+}
+
+// DropOpen drops the open events, which cannot be committed.
+func (h *History) DropOpen() {
+	h.log.fit(h.seen)
+	h.open = openEvents{}
 }
 
 // keyChange returns the effect on the key of the events after from up to the event last.
-func (w *working) keyChange(from uint64, last causal.Dot) keyChange {
-	k := keyChange{key: w.key, Change: w.change}
+func (w *working) keyChange(from uint64, last causal.Dot) KeyChange {
+	k := KeyChange{Key: w.key, Change: w.change}
 	if !w.was.Same(w.base) { // several updates have touched the key; all have been checked
 		k.Change, _ = causal.BetweenSince(w.base, w.next, from, last, causal.Change{})
 	}
