@@ -111,10 +111,10 @@ func replication() []mutant {
 			killer: scenario("TestOpen_AtomsBelongToTheEventsThatAddedThem"),
 		},
 		{
-			name:   "print an open event without those committed with it",
+			name:   "hash an open event without those committed with it",
 			rule:   "events that are committed together are common only together [R11]",
 			edits:  in(historyDir+"hashes.go", "EventHash(o.chain+(n-i)*apart)|1", "EventHash(min(n-i, 1)*i*apart+(1-min(n-i, 1))*o.chain)|1"),
-			killer: scenario("TestOpen_PrintsTellApartWhatWasCommittedTogether"),
+			killer: scenario("TestOpen_HashesTellApartWhatWasCommittedTogether"),
 		},
 		{
 			name:   "apply a push although some of its events were applied before",

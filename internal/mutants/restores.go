@@ -41,10 +41,10 @@ func restores() []mutant {
 			killer: saved(replCore, "answers_twice_across_a_restore"),
 		},
 		{
-			name:   "send only the prints of members in view",
-			rule:   "an answer contains the prints of members that its sender sees or remembers [R4]",
+			name:   "send only the hashes of members in view",
+			rule:   "an answer contains the hashes of members that its sender sees or remembers [R4]",
 			edits:  in(replDir+"confirm.go", "if r.Rank != quorum.Gone {", "if false {"),
-			killer: scenario("TestRestored_AnswersTellPrintsOfMembersOutOfView"),
+			killer: scenario("TestRestored_AnswersTellHashesOfMembersOutOfView"),
 		},
 		{
 			name: "ignore that others know more own events",
@@ -57,7 +57,7 @@ func restores() []mutant {
 		},
 		{
 			name:   "treat another event with the same number as the own one",
-			rule:   "an event is confirmed by its print, not by its number [R4]",
+			rule:   "an event is confirmed by its hash, not by its number [R4]",
 			edits:  in(historyDir+"hashes.go", " && !contradict(h.hashes.own.at(n), x)", ""),
 			killer: scenario("TestRestored_TheFirstActIsAWrite"),
 		},
@@ -69,7 +69,7 @@ func restores() []mutant {
 		},
 		{
 			name:   "treat a vector as an acknowledgement",
-			rule:   "an event is confirmed by its print, not by its number [R4]",
+			rule:   "an event is confirmed by its hash, not by its number [R4]",
 			edits:  in(replDir+"receive.go", "p.take(v)\n", "p.take(v)\n\tp.vouches, p.counted = true, max(p.counted, v.Get(c.Replica()))\n\tc.waits.Stir()\n"),
 			killer: scenario("TestRestored_NobodyAcknowledgesOtherEvents"),
 		},

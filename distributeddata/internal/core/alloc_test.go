@@ -30,7 +30,7 @@ func TestCost_OneUpdate(t *testing.T) {
 			p.take(0, p.cores[0].Step(p.now, Wake{}))
 			p.deliver()
 		}
-		for range 300 { // until logs and prints have grown to their size
+		for range 300 { // until logs and hashes have grown to their size
 			one()
 		}
 		clear(p.bytes)

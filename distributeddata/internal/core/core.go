@@ -248,7 +248,7 @@ func (c *Core) gathers(ev Event) bool {
 	return false
 }
 
-// note updates everything that depends on a change of the ledger.
+// note updates everything that depends on a change of the history.
 func (c *Core) note(ch history.Change) {
 	c.touched = append(c.touched, ch.Keys...)
 	c.stats.Events += uint64(ch.Own)

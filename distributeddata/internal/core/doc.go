@@ -16,4 +16,29 @@
 // replica that learns that it is behind sends a request to a member that is ahead. The answer is a
 // delta computed from the requester's vector, or a snapshot if the log of the answering member does
 // not reach back far enough.
+//
+// # To change the replicator
+//
+// Packages beside this one each answer for one thing and know no message:
+//
+//	history   what this replica knows: state, vector, log, open events
+//	quorum    the members that quorums are counted over, and their record in a store
+//	outbox    when own events are pushed
+//	transfer  an answer in parts, on both sides
+//	waiting   calls that wait for other members, and their deadlines
+//	bases     vectors told as differences from a named base
+//	barrier   outputs that wait for the disk
+//
+// An update passes update.go (history.Update, then end), update.go (push), codec.go, and at the
+// other member receive.go, decode.go, window.go (history.ApplyPush) and acknowledge; the
+// acknowledgement passes confirm.go and ends the call in ops.go.
+//
+// A new message has a manifest in internal/wire, a schema in proto, a case of dispatch in
+// receive.go, and a handler that decodes it completely before it changes anything. What follows
+// from any event or from the time belongs into settle, in core.go. A step that needs a wake-up adds
+// it to NextWake.
+//
+// TestHistories judges by what clients see, and knows no part. TestGolden has one protocol a file,
+// in testdata. docs/replication.md names the tests of each rule, and internal/mutants plants bugs
+// that named tests must find.
 package core

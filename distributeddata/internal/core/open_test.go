@@ -204,7 +204,7 @@ func TestOpen_APanicMakesAllOrNone(t *testing.T) {
 // Two processes go on from one snapshot. Their first updates are alike, and are committed with
 // different ones. The numbers name different events then, from the first on: what they have in
 // common ends before.
-func TestOpen_PrintsTellApartWhatWasCommittedTogether(t *testing.T) {
+func TestOpen_HashesTellApartWhatWasCommittedTogether(t *testing.T) {
 	l, snapshot := restorable(t)
 	a := l.cores["a"]
 	from := a.Seen().Get(a.Replica())

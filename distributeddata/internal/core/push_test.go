@@ -38,7 +38,7 @@ func TestPush_AHundredAnsweredIncrementsAreOneAtom(t *testing.T) {
 	}
 	l.step("a", Wake{})
 	require.LessOrEqual(t, size(), 2*one+99*6,
-		"an event that says nothing takes two bytes, and its print four")
+		"an event that says nothing takes two bytes, and its hash four")
 	l.shows("b", "c/k=101\n")
 	require.EqualValues(t, 101, l.cores["a"].Stats().Events)
 	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(l.cores["b"]))
@@ -257,7 +257,7 @@ func TestCost_MajorityWritesOfManyCallers(t *testing.T) {
 }
 
 // A hundred counters are incremented in turn, each call is answered. What travels of an event are
-// its key, as far as it differs from that before, the new atom, and four bytes of print.
+// its key, as far as it differs from that before, the new atom, and four bytes of hash.
 func TestCost_AnsweredUpdatesOfManyKeys(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -246,7 +246,7 @@ func TestRestored_EndsEveryCall(t *testing.T) {
 
 // A replica that merely received messages late is not restored: late, duplicated and lost messages
 // are no fork.
-func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
+func TestHashes_AreTheSameWhateverTheWay(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	for i := range 100 {
 		l.now = l.now.Add(time.Millisecond)
@@ -321,9 +321,9 @@ func TestRestored_ItsQuestionsAreAnswered(t *testing.T) {
 	require.Empty(t, l.reb)
 }
 
-// An answer contains the prints of a member that its sender has lost sight of, since the receiver
+// An answer contains the event hashes of a member that its sender has lost sight of, since the receiver
 // may see it.
-func TestRestored_AnswersTellPrintsOfMembersOutOfView(t *testing.T) {
+func TestRestored_AnswersTellHashesOfMembersOutOfView(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))
 	l.deliver(all)

@@ -13,7 +13,7 @@ import (
 )
 
 // Resume continues after a step that panicked [R41]. The replica holds its state from before or
-// after that step, since transitions of the ledger are atomic. Knowledge about other members,
+// after that step, since transitions of the history are atomic. Knowledge about other members,
 // answers and bases in flight, and the window are rebuilt. A state that a disk or an earlier life
 // was handing over is processed once more. calls are the ids of all pending calls, which end as
 // Interrupted. The effects are those that Step has not returned, and those of resuming. Resume may
