@@ -7,8 +7,8 @@
 //	c, err := cockpit.New(cockpit.Config{Health: &health})
 //	…
 //	go http.ListenAndServe("127.0.0.1:7070", c)
-//	node.Main(node.RunConfig{Health: &health, …}, func(n *node.Node) error {
-//		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
+//	node.Main(node.RunConfig{Health: &health, MinMembers: 2, …}, func(n *node.Node) error {
+//		dd, err := distributeddata.New(n.System, distributeddata.Config{})
 //		…
 //		return c.Attach(n, cockpit.Sources{
 //			Replicators: map[string]*distributeddata.Replicator{"shop": dd},

@@ -29,12 +29,13 @@ type Config struct {
 	// the later one has been out of its view for a minute. Default: the address.
 	Member string `yaml:"member"`
 	// MinMembers is the number of members that must see each other before the first of them count,
-	// and the smallest number that a majority is computed from. There is no default: while it is
-	// not set, every operation above Local fails at once with ErrInvalid. For a cluster of fixed
-	// size, set it to that size. For a cluster that grows and shrinks, set it to two thirds,
-	// rounded up, of the largest number of members that may ever run at the same time: with less,
-	// two clusters can begin independently. 1 is for a single process. It should be the same at all
-	// members; a member with another value is logged.
+	// and the smallest number that a majority is computed from. Default: node.RunConfig.MinMembers,
+	// unless Role or Membership is set; -1 for none. While there is none, every operation above
+	// Local fails at once with ErrInvalid. With Role set it to two thirds, rounded up, of the
+	// largest number of members with that role that may ever run at the same time: with less, two
+	// clusters can begin independently. The number of all such members makes majorities static, but
+	// none that restarts is ready while one is missing. 1 is for a single process. It should be the
+	// same at all members; a member with another value is logged.
 	MinMembers int `yaml:"min-members"`
 	// Membership, if set, keeps the set of counted members as a record in a store, the same for all
 	// members. It is for autoscaled members without stable names, where MinMembers cannot be known.
@@ -153,6 +154,16 @@ type Config struct {
 	Meters metric.MeterProvider `yaml:"-"`
 }
 
+// within returns c with the number of members that the process states for its cluster, if c has
+// none. Members without Role have no replica, and are not to be waited for.
+func (c Config) within(cluster int) Config {
+	if c.Role == "" && c.Membership == nil {
+		set(&c.MinMembers, cluster)
+	}
+	c.MinMembers = max(c.MinMembers, 0)
+	return c
+}
+
 func (c Config) withDefaults() Config {
 	set(&c.Name, "ddata")
 	if c.Membership != nil {
@@ -200,8 +211,8 @@ func (c Config) Validate() error {
 			bad("Member: %w", err)
 		}
 	}
-	if c.MinMembers < 0 || c.MinMembers > maxMinMembers {
-		bad("MinMembers is %d, must be from 1 to %d, or 0 for nothing but Local", c.MinMembers,
+	if c.MinMembers < -1 || c.MinMembers > maxMinMembers {
+		bad("MinMembers is %d, must be from 1 to %d, or -1 for nothing but Local", c.MinMembers,
 			maxMinMembers)
 	}
 	if _, err := newChoice(c.Durable); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
@@ -118,6 +119,48 @@ func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, v.Contains("y"), "nothing was done")
 		require.ErrorContains(t, dd.Ready(t.Context()), "MinMembers is not set")
+	})
+}
+
+// What the process states for its cluster counts for replicators of all members that have no number
+// of their own. A replicator of a role has other members, so it needs its own.
+func TestMinMembers_IsThatOfTheProcess(t *testing.T) {
+	configs := []distributeddata.Config{
+		{Name: "derived"}, {Name: "own", MinMembers: 3}, {Name: "local", MinMembers: -1},
+		{Name: "role", Role: "front"},
+	}
+	var all [][]*distributeddata.Replicator // by member
+	simnet.Run(t, simnet.Config{Options: simnet.Options{Seed: 1}, Members: 2,
+		Setup: func(m *simnet.Member) {
+			lives := lifecycle.NewLives()
+			lives.MinMembers = 2
+			lives.Attach(m.System)
+			var mine []*distributeddata.Replicator
+			for _, cfg := range configs {
+				dd, err := distributeddata.New(m.System, cfg)
+				require.NoError(t, err)
+				mine = append(mine, dd)
+			}
+			all = append(all, mine)
+		}}, func(t *testing.T, _ *simnet.Cluster) {
+		defer func() {
+			for _, mine := range all {
+				for _, dd := range mine {
+					_ = dd.Close(context.Background())
+				}
+			}
+		}()
+		derived, own, local, role := all[0][0], all[0][1], all[0][2], all[0][3]
+		require.NoError(t, derived.Ready(t.Context()))
+		require.Equal(t, 2, derived.Status().Counted)
+		_, err := cart.Update(t.Context(), derived, addTo("x"), distributeddata.Majority)
+		require.NoError(t, err)
+		_, err = cart.Update(t.Context(), own, addTo("x"), distributeddata.Majority)
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		for _, dd := range []*distributeddata.Replicator{local, role} {
+			_, err := cart.Update(t.Context(), dd, addTo("x"), distributeddata.Majority)
+			require.ErrorContains(t, err, "MinMembers is not set")
+		}
 	})
 }
 

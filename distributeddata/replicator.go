@@ -77,7 +77,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
+	cfg = cfg.withDefaults().within(lifecycle.MinMembers(system))
 	chosen, err := newChoice(cfg.Durable)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func runWhole() {
 		Session: coordination.Config{TTL: 10 * time.Second},
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, func(n *node.Node) error {
-		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 2})
+		dd, err := distributeddata.New(n.System, distributeddata.Config{})
 		if err != nil {
 			return err
 		}

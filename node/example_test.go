@@ -27,13 +27,14 @@ func ExampleMain() {
 	go func() { _ = http.ListenAndServe("127.0.0.1:8080", health) }()
 
 	node.Main(node.RunConfig{
-		Cluster:  "shop",
-		Remote:   node.Config{Port: 7000, Roles: []string{"backend"}},
-		Provider: automanaged.New(automanaged.Config{Hosts: []string{"127.0.0.1:6330"}}),
-		Store:    func() (coordination.Store, error) { return file.Open("/var/lib/shop/leases") },
-		Health:   health,
+		Cluster:    "shop",
+		MinMembers: 1,
+		Remote:     node.Config{Port: 7000, Roles: []string{"backend"}},
+		Provider:   automanaged.New(automanaged.Config{Hosts: []string{"127.0.0.1:6330"}}),
+		Store:      func() (coordination.Store, error) { return file.Open("/var/lib/shop/leases") },
+		Health:     health,
 	}, func(n *node.Node) error {
-		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 1})
+		dd, err := distributeddata.New(n.System, distributeddata.Config{})
 		if err != nil {
 			return err
 		}

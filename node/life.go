@@ -202,7 +202,7 @@ func (r *runner) guard(n *Node) error {
 	if !r.majorityHosts() {
 		return nil
 	}
-	members := r.cfg.MinMembers
+	members := max(r.cfg.MinMembers, 1)
 	if r.counted > 0 { // a majority of those of the former life
 		members = r.counted/2 + 1
 	}
@@ -219,7 +219,7 @@ func (r *runner) majorityHosts() bool {
 func (r *runner) start(n *Node) error {
 	if r.life == 1 {
 		lifecycle.OnStart(n.System, "members", func(ctx context.Context) error {
-			return awaitMembers(ctx, n.Cluster, r.cfg.MinMembers)
+			return awaitMembers(ctx, n.Cluster, max(r.cfg.MinMembers, 1))
 		})
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, r.cfg.StartTimeout)

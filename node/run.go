@@ -60,6 +60,7 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	}
 	r := &runner{cfg: cfg, register: register, lives: lifecycle.NewLives(),
 		pace: newPace(cfg.LivesPerHour)}
+	r.lives.MinMembers = cfg.MinMembers
 	defer r.lives.End()
 	unobserve, err := r.observe()
 	if err != nil {

@@ -49,11 +49,22 @@ type RunConfig struct {
 	// without Session.Forever, the side with a majority hosts, and every other side stops. If no
 	// side has a majority, one of them hosts, which the lease store decides.
 	HostWithoutMajority bool `yaml:"host-without-majority"`
-	// MinMembers is how many members this one must see, including itself, before its first life
-	// counts as started and the work passed to Node.Go begins. Later lives do not wait, because the
-	// other members may be gone for good. Set it to more than half of
-	// the members that you start: fewer do not begin the cluster, so a member that is cut off in
-	// the first seconds does not take itself for the cluster. Default 1.
+	// MinMembers is how many members begin the cluster. Set it to two thirds, rounded up, of the
+	// largest number of members that may ever run at once, a rolling update included: 2 of 3, 3 of
+	// 4, 4 of 5 or 6; 1 only for a single process. It is a floor in three ways:
+	//
+	//   - The first life counts as started, and the work passed to Node.Go begins, when this member
+	//     sees as many, including itself. Later lives do not wait: others may be gone for good.
+	//   - A side on which nobody knows how many members there are hosts singletons and shards only
+	//     if it has as many, so a member that is cut off in its first seconds does not take itself
+	//     for the cluster. For this more than half is enough.
+	//   - Replicators and grains without a number of their own begin with as many, and compute
+	//     majorities from at least as many; see distributeddata.Config.MinMembers. For this more
+	//     than half is not enough: M members could begin beside a majority, M/2 + 1, of M others
+	//     that had begun before. With T members at most, M + ⌊M/2⌋ + 1 > T rules that out.
+	//
+	// Raise it at all members before you add members, and lower it after you have removed some.
+	// Default: 1, and replicators work at Local only.
 	MinMembers int `yaml:"min-members"`
 	// Logger receives the log records of the member and of Proto.Actor; progress messages of
 	// Proto.Actor are logged at Debug. Default slog.Default().
@@ -141,9 +152,6 @@ func (c RunConfig) withDefaults() RunConfig {
 	set(&c.StartTimeout, 30*time.Second)
 	set(&c.StopTimeout, 10*time.Second)
 	set(&c.Patience, 2*time.Second)
-	if c.MinMembers == 0 {
-		c.MinMembers = 1
-	}
 	if c.LivesPerHour == 0 {
 		c.LivesPerHour = 60
 	}
@@ -193,7 +201,7 @@ func (c RunConfig) Validate() error {
 		bad("Provider must be set: it makes the cluster provider of each life")
 	}
 	if c.MinMembers < 0 {
-		bad("MinMembers (%d) must be at least 1", c.MinMembers)
+		bad("MinMembers (%d) must be at least 1, or 0 for not stated", c.MinMembers)
 	}
 	if c.LivesPerHour < 1 || c.LivesPerHour > 3600 {
 		bad("LivesPerHour (%d) must be from 1 to 3600", c.LivesPerHour)

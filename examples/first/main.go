@@ -37,8 +37,9 @@ func main() {
 
 func member(port, health int, hosts ...string) node.RunConfig {
 	return node.RunConfig{
-		Cluster: "first",
-		Remote:  node.Config{Port: port}, // messages between members
+		Cluster:    "first",
+		MinMembers: 3,                       // all of them begin it
+		Remote:     node.Config{Port: port}, // messages between members
 		Provider: automanaged.New(automanaged.Config{
 			Port:  health, // health requests between members
 			Hosts: hosts,  // the health addresses of all members
@@ -51,7 +52,7 @@ func member(port, health int, hosts ...string) node.RunConfig {
 var visits = distributeddata.NewKey("visits", crdt.GCounter{})
 
 func register(n *node.Node) error {
-	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
+	dd, err := distributeddata.New(n.System, distributeddata.Config{})
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,12 @@ func main() {
 	flag.Parse()
 	slog.SetLogLoggerLevel(slog.LevelWarn)
 	node.Main(node.RunConfig{
-		Cluster:  "party",
-		Remote:   node.Config{Port: *port},
-		Provider: automanaged.New(automanaged.Config{Port: *port + 1000, Hosts: hosts}),
+		Cluster:    "party",
+		MinMembers: 2, // two thirds of the members begin the cluster
+		Remote:     node.Config{Port: *port},
+		Provider:   automanaged.New(automanaged.Config{Port: *port + 1000, Hosts: hosts}),
 	}, func(n *node.Node) error {
-		dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
+		dd, err := distributeddata.New(n.System, distributeddata.Config{})
 		if err != nil {
 			return err
 		}

@@ -138,7 +138,7 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 // register creates the components of one life of the node. It is called again when the node rejoins
 // after a split, and New then returns the existing components.
 func (m *member) register(n *node.Node) error {
-	cfg := distributeddata.Config{MinMembers: m.cfg.Nodes}
+	var cfg distributeddata.Config
 	if m.rows != nil {
 		cfg.Member = m.cfg.Name // its name when it comes back
 		cfg.Store, cfg.Durable = m.rows, []string{"*"}

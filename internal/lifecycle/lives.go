@@ -22,6 +22,10 @@ var ErrBetweenLives = errors.New(
 // A component that finds its handle here binds it to the new system and returns it again, so that a
 // handle kept by the application works in every life.
 type Lives struct {
+	// MinMembers is how many members begin the cluster, as the process states it for all
+	// components; 0 if it does not. It is not changed after Attach.
+	MinMembers int
+
 	mu struct {
 		sync.Mutex
 		handles map[string]any
@@ -88,6 +92,14 @@ func LivesOf(system *actor.ActorSystem) *Lives {
 	defer registering.Unlock()
 	l, _ := system.Extensions.Get(livesID).(*Lives)
 	return l
+}
+
+// MinMembers returns how many members begin the cluster, as the process of system states it, or 0.
+func MinMembers(system *actor.ActorSystem) int {
+	if l := LivesOf(system); l != nil {
+		return l.MinMembers
+	}
+	return 0
 }
 
 // Handle returns the handle kept under name by an earlier life. If there is none, it returns and

@@ -31,7 +31,7 @@ leases:
     store: {directry: /x}
   slow: {lease-class: memory, heartbeat-timeout: 1m, heartbeat-interval: 31s, store: {size: 1}}
 replicators:
-  carts: {name: x, min-members: -1, durable: ["*"]}
+  carts: {name: x, min-members: -2, durable: ["*"]}
   flags: [a]
 singletons:
   "b ad": {tries: 1001}
@@ -53,7 +53,7 @@ cheese: 1
 		`line 15: leases.slow.heartbeat-interval: heartbeat-interval (31s) must be below half of heartbeat-timeout (1m0s)`,
 		`line 15: leases.slow.heartbeat-timeout: heartbeat-timeout less clock-rate-error, margin (1.2s) and drain (10s) leaves 48.2s of 1m0s, which must be at least 2·heartbeat-interval (31s) + lease-operation-timeout (6s) = 1m8s`,
 		`line 17: replicators.carts.name: must not be set: the key of the section is the name`,
-		`line 17: replicators.carts.min-members: min-members is -1, must be from 1 to 10000, or 0 for nothing but Local`,
+		`line 17: replicators.carts.min-members: min-members is -2, must be from 1 to 10000, or -1 for nothing but Local`,
 		`line 17: replicators.carts.durable: durable lists 1 entries, and store is <nil>: set both or none`,
 		`line 18: replicators.flags: must be keys with values, is a list`,
 		`line 20: singletons.b ad: name "b ad" must consist of letters, digits and any of -_.`,

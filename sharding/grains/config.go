@@ -24,9 +24,9 @@ type Config struct {
 	// after Sharding.Type, with MinMembers.
 	Replicator *distributeddata.Replicator `yaml:"-"`
 	// MinMembers is how many members must see each other before grains are found for the first
-	// time. Set it to more than half of the members that will run, so that two parts of a cluster
-	// do not begin apart; see distributeddata.Config. Required without Replicator. It is also the
-	// default of Sharding.MinMembers.
+	// time: two thirds, rounded up, of those that will run, so that two parts of a cluster do not
+	// begin apart; see node.RunConfig.MinMembers, which is the default. Required without that and
+	// without Replicator. If it is set, it is also the default of Sharding.MinMembers.
 	MinMembers int `yaml:"min-members"`
 	// Sharding configures the shards: how many there are, when grains are passivated, whether they
 	// are remembered, and where shards go. StopMessage and Extractor must not be set. Type defaults
@@ -51,8 +51,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns all problems at once; each matches sharding.ErrInvalid.
-func (c Config) validate() error {
+// validate returns all problems at once; each matches sharding.ErrInvalid. The process states that
+// cluster members begin its cluster, or 0.
+func (c Config) validate(cluster int) error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -72,10 +73,10 @@ func (c Config) validate() error {
 		bad("Sharding.Extractor must not be set: grains are found by kind and identity")
 	}
 	switch {
-	case c.Replicator == nil && c.MinMembers < 1:
-		bad("MinMembers is %d, it must be set to more than half of the members", c.MinMembers)
 	case c.MinMembers < 0:
 		bad("MinMembers is %d, it must not be negative", c.MinMembers)
+	case c.Replicator == nil && c.MinMembers == 0 && cluster == 0:
+		bad("MinMembers must be set, here or in node.RunConfig, to two thirds of the members")
 	}
 	return errors.Join(append(errs, c.Sharding.Validate())...)
 }

@@ -17,10 +17,11 @@
 // calls grains has none. Under node.Run, which also heals the cluster after a partition:
 //
 //	node.RunConfig{
+//		MinMembers: 2,
 //		Store:   openStore,
 //		Options: []cluster.ConfigOption{cluster.WithKinds(accountKind)},
 //		Lookup: func(n *node.Node) (cluster.IdentityLookup, error) {
-//			return grains.New(n.System, grains.Config{Session: n.Session, MinMembers: 2})
+//			return grains.New(n.System, grains.Config{Session: n.Session})
 //		},
 //	}
 //

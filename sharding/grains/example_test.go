@@ -42,15 +42,16 @@ func Example() {
 // A member under node.Run, which heals the cluster after a partition.
 func Example_run() {
 	cfg := node.RunConfig{
-		Cluster:  "shop",
-		Remote:   node.Config{Port: 7000},
-		Provider: members.New(members.Config{Hosts: []string{"127.0.0.1:6330"}}),
+		Cluster:    "shop",
+		MinMembers: 2,
+		Remote:     node.Config{Port: 7000},
+		Provider:   members.New(members.Config{Hosts: []string{"127.0.0.1:6330"}}),
 		Store: func() (coordination.Store, error) {
 			return file.Open("/var/lib/shop/leases")
 		},
 		Options: []cluster.ConfigOption{cluster.WithKinds(hello.GetHelloKind())},
 		Lookup: func(n *node.Node) (cluster.IdentityLookup, error) {
-			return grains.New(n.System, grains.Config{Session: n.Session, MinMembers: 2})
+			return grains.New(n.System, grains.Config{Session: n.Session})
 		},
 	}
 	node.Main(cfg, func(n *node.Node) error {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/meters/meterstest"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/sharding/grains"
@@ -366,9 +367,9 @@ func TestConfig_Refuses(t *testing.T) {
 	store := memory.New()
 	system := testkit.NewSystem(t)
 	for text, cfg := range map[string]grains.Config{
-		"MinMembers is 0":  {Store: store},
-		"MinMembers is -1": {Store: store, MinMembers: -1},
-		"Timeout is -1s":   {Store: store, MinMembers: 1, Timeout: -time.Second},
+		"MinMembers must be set": {Store: store},
+		"MinMembers is -1":       {Store: store, MinMembers: -1},
+		"Timeout is -1s":         {Store: store, MinMembers: 1, Timeout: -time.Second},
 		"StopMessage must not be set": {MinMembers: 1,
 			Sharding: sharding.Config{StopMessage: "stop"}},
 		"Extractor must not be set": {MinMembers: 1,
@@ -381,6 +382,15 @@ func TestConfig_Refuses(t *testing.T) {
 	}
 	_, err := grains.New(nil, grains.Config{MinMembers: 1})
 	require.ErrorContains(t, err, "no actor system")
+}
+
+func TestMinMembers_IsThatOfTheProcess(t *testing.T) {
+	system := testkit.NewSystem(t)
+	lives := lifecycle.NewLives()
+	lives.MinMembers = 2
+	lives.Attach(system)
+	_, err := grains.New(system, grains.Config{})
+	require.NoError(t, err)
 }
 
 func TestGet_RefusesAnIdentityThatIsTooLong(t *testing.T) {

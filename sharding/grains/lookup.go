@@ -53,7 +53,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Lookup, error) {
 	if system == nil {
 		return nil, fmt.Errorf("%w: grains: no actor system", sharding.ErrInvalid)
 	}
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validate(lifecycle.MinMembers(system)); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()

@@ -8,8 +8,8 @@ import (
 
 // ErrMinMembers is returned for operations above Local at a replica without MinMembers.
 var ErrMinMembers = errors.New(
-	"MinMembers is not set: no level above Local can be reached; set it to the size of a cluster of fixed size, " +
-		"to two thirds of the most members that may run at once if the cluster is to grow and shrink, or to 1 for a single process")
+	"MinMembers is not set: no level above Local can be reached; set it, or that of node.RunConfig, " +
+		"to two thirds of the most members that may run at once, rounded up, or to 1 for a single process")
 
 // Rollcall lists the members that quorums are counted over, for people to read.
 type Rollcall struct {
