@@ -153,18 +153,13 @@ func (c *Core) forget(ev Forget) {
 	}
 	switch {
 	case ev.Force && c.cfg.Recorded:
-		c.beginRemoval(ev.ID, &expulsion{ev.Member, c.roll.inc}, ev.Deadline)
+		c.askFor(ev.ID, &expulsion{ev.Member, c.roll.inc}, ev.Deadline)
 	case ev.Force:
 		c.change(c.roll.Leave(ev.Member, false))
 		c.emit(Done{ID: ev.ID})
 	default:
-		c.beginRemoval(ev.ID, &removal{victim: ev.Member}, ev.Deadline)
+		c.askFor(ev.ID, &removal{victim: ev.Member}, ev.Deadline)
 	}
-}
-
-// beginRemoval starts removing a member for a call.
-func (c *Core) beginRemoval(id uint64, t task, deadline time.Time) {
-	c.askFor(id, t, deadline)
 }
 
 // forgettable returns an error if a member cannot be forgotten.
