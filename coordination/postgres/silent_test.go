@@ -16,14 +16,15 @@ import (
 	"github.com/concord-go/concord/coordination/postgres"
 )
 
-// behind returns a proxy for the server, and the DSN of the database behind it.
+// behind returns a proxy for the server, and the DSN of the database behind it. Unless TLS
+// is off, pgx makes two connections, one to ask for it.
 func behind(t *testing.T) (dsn string, proxy *faulty.Proxy) {
 	t.Helper()
 	dsn = os.Getenv("CONCORD_POSTGRES")
 	cfg, err := pgx.ParseConfig(dsn)
 	must(t, err)
 	proxy = faulty.New(t, fmt.Sprintf("%s:%d", cfg.Host, cfg.Port))
-	return dsn + " host=127.0.0.1 port=" + proxy.Port(), proxy
+	return dsn + " host=127.0.0.1 sslmode=disable port=" + proxy.Port(), proxy
 }
 
 // proxied opens stores as a configuration file does.
