@@ -35,8 +35,8 @@
 // The whole file is checked before anything runs, and all problems are reported at once, with line
 // and key. An unknown or duplicate key is an error; for an unknown key, the error names the nearest
 // known one. Values are checked by the Validate methods of the sections. Reading opens nothing and
-// contacts no server. A KeyError describes one problem. It quotes the value in question, so keep
-// secrets in variables or files of their own.
+// contacts no server. An error quotes the value in question, so keep secrets in variables or
+// files of their own.
 //
 // # Variables
 //

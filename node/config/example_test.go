@@ -46,7 +46,7 @@ leases:
 }
 
 // All problems are reported at once.
-func ExampleKeyError() {
+func ExampleRead_problems() {
 	_, err := config.Read(strings.NewReader(`
 leases:
   shop:

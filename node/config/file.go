@@ -75,7 +75,7 @@ func Load(name string, kinds Kinds) (*File, error) {
 }
 
 // Read reads a file, and looks up variables with lookup; see os.LookupEnv. If lookup is nil, no
-// variable is set. An error that matches ErrInvalid lists all problems; see KeyError.
+// variable is set. An error that matches ErrInvalid lists all problems, with their lines and keys.
 func Read(from io.Reader, lookup func(string) (string, bool), kinds Kinds) (*File, error) {
 	return read(from, "concord.yaml", lookup, kinds)
 }

@@ -17,38 +17,34 @@ import (
 // ErrInvalid is matched by every error of Read and Load about the contents of the file.
 var ErrInvalid = errors.New("config: invalid")
 
-// KeyError is one problem of a file. errors.As finds the first one.
-type KeyError struct {
-	// Line is the line of the problem, counted from 1; 0 means the file as a whole.
-	Line int
-	// Key is the path of the key, such as "leases.shop.heartbeat-timeout". It is empty for the file
-	// as a whole.
-	Key string
-	// Text describes the problem. It names keys as the file does.
-	Text string
+// keyError is one problem of a file.
+type keyError struct {
+	line int    // counted from 1; 0 means the file as a whole
+	key  string // its path, such as "leases.shop.heartbeat-timeout"; empty for the file as a whole
+	text string // names keys as the file does
 }
 
 // Error returns "line 3: leases.shop.heartbeat-timeout: …".
-func (p *KeyError) Error() string {
-	text := p.Text
-	if p.Key != "" {
-		text = p.Key + ": " + text
+func (p *keyError) Error() string {
+	text := p.text
+	if p.key != "" {
+		text = p.key + ": " + text
 	}
-	if p.Line > 0 {
-		text = fmt.Sprintf("line %d: %s", p.Line, text)
+	if p.line > 0 {
+		text = fmt.Sprintf("line %d: %s", p.line, text)
 	}
 	return text
 }
 
 // Is reports whether target is ErrInvalid or node.ErrInvalid, which node.ExitCode recognizes.
-func (p *KeyError) Is(target error) bool {
+func (p *keyError) Is(target error) bool {
 	return target == ErrInvalid || target == node.ErrInvalid
 }
 
 // problems are all problems of a file, ordered by line.
 type problems struct {
 	name string // name of the file
-	all  []*KeyError
+	all  []*keyError
 }
 
 func (p *problems) Error() string {
@@ -76,8 +72,8 @@ func (r *reader) failure() error {
 	if len(r.problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.problems, func(a, b *KeyError) int { return a.Line - b.Line })
-	all := slices.CompactFunc(r.problems, func(a, b *KeyError) bool { return *a == *b })
+	slices.SortStableFunc(r.problems, func(a, b *keyError) int { return a.line - b.line })
+	all := slices.CompactFunc(r.problems, func(a, b *keyError) bool { return *a == *b })
 	return &problems{r.name, all}
 }
 
@@ -119,8 +115,8 @@ func (r *reader) place(s section, named []string) (at *yaml.Node, path string, o
 
 // sound reports whether neither a key nor any key below it has a problem.
 func (r *reader) sound(key string) bool {
-	return !slices.ContainsFunc(r.problems, func(p *KeyError) bool {
-		rest, ok := strings.CutPrefix(p.Key, key)
+	return !slices.ContainsFunc(r.problems, func(p *keyError) bool {
+		rest, ok := strings.CutPrefix(p.key, key)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }

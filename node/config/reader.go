@@ -16,16 +16,16 @@ import (
 type reader struct {
 	name     string // name of the file
 	lookup   func(string) (string, bool)
-	problems []*KeyError
+	problems []*keyError
 	told     map[*yaml.Node]bool // nodes whose problem has been reported
 }
 
 func newReader(name string) *reader { return &reader{name: name, told: map[*yaml.Node]bool{}} }
 
 func (r *reader) wrong(at *yaml.Node, key, format string, args ...any) {
-	p := &KeyError{Key: key, Text: fmt.Sprintf(format, args...)}
+	p := &keyError{key: key, text: fmt.Sprintf(format, args...)}
 	if at != nil {
-		p.Line = at.Line
+		p.line = at.Line
 	}
 	r.problems = append(r.problems, p)
 }
