@@ -58,8 +58,8 @@ func quorums() []mutant {
 			name: "keep answers from before a change of the memory",
 			rule: "a change of the memory voids all gathered answers [M1]",
 			edits: []edit{
-				{replDir + "members.go", "\t\tp.silence()\n\t\tc.identify(p)\n", "\t\tc.identify(p)\n"},
-				{replDir + "members.go", "\tr := c.roll.At(p.replica)\n", "\tr := c.roll.At(p.replica)\n\tif r.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
+				{replDir + "members.go", "\t\tp.silence()\n", ""},
+				{replDir + "members.go", "func (c *Core) identifyAs(p *peer, r quorum.Member) {\n", "func (c *Core) identifyAs(p *peer, r quorum.Member) {\n\tif r.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
 			},
 			killer: scenario("TestScript_AnswersFromBeforeAChange"),
 		},
@@ -99,19 +99,19 @@ func quorums() []mutant {
 		{
 			name:   "a start waits for whoever died during it",
 			rule:   "members that cannot have voted are left out of a cold start [M6]",
-			edits:  in(replDir+"roll.go", "m.Rank == quorum.Joining || r.neverVoted(ps))", "m.Rank == quorum.Joining)"),
+			edits:  in(replDir+"roll.go", "out == 0 || r.neverVoted(ps)", "out == 0"),
 			killer: scenario("TestColdStart_SomeEndForGood"),
 		},
 		{
 			name:   "a start leaves out whoever may have voted",
 			rule:   "members that cannot have voted are left out of a cold start [M6]",
-			edits:  in(replDir+"roll.go", "silent < quorum.MajorityOf(max(voters, r.lowest))", "silent <= quorum.MajorityOf(max(voters, r.lowest))"),
+			edits:  in(replDir+"roll.go", "all-answered < quorum.", "all-answered <= quorum."),
 			killer: scenario("TestRoll_NeverVoted"),
 		},
 		{
 			name:   "a newcomer ignores restarted members",
 			rule:   "a newcomer asks all members that are in, ready or not [M3]",
-			edits:  in(replDir+"admit.go", "if p != nil && p.refilled && p.entering {", "if p != nil && p.refilled && !p.ready {"),
+			edits:  in(replDir+"roll.go", "(p.votes || p.goes) && p.refilled && p.entering:", "(p.votes || p.goes) && p.refilled && !p.ready:"),
 			killer: scenario("TestScript_ANewcomerComesToTheRestartedToo"),
 		},
 		{

@@ -150,26 +150,7 @@ func (c *Core) admitted() bool {
 	if c.cfg.Recorded && c.roll.Counted() == 1 {
 		return true // the record says that no other member counts
 	}
-	base, have := 0, 0
-	for _, r := range c.roll.Members() {
-		if !r.Counts() {
-			continue
-		}
-		if r.Name == c.cfg.Member {
-			if !c.roll.entering {
-				base++
-			}
-			continue
-		}
-		p := c.peers.at(r.Inc.Replica)
-		if p != nil && p.refilled && p.entering {
-			continue // a newcomer that has never counted
-		}
-		base++
-		if p != nil && p.answered {
-			have++
-		}
-	}
+	base, have := c.roll.voters(c.peers)
 	size := max(base, c.cfg.MinMembers)
 	need := size - quorum.MajorityOf(size) + 1
 	if c.roll.entering {
@@ -187,9 +168,10 @@ func (c *Core) refill() {
 	if c.ready || c.in.Busy() {
 		return
 	}
+	placed, clustered := c.roll.hasPlace(), c.roll.Clustered()
 	for _, p := range c.peers {
 		if p.replica == 0 || p.answered || c.now.Before(p.askAgain) || p.refilled && !p.ready ||
-			!c.asks(p) {
+			!c.asks(p, placed, clustered) {
 			continue
 		}
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
@@ -199,16 +181,16 @@ func (c *Core) refill() {
 }
 
 // asks reports whether an answer of p may be of use.
-func (c *Core) asks(p *peer) bool {
+func (c *Core) asks(p *peer, placed, clustered bool) bool {
 	switch {
-	case c.roll.hasPlace():
+	case placed:
 		return p.said.under(c.roll.Digest()) && !p.said.seen.Leq(c.Seen())
 	case p.ready:
 		return true
 	case p.gave:
 		return false
 	}
-	return c.roll.Clustered() || !p.spoke || !p.vector().Leq(c.Seen())
+	return clustered || !p.spoke || !p.vector().Leq(c.Seen())
 }
 
 // Silent returns the members whose answers this replica still needs to become ready.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -49,15 +48,6 @@ func (f *formers) replaced(r causal.Replica, now time.Time) {
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.list), func(f former) bool { return f.replica == r })
 	f.list = append(kept[max(0, len(kept)+1-maxFormers):], former{r, now})
-}
-
-// replacedIn records the replicas that another memory no longer names.
-func (f *formers) replacedIn(before, next quorum.Memory, now time.Time) {
-	for _, r := range before.Members() {
-		if next.Of(r.Name).Inc != r.Inc {
-			f.replaced(r.Inc.Replica, now)
-		}
-	}
 }
 
 // next returns the former replicas of the next life of this process: those of this life, and its

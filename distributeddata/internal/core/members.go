@@ -52,10 +52,14 @@ func (c *Core) takeHeartbeats() {
 	}
 }
 
-// identify determines which member p is.
+// identify determines which member p is, and identifyAs records that.
 func (c *Core) identify(p *peer) {
-	r := c.roll.At(p.replica)
+	c.identifyAs(p, c.roll.At(p.replica))
+}
+
+func (c *Core) identifyAs(p *peer, r quorum.Member) {
 	p.name, p.votes, p.goes = r.Name, r.Rank == quorum.In, r.Rank == quorum.Going
+	p.joins = r.Rank == quorum.Joining
 	p.parts = c.roll.parted[p.replica]
 	c.roll.version++
 	if p.name != "" {
@@ -76,7 +80,15 @@ func (c *Core) recall(m quorum.Memory) {
 	if c.cfg.Recorded {
 		c.roll.placed(m, c.Replica(), c.now.Add(2*c.cfg.BeatInterval))
 	}
-	c.formers.replacedIn(c.roll.Memory, m, c.now)
+	for _, r := range c.roll.Beyond(m) {
+		next := m.Of(r.Name)
+		if next.Inc != r.Inc {
+			c.formers.replaced(r.Inc.Replica, c.now)
+		}
+		if next.Rank == quorum.Absent {
+			delete(c.roll.places, r.Name)
+		}
+	}
 	c.roll.news, c.roll.Memory, c.roll.recalled = m.Beyond(c.roll.Memory), m, c.now
 	if c.roll.showAt.IsZero() {
 		c.roll.showAt = c.now.Add(settlePause)
@@ -87,11 +99,6 @@ func (c *Core) recall(m quorum.Memory) {
 	}
 	for o := range c.waits.All() {
 		o.Task = o.Task.anew()
-	}
-	for name := range c.roll.places {
-		if c.roll.Of(name).Rank == quorum.Absent {
-			delete(c.roll.places, name)
-		}
 	}
 	for _, said := range []map[causal.Replica]bool{c.roll.parted, c.roll.leavers} {
 		maps.DeleteFunc(said, func(r causal.Replica, _ bool) bool {
@@ -118,9 +125,13 @@ func (c *Core) reconsider() {
 			c.emit(Forgotten{})
 		}
 	}
+	at := make(map[causal.Replica]quorum.Member, len(c.peers))
+	for _, r := range c.roll.Members() {
+		at[r.Inc.Replica] = r
+	}
 	for _, p := range c.peers {
 		p.silence()
-		c.identify(p)
+		c.identifyAs(p, at[p.replica])
 	}
 }
 

@@ -85,6 +85,7 @@ type voice struct {
 	name     string // its member's name in the memory; empty: it has none
 	votes    bool   // it is the present incarnation of a member that counts and stays
 	goes     bool   // it is the present incarnation of a member that is going
+	joins    bool   // it is the present incarnation of a member that has never counted
 	memory   uint64 // digest of its own memory, as last reported
 	spoke    bool   // it has reported a memory
 	turned   bool   // its memory has become equal to this replica's: ask it again

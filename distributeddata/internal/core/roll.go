@@ -101,17 +101,27 @@ func (r *roll) missing(name string, reached bool, now time.Time) time.Time {
 // enters reports whether a replica has no place yet.
 func (r *roll) enters(replica causal.Replica) bool { return r.At(replica).Outside() }
 
+// seesCounted reports whether all counted members are in view, or none of those that are not can
+// have voted.
+func (r *roll) seesCounted(ps peers) bool {
+	out := r.Counted()
+	if r.Own().Counts() {
+		out--
+	}
+	for _, p := range ps {
+		if p.votes || p.goes {
+			out--
+		}
+	}
+	return out == 0 || r.neverVoted(ps)
+}
+
 // countedHere reports whether all counted members are in view and have answered this replica. Where
 // none of them counts yet, a newcomer would raise the majority that the others need to become ready
 // [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
 func (r *roll) countedHere(ps peers) bool {
-	own := r.Own().Name
-	return !slices.ContainsFunc(r.Members(), func(m quorum.Member) bool {
-		if !m.Counts() || m.Name == own {
-			return false
-		}
-		p := ps.at(m.Inc.Replica)
-		return p == nil && !r.neverVoted(ps) || p != nil && !p.gave
+	return r.seesCounted(ps) && !slices.ContainsFunc(ps, func(p *peer) bool {
+		return (p.votes || p.goes) && !p.gave
 	})
 }
 
@@ -120,49 +130,49 @@ func (r *roll) countedHere(ps peers) bool {
 // ready [M6]. Members that can no longer be seen are left out if they have never counted, or cannot
 // have voted without another one: they may have died during the start.
 func (r *roll) allAnswered(ps peers) bool {
-	own, n := r.Own().Name, 1
-	for _, m := range r.Members() {
-		if m.Name == own || m.Rank == quorum.Gone {
-			continue
-		}
-		switch p := ps.at(m.Inc.Replica); {
-		case p == nil && (m.Rank == quorum.Joining || r.neverVoted(ps)):
-			continue
-		case p == nil || !p.refilled:
+	n := 1
+	for _, p := range ps {
+		member := p.joins || p.votes || p.goes
+		if !p.refilled && (member || !p.titled || p.least > 0) {
 			return false
 		}
-		n++
+		if member {
+			n++
+		}
+	}
+	return n >= r.Least() && r.seesCounted(ps)
+}
+
+// voters returns how many of the counted members may have voted, and how many of these have
+// answered. A newcomer that has never counted has not voted.
+func (r *roll) voters(ps peers) (all, answered int) {
+	all = r.Counted()
+	if r.entering && r.Own().Counts() {
+		all--
 	}
 	for _, p := range ps {
-		if !p.refilled && (!p.titled || p.least > 0) {
-			return false
+		switch {
+		case (p.votes || p.goes) && p.refilled && p.entering:
+			all--
+		case p.answered:
+			answered++
 		}
 	}
-	return n >= r.Least()
+	return all, answered
 }
 
 // neverVoted reports whether the counted members of which this replica has no answer cannot have
-// voted in any quorum without one that has answered, or that says that it has never counted: they
-// are too few. So they hold nothing acknowledged that this replica could miss. What members that
-// are gone have acknowledged may be on fewer members, so this is false once there are any.
+// voted in any quorum without one that has answered: they are too few. So they hold nothing
+// acknowledged that this replica could miss. What members that are gone have acknowledged may be on
+// fewer members, so this is false once there are any.
 func (r *roll) neverVoted(ps peers) bool {
-	if r.Recorded() {
+	if r.Recorded() || slices.ContainsFunc(r.Members(), func(m quorum.Member) bool {
+		return m.Version > 0 || m.Rank == quorum.Gone
+	}) {
 		return false
 	}
-	voters, silent := 0, 0
-	for _, m := range r.Members() {
-		p := ps.at(m.Inc.Replica)
-		switch own := m.Name == r.Own().Name; {
-		case m.Version > 0 || m.Rank == quorum.Gone:
-			return false
-		case !m.Counts() || own && r.entering || !own && p != nil && p.refilled && p.entering:
-			continue
-		case own || p == nil || !p.answered:
-			silent++
-		}
-		voters++
-	}
-	return silent < quorum.MajorityOf(max(voters, r.lowest))
+	all, answered := r.voters(ps)
+	return all-answered < quorum.MajorityOf(max(all, r.lowest))
 }
 
 // heirs counts the members that can take over what this replica holds: the remembered ones, in view

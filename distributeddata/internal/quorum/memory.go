@@ -88,6 +88,7 @@ type Memory struct {
 	all    []Member // ascending by name
 	digest uint64   // of all, 0 for none
 	size   int      // number of members that quorums are counted over
+	gone   int      // number of members that are gone
 	Chain           // set if a record holds the membership [M9]
 }
 
@@ -106,7 +107,7 @@ func Remember(all []Member) Memory {
 		return Memory{}
 	}
 	m := Memory{all: all}
-	m.size = m.Count(In, Going)
+	m.size, m.gone = m.Count(In, Going), m.Count(Gone)
 	h := sha256.New()
 	var b []byte
 	for _, r := range all {
@@ -179,8 +180,12 @@ func (m Memory) At(r causal.Replica) Member {
 
 // Beyond returns what m holds and o does not.
 func (m Memory) Beyond(o Memory) (all []Member) {
+	rest := o.all
 	for _, r := range m.all {
-		if o.Of(r.Name) != r {
+		for len(rest) > 0 && rest[0].Name < r.Name {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 || rest[0] != r {
 			all = append(all, r)
 		}
 	}

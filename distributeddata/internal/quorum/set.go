@@ -42,7 +42,7 @@ func (s Set) Beside() int {
 }
 
 // Clustered reports whether any member is known to count, or to have counted.
-func (s Set) Clustered() bool { return s.size > 0 || s.Count(Gone) > 0 }
+func (s Set) Clustered() bool { return s.size > 0 || s.gone > 0 }
 
 // Sole reports whether the record says that only one member counts. When that member goes, no other
 // can agree: the record then says that no member counts, and the data that the member held is lost,
