@@ -126,6 +126,31 @@ func TestRoll_NeverVoted(t *testing.T) {
 	}
 }
 
+// Of three members one has ended for good when another one crashes: what these two acknowledged may be
+// lost, so the crashed one does not count again by itself. An operator who forgets the lost one by
+// force and starts a third has a cluster again, with all that the member that stayed holds.
+func TestColdStart_AfterTheLossOfAMajorityForceAndANewcomer(t *testing.T) {
+	f := newColdFleet(3, 3, time.Millisecond, 100*time.Millisecond, 1)
+	f.until(time.Minute, f.ready)
+	require.True(t, f.ready())
+	f.update(0, "key")
+	f.pass(time.Second)
+	f.cores[2], f.cores[1] = nil, f.coreOf(1)
+	f.views()
+	f.pass(time.Minute)
+	require.False(t, f.cores[1].Ready())
+	f.step(0, Forget{ID: 1, Member: "2", Force: true, Deadline: f.now.Add(time.Minute)})
+	f.pass(time.Minute)
+	require.False(t, f.cores[1].Ready(), "MinMembers is 3")
+	f.start(f.core())
+	f.views()
+	f.until(time.Minute, f.ready)
+	require.True(t, f.ready())
+	require.True(t, f.equal())
+	_, ok := f.cores[3].Keys().Get("key")
+	require.True(t, ok)
+}
+
 // BenchmarkColdStart measures how n members form a cluster: the time, the messages and the bytes of
 // all of them, and those that carry membership records.
 func BenchmarkColdStart(b *testing.B) {

@@ -101,9 +101,11 @@ func emptyFleet() *fleet {
 // rest advances the time until every member has sent a heartbeat to every other.
 func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
 
-func (f *fleet) core() *Core {
+func (f *fleet) core() *Core { return f.coreOf(len(f.cores)) }
+
+func (f *fleet) coreOf(i int) *Core {
 	return New(Config{
-		Member: fmt.Sprint(len(f.cores)), NewReplica: func() causal.Replica {
+		Member: fmt.Sprint(i), NewReplica: func() causal.Replica {
 			f.next++
 			return f.next * 0x9e3779b97f4a7c15
 		},
