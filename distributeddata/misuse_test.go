@@ -15,10 +15,10 @@ import (
 
 // Each of these was a nil pointer dereference, in the caller or reported as a panic of modify.
 func TestNil_ArgumentsAreInvalid(t *testing.T) {
-	_, err := distributeddata.New(nil, distributeddata.Config{MinMembers: -1})
+	_, err := distributeddata.New(nil, distributeddata.Config{MinMembers: -2})
 	require.ErrorIs(t, err, distributeddata.ErrInvalid)
 	require.ErrorContains(t, err, "no actor system")
-	require.ErrorContains(t, err, "MinMembers is -1")
+	require.ErrorContains(t, err, "MinMembers is -2")
 	run(t, 1, distributeddata.Config{MinMembers: 1}, func(c *cluster) {
 		ctx, dd, key := context.Background(), c.at(0), distributeddata.NewKey("k", crdt.GCounter{})
 		_, err := key.Update(ctx, dd, nil, local)
