@@ -67,13 +67,13 @@ const lookEvery = 20 * time.Millisecond
 
 // agree waits until the members agree on the settings, and returns an error if they are not those
 // of this member. Unless all members that have run the type had the same ones, those of most
-// members count.
+// members count. After Settle it is enough that this member joins others.
 func (l *life) agree(ctx context.Context) error {
 	ready := make(chan error, 1) // also when ctx ends, with what is missing
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { ready <- l.data.Ready(waits) }()
-	for !l.joins(ctx) {
+	for begun := time.Now(); time.Since(begun) < l.cfg.Settle || !l.joins(ctx); {
 		select {
 		case err := <-ready:
 			if err != nil {

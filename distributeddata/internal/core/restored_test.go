@@ -321,8 +321,8 @@ func TestRestored_ItsQuestionsAreAnswered(t *testing.T) {
 	require.Empty(t, l.reb)
 }
 
-// An answer contains the event hashes of a member that its sender has lost sight of, since the receiver
-// may see it.
+// An answer contains the event hashes of a member that its sender has lost sight of, since the
+// receiver may see it.
 func TestRestored_AnswersTellHashesOfMembersOutOfView(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))
