@@ -111,7 +111,7 @@ func quorums() []mutant {
 		{
 			name:   "a newcomer ignores restarted members",
 			rule:   "a newcomer asks all members that are in, ready or not [M3]",
-			edits:  in(replDir+"roll.go", "(p.votes || p.goes) && p.refilled && p.entering:", "(p.votes || p.goes) && p.refilled && !p.ready:"),
+			edits:  in(replDir+"roll.go", "p.counts() && p.refilled && p.entering:", "p.counts() && p.refilled && !p.ready:"),
 			killer: scenario("TestScript_ANewcomerComesToTheRestartedToo"),
 		},
 		{

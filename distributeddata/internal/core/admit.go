@@ -168,10 +168,10 @@ func (c *Core) refill() {
 	if c.ready || c.in.Busy() {
 		return
 	}
-	placed, clustered := c.roll.hasPlace(), c.roll.Clustered()
+	placed := c.roll.hasPlace()
 	for _, p := range c.peers {
 		if p.replica == 0 || p.answered || c.now.Before(p.askAgain) || p.refilled && !p.ready ||
-			!c.asks(p, placed, clustered) {
+			!c.asks(p, placed) {
 			continue
 		}
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
@@ -181,7 +181,7 @@ func (c *Core) refill() {
 }
 
 // asks reports whether an answer of p may be of use.
-func (c *Core) asks(p *peer, placed, clustered bool) bool {
+func (c *Core) asks(p *peer, placed bool) bool {
 	switch {
 	case placed:
 		return p.said.under(c.roll.Digest()) && !p.said.seen.Leq(c.Seen())
@@ -190,7 +190,7 @@ func (c *Core) asks(p *peer, placed, clustered bool) bool {
 	case p.gave:
 		return false
 	}
-	return clustered || !p.spoke || !p.vector().Leq(c.Seen())
+	return c.roll.Clustered() || !p.spoke || !p.vector().Leq(c.Seen())
 }
 
 // Silent returns the members whose answers this replica still needs to become ready.

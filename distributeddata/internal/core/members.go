@@ -31,7 +31,7 @@ func (c *Core) answered(p *peer, h head) {
 // counted records what p has said under the memory of this replica, which covers what p had seen.
 func (c *Core) counted(p *peer, s said) {
 	p.refilled, p.answered, p.entering, p.whole = true, s.ready && p.votes, s.entering,
-		s.kept && (p.votes || p.goes)
+		s.kept && p.counts()
 	if s.ready {
 		c.vouched(p, s.seen)
 	}

@@ -125,6 +125,9 @@ func (s said) covered(memory uint64, seen causal.Vector) bool {
 	return s.under(memory) && s.seen.Leq(seen)
 }
 
+// counts reports whether p is the present incarnation of a member that quorums are counted over.
+func (v *voice) counts() bool { return v.votes || v.goes }
+
 // titles records the MinMembers of the member.
 func (v *voice) titles(least uint32) {
 	v.unequal = v.unequal && v.least == least

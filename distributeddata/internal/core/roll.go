@@ -109,7 +109,7 @@ func (r *roll) seesCounted(ps peers) bool {
 		out--
 	}
 	for _, p := range ps {
-		if p.votes || p.goes {
+		if p.counts() {
 			out--
 		}
 	}
@@ -121,7 +121,7 @@ func (r *roll) seesCounted(ps peers) bool {
 // [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
 func (r *roll) countedHere(ps peers) bool {
 	return r.seesCounted(ps) && !slices.ContainsFunc(ps, func(p *peer) bool {
-		return (p.votes || p.goes) && !p.gave
+		return p.counts() && !p.gave
 	})
 }
 
@@ -132,7 +132,7 @@ func (r *roll) countedHere(ps peers) bool {
 func (r *roll) allAnswered(ps peers) bool {
 	n := 1
 	for _, p := range ps {
-		member := p.joins || p.votes || p.goes
+		member := p.joins || p.counts()
 		if !p.refilled && (member || !p.titled || p.least > 0) {
 			return false
 		}
@@ -152,7 +152,7 @@ func (r *roll) voters(ps peers) (all, answered int) {
 	}
 	for _, p := range ps {
 		switch {
-		case (p.votes || p.goes) && p.refilled && p.entering:
+		case p.counts() && p.refilled && p.entering:
 			all--
 		case p.answered:
 			answered++
