@@ -148,9 +148,18 @@ func (e *QuorumError) Error() string {
 func seen(have, want int, what string, which []string) string {
 	s := fmt.Sprintf("%d of %d members seen", have, max(have, want))
 	if len(which) > 0 {
-		s += fmt.Sprintf("; %s %s", what, strings.Join(which, ", "))
+		s += fmt.Sprintf("; %s %s", what, some(which))
 	}
 	return s
+}
+
+// some joins the names of members, and counts those after the first few.
+func some(names []string) string {
+	const most = 8
+	if more := len(names) - most; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Unwrap makes the error match ErrQuorum and context.DeadlineExceeded.

@@ -206,7 +206,7 @@ func (l *life) lacks(p *published, h *half) error {
 	}
 	text := seen(p.members, want, "not refilled yet by", silent)
 	if missing := h.roll.Missing(); len(missing) > 0 {
-		text += fmt.Sprintf("; counted and missing %s", strings.Join(missing, ", "))
+		text += fmt.Sprintf("; counted and missing %s", some(missing))
 	}
 	return errors.New(text)
 }

@@ -33,6 +33,7 @@ type Tx struct {
 	now      *published   // the state when the transaction began
 	txn      *history.Txn // volatile or durable: the one that holds the opened entries
 	first    string       // the first opened entry; empty: none is open
+	keys     int          // opened or deleted so far
 	open     []*opened    // in the order in which they were opened
 	byID     map[string]*opened
 }
@@ -57,7 +58,8 @@ type opened struct {
 //	}, distributeddata.Majority)
 //
 // Errors: those of Key.Update. If some of the entries are durable and some are not, the error
-// matches both ErrModify and ErrInvalid.
+// matches both ErrModify and ErrInvalid. With more than 100,000 entries, during which nothing else
+// could be done here for a second, it matches ErrModify and crdt.ErrTooLarge.
 func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error,
 	at Consistency) error {
 	_, err := call[*TransactionResponse](ctx, r, struct{}{},
@@ -139,9 +141,16 @@ func (tx *Tx) fits(l *life) error {
 	return nil
 }
 
+// maxKeys bounds the entries of a transaction.
+const maxKeys = 100_000
+
 // of returns the working copy of the domain that an entry belongs to. If the entries opened before
 // belong to the other domain, of fails the transaction and returns nil.
 func (tx *Tx) of(id string) *history.Txn {
+	if tx.keys++; tx.keys > maxKeys {
+		tx.Fail(fmt.Errorf("%w: a transaction changes at most %d entries", crdt.ErrTooLarge, maxKeys))
+		return nil
+	}
 	txn := tx.volatile
 	if tx.choice.durable(id) {
 		txn = tx.durable

@@ -3,6 +3,7 @@ package distributeddata_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -100,6 +101,29 @@ func TestAtomically_AnyFailureRefusesEverything(t *testing.T) {
 		}
 		require.ErrorIs(t, distributeddata.Atomically(ctx, dd, transfer(1),
 			distributeddata.Nodes(1)), distributeddata.ErrInvalid)
+	})
+}
+
+// A transaction has at most 100,000 entries, and one with more changes nothing.
+func TestAtomically_HasABound(t *testing.T) {
+	run(t, 1, distributeddata.Config{}, func(c *cluster) {
+		ctx, dd := context.Background(), c.at(0)
+		many := func(n int) error {
+			return distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+				for i := range n {
+					distributeddata.NewKey(fmt.Sprint("n", i), crdt.GCounter{}).In(tx).Add(
+						tx.Writer, 1)
+				}
+				return nil
+			}, local)
+		}
+		err := many(100_001)
+		require.ErrorIs(t, err, distributeddata.ErrModify)
+		require.ErrorIs(t, err, crdt.ErrTooLarge)
+		require.ErrorContains(t, err, "a transaction changes at most 100000 entries")
+		_, err = distributeddata.NewKey("n0", crdt.GCounter{}).Get(ctx, dd)
+		require.ErrorIs(t, err, distributeddata.ErrNotFound)
+		require.NoError(t, many(100_000))
 	})
 }
 
