@@ -118,9 +118,10 @@ bench-durable: ## durable stores beside the disk and the databases they are on, 
 	$(GO) run ./bench/durable -dir '$(DIR)'
 
 RESULTS := bench/results
-scale: ## what members say to each other and what that costs, 3 to 200 of them in virtual time; writes docs/pictures
+scale: ## what members say to each other and what that costs, 3 to 400 of them in virtual time, and how 3 to 50 start at once on loopback; writes docs/pictures
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Members|ColdStart|Departed' -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
 	set -o pipefail; $(GO) test ./internal/membership -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/hellos.txt
+	set -o pipefail; $(GO) run ./bench/coldstart 3 10 30 50 | tee $(RESULTS)/coldstart.txt
 	$(GO) run ./bench/plot
 
 slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes docs/pictures

@@ -68,6 +68,7 @@ var arrows = map[string][]string{
 		"node/provider/automanaged", "sharding", "singleton"},
 	"bench/sharding": {"bench/internal/measure", "coordination", "coordination/leasestore",
 		"coordination/memory", "distributeddata", "node", "sharding"},
+	"bench/coldstart": {"distributeddata", "node", "node/provider/automanaged"},
 	"bench/grains": {"bench/internal/measure", "coordination/memory", "node", "sharding",
 		"sharding/grains"},
 	"bench/strangers": {"bench/internal/measure", "node", "testkit/pki"},

@@ -155,7 +155,7 @@ func TestColdStart_AfterTheLossOfAMajorityForceAndANewcomer(t *testing.T) {
 // all of them, and those that carry membership records.
 func BenchmarkColdStart(b *testing.B) {
 	for _, latency := range []time.Duration{time.Millisecond, 80 * time.Millisecond} {
-		for _, n := range []int{3, 6, 12, 24, 48, 100, 200} {
+		for _, n := range []int{3, 6, 12, 24, 48, 100, 200, 400} {
 			b.Run(fmt.Sprintf("latency=%v/members=%d", latency, n), func(b *testing.B) {
 				for b.Loop() {
 					f := newColdFleet(n, n/2+1, latency, 300*time.Millisecond, 1)
