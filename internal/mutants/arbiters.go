@@ -63,7 +63,7 @@ func arbiters() []mutant {
 			name:   "members trust a silent leader",
 			rule:   "a member of a side without a majority shuts its gate when its leader is silent for Lapse",
 			edits:  in(dir+"lead.go", "c.reached(c.heard.Add(lasts)) {", "c.ended {"),
-			killer: sim,
+			killer: killer{pkg: pkg, run: "^TestCore_AMinorityDoesNotTrustASilentLeader$"},
 		},
 		{
 			name:   "the first member takes itself for the cluster",
@@ -109,6 +109,12 @@ func arbiters() []mutant {
 			rule:   "the more members a side without a majority has, the sooner it tries",
 			edits:  in(dir+"config.go", "time.Duration(n-size)", "time.Duration(size)"),
 			killer: killer{pkg: pkg, run: "^TestCore_SmallerSidesTryLater$"},
+		},
+		{
+			name:   "a side shuts when an older member that has yielded to it is back",
+			rule:   "a side with a majority hosts as soon as its views show it",
+			edits:  in(dir+"lead.go", "c.viewAt.Add(c.cfg.handed())", "c.viewAt"),
+			killer: killer{pkg: pkg, run: "^TestCore_TheSideThatAnOlderMemberYieldedTo$"},
 		},
 		{
 			name:   "a first life that is removed closes the session",

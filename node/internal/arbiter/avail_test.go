@@ -73,11 +73,18 @@ func (w *world) majorityServes() error {
 }
 
 // disputed reports whether a side other than that of l counts itself as the majority, and has the
-// lease: members have left it in order, or were missing for a minute, so it counts fewer of them.
+// lease: members have left it in order, or were missing for a minute, so it counts fewer of them. A
+// holder that has just seen that it is on the side of l gives the lease up when l has spoken, and l
+// acquires it with its next attempt.
 func (w *world) disputed(l *life) bool {
 	h := w.leases[arbiter.Majority].holder
-	if h == nil || h.over || h.side == l.side {
+	switch {
+	case h == nil:
+		return w.Elapsed()-w.released <= w.cfg.Lapse()
+	case h.over || h == l:
 		return false
+	case h.side == l.side:
+		return w.Elapsed()-h.looked <= w.cfg.Lapse()
 	}
 	here, all := h.core.Counts()
 	return 2*here > all

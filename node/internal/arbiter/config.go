@@ -59,6 +59,10 @@ func (c Config) delay(size, n int) time.Duration {
 // lives: one that has crashed holds it for a TTL.
 func (c Config) lives() time.Duration { return c.TTL*5/4 + 2*c.Operation() }
 
+// handed returns how long after a view has changed the lease of the majority is with the leader of
+// that view: the former one hears of the new one, and gives the lease up; the new one acquires it.
+func (c Config) handed() time.Duration { return 2*c.Beat() + 2*c.Operation() }
+
 // Decided returns how long after the views of a partition have become stable exactly one side has
 // an open gate, if the store answers and no lease is held by a member that has crashed.
 func (c Config) Decided() time.Duration {

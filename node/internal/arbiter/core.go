@@ -250,7 +250,7 @@ func (c *Core) speak() {
 		return
 	}
 	every := c.cfg.Beat()
-	if c.kind == Whole {
+	if c.kind == Whole && !c.major.is(Taken) { // a former leader gives it up when it hears this one
 		every = c.cfg.idle()
 	}
 	c.said, c.beat = v, c.now.Add(every)

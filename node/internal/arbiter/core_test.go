@@ -263,6 +263,16 @@ func TestCore_ALeaderThatCannotKnowOfAnOutageWaits(t *testing.T) {
 	}
 }
 
+// A member of a side without a majority hosts as long as its leader says so.
+func TestCore_AMinorityDoesNotTrustASilentLeader(t *testing.T) {
+	s := newStage(t, 3)
+	s.sees("a", "me")
+	s.step(arbiter.Heard{From: "a", Verdict: arbiter.Verdict{Kind: arbiter.Ours, Members: 5}})
+	s.that(s.gate.Open && s.here, "open")
+	s.pass(arbiter.Config{TTL: ttl}.Lapse())
+	s.that(!s.gate.Open, "shut")
+}
+
 // A majority that finds its lease held by another member for longer than one that has crashed could
 // hold it yields to the side of that member.
 func TestCore_AMajorityYieldsToAHolderThatLives(t *testing.T) {
@@ -277,6 +287,41 @@ func TestCore_AMajorityYieldsToAHolderThatLives(t *testing.T) {
 	if took <= ttl+ttl/10 || took >= 2*ttl {
 		t.Errorf("yields after %v: %v", took, s.core)
 	}
+}
+
+// An older member has seen this side for long before this side sees it: it has found that another
+// side hosts, and that was this one. The lease is handed over, and no gate shuts.
+func TestCore_TheSideThatAnOlderMemberYieldedTo(t *testing.T) {
+	s := newStage(t, 2)
+	s.whole("me", "b", "c")
+	lease := s.try.Op
+	s.pass(time.Minute)
+	s.sees("a", "me", "b", "c")
+	s.pass(time.Second)
+	yields := arbiter.Heard{From: "a", Verdict: arbiter.Verdict{Kind: arbiter.Yielding, Members: 4}}
+	s.step(yields)
+	s.that(s.gave == lease && s.gate.Open, "handed over, and open")
+	s.pass(time.Second)
+	s.step(arbiter.Heard{From: "a", Verdict: arbiter.Verdict{Kind: arbiter.Whole, Members: 4}})
+	s.that(s.gate.Open, "open")
+	s.pass(ttl)
+	s.step(yields)
+	s.that(!s.gate.Open, "shut: it is another side")
+}
+
+// A leader that sees all members, and finds the lease with another one, speaks often: that one may
+// not have seen it before, and gives the lease up when it hears of it.
+func TestCore_ALeaderWithoutTheLeaseSpeaksOften(t *testing.T) {
+	s := newStage(t, 2)
+	s.whole("me", "b", "c")
+	s.step(arbiter.Lost{Op: s.try.Op})
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Taken})
+	beat := arbiter.Config{TTL: ttl}.Beat()
+	s.pass(5 * beat)
+	s.said = arbiter.Verdict{}
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Taken})
+	s.pass(beat)
+	s.that(s.said.Kind == arbiter.Whole, "spoken")
 }
 
 func TestCore_HalfGoesOnUntilTheStoreDecides(t *testing.T) {

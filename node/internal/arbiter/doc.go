@@ -38,7 +38,8 @@
 // hold Majority finds it held by a member that lives, that is for longer than a crashed member
 // could hold it, and yields. So does a member that counts a majority, and whose leader, which does
 // not, has found another side for as long: members that were not counted may be among those it
-// sees.
+// sees. A leader may also find a lease held by a member that will soon see it, and follow it: so
+// members that have just begun to follow a leader that yields wait for the hand-over of the lease.
 //
 // Members are counted, not identified, although two sides then can both count a majority for up to
 // 1.25 TTL and two calls of the store after a cut (lives; CutOnce plays it). The alternative: a

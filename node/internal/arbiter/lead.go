@@ -160,6 +160,10 @@ func (c *Core) follow() {
 		return
 	}
 	switch {
+	case c.majority() && told == Yielding && c.kind.open() &&
+		!c.reached(c.viewAt.Add(c.cfg.handed())):
+		// It did not see this side while it found another one that hosts: that may be this one.
+		c.rule(c.kind, c.why)
 	case c.majority() && told == Yielding, c.majority() && told == Elsewhere &&
 		c.reached(c.elsewhere.Add(c.cfg.lives())):
 		// The leader has just started and may not know how many members there are; but it has found

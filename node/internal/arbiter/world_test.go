@@ -29,6 +29,7 @@ type world struct {
 	parted    time.Duration // when sides last changed
 	changed   time.Duration // when a view, a store or a side last changed
 	leases    [2]record
+	released  time.Duration // when the lease of the majority was last given up
 	detection time.Duration // maximum delay until a view follows
 }
 
@@ -68,6 +69,7 @@ type life struct {
 	core    *arbiter.Core
 	view    arbiter.View
 	gate    arbiter.Gate
+	looked  time.Duration // when its view last changed
 	here    bool
 	gateAt  time.Duration // when the gate last changed
 	held    [2]uint64     // attempts that hold the leases; 0: none
@@ -173,6 +175,7 @@ func (l *life) crash() { l.end() }
 func (l *life) leave() {
 	l.left, l.ended = true, l.w.Elapsed()
 	l.w.touch() // others may rely on its lease until they hear of it
+	l.w.moved = l.w.Elapsed()
 	l.step(arbiter.Leave{})
 	l.w.After(50*time.Millisecond, func() {
 		if !l.over {
@@ -213,7 +216,7 @@ func (l *life) look() {
 	if v.Oldest == l.view.Oldest && slices.Equal(v.Members, l.view.Members) {
 		return
 	}
-	l.view = v
+	l.view, l.looked = v, l.w.Elapsed()
 	l.w.touch()
 	l.step(v)
 }
@@ -435,6 +438,9 @@ func (l *life) release(op uint64) {
 		l.held[name] = 0
 		if l.store && l.w.leases[name].holder == l {
 			l.w.leases[name].holder = nil
+			if arbiter.Name(name) == arbiter.Majority {
+				l.w.released = l.w.Elapsed()
+			}
 		}
 	}
 }
