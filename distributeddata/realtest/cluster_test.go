@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/netem"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
-	"github.com/concord-go/concord/testkit/netem"
 )
 
 // patience bounds everything that must happen eventually. It says nothing about how fast it

@@ -1,6 +1,6 @@
 // Package realtest contains only tests: scenarios of replicated data on real processes. The
 // processes communicate over TCP, are killed with SIGKILL, one or all at once, and restarted, and
-// are separated by testkit/netem.
+// are separated by internal/netem.
 //
 // The test is the driver. It starts the members by executing the test binary again, acts as their
 // provider, and sends each its commands through a pipe. Where netem cannot run because the test is

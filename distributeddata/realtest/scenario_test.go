@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 var rounds = flag.Int("rounds", 1, "how often each scenario is played")

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/internal/wire"
-	"github.com/concord-go/concord/testkit/sim"
 	"google.golang.org/protobuf/proto"
 )
 

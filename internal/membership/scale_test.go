@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/stretchr/testify/require"
 )
 

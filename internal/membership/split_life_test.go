@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // life is one life of the process at a place: a core with its provider.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // world is one seeded history of a cluster on a provider that behaves like Proto.Actor's: a member

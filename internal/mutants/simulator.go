@@ -2,7 +2,7 @@ package main
 
 // simulator lists bugs of the simulator, which finds the other bugs.
 func simulator() []mutant {
-	const dir, pkg = "testkit/sim/", "./testkit/sim"
+	const dir, pkg = "internal/sim/", "./internal/sim"
 	by := func(test string) killer { return killer{pkg: pkg, run: "^" + test + "$"} }
 	return []mutant{
 		{

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/internal/netem"
 	"github.com/concord-go/concord/internal/races"
-	"github.com/concord-go/concord/testkit/netem"
 	"github.com/concord-go/concord/testkit/pki"
 )
 

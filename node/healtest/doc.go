@@ -2,7 +2,7 @@
 // real processes that run under node.Run.
 //
 // The driver, which is the test, starts the members by executing the test binary again, each in its
-// own network namespace (testkit/netem). The members continuously add to replicated data, also
+// own network namespace (internal/netem). The members continuously add to replicated data, also
 // while they are alone, and send requests to a singleton that runs under a lease. The driver cuts
 // links, freezes and kills processes, or stops the provider's server; then it ends the fault, and
 // restarts only the processes that it has killed. It waits for one view, equal data and a singleton

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 // etcdEnv is the environment variable with the path of the program.

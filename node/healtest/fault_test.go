@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concord-go/concord/internal/netem"
 	"github.com/concord-go/concord/node"
-	"github.com/concord-go/concord/testkit/netem"
 )
 
 // fault causes a fault for the duration d, and then repairs it.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 // outage is a fault that takes something from the members, and the side that should serve.

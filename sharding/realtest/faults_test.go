@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination/file"
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 const perEntity = 400 // messages that each member sends to each entity, before and after the fault

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/internal/netem"
 	"github.com/concord-go/concord/internal/ports"
-	"github.com/concord-go/concord/testkit/netem"
 )
 
 // patience bounds the wait for every expected event. The tests make no claim about speed.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // defaultConfig has the default times of a session.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/concord-go/concord/coordination/fence"
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // target is the target of guarded work. It records the writes that a fence admits.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // node is one process: a machine, its clocks, and a user of the lease.

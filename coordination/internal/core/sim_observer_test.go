@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // observing is a session that a node observes for its lease.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // enqueue writes a place into the queue of the lease, and returns the places ahead.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 var seeds = sim.Flags(usualSeeds)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // world is one seeded history: true time, a store behind a faulty network, and nodes that want the

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Histories in which members come and go. They check the promise to the user: a majority read that

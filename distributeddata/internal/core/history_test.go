@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 var seeds = sim.Flags(defaultSeeds)

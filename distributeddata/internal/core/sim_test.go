@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // A seeded history: five replicas, their real codec, and a network that loses, duplicates, delays,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/history"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Client actions of a history.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Histories of members with disks. The disks are slow, full or fail, lose their power between any

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Histories of members with disks that come and go: machines are lost with their disks and replaced

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Members with two processes: one that was presumed dead and still runs, and one that is restored

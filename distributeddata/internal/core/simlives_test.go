@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // The lives of the members of a history.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // The network of a history, and the messages that it drops.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // simStore keeps the record of a history's membership [M9]. Calls and answers are lost or delayed,

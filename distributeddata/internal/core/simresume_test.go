@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Bugs of our own: occasionally a step panics in the middle, and the replica resumes with its

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/internal/wire"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // Small worlds are explored systematically rather than at random: two or three members, one write,

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/node/internal/arbiter"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // The abstract lease: its holder renews it every ttl/3 and relies on it until stopBy after the last

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/internal/netem"
 	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/node"
-	"github.com/concord-go/concord/testkit/netem"
 )
 
 var long = flag.Bool("long", false, "all faults, with 1,000 callers and 10,000 grains")

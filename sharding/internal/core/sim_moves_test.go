@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 var wantedMoves = flag.Int64("moves", 0,

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/sharding/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 var seeds = sim.Flags(usualSeeds)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/sharding/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // world is one history: members with a region each, a lease store, and the true state of every

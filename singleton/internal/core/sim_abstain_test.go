@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/singleton/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // TestSimulation_SomebodyHostsWhileAnybodyCan plays seeded histories in which the store, the gate,

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/singleton/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 const (

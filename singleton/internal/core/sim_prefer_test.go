@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/singleton/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // preference is a member's configuration: it prefers hosts of the newest version, then those with

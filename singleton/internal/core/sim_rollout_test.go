@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // TestSimulation_Rollouts plays rolling updates that add the singleton and then remove it. The

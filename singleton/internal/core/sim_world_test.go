@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concord-go/concord/internal/sim"
 	"github.com/concord-go/concord/singleton/internal/core"
-	"github.com/concord-go/concord/testkit/sim"
 )
 
 // world is one seeded history in true time: members with machines and routes, an abstract lease

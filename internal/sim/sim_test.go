@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // recorder is a test that is expected to fail.
@@ -65,7 +65,7 @@ func TestRun_ShortensAFailureToWhatItNeeds(t *testing.T) {
 	require.Equal(t, 1, strings.Count(told, "— reset"))
 	require.Equal(t, 1, strings.Count(told, "— add"))
 	require.Contains(t, told, "message 0>1 at ")
-	require.Contains(t, told, "go test ./testkit/sim -run '^TestPlanted$' -seed ")
+	require.Contains(t, told, "go test ./internal/sim -run '^TestPlanted$' -seed ")
 	require.Regexp(t, `seed \d+ at (commit [0-9a-f]{40}|an unknown commit)`, told)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 // TestMain runs this binary as a server if the environment says so.

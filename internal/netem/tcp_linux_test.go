@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 // stream is a TCP connection from node 0 to node 1.

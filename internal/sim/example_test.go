@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concord-go/concord/testkit/sim"
+	"github.com/concord-go/concord/internal/sim"
 )
 
 // Two people switch a lamp over a slow network. Each sends the state it wants the lamp to have, and

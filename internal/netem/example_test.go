@@ -3,7 +3,7 @@ package netem_test
 import (
 	"testing"
 
-	"github.com/concord-go/concord/testkit/netem"
+	"github.com/concord-go/concord/internal/netem"
 )
 
 // A test on real connections gets addresses of its own, and links between them that lose and delay

@@ -41,6 +41,4 @@
 // Generate acts from Rand, before time passes, and describe them completely in their words. Do not
 // range over maps where the order matters, and start no goroutines. Seeds.Twice checks that a seed
 // determines one history.
-//
-// docs/testing.md names the other parts of the testkit.
 package sim
