@@ -1,6 +1,7 @@
 package distributeddata
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // maxAtDoor is the number of messages that may wait for the actor to run. Further messages are
@@ -144,7 +146,8 @@ func (d *door) Stop(*actor.PID) {
 }
 
 // refuse answers a message that cannot be carried out. A message without a sender, or one that is
-// not a request, goes to the dead letters.
+// not a request, goes to the dead letters. That subscribers which stop after the replicator still
+// send it something is no fault.
 func (l *life) refuse(message any, why error) {
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if req, ok := asRequest(m); ok && sender != nil && answered(req) {
@@ -155,8 +158,13 @@ func (l *life) refuse(message any, why error) {
 		})
 		return
 	}
-	l.system.Logger().Warn("message refused", slog.String("replicator", l.cfg.Name),
-		slog.String("type", fmt.Sprintf("%T", m)), slog.Any("error", why))
+	level := slog.LevelWarn
+	if lifecycle.Of(l.system).Stopping() {
+		level = slog.LevelDebug
+	}
+	l.system.Logger().Log(context.Background(), level, "message refused",
+		slog.String("replicator", l.cfg.Name), slog.String("type", fmt.Sprintf("%T", m)),
+		slog.Any("error", why))
 	contain.DeadLetter(l.system, l.r.pid, message)
 }
 

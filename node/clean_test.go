@@ -19,6 +19,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
@@ -35,6 +36,7 @@ type whole struct {
 	Port, Health int
 	Hosts        []string // health addresses of all
 	Dir          string   // of the lease store
+	Talks        bool     // an actor sends messages until the actor system ends
 }
 
 // runWhole is the main function of such a process. It prints "up" when its work has begun, and
@@ -57,7 +59,7 @@ func runWhole() {
 			return err
 		}
 		idle := actor.ReceiveFunc(func(actor.Context) {})
-		_, err = singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"},
+		clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"},
 			func(coordination.Tenure) actor.Actor {
 				return actor.ReceiveFunc(func(ctx actor.Context) {
 					if _, ok := ctx.Message().(*actor.Started); ok {
@@ -68,16 +70,49 @@ func runWhole() {
 		if err != nil {
 			return err
 		}
-		_, err = sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
+		carts, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
 			sharding.Config{Type: "cart", Shards: 16},
 			func(sharding.Entity) actor.Actor { return idle })
+		if err != nil {
+			return err
+		}
 		n.Go(func(ctx context.Context) error {
+			if s.Talks {
+				n.System.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+					return &talker{clerk: clerk.PID(), carts: carts.PID(), dd: dd.PID()}
+				}))
+			}
 			fmt.Println("up")
 			<-ctx.Done()
 			return nil
 		})
 		return err
 	})
+}
+
+// talker sends messages to the singleton, to entities and to the replicator until the actor system
+// ends.
+type talker struct {
+	clerk, carts, dd *actor.PID
+	n                int
+}
+
+// talk makes a talker send its next messages.
+type talk struct{}
+
+// Receive implements actor.Actor.
+func (a *talker) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started, *talk:
+		a.n++
+		ctx.Send(a.clerk, wrapperspb.String("any"))
+		ctx.Send(a.dd, &distributeddata.Unsubscribe[crdt.GCounter]{
+			Key: distributeddata.NewKey("any", crdt.GCounter{}), Subscriber: ctx.Self()})
+		ctx.Send(a.carts, &sharding.Envelope{ID: strconv.Itoa(a.n % 100),
+			Message: wrapperspb.String("any")})
+		self, root := ctx.Self(), ctx.ActorSystem().Root
+		time.AfterFunc(2*time.Millisecond, func() { root.Send(self, &talk{}) })
+	}
 }
 
 // wholeCluster runs members with every component.
@@ -136,16 +171,18 @@ func (c *wholeCluster) stop(p *child.Process) {
 	require.Equal(c, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
 }
 
-// TestRun_WithoutAFaultNothingIsLoggedAtWarn starts three members at once, stops and starts the one
-// that hosts the singleton, and stops all.
+// TestRun_WithoutAFaultNothingIsLoggedAtWarn starts three members at once, replaces each, and stops
+// all. The first three send messages until they have stopped, as actors of an application may.
 func TestRun_WithoutAFaultNothingIsLoggedAtWarn(t *testing.T) {
 	c := newWhole(t, 3)
 	var all []*child.Process
 	for i := range 3 {
+		c.specs[i].Talks = true
 		all = append(all, c.start(i))
 	}
 	c.until(map[string]int{"up": 3, "here": 1})
 	for i := range 3 {
+		c.specs[i].Talks = false
 		c.stop(all[i])
 		all = append(all, c.start(i))
 		c.until(map[string]int{"up": 4 + i})

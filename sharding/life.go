@@ -220,10 +220,16 @@ func (l *life) shut() {
 }
 
 // refuse counts a message, and sends it to the dead letters. If the message came from Ask, its
-// sender gets the reason instead.
+// sender gets the reason instead. That a member which leaves in order takes no further messages is
+// no fault.
 func (l *life) refuse(id string, value any, why error) {
 	if n := l.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
-		l.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
+		level := slog.LevelWarn
+		if errors.Is(why, ErrClosed) && l.closing.Load() && !l.follows() {
+			level = slog.LevelDebug
+		}
+		l.log.Log(context.Background(), level, "message refused", slog.Any("error", why),
+			slog.Uint64("refused", n))
 	}
 	if p, long := value.(*parcel); long {
 		if l.answer(p, why) {
