@@ -238,6 +238,8 @@ func (s *arbiterShell) carryOut(ctx actor.Context, e any) {
 		s.compare(ctx.Self(), e)
 	case arbiter.Foreign:
 		s.foreign(s.otherStore(e.Leader))
+	case arbiter.ForeignPeer:
+		s.warnOfOtherStore(e.Member)
 	case arbiter.Release:
 		s.release(e.Op)
 	case arbiter.Send:
@@ -391,6 +393,19 @@ func (s *arbiterShell) otherStore(leader string) error {
 		"this member, %s, does not know of it: they name different stores; start this member with "+
 		"the store of the others, or stop all to change it", ErrInvalid, m.Address,
 		s.leases[arbiter.Majority].Name(), s.system.Address())
+}
+
+// warnOfOtherStore logs that another member does not use the lease store of its leader.
+func (s *arbiterShell) warnOfOtherStore(member string) {
+	m, _ := s.view.Find(member)
+	oldest, _ := s.view.Oldest("")
+	s.system.Logger().Warn("a member names another lease store",
+		slog.String("address", m.Address),
+		slog.String("why", fmt.Sprintf("its store does not know of the lease %q, which the "+
+			"oldest member, %s, holds", s.leases[arbiter.Majority].Name(), oldest.Address)),
+		slog.String("then", "it hosts nothing, and ends"),
+		slog.String("check", "its Store, and that of the oldest member: start it with the store "+
+			"of the others, or stop all to change it"))
 }
 
 func (s *arbiterShell) onTried(ctx actor.Context, m *arbiterTried) {

@@ -130,7 +130,9 @@ func TestMistakes_AreNamedAtBothSides(t *testing.T) {
 				}
 				all[2].Store = filepath.Join(dir, "others")
 			},
-			nil, nil,
+			[]string{"level=WARN", "a member names another lease store", "address=127.0.0.1:",
+				"concord.majority/mistaken", "start it with the store of the others"},
+			nil,
 			[]string{"invalid configuration: Store: member 127.0.0.1:",
 				`holds the lease "concord.majority/mistaken"`, "they name different stores"},
 		},

@@ -37,6 +37,7 @@ func (c *Core) otherStore() bool {
 	}
 	if !s.told && s.check.is(Held) && c.reached(s.other.Add(2*c.cfg.TTL)) {
 		s.told = true
+		c.emit(Send{c.others(), Verdict{Kind: OtherStore, Members: c.known()}})
 		c.emit(Foreign{c.view.Oldest})
 	}
 	return true
@@ -53,6 +54,14 @@ func (c *Core) onCompared(e Compared) {
 		s.same, s.other = true, time.Time{}
 	case e.Result == Held && s.other.IsZero():
 		s.other = c.now
+	}
+}
+
+// onOtherStore reports, once, that another member says what otherStore found there.
+func (c *Core) onOtherStore(member string) {
+	if !c.foreign[member] {
+		c.foreign[member] = true
+		c.emit(ForeignPeer{member})
 	}
 }
 

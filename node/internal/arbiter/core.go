@@ -19,6 +19,7 @@ type Core struct {
 	founded bool            // it has held the lease of the majority since
 	leaving map[string]bool // members that announced their departure
 	gone    map[string]bool // members missing since none was
+	foreign map[string]bool // members in view that use another lease store
 	served  time.Time       // until when the view was known to be a majority; zero: never
 	ended   bool
 
@@ -51,7 +52,7 @@ type Core struct {
 // New returns an arbiter that has seen nothing. Its gate is shut.
 func New(cfg Config) *Core {
 	return &Core{cfg: cfg, kind: Undecided, why: "no view yet",
-		leaving: map[string]bool{}, gone: map[string]bool{}}
+		leaving: map[string]bool{}, gone: map[string]bool{}, foreign: map[string]bool{}}
 }
 
 // Step processes one event at time now and returns the effects, in order. now must not decrease.
@@ -148,6 +149,7 @@ func (c *Core) onView(v View) {
 		if _, still := slices.BinarySearch(v.Members, id); still {
 			continue
 		}
+		delete(c.foreign, id)
 		if len(c.gone) >= maxMembers {
 			clear(c.gone)
 		}
@@ -217,6 +219,8 @@ func (c *Core) onHeard(e Heard) {
 		c.forget(e.From)
 		c.count(c.n)
 	case !listed:
+	case e.Verdict.Kind == OtherStore:
+		c.onOtherStore(e.From)
 	case e.Verdict.Kind == Leaving:
 		c.leaving[e.From] = true
 		if e.From == c.view.Oldest && c.verdict == Ours {

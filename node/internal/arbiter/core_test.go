@@ -1,6 +1,7 @@
 package arbiter_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +18,9 @@ type stage struct {
 	try   arbiter.Try
 	probe uint64
 	asks  arbiter.Compare
-	other string // the leader that uses another store
-	gave  uint64 // the attempt that was released
+	other string   // the leader that uses another store
+	peers []string // members that say that they use another store
+	gave  uint64   // the attempt that was released
 	said  arbiter.Verdict
 	here  bool
 	wake  time.Time
@@ -44,6 +46,8 @@ func (s *stage) step(e any) {
 			s.asks = e
 		case arbiter.Foreign:
 			s.other = e.Leader
+		case arbiter.ForeignPeer:
+			s.peers = append(s.peers, e.Member)
 		case arbiter.Release:
 			s.gave = e.Op
 		case arbiter.Send:
@@ -420,6 +424,31 @@ func TestCore_AnotherLeaseStore(t *testing.T) {
 	}
 	s.pass(2 * time.Second)
 	s.that(!s.gate.Open && s.other == "a", "given up")
+	s.that(s.said.Kind == arbiter.OtherStore, "and said so to the others")
+}
+
+// A member that says that it uses another store is reported once, by the leader too. That says
+// nothing about which side hosts.
+func TestCore_AnotherMemberUsesAnotherStore(t *testing.T) {
+	says := arbiter.Verdict{Kind: arbiter.OtherStore, Members: 3}
+	for _, oldest := range []string{"me", "a"} {
+		s := newStage(t, 2)
+		others := slices.DeleteFunc([]string{"me", "a", "b"}, func(id string) bool {
+			return id == oldest
+		})
+		if s.sees(append([]string{oldest}, others...)...); oldest == "me" {
+			s.begins()
+		} else {
+			s.hears("")
+		}
+		for range 2 {
+			s.step(arbiter.Heard{From: "b", Verdict: says})
+			s.step(arbiter.Heard{From: "unlisted", Verdict: says})
+		}
+		s.that(s.gate.Open && slices.Equal(s.peers, []string{"b"}), "open, and reported once")
+		s.step(arbiter.Heard{From: "a", Verdict: says})
+		s.that(s.gate.Open && slices.Equal(s.peers, []string{"b", "a"}), "open, and the oldest too")
+	}
 }
 
 // What is no proof: a store that does not answer, a leader that does not hold the lease any more or

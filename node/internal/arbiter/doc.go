@@ -55,7 +55,8 @@
 //
 // A verdict also names the session through which the leader holds Majority. A member looks once in
 // its own store for that session. If the lease is not there, both name different stores, and each
-// could host what the other one hosts: the member does not host, and gives up after two TTLs.
+// could host what the other one hosts: the member does not host, and after two TTLs tells the
+// others and gives up.
 //
 // # Guarantees
 //

@@ -69,6 +69,8 @@ type (
 	}
 	// Foreign reports that this member does not use the lease store of its leader. It cannot go on.
 	Foreign struct{ Leader string }
+	// ForeignPeer reports that another member does not use the lease store of its leader.
+	ForeignPeer struct{ Member string }
 	// Release releases the lease acquired in attempt Op.
 	Release struct{ Op uint64 }
 	// Send sends a verdict to other members.
@@ -120,13 +122,14 @@ type Kind uint8
 
 // Kinds.
 const (
-	Undecided Kind = iota + 1 // this side has no majority, and does not host
-	Pending                   // this side goes on hosting, and no lease says so
-	Whole                     // no member is missing
-	Ours                      // members are missing, and a lease says that this side hosts
-	Elsewhere                 // another side hosts
-	Leaving                   // the sender leaves in order; not a verdict
-	Yielding                  // this side has a majority, but another one hosts
+	Undecided  Kind = iota + 1 // this side has no majority, and does not host
+	Pending                    // this side goes on hosting, and no lease says so
+	Whole                      // no member is missing
+	Ours                       // members are missing, and a lease says that this side hosts
+	Elsewhere                  // another side hosts
+	Leaving                    // the sender leaves in order; not a verdict
+	Yielding                   // this side has a majority, but another one hosts
+	OtherStore                 // the sender uses another lease store, and ends; not a verdict
 	kinds
 )
 
@@ -143,5 +146,5 @@ func (k Kind) String() string {
 		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
 	return [...]string{"", "undecided", "pending", "whole", "ours", "elsewhere", "leaving",
-		"yielding"}[k]
+		"yielding", "other store"}[k]
 }

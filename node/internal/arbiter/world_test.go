@@ -319,6 +319,8 @@ func (l *life) step(e any) {
 			l.compare(e)
 		case arbiter.Foreign:
 			w.Fail("%s: %s names another store", l.id, e.Leader)
+		case arbiter.ForeignPeer:
+			w.Fail("%s: %s says that it uses another store", l.id, e.Member)
 		case arbiter.Release:
 			l.release(e.Op)
 		}
