@@ -16,6 +16,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/cockpit/api"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
@@ -133,10 +134,11 @@ func (h *Handler) Attach(n *node.Node, s Sources) error {
 		s.Sessions = sessions
 	}
 	h.Show(s)
-	return n.OnStop(node.Session, "cockpit", func(context.Context) error {
+	_, err := lifecycle.OnStop(n.System, lifecycle.Session, "cockpit", func(context.Context) error {
 		h.detach(n.System)
 		return nil
 	})
+	return err
 }
 
 // defaultSession is the name under which Attach adds the session of the node.

@@ -9,7 +9,7 @@ import (
 
 var (
 	// ErrInvalid is matched by every error of Config.Validate and RunConfig.Validate, and by the
-	// errors of Start, Shutdown and OnStop about a missing or invalid argument.
+	// errors of Start and Shutdown about a missing or invalid argument.
 	ErrInvalid = errors.New("node: invalid configuration")
 	// ErrStarted is returned by Start when the member was started before, successfully or not. A
 	// cluster cannot be started twice: create a new actor system.

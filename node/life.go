@@ -137,7 +137,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 // registered calls the user's register function, which creates the components. In the last life it
 // makes the session close after them.
 func (r *runner) registered(n *Node) error {
-	err := n.OnStop(Session, "session", func(ctx context.Context) error {
+	err := n.onStop(lifecycle.Session, "session", func(ctx context.Context) error {
 		if r.session == nil || !n.last() {
 			return nil
 		}
@@ -195,7 +195,7 @@ func (r *runner) guard(n *Node) error {
 		if err != nil {
 			return err
 		}
-		if err := n.OnStop(Leases, "guard", stop); err != nil {
+		if err := n.onStop(lifecycle.Leases, "guard", stop); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (r *runner) guard(n *Node) error {
 		members = r.counted/2 + 1
 	}
 	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members, n.fail, &n.counted)
-	return n.OnStop(Leases, "majority", stop)
+	return n.onStop(lifecycle.Leases, "majority", stop)
 }
 
 // majorityHosts reports whether only the side of a partition that has a majority hosts.

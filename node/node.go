@@ -82,10 +82,9 @@ func (n *Node) Document(name string) (*coordination.Document, error) {
 	return coordination.NewDocument(n.store, name)
 }
 
-// OnStop registers stop to run in the given phase when this life ends. It calls the function OnStop
-// with System.
-func (n *Node) OnStop(p Phase, name string, stop func(context.Context) error) error {
-	_, err := OnStop(n.System, p, name, stop)
+// onStop registers stop to run in the given phase when this life ends.
+func (n *Node) onStop(p lifecycle.Phase, name string, stop func(context.Context) error) error {
+	_, err := lifecycle.OnStop(n.System, p, name, stop)
 	return err
 }
 
@@ -173,5 +172,5 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 // prepare registers this life with lives, and settle to run when the life stops.
 func (n *Node) prepare(lives *lifecycle.Lives) error {
 	lives.Attach(n.System)
-	return n.OnStop(Ingress, "work", n.settle)
+	return n.onStop(lifecycle.Ingress, "work", n.settle)
 }

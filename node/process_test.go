@@ -16,6 +16,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
@@ -117,8 +118,9 @@ func member(arg string) int {
 			}
 		}), "watcher")
 	})
-	for _, p := range []node.Phase{node.Replicator, node.Leases, node.Singleton, node.Sharding} {
-		_, err := node.OnStop(system, p, "test", func(context.Context) error {
+	for _, p := range []lifecycle.Phase{lifecycle.Replicator, lifecycle.Leases,
+		lifecycle.Singleton, lifecycle.Sharding} {
+		_, err := lifecycle.OnStop(system, p, "test", func(context.Context) error {
 			say(report{Event: "stopping", Text: p.String()})
 			return nil
 		})

@@ -112,12 +112,13 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
 		require.Equal(t, 1, n.Life)
 		session = n.Session
-		for _, p := range []node.Phase{node.Session, node.Replicator, node.Leases, node.Singleton,
-			node.Sharding} {
-			require.NoError(t, n.OnStop(p, "test", func(context.Context) error {
+		for _, p := range []lifecycle.Phase{lifecycle.Session, lifecycle.Replicator,
+			lifecycle.Leases, lifecycle.Singleton, lifecycle.Sharding} {
+			_, err := lifecycle.OnStop(n.System, p, "test", func(context.Context) error {
 				note(p.String())
 				return nil
-			}))
+			})
+			require.NoError(t, err)
 		}
 		n.Go(func(ctx context.Context) error {
 			require.NoError(t, cfg.Health.Ready())
@@ -418,10 +419,12 @@ func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
 	release, stopped := make(chan struct{}), make(chan struct{})
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
 		n.Go(func(context.Context) error { cancel(); <-release; return nil })
-		return n.OnStop(node.Replicator, "test", func(context.Context) error {
-			close(stopped)
-			return nil
-		})
+		_, err := lifecycle.OnStop(n.System, lifecycle.Replicator, "test",
+			func(context.Context) error {
+				close(stopped)
+				return nil
+			})
+		return err
 	})
 	close(release)
 	require.ErrorIs(t, err, node.ErrStop)

@@ -4,44 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// Phase is a step of Shutdown.
-type Phase = lifecycle.Phase
-
-// Phases of Shutdown, in this order. The functions registered in one phase run concurrently.
-const (
-	Ingress    = lifecycle.Ingress
-	Sharding   = lifecycle.Sharding
-	Singleton  = lifecycle.Singleton
-	Leases     = lifecycle.Leases
-	Replicator = lifecycle.Replicator
-	Session    = lifecycle.Session
-)
-
-// OnStop registers stop to be run once by Shutdown. The components of Concord register themselves;
-// OnStop is for other components of the application. cancel removes the registration. OnStop
-// returns an error once Shutdown has begun, and ErrInvalid without a system or a function.
-func OnStop(system *actor.ActorSystem, p Phase, name string,
-	stop func(context.Context) error) (cancel func(), err error) {
-	switch {
-	case system == nil:
-		return nil, fmt.Errorf("%w: %s: no actor system", ErrInvalid, name)
-	case stop == nil:
-		return nil, fmt.Errorf("%w: %s: the function to run at the stop is nil", ErrInvalid, name)
-	}
-	return lifecycle.OnStop(system, p, name, stop)
-}
-
-// Shutdown runs the functions registered with OnStop in order of their phases, then stops the
-// exchange with other members, then the cluster. It returns all errors. If ctx has a deadline, each
-// phase has its share of the remaining time; Shutdown abandons a phase that exceeds its share and
-// runs the next one. It always begins to stop the cluster, and continues in the background if ctx
-// ends first. At the end it stops every actor of the system that still runs.
+// Shutdown stops sharding, then singletons, replicators and the exchange with other members, then
+// the cluster. It returns all errors. If ctx has a deadline, each step has its share of the
+// remaining time; Shutdown abandons a step that exceeds its share and begins the next one. It
+// always begins to stop the cluster, and continues in the background if ctx ends first. At the end
+// it stops every actor of the system that still runs.
 //
 // A second call, even a concurrent one, waits for the first and returns the same result. A member
 // that was never started, or whose start failed, is shut down as far as it got.
