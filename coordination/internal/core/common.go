@@ -36,13 +36,14 @@ func (c *Common) Ready() []string {
 // the slots for which audits of tenures and others wait, audits get two of three: on a slow store,
 // those of many leases may need as many calls as it makes.
 //
-// The bound follows the store: it rises by one when that many slots have ended well, and a failed
-// call, or one that has waited for others in the store, halves it. The calls that were in flight
-// together halve it once.
+// The bound follows the store: it rises by one when that many slots have ended well while all were
+// taken, and a failed call, or one that has waited for others in the store, halves it. The calls
+// that were in flight together halve it once. Slots that were never taken together prove nothing:
+// if audits at rest raised the bound, the next burst would wait for its own calls in the store.
 type slots struct {
 	bound   int           // 0: firstSlots
 	taken   int           // may exceed a bound that was halved
-	settled int           // slots that have ended well since the bound rose
+	settled int           // slots that have ended well since the bound rose; see above
 	given   int           // slots ever
 	halved  int           // those given before the bound was halved last
 	quick   time.Duration // of the quickest call; 0: there was none
@@ -112,10 +113,10 @@ func (c *Common) pass(m *Machine) {
 	t := &c.slots
 	if m.slot == taken {
 		m.slot = unasked
-		t.taken--
-		if m.ticket > 0 {
+		if m.ticket > 0 && !t.free() {
 			t.settled++
 		}
+		t.taken--
 		if t.settled >= t.bound {
 			t.bound, t.settled = min(t.bound+1, mostSlots), 0
 		}

@@ -142,3 +142,50 @@ func TestSlots_AuditsLeaveAThirdToAcquisitions(t *testing.T) {
 			len(started))
 	}
 }
+
+// A thousand reads one after another say nothing about a hundred at once: the bound of calls in
+// flight rises only when it is reached.
+func TestSlots_OnlyABoundThatIsReachedRises(t *testing.T) {
+	cfg := goldenConfig
+	cfg.Common = &core.Common{}
+	machines := map[string]*core.Machine{}
+	reading := map[string]uint64{} // the reads in flight
+	step := func(name string, ev core.Event) {
+		for _, e := range machines[name].Step(core.Reading{}, ev) {
+			if l, is := e.(core.Load); is {
+				reading[name] = l.Op
+			}
+		}
+	}
+	acquire := func(name string) {
+		cfg.Name = name
+		machines[name] = core.New(cfg)
+		step(name, core.Acquire{ID: 1, Wait: true})
+	}
+	answer := func() {
+		answered := reading
+		reading = map[string]uint64{}
+		for name, op := range answered {
+			step(name, core.Loaded{Op: op, Version: "1", Record: core.Record{Nonce: "other",
+				Owner: "other", Token: 1, Attempt: 1, TTL: cfg.TTL}})
+			for _, ready := range cfg.Common.Ready() {
+				step(ready, core.Tick{})
+			}
+		}
+	}
+	for i := range 1000 {
+		acquire(fmt.Sprint("alone", i))
+		answer()
+	}
+	for i := range 500 {
+		acquire(fmt.Sprint("together", i))
+	}
+	var got []int
+	for range 3 {
+		got = append(got, len(reading))
+		answer()
+	}
+	if want := []int{128, 129, 130}; !slices.Equal(got, want) {
+		t.Errorf("%v reads in flight, want %v", got, want)
+	}
+}
