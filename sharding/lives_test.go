@@ -46,6 +46,7 @@ func TestLives_MessagesThatWaitAreHandledInTheNextLife(t *testing.T) {
 			_, err := first.ask("e3", "who", time.Minute)
 			answers <- err
 		}()
+		time.Sleep(time.Millisecond) // the question waits, too
 		end(first)
 		second := c.nodes[c.Restart(first.Member)]
 		tell(second, 100)
