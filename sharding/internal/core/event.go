@@ -414,8 +414,7 @@ type (
 		Body     Body
 	}
 	// Orphaned reports that no message sent under the tenure is answered any more: the host is gone
-	// and has not given the shard up in order, or it has lost the lease and another tenure has
-	// begun.
+	// and did not leave in order, or it has lost the lease and another tenure has begun.
 	Orphaned struct{ Tenure }
 	// Look asks which session holds the coordinator's lease.
 	Look struct{}

@@ -31,7 +31,9 @@ func TestRoute_OrphansWhatALostHostDoesNotAnswer(t *testing.T) {
 		"lost it while it gave up":        {[]core.Event{pause, lost, active(c, 8)}, true},
 		"another has it without a notice": {[]core.Event{active(c, 8)}, true},
 		"gave it up, and another has it":  {[]core.Event{pause, active(c, 8)}, false},
-		"gave it up, another, dropped":    {[]core.Event{pause, active(c, 8), without}, false},
+		"gave it up, another, dropped":    {[]core.Event{pause, active(c, 8), without}, true},
+		"gave it up, another, ended": {[]core.Event{pause, active(c, 8), ended, without},
+			false},
 		"other members are not its host": {[]core.Event{core.View{Self: a,
 			Members: []core.Member{a, b}}}, false},
 	} {

@@ -13,7 +13,15 @@ type route struct {
 	floor  uint64 // tenures up to this one accept no more messages, according to their host
 	last   uint64 // token of the last tenure known, until its host is gone; 0: none
 	paused bool   // its host gives it up in order
+	given  given  // the tenure before it, if its host gave it up in order
 	waits  bool   // messages wait, and no tenure is known
+}
+
+// given is a tenure that its host gave up, or was giving up when another one began: it may be gone
+// before it has answered all that was sent.
+type given struct {
+	host  Member
+	token uint64 // 0: none
 }
 
 // open sends what waits to the known tenure, and what follows.
@@ -44,7 +52,9 @@ func (s *shard) onActive(from Member, token uint64) {
 	if token <= s.to || token <= s.floor {
 		return
 	}
-	if !s.paused {
+	if s.paused {
+		s.given = given{s.host, s.last}
+	} else {
 		s.orphan()
 	}
 	s.host, s.to, s.peer = from, token, nil
@@ -67,6 +77,12 @@ func (s *shard) forget(token uint64) {
 // unseen stops sending to a host that is not in the view. The host may come back with the same
 // tenure, so the floor stays.
 func (s *shard) unseen() {
+	if g := s.given; g.token != 0 && g.host != s.r.self && !s.r.sees(g.host) {
+		s.given = given{}
+		if !slices.Contains(s.r.departed, g.host) {
+			s.r.emit(Orphaned{Tenure{s.n, g.token}})
+		}
+	}
 	if s.host == s.r.self || s.r.sees(s.host) {
 		return
 	}
