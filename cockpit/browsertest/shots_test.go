@@ -25,8 +25,6 @@ func shots(t *testing.T, b *browser, url, dir string) {
 	}{
 		{"cockpit-light.png", media{1280, 1500, false, true}},
 		{"cockpit-dark.png", media{1280, 1500, true, true}},
-		{"cockpit-narrow-light.png", media{390, 1500, false, true}},
-		{"cockpit-narrow-dark.png", media{390, 1500, true, true}},
 	} {
 		p := b.open(url, s.media)
 		p.until(10*time.Second,
