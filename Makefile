@@ -34,7 +34,7 @@ SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/interna
 	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
 PROCESSES := ./distributeddata/realtest ./distributeddata/disktest ./sharding/realtest ./sharding/grains/realtest ./node/healtest ./node/hostile ./examples/quickstart
 unit: ## every test once, with the race detector where it can find something
-	$(GO) test $(SEQUENTIAL)
+	$(GO) test -timeout 20m $(SEQUENTIAL)
 	$(GO) test -timeout 20m $(PROCESSES)
 	$(GO) test ./distributeddata -run '^TestCost_'
 	$(GO) test -race -timeout 20m $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
