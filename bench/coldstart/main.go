@@ -11,24 +11,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
+	"os/exec"
 	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/identitylookup/disthash"
 	"github.com/asynkron/protoactor-go/remote"
 
+	"github.com/concord-go/concord/bench/internal/measure"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/provider/automanaged"
 )
 
 const (
-	patience  = time.Minute
+	patience = time.Minute
+	// firstPort is that of the first member for health requests. Free ports would not do: the
+	// members connect to each other from such ports.
 	firstPort = 21000
 	// queueSize is what package node sets. With the default of Proto.Actor, a million, each
 	// connection takes more than a megabyte.
@@ -44,41 +46,37 @@ func main() {
 
 // run starts each cluster in a process of its own, so that none pays for the one before it.
 func run(args []string) error {
-	if len(args) == 2 && args[0] == "bare" || len(args) == 2 && args[0] == "replicated" {
+	if len(args) == 2 && members[args[0]] != nil {
 		n, err := strconv.Atoi(args[1])
 		if err != nil {
 			return err
 		}
-		return start(n, args[0] == "replicated")
+		return start(args[0], n)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for _, n := range args {
 		for _, kind := range []string{"bare", "replicated"} {
-			errs = append(errs, child(kind, n))
+			child := exec.Command(self, kind, n) //nolint:gosec // this program
+			child.Stdout, child.Stderr = os.Stdout, os.Stderr
+			errs = append(errs, child.Run())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func child(args ...string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	p, err := os.StartProcess(self, append([]string{self}, args...),
-		&os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
-	if err != nil {
-		return err
-	}
-	state, err := p.Wait()
-	if err == nil && !state.Success() {
-		err = fmt.Errorf("%v: %v", args, state)
-	}
-	return err
+// members start a member with a provider of n members, and return when it is up.
+var members = map[string]func(ctx context.Context, provider cluster.ClusterProvider, n int) error{
+	"bare": bare, "replicated": replicated,
 }
 
 // start starts n members and waits until all are up.
-func start(n int, replicated bool) error {
+func start(kind string, n int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	var hosts []string
 	for i := range n {
 		hosts = append(hosts, "127.0.0.1:"+strconv.Itoa(firstPort+i))
@@ -86,7 +84,14 @@ func start(n int, replicated bool) error {
 	began := time.Now()
 	done := make(chan error, n)
 	for i := range n {
-		go func() { done <- member(i, hosts, replicated) }()
+		go func() {
+			provider, err := automanaged.New(automanaged.Config{Host: "127.0.0.1",
+				Port: firstPort + i, Hosts: hosts})()
+			if err == nil {
+				err = members[kind](ctx, provider, n)
+			}
+			done <- err
+		}()
 	}
 	var errs []error
 	for range n {
@@ -97,65 +102,47 @@ func start(n int, replicated bool) error {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		return err
 	}
-	kind := "bare"
-	if replicated {
-		kind = "replicated"
-	}
 	fmt.Printf("%s members=%d seconds=%.1f cpu-seconds=%.1f peak-MB=%d\n", kind, n, took.Seconds(),
 		time.Duration(used.Utime.Nano()+used.Stime.Nano()).Seconds(), used.Maxrss>>10)
 	return errors.Join(errs...)
 }
 
-// member returns when the member of that index sees all others and its replicator is ready.
-func member(i int, hosts []string, replicated bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(
-		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	provider, err := automanaged.New(automanaged.Config{Host: "127.0.0.1", Port: firstPort + i,
-		Hosts: hosts})()
-	if err != nil {
-		return err
-	}
-	config, err := configured(provider, replicated)
-	if err != nil {
-		return err
-	}
-	c := cluster.New(system, config)
-	var data *distributeddata.Replicator
-	if replicated {
-		data, err = distributeddata.New(system,
-			distributeddata.Config{MinMembers: len(hosts)/2 + 1})
-		if err != nil {
-			return err
+// bare starts a member of Proto.Actor, which is up when it lists all others.
+func bare(ctx context.Context, provider cluster.ClusterProvider, n int) error {
+	system := measure.System()
+	all := make(chan struct{}, 1)
+	system.EventStream.Subscribe(func(event any) {
+		if list, ok := event.(*cluster.ClusterTopology); ok && len(list.Members) == n {
+			select {
+			case all <- struct{}{}:
+			default:
+			}
 		}
+	})
+	cluster.New(system, cluster.Configure("coldstart", provider, disthash.New(), remote.Configure(
+		"127.0.0.1", 0, remote.WithEndpointWriterQueueSize(queueSize)))).StartMember()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("a member does not list %d", n)
 	}
-	if replicated {
-		if err := node.Start(ctx, c); err != nil {
-			return err
-		}
-		return data.Ready(ctx)
-	}
-	c.StartMember()
-	for c.MemberList.Members().Len() < len(hosts) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("member %d sees %d", i, c.MemberList.Members().Len())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
-// configured returns the configuration of package node, or that of Proto.Actor.
-func configured(provider cluster.ClusterProvider, replicated bool) (*cluster.Config, error) {
-	if !replicated {
-		return cluster.Configure("coldstart", provider, disthash.New(), remote.Configure(
-			"127.0.0.1", 0, remote.WithEndpointWriterQueueSize(queueSize))), nil
-	}
+// replicated starts a member with a replicator, and waits until that is ready.
+func replicated(ctx context.Context, provider cluster.ClusterProvider, n int) error {
+	system := measure.System()
 	rc, err := node.Remote(node.Config{Host: "127.0.0.1", PlaintextUnsafe: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return node.Cluster("coldstart", provider, rc), nil
+	c := cluster.New(system, node.Cluster("coldstart", provider, rc))
+	data, err := distributeddata.New(system, distributeddata.Config{MinMembers: n/2 + 1})
+	if err != nil {
+		return err
+	}
+	if err := node.Start(ctx, c); err != nil {
+		return err
+	}
+	return data.Ready(ctx)
 }
