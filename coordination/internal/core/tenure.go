@@ -220,10 +220,14 @@ func (m *Machine) onRenewed(op operation, ev Swapped) {
 }
 
 // renewalFailed plans the next try. The pauses double, but leave room for one more try before
-// stop-by, down to an eighth of the operation timeout. They count from the beginning of the call
-// that failed: one that took long was no burden for the store.
+// stop-by, down to an eighth of the operation timeout. Those of a renewal count from the beginning
+// of the call that failed, since its time is limited. That of an audit is not: a server may carry
+// out the reads that were given up, so each is followed by the whole pause.
 func (m *Machine) renewalFailed(op operation, err error) {
 	m.failed(m.cfg.Renew, err)
+	if m.cfg.unrenewed() {
+		return
+	}
 	m.due = max(m.now.Mono, m.due-(m.now.Mono-op.sent.Mono))
 	left := m.ten.validity.Sent.Mono + m.ten.validity.StopAfter - m.now.Mono
 	m.due = min(m.due, m.now.Mono+max(left/2, m.cfg.Operation/8))
