@@ -41,7 +41,7 @@ func (c *Common) Ready() []string {
 // that were in flight together halve it once. Slots that were never taken together prove nothing:
 // if audits at rest raised the bound, the next burst would wait for its own calls in the store.
 type slots struct {
-	bound   int           // 0: firstSlots
+	bound   int           // 0: nothing has called yet
 	taken   int           // may exceed a bound that was halved
 	settled int           // slots that have ended well since the bound rose; see above
 	given   int           // slots ever
@@ -53,7 +53,7 @@ type slots struct {
 }
 
 const (
-	firstSlots = 128
+	firstSlots = 64 // more would be a second's work of a slow server, for which renewals wait
 	leastSlots = 4
 	mostSlots  = 512
 
@@ -80,16 +80,14 @@ const (
 	taken
 )
 
-func (t *slots) free() bool {
-	if t.bound == 0 {
-		t.bound = firstSlots
-	}
-	return t.taken < t.bound
-}
+func (t *slots) free() bool { return t.taken < t.bound }
 
 // admit reports whether the machine may call the store. If not, it becomes ready when it may.
 func (c *Common) admit(m *Machine) bool {
 	t := &c.slots
+	if t.bound == 0 {
+		t.bound = max(firstSlots, 2*c.Batch) // two calls for swaps are in flight
+	}
 	audits := m.phase == held && m.cfg.unrenewed()
 	switch {
 	case m.cfg.Keeper || m.phase == held && !audits || m.slot == taken:

@@ -19,8 +19,8 @@ func TestSlots_FailuresThatAreTogetherHalveTheBoundOnce(t *testing.T) {
 		batch int
 		want  []int
 	}{
-		{0, []int{128, 64, 32, 16, 8, 4, 4}},
-		{50, []int{128, 64, 50, 50}},
+		{0, []int{64, 32, 16, 8, 4, 4}},
+		{50, []int{100, 50, 50}},
 	} {
 		common := &core.Common{Batch: c.batch}
 		machines := map[string]*core.Machine{}
@@ -185,7 +185,7 @@ func TestSlots_OnlyABoundThatIsReachedRises(t *testing.T) {
 		got = append(got, len(reading))
 		answer()
 	}
-	if want := []int{128, 129, 130}; !slices.Equal(got, want) {
+	if want := []int{64, 65, 66}; !slices.Equal(got, want) {
 		t.Errorf("%v reads in flight, want %v", got, want)
 	}
 }
