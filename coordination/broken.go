@@ -14,11 +14,11 @@ import (
 
 var errBroken = errors.New("the lease session was ended by a bug of this library; see the log")
 
-// Broken returns an error if a panic of this library's own code has ended the session, and for a
+// broken returns an error if a panic of this library's own code has ended the session, and for a
 // minute after a panic that has not, and ErrClosed after Close. Otherwise it returns nil. A session
 // that has ended has lost every grant, and its calls return ErrClosed; unless you have closed it,
-// restart the process. Package node makes Broken part of the member's health.
-func (s *Session) Broken() error {
+// restart the process. Package node makes this part of the member's health.
+func (s *Session) broken() error {
 	select {
 	case <-s.done:
 		if errors.Is(s.result, errBroken) {

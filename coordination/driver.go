@@ -32,7 +32,7 @@ type driver struct {
 	replies map[uint64]chan answer
 	unwatch context.CancelFunc
 	told    func(core.Event) // of the session record: reports its events to the leases; else nil
-	looks   int              // calls of Lease.Observe that have not been stopped
+	looks   int              // calls of observe that have not been stopped
 	queued  atomic.Int64     // when the place in the queue was last written, monotonic; 0: never
 
 	failure   error // of the last call of the store; nil after an answer

@@ -7,9 +7,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/stash"
 )
 
 // Gated returns props of an actor that works only under the lease. Its PID accepts messages from

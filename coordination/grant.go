@@ -58,12 +58,6 @@ func (g *Grant) Lease() *Lease { return g.lease }
 // Token returns the fencing token of the tenure.
 func (g *Grant) Token() Token { return g.token }
 
-// Previous returns the token of the tenure before this one, whichever session held it; no other
-// tenure was in between. It is 0 if there was none, or if the store has forgotten it, and a number
-// that no tenure has had if the store shows a larger token for a free lease. State that carries
-// this token is therefore the last that was written before this tenure.
-func (g *Grant) Previous() Token { return g.previous }
-
 // Context ends with the tenure; see Tenure.
 func (g *Grant) Context() context.Context { return g.ctx }
 
@@ -135,23 +129,15 @@ func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 // After an error the session tries again in the background until the release is certain or the
 // lease has expired.
 func (g *Grant) Release(ctx context.Context) error {
-	_, err := g.Yield(ctx)
+	_, err := g.yield(ctx)
 	return err
 }
 
-// Yield is Release for a hand-over. It also returns the record it left behind, for
-// Lease.AcquireBlank in the session that takes the lease over. The Blank is zero if that record is
-// not known, even when the error is nil: if the grant was already over, or another call released
-// it.
-func (g *Grant) Yield(ctx context.Context) (Blank, error) {
+// yield is Release for a hand-over; see leases.Held.
+func (g *Grant) yield(ctx context.Context) (core.Blank, error) {
 	g.finish(ending{ErrReleased, true})
 	return g.lease.release(ctx, g.token)
 }
-
-// Abandon ends the tenure without releasing the lease, for work that does not stop in time: Check
-// fails and Context ends with the cause Closed, as when the session is closed. No session, this one
-// included, acquires the lease before Release is called or the tenure has expired.
-func (g *Grant) Abandon() { g.abandon(ErrClosed) }
 
 func (g *Grant) abandon(why error) {
 	g.finish(ending{&LostError{Why: Closed, Err: why}, false})

@@ -78,11 +78,11 @@ func (l *Lease) read(ctx context.Context) (leasestore.Record, leasestore.Version
 	return rec, ver, nil
 }
 
-// renewedEvery is how often Renewed reads the store, unless Config.RetryInterval is shorter.
+// renewedEvery is how often renewed reads the store, unless Config.RetryInterval is shorter.
 const renewedEvery = time.Second
 
-// Renewed waits until the holder of the lease shows that it is alive, and returns it: a record does
-// not tell whether its holder lives, a renewal does. Renewed returns when a renewal, or a new
+// renewed waits until the holder of the lease shows that it is alive, and returns it: a record does
+// not tell whether its holder lives, a renewal does. renewed returns when a renewal, or a new
 // tenure, has followed the first read; or a Holder without a Session when nobody holds the lease.
 // It reads the store every second, or every Config.RetryInterval if that is shorter, and goes on
 // while the store does not answer.
@@ -90,7 +90,7 @@ const renewedEvery = time.Second
 // If ctx ends or the session is closed first, the error matches ErrUnknown: the holder may be alive
 // or not. A holder that is alive renews within its Config.RenewInterval, unless the lease is one
 // that never expires.
-func (l *Lease) Renewed(ctx context.Context) (Holder, error) {
+func (l *Lease) renewed(ctx context.Context) (Holder, error) {
 	if err := l.check(); err != nil {
 		return Holder{}, err
 	}

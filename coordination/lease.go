@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
-	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Lease is one name in one session. It excludes other sessions, not other goroutines of the same
@@ -72,22 +71,6 @@ const attemptOperations = 4
 // up never leaves a holder behind. Acquire keeps waiting through an outage of the store.
 func (l *Lease) Acquire(ctx context.Context) (*Grant, error) {
 	return l.acquire(ctx, core.Acquire{Wait: true})
-}
-
-// Blank identifies the record that a session left behind when it released a lease; see Grant.Yield.
-type Blank struct {
-	Version leasestore.Version
-	Token   Token
-}
-
-// AcquireBlank is like Acquire for a session that received the Blank of the lease from its last
-// holder. It claims the lease without reading the record first, which saves one call of the store.
-// If the record has been written since, the claim fails and AcquireBlank continues like Acquire. A
-// zero Blank carries no information. A Blank that did not come from Grant.Yield of this lease may
-// break the promise that tokens grow, so accept one only from trusted members.
-func (l *Lease) AcquireBlank(ctx context.Context, b Blank) (*Grant, error) {
-	return l.acquire(ctx, core.Acquire{Wait: true,
-		From: core.Blank(b)})
 }
 
 func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
@@ -169,19 +152,19 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 }
 
 // release waits until the end of the tenure is certain.
-func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
+func (l *Lease) release(ctx context.Context, token Token) (core.Blank, error) {
 	reply := make(chan answer, 1)
 	if !l.s.post(l, core.Release{ID: l.s.id(), Token: token}, reply) {
-		return Blank{}, l.s.closeError()
+		return core.Blank{}, l.s.closeError()
 	}
 	select {
 	case a := <-reply:
 		if a.Outcome == core.Done {
-			return Blank(a.Blank), nil
+			return a.Blank, nil
 		}
-		return Blank{}, l.failure(a.Answer, nil)
+		return core.Blank{}, l.failure(a.Answer, nil)
 	case <-ctx.Done():
-		return Blank{}, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, context.Cause(ctx))
+		return core.Blank{}, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, context.Cause(ctx))
 	}
 }
 

@@ -44,11 +44,11 @@ func (s *Session) Observe(id string) (stop func(), err error) {
 	return s.until(func(l *loop) { l.follow(id, true) }, func(l *loop) { l.follow(id, false) }), nil
 }
 
-// Observe follows the holder of the lease without claiming the lease. After a crash of the holder,
+// observe follows the holder of the lease without claiming the lease. After a crash of the holder,
 // an Acquire then counts the TTL from the last renewal instead of from its own first read; see
 // Session.Observe. The observation continues until stop is called or the session is closed; stop
 // may be called more than once.
-func (l *Lease) Observe() (stop func()) {
+func (l *Lease) observe() (stop func()) {
 	if l.check() != nil {
 		return func() {} // methods with an error result report it
 	}

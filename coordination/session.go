@@ -137,9 +137,6 @@ func (s *Session) machine(lease string) *core.Machine {
 	return core.New(cfg)
 }
 
-// Drain returns the session's Config.Drain: the time that guarded work has to stop.
-func (s *Session) Drain() time.Duration { return s.cfg.Drain }
-
 // TTL returns the session's Config.TTL: how long its leases outlive it.
 func (s *Session) TTL() time.Duration { return s.cfg.TTL }
 

@@ -27,7 +27,7 @@ type Status struct {
 	// Calls of the store, by "load" and "swap". Watches are not counted. Swaps that share a call,
 	// with a leasestore.Batcher, count as one each.
 	Calls map[string]Calls
-	// Panics counts the panics of this library's own code; see Session.Broken.
+	// Panics counts the panics of this library's own code; see Health of package node.
 	Panics uint64
 	// Stalls counts how often the session woke a quarter of a second late, or later: the process
 	// was paused, by a garbage collection, SIGSTOP or a suspended machine, or it got no processor.

@@ -85,8 +85,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
-func (c Config) Validate() error {
+// validate returns all problems at once; each matches ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {

@@ -16,10 +16,10 @@ import (
 )
 
 func TestValidateReportsEveryProblem(t *testing.T) {
-	err := node.Config{
+	_, err := node.Remote(node.Config{
 		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"},
 		AppVersion: "1.0+x", MaxRate: 9999,
-	}.Validate()
+	})
 	require.ErrorIs(t, err, node.ErrInvalid)
 	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set",
 		"PlaintextUnsafe",

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// ErrInvalid is matched by every error of Config.Validate and RunConfig.Validate, and by the
+	// ErrInvalid is matched by every error of an invalid Config or RunConfig, and by the
 	// errors of Start and Shutdown about a missing or invalid argument.
 	ErrInvalid = errors.New("node: invalid configuration")
 	// ErrStarted is returned by Start when the member was started before, successfully or not. A

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 
+	"github.com/concord-go/concord/internal/leases"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 )
@@ -147,7 +148,9 @@ func (r *runner) registered(n *Node) error {
 		return err
 	}
 	if r.session != nil {
-		lifecycle.OnCheck(n.System, "session", r.session.Broken)
+		lifecycle.OnCheck(n.System, "session", func() error {
+			return leases.Held.Broken(r.session)
+		})
 	}
 	if err := r.guard(n); err != nil {
 		return err

@@ -56,7 +56,7 @@ var redial = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, 
 // top. Server and dial options in more are added to the recommended ones, where Proto.Actor would
 // replace them; the guard always runs.
 func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(more, func(o remote.ConfigOption) bool { return o == nil }) {

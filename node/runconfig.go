@@ -239,10 +239,10 @@ func (c RunConfig) Validate() error {
 		bad("OnSplit is Reexec, which this operating system does not support")
 	}
 	if c.Store == nil {
-		return errors.Join(append(errs, c.Remote.Validate())...)
+		return errors.Join(append(errs, c.Remote.validate())...)
 	}
 	if err := c.session().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Session: %w", ErrInvalid, err))
 	}
-	return errors.Join(append(errs, c.Remote.Validate())...)
+	return errors.Join(append(errs, c.Remote.validate())...)
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
+	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/sharding/internal/core"
 	"github.com/concord-go/concord/sharding/internal/lane"

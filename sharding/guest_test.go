@@ -32,7 +32,7 @@ func TestOrphan_AStoreThatFailsItsLookTakesNoShard(t *testing.T) {
 				var fails atomic.Int64
 				spoil := func(name string) {
 					if name == "shard-cart-coordinator" &&
-						strings.Contains(string(debug.Stack()), "(*Lease).Renewed(") {
+						strings.Contains(string(debug.Stack()), "(*Lease).renewed(") {
 						fails.Add(1)
 						fail(healed)
 					}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/internal/leases"
 	"github.com/concord-go/concord/internal/membership"
 )
 
@@ -83,7 +84,7 @@ func (l *life) linger() time.Duration {
 	if l.session == nil {
 		return 0
 	}
-	return max(5*time.Minute, 12*l.session.Drain())
+	return max(5*time.Minute, 12*leases.Held.Drain(l.session))
 }
 
 // introduce says hello to each member that may take part and has not been heard.

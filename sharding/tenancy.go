@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/leases"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -107,8 +107,11 @@ func try(ctx context.Context, lease *coordination.Lease,
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return lease.AcquireBlank(ctx, coordination.Blank{Version: leasestore.Version(b.Version),
-		Token: coordination.Token(b.Token)})
+	grant, err := leases.Held.AcquireBlank(ctx, lease, leases.Blank(b))
+	if err != nil {
+		return nil, err
+	}
+	return grant.(*coordination.Grant), nil
 }
 
 // granted records the grant of an attempt. The control actor gets one message if it is lost.
@@ -137,17 +140,16 @@ func (t *tenancy) release(e core.Release) {
 		m := &freed{Shard: e.Shard, Token: e.Token, Certain: true}
 		if grant != nil {
 			b, err := yield(grant)
-			m.Certain, m.Blank = err == nil, core.Blank{Version: string(b.Version),
-				Token: uint64(b.Token)}
+			m.Certain, m.Blank = err == nil, core.Blank(b)
 		}
 		contain.Send(system, control, m)
 	})
 }
 
-func yield(g *coordination.Grant) (coordination.Blank, error) {
+func yield(g *coordination.Grant) (leases.Blank, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 	defer cancel()
-	return g.Yield(ctx)
+	return leases.Held.Yield(ctx, g)
 }
 
 // forget drops a grant that has been released, or is being released in the background.
@@ -182,7 +184,9 @@ func (t *tenancy) look(epoch uint64) {
 			ctx, cancel := context.WithTimeout(t.alive,
 				lookTwice+h.Remaining+h.Remaining/50+time.Second)
 			defer cancel()
-			_, err = guarded(func() (coordination.Holder, error) { return lease.Renewed(ctx) })
+			_, err = guarded(func() (h coordination.Holder, _ error) {
+				return h, leases.Held.Renewed(ctx, lease)
+			})
 			if err != nil && ctx.Err() == nil {
 				return // nothing was seen; at the deadline, that the record stays as it is
 			}
@@ -221,7 +225,7 @@ func (t *tenancy) abandon() {
 	t.end()
 	for key, grant := range t.held {
 		if t.l.places[key.shard].last(key.token) {
-			grant.Abandon()
+			leases.Held.Abandon(grant)
 		} else {
 			go func() { _, _ = yield(grant) }()
 		}

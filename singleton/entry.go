@@ -8,8 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/stash"
 )
 
 // asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.

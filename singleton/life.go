@@ -85,7 +85,6 @@ func (l *life) begin(key string) error {
 	lifecycle.OnStart(l.system, key, l.ready)
 	lifecycle.OnCheck(l.system, key, l.check)
 	lifecycle.OnHosted(l.system, l.hosted)
-	go l.announce()
 	return nil
 }
 

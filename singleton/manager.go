@@ -10,11 +10,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/leases"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
+	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -31,7 +32,7 @@ const longestHurry = time.Second
 // hurry returns how long such an instance may handle its mailbox. It leaves half of Drain for the
 // last message.
 func (l *life) hurry() time.Duration {
-	return min(l.cfg.HandOver, longestHurry, l.session.Drain()/2)
+	return min(l.cfg.HandOver, longestHurry, leases.Held.Drain(l.session)/2)
 }
 
 // manager is the actor around the machine that decides whether this member hosts. Its child is the

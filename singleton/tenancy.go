@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/leases"
 )
 
 // tenancy acquires and releases outside the manager's mailbox. It belongs to the manager, and
@@ -123,7 +124,7 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 func (t *tenancy) follow(on bool) {
 	t.blind()
 	if t.blind = func() {}; on {
-		t.blind = t.lease.Observe()
+		t.blind = leases.Held.Observe(t.lease)
 	}
 }
 
@@ -191,7 +192,7 @@ func (t *tenancy) forget(token uint64) {
 // session, must not take them over.
 func (t *tenancy) leave() {
 	for _, h := range t.held {
-		h.grant.Abandon()
+		leases.Held.Abandon(h.grant)
 	}
 }
 

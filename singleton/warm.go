@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/leases"
 	"github.com/concord-go/concord/internal/linear"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -150,7 +151,7 @@ func (m *manager) onStateTaken(t *pb.SingletonStateTaken) {
 // forgets the state. It returns nil if there is none.
 func (m *manager) inherited(grant *coordination.Grant) func(actor.Actor) {
 	s := m.estate.got
-	if s == nil || coordination.Token(s.Token) != grant.Previous() {
+	if s == nil || s.Token != leases.Held.Previous(grant) {
 		return nil
 	}
 	m.estate.got = nil

@@ -3,13 +3,11 @@ package singleton
 import (
 	"context"
 	"iter"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/internal/contain"
 )
 
 // Place is the location of the instance.
@@ -111,39 +109,6 @@ func (s *Singleton) Watch(ctx context.Context) iter.Seq2[Place, bool] {
 			case <-turn:
 			case <-ctx.Done():
 			}
-		}
-	}
-}
-
-// PlaceChanged is published on the event stream of the member's actor system when the result of
-// Where has changed, with that result. Handlers run in a goroutine of their own, one after the
-// other: one that blocks delays the next event, and nothing else. If one panics, that is logged,
-// and the later ones do not receive that event.
-type PlaceChanged struct {
-	Name  string // of the singleton
-	Place Place
-	Known bool
-}
-
-// announce publishes changes of the place until the life has ended.
-func (l *life) announce() {
-	last, turn := l.place.get()
-	for {
-		select {
-		case <-turn:
-		case <-l.closed:
-			return
-		}
-		was := last
-		if last, turn = l.place.get(); last == was {
-			continue
-		}
-		e := &PlaceChanged{l.cfg.Name, last.Place, last.now}
-		select {
-		case <-contain.Publish(l.system, "taking a PlaceChanged", e,
-			slog.String("singleton", l.cfg.Name)):
-		case <-l.closed:
-			return
 		}
 	}
 }

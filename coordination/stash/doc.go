@@ -17,7 +17,7 @@
 //			switch {
 //			case c.state != nil:
 //				c.add(ctx, m)
-//			case !c.kept.PushContext(ctx):
+//			case !c.kept.Push(ctx):
 //				ctx.Respond(&busy{})
 //			}
 //		}

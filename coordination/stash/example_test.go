@@ -34,7 +34,7 @@ func (a *account) Receive(ctx actor.Context) {
 		case a.loaded:
 			a.cents += m.cents
 			ctx.Respond(a.cents)
-		case !a.kept.PushContext(ctx):
+		case !a.kept.Push(ctx):
 			ctx.Respond(&busy{})
 		}
 	}

@@ -209,13 +209,13 @@ func shards() []mutant {
 		{
 			name:   "a look at the coordinator's lease does not survive a panic of the store",
 			rule:   "a look that fails concludes nothing [S9b]",
-			edits:  in("sharding/tenancy.go", "_, err = guarded(func() (coordination.Holder, error) { return lease.Renewed(ctx) })", "_, err = lease.Renewed(ctx)"),
+			edits:  in("sharding/tenancy.go", "_, err = guarded(func() (h coordination.Holder, _ error) {\n\t\t\t\treturn h, leases.Held.Renewed(ctx, lease)\n\t\t\t})", "err = leases.Held.Renewed(ctx, lease)"),
 			killer: killer{pkg: "./sharding", run: "^TestOrphan_AStoreThatFailsItsLookTakesNoShard$"},
 		},
 		{
 			name:   "a region cut off from the coordinator waits for a whole TTL",
 			rule:   "it gives its shards up once the coordinator was seen to renew its lease [S9]",
-			edits:  in("sharding/tenancy.go", "return lease.Renewed(ctx) })", "<-ctx.Done(); return h, ctx.Err() })"),
+			edits:  in("sharding/tenancy.go", "return h, leases.Held.Renewed(ctx, lease)", "_ = leases.Held; <-ctx.Done(); return h, ctx.Err()"),
 			killer: killer{pkg: "./sharding", run: "^TestOrphan_GivesUpAfterARenewalOfTheCoordinator$"},
 		},
 		{

@@ -7,12 +7,6 @@ func singletons() []mutant {
 	liveness := killer{pkg: pkg, run: "TestSimulation_SomebodyHostsWhileAnybodyCan", args: "-whole"}
 	return []mutant{
 		{
-			name:   "a handler that ends its goroutine ends the announcements",
-			rule:   "handlers of PlaceChanged do no harm",
-			edits:  in("internal/contain/contain.go", "\tgo func() {\n\t\tdefer close(done)\n\t\tCall(", "\tfunc() {\n\t\tdefer close(done)\n\t\tCall("),
-			killer: killer{pkg: "./singleton", run: "TestPlaceChanged_IsPublished"},
-		},
-		{
 			name:   "release before the instance has stopped",
 			rule:   "a tenure is released only when its instance has terminated",
 			edits:  in(dir+"tenure.go", "m.emit(Stop{m.run})", "m.emit(Stop{m.run})\n\tm.release()"),
@@ -81,20 +75,20 @@ func singletons() []mutant {
 		{
 			name:   "messages for an instance are buffered without a limit",
 			rule:   "buffers are bounded; the newest messages are refused and counted",
-			edits:  in("coordination/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
+			edits:  in("internal/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
 			killer: killer{pkg: top, run: "TestBuffer_NewestAreRefusedAndCounted"},
 		},
 		{
 			name:   "kept messages are replayed behind the mailbox",
 			rule:   "kept messages are handled in order, before those in the mailbox",
-			edits:  in("coordination/stash/stash.go", "ctx.Receive(e.Envelope())", "ctx.Send(ctx.Self(), e.Envelope())"),
-			killer: killer{pkg: "./coordination/stash", run: "TestReplay_BeforeTheMailboxInOrderWithSenders"},
+			edits:  in("internal/stash/stash.go", "ctx.Receive(e.Envelope())", "ctx.Send(ctx.Self(), e.Envelope())"),
+			killer: killer{pkg: "./internal/stash", run: "TestReplay_BeforeTheMailboxInOrderWithSenders"},
 		},
 		{
 			name:   "kept messages vanish with their actor",
 			rule:   "the sender of a discarded message is answered",
-			edits:  in("coordination/stash/stash.go", "contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_, _ = e, contain.DeadLetter"),
-			killer: killer{pkg: "./coordination/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
+			edits:  in("internal/stash/stash.go", "contain.DeadLetter(ctx.ActorSystem(), ctx.Self(), e.Envelope())", "_, _ = e, contain.DeadLetter"),
+			killer: killer{pkg: "./internal/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
 		},
 		{
 			name:   "abstain although no other member may host",
@@ -207,7 +201,7 @@ func singletons() []mutant {
 		{
 			name:   "a host accepts a state although another tenure was in between",
 			rule:   "a transferred state is never stale",
-			edits:  in("singleton/warm.go", "if s == nil || coordination.Token(s.Token) != grant.Previous() {", "if s == nil {"),
+			edits:  in("singleton/warm.go", "if s == nil || s.Token != leases.Held.Previous(grant) {", "if _ = leases.Held.Previous; s == nil {"),
 			killer: killer{pkg: top, run: "^TestWarm_StateOfAnEarlierTenureIsNotTakenOver$"},
 		},
 		{

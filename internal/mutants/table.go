@@ -27,7 +27,7 @@ type killer struct {
 func (k killer) flags() []string {
 	flags := strings.Fields(k.args)
 	switch k.pkg {
-	case "./crdt", "./internal/causal", "./coordination/stash", "./distributeddata/internal/bases":
+	case "./crdt", "./internal/causal", "./internal/stash", "./distributeddata/internal/bases":
 		flags = append(flags, "-rapid.nofailfile")
 	}
 	return flags

@@ -25,7 +25,7 @@ const maxAsking = 1000
 
 // door answers clients. It is not an actor, since it must not wait for one grain before another.
 type door struct {
-	lookup *Lookup
+	lookup *lookup
 	turns  chan struct{}
 }
 

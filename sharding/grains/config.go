@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// Config configures a Lookup. A member that runs grains sets Store or Session, and a member that
+// Config configures the lookup of New. A member that runs grains sets Store or Session, and a member that
 // only calls them sets neither. All other fields have defaults. Sharding must be the same on all
 // members.
 type Config struct {

@@ -57,7 +57,7 @@ func newKind(k *cluster.ActivatedKind) *kind {
 }
 
 // blueprint returns how the grain of an entity is spawned.
-func (l *Lookup) blueprint(e sharding.Entity) (*actor.Props, func(actor.Context), error) {
+func (l *lookup) blueprint(e sharding.Entity) (*actor.Props, func(actor.Context), error) {
 	of, err := identityOf(e.ID)
 	if err != nil {
 		return nil, nil, err

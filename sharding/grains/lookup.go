@@ -22,9 +22,8 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// Lookup is a cluster.IdentityLookup that finds and starts grains in shards. Use New to create one.
-// Its methods may be called from any goroutine.
-type Lookup struct {
+// lookup is a cluster.IdentityLookup. Its methods may be called from any goroutine.
+type lookup struct {
 	system  *actor.ActorSystem
 	timeout time.Duration
 	region  *sharding.Region[proto.Message]
@@ -43,13 +42,11 @@ type Lookup struct {
 	}
 }
 
-var _ cluster.IdentityLookup = (*Lookup)(nil)
-
-// New returns the identity lookup of one member. Call it for each actor system, before the member
+// New returns the identity lookup of one member, which finds and starts grains in shards. Call it for each actor system, before the member
 // starts, and pass the result to cluster.Configure, or return it from node.RunConfig.Lookup.
 //
 // The errors match sharding.ErrInvalid, or are those of coordination.Open and distributeddata.New.
-func New(system *actor.ActorSystem, cfg Config) (*Lookup, error) {
+func New(system *actor.ActorSystem, cfg Config) (cluster.IdentityLookup, error) {
 	if system == nil {
 		return nil, fmt.Errorf("%w: grains: no actor system", sharding.ErrInvalid)
 	}
@@ -61,7 +58,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Lookup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grains: %w", err)
 	}
-	l := &Lookup{system: system, timeout: cfg.Timeout, missed: missed, typ: cfg.Sharding.Type}
+	l := &lookup{system: system, timeout: cfg.Timeout, missed: missed, typ: cfg.Sharding.Type}
 	if err := l.begin(cfg); err != nil {
 		return nil, err
 	}
@@ -69,7 +66,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Lookup, error) {
 }
 
 // begin creates what the Config does not have, and then the region.
-func (l *Lookup) begin(cfg Config) (err error) {
+func (l *lookup) begin(cfg Config) (err error) {
 	session, data := cfg.Session, cfg.Replicator
 	if cfg.Store != nil {
 		if session, err = l.open(cfg.Store); err != nil {
@@ -94,7 +91,7 @@ func (l *Lookup) begin(cfg Config) (err error) {
 }
 
 // open opens a session that ends with the member.
-func (l *Lookup) open(store coordination.Store) (*coordination.Session, error) {
+func (l *lookup) open(store coordination.Store) (*coordination.Session, error) {
 	session, err := coordination.Open(store, coordination.Config{Logger: l.system.Logger()})
 	if err != nil {
 		return nil, fmt.Errorf("grains: %w", err)
@@ -106,15 +103,22 @@ func (l *Lookup) open(store coordination.Store) (*coordination.Session, error) {
 	return session, nil
 }
 
-// Region returns the region of the grains, for its status and for the cockpit. The id of an entity
-// is the kind of the grain, a slash and its identity.
-func (l *Lookup) Region() *sharding.Region[proto.Message] { return l.region }
+// Region returns the region of the grains of a lookup that New has made, for its status and for the
+// cockpit, and nil for any other lookup. The id of an entity is the kind of the grain, a slash and
+// its identity.
+func Region(of cluster.IdentityLookup) *sharding.Region[proto.Message] {
+	l, ok := of.(*lookup)
+	if !ok {
+		return nil
+	}
+	return l.region
+}
 
 // Get returns the PID of a grain, which it starts if it does not run. It waits while the shard of
 // the grain has no host, at most for Config.Timeout, and then returns nil and logs the reason. The
 // PID is good until the grain ends: then a request to it is answered with actor.ErrDeadLetter, and
 // cluster.Request calls Get again.
-func (l *Lookup) Get(of *cluster.ClusterIdentity) *actor.PID {
+func (l *lookup) Get(of *cluster.ClusterIdentity) *actor.PID {
 	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 	defer cancel()
 	pid, err := l.find(ctx, of)
@@ -133,7 +137,7 @@ func (l *Lookup) Get(of *cluster.ClusterIdentity) *actor.PID {
 // quiet is how long the line about a grain that was not found is not repeated.
 const quiet = 10 * time.Second
 
-func (l *Lookup) find(ctx context.Context, of *cluster.ClusterIdentity) (*actor.PID, error) {
+func (l *lookup) find(ctx context.Context, of *cluster.ClusterIdentity) (*actor.PID, error) {
 	id, err := entityID(of)
 	if err != nil {
 		return nil, err
@@ -156,7 +160,7 @@ func (l *Lookup) find(ctx context.Context, of *cluster.ClusterIdentity) (*actor.
 
 // RemovePid removes a PID from the cache of this member, if it is the one of the grain there. It is
 // never necessary: a cached PID whose grain has ended is found out by the next request.
-func (l *Lookup) RemovePid(of *cluster.ClusterIdentity, pid *actor.PID) {
+func (l *lookup) RemovePid(of *cluster.ClusterIdentity, pid *actor.PID) {
 	l.mu.Lock()
 	c := l.mu.cluster
 	l.mu.Unlock()
@@ -166,7 +170,7 @@ func (l *Lookup) RemovePid(of *cluster.ClusterIdentity, pid *actor.PID) {
 }
 
 // Setup is called by Proto.Actor when the member, or the client, starts.
-func (l *Lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
+func (l *lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.cluster != nil {
@@ -206,7 +210,7 @@ func (l *Lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 const lingering = 200 * time.Millisecond
 
 // linger waits after the shards have been given to other members.
-func (l *Lookup) linger(ctx context.Context) {
+func (l *lookup) linger(ctx context.Context) {
 	if !l.hosts {
 		return
 	}
@@ -221,7 +225,7 @@ const stopWithin = 10 * time.Second
 // Shutdown is called by Proto.Actor when the member has left the list of members. It gives the
 // shards to other members, and ends what New has begun. After node.Shutdown or node.Run, which do
 // that before the member leaves, it has nothing to do.
-func (l *Lookup) Shutdown() {
+func (l *lookup) Shutdown() {
 	l.mu.Lock()
 	c, door := l.mu.client, l.mu.door
 	l.mu.Unlock()
@@ -236,7 +240,7 @@ func (l *Lookup) Shutdown() {
 	}
 }
 
-func (l *Lookup) stop(hooks *lifecycle.Hooks) {
+func (l *lookup) stop(hooks *lifecycle.Hooks) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	err := hooks.Stop(ctx, func(ctx context.Context) error {

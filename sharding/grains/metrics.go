@@ -18,7 +18,7 @@ func counter(provider metric.MeterProvider) (metric.Int64Counter, error) {
 }
 
 // miss counts calls of Get that have returned nil.
-func (l *Lookup) miss(n int64) {
+func (l *lookup) miss(n int64) {
 	l.missed.Add(context.Background(), n, metric.WithAttributes(
 		attribute.String("type", l.typ), attribute.String("address", l.system.Address())))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// ErrInvalid is matched by every error of Config.Validate.
-var ErrInvalid = errors.New("automanaged: invalid configuration")
+// errInvalid is matched by every error of an invalid Config.
+var errInvalid = errors.New("automanaged: invalid configuration")
 
 // Config configures a provider. Zero fields take their defaults.
 type Config struct {
@@ -57,12 +57,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
+// Validate returns all problems at once.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{errInvalid}, args...)...))
 	}
 	if c.Port < 1 || c.Port > 65535 {
 		bad("Port (%d) must be from 1 to 65535", c.Port)
@@ -88,7 +88,7 @@ func (c Config) Validate() error {
 }
 
 // New returns a function that creates a provider for each life of a member. The function returns
-// the error of Config.Validate. The provider's StartMember fails if its port is in use.
+// an error if a setting is invalid. The provider's StartMember fails if its port is in use.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		if err := c.Validate(); err != nil {

@@ -288,11 +288,11 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, ErrInvalid) ||
+		if err := c.Validate(); !errors.Is(err, errInvalid) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if _, err := New(c)(); !errors.Is(err, ErrInvalid) {
+		if _, err := New(c)(); !errors.Is(err, errInvalid) {
 			t.Errorf("made with %s: %v", want, err)
 		}
 	}

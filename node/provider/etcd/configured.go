@@ -22,14 +22,14 @@ type options struct {
 	TLS clienttls.Files `yaml:"tls"`
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
+// Validate returns all problems at once; each matches errInvalid.
 func (s options) Validate() error {
 	errs := []error{s.config().validate()}
 	if (s.Username == "") != (s.Password == "") {
-		errs = append(errs, fmt.Errorf("%w: Username and Password belong together", ErrInvalid))
+		errs = append(errs, fmt.Errorf("%w: Username and Password belong together", errInvalid))
 	}
 	if err := s.TLS.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
+		errs = append(errs, fmt.Errorf("%w: %w", errInvalid, err))
 	}
 	return errors.Join(errs...)
 }

@@ -24,7 +24,7 @@ type directory struct {
 
 func open(c Config, self roster.Self) (roster.Directory, error) {
 	if strings.Contains(self.Cluster, "/") {
-		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", ErrInvalid,
+		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", errInvalid,
 			self.Cluster)
 	}
 	client, err := clientv3.New(c.Client)

@@ -70,16 +70,16 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.validate(); !errors.Is(err, ErrInvalid) ||
+		if err := c.validate(); !errors.Is(err, errInvalid) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if _, err := New(c)(); !errors.Is(err, ErrInvalid) {
+		if _, err := New(c)(); !errors.Is(err, errInvalid) {
 			t.Errorf("made with %s: %v", want, err)
 		}
 	}
 	self := roster.Self{Cluster: "a/b"}
-	if _, err := open(good.withDefaults(), self); !errors.Is(err, ErrInvalid) ||
+	if _, err := open(good.withDefaults(), self); !errors.Is(err, errInvalid) ||
 		!strings.Contains(err.Error(), `"a/b"`) {
 		t.Errorf("cluster name with a slash: %v", err)
 	}

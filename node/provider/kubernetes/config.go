@@ -17,8 +17,8 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// ErrInvalid is matched by every error of Config.Validate.
-var ErrInvalid = errors.New("kubernetes: invalid configuration")
+// errInvalid is matched by every error of an invalid Config.
+var errInvalid = errors.New("kubernetes: invalid configuration")
 
 // Config configures a provider. The zero value works in a pod.
 type Config struct {
@@ -49,7 +49,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Client == nil {
 		in, err := rest.InClusterConfig()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w: Client is not set: %w", ErrInvalid, err))
+			errs = append(errs, fmt.Errorf("%w: Client is not set: %w", errInvalid, err))
 		}
 		c.Client = in
 	}
@@ -60,7 +60,7 @@ func (c Config) withDefaults() (Config, error) {
 		data, err := os.ReadFile(namespaceFile)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w: Namespace is not set, nor POD_NAMESPACE: %w",
-				ErrInvalid, err))
+				errInvalid, err))
 		}
 		c.Namespace = strings.TrimSpace(string(data))
 	}
@@ -70,31 +70,31 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Pod == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w: Pod is not set, nor POD_NAME: %w", ErrInvalid, err))
+			errs = append(errs, fmt.Errorf("%w: Pod is not set, nor POD_NAME: %w", errInvalid, err))
 		}
 		c.Pod = host
 	}
 	return c, errors.Join(append(errs, c.Validate())...)
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
+// Validate returns all problems at once.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Namespace != "" {
 		for _, p := range validation.IsDNS1123Label(c.Namespace) {
-			errs = append(errs, fmt.Errorf("%w: Namespace (%.80q): %s", ErrInvalid, c.Namespace, p))
+			errs = append(errs, fmt.Errorf("%w: Namespace (%.80q): %s", errInvalid, c.Namespace, p))
 		}
 	}
 	if c.Pod != "" {
 		for _, p := range validation.IsDNS1123Subdomain(c.Pod) {
-			errs = append(errs, fmt.Errorf("%w: Pod (%.80q): %s", ErrInvalid, c.Pod, p))
+			errs = append(errs, fmt.Errorf("%w: Pod (%.80q): %s", errInvalid, c.Pod, p))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // New returns a function that creates a provider for each life of a member. The function returns
-// the error of Config.Validate, or an error if a field is unset and has no default outside a pod.
+// an error if a setting is invalid, or unset and without a default outside a pod.
 // The provider's StartMember fails if the API server does not list the member within ten seconds.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {

@@ -41,12 +41,12 @@ func labels(self roster.Self) map[string]string {
 func checkLabels(self roster.Self) error {
 	var errs []error
 	if p := validation.IsValidLabelValue(self.Cluster); len(p) > 0 {
-		errs = append(errs, fmt.Errorf("%w: cluster name (%.80q): %s", ErrInvalid, self.Cluster,
+		errs = append(errs, fmt.Errorf("%w: cluster name (%.80q): %s", errInvalid, self.Cluster,
 			strings.Join(p, ", ")))
 	}
 	for _, k := range self.Kinds {
 		if p := validation.IsQualifiedName(labelKind + k); len(p) > 0 {
-			errs = append(errs, fmt.Errorf("%w: kind (%.80q) in a label: %s", ErrInvalid, k,
+			errs = append(errs, fmt.Errorf("%w: kind (%.80q) in a label: %s", errInvalid, k,
 				strings.Join(p, ", ")))
 		}
 	}

@@ -104,7 +104,7 @@ func TestLabels_MustBeLegal(t *testing.T) {
 		Kinds: []string{"role/x", "role." + strings.Repeat("x", 54)}}, Cluster: "shöp"}
 	err := checkLabels(bad)
 	for _, want := range []string{`"shöp"`, `"role/x"`, "63"} {
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, errInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -115,7 +115,7 @@ func TestConfig_SaysWhatIsMissing(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "Shops")
 	_, err := New(Config{})()
 	for _, want := range []string{"Client is not set", `Namespace ("Shops")`} {
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, errInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestConfig_SaysWhatIsMissing(t *testing.T) {
 	if err != nil || c.Namespace != "shops" || c.Pod != "shop-0" {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if err := (Config{Pod: "Shop_0"}).Validate(); !errors.Is(err, ErrInvalid) ||
+	if err := (Config{Pod: "Shop_0"}).Validate(); !errors.Is(err, errInvalid) ||
 		!strings.Contains(err.Error(), `"Shop_0"`) {
 		t.Errorf("pod name: %v", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// ErrInvalid is matched by every error of an invalid Config.
-var ErrInvalid = errors.New("zookeeper: invalid configuration")
+// errInvalid is matched by every error of an invalid Config.
+var errInvalid = errors.New("zookeeper: invalid configuration")
 
 // Config configures a provider. Zero fields take their defaults.
 type Config struct {
@@ -60,12 +60,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns all problems at once; each matches ErrInvalid.
+// validate returns all problems at once; each matches errInvalid.
 func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{errInvalid}, args...)...))
 	}
 	if len(c.Servers) == 0 {
 		bad("Servers is empty")
@@ -88,7 +88,7 @@ func (c Config) validate() error {
 }
 
 // New returns a function that creates a provider for each life of a member. The function returns
-// an ErrInvalid if a setting is invalid. The provider's StartMember fails if ZooKeeper does not
+// an error if a setting is invalid. The provider's StartMember fails if ZooKeeper does not
 // answer within ten seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {

@@ -17,11 +17,11 @@ type options struct {
 	TLS clienttls.Files `yaml:"tls"`
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
+// Validate returns all problems at once; each matches errInvalid.
 func (s options) Validate() error {
 	errs := []error{s.validate()}
 	if err := s.TLS.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
+		errs = append(errs, fmt.Errorf("%w: %w", errInvalid, err))
 	}
 	return errors.Join(errs...)
 }

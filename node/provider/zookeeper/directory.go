@@ -22,7 +22,7 @@ type directory struct {
 
 func open(c Config, self roster.Self) (roster.Directory, error) {
 	if strings.Contains(self.Cluster, "/") {
-		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", ErrInvalid,
+		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", errInvalid,
 			self.Cluster)
 	}
 	return &directory{cfg: c, path: c.Base + "/" + self.Cluster}, nil

@@ -32,7 +32,7 @@ type Entry struct {
 	Assignment
 }
 
-// Blank is the state in which the last holder left a lease; see coordination.Blank.
+// Blank is the state in which the last holder left a lease; see package leases.
 type Blank struct {
 	Version string
 	Token   uint64

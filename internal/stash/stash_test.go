@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/internal/stash"
 )
 
 // messages returns the contents, which it takes out and pushes back.
