@@ -14,7 +14,8 @@ type Stash struct{ kept stash.Stash }
 func New(limit int) *Stash { return &Stash{*stash.New(limit)} }
 
 // Push appends the message that ctx is handling, and returns false when the stash is full. Use it
-// for messages of the application only: a lifecycle message such as Started is not for a later time.
+// for messages of the application only: a lifecycle message such as Started is not for a later
+// time.
 func (s *Stash) Push(ctx actor.Context) bool { return s.kept.PushContext(ctx) }
 
 // Replay removes the messages, oldest first, and calls the actor's Receive with each, before it

@@ -19,22 +19,24 @@ type Blank struct {
 // *coordination.Lease, and a grant a *coordination.Grant.
 var Held struct {
 	// AcquireBlank is like Lease.Acquire for a session that received the Blank of the lease from
-	// its last holder. It claims the lease without reading the record first, which saves one call of
-	// the store. If the record has been written since, the claim fails and AcquireBlank continues
-	// like Acquire. A Blank that did not come from Yield for this lease may break the promise that
-	// tokens grow, so accept one only from trusted members. The grant is nil if there is an error.
+	// its last holder. It claims the lease without reading the record first, which saves one call
+	// of the store. If the record has been written since, the claim fails and AcquireBlank
+	// continues like Acquire. A Blank that did not come from Yield for this lease may break the
+	// promise that tokens grow, so accept one only from trusted members. The grant is nil if there
+	// is an error.
 	AcquireBlank func(ctx context.Context, lease any, b Blank) (grant any, err error)
 	// Yield is Grant.Release for a hand-over. It also returns the record it left behind, for
 	// AcquireBlank in the session that takes the lease over. The Blank is zero if that record is
-	// not known, even when the error is nil: if the grant was already over, or another call released
-	// it.
+	// not known, even when the error is nil: if the grant was already over, or another call
+	// released it.
 	Yield func(ctx context.Context, grant any) (Blank, error)
-	// Abandon ends the tenure without releasing the lease, for work that does not stop in time: Check
-	// fails and Context ends with the cause Closed, as when the session is closed. No session, this
-	// one included, acquires the lease before Release is called or the tenure has expired.
+	// Abandon ends the tenure without releasing the lease, for work that does not stop in time:
+	// Check fails and Context ends with the cause Closed, as when the session is closed. No
+	// session, this one included, acquires the lease before Release is called or the tenure has
+	// expired.
 	Abandon func(grant any)
-	// Previous returns the token of the tenure before that of a grant, whichever session held it; no
-	// other tenure was in between. It is 0 if there was none, or if the store has lost it, and a
+	// Previous returns the token of the tenure before that of a grant, whichever session held it;
+	// no other tenure was in between. It is 0 if there was none, or if the store has lost it, and a
 	// number that no tenure has had if the store shows a larger token for a free lease. State that
 	// carries this token is therefore the last that was written before the grant.
 	Previous func(grant any) uint64

@@ -1,3 +1,5 @@
+// Package stash keeps messages with their senders and headers, until an actor is ready for them or
+// knows where they go. Package coordination/stash is the part of it for users.
 package stash
 
 import (

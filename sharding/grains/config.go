@@ -10,9 +10,9 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// Config configures the lookup of New. A member that runs grains sets Store or Session, and a member that
-// only calls them sets neither. All other fields have defaults. Sharding must be the same on all
-// members.
+// Config configures the lookup of New. A member that runs grains sets Store or Session, and a
+// member that only calls them sets neither. All other fields have defaults. Sharding must be the
+// same on all members.
 type Config struct {
 	// Store is the lease store. New opens a session on it, which ends with the member. The caller
 	// closes the store after the member has stopped.

@@ -73,8 +73,8 @@
 // are in docs/sharding.md. A member that leaves answers for 0.2 s more, so that callers find the
 // next activations; a request that comes later may time out, until the caller's member has seen
 // that it has left. A request that was sent and not answered may have been handled. A message
-// without a sender that meets the end of an activation is lost, as with disthash; Region(lookup).Ref
-// delivers such messages to the next activation.
+// without a sender that meets the end of an activation is lost, as with disthash;
+// Region(lookup).Ref delivers such messages to the next activation.
 //
 // Without node.Run, nothing heals a cluster whose members have dropped each other, no majority
 // decides which side of a partition hosts, and remoting is unguarded. Each grain is still active at

@@ -42,8 +42,9 @@ type lookup struct {
 	}
 }
 
-// New returns the identity lookup of one member, which finds and starts grains in shards. Call it for each actor system, before the member
-// starts, and pass the result to cluster.Configure, or return it from node.RunConfig.Lookup.
+// New returns the identity lookup of one member, which finds and starts grains in shards. Call it
+// for each actor system, before the member starts, and pass the result to cluster.Configure, or
+// return it from node.RunConfig.Lookup.
 //
 // The errors match sharding.ErrInvalid, or are those of coordination.Open and distributeddata.New.
 func New(system *actor.ActorSystem, cfg Config) (cluster.IdentityLookup, error) {
