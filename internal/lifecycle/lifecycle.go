@@ -172,9 +172,10 @@ type startError struct{ error }
 
 // Stop runs the phases in order, then last, and returns all errors. A later or concurrent call
 // waits for the first one and returns the same error, or the error of its own context if that ends
-// first. If ctx has a deadline, each phase gets an equal share of the remaining time. If a phase
-// fails or overruns, the following phases still run; with an ended context they do what they can
-// without waiting.
+// first. If ctx has a deadline, each phase may take all the remaining time but half of an equal share
+// for each following one: the phase that moves shards takes long, and most take milliseconds. If a
+// phase fails or overruns, the following phases still run; with an ended context they do what they
+// can without waiting.
 func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) error {
 	h.mu.Lock()
 	first := !h.mu.stopped
@@ -191,6 +192,7 @@ func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) erro
 		}
 	}
 	var errs []error
+	var half time.Duration // of an equal share
 	for p := range phases {
 		h.mu.Lock()
 		hooks, steps := h.mu.stop[p], 1 // last
@@ -203,7 +205,10 @@ func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) erro
 		if len(hooks) == 0 {
 			continue
 		}
-		part, cancel := share(ctx, steps)
+		if half == 0 {
+			half = halfShare(ctx, steps)
+		}
+		part, cancel := within(ctx, half*time.Duration(steps-1))
 		errs = append(errs, h.all(part, p.String(), hooks))
 		cancel()
 	}
@@ -217,13 +222,22 @@ func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) erro
 	return h.mu.err
 }
 
-// share returns a context with the n-th part of the remaining time of ctx.
-func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+// halfShare returns half of the n-th part of the remaining time of ctx.
+func halfShare(ctx context.Context, n int) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return time.Until(end) / time.Duration(2*n)
+}
+
+// within returns a context that ends so long before ctx.
+func within(ctx context.Context, rest time.Duration) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
+	return context.WithDeadline(ctx, end.Add(-rest))
 }
 
 // all runs hooks concurrently. It does not wait for a hook that has not returned when ctx has
