@@ -172,10 +172,10 @@ type startError struct{ error }
 
 // Stop runs the phases in order, then last, and returns all errors. A later or concurrent call
 // waits for the first one and returns the same error, or the error of its own context if that ends
-// first. If ctx has a deadline, each phase may take all the remaining time but half of an equal share
-// for each following one: the phase that moves shards takes long, and most take milliseconds. If a
-// phase fails or overruns, the following phases still run; with an ended context they do what they
-// can without waiting.
+// first. If ctx has a deadline, each phase may take all the remaining time but half of an equal
+// share for each following one: the phase that moves shards takes long, and most take milliseconds.
+// If a phase fails or overruns, the following phases still run; with an ended context they do what
+// they can without waiting.
 func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) error {
 	h.mu.Lock()
 	first := !h.mu.stopped

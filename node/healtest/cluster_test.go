@@ -90,7 +90,10 @@ func (c *members) launch(i int) {
 		Name: fmt.Sprintf("m%d.%d", i, c.starts[i]), Host: c.hosts[i], Hosts: c.hosts,
 		Provider: c.provider,
 		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(), Leases: c.leases,
-		Silent: c.silent(i),
+		Silent: c.silent(i), Chaos: c.chaos != "",
+	}
+	if c.chaos == durable {
+		s.Data = filepath.Join(c.dir, fmt.Sprint("data-", i))
 	}
 	c.identify(i, &s)
 	if *runs == 0 {

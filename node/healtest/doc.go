@@ -12,6 +12,10 @@
 // In some cases the host of a cluster with guards loses the lease store, or the host is cut off
 // with a minority. The records of the singleton show where it lived meanwhile.
 //
+// In the cases named chaos, faults of all kinds overlap at random on members with default settings.
+// Accounts, which are entities and a singleton, keep their deposits in replicated data: each that
+// was acknowledged must be there at the end, under a number of its own.
+//
 // TestOutage cuts off or kills members with default settings, in any second of their life, and
 // measures how long clients have no answer from singletons and shards.
 //

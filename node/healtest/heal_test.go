@@ -53,6 +53,7 @@ type heals struct {
 	leases  string           // leases in addition to the singleton's
 	forged  string           // what members prove themselves with, while messages are forged
 	check   func(c *members) // checks the records at the end; may be nil
+	chaos   string           // default settings, with accounts, and where their data is
 }
 
 // Goals for the time between the end of a fault and a healed cluster.
@@ -62,6 +63,7 @@ const (
 	goalFrozen   = leaseTTL + 10*time.Second
 	goalGuarded  = longTTL + 10*time.Second
 	goalExit     = 3 * time.Second
+	goalChaos    = defaultTTL + 10*time.Second
 )
 
 var faults = []heals{
@@ -96,6 +98,10 @@ var faults = []heals{
 		check: stoppedInTime, leases: withGuard},
 	{name: "cut-host", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost,
 		check: majorityHosts},
+	{name: "chaos", members: []int{3, 5}, goal: goalChaos, fault: chaos, check: numbersOnce,
+		chaos: inMemory},
+	{name: "chaos-durable", members: []int{3, 5}, goal: goalChaos, fault: chaos,
+		check: numbersOnce, chaos: durable},
 }
 
 // played is one case: a fault on a cluster of one size with one provider.
@@ -189,6 +195,10 @@ func (tb *table) play(t *testing.T, p played, seed uint64) {
 	p.fault(c, random, d)
 	since, after, before := time.Now(), bootTime(), c.routines()
 	conditions := whole(c, after, c.floor())
+	if c.chaos != "" {
+		conditions = append(conditions, condition{everyAccount,
+			func() string { return c.unanswered(after) }})
+	}
 	took, missing := c.heal(conditions, since, patience())
 	res.took = took
 	t.Logf("after the end of the fault: %v; goroutines, before and now: %v, %v", res, before,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -117,8 +118,11 @@ func (m *member) add(own distributeddata.Key[crdt.GCounter]) {
 	switch {
 	case err == nil:
 		m.load.added++
-	case errors.Is(err, distributeddata.ErrUnknown), errors.Is(err, distributeddata.ErrClosed):
+	case errors.Is(err, distributeddata.ErrUnknown), errors.Is(err, distributeddata.ErrClosed),
+		errors.Is(err, distributeddata.ErrStore):
 		m.load.maybe++
+	default:
+		fmt.Fprintln(os.Stderr, "not added:", err)
 	}
 }
 
@@ -194,5 +198,5 @@ func (m *member) elements() (all []string) {
 			}
 		}
 	}
-	return all
+	return append(all, m.deposits()...)
 }

@@ -59,6 +59,8 @@ type spec struct {
 	TLS       *node.TLS
 	Silent    string        // while this file exists, the lease store does not answer
 	Outages   bool          // a member with default settings, for TestOutage
+	Chaos     bool          // a member with default settings and accounts
+	Data      string        // its directory; empty: the data is only in memory
 	Rounds    time.Duration // between two rounds of its questions
 
 	StopTimeout time.Duration // of node.Run
@@ -69,12 +71,13 @@ type command struct{ Do string } // quiet or dump
 
 // report is a line on standard output, with one of its fields set.
 type report struct {
-	Status   *status    `json:",omitempty"` // every statusInterval
-	Acked    *acked     `json:",omitempty"` // added to the set at Majority
-	Answered *answered  `json:",omitempty"` // by the singleton
-	Round    *questions `json:",omitempty"` // of questions, by a member of TestOutage
-	Dump     []string   `json:",omitempty"` // the set
-	Quiet    bool       `json:",omitempty"` // the load has ended, and its counts are final
+	Status    *status    `json:",omitempty"` // every statusInterval
+	Acked     *acked     `json:",omitempty"` // added to the set at Majority
+	Answered  *answered  `json:",omitempty"` // by the singleton
+	Round     *questions `json:",omitempty"` // of questions, by a member of TestOutage
+	Deposited *deposited `json:",omitempty"` // to an account
+	Dump      []string   `json:",omitempty"` // the set
+	Quiet     bool       `json:",omitempty"` // the load has ended, and its counts are final
 }
 
 const statusInterval = 100 * time.Millisecond
@@ -146,12 +149,26 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	if m.Leases == withGuard {
 		cfg.Session, cfg.Guard = longLeases, "guard/"+m.Host
 	}
+	register := m.register
+	if m.Chaos {
+		d := &depositing{member: m, made: make(chan struct{})}
+		rows, err := d.configure(&cfg)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return node.ExitInvalid
+		}
+		if rows != nil {
+			defer rows.Close()
+		}
+		register = d.register
+		working.Go(d.depositAll)
+	}
 	var strangers sync.WaitGroup
 	forging, stop := context.WithCancel(context.Background())
 	if m.Secret != "" || m.TLS != nil {
 		strangers.Go(func() { m.forge(forging, log) })
 	}
-	err := node.Run(context.Background(), cfg, m.register)
+	err := node.Run(context.Background(), cfg, register)
 	stop()
 	strangers.Wait()
 	m.stopLoad()

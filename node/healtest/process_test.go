@@ -35,14 +35,15 @@ type process struct {
 
 // heard is what a process has reported so far.
 type heard struct {
-	last    *status           // nil: nothing yet
-	seen    map[string]uint64 // the highest count seen of each process's adds
-	acked   []acked
-	answers []answered
-	quiet   bool
-	dumps   [][]string
-	lives   int
-	rounds  []questions
+	last     *status           // nil: nothing yet
+	seen     map[string]uint64 // the highest count seen of each process's adds
+	acked    []acked
+	answers  []answered
+	quiet    bool
+	dumps    [][]string
+	lives    int
+	rounds   []questions
+	deposits []deposited
 }
 
 // launch starts a member process by calling start.
@@ -114,6 +115,9 @@ func (h *heard) take(r report) {
 		h.answers = append(h.answers, *r.Answered)
 	case r.Quiet:
 		h.quiet = true
+	case r.Deposited != nil:
+		h.deposits = append(h.deposits, *r.Deposited)
+		h.acked = append(h.acked, acked{r.Deposited.At, r.Deposited.String()})
 	case r.Dump != nil:
 		h.dumps = append(h.dumps, r.Dump)
 	}
