@@ -190,6 +190,7 @@ func (l *life) step(e event) {
 		case noted:
 			if eff.what == permitGiven {
 				l.w.judgePermit(l)
+				l.w.givers[l] = true
 			}
 			if eff.what == permitGiven && l.w.Elapsed() < l.w.hunted {
 				l.w.After(l.w.Span("hunter", 0, time.Second), func() {

@@ -26,8 +26,9 @@ type world struct {
 	hunted  time.Duration
 	resplit func()
 	tuning  Tuning
-	whole   time.Duration // when the last cut ends
-	sides   string        // of the last split
+	whole   time.Duration  // when the last cut ends
+	sides   string         // of the last split
+	givers  map[*life]bool // of permits
 }
 
 // place is an address at which the lives of one process run, one after another.
@@ -55,7 +56,7 @@ const storePlace = 1000
 
 func newWorld(s *sim.World, members int) *world {
 	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{},
-		byAddress: map[string]*place{}}
+		byAddress: map[string]*place{}, givers: map[*life]bool{}}
 	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 5 * time.Millisecond}
 	for i := range members {
 		p := &place{w: w, i: i, down: true}
