@@ -82,8 +82,8 @@ type RunConfig struct {
 	// StartTimeout bounds the start of a life. When it has passed, Run fails if this is the first
 	// life and retries if it is a later one. Default 30s.
 	StartTimeout time.Duration `yaml:"start-timeout"`
-	// StopTimeout bounds the orderly stop of a life. A phase may take what the following ones leave:
-	// they keep half of an equal share each. Default 10s.
+	// StopTimeout bounds the orderly stop of a life. A phase may take what the following ones
+	// leave: they keep half of an equal share each. Default 10s.
 	StopTimeout time.Duration `yaml:"stop-timeout"`
 	// Patience is how long a split of the cluster must be certain before a member gives way to the
 	// other side. Raising it delays healing. Default 2s.

@@ -210,8 +210,8 @@ func (w *world) heals(within time.Duration) (took time.Duration) {
 // rounds of the provider. No more lives end than there are members outside the largest fragment, or
 // one more if there are more than ten fragments. The split heals within 5 times the patience if all
 // that were cut off rejoin together, 2 more for each further time, and 19 at most. Members of two
-// fragments rejoin in groups, unless they have asked several members for permits: then, and if there
-// are more fragments, they rejoin one after the other.
+// fragments rejoin in groups, unless they have asked several members for permits: then, and if
+// there are more fragments, they rejoin one after the other.
 func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)
