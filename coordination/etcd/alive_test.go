@@ -21,8 +21,8 @@ import (
 
 // TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted
 // when it is found, so it must not exist without the etcd lease on which its validity depends.
-// While the store requested both at once, a history of TestLive on a busy machine showed a claim
-// that appeared and then vanished.
+// While the store requested both at once, a history of leasetest.Live on a busy machine showed a
+// claim that appeared and then vanished.
 func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	var cut atomic.Bool
 	var prolonged atomic.Int32

@@ -38,6 +38,8 @@ func TestDocuments_DeletedAndCreatedAgain(t *testing.T) {
 	v, err := s.SwapDocument(t.Context(), "x", "", []byte("one"))
 	must(t, err)
 	at := path + "/%documents/x"
+	_, err = c.Sync(at) // the server of c may lag behind
+	must(t, err)
 	children, _, err := c.Children(at)
 	must(t, err)
 	for _, child := range children {

@@ -218,17 +218,3 @@ func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
 		}
 	}
 }
-
-// TestSilentServer_CostsNoLease does the same with the times that a user gets.
-func TestSilentServer_CostsNoLease(t *testing.T) {
-	p := newProxy(t, servers(t)[0])
-	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh()})
-	g, err := session(t, s, coordination.Config{}).Lease("x").Acquire(t.Context())
-	must(t, err)
-	for range 3 {
-		p.swallow()
-		time.Sleep(5 * time.Second)
-		must(t, g.Check())
-	}
-	must(t, g.Release(t.Context()))
-}

@@ -18,7 +18,8 @@ import (
 type Options struct {
 	// Outside means that the store has goroutines or connections of its own, like the client of a
 	// server. The store is then opened outside the bubble of virtual time, which stands still
-	// during each call, and sessions poll it even if it is a Watcher.
+	// during each call, and sessions poll it even if it is a Watcher. Claims are checked side by
+	// side, as many as -parallel allows, so the functions are called concurrently.
 	Outside bool
 	// TokensJump means that tokens come from a shared counter: the first one is not 1, they do not
 	// rise by one, and while a lease is free its token may be larger than the last tenure's.
@@ -65,6 +66,7 @@ func runStore(t *testing.T, open func(t *testing.T) leasestore.Store, o Options,
 		c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()})
 	}
 	if o.Outside {
+		t.Parallel()
 		run(t)
 		return
 	}
@@ -76,6 +78,7 @@ func runSession(t *testing.T, open func(t *testing.T) leasestore.Store, o Option
 	shared bool) {
 	var outside *gateway
 	if o.Outside {
+		t.Parallel()
 		outside = newGateway(t, open(t))
 		o = outside.options(o)
 	}
