@@ -7,8 +7,8 @@ func disks() []mutant {
 			name: "write some of the events of a push to the disk",
 			rule: "events that are pushed together reach the disk together [R47]",
 			edits: []edit{
-				{replDir + "core.go", "if c.formDue() {\n\t\tc.push()\n\t}\n", ""},
-				{replDir + "disk.go", "c.formDue() && c.outbox.Pushed() == c.history.Own()", "c.formDue()"},
+				{replDir + "core.go", "if c.disk.formDue(c.now, c.current()) {\n\t\tc.push()\n\t}\n", ""},
+				{replDir + "disk.go", "d.formDue(s.now, p) && pushed == p.Own()", "d.formDue(s.now, p)"},
 			},
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OnDisks$/^has_one_of_two_events_that_were_pushed_together$"},
 		},
@@ -39,7 +39,7 @@ func disks() []mutant {
 		{
 			name:   "let a read wait for the disk",
 			rule:   "questions that reveal nothing do not wait [R46]",
-			edits:  in(replDir+"read.go", "passes: want.Len() == 0", "passes: false"),
+			edits:  in(replDir+"bases.go", "passes: want.Len() == 0", "passes: false"),
 			killer: scenario("TestDisk_ReadsDoNotWaitForIt"),
 		},
 		{
@@ -75,7 +75,7 @@ func disks() []mutant {
 		{
 			name:   "wait for a slow disk forever",
 			rule:   "a batch that takes too long is handled like a full disk [R48]",
-			edits:  in(replDir+"disk.go", "c.diskIs(DiskStalled, ErrDiskSlow)", ""),
+			edits:  in(replDir+"core.go", "c.diskIs(DiskStalled, ErrDiskSlow)", ""),
 			killer: scenario("TestDisk_ASlowOneStopsCounting"),
 		},
 		{
@@ -117,13 +117,13 @@ func disks() []mutant {
 		{
 			name:   "accept one complete disk as enough for the cluster",
 			rule:   "members that kept everything they acknowledged must form a majority [R52]",
-			edits:  in(replDir+"diskload.go", "return have >= quorum.MajorityOf(max(c.roll.Counted(), c.cfg.MinMembers))", "return have >= 1"),
+			edits:  in(replDir+"admission.go", "return have >= quorum.MajorityOf(max(r.Counted(), r.Least()))", "return have >= 1"),
 			killer: scenario("TestDisk_AHoleIsNotForgottenByARestart"),
 		},
 		{
 			name:   "wait for all members after a power cut",
 			rule:   "members that kept everything they acknowledged count once they form a majority [R52]",
-			edits:  in(replDir+"admit.go", "c.roll.allAnswered(c.peers) || c.restarted()", "c.roll.allAnswered(c.peers)"),
+			edits:  in(replDir+"admission.go", "r.allAnswered(ps) || r.restarted(now, ps, d, patience)", "r.allAnswered(ps)"),
 			killer: scenario("TestDisk_WholeClusterRestarts"),
 		},
 		{
@@ -141,19 +141,19 @@ func disks() []mutant {
 		{
 			name:   "count with the directory of a former process",
 			rule:   "the disk must belong to the last incarnation of the member [R52]",
-			edits:  in(replDir+"diskload.go", "own != c.roll.inc && !slices.Contains(d.keptAs[:], own)", "false"),
+			edits:  in(replDir+"diskload.go", "own != me && !slices.Contains(d.keptAs[:], own)", "false"),
 			killer: scenario("TestDisk_AFormerDirectoryDoesNotCount"),
 		},
 		{
 			name:   "record a newcomer without a disk",
 			rule:   "a member whose disk has failed speaks under no memory [M3]",
-			edits:  in(replDir+"members.go", "c.disk.ailing() && (c.roll.counted", "false && (c.roll.counted"),
+			edits:  in(replDir+"tell.go", "d.ailing() && (r.counted", "false && (r.counted"),
 			killer: scenario("TestDisk_ThatHasFailedRecordsNoNewcomer"),
 		},
 		{
 			name:   "take the place before the disk knows it",
 			rule:   "others hear of a place when the disk knows it [R52]",
-			edits:  in(replDir+"admit.go", "if !c.foretold(next) {", "if false {"),
+			edits:  in(replDir+"admit.go", "if !c.disk.foretold(next) {", "if false {"),
 			killer: scenario("TestDisk_ThatFailsAtTheStartCountsAfterTheNext"),
 		},
 		{

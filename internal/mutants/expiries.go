@@ -135,7 +135,7 @@ func expiries() []mutant {
 		{
 			name:   "every heartbeat tells the times to live",
 			rule:   "expiry adds nothing to the traffic at rest",
-			edits:  in("distributeddata/internal/core/beat.go", "if m.Seen != nil { // others", "if true { // others"),
+			edits:  in("distributeddata/internal/core/herald.go", "if m.Seen != nil { // others", "if true { // others"),
 			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestExpiry_TakesNoBytesAtRest$"},
 		},
 		{

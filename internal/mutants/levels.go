@@ -7,7 +7,7 @@ func levels() []mutant {
 		{
 			name:   "refill from one member",
 			rule:   "a refill meets every write quorum [R23]",
-			edits:  in(replDir+"admit.go", "need := size - quorum.MajorityOf(size) + 1", "need := 1"),
+			edits:  in(replDir+"admission.go", "need := size - quorum.MajorityOf(size) + 1", "need := 1"),
 			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
 		},
 		{
@@ -61,7 +61,7 @@ func levels() []mutant {
 		{
 			name:   "accept every proposal of a linearizable read",
 			rule:   "a replica accepts only what covers the last vector that it accepted [R33]",
-			edits:  in(replDir+"read.go", "if !c.accepted.Leq(v) {", "if false {"),
+			edits:  in(replDir+"read.go", "if !p.accepted.Leq(v) {", "if false {"),
 			killer: scenario("TestRead_LinearizableReadsAtOnceShowStatesInOneOrder"),
 		},
 		{

@@ -7,13 +7,13 @@ func quorums() []mutant {
 		{
 			name:   "leave departed members out of the answer to a member that has not heard of all",
 			rule:   "a record is sent without the departed members only to a replica that has the same [M1]",
-			edits:  in(replDir+"members.go", "if same == 0 || c.cfg.Recorded || same != c.roll.GoneDigest() {", "if same == 0 || c.cfg.Recorded {"),
+			edits:  in(replDir+"tell.go", "if same == 0 || r.Recorded() || same != r.GoneDigest() {", "if same == 0 || r.Recorded() {"),
 			killer: scenario("TestPull_DepartedMembersThatDifferAreTold"),
 		},
 		{
 			name:   "count a newcomer while counted members are missing and none counts",
 			rule:   "where no member counts, a newcomer raises the majority only if no counted member is missing [M3]",
-			edits:  in(replDir+"admit.go", "(counted || c.roll.countedHere(c.peers)) &&", "true &&"),
+			edits:  in(replDir+"admission.go", "(counted || r.countedHere(ps)) &&", "true &&"),
 			killer: scenario("TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack"),
 		},
 		{
@@ -59,7 +59,7 @@ func quorums() []mutant {
 			rule: "a change of the memory voids all gathered answers [M1]",
 			edits: []edit{
 				{replDir + "members.go", "\t\tp.silence()\n", ""},
-				{replDir + "members.go", "func (c *Core) identifyAs(p *peer, r quorum.Member) {\n", "func (c *Core) identifyAs(p *peer, r quorum.Member) {\n\tif r.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
+				{replDir + "roll.go", "func (r *roll) identifyAs(p *peer, m quorum.Member) {\n", "func (r *roll) identifyAs(p *peer, m quorum.Member) {\n\tif m.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
 			},
 			killer: scenario("TestScript_AnswersFromBeforeAChange"),
 		},
@@ -71,20 +71,20 @@ func quorums() []mutant {
 					replDir + "admit.go", "\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
 					"\tif own.Rank == quorum.In {\n\t\tc.roll.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
 				},
-				{replDir + "beat.go", "Announced: c.roll.announced()", "Announced: c.roll.inc.Replica == c.Replica()"},
+				{replDir + "herald.go", "Announced: h.roll.announced()", "Announced: h.roll.inc.Replica == h.history.Replica()"},
 			},
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
 		{
 			name:   "admit a newcomer like a restarted member",
 			rule:   "a newcomer needs the answers of a majority [M3]",
-			edits:  in(replDir+"admit.go", "\t\tneed = quorum.MajorityOf(size)\n", ""),
+			edits:  in(replDir+"admission.go", "\t\tneed = quorum.MajorityOf(size)\n", ""),
 			killer: scenario("TestScript_HalfOfAnEvenNumberAdmitsNobody"),
 		},
 		{
 			name:   "admit a newcomer with one answer",
 			rule:   "a newcomer needs the answers of a majority [M3]",
-			edits:  in(replDir+"admit.go", "\t\tneed = quorum.MajorityOf(size)\n", "\t\tneed = 1\n"),
+			edits:  in(replDir+"admission.go", "\t\tneed = quorum.MajorityOf(size)\n", "\t\tneed = 1\n"),
 			killer: scenario("TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt"),
 		},
 		{
@@ -118,7 +118,7 @@ func quorums() []mutant {
 			name: "a member that is going votes",
 			rule: "a member that is going has no vote [M4]",
 			edits: []edit{
-				{replDir + "members.go", "r.Name, r.Rank == quorum.In, r.Rank == quorum.Going", "r.Name, r.Rank == quorum.In || r.Rank == quorum.Going, r.Rank == quorum.Going"},
+				{replDir + "roll.go", "m.Name, m.Rank == quorum.In, m.Rank == quorum.Going", "m.Name, m.Rank == quorum.In || m.Rank == quorum.Going, m.Rank == quorum.Going"},
 				{replDir + "members.go", "if c.ready && (own.Rank != quorum.In ||", "if c.ready && (own.Rank != quorum.In && own.Rank != quorum.Going ||"},
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
 				{replDir + "forget.go", "s.need, s.self = c.roll.Needed(r.victim), c.self()", "s.need, s.self = c.roll.Needed(r.victim), 0"},
@@ -167,13 +167,13 @@ func quorums() []mutant {
 		{
 			name:   "two processes with one name take the place from each other",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in(replDir+"admit.go", "c.now.Before(c.roll.takeAt) || c.usurped(own) {", "c.now.Before(c.roll.takeAt) {"),
+			edits:  in(replDir+"admission.go", "s.now.Before(r.takeAt) || r.usurped(s, own, ps) {", "s.now.Before(r.takeAt) {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
 			name:   "report a different MinMembers with every received memory",
 			rule:   "a member reports another member's different MinMembers once",
-			edits:  in(replDir+"members.go", "p.titled && !p.unequal && ", "p.titled && "),
+			edits:  in(replDir+"roll.go", "p.titled && !p.unequal && ", "p.titled && "),
 			killer: scenario("TestMinMembers_ThatDifferAreTold"),
 		},
 		{
@@ -197,19 +197,19 @@ func quorums() []mutant {
 		{
 			name:   "take the place of a later process at once",
 			rule:   "a later process of a name keeps the place until it has been out of view for a long time [M2]",
-			edits:  in(replDir+"admit.go", "wait := c.cfg.BeatInterval * usurperBeats", "wait := c.cfg.BeatInterval * 0"),
+			edits:  in(replDir+"admission.go", "wait := r.beat * usurperBeats", "wait := r.beat * 0"),
 			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
 		},
 		{
 			name:   "wait for a later process forever",
 			rule:   "a process takes the place of a later one that has been out of view for a long time [M2]",
-			edits:  in(replDir+"admit.go", "return c.now.Before(c.roll.usurperAt.Add(wait))", "return c.now.Before(c.roll.usurperAt.Add(wait)) || true"),
+			edits:  in(replDir+"admission.go", "return s.now.Before(r.usurperAt.Add(wait))", "return s.now.Before(r.usurperAt.Add(wait)) || true"),
 			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
 		},
 		{
 			name:   "two processes with one name take the place at a constant rate",
 			rule:   "two processes with one name take the place from each other less and less often [M2]",
-			edits:  in(replDir+"admit.go", " << min(c.roll.usurpers-1, 10)", ""),
+			edits:  in(replDir+"admission.go", " << min(r.usurpers-1, 10)", ""),
 			killer: scenario("TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely"),
 		},
 	}

@@ -6,7 +6,7 @@ func records() []mutant {
 		{
 			name:   "take a place without a refill",
 			rule:   "where members count, a newcomer is filled before it takes its place [M9]",
-			edits:  in(replDir+"admit.go", "return c.roll.filled || c.roll.Counted() == 0", "return true"),
+			edits:  in(replDir+"admission.go", "return r.filled || r.Counted() == 0", "return true"),
 			killer: scenario("TestRecord_ThoseThatBeginApartAreOneCluster"),
 		},
 		{

@@ -27,8 +27,8 @@ func replication() []mutant {
 			name: "acknowledge before the merge",
 			rule: "an acknowledgement describes applied state only [R24]",
 			edits: []edit{
-				{replDir + "receive.go", "!c.counts() || c.Seen().Get(p.replica) < p.owed {", "!c.counts() {"},
-				{replDir + "receive.go", "p.owed = 0\n\t\tc.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encodeAck(n, c.counts(), 0, nil))"},
+				{replDir + "herald.go", "!h.counts || h.history.Seen().Get(p.replica) < p.owed {", "!h.counts {"},
+				{replDir + "herald.go", "p.owed = 0\n\t\th.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\th.send(p, wire.ReplicatorAck, encodeAck(n, h.counts, 0, 0))"},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
 		},
@@ -203,25 +203,25 @@ func replication() []mutant {
 		{
 			name:   "send every new vector to every member",
 			rule:   "heartbeats send a digest, since most members have seen the same events [R25]",
-			edits:  in(replDir+"beat.go", "c.glance(c.peers", "c.sendBeat(c.peers"),
+			edits:  in(replDir+"beat.go", "c.herald().glance(c.peers[c.rhythm.turn%len(c.peers)], c.rhythm.unlike)", "c.herald().sendBeat(c.peers[c.rhythm.turn%len(c.peers)])"),
 			killer: scenario("TestBeat_AnUpdateIsNotFollowedByTheVectorToEverybody"),
 		},
 		{
 			name:   "keep sending digests that other members do not know",
 			rule:   "a member that was asked for its vector sends it for a heartbeat interval [R25]",
-			edits:  in(replDir+"beat.go", "\t\tc.unlike = p.remindAt\n", ""),
+			edits:  in(replDir+"beat.go", "\t\tc.rhythm.unlike = p.remindAt\n", ""),
 			killer: scenario("TestBeat_WhoHasNotSeenTheSameAsks"),
 		},
 		{
 			name:   "do not answer a heartbeat of a member that lacks events",
 			rule:   "a replica answers the heartbeat of a member that lacks events [R25]",
-			edits:  in(replDir+"beat.go", "c.remind(p, v)\n", ""),
+			edits:  in(replDir+"beat.go", "c.herald().remind(p, v)\n", ""),
 			killer: scenario("TestBeat_WhoIsKnownToLackSomethingIsTold"),
 		},
 		{
 			name:   "wait for the next heartbeat after an answer",
 			rule:   "a replica sends heartbeats soon after it has applied an answer [R25]",
-			edits:  in(replDir+"fill.go", "c.spread()\n", ""),
+			edits:  in(replDir+"fill.go", "c.rhythm.hasten(c.now, c.cfg.Grace)\n", ""),
 			killer: scenario("TestNumbers_ConvergenceAfterAPartition"),
 		},
 		{
@@ -326,13 +326,13 @@ func replication() []mutant {
 		{
 			name:   "drop a mark without the owner's events",
 			rule:   "a mark is dropped when the owner has seen the reset and this replica has all earlier events of the owner [R15]",
-			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.Seen().Get(owner) >= p.vector().Get(owner)", "p.vector().Covers(m.By)"),
+			edits:  in(replDir+"voids.go", "p.vector().Covers(m.By) && v.history.Seen().Get(owner) >= p.vector().Get(owner)", "p.vector().Covers(m.By)"),
 			killer: scenario("TestMark_StaysUntilTheOwnersEventsAreHere"),
 		},
 		{
 			name:   "drop the mark of a departed replica while a member is away",
 			rule:   "the mark of a departed replica is void when no member can have an event of it that is not here [R15]",
-			edits:  in(replDir+"beat.go", "return departed(owner) && c.allCover(m.By, owner)", "return departed(owner)"),
+			edits:  in(replDir+"voids.go", "return v.departed(owner) && v.allCover(m.By, owner)", "return v.departed(owner)"),
 			killer: scenario("TestMark_OfADepartedReplicaStaysWhileAMemberIsAway"),
 		},
 		{
@@ -357,7 +357,7 @@ func replication() []mutant {
 		{
 			name:   "drop the mark of a member that has gone and may come back",
 			rule:   "the mark of a member that has gone without handing over stays [R15]",
-			edits:  in(replDir+"beat.go", "(at.Rank != quorum.Gone || c.roll.MayReturn(at))", "at.Rank != quorum.Gone"),
+			edits:  in(replDir+"voids.go", "(at.Rank != quorum.Gone || v.roll.MayReturn(at))", "at.Rank != quorum.Gone"),
 			killer: scenario("TestMark_OfAForgottenMemberThatComesBack"),
 		},
 		{
@@ -369,13 +369,13 @@ func replication() []mutant {
 		{
 			name:   "keep the marks of departed replicas",
 			rule:   "a deleted counter leaves nothing [R15]",
-			edits:  in(replDir+"beat.go", "return departed(owner) && c.allCover(m.By, owner)", "return false"),
+			edits:  in(replDir+"voids.go", "return v.departed(owner) && v.allCover(m.By, owner)", "return false"),
 			killer: scenario("TestMark_DeletedCountersOfDepartedReplicasLeaveNothing"),
 		},
 		{
 			name:   "drop a mark before the owner has seen the reset",
 			rule:   "a mark is dropped when the owner has seen the reset and this replica has all earlier events of the owner [R15]",
-			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.Seen().Get(owner) >= p.vector().Get(owner)", "c.Seen().Get(owner) >= p.vector().Get(owner)"),
+			edits:  in(replDir+"voids.go", "p.vector().Covers(m.By) && v.history.Seen().Get(owner) >= p.vector().Get(owner)", "v.history.Seen().Get(owner) >= p.vector().Get(owner)"),
 			killer: histories("300"),
 		},
 		{

@@ -13,7 +13,7 @@ func restores() []mutant {
 		{
 			name:   "end no call of a restored replica",
 			rule:   "the calls of a restored replica end [R4]",
-			edits:  in(replDir+"restored.go", "range c.waitingCalls() {", "range c.waitingCalls()[:0] {"),
+			edits:  in(replDir+"restored.go", "range waitingCalls(&c.waits, &c.disk) {", "range waitingCalls(&c.waits, &c.disk)[:0] {"),
 			killer: scenario("TestRestored_EndsEveryCall"),
 		},
 		{
@@ -37,13 +37,13 @@ func restores() []mutant {
 		{
 			name:   "reuse the answer numbers from before a restore",
 			rule:   "every answer has a unique number [R4]",
-			edits:  in(replDir+"answer.go", "p.ID, c.newID(), a", "p.ID, c.nextID+1, a"),
+			edits:  in(replDir+"answer.go", "p.ID, c.ids.next(c.now), a", "p.ID, c.ids.last+1, a"),
 			killer: saved(replCore, "answers_twice_across_a_restore"),
 		},
 		{
 			name:   "send only the hashes of members in view",
 			rule:   "an answer contains the hashes of members that its sender sees or remembers [R4]",
-			edits:  in(replDir+"confirm.go", "if r.Rank != quorum.Gone {", "if false {"),
+			edits:  in(replDir+"confirm.go", "if m.Rank != quorum.Gone {", "if false {"),
 			killer: scenario("TestRestored_AnswersTellHashesOfMembersOutOfView"),
 		},
 		{

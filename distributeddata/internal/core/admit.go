@@ -31,84 +31,23 @@ func (c *Core) admit() {
 	case own.Rank == quorum.Going && (own.Inc == c.roll.inc || !c.disk.keeps()):
 		// It cannot return; it enters again once it is gone.
 	case own.Outside() || own.Inc != c.roll.inc:
-		if c.mayTake(own) {
+		if c.roll.mayTake(&c.step, own, c.peers, &c.disk) {
 			c.takePlace(own)
 		}
 	case own.Rank == quorum.Joining:
 		if c.roll.Clustered() && c.roll.filled || c.roll.allAnswered(c.peers) {
 			c.enter(own)
 		}
-	case c.admitted():
+	case c.roll.admitted(c.now, c.peers, &c.disk, c.cfg.Patience):
 		// Before any of its effects show.
 		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true
 		c.ready, c.disk.kept = true, c.disk.phase != NoDisk
 		c.waits.Stir()
 		for _, p := range c.peers {
-			c.sendBeat(p)
+			c.herald().sendBeat(p)
 		}
 	}
 }
-
-// mayTake reports whether this replica may take its place now. It first learns what other members
-// remember. If a cluster exists, it is first refilled, so that a replica that dies while being
-// refilled is never counted.
-func (c *Core) mayTake(own quorum.Member) bool {
-	if c.now.Before(c.roll.takeAt) || c.usurped(own) {
-		return false
-	}
-	if c.cfg.Recorded {
-		known, ask := c.roll.roster.consulted(c.now)
-		if c.emit(ask); !known {
-			return false
-		}
-	}
-	spoke, gave, n := true, true, 1
-	for _, p := range c.peers {
-		spoke, gave = spoke && p.spoke, gave && p.gave
-		if !p.titled || p.least > 0 {
-			n++
-		}
-	}
-	counted := own.Counts()
-	if c.cfg.Recorded && !counted {
-		return c.roll.filled || c.roll.Counted() == 0
-	}
-	if c.roll.Clustered() {
-		return c.roll.filled || gave && (counted || c.roll.countedHere(c.peers)) &&
-			(n >= c.cfg.MinMembers || c.disk.keeps() && n >= quorum.MajorityOf(c.roll.Size()))
-	}
-	return spoke && n >= c.cfg.MinMembers && (c.roll.Digest() != 0 || !c.peers.remember())
-}
-
-// usurped reports whether a later process runs under this one's name. A replica that has never
-// counted, and does not see the other process, treats that one as a former one of which it has not
-// heard in time. A replica that has counted waits until the other process has been out of view for
-// long, each time twice as long, since two running processes would take the place from each other
-// [M2].
-func (c *Core) usurped(own quorum.Member) bool {
-	if c.roll.inc.Number == 0 || own.Inc == c.roll.inc ||
-		own.Rank != quorum.Joining && own.Rank != quorum.In {
-		return false
-	}
-	p := c.peers.at(own.Inc.Replica)
-	if p == nil && !c.roll.counted {
-		return false
-	}
-	if c.roll.usurper != own.Inc.Replica {
-		c.roll.usurper, c.roll.usurperAt = own.Inc.Replica, c.now
-		c.roll.usurpers++
-		c.emit(Usurped{By: c.roll.places[own.Name]})
-	}
-	if p != nil {
-		c.roll.usurperAt = c.now
-	}
-	wait := c.cfg.BeatInterval * usurperBeats << min(c.roll.usurpers-1, 10)
-	return c.now.Before(c.roll.usurperAt.Add(wait))
-}
-
-// usurperBeats is the number of heartbeat intervals for which a later process of this name must be
-// out of view before this one takes the place again.
-const usurperBeats = 60
 
 // takePlace records this replica as the present incarnation of its member.
 func (c *Core) takePlace(own quorum.Member) {
@@ -116,7 +55,7 @@ func (c *Core) takePlace(own quorum.Member) {
 		return
 	}
 	next := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}
-	if !c.foretold(next) {
+	if !c.disk.foretold(next) {
 		return
 	}
 	own.Inc = next
@@ -145,20 +84,6 @@ func (c *Core) enter(own quorum.Member) {
 	c.change(c.roll.With(own))
 }
 
-// admitted reports whether enough members have answered for this replica to count.
-func (c *Core) admitted() bool {
-	if c.cfg.Recorded && c.roll.Counted() == 1 {
-		return true // the record says that no other member counts
-	}
-	base, have := c.roll.voters(c.peers)
-	size := max(base, c.cfg.MinMembers)
-	need := size - quorum.MajorityOf(size) + 1
-	if c.roll.entering {
-		need = quorum.MajorityOf(size)
-	}
-	return have >= need || c.roll.allAnswered(c.peers) || c.restarted()
-}
-
 // refill requests answers from one member after the other while this replica is not ready, from
 // each at most once per heartbeat interval. Once this replica has its place, only members that
 // remember it are asked, and of these only the ones that have seen events which it lacks: the
@@ -171,26 +96,13 @@ func (c *Core) refill() {
 	placed := c.roll.hasPlace()
 	for _, p := range c.peers {
 		if p.replica == 0 || p.answered || c.now.Before(p.askAgain) || p.refilled && !p.ready ||
-			!c.asks(p, placed) {
+			!c.roll.asks(p, placed, c.Seen()) {
 			continue
 		}
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
 		c.request(p)
 		return
 	}
-}
-
-// asks reports whether an answer of p may be of use.
-func (c *Core) asks(p *peer, placed bool) bool {
-	switch {
-	case placed:
-		return p.said.under(c.roll.Digest()) && !p.said.seen.Leq(c.Seen())
-	case p.ready:
-		return true
-	case p.gave:
-		return false
-	}
-	return c.roll.Clustered() || !p.spoke || !p.vector().Leq(c.Seen())
 }
 
 // Silent returns the members whose answers this replica still needs to become ready.

@@ -138,7 +138,7 @@ func benchmarkAgedBeat(b *testing.B, p *pump) {
 		for _, o := range c.peers {
 			o.toldOf = 0
 		}
-		for _, e := range c.Step(c.beatAt, Wake{}) {
+		for _, e := range c.Step(c.rhythm.at, Wake{}) {
 			if s, ok := e.(Send); ok && s.Manifest == wire.ReplicatorBeat {
 				size, beats = size+len(s.Payload), beats+1
 			}

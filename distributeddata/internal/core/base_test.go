@@ -38,7 +38,7 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 		c := l.cores[n]
 		c.note(c.history.Join(history.State{Seen: past}))
 		if slices.Contains(without, n) {
-			c.bases = bases.Set[Receive]{}
+			c.bases.Set = bases.Set[Receive]{}
 		} else {
 			c.bases.Use(c.now, past, c.Seen())
 		}
@@ -140,7 +140,7 @@ func TestBase_MembersComeToUseTheSame(t *testing.T) {
 		name := l.order[i%3]
 		l.update(name, Level{}, add("s", fmt.Sprint(i)))
 		if c := l.cores[name]; i < 3 {
-			c.bases = bases.Set[Receive]{}
+			c.bases.Set = bases.Set[Receive]{}
 			c.bases.Use(c.now, c.Seen(), c.Seen()) // some of which still run
 		}
 		l.tick(time.Second)
@@ -201,11 +201,11 @@ func TestBase_ANewcomerAfterAHundredThousandRestarts(t *testing.T) {
 	l.update("a", Level{}, add("s", "x"))
 	l.tick(time.Second)
 	for _, c := range l.cores {
-		c.cfg.PartBytes = 64 << 10
+		c.bases.part = 12_000 // entries, as with parts of 64 KiB
 		require.Zero(t, c.Stats().Malformed)
 	}
 	l.start("c")
-	l.cores["c"].cfg.PartBytes = 64 << 10
+	l.cores["c"].bases.part = 12_000
 	largest := 0
 	for i := 0; i < 400 && !l.cores["c"].Ready(); i++ {
 		if i == 0 {

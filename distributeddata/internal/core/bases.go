@@ -1,75 +1,94 @@
 package core
 
 import (
+	"time"
+
 	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
 
-// Vectors are told as the entries in which they differ from a base [R37]; see package bases.
+// vectors are told as the entries in which they differ from a base [R37]; see package bases.
+type vectors struct {
+	bases.Set[Receive]
+	limits bases.Limits
+	part   int // number of entries of a base in one message
+}
 
-// known returns the base with a name.
-func (c *Core) known(name []byte) (causal.Vector, bool) { return c.bases.Find(c.now, name) }
+func newVectors(cfg Config) vectors {
+	return vectors{limits: cfg.baseLimits(), part: min(12_000, max(1, cfg.PartBytes/5))}
+}
 
-// renewBase adds departed replicas to the base [R38].
-func (c *Core) renewBase() {
+// find returns what finds the base with a name.
+func (b *vectors) find(now time.Time) bases.Find {
+	return func(name []byte) (causal.Vector, bool) { return b.Find(now, name) }
+}
+
+// out returns a vector as it is sent, and in one that was received.
+func (b *vectors) out(v causal.Vector) *pb.VersionVector {
+	name, ids, numbers := b.Own().List(v)
+	out := &pb.VersionVector{Base: name, Replicas: make([]uint64, len(ids)), Numbers: numbers}
+	for i, id := range ids {
+		out.Replicas[i] = uint64(id)
+	}
+	return out
+}
+
+func (b *vectors) in(now time.Time, v *pb.VersionVector) (causal.Vector, error) {
+	return bases.Vector(v.GetBase(), v.GetReplicas(), v.GetNumbers(), b.find(now))
+}
+
+// renew adds departed replicas to the base [R38].
+func (b *vectors) renew(now time.Time, seen causal.Vector, ps peers, me causal.Replica) {
 	var runs map[causal.Replica]bool
-	c.bases.Renew(c.now, c.Seen(), func(r causal.Replica) bool {
+	b.Renew(now, seen, func(r causal.Replica) bool {
 		if runs == nil {
-			runs = c.peers.running(c.Replica())
+			runs = ps.running(me)
 		}
 		return runs[r]
 	})
 }
 
-func (c Config) baseLimits() bases.Limits {
-	return bases.Limits{Count: c.WindowCount, Bytes: c.WindowBytes, Pause: c.Grace,
-		Patience: c.Patience}
-}
-
-// await keeps a message until the base that it names is known, if there is room, and requests the
-// base from its sender. A message that is not kept counts as lost [R39].
-func (c *Core) await(ev Receive, digest causal.Digest) {
-	p := c.peers.of(ev.Member)
+// await keeps a message of p until the base that it names is known, if there is room, and requests
+// the base from p. A message that is not kept counts as lost [R39].
+func (b *vectors) await(s *step, p *peer, ev Receive, digest causal.Digest) (kept bool) {
 	if p == nil || p.replica == 0 {
-		return
+		return false
 	}
-	kept, ask := c.bases.Await(c.now, ev, len(ev.Payload), p.ID, digest, c.cfg.baseLimits())
-	if kept {
-		c.stats.Awaiting++
-	}
+	kept, ask := b.Await(s.now, ev, len(ev.Payload), p.ID, digest, b.limits)
 	if ask {
-		c.askBase(p)
+		b.ask(s, p)
 	}
+	return kept
 }
 
-func (c *Core) askBase(p *peer) {
-	m := c.bases.Ask(c.now, c.cfg.baseLimits())
-	c.send(p, wire.ReplicatorBaseRequest,
+func (b *vectors) ask(s *step, p *peer) {
+	m := b.Ask(s.now, b.limits)
+	s.send(p, wire.ReplicatorBaseRequest,
 		encode(&pb.BaseRequest{Base: m.Base, Known: m.Known, After: uint64(m.After)}))
 }
 
-// pursueFetch repeats a request that was not answered, and gives up at the deadline.
-func (c *Core) pursueFetch() {
-	member, _, ok := c.bases.Fetching()
+// pursue repeats a request that was not answered, and gives up at the deadline.
+func (b *vectors) pursue(s *step, ps peers) {
+	member, _, ok := b.Fetching()
 	if !ok {
 		return
 	}
-	p := c.peers.of(member)
-	if c.bases.Pursue(c.now, p != nil && p.replica != 0, c.cfg.baseLimits()) {
-		c.askBase(p)
+	p := ps.of(member)
+	if b.Pursue(s.now, p != nil && p.replica != 0, b.limits) {
+		b.ask(s, p)
 	}
 }
 
-// onBaseRequest replies with a part of a base.
-func (c *Core) onBaseRequest(p *peer, payload []byte) error {
+// onRequest replies with a part of a base.
+func (b *vectors) onRequest(s *step, p *peer, payload []byte) error {
 	var m pb.BaseRequest
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	part, err := c.bases.Answer(c.now, bases.Request{Base: m.Base, Known: m.Known,
-		After: causal.Replica(m.After)}, c.cfg.basePart())
+	part, err := b.Answer(s.now, bases.Request{Base: m.Base, Known: m.Known,
+		After: causal.Replica(m.After)}, b.part)
 	if err != nil {
 		return err
 	}
@@ -78,12 +97,21 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 	for _, r := range part.Replicas {
 		out.Replicas = append(out.Replicas, uint64(r))
 	}
-	c.send(p, wire.ReplicatorBase, encode(out))
+	s.send(p, wire.ReplicatorBase, encode(out))
 	return nil
 }
 
-// basePart returns the number of entries of a base in one message.
-func (c Config) basePart() int { return min(12_000, max(1, c.PartBytes/5)) }
+// probe asks p for its vector, and to reply only when it covers want.
+func (b *vectors) probe(s *step, p *peer, want causal.Vector, m *pb.Probe) {
+	m.Want = b.out(want)
+	s.emit(Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe, Payload: encode(m),
+		passes: want.Len() == 0})
+}
+
+func (c Config) baseLimits() bases.Limits {
+	return bases.Limits{Count: c.WindowCount, Bytes: c.WindowBytes, Pause: c.Grace,
+		Patience: c.Patience}
+}
 
 // onBase takes a part of the base that is being fetched, and reads what waited for the base when it
 // is complete.
@@ -97,7 +125,7 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 	for _, r := range m.Replicas {
 		part.Replicas = append(part.Replicas, causal.Replica(r))
 	}
-	waited, ask, done, err := c.bases.Take(c.now, p.ID, part, c.Seen(), c.cfg.baseLimits())
+	waited, ask, done, err := c.bases.Take(c.now, p.ID, part, c.Seen(), c.bases.limits)
 	if err != nil {
 		return err
 	}
@@ -105,7 +133,7 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 		if c.in.Busy() { // it probably waits for this base
 			c.in.Extend(c.now)
 		}
-		c.askBase(p)
+		c.bases.ask(&c.step, p)
 	}
 	if done {
 		c.stats.Bases++

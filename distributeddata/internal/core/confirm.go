@@ -7,7 +7,6 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/wire"
 )
 
 // sameHistory reports whether a push continues or repeats the events that this replica has of its
@@ -19,15 +18,9 @@ func (c *Core) sameHistory(d *history.Delta) bool {
 	}
 	c.stats.Forks++
 	if p := c.peers.at(d.Origin); p != nil {
-		c.sendAck(p)
+		c.herald().sendAck(p)
 	}
 	return false
-}
-
-// sendAck acknowledges the events of p that this replica covers.
-func (c *Core) sendAck(p *peer) {
-	c.send(p, wire.ReplicatorAck, encodeAck(c.Seen().Get(p.replica), c.counts(), c.roll.Digest(),
-		c.history.HashOf(p.replica)))
 }
 
 // confirmBeat is confirm for a heartbeat. A heartbeat meant for another replica of this member says
@@ -62,22 +55,22 @@ func (c *Core) confirm(p *peer, n uint64, x history.EventHash, counts bool) bool
 // hashesOut returns the hashes of the events that this replica has applied of itself and of the
 // members that it sees or remembers. The receiver may see more members than this replica does;
 // without a hash it would have to trust a vector alone that this replica has what the origin did.
-func (c *Core) hashesOut() origins {
+func hashesOut(h *history.History, ps peers, r *roll) origins {
 	out := origins{}
-	tell := func(r causal.Replica) {
-		if x := c.history.HashOf(r); x != 0 {
-			out[r] = x
+	tell := func(of causal.Replica) {
+		if x := h.HashOf(of); x != 0 {
+			out[of] = x
 		}
 	}
-	for _, p := range c.peers {
+	for _, p := range ps {
 		tell(p.replica)
 	}
-	for _, r := range c.roll.Members() {
-		if r.Rank != quorum.Gone {
-			tell(r.Inc.Replica)
+	for _, m := range r.Members() {
+		if m.Rank != quorum.Gone {
+			tell(m.Inc.Replica)
 		}
 	}
-	tell(c.Replica())
+	tell(h.Replica())
 	return out
 }
 

@@ -28,28 +28,22 @@ type Core struct {
 	ready    bool // refilled since the start: may acknowledge and count in quorums [R23]
 	roll     roll // the members that quorums are counted over
 	window   window
-	bases    bases.Set[Receive]         // vectors are sent as differences from one [R37]
-	in       transfer.In[refilling]     // the answer that this replica receives
-	out      transfer.Out[*answer]      // the answers that it sends
+	bases    vectors
+	in       intake
+	out      outlet
 	waits    waiting.Calls[Level, task] // calls that wait for other members
 	held     []heldProbe                // probes that wait until this replica covers their vectors
-	accepted causal.Vector              // the largest vector proposed by a linearizable read [R33]
-	nextID   uint64
+	promise  promise
+	ids      ids
 	formers  formers
 	restored bool          // another member has other own events: begin anew [R4]
 	outbox   outbox.Outbox // own events to be pushed
-	beatAt   time.Time
-	turn     int           // position in the rotation of heartbeats
-	unlike   time.Time     // until then others have probably not seen the same events
+	rhythm   rhythm
 	settled  causal.Vector // seen when operations were last settled
 
-	disk    disk
-	now     time.Time
-	begun   history.Keys // the keys when this step began
-	taking  Event        // the event of this step, if it hands over a state
-	effects []Effect
-	touched []string // keys changed in this step
-	stats   Stats
+	disk  disk
+	stats Stats
+	step
 
 	enc    encoder              // of pushes
 	events []history.DeltaEvent // of a push
@@ -58,10 +52,12 @@ type Core struct {
 // New returns a replica that holds nothing and knows no other member.
 func New(cfg Config) *Core {
 	c := &Core{
+		step:    step{reach: cfg.Reach},
 		cfg:     cfg,
 		history: history.New(cfg.NewReplica(), cfg.Reach),
-		in:      transfer.NewIn[refilling](cfg.timing()),
-		out:     transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes),
+		bases:   newVectors(cfg),
+		in:      intake{transfer.NewIn[refilling](cfg.timing())},
+		out:     outlet{transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes)},
 		roll:    newRoll(cfg),
 		waits:   waiting.New[Level, task](cfg.BeatInterval),
 		window:  window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
@@ -111,11 +107,11 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.taking = nil
 		return c.effects // the rest is done when the open events end
 	}
-	if c.formDue() {
+	if c.disk.formDue(c.now, c.current()) {
 		c.push()
 	}
 	c.settle()
-	c.gate()
+	c.disk.gate(&c.step, c.current(), c.outbox.Pushed())
 	c.taking = nil
 	return c.effects
 }
@@ -145,9 +141,10 @@ func (c *Core) input(ev Event) {
 		c.recordSwapped(ev)
 	case Wake, Loaded:
 	case Committed:
-		c.committed(ev)
+		c.diskIs(c.disk.committed(c.now, ev))
 	case Flush:
-		c.flush(ev)
+		c.end()
+		c.disk.flush(&c.step, ev)
 	default:
 		panic(fmt.Sprintf("core: unknown event %T", ev))
 	}
@@ -158,26 +155,28 @@ func (c *Core) settle() {
 	if c.restored {
 		c.beginAnew()
 	}
-	c.watchDisk()
+	if c.disk.late(c.now, c.cfg.Patience) {
+		c.diskIs(DiskStalled, ErrDiskSlow)
+	}
 	c.drainWindow()
 	c.beats()
-	c.pursueFetch()
+	c.bases.pursue(&c.step, c.peers)
 	c.in.Late(c.now)
 	c.out.Late(c.now)
-	c.nudgeAnswer()
+	c.in.nudge(&c.step, c.peers, &c.bases)
 	c.takeHeartbeats()
 	c.refill()
 	for before := c.roll.Digest() + 1; c.roll.Digest() != before; { // a sole member needs no other
 		before = c.roll.Digest()
 		c.admit()
 	}
-	c.sortAside()
+	c.disk.sortAside(&c.step, c.ready, c.current())
 	c.catchUp()
 	c.mend()
-	c.acknowledge()
+	c.herald().acknowledge(c.peers)
 	c.answerHeld()
 	if !c.settled.Equal(c.Seen()) { // reads wait for c.seen to rise
-		if c.settled = c.Seen(); c.reading() {
+		if c.settled = c.Seen(); reading(&c.waits) {
 			c.waits.Stir()
 		}
 	}
@@ -198,7 +197,7 @@ func (c *Core) NextWake() time.Time {
 	if c.Unanswered() > 0 {
 		return c.group.since.Add(openPause) // what else is due is at most that late
 	}
-	at := c.beatAt
+	at := c.rhythm.at
 	earlier := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
@@ -219,17 +218,19 @@ func (c *Core) NextWake() time.Time {
 	if _, at, ok := c.bases.Fetching(); ok {
 		earlier(at)
 	}
-	c.diskWake(earlier)
+	c.disk.wake(c.cfg.Patience, earlier)
 	return at
 }
 
 // pushDue returns the time at which the gathered own events must be pushed.
-func (c *Core) pushDue() time.Time { return c.outbox.Due(c.now, c.hurries(), c.peers.pushing) }
+func (c *Core) pushDue() time.Time {
+	return c.outbox.Due(c.now, hurries(&c.outbox, &c.waits), c.peers.pushing)
+}
 
 // hurries reports whether a call waits for the next push.
-func (c *Core) hurries() bool {
-	for o := range c.waits.All() {
-		if first, last := o.Range(); c.outbox.Hurries(first, last) {
+func hurries(out *outbox.Outbox, w *waiting.Calls[Level, task]) bool {
+	for o := range w.All() {
+		if first, last := o.Range(); out.Hurries(first, last) {
 			return true
 		}
 	}
@@ -256,19 +257,6 @@ func (c *Core) note(ch history.Change) {
 	if ch.Skipped || ch.Applied > bases.MaxDiffering {
 		c.bases.Risen(c.now, c.Seen())
 	}
-}
-
-// emit adds an effect, if there is one.
-func (c *Core) emit(e Effect) {
-	if e == nil {
-		return
-	}
-	c.history.Reach("effect")
-	c.effects = append(c.effects, e)
-}
-
-func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
-	c.emit(Send{Member: p.ID, To: p.replica, Manifest: m, Payload: payload})
 }
 
 // view sets the other members [R28]. Knowledge about members that are no longer in view is dropped;
@@ -303,7 +291,7 @@ func (c *Core) view(others []Member) {
 		// Once, while many start one after the other.
 		if p.replica == 0 && !c.now.Before(p.remindAt) {
 			p.remindAt = c.now.Add(c.cfg.BeatInterval)
-			c.sendBeat(p)
+			c.herald().sendBeat(p)
 		}
 	}
 }

@@ -78,27 +78,36 @@ func (d *disk) ailing() bool {
 }
 
 // Disk returns the state of the disk.
-func (c *Core) Disk() DiskState {
-	d := &c.disk
+func (c *Core) Disk() DiskState { return c.disk.state() }
+
+func (d *disk) state() DiskState {
 	return DiskState{
 		Phase: d.phase, Err: d.err, Unsaved: d.gathered + d.unwritten, Batches: d.written,
 		Refilling: d.aside != nil, Holes: d.holes,
 	}
 }
 
+// current is what the disk is to hold: what a replica has, and the members that it remembers.
+type current struct {
+	*history.History
+	members *quorum.Memory
+}
+
+func (c *Core) current() current { return current{&c.history, &c.roll.Memory} }
+
 // unsaved reports whether the replica's state differs from the last moment.
-func (c *Core) unsaved() bool {
-	f := &c.disk.formed
-	return !c.Keys().Same(f.keys) || !c.Seen().Equal(f.seen) || c.roll.Digest() != f.members ||
-		c.disk.kept != f.kept || c.disk.next != f.next
+func (d *disk) unsaved(p current) bool {
+	f := &d.formed
+	return !p.Keys().Same(f.keys) || !p.Seen().Equal(f.seen) || p.members.Digest() != f.members ||
+		d.kept != f.kept || d.next != f.next
 }
 
 // gather adds to the estimate of what the disk will have to write.
-func (c *Core) gather(bytes int) {
-	if d := &c.disk; d.phase != NoDisk {
+func (d *disk) gather(now time.Time, bytes int) {
+	if d.phase != NoDisk {
 		d.gathered, d.events = d.gathered+bytes, d.events+1
 		if d.dueAt.IsZero() {
-			d.dueAt = c.now.Add(d.cfg.Behind)
+			d.dueAt = now.Add(d.cfg.Behind)
 		}
 	}
 }
@@ -109,22 +118,22 @@ func (d *disk) crowded() bool {
 		d.events >= d.cfg.Events)
 }
 
-// write forms the next moment, if it is due, and issues the next batch.
-func (c *Core) write() {
-	d := &c.disk
+// write forms the next moment, if it is due and all own events have been pushed, and issues the
+// next batch.
+func (d *disk) write(s *step, p current, pushed uint64) {
 	if !d.writes() {
 		return
 	}
 	if d.again {
-		c.commitAgain()
+		d.commitAgain(s)
 	}
-	if c.formDue() && c.outbox.Pushed() == c.history.Own() {
-		c.form()
+	if d.formDue(s.now, p) && pushed == p.Own() {
+		d.form(p)
 	}
-	if len(d.batches) > 0 && !d.asked && !c.now.Before(d.retryAt) {
+	if len(d.batches) > 0 && !d.asked && !s.now.Before(d.retryAt) {
 		d.number++
-		d.asked, d.askedAt = true, c.now
-		c.emit(d.first())
+		d.asked, d.askedAt = true, s.now
+		s.emit(d.first())
 	}
 }
 
@@ -136,19 +145,18 @@ func (d *disk) writes() bool {
 // formDue reports whether the next moment must be formed now. Own events are pushed before that: a
 // push leaves out atoms that were added and removed among its events [R9], so a disk must not hold
 // only some of those events.
-func (c *Core) formDue() bool {
-	d := &c.disk
+func (d *disk) formDue(now time.Time, p current) bool {
 	if !d.writes() || len(d.batches) > 0 {
 		return false
 	}
-	if !c.unsaved() {
+	if !d.unsaved(p) {
 		d.gathered, d.events, d.dueAt, d.hurry = 0, 0, time.Time{}, false
 		return false
 	}
 	if d.dueAt.IsZero() { // due to neither an update nor a message
-		d.dueAt = c.now.Add(d.cfg.Behind)
+		d.dueAt = now.Add(d.cfg.Behind)
 	}
-	return d.cfg.Behind == 0 || d.hurry || !c.now.Before(d.dueAt) || d.gathered >= d.cfg.Bytes ||
+	return d.cfg.Behind == 0 || d.hurry || !now.Before(d.dueAt) || d.gathered >= d.cfg.Bytes ||
 		d.events >= d.cfg.Events
 }
 
@@ -167,17 +175,16 @@ func (d *disk) first() Commit {
 
 // commitAgain issues the batch in flight once more, since a panic may have kept it from being
 // issued.
-func (c *Core) commitAgain() {
-	if c.disk.again = false; c.disk.asked {
-		c.emit(c.disk.first())
+func (d *disk) commitAgain(s *step) {
+	if d.again = false; d.asked {
+		s.emit(d.first())
 	}
 }
 
-// committed handles the outcome of a batch.
-func (c *Core) committed(ev Committed) {
-	d := &c.disk
+// committed handles the outcome of a batch, and returns the phase that the disk is in then.
+func (d *disk) committed(now time.Time, ev Committed) (DiskPhase, error) {
 	if !d.asked || ev.Number != d.number {
-		return
+		return d.phase, d.err
 	}
 	d.asked = false
 	switch {
@@ -188,22 +195,17 @@ func (c *Core) committed(ev Committed) {
 			d.barrier.Save()
 		}
 		d.batches = d.batches[1:]
-		if d.phase != DiskWorking {
-			c.diskIs(DiskWorking, nil)
-		}
+		return DiskWorking, nil
 	case errors.Is(ev.Err, store.ErrFull):
-		d.retryAt = c.now.Add(d.cfg.Retry)
-		c.diskIs(DiskFull, ev.Err)
-	default:
-		c.diskIs(DiskFailed, ev.Err)
+		d.retryAt = now.Add(d.cfg.Retry)
+		return DiskFull, ev.Err
 	}
+	return DiskFailed, ev.Err
 }
 
-// watchDisk detects a batch that takes too long.
-func (c *Core) watchDisk() {
-	if d := &c.disk; d.phase == DiskWorking && d.asked && c.now.Sub(d.askedAt) >= c.cfg.Patience {
-		c.diskIs(DiskStalled, ErrDiskSlow)
-	}
+// late reports whether a batch takes too long.
+func (d *disk) late(now time.Time, patience time.Duration) bool {
+	return d.phase == DiskWorking && d.asked && now.Sub(d.askedAt) >= patience
 }
 
 // diskIs sets the phase of the disk. If the disk has stopped working, waiting calls get the error,
@@ -217,22 +219,21 @@ func (c *Core) diskIs(phase DiskPhase, err error) {
 	c.waits.Stir()
 	if d.ailing() {
 		c.out.Clear()
-		c.letGo(err)
+		d.letGo(&c.step, err)
 	}
 	c.emit(DiskIs{c.Disk()})
 	for _, p := range c.peers {
-		c.sendBeat(p)
+		c.herald().sendBeat(p)
 	}
 }
 
-// diskWake reports the time at which the disk needs attention.
-func (c *Core) diskWake(earlier func(time.Time)) {
-	d := &c.disk
+// wake reports the time at which the disk needs attention.
+func (d *disk) wake(patience time.Duration, earlier func(time.Time)) {
 	switch {
 	case d.phase == NoDisk || d.phase == DiskFailed:
 		return
 	case d.asked && d.phase == DiskWorking:
-		earlier(d.askedAt.Add(c.cfg.Patience))
+		earlier(d.askedAt.Add(patience))
 	case !d.asked && len(d.batches) > 0:
 		earlier(d.retryAt)
 	case len(d.batches) == 0 && !d.dueAt.IsZero():

@@ -25,25 +25,24 @@ const (
 
 // gate holds back the outputs of this step that depend on unsaved changes, and releases those whose
 // moment the disk holds.
-func (c *Core) gate() {
-	d := &c.disk
+func (d *disk) gate(s *step, p current, pushed uint64) {
 	if d.phase == NoDisk {
 		return
 	}
-	moment := d.barrier.Present(d.phase != DiskLoading && c.unsaved())
-	made := len(c.effects)
-	c.write()
-	out := c.effects[:0:0]
-	for i, e := range c.effects {
+	moment := d.barrier.Present(d.phase != DiskLoading && d.unsaved(p))
+	made := len(s.effects)
+	d.write(s, p, pushed)
+	out := s.effects[:0:0]
+	for i, e := range s.effects {
 		if i < made && !d.barrier.Has(moment) && d.waits(e) {
 			d.hold(e, moment)
 		} else {
 			out = append(out, d.bear(e))
 		}
 	}
-	c.effects = append(d.barrier.Release(), out...)
-	for _, e := range d.barrier.Late(c.now) {
-		c.effects = append(c.effects, e.(Done).without(ErrDiskSlow))
+	s.effects = append(d.barrier.Release(), out...)
+	for _, e := range d.barrier.Late(s.now) {
+		s.effects = append(s.effects, e.(Done).without(ErrDiskSlow))
 	}
 }
 
@@ -87,24 +86,23 @@ func (e Done) without(err error) Done { return Done{ID: e.ID, Store: err} }
 // letGo releases or drops the queued outputs of a disk that has stopped working. Pushes are sent,
 // so that other members get what the disk does not have. Other messages would claim that the disk
 // has it, and are dropped.
-func (c *Core) letGo(err error) {
-	for _, e := range c.disk.barrier.Clear() {
+func (d *disk) letGo(s *step, err error) {
+	for _, e := range d.barrier.Clear() {
 		switch e := e.(type) {
 		case Done:
-			c.emit(e.without(err))
+			s.emit(e.without(err))
 		case Send:
 			if e.Manifest == wire.ReplicatorPush {
-				c.emit(e)
+				s.emit(e)
 			}
 		default:
-			c.emit(e)
+			s.emit(e)
 		}
 	}
 }
 
 // flush waits until the disk has the replica's present state.
-func (c *Core) flush(ev Flush) {
-	c.end()
-	c.disk.hurry = true
-	c.emit(Done{ID: ev.ID, wait: forFlush, until: ev.Deadline})
+func (d *disk) flush(s *step, ev Flush) {
+	d.hurry = true
+	s.emit(Done{ID: ev.ID, wait: forFlush, until: ev.Deadline})
 }

@@ -35,7 +35,13 @@ func (c *Core) loading(ev Event) bool {
 	case View:
 		d.pending = append(slices.DeleteFunc(d.pending, isView), ev)
 	case Inherit:
-		c.inheritDisk(ev)
+		if old := &ev.Old.disk; old.phase == DiskLoading || old.phase == NoDisk {
+			d.pending = append(d.pending, ev)
+			return true
+		}
+		d.take(&ev.Old.disk, ev.Old.roll.inc)
+		c.remember(ev.Old.roll.Memory)
+		c.takePending()
 		return d.phase == DiskLoading
 	case Update:
 		c.emit(Done{ID: ev.ID, Err: ErrLoading})
@@ -63,29 +69,17 @@ func isView(ev Event) bool {
 	return ok
 }
 
-// inheritDisk takes the disk of an earlier life that had loaded it.
-func (c *Core) inheritDisk(ev Inherit) {
-	d := &c.disk
-	if ev.Old.disk.phase == DiskLoading || ev.Old.disk.phase == NoDisk {
-		d.pending = append(d.pending, ev)
-		return
-	}
-	c.takeDisk(ev.Old)
-	c.remember(ev.Old.roll.Memory)
-	c.takePending()
-}
-
-// takeDisk continues with the disk of an earlier life of this process. Outputs that waited for the
-// disk belonged to that life and are dropped.
-func (c *Core) takeDisk(old *Core) {
-	cfg, views := c.disk.cfg, c.disk.pending
-	c.disk = old.disk
-	c.disk.cfg = cfg
-	c.disk.barrier.Clear()
-	c.disk.pending = append(slices.DeleteFunc(slices.Clone(old.disk.pending), isView), views...)
-	c.disk.again = c.disk.asked
-	if old.roll.inc.Number > 0 {
-		c.disk.keptAs = [2]quorum.Incarnation{old.roll.inc, old.disk.next}
+// take continues with the disk of an earlier life of this process, which was the given incarnation.
+// Outputs that waited for the disk belonged to that life and are dropped.
+func (d *disk) take(old *disk, was quorum.Incarnation) {
+	cfg, views := d.cfg, d.pending
+	*d = *old
+	d.cfg = cfg
+	d.barrier.Clear()
+	d.pending = append(slices.DeleteFunc(slices.Clone(old.pending), isView), views...)
+	d.again = d.asked
+	if was.Number > 0 {
+		d.keptAs = [2]quorum.Incarnation{was, old.next}
 	}
 }
 
@@ -142,24 +136,23 @@ func newest(rows []string) (generation uint64) {
 
 // sortAside finds, once this replica has been refilled, what the disk alone had. When the refilled
 // state is safe on the disk, the other rows that were set aside are deleted.
-func (c *Core) sortAside() {
-	d := &c.disk
+func (d *disk) sortAside(s *step, ready bool, p current) {
 	a := d.aside
 	switch {
 	case a == nil || d.phase != DiskWorking:
-	case !a.done && c.ready:
+	case !a.done && ready:
 		var only []string
-		only, a.rows = a.only(c.Seen())
+		only, a.rows = a.only(p.Seen())
 		a.done, a.keys, a.at = true, nil, d.barrier.Next()
 		if d.formed.members = 1; len(only) == 0 { // differs from any digest: a header is written
 			d.formed.aside = d.formed.live
 		} else {
-			c.emit(Unrecovered{only})
+			s.emit(Unrecovered{only})
 		}
-	case a.done && d.barrier.Has(a.at) && len(d.batches) == 0 && !c.unsaved():
+	case a.done && d.barrier.Has(a.at) && len(d.batches) == 0 && !d.unsaved(p):
 		d.drop(a.rows)
 		d.aside = nil
-		c.emit(DiskIs{c.Disk()})
+		s.emit(DiskIs{d.state()})
 	}
 }
 
@@ -204,9 +197,9 @@ func (a *aside) keeps(n rowName, seen causal.Vector) bool {
 func (d *disk) keeps() bool { return d.kept && d.phase == DiskWorking }
 
 // knows compares the incarnation that other members remember with those that the disk knows, until
-// this replica has its place. If it is another one, the disk is an older one of this member.
-func (c *Core) knows(own quorum.Incarnation) {
-	if d := &c.disk; own != c.roll.inc && !slices.Contains(d.keptAs[:], own) {
+// this replica, me, has its place. If it is another one, the disk is an older one of this member.
+func (d *disk) knows(own, me quorum.Incarnation) {
+	if own != me && !slices.Contains(d.keptAs[:], own) {
 		d.kept = false
 	}
 }
@@ -214,8 +207,7 @@ func (c *Core) knows(own quorum.Incarnation) {
 // foretold reports whether the disk knows as which incarnation this replica takes its place. Only
 // then do other members hear of it: if the disk fails first, its member has acknowledged nothing
 // that it lacks, and it must not look like an older one [R52].
-func (c *Core) foretold(next quorum.Incarnation) bool {
-	d := &c.disk
+func (d *disk) foretold(next quorum.Incarnation) bool {
 	if d.phase == NoDisk || d.cfg.Behind > 0 {
 		return true
 	}
@@ -223,29 +215,4 @@ func (c *Core) foretold(next quorum.Incarnation) bool {
 		d.next, d.nextAt = next, d.barrier.Next()
 	}
 	return d.phase == DiskWorking && d.barrier.Has(d.nextAt)
-}
-
-// restarted reports whether enough counting members have kept what they acknowledged on their disks
-// that they intersect every quorum [R52]. With write-behind the disks are only nearly complete;
-// then no member may be counting, which means that all of them were down.
-func (c *Core) restarted() bool {
-	if !c.disk.keeps() || c.roll.entering {
-		return false
-	}
-	have := 1
-	for _, r := range c.roll.Members() {
-		p := c.peers.at(r.Inc.Replica)
-		if r.Name == c.cfg.Member || !r.Counts() || p == nil {
-			continue
-		}
-		switch {
-		case p.answered && c.disk.cfg.Behind > 0:
-			return false
-		case p.answered || p.whole:
-			have++
-		case !p.refilled && c.now.Before(c.roll.takeAt.Add(c.cfg.Patience)):
-			return false
-		}
-	}
-	return have >= quorum.MajorityOf(max(c.roll.Counted(), c.cfg.MinMembers))
 }

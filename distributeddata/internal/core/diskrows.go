@@ -14,14 +14,13 @@ import (
 // moment. A difference that fits into one batch is written as one, with the header. A larger one is
 // written twice [R47]: first as redo rows, which do not count; then a header makes them count; then
 // the rows themselves are written.
-func (c *Core) form() {
-	d := &c.disk
+func (d *disk) form(p current) {
 	next := moment{
 		live: d.formed.live, aside: d.formed.aside, batches: d.formed.batches + 1,
-		keys: c.Keys(), seen: c.Seen(), sum: c.history.Sum(), marks: d.formed.marks,
-		members: c.roll.Digest(), kept: d.kept, next: d.next,
+		keys: p.Keys(), seen: p.Seen(), sum: p.Sum(), marks: d.formed.marks,
+		members: p.members.Digest(), kept: d.kept, next: d.next,
 	}
-	ops := c.difference(&next)
+	ops := d.difference(p, &next)
 	d.formed = next
 	d.barrier.Form()
 	d.gathered, d.events, d.dueAt, d.hurry = 0, 0, time.Time{}, false
@@ -35,8 +34,8 @@ func (c *Core) form() {
 
 // difference returns the operations that turn the rows of the last moment into those of the next
 // one. It also computes the sum of the next moment's marks.
-func (c *Core) difference(next *moment) (ops []store.Op) {
-	from := &c.disk.formed
+func (d *disk) difference(p current, next *moment) (ops []store.Op) {
+	from := &d.formed
 	from.keys.Diff(next.keys, func(key string, a, b history.Held) {
 		prefix := rowPrefix(next.live, key)
 		causal.Differing(a.Store, b.Store, func(path string, ea causal.Entry, inA bool,
@@ -48,11 +47,11 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 		}
 	})
 	for r, n := range next.seen.Differing(from.seen) {
-		ops = append(ops, originOp(next.live, r, n[0], c.history.HashAt(r, n[0])))
+		ops = append(ops, originOp(next.live, r, n[0], p.HashAt(r, n[0])))
 	}
 	if next.members != from.members {
 		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers,
-			Value: encodeMemory(c.roll.Memory)}})
+			Value: encodeMemory(*p.members)}})
 	}
 	return ops
 }

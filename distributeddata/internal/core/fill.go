@@ -1,6 +1,8 @@
 package core
 
 import (
+	"time"
+
 	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
@@ -19,72 +21,79 @@ type refilling struct {
 	stage  stage
 }
 
-// request asks p for everything that this replica lacks, unless an answer is in flight already.
-func (c *Core) request(p *peer) { c.ask(p, false) }
+// ids are the ids of requests, answers and removals.
+type ids struct{ last uint64 }
 
-func (c *Core) ask(p *peer, whole bool) {
-	if c.in.Begin(c.now, c.newID(), p.ID,
-		refilling{have: c.Seen(), copied: c.history.State(), whole: whole}) {
-		c.sendRequest(p)
-	}
-}
-
-// newID returns an id for a request or an answer. It differs from every id that this replica used
+// next returns an id for a request or an answer. It differs from every id that this replica used
 // before it was restored from a snapshot [R4].
-func (c *Core) newID() uint64 {
-	c.nextID = max(c.nextID+1, uint64(max(c.now.UnixMilli(), 0)))
-	return c.nextID
+func (i *ids) next(now time.Time) uint64 {
+	i.last = max(i.last+1, uint64(max(now.UnixMilli(), 0)))
+	return i.last
 }
 
-func (c *Core) sendRequest(p *peer) {
-	r := c.in.Content()
-	m := &pb.Request{Id: c.in.ID(), Have: c.vectorOut(r.have), Whole: r.whole}
-	if !c.in.Mistrusts() {
+// intake is the answer that this replica receives.
+type intake struct{ transfer.In[refilling] }
+
+// send sends the request to p, for the first time or again.
+func (in *intake) send(s *step, p *peer, b *vectors) {
+	r := in.Content()
+	m := &pb.Request{Id: in.ID(), Have: b.out(r.have), Whole: r.whole}
+	if !in.Mistrusts() {
 		m.Keys = uint64(r.copied.Keys.Len())
 	}
-	c.send(p, wire.ReplicatorRequest, encode(m))
+	s.send(p, wire.ReplicatorRequest, encode(m))
 }
 
-// nudgeAnswer repeats how far the answer has got, if it is time to.
-func (c *Core) nudgeAnswer() {
-	due, again := c.in.Nudge(c.now)
+// nudge repeats how far the answer has got, if it is time to.
+func (in *intake) nudge(s *step, ps peers, b *vectors) {
+	due, again := in.Nudge(s.now)
 	if !due {
 		return
 	}
-	p := c.peers.of(c.in.From())
+	p := ps.of(in.From())
 	switch {
 	case p == nil || p.replica == 0:
 	case again:
-		c.sendRequest(p)
+		in.send(s, p, b)
 	default:
-		c.more(p)
+		in.more(s, p)
 	}
 }
 
-func (c *Core) more(p *peer) {
-	m := c.in.More()
-	c.send(p, wire.ReplicatorMore,
+func (in *intake) more(s *step, p *peer) {
+	m := in.More()
+	s.send(p, wire.ReplicatorMore,
 		encode(&pb.More{Request: m.Request, Answer: m.Answer, Next: uint32(m.Next)}))
 }
 
 // onCompare replies with cells of the sketch of the state at the time of the request.
-func (c *Core) onCompare(p *peer, payload []byte) error {
+func (in *intake) onCompare(s *step, p *peer, payload []byte) error {
 	var m pb.Compare
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	if !c.in.Of(p.ID, m.Request, m.Answer) {
+	if !in.Of(p.ID, m.Request, m.Answer) {
 		return nil
 	}
-	cells, some, err := c.in.Cells(c.now,
+	cells, some, err := in.Cells(s.now,
 		transfer.Compare{From: int(m.From), Count: int(m.Count)},
 		func(r *refilling) *sketch.Sketch { return r.copied.Sketch() })
 	if some {
-		c.send(p, wire.ReplicatorCells, encode(&pb.Cells{Request: cells.Request,
+		s.send(p, wire.ReplicatorCells, encode(&pb.Cells{Request: cells.Request,
 			Answer: cells.Answer, From: m.From, Sums: cells.Sums, Checks: cells.Checks,
 			Counts: cells.Counts}))
 	}
 	return err
+}
+
+// request asks p for everything that this replica lacks, unless an answer is in flight already.
+func (c *Core) request(p *peer) { c.ask(p, false) }
+
+func (c *Core) ask(p *peer, whole bool) {
+	if c.in.Begin(c.now, c.ids.next(c.now), p.ID,
+		refilling{have: c.Seen(), copied: c.history.State(), whole: whole}) {
+		c.in.send(&c.step, p, &c.bases)
+	}
 }
 
 // onPart collects a part of the answer. It ignores parts of any other answer.
@@ -97,7 +106,7 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 		return nil
 	}
 	if s := &c.in.Content().stage; len(m.Base) > 0 && s.base.Vector().Len() == 0 {
-		v, ok := c.known(m.Base)
+		v, ok := c.bases.Find(c.now, m.Base)
 		if !ok && len(m.Base) == len(causal.Digest{}) {
 			return bases.UnknownError(m.Base)
 		}
@@ -113,7 +122,7 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 			c.in.Bad(c.now)
 		}
 	case more:
-		c.more(p)
+		c.in.more(&c.step, p)
 	}
 	return err
 }
@@ -158,7 +167,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 		c.stats.Deltas++
 	}
 	c.history.TakeHashes(s.head.head, before, s.head.hashes)
-	c.spread()
+	c.rhythm.hasten(c.now, c.cfg.Grace)
 	if c.Seen().Get(p.replica) > before.Get(p.replica) {
 		p.owed = c.Seen().Get(p.replica)
 	}

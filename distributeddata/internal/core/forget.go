@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // ForgetError is the error of a Forget that cannot be carried out.
@@ -45,7 +46,7 @@ func (r *removal) take(p *peer, v causal.Vector) {
 
 func (r *removal) ask(c *Core, o *group, p *peer) {
 	if !r.has(p, 0) {
-		c.probe(p, o.ID(), r.want)
+		c.bases.probe(&c.step, p, r.want, &pb.Probe{Id: o.ID()})
 	}
 }
 
@@ -147,7 +148,8 @@ func (r *removal) staying(c *Core) (n int) {
 // forget starts removing a member that has stopped [M7].
 func (c *Core) forget(ev Forget) {
 	v := c.roll.Of(ev.Member)
-	if err := c.forgettable(v); err != nil {
+	silence := c.cfg.longestSilence(len(c.peers))
+	if err := c.roll.forgettable(c.now, v, c.peers, silence); err != nil {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
 	}
@@ -162,25 +164,26 @@ func (c *Core) forget(ev Forget) {
 	}
 }
 
-// forgettable returns an error if a member cannot be forgotten.
-func (c *Core) forgettable(v quorum.Member) error {
+// forgettable returns an error if a member cannot be forgotten: one that has been heard of within
+// the silence runs.
+func (r *roll) forgettable(now time.Time, v quorum.Member, ps peers, silence time.Duration) error {
 	switch {
-	case v.Name == c.cfg.Member:
+	case v.Name == r.Own().Name:
 		return &ForgetError{v.Name, "it is this member, which leaves when it is closed"}
 	case v.Outside():
 		return &ForgetError{v.Name, "it is not counted; the counted members are " +
-			strings.Join(c.roll.Names(), ", ")}
+			strings.Join(r.Names(), ", ")}
 	}
-	if p := c.peers.at(v.Inc.Replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
+	if p := ps.at(v.Inc.Replica); p != nil && now.Before(p.heardAt.Add(silence)) {
 		return &ForgetError{v.Name, "it answers, at " + p.Address + "; stop it first"}
 	}
 	return nil
 }
 
-// longestSilence returns the longest time for which a running member may not be heard of if
-// messages get through.
-func (c *Core) longestSilence() time.Duration {
-	return time.Duration(3+len(c.peers)/max(1, c.cfg.BeatPeers)) * c.cfg.BeatInterval
+// longestSilence returns the longest time for which one of so many other members may not be heard
+// of although it runs, if messages get through.
+func (c Config) longestSilence(others int) time.Duration {
+	return time.Duration(3+others/max(1, c.BeatPeers)) * c.BeatInterval
 }
 
 // tidy completes removals that other members have started, and starts removing members that have
@@ -222,7 +225,9 @@ func (c *Core) remove(name string) {
 			return
 		}
 	}
-	c.nextID++
-	c.askAll(c.waits.Keep(1<<63|c.nextID, Level{Kind: Majority}, &removal{victim: name}))
+	c.ids.last++
+	o := c.waits.Keep(1<<63|c.ids.last, Level{Kind: Majority}, &removal{victim: name})
+	c.waits.Ask(c.now, o)
+	c.askMembers(o)
 	c.waits.Stir()
 }

@@ -41,9 +41,9 @@ func FuzzReceive(f *testing.F) {
 	seed(wire.ReplicatorProbe, encode(&pb.Probe{Id: 1, Want: &pb.VersionVector{Base: old.Name()}}))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
-		l.cores["a"].await(Receive{Member: "b"}, causal.Digest(old.Name()))
-		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a := l.cores["a"]
+		a.bases.await(&a.step, a.peers.of("b"), Receive{Member: "b"}, causal.Digest(old.Name()))
+		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a.in.Begin(a.now, 1, "b", refilling{have: a.Seen(), copied: a.history.State()})
 		l.step("a", Read{ID: 99, Level: majority, Deadline: l.now.Add(time.Second)})
 		me, seen, malformed := a.Replica(), a.Seen(), a.Stats().Malformed
@@ -51,7 +51,7 @@ func FuzzReceive(f *testing.F) {
 		l.step("a", Receive{Member: "b", From: l.cores["b"].Replica(), To: a.Replica(),
 			Manifest: wire.Manifest(manifest), Payload: payload})
 		if a.Replica() != me {
-			a.bases = a.bases.Next()
+			a.bases.Set = a.bases.Next()
 			for range 60 { // it waits in vain for what the peer claims to have
 				l.tick(time.Second)
 			}

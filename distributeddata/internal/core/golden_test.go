@@ -486,7 +486,7 @@ func (g *golden) mail(m mail) string {
 
 // payload shows what a message says, without numbers of calls and requests, and digests.
 func (g *golden) payload(m mail) string {
-	known := g.cores[m.from].known
+	known := g.cores[m.from].bases.find(g.cores[m.from].now)
 	vector := func(v *pb.VersionVector) string {
 		if v == nil {
 			return "digest only"

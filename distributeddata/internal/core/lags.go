@@ -17,7 +17,7 @@ func (c *Core) trimLog() {
 	}
 	runs := c.peers.running(c.Replica())
 	gone := func(r causal.Replica) bool { return !runs[r] }
-	c.stats.Cut += c.history.Trim(stable, c.pinned(), gone, c.cfg.LogBytes)
+	c.stats.Cut += c.history.Trim(stable, c.out.pinned(), gone, c.cfg.LogBytes)
 }
 
 // Lag is the number of events that this replica has seen and a member is not known to have seen.
@@ -29,12 +29,3 @@ type Lag struct {
 
 // Lags returns how far the members were behind at the last heartbeat. The slice is never modified.
 func (c *Core) Lags() []Lag { return c.lags }
-
-// pinned returns the vectors of the answers in flight. Later answers continue from them, so the log
-// keeps the events after them.
-func (c *Core) pinned() (pins []causal.Vector) {
-	for a := range c.out.Streams() {
-		pins = append(pins, a.pin.Seen)
-	}
-	return pins
-}

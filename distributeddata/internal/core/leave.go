@@ -9,6 +9,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // ErrLeft rejects an update at a replica that has handed over all that it did, and ends. Nothing
@@ -31,7 +32,7 @@ func (l *leave) anew() task { return l }
 // ask makes p fetch what it lacks without waiting for a heartbeat.
 func (l *leave) ask(c *Core, o *group, p *peer) {
 	if !l.has(p, 0) {
-		c.probe(p, o.ID(), l.want)
+		c.bases.probe(&c.step, p, l.want, &pb.Probe{Id: o.ID()})
 	}
 }
 
@@ -62,20 +63,6 @@ func (l *leave) advance(c *Core, o *group) (s standing) {
 // parting reports whether this replica is leaving.
 func (c *Core) parting() bool { return c.leaving || c.roll.leaving }
 
-// parts records whether p has said that it is leaving. It does not change its mind, and this is
-// remembered when p is out of view.
-func (c *Core) parts(p *peer, says bool) {
-	if !says || p.parts {
-		return
-	}
-	p.parts = true
-	c.waits.Stir()
-	if c.roll.parted == nil {
-		c.roll.parted = map[causal.Replica]bool{}
-	}
-	c.roll.parted[p.replica] = true
-}
-
 // depart continues with being forgotten. If too few members would stay to agree to that, it
 // continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
 // over too.
@@ -96,7 +83,7 @@ func (c *Core) stay(o *group) {
 	o.AskSoon(c.now)
 	c.waits.Stir()
 	for _, p := range c.peers {
-		c.sendBeat(p)
+		c.herald().sendBeat(p)
 	}
 }
 
@@ -107,7 +94,7 @@ func (c *Core) drain(ev Drain) {
 	forget := ev.Leave && c.counts() && c.roll.MayGo(c.cfg.Member)
 	c.leaving, c.roll.leaving = !forget, forget
 	for _, p := range c.peers {
-		c.sendBeat(p)
+		c.herald().sendBeat(p)
 	}
 	c.disk.hurry = true
 	c.askFor(ev.ID, &leave{want: c.Seen(), forget: forget}, ev.Deadline)

@@ -13,11 +13,11 @@ func (c *Core) Again(cfg Config) *Core {
 func (c *Core) successor(cfg Config) *Core {
 	n := New(cfg)
 	n.history.Continue(&c.history)
-	n.bases, n.stats = c.bases.Next(), c.stats
+	n.bases.Set, n.stats = c.bases.Next(), c.stats
 	n.roll.Memory, n.roll.places = c.roll.Memory, c.roll.places
 	n.formers = c.formers.next(c.peers)
 	if n.disk.phase != NoDisk {
-		n.takeDisk(c)
+		n.disk.take(&c.disk, c.roll.inc)
 	}
 	return n
 }

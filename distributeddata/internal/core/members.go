@@ -3,13 +3,10 @@ package core
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
-	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
 
@@ -49,24 +46,6 @@ func (c *Core) takeHeartbeats() {
 			c.roll.filled = c.roll.filled || s.ready
 			c.counted(p, s)
 		}
-	}
-}
-
-// identify determines which member p is, and identifyAs records that.
-func (c *Core) identify(p *peer) {
-	c.identifyAs(p, c.roll.At(p.replica))
-}
-
-func (c *Core) identifyAs(p *peer, r quorum.Member) {
-	p.name, p.votes, p.goes = r.Name, r.Rank == quorum.In, r.Rank == quorum.Going
-	p.joins = r.Rank == quorum.Joining
-	p.parts = c.roll.parted[p.replica]
-	c.roll.version++
-	if p.name != "" {
-		if c.roll.places == nil {
-			c.roll.places = map[string]string{}
-		}
-		c.roll.places[p.name] = p.Address
 	}
 }
 
@@ -113,7 +92,7 @@ func (c *Core) recall(m quorum.Memory) {
 func (c *Core) reconsider() {
 	c.roll.version++
 	own := c.roll.Own()
-	c.knows(own.Inc)
+	c.disk.knows(own.Inc, c.roll.inc)
 	if own.Inc == c.roll.inc {
 		c.roll.usurper = 0
 	}
@@ -131,7 +110,7 @@ func (c *Core) reconsider() {
 	}
 	for _, p := range c.peers {
 		p.silence()
-		c.identifyAs(p, at[p.replica])
+		c.roll.identifyAs(p, at[p.replica])
 	}
 }
 
@@ -153,9 +132,9 @@ func (c *Core) under(p *peer, digest uint64) bool {
 	p.spoke, p.memory, p.heardAt = true, digest, c.now
 	switch {
 	case !same:
-		c.pull(p)
+		c.herald().pull(p)
 	case turned && p.told != digest && digest != 0 && p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
-		c.sendBeat(p) // now both know
+		c.herald().sendBeat(p) // now both know
 	}
 	return same
 }
@@ -175,142 +154,24 @@ const (
 	settlePause = 50 * time.Millisecond
 )
 
-// spoken returns the digest of the memory under which this replica speaks. If it has counted, and
-// its disk does not hold what it says, it speaks under none: its next process may know nothing of
-// the newcomers that this one remembers, and be a cluster without them [M3].
-func (c *Core) spoken() uint64 {
-	if c.disk.ailing() && (c.roll.counted || c.disk.keptAs[0].Number > 0) {
-		return 0
-	}
-	return c.roll.Digest()
-}
-
-// pull requests the memory of p, which differs from this replica's, unless all that it holds is
-// here: then p lacks something, and requests it when it hears from this replica.
-func (c *Core) pull(p *peer) {
-	if !p.differs(c.roll.Digest()) || c.now.Before(p.pullAt) || c.now.Before(c.roll.pullAt) {
-		return
-	}
-	pause := min(c.cfg.Grace, pullPause)
-	c.roll.pullAt = c.now.Add(pause)
-	p.pullAt = c.now.Add(min(pause<<min(p.pulls, 16), maxPullBeats*c.cfg.BeatInterval))
-	p.pulls++
-	m := c.newBeat()
-	m.Pull, m.Gone = true, c.roll.GoneDigest()
-	c.beat(p, m)
-}
-
-// pullAny requests the memory of another member that still differs, of one that counts if possible.
-func (c *Core) pullAny() {
-	if c.now.Before(c.roll.pullAt) {
-		return
-	}
-	var from *peer
-	for _, p := range c.peers {
-		if p.differs(c.roll.Digest()) && !c.now.Before(p.pullAt) &&
-			(from == nil || p.ready && !from.ready ||
-				p.ready == from.ready && p.heardAt.After(from.heardAt)) {
-			from = p
-		}
-	}
-	if from != nil {
-		c.pull(from)
-	}
-}
-
-// sendMembers sends the whole memory.
-func (c *Core) sendMembers(p *peer, to causal.Replica) {
-	p.told, p.toldAt = c.roll.Digest(), c.now
-	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.whole()})
-}
-
-// answerPull sends p what it may lack of the memory: without the members that are gone if p, by the
-// digest in its request, has the same. A replica that joins thus hears of them once.
-func (c *Core) answerPull(p *peer, same uint64) {
-	if same == 0 || c.cfg.Recorded || same != c.roll.GoneDigest() {
-		c.sendMembers(p, p.replica)
-		return
-	}
-	m := c.roll.encoded(c.roll.Present())
-	m.Digest, m.Gone = c.roll.Digest(), same
-	p.told, p.toldAt = c.roll.Digest(), c.now
-	c.send(p, wire.ReplicatorMembers, encode(m))
-}
-
 // tellMembers tells the other members what this replica has changed. While an operation waits for
 // them to have the same memory, it also tells them what it has heard last. While this replica is
 // not ready, it tells them which memory it has.
 func (c *Core) tellMembers() {
-	if len(c.roll.changed) > 0 {
-		part := c.roll.part(latest(c.roll.changed))
-		for _, p := range c.peers {
-			c.tell(p, part)
-		}
-		c.roll.changed = nil
-	}
-	c.pullAny()
+	c.roll.tellChanges(&c.step, c.peers)
+	c.herald().pullAny(c.peers)
 	switch {
 	case c.ready && c.waits.Len() > 0:
 		c.roll.showAt = time.Time{}
-		c.tellNews()
+		c.roll.tellNews(&c.step, c.peers)
 	case c.ready:
 		c.roll.showAt = time.Time{}
 	case c.now.Before(c.roll.recalled.Add(settlePause)):
 		c.roll.showAt = c.roll.recalled.Add(settlePause)
 	default:
 		c.roll.showAt = time.Time{}
-		c.show()
+		c.herald().show(c.peers)
 	}
-}
-
-func (c *Core) tell(p *peer, part []byte) {
-	switch {
-	case p.replica == 0 || p.memory == c.roll.Digest():
-	case part == nil:
-		c.sendMembers(p, p.replica)
-	default:
-		p.told, p.toldAt = c.roll.Digest(), c.now
-		c.send(p, wire.ReplicatorMembers, part)
-	}
-}
-
-// tellNews tells the members with another memory what this replica has heard last.
-func (c *Core) tellNews() {
-	var part []byte
-	for _, p := range c.peers {
-		if p.spoke && p.memory != c.roll.Digest() && p.told != c.roll.Digest() {
-			if part == nil {
-				part = c.roll.part(c.roll.news)
-			}
-			c.tell(p, part)
-		}
-	}
-}
-
-// show sends the members a heartbeat from which it cannot tell that they have the same memory, once
-// for each memory, and requests theirs if they do not answer.
-func (c *Core) show() {
-	for _, p := range c.peers {
-		if p.replica == 0 || !p.spoke || c.roll.Digest() == 0 || p.said.under(c.roll.Digest()) {
-			continue
-		}
-		switch {
-		case p.told != c.roll.Digest():
-			c.sendBeat(p)
-		case !c.now.Before(p.toldAt.Add(c.cfg.BeatInterval)):
-			p.toldAt = c.now
-			c.askBeat(p)
-		}
-	}
-}
-
-// latest returns the last entry of each member, ascending by name.
-func latest(changes []quorum.Member) []quorum.Member {
-	var m quorum.Memory
-	for _, r := range changes {
-		m = m.With(r)
-	}
-	return m.Members()
 }
 
 // onMembers merges a member's memory, or a part of it, into that of this replica. It accepts the
@@ -343,33 +204,21 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 			p.merged, p.pulls, p.pullAt = m.Digest, 0, time.Time{}
 		}
 		p.titles(m.Least)
-		c.compareLeast(p)
+		c.roll.compareLeast(&c.step, p)
 	}
 	c.recall(merged)
 	switch {
 	case p.replica != ev.From:
 	case m.Digest != merged.Digest() && p.memory != p.merged:
-		c.pull(p)
+		c.herald().pull(p)
 	case !p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
 	case whole && c.roll.unknownTo(theirs): // it takes this replica for a former one
-		c.sendMembers(p, p.replica)
+		c.roll.sendMembers(&c.step, p, p.replica)
 	default: // it has the same, or lacks something and requests it
-		c.sendBeat(p)
+		c.herald().sendBeat(p)
 	}
 	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.Digest()
 	return nil
-}
-
-// compareLeast compares the MinMembers of p with that of this replica. It reports once that they
-// differ.
-func (c *Core) compareLeast(p *peer) {
-	if p.least > 0 {
-		c.roll.lowest = min(c.roll.lowest, int(p.least))
-	}
-	if p.titled && !p.unequal && p.name != "" && int(p.least) != c.cfg.MinMembers {
-		p.unequal = true
-		c.emit(Unequal{Member: p.name, Least: int(p.least)})
-	}
 }
 
 // askAnew asks the members whose memories have become equal to this replica's for what operations
@@ -388,32 +237,6 @@ func (c *Core) askAnew() {
 			}
 		}
 	}
-}
-
-// short says how far a group has got for a call.
-func (c *Core) short(o *group, w waiting.Call, s standing) *Short {
-	out := &Short{Needed: s.need, Answered: s.self, Counted: c.roll.Size()}
-	took := map[string]bool{}
-	for _, p := range c.peers {
-		switch {
-		case p.replica != 0 && o.Task.has(p, w.N):
-			out.Answered++
-			took[p.name] = true
-		case p.name == "":
-			out.Missing = append(out.Missing, p.ID)
-		}
-	}
-	for _, r := range c.roll.Members() {
-		if r.Counts() && r.Name != c.cfg.Member && !took[r.Name] {
-			out.Missing = append(out.Missing, r.Name)
-		}
-	}
-	slices.Sort(out.Missing)
-	if r, ok := o.Task.(*removal); ok {
-		out.Handed = r.victim == c.cfg.Member
-		out.AllLeave = out.Handed && c.roll.othersLeave(c.peers)
-	}
-	return out
 }
 
 // Place returns the address at which a member was last seen, or "" if it is unknown.

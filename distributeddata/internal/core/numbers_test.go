@@ -42,7 +42,7 @@ func TestNumbers_ConvergenceAfterAPartition(t *testing.T) {
 	p := newPump(replicas)
 	p.loss = 0.01
 	for i, c := range p.cores { // the heartbeats of different members are not synchronized
-		c.beatAt = p.now.Add(time.Duration(i) * time.Second / replicas)
+		c.rhythm.at = p.now.Add(time.Duration(i) * time.Second / replicas)
 	}
 	var took []time.Duration
 	for i := range partitions {

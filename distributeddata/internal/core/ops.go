@@ -8,6 +8,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // group is what several calls wait for together; see package waiting.
@@ -56,12 +57,6 @@ func (c *Core) call(o *group, id, n uint64, deadline time.Time) {
 	}
 }
 
-// askAll asks every member now, and again with every heartbeat interval.
-func (c *Core) askAll(o *group) {
-	c.waits.Ask(c.now, o)
-	c.askMembers(o)
-}
-
 func (c *Core) askMembers(o *group) {
 	for _, p := range c.peers {
 		if p.replica != 0 {
@@ -79,7 +74,7 @@ func (c *Core) settleCalls() {
 		c.advance(o)
 	}
 	for o, w, ok := c.waits.Expired(c.now); ok; o, w, ok = c.waits.Expired(c.now) {
-		c.endCall(o, w, Done{Short: c.short(o, w, o.Task.advance(c, o))})
+		c.endCall(o, w, Done{Short: c.roll.short(o, w, o.Task.advance(c, o), c.peers)})
 	}
 	for o := range c.waits.Rest(c.now) {
 		c.askMembers(o)
@@ -103,17 +98,44 @@ func (c *Core) advance(o *group) {
 		if !ok {
 			break
 		}
-		c.endCall(o, w, Done{Short: c.short(o, w, s)})
+		c.endCall(o, w, Done{Short: c.roll.short(o, w, s, c.peers)})
 	}
 }
 
 // endCall reports the outcome of a call.
-func (c *Core) endCall(o *group, w waiting.Call, d Done) {
+func (s *step) endCall(o *group, w waiting.Call, d Done) {
 	d.ID = w.ID
 	if d.Short == nil {
 		d.wait, d.until = waits(o.Task), w.Deadline
 	}
-	c.emit(d)
+	s.emit(d)
+}
+
+// short says how far a group has got for a call.
+func (r *roll) short(o *group, w waiting.Call, s standing, ps peers) *Short {
+	out := &Short{Needed: s.need, Answered: s.self, Counted: r.Size()}
+	took := map[string]bool{}
+	for _, p := range ps {
+		switch {
+		case p.replica != 0 && o.Task.has(p, w.N):
+			out.Answered++
+			took[p.name] = true
+		case p.name == "":
+			out.Missing = append(out.Missing, p.ID)
+		}
+	}
+	own := r.Own().Name
+	for _, m := range r.Members() {
+		if m.Counts() && m.Name != own && !took[m.Name] {
+			out.Missing = append(out.Missing, m.Name)
+		}
+	}
+	slices.Sort(out.Missing)
+	if t, ok := o.Task.(*removal); ok {
+		out.Handed = t.victim == own
+		out.AllLeave = out.Handed && r.othersLeave(ps)
+	}
+	return out
 }
 
 // waits returns what the success of a call has to wait for.
@@ -147,7 +169,9 @@ func (c *Core) counts() bool { return c.ready && !c.leaving && c.disk.sound() }
 type writes struct{ acked []uint64 }
 
 // ask repeats the question after the counting members have changed. The first question is the push.
-func (w *writes) ask(c *Core, o *group, p *peer) { c.probe(p, o.ID(), causal.Vector{}) }
+func (w *writes) ask(c *Core, o *group, p *peer) {
+	c.bases.probe(&c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID()})
+}
 
 func (w *writes) anew() task { return w }
 

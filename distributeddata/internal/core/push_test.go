@@ -111,7 +111,7 @@ func TestPush_PausesUnderLoad(t *testing.T) {
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
-	require.Equal(t, l.cores["a"].beatAt, l.cores["a"].NextWake(), "nothing left to push")
+	require.Equal(t, l.cores["a"].rhythm.at, l.cores["a"].NextWake(), "nothing left to push")
 }
 
 // An update that follows a single one waits until all members have acknowledged that, or a

@@ -99,7 +99,7 @@ func TestBeat_WhoHasNotSeenTheSameAsks(t *testing.T) {
 	l.shows("b", "")
 	l.deliver(all)
 	l.shows("b", "s/x=1\n")
-	require.True(t, l.now.Before(l.cores["a"].unlike), "the next are told whole")
+	require.True(t, l.now.Before(l.cores["a"].rhythm.unlike), "the next are told whole")
 }
 
 func TestBeat_WhoIsKnownToLackSomethingIsTold(t *testing.T) {

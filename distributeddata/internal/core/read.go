@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/history"
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
 
@@ -65,25 +65,15 @@ func (r *read) ask(c *Core, o *group, p *peer) {
 	switch {
 	case r.fixed:
 	case o.Level().Kind != Linear:
-		c.probe(p, o.ID(), causal.Vector{})
+		c.bases.probe(&c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID()})
 	default:
 		if r.proposed == nil {
 			r.proposed = new(c.history.State())
-			c.acceptProposal(c.Seen())
+			c.promise.accept(c.Seen())
 		}
-		c.sendProbe(p, causal.Vector{}, &pb.Probe{Id: o.ID(), Proposes: true, First: true,
-			Digest: digest(r.proposed.Seen)})
+		c.bases.probe(&c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID(), Proposes: true,
+			First: true, Digest: digest(r.proposed.Seen)})
 	}
-}
-
-func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
-	c.sendProbe(p, want, &pb.Probe{Id: id})
-}
-
-func (c *Core) sendProbe(p *peer, want causal.Vector, m *pb.Probe) {
-	m.Want = c.vectorOut(want)
-	c.emit(Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe, Payload: encode(m),
-		passes: want.Len() == 0})
 }
 
 func (r *read) advance(c *Core, o *group) standing {
@@ -111,7 +101,7 @@ func (r *read) advance(c *Core, o *group) standing {
 		s.done = true
 		return s
 	}
-	c.acceptProposal(c.Seen())
+	c.promise.accept(c.Seen())
 	var accepted []causal.Replica
 	if p := r.proposed; p != nil && p.Seen.Equal(c.Seen()) {
 		accepted = r.accepted
@@ -145,8 +135,8 @@ func (s *survey) chase(c *Core) {
 }
 
 // reading reports whether any read waits for this replica to see more events.
-func (c *Core) reading() bool {
-	for o := range c.waits.All() {
+func reading(w *waiting.Calls[Level, task]) bool {
+	for o := range w.All() {
 		switch o.Task.(type) {
 		case *read, *confirm:
 			return true
@@ -177,7 +167,7 @@ func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
 func (w *cover) ask(c *Core, o *group, p *peer) {
 	if !w.has(p, 0) {
-		c.probe(p, o.ID(), w.want)
+		c.bases.probe(&c.step, p, w.want, &pb.Probe{Id: o.ID()})
 	}
 }
 
@@ -206,16 +196,6 @@ func propose(shown history.State, accepted []causal.Replica) *confirm {
 	return &confirm{shown: shown, digest: digest(shown.Seen), accepted: accepted}
 }
 
-// acceptProposal records that a linearizable read proposes v, which this replica covers, unless it
-// has accepted a vector that v does not cover.
-func (c *Core) acceptProposal(v causal.Vector) bool {
-	if !c.accepted.Leq(v) {
-		return false
-	}
-	c.accepted = v
-	return true
-}
-
 func (w *confirm) anew() task { return &read{} }
 
 func (w *confirm) has(p *peer, _ uint64) bool {
@@ -224,7 +204,8 @@ func (w *confirm) has(p *peer, _ uint64) bool {
 
 func (w *confirm) ask(c *Core, o *group, p *peer) {
 	if !w.has(p, 0) {
-		c.sendProbe(p, w.shown.Seen, &pb.Probe{Id: o.ID(), Proposes: true, Digest: w.digest})
+		c.bases.probe(&c.step, p, w.shown.Seen, &pb.Probe{Id: o.ID(), Proposes: true,
+			Digest: w.digest})
 	}
 }
 
@@ -242,7 +223,7 @@ func (w *confirm) advance(c *Core, o *group) standing {
 		}
 		return s
 	}
-	c.acceptProposal(c.Seen())
+	c.promise.accept(c.Seen())
 	*w = *propose(c.history.State(), nil)
 	o.AskSoon(c.now)
 	c.waits.Stir()
@@ -265,6 +246,20 @@ func (w *confirm) reply(p *peer, accepted uint64, above causal.Vector) {
 	case above.Len() > 0 && !above.Leq(w.shown.Seen) && !slices.Contains(w.refused, p.replica):
 		w.refused, w.above = append(w.refused, p.replica), w.above.Join(above)
 	}
+}
+
+// promise is the largest vector that a linearizable read has proposed and this replica accepted
+// [R33].
+type promise struct{ accepted causal.Vector }
+
+// accept records that a linearizable read proposes v, which this replica covers, unless it has
+// accepted a vector that v does not cover.
+func (p *promise) accept(v causal.Vector) bool {
+	if !p.accepted.Leq(v) {
+		return false
+	}
+	p.accepted = v
+	return true
 }
 
 // startCover waits until enough replicas cover what an update without changes has observed [R34].
@@ -293,17 +288,17 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	want, err := c.vectorIn(m.Want)
+	want, err := c.bases.in(c.now, m.Want)
 	if err != nil {
 		return err
 	}
 	if m.First { // it proposes what has this digest
 		same := m.Digest == digest(c.Seen())
-		c.replyProbe(p, m.Id, c.Seen(), m.Proposes && same)
+		c.herald().replyProbe(&c.promise, p, m.Id, c.Seen(), m.Proposes && same)
 		return nil
 	}
 	if want.Leq(c.Seen()) {
-		c.replyProbe(p, m.Id, want, m.Proposes)
+		c.herald().replyProbe(&c.promise, p, m.Id, want, m.Proposes)
 		return nil
 	}
 	c.heard(p, want)
@@ -315,21 +310,6 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 	return nil
 }
 
-// replyProbe replies to a probe, which may propose a vector.
-func (c *Core) replyProbe(p *peer, id uint64, want causal.Vector, proposes bool) {
-	m := &pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.Seen()),
-		Members: c.spoken(), Resigned: c.roll.resigned, Entering: c.roll.entering,
-		Parting: c.parting()}
-	switch {
-	case !proposes:
-	case c.acceptProposal(want):
-		m.Accepted = digest(want)
-	default:
-		m.Above = c.vectorOut(c.accepted)
-	}
-	c.send(p, wire.ReplicatorProbeReply, encode(m))
-}
-
 // answerHeld replies to the probes whose wanted vectors are now covered.
 func (c *Core) answerHeld() {
 	c.held = slices.DeleteFunc(c.held, func(h heldProbe) bool {
@@ -338,7 +318,7 @@ func (c *Core) answerHeld() {
 		case p == nil || p.replica != h.replica || !c.now.Before(h.deadline):
 			return true
 		case h.want.Leq(c.Seen()):
-			c.replyProbe(p, h.id, h.want, h.proposes)
+			c.herald().replyProbe(&c.promise, p, h.id, h.want, h.proposes)
 			return true
 		}
 		return false
@@ -350,18 +330,18 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	v, err := c.vectorIn(m.Seen)
+	v, err := c.bases.in(c.now, m.Seen)
 	if err != nil {
 		return err
 	}
-	above, err := c.vectorIn(m.Above)
+	above, err := c.bases.in(c.now, m.Above)
 	if err != nil {
 		return err
 	}
 	p.ready = m.Ready
 	c.waits.Stir()
 	c.heard(p, v)
-	c.parts(p, m.Parting)
+	c.roll.parts(p, m.Parting)
 	p.keeps(v)
 	same := c.under(p, m.Members)
 	p.resigned, p.entering = same && m.Resigned, same && m.Entering

@@ -30,7 +30,7 @@ func (c *Core) receive(ev Receive) {
 		if c.disk.crowded() {
 			return // the sender is asked for it later
 		}
-		c.gather(len(ev.Payload))
+		c.disk.gather(c.now, len(ev.Payload))
 	}
 	c.tally(ev, c.dispatch(p, ev))
 }
@@ -38,7 +38,9 @@ func (c *Core) receive(ev Receive) {
 // tally counts undecodable messages. A message that names an unknown base is queued instead.
 func (c *Core) tally(ev Receive, err error) {
 	if d, ok := bases.Unknown(err); ok {
-		c.await(ev, d)
+		if c.bases.await(&c.step, c.peers.of(ev.Member), ev, d) {
+			c.stats.Awaiting++
+		}
 	} else if err != nil {
 		c.stats.Malformed++
 	}
@@ -57,17 +59,17 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 	case wire.ReplicatorPart:
 		return c.onPart(p, ev.Payload)
 	case wire.ReplicatorMore:
-		return c.onMore(p, ev.Payload)
+		return c.out.onMore(&c.step, p, ev.Payload)
 	case wire.ReplicatorCompare:
-		return c.onCompare(p, ev.Payload)
+		return c.in.onCompare(&c.step, p, ev.Payload)
 	case wire.ReplicatorCells:
-		return c.onCells(p, ev.Payload)
+		return c.out.onCells(&c.step, p, ev.Payload)
 	case wire.ReplicatorProbe:
 		return c.onProbe(p, ev.Payload)
 	case wire.ReplicatorProbeReply:
 		return c.onProbeReply(p, ev.Payload)
 	case wire.ReplicatorBaseRequest:
-		return c.onBaseRequest(p, ev.Payload)
+		return c.bases.onRequest(&c.step, p, ev.Payload)
 	case wire.ReplicatorBase:
 		return c.onBase(p, ev.Payload)
 	}
@@ -75,7 +77,7 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 }
 
 func (c *Core) onDelta(p *peer, payload []byte) error {
-	d, err := decodePush(payload, p.replica, c.known)
+	d, err := decodePush(payload, p.replica, c.bases.find(c.now))
 	if err != nil {
 		return err
 	}
@@ -95,18 +97,6 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	c.waits.Stir()
 	c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)
 	return nil
-}
-
-// acknowledge sends the acknowledgements that other members wait for, from applied state only, and
-// only when ready [R24]. A replica that is not ready sends them later.
-func (c *Core) acknowledge() {
-	for _, p := range c.peers {
-		if p.owed == 0 || p.replica == 0 || !c.counts() || c.Seen().Get(p.replica) < p.owed {
-			continue
-		}
-		p.owed = 0
-		c.sendAck(p)
-	}
 }
 
 // heard records the whole vector of a peer. An acknowledgement says less and is recorded

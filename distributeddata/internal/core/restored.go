@@ -1,6 +1,10 @@
 package core
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/concord-go/concord/distributeddata/internal/waiting"
+)
 
 // ErrRestored ends the calls of a replica that found that it had been restored from a snapshot of
 // its machine. What an update among them did is kept, unless other members decide otherwise [R26].
@@ -15,7 +19,7 @@ func (c *Core) beginAnew() {
 	c.end()
 	n := c.successor(c.cfg)
 	n.now, n.begun, n.touched = c.now, c.begun, c.touched
-	n.nextID, n.roll.roster.calls = c.nextID, c.roll.roster.calls
+	n.ids, n.roll.roster.calls = c.ids, c.roll.roster.calls
 	n.leaving, n.sealed = c.leaving, c.sealed
 	n.disk.kept, n.disk.again = false, c.disk.again // a batch in flight stays there
 	for _, e := range c.effects {
@@ -24,7 +28,7 @@ func (c *Core) beginAnew() {
 		}
 	}
 	n.emit(Restored{Was: c.Replica(), Is: n.Replica(), Alone: c.Uncopied()})
-	for _, id := range c.waitingCalls() {
+	for _, id := range waitingCalls(&c.waits, &c.disk) {
 		n.emit(Done{ID: id, Err: ErrRestored})
 	}
 	others := make([]Member, len(c.peers))
@@ -36,9 +40,9 @@ func (c *Core) beginAnew() {
 }
 
 // waitingCalls returns the ids of all calls under way.
-func (c *Core) waitingCalls() (ids []uint64) {
-	ids = c.waits.IDs()
-	for _, e := range c.disk.barrier.Outputs() {
+func waitingCalls(w *waiting.Calls[Level, task], d *disk) (ids []uint64) {
+	ids = w.IDs()
+	for _, e := range d.barrier.Outputs() {
 		if d, ok := e.(Done); ok {
 			ids = append(ids, d.ID)
 		}

@@ -201,7 +201,7 @@ func TestRestored_NobodyAcknowledgesOtherEvents(t *testing.T) {
 func (l *lab) beatOut(from, to string) {
 	c := l.cores[from]
 	c.now, c.effects = l.now, c.effects[:0]
-	c.sendBeat(c.peers.of(to))
+	c.herald().sendBeat(c.peers.of(to))
 	for _, e := range c.effects {
 		if s, ok := e.(Send); ok {
 			l.box = append(l.box, mail{from, s.Member, c.Replica(), s})
@@ -331,5 +331,5 @@ func TestRestored_AnswersTellHashesOfMembersOutOfView(t *testing.T) {
 	l.step("b", View{Others: []Member{{ID: "c"}}})
 	require.Nil(t, b.peers.at(a.Replica()))
 	require.Equal(t, a.history.HashOf(a.Replica()),
-		b.hashesOut()[a.Replica()])
+		hashesOut(&b.history, b.peers, &b.roll)[a.Replica()])
 }

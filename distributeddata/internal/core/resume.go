@@ -37,8 +37,8 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	})
 	n.takeAgain()
 	n.settle()
-	n.commitAgain()
-	n.gate()
+	n.disk.commitAgain(&n.step)
+	n.disk.gate(&n.step, n.current(), n.outbox.Pushed())
 	n.taking = nil
 	*c = n
 	return c.effects
@@ -53,21 +53,21 @@ func (c *Core) forgetOthers() {
 	}
 	c.peers, c.lags = others, nil
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
-	c.bases = c.bases.Next()
-	c.in = transfer.NewIn[refilling](c.cfg.timing())
-	c.out = transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)
+	c.bases.Set = c.bases.Next()
+	c.in = intake{transfer.NewIn[refilling](c.cfg.timing())}
+	c.out = outlet{transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)}
 	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
 	c.settled = causal.Vector{}
 	c.waits.Stir()
 	c.outbox.Again()
-	c.beatAt = c.now.Add(c.cfg.BeatInterval)
+	c.rhythm.at = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
 	if own := c.roll.Own(); own.Rank != quorum.Absent {
 		c.roll.changed = []quorum.Member{own}
 	}
 	c.roll.roster.forget()
 	for _, p := range c.peers {
-		c.askBeat(p)
+		c.herald().askBeat(p)
 	}
 }
 
@@ -118,7 +118,7 @@ func (c *Core) endCalls(calls []uint64) {
 			delete(left, d.ID)
 		}
 	}
-	for _, id := range c.waitingCalls() { // their events have just been committed
+	for _, id := range waitingCalls(&c.waits, &c.disk) { // their events have just been committed
 		delete(left, id)
 	}
 	for _, id := range calls {

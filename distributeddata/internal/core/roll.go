@@ -6,7 +6,6 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
-	pb "github.com/concord-go/concord/proto"
 )
 
 // roll is what a replica knows of the members that its quorums are counted over. The memory alone
@@ -14,6 +13,7 @@ import (
 type roll struct {
 	quorum.Set
 	inc      quorum.Incarnation // of this replica; number 0 until it has taken its place
+	beat     time.Duration      // interval of heartbeats
 	takeAt   time.Time          // earliest time at which it takes its place again
 	entering bool               // it is a newcomer, which has not counted yet [M3]
 	counted  bool               // it has counted in quorums
@@ -47,6 +47,7 @@ type roll struct {
 func newRoll(cfg Config) roll {
 	return roll{
 		Set:    quorum.NewSet(cfg.Member, cfg.MinMembers, cfg.Recorded),
+		beat:   cfg.BeatInterval,
 		lowest: cfg.MinMembers,
 		roster: roster{pause: cfg.BeatInterval},
 	}
@@ -94,6 +95,35 @@ func (r *roll) missing(name string, reached bool, now time.Time) time.Time {
 		r.absent[name] = now
 	}
 	return r.absent[name]
+}
+
+// identify determines which member p is.
+func (r *roll) identify(p *peer) { r.identifyAs(p, r.At(p.replica)) }
+
+// identifyAs records which member p is.
+func (r *roll) identifyAs(p *peer, m quorum.Member) {
+	p.name, p.votes, p.goes = m.Name, m.Rank == quorum.In, m.Rank == quorum.Going
+	p.joins = m.Rank == quorum.Joining
+	p.parts = r.parted[p.replica]
+	r.version++
+	if p.name != "" {
+		if r.places == nil {
+			r.places = map[string]string{}
+		}
+		r.places[p.name] = p.Address
+	}
+}
+
+// compareLeast compares the MinMembers of p with that of this replica. It reports once that they
+// differ.
+func (r *roll) compareLeast(s *step, p *peer) {
+	if p.least > 0 {
+		r.lowest = min(r.lowest, int(p.least))
+	}
+	if p.titled && !p.unequal && p.name != "" && int(p.least) != r.Least() {
+		p.unequal = true
+		s.emit(Unequal{Member: p.name, Least: int(p.least)})
+	}
 }
 
 // The following methods compare the counted members with those in view.
@@ -221,6 +251,20 @@ func (r *roll) myTurn(ps peers, itself bool) bool {
 	})
 }
 
+// parts records whether p has said that it is leaving, and reports whether that is new. It does not
+// change its mind, and this is remembered when p is out of view.
+func (r *roll) parts(p *peer, says bool) (anew bool) {
+	if !says || p.parts {
+		return false
+	}
+	p.parts = true
+	if r.parted == nil {
+		r.parted = map[causal.Replica]bool{}
+	}
+	r.parted[p.replica] = true
+	return true
+}
+
 // leaves records that a replica has said that it is leaving, whether it wants to be forgotten or
 // not.
 func (r *roll) leaves(replica causal.Replica) {
@@ -228,29 +272,4 @@ func (r *roll) leaves(replica causal.Replica) {
 		r.leavers = map[causal.Replica]bool{}
 	}
 	r.leavers[replica] = true
-}
-
-// encoded returns members of the memory as they are sent.
-func (r *roll) encoded(of []quorum.Member) *pb.Members {
-	return &pb.Members{Members: quorum.Encode(of), Name: r.Own().Name, Least: uint32(r.Least()),
-		Epoch: r.Epoch, Cluster: r.Cluster}
-}
-
-// whole returns a message with the whole memory.
-func (r *roll) whole() []byte {
-	if r.wire == nil || r.wireOf != r.Digest() {
-		r.wire, r.wireOf = encode(r.encoded(r.Members())), r.Digest()
-	}
-	return r.wire
-}
-
-// part returns a message with a part of the memory, or nil if only the whole can be sent: the parts
-// of a record are those of one epoch.
-func (r *roll) part(of []quorum.Member) []byte {
-	if r.Recorded() {
-		return nil
-	}
-	m := r.encoded(of)
-	m.Digest = r.Digest()
-	return encode(m)
 }

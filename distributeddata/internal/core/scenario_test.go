@@ -104,7 +104,7 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
 	l.take(all)
 	c := l.cores["c"]
-	c.sendBeat(c.peers.of("a")) // a knows c again
+	c.herald().sendBeat(c.peers.of("a")) // a knows c again
 	l.hand(mail{from: "c", to: "a", replica: c.Replica(), send: c.effects[len(c.effects)-1].(Send)})
 	l.take(all)
 	l.hand(request[0]) // a duplicate
@@ -183,7 +183,7 @@ func TestQuiet_WhatAmountsToNothingUsesNoNumber(t *testing.T) {
 	l.quiet("a", remove("s", "x"))
 	l.tick(0)
 	require.Zero(t, l.cores["a"].Stats().Events)
-	require.Equal(t, l.cores["a"].beatAt, l.cores["a"].NextWake(), "nothing left to push")
+	require.Equal(t, l.cores["a"].rhythm.at, l.cores["a"].NextWake(), "nothing left to push")
 	l.update("a", Level{}, add("s", "y"))
 	l.deliver(all)
 	l.shows("b", "s/y=1\n")

@@ -235,7 +235,7 @@ func (c *Core) describe(add func(...any)) {
 	r := &c.roll
 	add(c.Replica(), r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving,
 		c.leaving,
-		c.ready, digest(c.Seen()), digest(c.accepted))
+		c.ready, digest(c.Seen()), digest(c.promise.accepted))
 	for o := range c.waits.All() {
 		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())
 		switch t := o.Task.(type) {

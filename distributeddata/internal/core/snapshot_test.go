@@ -14,10 +14,10 @@ func frozen(c *Core) *Core {
 	for _, p := range c.peers {
 		n.peers = append(n.peers, own(p))
 	}
-	n.out = transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)
+	n.out = outlet{transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)}
 	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
 	n.effects, n.touched = nil, nil
-	n.bases, n.held = c.bases.Next(), nil
+	n.bases.Set, n.held = c.bases.Next(), nil
 	n.group = commitGroup{}
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n

@@ -31,7 +31,7 @@ func (c *Core) update(ev Update) {
 	}
 	c.outbox.Gather(size)
 	if size > 0 {
-		c.gather(size)
+		c.disk.gather(c.now, size)
 	}
 	c.answer(ev, nil)
 	if c.outbox.Gathered() > maxUnpushed {
@@ -146,7 +146,7 @@ func (c *Core) push() {
 		switch {
 		case p.replica == 0:
 		case len(payload) > wire.MaxPayload:
-			c.sendBeat(p) // shows the gap; the events are then requested and sent in parts
+			c.herald().sendBeat(p) // shows the gap; the events are then requested and sent in parts
 		case p.inFlight+len(payload) <= c.cfg.PushBytes:
 			p.inFlight += len(payload)
 			p.pushed = append(p.pushed, sent{n, len(payload)})

@@ -66,16 +66,3 @@ func decodeMemory(b []byte) (quorum.Memory, error) {
 
 // digest returns a nonzero hash of a vector.
 func digest(v causal.Vector) uint64 { return v.Hash() | 1 }
-
-func (c *Core) vectorOut(v causal.Vector) *pb.VersionVector {
-	name, ids, numbers := c.bases.Own().List(v)
-	out := &pb.VersionVector{Base: name, Replicas: make([]uint64, len(ids)), Numbers: numbers}
-	for i, id := range ids {
-		out.Replicas[i] = uint64(id)
-	}
-	return out
-}
-
-func (c *Core) vectorIn(v *pb.VersionVector) (causal.Vector, error) {
-	return bases.Vector(v.GetBase(), v.GetReplicas(), v.GetNumbers(), c.known)
-}
