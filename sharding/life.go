@@ -47,6 +47,9 @@ type life struct {
 	overdue  bugs.Sparse // and about entities that did not stop when they were asked
 	recalls  bugs.Sparse // and about failed calls of the store of remembered entities
 
+	// Lines about messages. A member that leaves in order has a count of its own, at DEBUG.
+	refused, leaving, ignored bugs.Doubling
+
 	places      []*place
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
@@ -223,11 +226,12 @@ func (l *life) shut() {
 // sender gets the reason instead. That a member which leaves in order takes no further messages is
 // no fault.
 func (l *life) refuse(id string, value any, why error) {
-	if n := l.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
-		level := slog.LevelWarn
-		if errors.Is(why, ErrClosed) && l.closing.Load() && !l.follows() {
-			level = slog.LevelDebug
-		}
+	l.counts.refused.Add(1)
+	level, lines := slog.LevelWarn, &l.refused
+	if errors.Is(why, ErrClosed) && l.closing.Load() && !l.follows() {
+		level, lines = slog.LevelDebug, &l.leaving
+	}
+	if n, due := lines.Due(l.clock.Now()); due {
 		l.log.Log(context.Background(), level, "message refused", slog.Any("error", why),
 			slog.Uint64("refused", n))
 	}

@@ -164,7 +164,8 @@ func (*arrived) IgnoreDeadLetterLogging() {}
 
 // ignore counts a protocol message that cannot be used.
 func (l *life) ignore(manifest wire.Manifest, err error) {
-	if n := l.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
+	l.counts.ignored.Add(1)
+	if n, due := l.ignored.Due(l.clock.Now()); due {
 		l.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err),
 			slog.Uint64("ignored", n))
 	}

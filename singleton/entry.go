@@ -10,6 +10,7 @@ import (
 
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/internal/timer"
 )
 
 // asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.
@@ -44,8 +45,8 @@ func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why}) // Ask goes on in the next life
 		return
 	}
-	if n := st.life.counts.refused.Add(1); n&(n-1) == 0 {
-		// the 1st, 2nd, 4th, 8th, …: no flood of lines
+	st.life.counts.refused.Add(1)
+	if n, due := st.life.refused.Due(timer.ClockOf(st.life.system).Now()); due {
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {

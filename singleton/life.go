@@ -31,6 +31,8 @@ type life struct {
 	place   *locations // of the Singleton
 	load    load
 
+	refused, ignored bugs.Doubling // lines of the log about messages
+
 	unobserve func() error // unregisters the metrics
 
 	pid     atomic.Pointer[actor.PID] // of the proxy, for users

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/singleton/internal/core"
@@ -96,8 +97,8 @@ func (st *station) decode(payload []byte, m proto.Message) bool {
 
 // ignore counts a message of the protocol that cannot be used.
 func (st *station) ignore(why slog.Attr) {
-	if n := st.life.counts.ignored.Add(1); n&(n-1) == 0 {
-		// the 1st, 2nd, 4th, 8th, …: no flood of lines
+	st.life.counts.ignored.Add(1)
+	if n, due := st.life.ignored.Due(timer.ClockOf(st.life.system).Now()); due {
 		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why,
 			slog.Uint64("ignored", n))
 	}

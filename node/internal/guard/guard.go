@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/concord-go/concord/internal/bugs"
 	"github.com/concord-go/concord/internal/membership"
 )
 
@@ -144,7 +145,7 @@ func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo,
 type Process struct {
 	counts [numberOfReasons]atomic.Uint64
 	total  atomic.Uint64
-	logged [numberOfReasons]logged
+	lines  [numberOfReasons]bugs.Doubling
 	log    atomic.Pointer[slog.Logger]
 	member atomic.Pointer[member]
 	guard  atomic.Pointer[Guard] // of the present life
@@ -246,8 +247,8 @@ func (p *Process) Refusals() map[string]uint64 {
 	return out
 }
 
-// refuse counts a rejection, and logs some: see logged. why must not contain unbounded data from a
-// peer.
+// refuse counts a rejection, and logs some: see bugs.Doubling. why must not contain unbounded data
+// from a peer.
 func (p *Process) refuse(r reason, what string, why any) {
 	level := slog.LevelWarn
 	if r == unlisted {
@@ -259,40 +260,14 @@ func (p *Process) refuse(r reason, what string, why any) {
 // refuseAt is refuse with the level of the log.
 func (p *Process) refuseAt(level slog.Level, r reason, what string, why any) {
 	p.total.Add(1)
-	n := p.counts[r].Add(1)
-	if !p.logged[r].due(n, time.Now()) {
+	p.counts[r].Add(1)
+	n, due := p.lines[r].Due(time.Now())
+	if !due {
 		return
 	}
 	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what),
 		slog.String("reason", fmt.Sprintf("%.512s", fmt.Sprint(why))),
 		slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
-}
-
-// logPause is the minimum time between two lines about rejections for one reason. A healing split
-// causes some hundred in a few seconds.
-const logPause = time.Minute
-
-// logged decides which rejections for one reason are logged, so that a peer cannot fill the log:
-// the first, and each that comes at least logPause after the last line and doubles its number.
-type logged struct {
-	next atomic.Uint64 // number of the next line, or a later one
-	mu   sync.Mutex
-	at   time.Time // of the last line
-}
-
-// due reports whether the n-th rejection is logged.
-func (l *logged) due(n uint64, now time.Time) bool {
-	if n < l.next.Load() {
-		return false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n < l.next.Load() || !l.at.IsZero() && now.Sub(l.at) < logPause {
-		return false
-	}
-	l.at = now
-	l.next.Store(2 * n)
-	return true
 }
 
 func (p *Process) logger() *slog.Logger {

@@ -226,15 +226,3 @@ func (p *Process) see(others map[string]string) {
 		runs:  func(kind string) bool { return kind == "cart" },
 	})
 }
-
-// A healing split causes some hundred rejections: one line, and the next one says how many.
-func TestRefuse_LogsOneLineForMany(t *testing.T) {
-	var l logged
-	now := time.Now()
-	for n := range uint64(256) {
-		require.Equal(t, n == 0, l.due(n+1, now.Add(time.Duration(n)*10*time.Millisecond)), n+1)
-	}
-	require.True(t, l.due(257, now.Add(logPause)))
-	require.False(t, l.due(300, now.Add(3*logPause)), "less than twice as many")
-	require.True(t, l.due(514, now.Add(3*logPause)))
-}
