@@ -79,6 +79,53 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	require.Equal(t, 3, l.done[78].Short.Needed, "nobody is in view, and a says that it leaves")
 }
 
+// One of three has crashed, and another restarts: it has the crashed one forgotten before it leaves.
+// Otherwise the third could not admit it again, and no majority would be left.
+func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
+	l := newLabOf(t, 2, "a", "b", "c")
+	l.cores["c"] = nil
+	l.step("a", View{Others: []Member{{ID: "b"}}})
+	l.step("b", View{Others: []Member{{ID: "a"}}})
+	id := l.update("b", majority, add("s", "x"))
+	l.deliver(all)
+	require.Nil(t, l.done[id].Short)
+	l.step("b", Drain{ID: 77, Leave: true, Deadline: l.now.Add(10 * time.Second)})
+	l.rounds(4, all)
+	require.Contains(t, l.done, uint64(77))
+	require.Nil(t, l.done[77].Short)
+
+	l.start("b")
+	l.meet()
+	require.True(t, l.cores["b"].Ready())
+	l.shows("b", "s/x=1\n")
+	id = l.update("a", majority, add("s", "y"))
+	l.deliver(all)
+	require.Nil(t, l.done[id].Short, "a and b are a majority of two")
+
+	l.start("c")
+	l.meet()
+	require.True(t, l.cores["c"].Ready(), "it enters again")
+	l.shows("c", "s/x=1\ns/y=1\n")
+}
+
+// Two of three stop while the third is missing: neither waits for it.
+func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
+	l := newLabOf(t, 2, "a", "b", "c")
+	l.cores["c"] = nil
+	l.step("a", View{Others: []Member{{ID: "b"}}})
+	l.step("b", View{Others: []Member{{ID: "a"}}})
+	l.update("b", majority, add("s", "x"))
+	l.deliver(all)
+	for i, n := range []string{"a", "b"} {
+		l.step(n, Drain{ID: uint64(77 + i), Leave: true, Deadline: l.now.Add(10 * time.Second)})
+	}
+	l.rounds(6, all)
+	for _, id := range []uint64{77, 78} {
+		require.Contains(t, l.done, id)
+		require.Nil(t, l.done[id].Short)
+	}
+}
+
 // What a replica receives while it waits to leave is not part of what it hands over.
 func TestDrain_NothingIsHandedToOneThatLeaves(t *testing.T) {
 	l := newLab(t, "a", "b", "c")

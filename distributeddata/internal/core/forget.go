@@ -83,7 +83,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 			c.stay(o)
 			return o.Task.advance(c, o)
 		}
-		if s.self+len(r.answers) >= s.need && c.roll.myTurn(c.peers, own) &&
+		if s.self+len(r.answers) >= s.need && c.roll.myTurn(c.peers, own || c.roll.leaving) &&
 			r.staying(c) >= c.roll.Needed(r.victim) {
 			v.Rank = quorum.Going
 			c.propose(c.roll.With(v))
@@ -190,7 +190,11 @@ func (c Config) longestSilence(others int) time.Duration {
 // been out of view for too long [M8]. The member that is first in the order of names starts; each
 // of the others waits a little longer.
 func (c *Core) tidy() {
-	if c.roll.leaving || !c.counts() && !c.roll.resigned {
+	switch {
+	case c.roll.leaving:
+		c.makeRoom()
+		return
+	case !c.counts() && !c.roll.resigned:
 		return
 	}
 	for name := range c.roll.absent {
@@ -216,6 +220,30 @@ func (c *Core) tidy() {
 			c.remove(r.Name)
 		}
 	}
+}
+
+// makeRoom starts removing a missing member before this one leaves in order. A missing member that
+// runs comes back as a newcomer.
+func (c *Core) makeRoom() {
+	if missing := c.inTheWay(); missing != "" {
+		c.remove(missing)
+	}
+}
+
+// inTheWay returns a missing member that must be gone before this one leaves in order, or "". If the
+// others in view are no majority of those that are counted beside it, they can neither agree that it
+// leaves, nor admit it when it comes back [M8].
+func (c *Core) inTheWay() (missing string) {
+	if !c.counts() || c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
+		return ""
+	}
+	for _, r := range c.roll.Members() {
+		if r.Name != c.cfg.Member && c.peers.at(r.Inc.Replica) == nil &&
+			(r.Rank == quorum.Going || r.Rank == quorum.In && c.roll.MayShrink(r)) {
+			return r.Name
+		}
+	}
+	return ""
 }
 
 // remove starts removing a member without a call, unless its removal is in progress.

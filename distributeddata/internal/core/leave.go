@@ -53,7 +53,11 @@ func (l *leave) advance(c *Core, o *group) (s standing) {
 		s.need, s.hopeless = max(1, s.need), true
 		return s
 	}
-	s.done, s.upTo = c.peers.others(l) >= s.need, math.MaxUint64
+	have := c.peers.others(l)
+	if l.forget && c.inTheWay() != "" {
+		s.need = max(s.need, have+1)
+	}
+	s.done, s.upTo = have >= s.need, math.MaxUint64
 	if s.done && l.forget {
 		return c.depart(o)
 	}
@@ -97,6 +101,9 @@ func (c *Core) drain(ev Drain) {
 		c.herald().sendBeat(p)
 	}
 	c.disk.hurry = true
+	if forget {
+		c.makeRoom()
+	}
 	c.askFor(ev.ID, &leave{want: c.Seen(), forget: forget}, ev.Deadline)
 }
 

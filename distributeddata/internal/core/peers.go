@@ -116,3 +116,13 @@ func (ps peers) stands(me causal.Replica) (off history.Sum, decided bool) {
 	n := len(ps) + 1
 	return off, votes[off] > n/2 || compared == n
 }
+
+// voters returns the number of members in view that vote.
+func (ps peers) voters() (n int) {
+	for _, p := range ps {
+		if p.votes {
+			n++
+		}
+	}
+	return n
+}
