@@ -52,8 +52,9 @@ type Config struct {
 	// ForgetAfter is how long a vanished member is counted before a majority agrees to continue
 	// without it. Safety does not depend on it, and it has no effect while no more than
 	// MinMembers are counted. Choose it longer than partitions and restarts usually last, and
-	// shorter than the usual time to a second crash of a member without a stable name. Default
-	// 10m; negative: never, see Replicator.Forget.
+	// shorter than the usual time to a second crash of a member without a stable name. A member
+	// that stops in order, and could not come back while another one is missing, waits a moment
+	// only. Default 10m; negative: never, see Replicator.Forget.
 	ForgetAfter time.Duration `yaml:"forget-after"`
 	// Durable lists the durable keys: names, and prefixes followed by a star, such as "cart-*";
 	// "*" stands for all keys. All members must list the same. A member with another list is

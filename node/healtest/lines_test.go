@@ -19,6 +19,8 @@ const (
 	divided   = "the cluster is split: running members and this one do not list each other"
 	ended     = "this life of the member has ended: it rejoins with a new id"
 	storeAway = "the lease store does not answer"
+
+	startedAgain = "member joins again with a new life"
 )
 
 // times is how often a member may log a line.
@@ -45,10 +47,13 @@ func (o outage) expected(c *members, s side, i int) map[string]times {
 		role = "the others have crashed"
 	case 2*len(s.others) == o.n:
 		role = "one of the halves rejoins"
-	case slices.Contains(s.others, i):
+	case slices.Contains(s.others, i) == (2*len(s.others) < o.n): // the smaller side, host or not
 		role = "this side rejoins"
 	}
 	want := maps.Clone(alarms[role])
+	if o.begin < 10*time.Second { // its first life may not have been ready yet
+		want[startedAgain] = times{0, 1}
+	}
 	if slices.Contains(c.silenced, i) {
 		want[storeAway] = times{1, 1}
 	}

@@ -83,6 +83,9 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 // Otherwise the third could not admit it again, and no majority would be left.
 func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 	l := newLabOf(t, 2, "a", "b", "c")
+	for _, c := range l.cores {
+		c.cfg.ForgetAfter = time.Hour
+	}
 	l.cores["c"] = nil
 	l.step("a", View{Others: []Member{{ID: "b"}}})
 	l.step("b", View{Others: []Member{{ID: "a"}}})
@@ -90,6 +93,8 @@ func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 	l.deliver(all)
 	require.Nil(t, l.done[id].Short)
 	l.step("b", Drain{ID: 77, Leave: true, Deadline: l.now.Add(10 * time.Second)})
+	l.rounds(2, all)
+	require.NotContains(t, l.done, uint64(77), "c may be back in a moment")
 	l.rounds(4, all)
 	require.Contains(t, l.done, uint64(77))
 	require.Nil(t, l.done[77].Short)
@@ -111,6 +116,9 @@ func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 // Two of three stop while the third is missing: neither waits for it.
 func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
 	l := newLabOf(t, 2, "a", "b", "c")
+	for _, c := range l.cores {
+		c.cfg.ForgetAfter = time.Hour
+	}
 	l.cores["c"] = nil
 	l.step("a", View{Others: []Member{{ID: "b"}}})
 	l.step("b", View{Others: []Member{{ID: "a"}}})
@@ -119,7 +127,7 @@ func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
 	for i, n := range []string{"a", "b"} {
 		l.step(n, Drain{ID: uint64(77 + i), Leave: true, Deadline: l.now.Add(10 * time.Second)})
 	}
-	l.rounds(6, all)
+	l.rounds(8, all)
 	for _, id := range []uint64{77, 78} {
 		require.Contains(t, l.done, id)
 		require.Nil(t, l.done[id].Short)

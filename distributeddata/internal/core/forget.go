@@ -222,19 +222,25 @@ func (c *Core) tidy() {
 	}
 }
 
-// makeRoom starts removing a missing member before this one leaves in order. A missing member that
-// runs comes back as a newcomer.
+// makeRoom starts removing a missing member before this one leaves in order, unless that has just
+// vanished and may be back in a moment. A missing member that runs comes back as a newcomer.
 func (c *Core) makeRoom() {
-	if missing := c.inTheWay(); missing != "" {
-		c.remove(missing)
+	if name := c.inTheWay(); name != "" &&
+		c.now.Sub(c.roll.missing(name, false, c.now)) >= backBeats*c.cfg.BeatInterval {
+		c.remove(name)
 	}
 }
 
+// backBeats is the number of heartbeat intervals for which a member that leaves in order waits for
+// a missing one.
+const backBeats = 3
+
 // inTheWay returns a missing member that must be gone before this one leaves in order, or "". If the
 // others in view are no majority of those that are counted beside it, they can neither agree that it
-// leaves, nor admit it when it comes back [M8].
+// leaves, nor admit it when it comes back [M8]. Without ForgetAfter members are never in the way.
 func (c *Core) inTheWay() (missing string) {
-	if !c.counts() || c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
+	if !c.counts() || c.cfg.ForgetAfter <= 0 ||
+		c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
 		return ""
 	}
 	for _, r := range c.roll.Members() {
