@@ -79,8 +79,8 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	require.Equal(t, 3, l.done[78].Short.Needed, "nobody is in view, and a says that it leaves")
 }
 
-// One of three has crashed, and another restarts: it has the crashed one forgotten before it leaves.
-// Otherwise the third could not admit it again, and no majority would be left.
+// One of three has crashed, and another restarts: it has the crashed one forgotten before it
+// leaves. Otherwise the third could not admit it again, and no majority would be left.
 func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 	l := newLabOf(t, 2, "a", "b", "c")
 	for _, c := range l.cores {

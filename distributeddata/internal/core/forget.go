@@ -235,9 +235,9 @@ func (c *Core) makeRoom() {
 // a missing one.
 const backBeats = 3
 
-// inTheWay returns a missing member that must be gone before this one leaves in order, or "". If the
-// others in view are no majority of those that are counted beside it, they can neither agree that it
-// leaves, nor admit it when it comes back [M8]. Without ForgetAfter members are never in the way.
+// inTheWay returns a missing member that must be gone before this one leaves in order, or "". If
+// the others in view are no majority of those that are counted beside it, they can neither agree
+// that it leaves, nor admit it when it comes back [M8]. Without ForgetAfter nobody is in the way.
 func (c *Core) inTheWay() (missing string) {
 	if !c.counts() || c.cfg.ForgetAfter <= 0 ||
 		c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
