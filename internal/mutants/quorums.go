@@ -126,6 +126,18 @@ func quorums() []mutant {
 			killer: scenario("TestScript_GoingHasNoVote"),
 		},
 		{
+			name:   "leave in order although those that stay could not admit this member again",
+			rule:   "one that leaves first has a missing member forgotten [M8]",
+			edits:  in(replDir+"leave.go", "if l.forget && c.inTheWay() != \"\" {", "if l.forget && c.inTheWay() == \"-\" {"),
+			killer: scenario("TestDrain_OfOneWhileAnotherIsMissing"),
+		},
+		{
+			name:   "forget a member that has just vanished because another leaves",
+			rule:   "one that leaves waits a moment for a missing member [M8]",
+			edits:  in(replDir+"forget.go", ">= backBeats*c.cfg.BeatInterval {", ">= 0 {"),
+			killer: scenario("TestDrain_OfOneWhileAnotherIsMissing"),
+		},
+		{
 			name:   "forget a member without asking others",
 			rule:   "a majority agrees that a member is gone [M5]",
 			edits:  in(replDir+"forget.go", "\tcase ev.Force:\n", "\tcase ev.Force || true:\n"),
