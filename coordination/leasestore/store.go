@@ -64,7 +64,9 @@ type Remover interface {
 
 // TokenGiver is a store whose server assigns tokens: the record that Swap writes for a new tenure
 // may have a larger Token than the caller asked for. Load returns the assigned Token, so the next
-// token asked for is larger. Wrappers of such a store must also implement TokenGiver.
+// token asked for is larger. The record of a session gets the token asked for, since its server may
+// delete the record and forget the token: a smaller one later would be taken for that of a tenure
+// that has ended. Wrappers of such a store must also implement TokenGiver.
 type TokenGiver interface {
 	// TokenOf returns the Token of the record that Swap wrote, given the version that Swap
 	// returned.

@@ -164,6 +164,11 @@ var storeChecks = []check{
 			ver = e.write(ver, leasestore.Record{Token: given})
 			least = given
 		}
+		of := leasestore.SessionRecords + "asked"
+		ver, err := e.store.Swap(e.Context(), of, "", sample(1))
+		e.must(err)
+		e.that(giver.TokenOf(ver) == 1, "the record of a session, which asked for token 1, got %v",
+			giver.TokenOf(ver))
 	}},
 	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
 	{"A2_WhatIsNoNameIsRefused", checkBadNames},

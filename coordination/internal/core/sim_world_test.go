@@ -169,7 +169,7 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if !w.opt.order && w.Chance("refused", w.refused) {
 		return core.Swapped{Op: e.Op, Status: core.Refused, Err: errTest}
 	}
-	given := w.give(w.cells[name].record, &e.Next)
+	given := w.give(name, &e.Next)
 	if name == lease {
 		w.inOrder(e.Next)
 	}
@@ -192,9 +192,11 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version, Token: given}
 }
 
-// give raises the token of a new tenure, if the store assigns tokens.
-func (w *world) give(old core.Record, next *core.Record) (token core.Token) {
-	if !w.gives || next.Nonce == "" || next.Token == old.Token {
+// give raises the token of a new tenure of the lease, if the store assigns tokens. A session gets
+// the token that it asks for: when its record is deleted, only the session knows its last token.
+func (w *world) give(name string, next *core.Record) (token core.Token) {
+	if !w.gives || name != lease || next.Nonce == "" ||
+		next.Token == w.cells[name].record.Token {
 		return 0
 	}
 	next.Token += core.Token(w.Number("given", 0, 3))
