@@ -198,6 +198,12 @@ func leases() []mutant {
 			killer: saved(leaseCore, "claim_without_answer_forgotten"),
 		},
 		{
+			name:   "a token is asked for again after a claim without an answer",
+			rule:   "no two tenures of a session write the same record, even if the server deletes it",
+			edits:  in(leaseDir+"acquire.go", "\t\tm.high = max(m.high, m.ten.token)\n\t\tm.phase = doubtful", "\t\tm.phase = doubtful"),
+			killer: saved(leaseCore, "a_lost_answer_and_a_deleted_record"),
+		},
+		{
 			name:   "an acquire without a waiting caller keeps the lease",
 			rule:   "a caller that gave up leaves no holder behind",
 			edits:  in(leaseDir+"acquire.go", "|| m.closing || len(m.waiters) == 0 {", "|| m.closing {"),

@@ -246,6 +246,8 @@ func (m *Machine) onClaimed(op operation, ev Swapped) {
 		m.phase = doubtful
 		m.failed(m.cfg.Retry, ev.Err)
 	default:
+		// It may be written, and the record deleted before it is read: no token is asked for twice.
+		m.high = max(m.high, m.ten.token)
 		m.phase = doubtful
 		m.failed(m.cfg.Operation, ev.Err)
 	}
