@@ -194,7 +194,7 @@ func leases() []mutant {
 		{
 			name:   "a claim without an answer is forgotten",
 			rule:   "a write of unknown outcome is found, prevented, or outlived",
-			edits:  in(leaseDir+"acquire.go", "m.phase = doubtful\n\t\tm.failed(m.cfg.Operation, ev.Err)", "m.lostRace()"),
+			edits:  in(leaseDir+"acquire.go", "m.high = max(m.high, m.ten.token)\n\t\tm.phase = doubtful\n\t\tm.failed(m.cfg.Operation, ev.Err)", "m.lostRace()"),
 			killer: saved(leaseCore, "claim_without_answer_forgotten"),
 		},
 		{
