@@ -14,7 +14,7 @@ func leases() []mutant {
 			name:   "work that was abandoned outlives its session",
 			rule:   "the work of an ended tenure has no time left when its session has ended",
 			edits:  in("coordination/internal/core/tenure.go", "return min(left, m.back.validity.Remaining(m.now))", "return left"),
-			killer: killer{pkg: leaseCore, run: "TestSavedHistories"},
+			killer: saved(leaseCore, "abandoned_work_outlives_its_session"),
 		},
 		{
 			name:   "the renewal of a session record shares a call with other swaps",
@@ -135,7 +135,7 @@ func leases() []mutant {
 			name:   "validity counts from the newest attempt, not from the one in the record",
 			rule:   "validity counts from the attempt that the record contains",
 			edits:  in(leaseDir+"tenure.go", "if a.n == n {", "if a.n == t.count {"),
-			killer: saved(leaseCore, "validity_from_the_newest_attempt"),
+			killer: leaseSim,
 		},
 		{
 			name:   "a contender does not read again after waiting",
@@ -195,7 +195,7 @@ func leases() []mutant {
 			name:   "a claim without an answer is forgotten",
 			rule:   "a write of unknown outcome is found, prevented, or outlived",
 			edits:  in(leaseDir+"acquire.go", "m.high = max(m.high, m.ten.token)\n\t\tm.phase = doubtful\n\t\tm.failed(m.cfg.Operation, ev.Err)", "m.lostRace()"),
-			killer: saved(leaseCore, "claim_without_answer_forgotten"),
+			killer: leaseSim,
 		},
 		{
 			name:   "a token is asked for again after a claim without an answer",
@@ -231,7 +231,7 @@ func leases() []mutant {
 			name:   "a holder reads only one clock",
 			rule:   "a holder uses the clock that shows the most elapsed time",
 			edits:  in(leaseDir+"clock.go", "return max(r.Mono-since.Mono, r.Boot-since.Boot, r.Wall-since.Wall)", "return r.Mono - since.Mono"),
-			killer: saved(leaseCore, "suspended_holder_looks_at_one_clock"),
+			killer: leaseSim,
 		},
 		{
 			name:   "a late renewal revives a tenure that was reported lost",

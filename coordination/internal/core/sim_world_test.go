@@ -195,11 +195,12 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 // give raises the token of a new tenure of the lease, if the store assigns tokens. A session gets
 // the token that it asks for: when its record is deleted, only the session knows its last token.
 func (w *world) give(name string, next *core.Record) (token core.Token) {
-	if !w.gives || name != lease || next.Nonce == "" ||
-		next.Token == w.cells[name].record.Token {
+	if !w.gives || next.Nonce == "" || next.Token == w.cells[name].record.Token {
 		return 0
 	}
-	next.Token += core.Token(w.Number("given", 0, 3))
+	if given := core.Token(w.Number("given", 0, 3)); name == lease {
+		next.Token += given
+	}
 	return next.Token
 }
 
