@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
@@ -22,7 +21,6 @@ import (
 	"github.com/concord-go/concord/distributeddata/badger"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/node"
-	"github.com/concord-go/concord/node/provider/automanaged"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
 )
@@ -67,13 +65,7 @@ type depositing struct {
 // which the caller closes.
 func (d *depositing) configure(cfg *node.RunConfig) (store.Store, error) {
 	cfg.Session, cfg.MinMembers = coordination.Config{}, len(d.Hosts)/2+1
-	cfg.Provider = func() (cluster.ClusterProvider, error) {
-		var hosts []string
-		for _, h := range d.Hosts {
-			hosts = append(hosts, fmt.Sprintf("%s:%d", h, providerPort))
-		}
-		return automanaged.New(automanaged.Config{Port: providerPort, Hosts: hosts})()
-	}
+	cfg.Provider = d.defaultProvider
 	if d.Data == "" {
 		return nil, nil
 	}

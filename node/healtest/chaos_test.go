@@ -127,15 +127,7 @@ func (c *members) oneLink(t *trouble, r *rand.Rand, x int) string {
 
 func (c *members) oneWay(t *trouble, r *rand.Rand, x int) string {
 	out := r.IntN(2) == 0
-	for i := range c.live {
-		switch {
-		case i == x:
-		case out:
-			t.links = append(t.links, [2]int{x, i})
-		default:
-			t.links = append(t.links, [2]int{i, x})
-		}
-	}
+	t.links = c.allLinks(x, out)
 	return fmt.Sprintf("%d cut off one way, out: %v,", x, out)
 }
 

@@ -81,18 +81,26 @@ func cutLink(c *members, r *rand.Rand, d time.Duration) {
 // cutOneWay cuts all links out of one member, or all links into it.
 func cutOneWay(c *members, r *rand.Rand, d time.Duration) {
 	x, out := r.IntN(len(c.live)), r.IntN(2) == 0
-	for i := range c.live {
-		switch {
-		case i == x:
-		case out:
-			c.net.Set(x, i, netem.Link{Cut: true})
-		default:
-			c.net.Set(i, x, netem.Link{Cut: true})
-		}
+	for _, l := range c.allLinks(x, out) {
+		c.net.Set(l[0], l[1], netem.Link{Cut: true})
 	}
 	c.t.Logf("cut for %v: %d, out: %v", d, x, out)
 	time.Sleep(d)
 	c.net.Heal()
+}
+
+// allLinks returns the links from a member to all others, or those to it.
+func (c *members) allLinks(x int, out bool) (links [][2]int) {
+	for i := range c.live {
+		switch {
+		case i == x:
+		case out:
+			links = append(links, [2]int{x, i})
+		default:
+			links = append(links, [2]int{i, x})
+		}
+	}
+	return links
 }
 
 // cutProvider cuts one member off from the provider's server only.
@@ -129,6 +137,30 @@ func cutAndKill(c *members, r *rand.Rand, d time.Duration) {
 	apart(single)(c, r, d)
 	time.Sleep(time.Duration(r.Int64N(int64(5 * time.Second))))
 	kill(one)(c, r, time.Second)
+}
+
+// killAndStop kills one member, and stops another one with SIGTERM a while later, in whose place a
+// process starts and must reach a majority before the first is back.
+func killAndStop(c *members, r *rand.Rand, d time.Duration) {
+	o := r.Perm(len(c.live))
+	c.kill(o[0])
+	time.Sleep(d)
+	p := c.live[o[1]]
+	took, err := p.terminate()
+	c.t.Logf("%d killed, %d stopped %v later, in %v: %v", o[0], o[1], d, took, err)
+	if err != nil {
+		c.t.Error(err)
+	}
+	p.died = bootTime()
+	c.killed, c.live[o[1]] = append(c.killed, p), nil
+	c.launch(o[1])
+	c.await("with one missing", []condition{{"an update at a majority", func() string {
+		if len(c.live[o[1]].now().acked) == 0 {
+			return "none is acknowledged to " + c.live[o[1]].Name
+		}
+		return ""
+	}}})
+	c.launch(o[0])
 }
 
 // cutAndStop cuts one member off and stops it with SIGTERM before the cut ends; another process

@@ -86,6 +86,7 @@ var faults = []heals{
 	{name: "cut-again", members: []int{3, 5}, goal: goalFragment, fault: cutAgain},
 	{name: "cut-and-kill", members: []int{3, 5}, goal: goalFragment, fault: cutAndKill},
 	{name: "cut-and-stop", members: []int{3, 5}, goal: goalFragment, fault: cutAndStop},
+	{name: "kill-and-stop", members: []int{3, 5}, goal: goalFrozen, fault: killAndStop, quick: true},
 	{name: "provider-down", members: []int{3, 5}, goal: goalOne, fault: providerDown, etcd: true},
 	{name: "nothing", members: []int{3, 5}, goal: goalOne, fault: nothing, check: noErrors},
 	{name: "forged-and-cut", members: []int{3}, goal: goalOne, fault: apart(single),

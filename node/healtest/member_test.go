@@ -188,18 +188,27 @@ var leases = coordination.Config{
 }
 
 func (m *member) provider() (cluster.ClusterProvider, error) {
-	var hosts []string
-	for _, h := range m.Hosts {
-		hosts = append(hosts, fmt.Sprintf("%s:%d", h, providerPort))
-	}
 	switch m.Provider {
 	case withEtcd:
 		return etcd.New(etcd.Config{Client: clientv3.Config{Endpoints: []string{m.Etcd}},
 			TTL: leaseTTL})()
 	case withProtoActor:
-		return upstream.NewWithConfig(round, providerPort, hosts...), nil
+		return upstream.NewWithConfig(round, providerPort, m.providers()...), nil
 	}
-	return automanaged.New(automanaged.Config{Port: providerPort, Hosts: hosts, Refresh: round})()
+	return automanaged.New(automanaged.Config{Port: providerPort, Hosts: m.providers(), Refresh: round})()
+}
+
+// defaultProvider is a provider with the default of every setting.
+func (m *member) defaultProvider() (cluster.ClusterProvider, error) {
+	return automanaged.New(automanaged.Config{Port: providerPort, Hosts: m.providers()})()
+}
+
+// providers returns the addresses of the providers of all members.
+func (m *member) providers() (hosts []string) {
+	for _, h := range m.Hosts {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", h, providerPort))
+	}
+	return hosts
 }
 
 // register creates the components of a life.

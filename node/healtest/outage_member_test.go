@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/node"
-	"github.com/concord-go/concord/node/provider/automanaged"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
 )
@@ -62,15 +60,9 @@ func (m *member) runOutages() int {
 	var asking sync.WaitGroup
 	asking.Go(func() { o.askAll(ctx) })
 	err := node.Run(ctx, node.RunConfig{
-		Cluster: "outage",
-		Remote:  node.Config{Host: m.Host, Port: memberPort, PlaintextUnsafe: true},
-		Provider: func() (cluster.ClusterProvider, error) {
-			var hosts []string
-			for _, h := range m.Hosts {
-				hosts = append(hosts, fmt.Sprintf("%s:%d", h, providerPort))
-			}
-			return automanaged.New(automanaged.Config{Port: providerPort, Hosts: hosts})()
-		},
+		Cluster:    "outage",
+		Remote:     node.Config{Host: m.Host, Port: memberPort, PlaintextUnsafe: true},
+		Provider:   m.defaultProvider,
 		Store:      m.store,
 		MinMembers: len(m.Hosts)/2 + 1,
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, nil)),

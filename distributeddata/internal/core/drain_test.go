@@ -79,9 +79,8 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	require.Equal(t, 3, l.done[78].Short.Needed, "nobody is in view, and a says that it leaves")
 }
 
-// One of three has crashed, and another restarts: it has the crashed one forgotten before it
-// leaves. Otherwise the third could not admit it again, and no majority would be left.
-func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
+// twoOfThree returns a lab of a and b, which count c, too, and do not see it.
+func twoOfThree(t *testing.T) *lab {
 	l := newLabOf(t, 2, "a", "b", "c")
 	for _, c := range l.cores {
 		c.cfg.ForgetAfter = time.Hour
@@ -89,6 +88,13 @@ func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 	l.cores["c"] = nil
 	l.step("a", View{Others: []Member{{ID: "b"}}})
 	l.step("b", View{Others: []Member{{ID: "a"}}})
+	return l
+}
+
+// One of three has crashed, and another restarts: it has the crashed one forgotten before it
+// leaves. Otherwise the third could not admit it again, and no majority would be left.
+func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
+	l := twoOfThree(t)
 	id := l.update("b", majority, add("s", "x"))
 	l.deliver(all)
 	require.Nil(t, l.done[id].Short)
@@ -115,13 +121,7 @@ func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 
 // Two of three stop while the third is missing: neither waits for it.
 func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
-	l := newLabOf(t, 2, "a", "b", "c")
-	for _, c := range l.cores {
-		c.cfg.ForgetAfter = time.Hour
-	}
-	l.cores["c"] = nil
-	l.step("a", View{Others: []Member{{ID: "b"}}})
-	l.step("b", View{Others: []Member{{ID: "a"}}})
+	l := twoOfThree(t)
 	l.update("b", majority, add("s", "x"))
 	l.deliver(all)
 	for i, n := range []string{"a", "b"} {
