@@ -195,7 +195,9 @@ func (m *member) provider() (cluster.ClusterProvider, error) {
 	case withProtoActor:
 		return upstream.NewWithConfig(round, providerPort, m.providers()...), nil
 	}
-	return automanaged.New(automanaged.Config{Port: providerPort, Hosts: m.providers(), Refresh: round})()
+	return automanaged.New(automanaged.Config{
+		Port: providerPort, Hosts: m.providers(), Refresh: round,
+	})()
 }
 
 // defaultProvider is a provider with the default of every setting.
