@@ -15,6 +15,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
@@ -389,4 +391,49 @@ func TestSession_ADeletedRecordFreesTheLease(t *testing.T) {
 		t.Errorf("%v after %v", next, grants[0])
 	}
 	must(t, grants[1].Check())
+}
+
+// TestSession_ALostAnswerAndADeletedRecord loses the answer of etcd to the write of a session's
+// first record, and ends the etcd lease of that record, as etcd does when a session is silent. The
+// session asks for a larger token: who has seen the first record must not take the next for it.
+func TestSession_ALostAnswerAndADeletedRecord(t *testing.T) {
+	keys := prefix(t)
+	client := connect(t, server(t))
+	store := open(t, client, keys)
+	var lost atomic.Pointer[leasestore.Record]
+	lose := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		err := invoke(ctx, method, req, reply, conn, o...)
+		if err != nil || lost.Load() != nil {
+			return err
+		}
+		all, err := client.Get(ctx, keys, clientv3.WithPrefix())
+		if err != nil {
+			return err
+		}
+		for _, kv := range all.Kvs {
+			_, nonce, is := strings.Cut(string(kv.Key), leasestore.SessionRecords)
+			if !is || kv.Lease == 0 || strings.HasSuffix(nonce, "/holder") {
+				continue
+			}
+			rec, _, err := store.Load(ctx, leasestore.SessionRecords+nonce)
+			if err != nil || rec.Nonce == "" || !lost.CompareAndSwap(nil, &rec) {
+				continue
+			}
+			_, _ = client.Revoke(ctx, clientv3.LeaseID(kv.Lease))
+			return status.Error(codes.Unavailable, "the answer is lost")
+		}
+		return nil
+	}
+	s := newSession(t, keys, coordination.Config{TTL: 2 * time.Second},
+		grpc.WithChainUnaryInterceptor(lose))
+	grants := s.holdMany(1)
+	first := lost.Load()
+	if first == nil {
+		t.Fatal("no answer was lost")
+	}
+	if rec, _ := s.record(shard(0)); rec.Token <= first.Token {
+		t.Errorf("the session asked twice for a token: %+v after %+v", rec, *first)
+	}
+	must(t, grants[0].Check())
 }

@@ -204,6 +204,24 @@ func leases() []mutant {
 			killer: saved(leaseCore, "a_lost_answer_and_a_deleted_record"),
 		},
 		{
+			name:   "a claim asks for its token again where its record may have been deleted",
+			rule:   "no two tenures of a session write the same record, even if the server deletes it",
+			edits:  in(leaseDir+"acquire.go", "if m.ten.mayBeDeleted() {", "if false {"),
+			killer: golden(leaseCore, "claim_deleted"),
+		},
+		{
+			name:   "a claim is adopted although one with a larger token may follow",
+			rule:   "others that see a larger token of a session take the tenure before it for over",
+			edits:  in(leaseDir+"acquire.go", "if !last {", "if !last && false {"),
+			killer: golden(leaseCore, "claim_deleted"),
+		},
+		{
+			name:   "a late answer to a claim counts although a larger token was asked for",
+			rule:   "others that see a larger token of a session take the tenure before it for over",
+			edits:  in(leaseDir+"tenure.go", "op.attempt < m.ten.count:", "false:"),
+			killer: golden(leaseCore, "claim_deleted"),
+		},
+		{
 			name:   "an acquire without a waiting caller keeps the lease",
 			rule:   "a caller that gave up leaves no holder behind",
 			edits:  in(leaseDir+"acquire.go", "|| m.closing || len(m.waiters) == 0 {", "|| m.closing {"),
@@ -384,13 +402,13 @@ func leases() []mutant {
 		{
 			name:   "a late answer to a claim does not count",
 			rule:   "a claim counts whenever it is answered",
-			edits:  in(leaseDir+"tenure.go", "case claiming, doubtful:", "case claiming:"),
+			edits:  in(leaseDir+"tenure.go", "m.phase == claiming || m.phase == doubtful:", "m.phase == claiming:"),
 			killer: golden(leaseCore, "slow_answers"),
 		},
 		{
 			name:   "a claim without an answer is searched only under the requested token",
 			rule:   "a claim is found under any token that the store assigned",
-			edits:  in(leaseDir+"tenure.go", "t.asked && r.Token > t.token", "t.asked && r.Token > MaxToken"),
+			edits:  in(leaseDir+"tenure.go", "t.first != 0 && r.Token >= t.first", "false"),
 			killer: golden(leaseCore, "token_given"),
 		},
 		{

@@ -227,7 +227,7 @@ func (m *Machine) claim() {
 		return
 	}
 	m.late = nil
-	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true,
+	m.ten = tenure{token: m.high + 1, first: m.high + 1, previous: m.seen.record.Token,
 		base:    m.seen.version,
 		version: m.seen.version, session: m.back.token}
 	m.phase = claiming
@@ -264,7 +264,12 @@ func (m *Machine) claimed(op operation, ev Swapped) {
 func (m *Machine) resolve() {
 	switch {
 	case m.found():
+		last := m.seen.record.Token >= m.ten.token
 		m.ten.written(m.seen.record.Token, m.seen.version)
+		if !last { // the claim with the last token may follow, if this record is deleted
+			m.release()
+			return
+		}
 		m.adopt(m.seen.record.Attempt)
 	case m.seen.version == m.ten.base && len(m.waiters) > 0:
 		m.claimAgain()
@@ -276,10 +281,15 @@ func (m *Machine) resolve() {
 }
 
 // claimAgain repeats a claim that the record does not contain yet, in the same tenure. If the
-// tenure of the session has ended, it first makes the claim impossible.
+// tenure of the session has ended, it first makes the claim impossible. If there was no record,
+// the claim may have been written, seen by others, and deleted: they may know the tenure of its
+// token to be over, so it asks for the next one.
 func (m *Machine) claimAgain() {
 	switch {
 	case !m.cfg.Shared || m.backed() && m.back.token == m.ten.session:
+		if m.ten.mayBeDeleted() {
+			m.ten.token = min(MaxToken, max(m.high, m.ten.token)+1)
+		}
 		m.phase = claiming
 		m.write()
 	case len(m.ten.attempts) > 0:

@@ -9,7 +9,7 @@ import (
 // tenure is one period of holding the lease, from its claim until the record is certainly not ours.
 type tenure struct {
 	token    Token
-	asked    bool          // until the claim is known to be written, the record may have more
+	first    Token         // until the claim is known to be written: the smallest that it asked for
 	previous Token         // token in the record that the claim replaces; 0: none
 	session  Token         // token of the session record, with Config.Shared
 	base     Version       // version that the claim is conditional on
@@ -36,11 +36,16 @@ type attempt struct {
 
 // owns reports whether the record belongs to this tenure.
 func (t *tenure) owns(r Record, nonce string) bool {
-	return t.token != 0 && r.Nonce == nonce && (r.Token == t.token || t.asked && r.Token > t.token)
+	return t.token != 0 && r.Nonce == nonce &&
+		(r.Token == t.token || t.first != 0 && r.Token >= t.first)
 }
 
+// mayBeDeleted reports whether the claim may have been written and deleted, unless the record shows
+// it.
+func (t *tenure) mayBeDeleted() bool { return t.base == "" && len(t.attempts) > 0 }
+
 // written sets the token and the version under which the record is known to be written.
-func (t *tenure) written(token Token, v Version) { t.token, t.asked, t.version = token, false, v }
+func (t *tenure) written(token Token, v Version) { t.token, t.first, t.version = token, 0, v }
 
 // found reports whether the record just read belongs to the present tenure.
 func (m *Machine) found() bool { return !m.seen.vanished && m.ten.owns(m.seen.record, m.cfg.Nonce) }
@@ -177,13 +182,14 @@ func (m *Machine) onLate(ev Swapped) {
 	if _, possible := m.ten.validityOf(op.attempt, m.cfg); !possible || ev.Status != Written {
 		return
 	}
-	switch m.phase {
-	case held:
+	switch {
+	case m.phase == held:
 		m.op = operation{}
 		m.ten.reread = false
 		m.wrote(op, ev.Version)
 		m.extend(op.attempt)
-	case claiming, doubtful:
+	case m.ten.mayBeDeleted() && op.attempt < m.ten.count: // of another token: a read will tell
+	case m.phase == claiming || m.phase == doubtful:
 		m.op = operation{}
 		m.claimed(op, ev)
 	}
