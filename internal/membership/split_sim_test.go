@@ -39,7 +39,7 @@ func TestSplit_Heals(t *testing.T) {
 			{"drop", 2, 0, "600ms"}}, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Run(t, sim.Seeds{First: 1, Count: 5}, func(s *sim.World) {
+			sim.Run(t, seeds.AtMost(5), func(s *sim.World) {
 				w := newWorld(s, c.members)
 				w.start(c.members)
 				last := time.Duration(0)
@@ -62,7 +62,7 @@ func TestSplit_Heals(t *testing.T) {
 // A member is frozen and expelled by both others. When it goes on, it reaches only one of them for
 // a while, and does not hear that the other does not list it either. It gives way all the same.
 func TestSplit_AMemberThatWakesUpBehindALateLinkIsTheOneThatGivesWay(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: 1, Count: 20}, func(s *sim.World) {
+	sim.Run(t, seeds.AtMost(20), func(s *sim.World) {
 		w := newWorld(s, 3)
 		w.store = &store{w: w.World, ttl: 3 * w.round, keys: map[string]entry{}, reach: w.reach}
 		w.start(3)

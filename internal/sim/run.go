@@ -20,12 +20,22 @@ type Seeds struct {
 	Progress bool // prints progress, speed and remaining time every five seconds on standard error
 	Save     bool // saves the shortened form of a failure in Folder
 	Whole    bool // does not shorten a failure: it is enough to know that there is one
+
+	usual int
+}
+
+// AtMost returns the seeds, but n of them unless -seeds asks for another number than usual.
+func (s Seeds) AtMost(n int) Seeds {
+	if s.Count == s.usual {
+		s.Count = min(s.Count, n)
+	}
+	return s
 }
 
 // Flags registers -seed, -seeds, -progress, -save and -whole with the test binary, and returns the
 // seeds that they will select. Call it once per package, in a variable declaration.
 func Flags(usual int) *Seeds {
-	s := &Seeds{}
+	s := &Seeds{usual: usual}
 	flag.Uint64Var(&s.First, "seed", 1, "first seed of the simulated histories")
 	flag.IntVar(&s.Count, "seeds", usual, "number of simulated histories")
 	flag.BoolVar(&s.Progress, "progress", false, "tell how far the simulated histories are")

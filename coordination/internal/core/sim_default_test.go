@@ -43,7 +43,7 @@ func calm(s *sim.World, call time.Duration) *world {
 // moment, on stores whose calls take up to a quarter of the TTL.
 func TestSimulation_APauseOfTwoSecondsLosesNothing(t *testing.T) {
 	var pauses atomic.Int64
-	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 100)}, func(s *sim.World) {
+	sim.Run(t, seeds.AtMost(100), func(s *sim.World) {
 		w := calm(s, s.Span("call", 2*time.Millisecond, defaultConfig.TTL/4))
 		holder := w.nodes[0]
 		for range 20 {
@@ -63,7 +63,7 @@ func TestSimulation_APauseOfTwoSecondsLosesNothing(t *testing.T) {
 // up to a fifth of a second.
 func TestSimulation_ACrashCostsTenSeconds(t *testing.T) {
 	var longest, sum, count atomic.Int64
-	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 100)}, func(s *sim.World) {
+	sim.Run(t, seeds.AtMost(100), func(s *sim.World) {
 		w := calm(s, s.Span("call", 2*time.Millisecond, 200*time.Millisecond))
 		w.Until(2*defaultConfig.TTL + w.Span("until", 0, 4*time.Second))
 		crashed := w.Elapsed()

@@ -84,15 +84,15 @@ func TestSimulation_NobodyIsOvertakenInAQueue(t *testing.T) {
 	opt := honest
 	opt.order = true
 	var grants, ordered atomic.Int64
-	count := min(usualSeeds, 2000)
-	sim.Run(t, sim.Seeds{First: 1, Count: count, Whole: seeds.Whole}, func(s *sim.World) {
+	some := seeds.AtMost(2000)
+	sim.Run(t, some, func(s *sim.World) {
 		w := newWorld(s, opt)
 		play(w)
 		grants.Add(int64(w.grants))
 		ordered.Add(int64(w.ordered))
 	})
 	t.Logf("%d tenures, %d of them while others stood behind", grants.Load(), ordered.Load())
-	if ordered.Load() < int64(count) {
+	if ordered.Load() < int64(some.Count) {
 		t.Error("the histories do not exercise what they should")
 	}
 }
