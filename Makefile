@@ -1,22 +1,22 @@
-# The everyday targets. Long runs, benchmarks and releases are in bench/lab.mk: make lab lists them.
+# The everyday targets. Long runs, benchmarks and releases are in lab/lab.mk: make lab lists them.
 SHELL := /bin/bash
 GO ?= go
 BIN := $(CURDIR)/bin
 # MODULES are the directories that go.work lists. In go commands the pattern "work" stands for the
-# packages of all of them. internal/testenv is a module beside them, with its own go.work.
+# packages of all of them. lab/testenv is a module beside them, with its own go.work.
 MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-include bench/lab.mk
+include lab/lab.mk
 .PHONY: help lab test check lint unit race quickstart cockpit-test stores compat
 
 LIST = awk -F ':.*\#\# ' '/^[a-z-]+:.*\#\# / {printf "  %-20s %s\n", $$1, $$2}'
 help: ## list the targets
 	@$(LIST) Makefile
 
-lab: ## list the targets of bench/lab.mk
-	@$(LIST) bench/lab.mk
+lab: ## list the targets of lab/lab.mk
+	@$(LIST) lab/lab.mk
 
 test: browser check unit quickstart cockpit-test stores ## everything that must pass before a change lands; installs what it needs
 
@@ -26,7 +26,7 @@ check: lint proto-check docs-check ## formatting, vet, linters, generated code, 
 
 lint: $(BIN)/golangci-lint ## golangci-lint
 	$(BIN)/golangci-lint run --timeout 30m --build-tags stores,browser $(MODULES:%=%/...)
-	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
+	cd lab/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 # The packages without goroutines, which are mostly simulations, and those whose tests start processes.
 # The race detector finds nothing there, or only looks at the tests' own half.
@@ -52,7 +52,7 @@ cockpit-test: browser ## the cockpit's page in a headless Chromium over the quic
 	$(GO) test -tags browser ./cockpit/browsertest -count=1 -v -args -chromium $(CHROMIUM) -vnu $(VNU) $(if $(PICTURES),-pictures $(CURDIR)/docs/pictures)
 
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
-	cd internal/testenv && $(GO) run .
+	cd lab/testenv && $(GO) run .
 
 # What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it, node/hostile
 # among them.

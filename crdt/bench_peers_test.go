@@ -8,8 +8,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// These benchmarks repeat those of Akka and Pekko for sets and vectors. bench/pekko has the same
-// cases for Pekko; make bench-pekko runs both.
+// These benchmarks repeat those of Akka and Pekko for sets and vectors. lab/bench/pekko has the
+// same cases for Pekko; make bench-pekko runs both.
 
 // filledBy returns n elements added by five replicas in turn, and the replicas.
 func filledBy(n int) (s crdt.ORSet[string], at [5]*crdt.Replica) {

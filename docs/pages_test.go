@@ -76,7 +76,7 @@ func read(files fs.FS) (*repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"Makefile", "bench/lab.mk"} {
+	for _, name := range []string{"Makefile", "lab/lab.mk"} {
 		makefile, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, err
@@ -317,7 +317,7 @@ func TestPages_EveryCheckFindsItsMistake(t *testing.T) {
 	files := map[string]string{
 		"docs/other.md":           "# The other\n",
 		"Makefile":                "all: x ## y\n",
-		"bench/lab.mk":            "\n",
+		"lab/lab.mk":              "\n",
 		"examples/a/main.go":      "package main\n\nfunc f() {\n\tif x {\n\n\t\ty()\n\t}\n}\n\nvar k = flag.String(\"kill\")\n\ntype Config struct{ Size int }\n",
 		"examples/a/main_test.go": "package main\n\nfunc TestA_Holds(t *testing.T) {}\n",
 	}

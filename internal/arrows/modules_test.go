@@ -21,9 +21,9 @@ var heavy = []string{
 	"github.com/jackc/", "go.etcd.io/etcd/", "k8s.io/", "sigs.k8s.io/",
 }
 
-// apart are the modules outside the workspace. internal/testenv builds servers, which may need
+// apart are the modules outside the workspace. lab/testenv builds servers, which may need
 // other versions than their clients.
-var apart = []string{"internal/testenv"}
+var apart = []string{"lab/testenv"}
 
 type requirement struct{ Path, Version string }
 

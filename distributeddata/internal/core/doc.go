@@ -39,6 +39,6 @@
 // it to NextWake.
 //
 // TestHistories judges by what clients see, and knows no part. TestGolden has one protocol a file,
-// in testdata. docs/replication.md names the tests of each rule, and internal/mutants plants bugs
+// in testdata. docs/replication.md names the tests of each rule, and lab/mutants plants bugs
 // that named tests must find.
 package core

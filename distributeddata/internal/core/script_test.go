@@ -3,7 +3,7 @@ package core
 import "testing"
 
 // Each of these histories shows why a part of the rule in section 4 of docs/replication.md exists:
-// without that part a majority read misses a write that a majority acknowledged. internal/mutants
+// without that part a majority read misses a write that a majority acknowledged. lab/mutants
 // removes each part.
 
 // [M1] c still counts three, beside a cluster of five: for c, a's answer is one of two; for the

@@ -16,7 +16,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 dir=${DIR:-/tmp/night}
-etcd=${CONCORD_ETCD_BIN:-$here/../../../internal/testenv/bin/etcd}
+etcd=${CONCORD_ETCD_BIN:-$here/../../../lab/testenv/bin/etcd}
 members="n1 n2 n3"
 
 ip_of() { echo "10.99.0.1${1#n}"; }

@@ -1,6 +1,6 @@
 // Package core is the sharding protocol without a clock, a network, a lease or an actor:
 // deterministic state machines that turn events into effects. Simulation, exhaustive exploration
-// and planted bugs (internal/mutants) test the code against the rules below, which they name.
+// and planted bugs (lab/mutants) test the code against the rules below, which they name.
 // Text after "Else" is a history that happens without the rule; most were found by the
 // simulation.
 //

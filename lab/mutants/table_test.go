@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTable_FitsTheCode finds a bug whose place in the code has changed, before the nightly run
+// does.
+func TestTable_FitsTheCode(t *testing.T) {
+	l := &lab{root: "../.."}
+	names := map[string]bool{}
+	for _, m := range table() {
+		if _, err := l.mutated(m); err != nil {
+			t.Errorf("%v\nadapt lab/mutants to the new code", err)
+		}
+		if names[m.name] || m.name == "" || m.rule == "" || m.killer.run == "" {
+			t.Errorf("incomplete, or twice: %+v", m)
+		}
+		names[m.name] = true
+	}
+	if len(names) < 20 {
+		t.Errorf("only %d bugs", len(names))
+	}
+}
+
+func TestList_HasARowForEachBug(t *testing.T) {
+	all := table()
+	if got := strings.Count(markdown(all), "\n"); got != len(all)+2 {
+		t.Errorf("%d lines for %d bugs", got, len(all))
+	}
+}
+
+func TestMutated_TextMustOccurOnce(t *testing.T) {
+	l := &lab{root: "../.."}
+	for _, text := range []string{"no such text", "e"} {
+		if _, err := l.mutated(mutant{edits: in("lab/mutants/doc.go", text, "x")}); err == nil {
+			t.Errorf("%q was replaced", text)
+		}
+	}
+}
+
+func TestNoticed_NamesTheInnermost(t *testing.T) {
+	output := strings.Join([]string{"--- FAIL: TestGolden (0.01s)", "    --- FAIL: TestGolden/loss (0.00s)", "FAIL"}, "\n")
+	if got := noticed(output, killer{run: "TestGolden/x"}); got != "TestGolden/loss" {
+		t.Errorf("got %s", got)
+	}
+	if got := noticed("panic: oops", killer{run: "TestX"}); got != "TestX" {
+		t.Errorf("got %s", got)
+	}
+}
