@@ -3,8 +3,12 @@
 package etcd_test
 
 import (
+	"context"
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/internal/faulty"
@@ -65,3 +69,23 @@ func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied, 2) }
 
 // TestCut_WritesThatWereMadeAreNotRefused closes connections at any moment of a write.
 func TestCut_WritesThatWereMadeAreNotRefused(t *testing.T) { faulty.Cut(t, proxied) }
+
+// TestFaults_NeverTwoHolders also deletes records, as an operator may.
+func TestFaults_NeverTwoHolders(t *testing.T) {
+	client := connect(t, server(t))
+	p := prefix(t)
+	open := func(t *testing.T) func(*testing.T) (leasestore.Store, *faulty.Proxy) {
+		return func(t *testing.T) (leasestore.Store, *faulty.Proxy) {
+			return configured(t, p, server(t)...), nil
+		}
+	}
+	faulty.NeverTwoHolders(t, open, func(ctx context.Context) {
+		all, err := client.Get(ctx, p, clientv3.WithPrefix())
+		if err != nil || len(all.Kvs) == 0 {
+			return
+		}
+		if key := string(all.Kvs[rand.IntN(len(all.Kvs))].Key); !strings.HasSuffix(key, "/holder") {
+			_, _ = client.Delete(ctx, key)
+		}
+	})
+}

@@ -31,3 +31,5 @@ func TestTrips_OfACall(t *testing.T) { faulty.Trips(t, proxied, 1) }
 
 // TestCut_WritesThatWereMadeAreNotRefused closes connections at any moment of a write.
 func TestCut_WritesThatWereMadeAreNotRefused(t *testing.T) { faulty.Cut(t, proxied) }
+
+func TestFaults_NeverTwoHolders(t *testing.T) { faulty.NeverTwoHolders(t, proxied, nil) }

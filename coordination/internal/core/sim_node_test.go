@@ -234,6 +234,7 @@ func (n *node) carryOutKeeper(e core.Effect) {
 	n.back = ev
 	n.step(ev)
 	if _, ended := ev.(core.Unbacked); ended && !n.shut {
+		n.down = w.Elapsed() // its place names a tenure of the session that is over
 		n.later(0, func() { n.stepKeeper(core.Acquire{Wait: true}) })
 	}
 }
