@@ -32,7 +32,7 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 # The race detector finds nothing there, or only looks at the tests' own half.
 SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
 	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
-PROCESSES := ./distributeddata/realtest ./distributeddata/disktest ./sharding/realtest ./sharding/grains/realtest ./node/healtest ./node/hostile ./examples/quickstart
+PROCESSES := ./lab/datatest ./lab/disktest ./lab/shardtest ./lab/graintest ./lab/healtest ./lab/hostile ./examples/quickstart
 unit: ## every test once, with the race detector where it can find something
 	$(GO) test -timeout 20m $(SEQUENTIAL)
 	$(GO) test -timeout 20m $(PROCESSES)
@@ -49,12 +49,12 @@ quickstart: ## the main example, with each fault, compared with a fold of its ev
 	$(BIN)/quickstart -durable
 
 cockpit-test: browser ## the cockpit's page in a headless Chromium over the quickstart: about a minute; PICTURES=1 takes those of the docs
-	$(GO) test -tags browser ./cockpit/browsertest -count=1 -v -args -chromium $(CHROMIUM) -vnu $(VNU) $(if $(PICTURES),-pictures $(CURDIR)/docs/pictures)
+	$(GO) test -tags browser ./lab/browsertest -count=1 -v -args -chromium $(CHROMIUM) -vnu $(VNU) $(if $(PICTURES),-pictures $(CURDIR)/docs/pictures)
 
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd lab/testenv && $(GO) run .
 
-# What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it, node/hostile
+# What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it, lab/hostile
 # among them.
 CALLS_ACTORS := ./internal/... ./node ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
 USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' work | sed -n 's/\.test$$//p'

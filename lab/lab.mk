@@ -28,24 +28,24 @@ sim: ## SEEDS seeded histories (default 20000) each of replication, leases, sing
 
 soak: ## what takes long: SEEDS histories (default 100000), the scenarios on processes and the quickstart TIMES times (default 50)
 	$(MAKE) sim SEEDS=$(or $(SEEDS),100000)
-	$(GO) test -race -timeout 2h ./distributeddata/realtest -args -rounds $(or $(TIMES),50)
+	$(GO) test -race -timeout 2h ./lab/datatest -args -rounds $(or $(TIMES),50)
 	$(GO) test ./distributeddata/internal/core -run '^TestSmallWorlds$$' -timeout 24h -v -args -small 1000000
 	$(GO) test ./distributeddata -run '^TestQuorums_' -timeout 1h -v -args -operations 100000
 	$(GO) test ./node/provider/automanaged -run SpeaksWith -timeout 1h -args -whole
-	$(GO) test ./sharding/realtest -run ManyShards -timeout 1h -v -args -shards 1000
+	$(GO) test ./lab/shardtest -run ManyShards -timeout 1h -v -args -shards 1000
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
 heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each case; about half an hour per run of all; CASE=regexp for some
-	cd lab/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^Test(Heal|Outage)$$' -count=1 -timeout 1000h -v -parallel 1 \
+	cd lab/testenv && $(GO) run . -only etcd -- $(GO) test ./lab/healtest -run '^Test(Heal|Outage)$$' -count=1 -timeout 1000h -v -parallel 1 \
 		-args -runs $(or $(RUNS),3) -case '$(CASE)' -seed $(or $(SEED),0)
-	$(GO) test ./sharding/realtest -run '^TestReal_(Rollout|Clerk.*)$$' -count=1 -timeout 1h -v -args -whole
+	$(GO) test ./lab/shardtest -run '^TestReal_(Rollout|Clerk.*)$$' -count=1 -timeout 1h -v -args -whole
 
-night: ## a night on call: three members and etcd in network namespaces, and one of ten faults, by SEED, which is not named; node/healtest/night/night.sh has the rest; takes root on Linux
-	node/healtest/night/night.sh up '$(or $(SEED),1)'
+night: ## a night on call: three members and etcd in network namespaces, and one of ten faults, by SEED, which is not named; lab/healtest/night/night.sh has the rest; takes root on Linux
+	lab/healtest/night/night.sh up '$(or $(SEED),1)'
 
 replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
-	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
+	$(GO) test ./lab/datatest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
 
 roll: ## five members under 1,000 requests a second, replaced in ROUNDS (default 200) rounds by FROM (default the former commit) and back, without and with versions of the application; FREEZE=6s stops a member in each round, KILL=1 kills one; prints a table; 20 s a round
 	@mkdir -p $(BIN); $(GO) build -o $(BIN)/roll ./lab/bench/roll
@@ -54,12 +54,12 @@ roll: ## five members under 1,000 requests a second, replaced in ROUNDS (default
 roll: ROLL = -rounds $(or $(ROUNDS),200) -from '$(or $(FROM),HEAD~1)' -freeze $(or $(FREEZE),0) $(if $(KILL),-kill)
 
 hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
-	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'
+	$(GO) test ./lab/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'
 
 soak-disk: ## durable stores on real disks, TIMES (default 1000) power cuts, damaged files and killed processes each, a million elements that come and go, and whole clusters killed BLACKOUTS (default 100) times, and a disk of theirs damaged as often; takes root on Linux
-	$(GO) test ./distributeddata/disktest -count=1 -timeout 24h -v -args -mounts -seed $(or $(SEED),1) \
+	$(GO) test ./lab/disktest -count=1 -timeout 24h -v -args -mounts -seed $(or $(SEED),1) \
 		-cuts $(or $(TIMES),1000) -damages $(or $(TIMES),1000) -kills $(or $(TIMES),1000) -cycles 1000000
-	$(GO) test ./distributeddata/realtest -run '^TestReal_(Blackout|Damage)$$' -count=1 -timeout 24h -v -args \
+	$(GO) test ./lab/datatest -run '^TestReal_(Blackout|Damage)$$' -count=1 -timeout 24h -v -args \
 		-blackouts $(or $(BLACKOUTS),100) -damages $(or $(BLACKOUTS),100)
 
 testenv: ## a shell beside the real servers, for single tests of stores

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/concord-go/concord/internal/stranger"
 	"github.com/concord-go/concord/node"
-	"github.com/concord-go/concord/node/internal/stranger"
 	"github.com/concord-go/concord/testkit/pki"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"

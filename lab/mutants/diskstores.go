@@ -6,7 +6,7 @@ func diskStores() []mutant {
 	const dir, badger, bbolt = "distributeddata/internal/disk/", "distributeddata/badger/", "distributeddata/bbolt/"
 	test := func(pkg, run string) killer { return killer{pkg: "./distributeddata/" + pkg, run: "^" + run + "$"} }
 	onDisks := func(run, args string) killer {
-		return killer{pkg: "./distributeddata/disktest", run: "^" + run, args: args}
+		return killer{pkg: "./lab/disktest", run: "^" + run, args: args}
 	}
 	return []mutant{
 		{

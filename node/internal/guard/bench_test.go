@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/concord-go/concord/node/internal/stranger"
+	"github.com/concord-go/concord/internal/stranger"
 )
 
 // sink counts batches.

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/concord-go/concord/node/internal/stranger"
+	"github.com/concord-go/concord/internal/stranger"
 )
 
 // field appends a length-delimited field.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/node/internal/stranger"
+	"github.com/concord-go/concord/internal/stranger"
 )
 
 // BenchmarkCostly shows what messages of a mebibyte from a member take that are made to take much.

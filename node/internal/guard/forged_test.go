@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/stranger"
 	"github.com/concord-go/concord/internal/wire"
-	"github.com/concord-go/concord/node/internal/stranger"
 	pb "github.com/concord-go/concord/proto"
 )
 

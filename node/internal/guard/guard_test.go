@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/membership"
-	"github.com/concord-go/concord/node/internal/stranger"
+	"github.com/concord-go/concord/internal/stranger"
 	"github.com/concord-go/concord/testkit/pki"
 )
 

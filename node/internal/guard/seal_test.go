@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/node/internal/stranger"
+	"github.com/concord-go/concord/internal/stranger"
 )
 
 // secretFile writes the secrets to a file and returns its name.

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/stranger"
 	"github.com/concord-go/concord/internal/wire"
-	"github.com/concord-go/concord/node/internal/stranger"
 	pb "github.com/concord-go/concord/proto"
 )
 

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/concord-go/concord/node/internal/stranger"
+	"github.com/concord-go/concord/internal/stranger"
 )
 
 var plain = grpc.WithTransportCredentials(insecure.NewCredentials())

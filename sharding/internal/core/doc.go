@@ -162,5 +162,5 @@
 // the lease, no message twice or out of its sender's order, tokens that never fall, bounded
 // buffers, no shard taken from a healthy home; and that all is settled within 25 s after the
 // faults. For two members and one shard all 56,000 histories with at most two deviations are
-// played (-deviations). sharding/realtest does the like with real processes.
+// played (-deviations). lab/shardtest does the like with real processes.
 package core
