@@ -222,6 +222,12 @@ func leases() []mutant {
 			killer: golden(leaseCore, "claim_deleted"),
 		},
 		{
+			name:   "a waiter in a queue claims after a read at which it could not claim",
+			rule:   "no waiter claims without having read the queue after the lease record",
+			edits:  in(leaseDir+"acquire.go", "(m.queue.beat == 0 || m.queue.skipped)", "m.queue.beat == 0"),
+			killer: golden(leaseCore, "queue_session_between"),
+		},
+		{
 			name:   "an acquire without a waiting caller keeps the lease",
 			rule:   "a caller that gave up leaves no holder behind",
 			edits:  in(leaseDir+"acquire.go", "|| m.closing || len(m.waiters) == 0 {", "|| m.closing {"),
@@ -414,7 +420,7 @@ func leases() []mutant {
 		{
 			name:   "a contender without a session at its first read claims without a place in the queue",
 			rule:   "with Config.Fair, no contender overtakes a live and connected waiter",
-			edits:  in(leaseDir+"acquire.go", "if m.orderly() && m.queue.beat == 0 {", "if false {"),
+			edits:  in(leaseDir+"acquire.go", "if m.orderly() && (m.queue.beat == 0 || m.queue.skipped) {", "if false {"),
 			killer: killer{pkg: leaseCore, run: "TestSimulation_NobodyIsOvertakenInAQueue", args: "-whole"},
 		},
 		{

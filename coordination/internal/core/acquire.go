@@ -134,6 +134,7 @@ func (m *Machine) judge(read uint64) {
 		m.enqueue(read)
 		return
 	}
+	m.queue.skipped = true
 	m.decide(read)
 }
 
@@ -222,7 +223,7 @@ func (m *Machine) claim() {
 		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner if the store is reachable
 		return
 	}
-	if m.orderly() && m.queue.beat == 0 { // the session's record came only after that read
+	if m.orderly() && (m.queue.beat == 0 || m.queue.skipped) { // it could not claim at that read
 		m.enter(reading)
 		return
 	}

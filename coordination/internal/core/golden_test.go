@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +24,9 @@ var goldenConfig = core.Config{
 
 // TestGolden plays the scenarios in testdata. Each line is a time and an event, a comment, or
 // "wall" with a clock jump. The indented lines below it are the effects, and the time at which the
-// machine wants to wake. A first line "shared", "forever", "fair" or "keeper" sets that option of
-// the configuration; "observer" plays an Observer of the session "dead".
+// machine wants to wake. A first line "shared", "forever", "fair" or "keeper", or two with a plus
+// sign between them, sets that of the configuration; "observer" plays an Observer of the session
+// "dead".
 func TestGolden(t *testing.T) {
 	scenarios.Play(t, "testdata/*.txt", func(t *testing.T, _, text string) string {
 		return playScript(t, text)
@@ -33,10 +35,10 @@ func TestGolden(t *testing.T) {
 
 func playScript(t *testing.T, script string) string {
 	cfg := goldenConfig
-	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"),
-		strings.HasPrefix(script, "forever\n")
-	cfg.Fair, cfg.Keeper = strings.HasPrefix(script, "fair\n"),
-		strings.HasPrefix(script, "keeper\n")
+	first, _, _ := strings.Cut(script, "\n")
+	options := strings.Split(first, "+")
+	cfg.Shared, cfg.Forever = slices.Contains(options, "shared"), slices.Contains(options, "forever")
+	cfg.Fair, cfg.Keeper = slices.Contains(options, "fair"), slices.Contains(options, "keeper")
 	var m interface {
 		Step(core.Reading, core.Event) []core.Effect
 		Wake() (time.Duration, bool)

@@ -34,6 +34,7 @@ type Place struct {
 type queue struct {
 	beat    uint64 // last beat asked to be written; 0: no place
 	session Token  // as in the place last asked to be written
+	skipped bool   // the lease record was read, and not the queue after it
 	tries   int    // failed attempts to leave
 	ahead   []sighting
 	free    time.Duration // since when the lease is known to be free; 0: it is held
@@ -68,6 +69,7 @@ func (m *Machine) unplaced() bool { return m.orderly() && m.queue.beat == 0 && m
 func (m *Machine) enqueue(look uint64) {
 	m.start(operation{kind: enqueueing, look: look})
 	m.queue.beat, m.queue.tries, m.queue.session = m.op.id, 0, m.keepsPlace()
+	m.queue.skipped = false
 	m.emit(Enqueue{m.op.id, m.ownPlace()})
 }
 
