@@ -37,8 +37,9 @@ func playScript(t *testing.T, script string) string {
 	cfg := goldenConfig
 	first, _, _ := strings.Cut(script, "\n")
 	options := strings.Split(first, "+")
-	cfg.Shared, cfg.Forever = slices.Contains(options, "shared"), slices.Contains(options, "forever")
-	cfg.Fair, cfg.Keeper = slices.Contains(options, "fair"), slices.Contains(options, "keeper")
+	with := func(option string) bool { return slices.Contains(options, option) }
+	cfg.Shared, cfg.Forever, cfg.Fair, cfg.Keeper = with("shared"), with("forever"), with("fair"),
+		with("keeper")
 	var m interface {
 		Step(core.Reading, core.Event) []core.Effect
 		Wake() (time.Duration, bool)
