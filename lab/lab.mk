@@ -175,7 +175,7 @@ VERSION = $(shell TZ=UTC git log -1 --abbrev=12 --date=format-local:%Y%m%d%H%M%S
 versions: ## let the modules require VERSION=v0.x.y of each other, before a release; without VERSION the last commit
 	sed -i.bak -E 's#($(OURS)[^ ]*) v[0-9][^ ]*#\1 $(VERSION)#' $(MODULES:%=%/go.mod)
 	@rm -f $(MODULES:%=%/go.mod.bak)
-	$(if $(filter v0.0.0-%,$(VERSION)),,@echo 'commit this, and tag that commit:' $(VERSION) $(patsubst ./%,%/$(VERSION),$(filter-out . ./lab,$(MODULES))))
+	$(if $(filter v0.0.0-%,$(VERSION)),,@echo 'commit this, and tag that commit:' $(VERSION) $(patsubst ./%,%/$(VERSION),$(filter-out . ./lab ./examples,$(MODULES))))
 
 outside: ## a program outside the repository, with the modules of the last commit from a proxy, as if they had the tags of VERSION (default v0.1.0); GOTOOLCHAIN=go1.27.0 for another Go
 	lab/release.sh $(if $(filter v0.0.0-%,$(VERSION)),v0.1.0,$(VERSION))
@@ -186,7 +186,7 @@ apidiff: $(BIN)/apidiff ## what has changed in the exported names of each module
 		echo 'apidiff: NOT COMPARED: there is no tag yet; TAG=a-commit compares with that'; exit 0; }; \
 	old=$(BIN)/apidiff.old; git worktree remove --force $$old 2>/dev/null || true; git worktree prune; \
 	git worktree add --quiet --force --detach $$old "$$tag"; trap 'git worktree remove --force '$$old EXIT; export GOWORK=off; broken=; \
-	for m in $(filter-out ./lab ./examples/% %test %/acceptance,$(MODULES)); do name=$$(awk '/^module / {print $$2}' $$m/go.mod); echo "== $$name since $$tag"; \
+	for m in $(filter-out ./lab ./examples %test %/acceptance,$(MODULES)); do name=$$(awk '/^module / {print $$2}' $$m/go.mod); echo "== $$name since $$tag"; \
 		test -e $$old/$$m/go.mod || { echo 'a new module'; continue; }; \
 		(cd $$old/$$m && $(BIN)/apidiff -m -w $$old/was $$name); (cd $$m && $(BIN)/apidiff -m -w $$old/is $$name); \
 		$(BIN)/apidiff -m $$old/was $$old/is; \

@@ -29,7 +29,7 @@ module() {
 }
 module ''  . "${nested[@]/#/:(exclude)}"
 for dir in "${nested[@]}"; do
-	test "$dir" = lab || module "$dir" # no program imports lab
+	test "$dir" = lab || test "$dir" = examples || module "$dir" # no program imports these
 done
 
 mkdir "$work/party"
