@@ -28,11 +28,11 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	$(BIN)/golangci-lint run --timeout 30m --build-tags stores,browser $(MODULES:%=%/...)
 	cd lab/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
-# The packages without goroutines, which are mostly simulations, and those whose tests start processes.
-# The race detector finds nothing there, or only looks at the tests' own half.
+# Packages without goroutines, mostly simulations, and tests that start processes: the race detector
+# finds nothing there, or looks only at the tests' own half.
 SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
 	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
-PROCESSES := ./lab/datatest ./lab/disktest ./lab/shardtest ./lab/graintest ./lab/healtest ./lab/hostile ./examples/quickstart
+PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
 unit: ## every test once, with the race detector where it can find something
 	$(GO) test -timeout 20m $(SEQUENTIAL)
 	$(GO) test -timeout 20m $(PROCESSES)
@@ -54,8 +54,7 @@ cockpit-test: browser ## the cockpit's page in a headless Chromium over the quic
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd lab/testenv && $(GO) run .
 
-# What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it, lab/hostile
-# among them.
+# What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it.
 CALLS_ACTORS := ./internal/... ./node ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
 USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' work | sed -n 's/\.test$$//p'
 compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that call it

@@ -43,7 +43,7 @@ import (
 
 var write = flag.Bool("write", false, "write the tables of docs/configuration.md")
 
-const page = "../../../docs/configuration.md"
+const page = "../../docs/configuration.md"
 
 // tables lists the sections of the page, with the types decoded for them.
 var tables = []struct {
@@ -157,7 +157,7 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 	}
 	require.Empty(t, slices.Collect(maps.Keys(missing)), "reasons for fields that do not exist")
 
-	const begin, end = "<!-- tables: go test ./node/config/kindstest -run Docs -args -write -->\n",
+	const begin, end = "<!-- tables: go test ./lab/kindstest -run Docs -args -write -->\n",
 		"\n<!-- end of tables -->"
 	data, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -254,7 +254,7 @@ var aside = regexp.MustCompile(`(: | \(|; |, such as ).*\.$`)
 // first returns the first sentence of a field's comment, without what a long one explains further,
 // and its sentences about the default.
 func first(t *testing.T, of reflect.Type, field string) string {
-	dir := "../../../" + strings.TrimPrefix(of.PkgPath(), module)
+	dir := "../../" + strings.TrimPrefix(of.PkgPath(), module)
 	if sources[dir] == nil {
 		sources[dir] = comments(t, dir)
 	}

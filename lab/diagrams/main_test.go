@@ -23,9 +23,9 @@ func TestPictures_AreThoseOfTheTexts(t *testing.T) {
 		name = strings.TrimSuffix(name, ".txt") + ".svg"
 		want, err := os.ReadFile(filepath.Join(fresh, name))
 		require.NoError(t, err)
-		got, err := os.ReadFile(filepath.Join("../pictures", name))
+		got, err := os.ReadFile(filepath.Join("../../docs/pictures", name))
 		require.NoError(t, err)
-		require.Equal(t, string(want), string(got), "run go run ./docs/diagrams")
+		require.Equal(t, string(want), string(got), "run go run ./lab/diagrams")
 	}
 }
 

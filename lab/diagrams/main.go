@@ -1,8 +1,8 @@
-// Command diagrams draws the diagrams of the guides: each text file beside it becomes a picture in
+// Command diagrams draws the diagrams of the guides: each text file here becomes a picture in
 // docs/pictures. A diagram is drawn as it is written, with box-drawing characters for lines,
 // triangles for the heads of arrows, and words.
 //
-//	go run ./docs/diagrams
+//	go run ./lab/diagrams
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if err := run("docs/diagrams", "docs/pictures"); err != nil {
+	if err := run("lab/diagrams", "docs/pictures"); err != nil {
 		log.Fatal(err)
 	}
 }
