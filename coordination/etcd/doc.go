@@ -25,7 +25,9 @@
 // etcd lease with the TTL left. The etcd lease lasts two TTLs, and about every second renewal keeps
 // it alive in the background, for the next one. If the etcd lease has ended, because the session
 // was idle for that long or because an operator has revoked it, the renewal is refused and all
-// leases are lost; the same tenure never gets another etcd lease.
+// leases are lost; the same tenure never gets another etcd lease. Who revokes the etcd lease of a
+// session that lives, or deletes the second key of a lease, takes its leases from it by force:
+// others may claim them before its next renewal, and then only the token tells who holds them.
 //
 // The second key of a lease that is held forever (coordination.Config.Forever) is on no etcd lease.
 // The release deletes it, forced or not.
