@@ -39,7 +39,7 @@ func disks() []mutant {
 		{
 			name:   "let a read wait for the disk",
 			rule:   "questions that reveal nothing do not wait [R46]",
-			edits:  in(replDir+"bases.go", "passes: want.Len() == 0", "passes: false"),
+			edits:  in(replDir+"vectors.go", "passes: want.Len() == 0", "passes: false"),
 			killer: scenario("TestDisk_ReadsDoNotWaitForIt"),
 		},
 		{
@@ -57,7 +57,7 @@ func disks() []mutant {
 		{
 			name:   "count with a full disk",
 			rule:   "a replica whose disk does not work counts in no quorum [R48]",
-			edits:  in(replDir+"ops.go", "c.ready && !c.leaving && c.disk.sound()", "c.ready && !c.leaving"),
+			edits:  in(replDir+"roll.go", "return r.ready && !r.withdrawn && d.sound()", "return r.ready && !r.withdrawn"),
 			killer: scenario("TestDisk_WithoutRoomTheWriterIsTold"),
 		},
 		{

@@ -109,7 +109,7 @@ func levels() []mutant {
 		{
 			name:   "acknowledge while leaving",
 			rule:   "a leaving replica counts in no quorum [R29]",
-			edits:  in(replDir+"ops.go", "return c.ready && !c.leaving", "return c.ready"),
+			edits:  in(replDir+"roll.go", "return r.ready && !r.withdrawn", "return r.ready"),
 			killer: scenario("TestDrain_TheLeavingCountNowhere"),
 		},
 		{

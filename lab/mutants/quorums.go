@@ -29,8 +29,8 @@ func quorums() []mutant {
 				{replDir + "ops.go", "o.Level().need(c.roll.Size())", "o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers))"},
 				{replDir + "ops.go", "s.need > c.roll.Size()", "s.need > max(len(c.peers)+1, c.cfg.MinMembers)"},
 				{
-					replDir + "read.go", "o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}\n\tr.drop",
-					"o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}\n\tr.drop",
+					replDir + "read.go", "o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),\n\t\tupTo: math.MaxUint64}\n\tr.drop",
+					"o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), self: c.roll.self(&c.disk), upTo: math.MaxUint64}\n\tr.drop",
 				},
 			},
 			killer: scenario("TestScript_ViewsDecideNothing"),
@@ -119,9 +119,9 @@ func quorums() []mutant {
 			rule: "a member that is going has no vote [M4]",
 			edits: []edit{
 				{replDir + "roll.go", "m.Name, m.Rank == quorum.In, m.Rank == quorum.Going", "m.Name, m.Rank == quorum.In || m.Rank == quorum.Going, m.Rank == quorum.Going"},
-				{replDir + "members.go", "if c.ready && (own.Rank != quorum.In ||", "if c.ready && (own.Rank != quorum.In && own.Rank != quorum.Going ||"},
+				{replDir + "members.go", "if c.roll.ready && (own.Rank != quorum.In ||", "if c.roll.ready && (own.Rank != quorum.In && own.Rank != quorum.Going ||"},
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
-				{replDir + "forget.go", "s.need, s.self = c.roll.Needed(r.victim), c.self()", "s.need, s.self = c.roll.Needed(r.victim), 0"},
+				{replDir + "forget.go", "s.need, s.self = c.roll.Needed(r.victim), c.roll.self(&c.disk)", "s.need, s.self = c.roll.Needed(r.victim), 0"},
 			},
 			killer: scenario("TestScript_GoingHasNoVote"),
 		},
@@ -173,7 +173,7 @@ func quorums() []mutant {
 		{
 			name:   "the earlier of two processes with one name continues to count",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in(replDir+"members.go", "if c.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {", "if c.ready && own.Rank != quorum.In {"),
+			edits:  in(replDir+"members.go", "if c.roll.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {", "if c.roll.ready && own.Rank != quorum.In {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{

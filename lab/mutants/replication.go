@@ -27,8 +27,8 @@ func replication() []mutant {
 			name: "acknowledge before the merge",
 			rule: "an acknowledgement describes applied state only [R24]",
 			edits: []edit{
-				{replDir + "herald.go", "!h.counts || h.history.Seen().Get(p.replica) < p.owed {", "!h.counts {"},
-				{replDir + "herald.go", "p.owed = 0\n\t\th.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\th.send(p, wire.ReplicatorAck, encodeAck(n, h.counts, 0, 0))"},
+				{replDir + "herald.go", "!h.roll.counts(h.disk) ||\n\t\t\th.history.Seen().Get(p.replica) < p.owed {", "!h.roll.counts(h.disk) {"},
+				{replDir + "herald.go", "p.owed = 0\n\t\th.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\th.send(p, wire.ReplicatorAck, encodeAck(n, h.roll.counts(h.disk), 0, 0))"},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
 		},
@@ -71,7 +71,7 @@ func replication() []mutant {
 		{
 			name:   "an update that is read at once joins the open events of a step",
 			rule:   "a value never claims to have seen an event whose other entries are not shown [R12]",
-			edits:  in(replDir+"direct.go", "c.sealed || c.history.Hidden() ||", "c.sealed ||"),
+			edits:  in(replDir+"direct.go", "c.roll.sealed || c.history.Hidden() ||", "c.roll.sealed ||"),
 			killer: scenario("TestDirect_NeverJoinsWhatReadersMustNotSee"),
 		},
 		{
@@ -363,7 +363,7 @@ func replication() []mutant {
 		{
 			name:   "let a member that leaves go on with updates after it has handed over",
 			rule:   "a member that has handed over does nothing else [R15]",
-			edits:  in(replDir+"update.go", "if c.sealed {", "if false {"),
+			edits:  in(replDir+"update.go", "if c.roll.sealed {", "if false {"),
 			killer: scenario("TestDrain_NoUpdateAfterTheHandover"),
 		},
 		{

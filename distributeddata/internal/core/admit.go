@@ -24,7 +24,7 @@ import (
 
 // admit takes every possible step towards counting.
 func (c *Core) admit() {
-	if c.ready || c.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
+	if c.roll.ready || c.roll.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
 		return
 	}
 	switch own := c.roll.Own(); {
@@ -41,7 +41,7 @@ func (c *Core) admit() {
 	case c.roll.admitted(c.now, c.peers, &c.disk, c.cfg.Patience):
 		// Before any of its effects show.
 		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true
-		c.ready, c.disk.kept = true, c.disk.phase != NoDisk
+		c.roll.ready, c.disk.kept = true, c.disk.phase != NoDisk
 		c.waits.Stir()
 		for _, p := range c.peers {
 			c.herald().sendBeat(p)
@@ -90,7 +90,7 @@ func (c *Core) enter(own quorum.Member) {
 // heartbeats of the others say enough. Before, where no cluster is known, members that have seen
 // nothing else are not asked either.
 func (c *Core) refill() {
-	if c.ready || c.in.Busy() {
+	if c.roll.ready || c.in.Busy() {
 		return
 	}
 	placed := c.roll.hasPlace()
@@ -107,7 +107,7 @@ func (c *Core) refill() {
 
 // Silent returns the members whose answers this replica still needs to become ready.
 func (c *Core) Silent() (members []string) {
-	if c.ready {
+	if c.roll.ready {
 		return nil
 	}
 	for _, p := range c.peers {

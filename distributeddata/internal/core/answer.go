@@ -102,7 +102,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil
 	}
 	a := &answer{pin: c.history.State(), source: source{keys: c.Keys(), head: head{head: c.Seen(),
-		ready: c.counts(), sum: c.history.Sum(), members: c.roll.spoken(&c.disk),
+		ready: c.roll.counts(&c.disk), sum: c.history.Sum(), members: c.roll.spoken(&c.disk),
 		hashes:   hashesOut(&c.history, c.peers, &c.roll),
 		entering: c.roll.entering, kept: c.disk.kept}}}
 	compared := 0

@@ -39,7 +39,7 @@ func (c *Core) beats() {
 		c.herald().glance(c.peers[c.rhythm.turn%len(c.peers)], c.rhythm.unlike)
 	}
 	c.trimLog()
-	v := voids{&c.history, c.peers, &c.roll, &c.formers, c.ready, map[causal.Replica]bool{}}
+	v := voids{&c.history, c.peers, &c.roll, &c.formers, c.roll.ready, map[causal.Replica]bool{}}
 	c.note(c.history.DropMarks(v.void))
 	c.stats.Rotten += c.history.Scrub()
 	c.tidy()

@@ -23,9 +23,6 @@ type Core struct {
 	lags    []Lag // of the members, at the last heartbeat
 
 	peers    peers
-	leaving  bool // no longer acknowledges anything [R29]
-	sealed   bool // makes no more updates, since others have all that it has done [R15]
-	ready    bool // refilled since the start: may acknowledge and count in quorums [R23]
 	roll     roll // the members that quorums are counted over
 	window   window
 	bases    vectors
@@ -79,7 +76,7 @@ func (c *Core) Keys() history.Keys { return c.history.Keys() }
 
 // Ready reports whether the replica has been refilled since its start, and its disk, if it has one,
 // works.
-func (c *Core) Ready() bool { return c.ready && c.disk.sound() }
+func (c *Core) Ready() bool { return c.roll.ready && c.disk.sound() }
 
 // Stats returns the counters since the start.
 func (c *Core) Stats() Stats {
@@ -170,7 +167,7 @@ func (c *Core) settle() {
 		before = c.roll.Digest()
 		c.admit()
 	}
-	c.disk.sortAside(&c.step, c.ready, c.current())
+	c.disk.sortAside(&c.step, c.roll.ready, c.current())
 	c.catchUp()
 	c.mend()
 	c.herald().acknowledge(c.peers)

@@ -116,7 +116,7 @@ func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 	require.LessOrEqual(t, flapping-quiet, 4*flaps)
 	for _, c := range f.cores {
 		require.Equal(t, memory, c.roll.Digest())
-		require.True(t, c.ready)
+		require.True(t, c.roll.ready)
 	}
 }
 
@@ -132,8 +132,8 @@ func TestNewcomer_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
 				f.views()
 				f.until(time.Minute, func() bool { return c.roll.filled })
 				require.True(t, c.roll.filled)
-				longest = max(longest, f.until(time.Minute, func() bool { return c.ready }))
-				require.True(t, c.ready)
+				longest = max(longest, f.until(time.Minute, func() bool { return c.roll.ready }))
+				require.True(t, c.roll.ready)
 				f.rest()
 			}
 			t.Logf("%d members: it counts %v after its fill at most", members, longest)

@@ -135,7 +135,6 @@ func parseVector(b []byte, known bases.Find) (causal.Vector, error) {
 // previous one, such as the key of a counter, is stored once.
 type decoder struct {
 	t       *replicas
-	known   bases.Find
 	about   int // expected number of events
 	key     string
 	path    string
@@ -230,7 +229,7 @@ func decodePush(b []byte, origin causal.Replica, known bases.Find) (*history.Del
 	d := &in.Delta
 	*d = history.Delta{Base: deps.Set(origin, from), Head: deps.Set(origin, from+uint64(events)),
 		Events: in.only[:0], Origin: origin, Hashes: hashes}
-	r := &decoder{t: t, known: known, about: events}
+	r := &decoder{t: t, about: events}
 	if events == 1 {
 		r.room()
 	} else {
@@ -240,7 +239,7 @@ func decodePush(b []byte, origin causal.Replica, known bases.Find) (*history.Del
 		if c.num == 5 {
 			from++
 			var e history.DeltaEvent
-			e, c.err = r.event(causal.Dot{Replica: origin, N: from}, c.chunk)
+			e, c.err = r.event(causal.Dot{Replica: origin, N: from}, c.chunk, known)
 			d.Events = append(d.Events, e)
 		}
 	}
@@ -248,7 +247,8 @@ func decodePush(b []byte, origin causal.Replica, known bases.Find) (*history.Del
 }
 
 // event decodes an event; own is its dot in a push, which does not contain it.
-func (r *decoder) event(own causal.Dot, b []byte) (e history.DeltaEvent, err error) {
+func (r *decoder) event(own causal.Dot, b []byte, known bases.Find) (e history.DeltaEvent,
+	err error) {
 	var origin uint64
 	c := cursor{rest: b}
 	for c.next() {
@@ -258,7 +258,7 @@ func (r *decoder) event(own causal.Dot, b []byte) (e history.DeltaEvent, err err
 		case 2:
 			e.Dot.N = c.v
 		case 4:
-			e.Deps, c.err = parseVector(c.chunk, r.known)
+			e.Deps, c.err = parseVector(c.chunk, known)
 		}
 	}
 	if c.err != nil {

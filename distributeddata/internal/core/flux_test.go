@@ -123,7 +123,7 @@ func (s *play) memory() (m quorum.Memory) {
 func (s *play) voters(but *slot) (n int) {
 	m := s.memory()
 	for _, sl := range s.slots {
-		if r := m.Of(sl.member); sl != but && sl.core != nil && sl.core.counts() &&
+		if r := m.Of(sl.member); sl != but && sl.core != nil && sl.core.roll.counts(&sl.core.disk) &&
 			r.Rank == quorum.In &&
 			r.Inc == sl.core.roll.inc {
 			n++
@@ -341,8 +341,8 @@ func (s *play) rolls() (text string) {
 		if c := sl.core; c != nil {
 			text += fmt.Sprintf(
 				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d kept %t remembers:",
-				sl.id(), sl.member, c.Replica(), c.roll.inc.Number, c.ready, c.roll.entering,
-				c.leaving, c.roll.leaving, c.waits.Len(), c.disk.kept)
+				sl.id(), sl.member, c.Replica(), c.roll.inc.Number, c.roll.ready, c.roll.entering,
+				c.roll.withdrawn, c.roll.leaving, c.waits.Len(), c.disk.kept)
 			for _, r := range c.roll.Members() {
 				text += fmt.Sprintf(" %s/%d %d,%v %s", r.Name, r.Version, r.Inc.Number,
 					r.Inc.Replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.Rank])

@@ -68,9 +68,9 @@ func (r *removal) advance(c *Core, o *group) standing {
 
 func (r *removal) progress(c *Core, o *group) standing {
 	size := max(c.roll.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
-	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: quorum.MajorityOf(size), self: c.roll.self(&c.disk), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
-	c.sealed = own && r.brought
+	c.roll.sealed = own && r.brought
 	switch v := c.roll.Of(r.victim); {
 	case v.Outside() && own && c.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
 		c.stay(o) // others have finished it, without what only this replica has
@@ -113,11 +113,11 @@ func (r *removal) progress(c *Core, o *group) standing {
 		if own && c.history.Open() > 0 {
 			return s // the next step ends them
 		}
-		r.brought, r.want, c.sealed = true, c.Seen(), own
+		r.brought, r.want, c.roll.sealed = true, c.Seen(), own
 	}
-	s.need, s.self = c.roll.Needed(r.victim), c.self()
+	s.need, s.self = c.roll.Needed(r.victim), c.roll.self(&c.disk)
 	if s.done = s.self+c.peers.others(r) >= s.need; s.done {
-		c.leaving = c.leaving || own
+		c.roll.withdrawn = c.roll.withdrawn || own
 		c.propose(c.roll.Leave(r.victim, own && c.handed(r.want)))
 		s.done = c.roll.Of(r.victim).Rank == quorum.Gone
 	}
@@ -127,13 +127,13 @@ func (r *removal) progress(c *Core, o *group) standing {
 // handed reports whether v covers all that this replica and the earlier lives of its process have
 // done. It is sealed, so it does nothing else.
 func (c *Core) handed(v causal.Vector) bool {
-	return c.sealed && c.roll.Own().Inc == c.roll.inc && c.history.AllIn(v)
+	return c.roll.sealed && c.roll.Own().Inc == c.roll.inc && c.history.AllIn(v)
 }
 
 // staying counts the members that have answered and stay.
 func (r *removal) staying(c *Core) (n int) {
 	if r.victim != c.cfg.Member {
-		n = c.self()
+		n = c.roll.self(&c.disk)
 	}
 	for _, a := range r.answers {
 		// A member that has left the view and come back is a new peer, of which nothing is known
@@ -194,7 +194,7 @@ func (c *Core) tidy() {
 	case c.roll.leaving:
 		c.makeRoom()
 		return
-	case !c.counts() && !c.roll.resigned:
+	case !c.roll.counts(&c.disk) && !c.roll.resigned:
 		return
 	}
 	for name := range c.roll.absent {
@@ -215,8 +215,8 @@ func (c *Core) tidy() {
 		case since.IsZero():
 		case r.Rank == quorum.Going && c.now.Sub(since) >= wait:
 			c.remove(r.Name)
-		case c.counts() && c.cfg.ForgetAfter > 0 && c.now.Sub(since) >= c.cfg.ForgetAfter+wait &&
-			c.roll.MayShrink(r):
+		case c.roll.counts(&c.disk) && c.cfg.ForgetAfter > 0 &&
+			c.now.Sub(since) >= c.cfg.ForgetAfter+wait && c.roll.MayShrink(r):
 			c.remove(r.Name)
 		}
 	}
@@ -239,7 +239,7 @@ const backBeats = 3
 // the others in view are no majority of those that are counted beside it, they can neither agree
 // that it leaves, nor admit it when it comes back [M8]. Without ForgetAfter nobody is in the way.
 func (c *Core) inTheWay() (missing string) {
-	if !c.counts() || c.cfg.ForgetAfter <= 0 ||
+	if !c.roll.counts(&c.disk) || c.cfg.ForgetAfter <= 0 ||
 		c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
 		return ""
 	}

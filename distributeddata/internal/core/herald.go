@@ -19,12 +19,11 @@ type herald struct {
 	roll    *roll
 	disk    *disk
 	vectors *vectors
-	counts  bool // see Core.counts
-	parting bool // see Core.parting
 }
 
+// The herald of a replica is made where it is needed: it consists of pointers.
 func (c *Core) herald() herald {
-	return herald{&c.step, &c.cfg, &c.history, &c.roll, &c.disk, &c.bases, c.counts(), c.parting()}
+	return herald{&c.step, &c.cfg, &c.history, &c.roll, &c.disk, &c.bases}
 }
 
 // sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
@@ -58,9 +57,9 @@ func (h herald) glance(p *peer, unlike time.Time) {
 func (h herald) newBeat() *pb.Beat {
 	sum := h.history.Sum()
 	return &pb.Beat{
-		Ready: h.counts, Digest: digest(h.history.Seen()), SumA: sum[0], SumB: sum[1],
+		Ready: h.roll.counts(h.disk), Digest: digest(h.history.Seen()), SumA: sum[0], SumB: sum[1],
 		Members: h.roll.spoken(h.disk), Announced: h.roll.announced(), Leaving: h.roll.leaving,
-		Parting: h.parting, Entering: h.roll.entering, Kept: h.disk.kept,
+		Parting: h.roll.parting(), Entering: h.roll.entering, Kept: h.disk.kept,
 	}
 }
 
@@ -138,7 +137,8 @@ func (h herald) show(ps peers) {
 // only when ready [R24]. A replica that is not ready sends them later.
 func (h herald) acknowledge(ps peers) {
 	for _, p := range ps {
-		if p.owed == 0 || p.replica == 0 || !h.counts || h.history.Seen().Get(p.replica) < p.owed {
+		if p.owed == 0 || p.replica == 0 || !h.roll.counts(h.disk) ||
+			h.history.Seen().Get(p.replica) < p.owed {
 			continue
 		}
 		p.owed = 0
@@ -148,15 +148,15 @@ func (h herald) acknowledge(ps peers) {
 
 // sendAck acknowledges the events of p that this replica covers.
 func (h herald) sendAck(p *peer) {
-	h.send(p, wire.ReplicatorAck, encodeAck(h.history.Seen().Get(p.replica), h.counts,
+	h.send(p, wire.ReplicatorAck, encodeAck(h.history.Seen().Get(p.replica), h.roll.counts(h.disk),
 		h.roll.Digest(), h.history.HashOf(p.replica)))
 }
 
 // replyProbe replies to a probe, which may propose a vector.
 func (h herald) replyProbe(own *promise, p *peer, id uint64, want causal.Vector, proposes bool) {
-	m := &pb.ProbeReply{Id: id, Ready: h.counts, Seen: h.vectors.out(h.history.Seen()),
+	m := &pb.ProbeReply{Id: id, Ready: h.roll.counts(h.disk), Seen: h.vectors.out(h.history.Seen()),
 		Members: h.roll.spoken(h.disk), Resigned: h.roll.resigned, Entering: h.roll.entering,
-		Parting: h.parting}
+		Parting: h.roll.parting()}
 	switch {
 	case !proposes:
 	case own.accept(want):

@@ -64,9 +64,6 @@ func (l *leave) advance(c *Core, o *group) (s standing) {
 	return s
 }
 
-// parting reports whether this replica is leaving.
-func (c *Core) parting() bool { return c.leaving || c.roll.leaving }
-
 // depart continues with being forgotten. If too few members would stay to agree to that, it
 // continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
 // over too.
@@ -82,7 +79,7 @@ func (c *Core) depart(o *group) standing {
 }
 
 func (c *Core) stay(o *group) {
-	c.leaving, c.roll.leaving = true, false
+	c.roll.withdrawn, c.roll.leaving = true, false
 	o.Task = &leave{want: c.Seen()}
 	o.AskSoon(c.now)
 	c.waits.Stir()
@@ -95,8 +92,8 @@ func (c *Core) stay(o *group) {
 // acknowledged from now on would not be handed over. A replica that will be forgotten continues to
 // count until it is marked as going [M4].
 func (c *Core) drain(ev Drain) {
-	forget := ev.Leave && c.counts() && c.roll.MayGo(c.cfg.Member)
-	c.leaving, c.roll.leaving = !forget, forget
+	forget := ev.Leave && c.roll.counts(&c.disk) && c.roll.MayGo(c.cfg.Member)
+	c.roll.withdrawn, c.roll.leaving = !forget, forget
 	for _, p := range c.peers {
 		c.herald().sendBeat(p)
 	}

@@ -37,7 +37,7 @@ func (c *Core) counted(p *peer, s said) {
 // takeHeartbeats counts heartbeats as answers, from when this replica has its place until it is
 // ready.
 func (c *Core) takeHeartbeats() {
-	if c.ready || !c.roll.hasPlace() {
+	if c.roll.ready || !c.roll.hasPlace() {
 		return
 	}
 	for _, p := range c.peers {
@@ -96,10 +96,10 @@ func (c *Core) reconsider() {
 	if own.Inc == c.roll.inc {
 		c.roll.usurper = 0
 	}
-	c.roll.resigned = (c.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0) &&
+	c.roll.resigned = (c.roll.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0) &&
 		own.Rank == quorum.Going && own.Inc == c.roll.inc
-	if c.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {
-		c.ready = false
+	if c.roll.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {
+		c.roll.ready = false
 		if own.Inc == c.roll.inc && !c.roll.leaving {
 			c.emit(Forgotten{})
 		}
@@ -161,10 +161,10 @@ func (c *Core) tellMembers() {
 	c.roll.tellChanges(&c.step, c.peers)
 	c.herald().pullAny(c.peers)
 	switch {
-	case c.ready && c.waits.Len() > 0:
+	case c.roll.ready && c.waits.Len() > 0:
 		c.roll.showAt = time.Time{}
 		c.roll.tellNews(&c.step, c.peers)
-	case c.ready:
+	case c.roll.ready:
 		c.roll.showAt = time.Time{}
 	case c.now.Before(c.roll.recalled.Add(settlePause)):
 		c.roll.showAt = c.roll.recalled.Add(settlePause)

@@ -150,19 +150,7 @@ func waits(t task) wait {
 }
 
 // count returns the number of replicas that take part, including this one if it counts in quorums.
-func (c *Core) count(t task) (have int) { return c.self() + c.peers.others(t) }
-
-// self returns 1 if this replica counts in quorums, and 0 otherwise.
-func (c *Core) self() int {
-	if c.counts() {
-		return 1
-	}
-	return 0
-}
-
-// counts reports whether this replica counts in quorums: it is refilled, not leaving, and its disk
-// works.
-func (c *Core) counts() bool { return c.ready && !c.leaving && c.disk.sound() }
+func (c *Core) count(t task) (have int) { return c.roll.self(&c.disk) + c.peers.others(t) }
 
 // writes waits until enough replicas cover this replica's events, for each call up to its own
 // event. Calls arrive in the order of their events, so they complete in that order.
@@ -178,7 +166,7 @@ func (w *writes) anew() task { return w }
 func (w *writes) has(p *peer, n uint64) bool { return p.speaks() && p.counted >= n }
 
 func (w *writes) advance(c *Core, o *group) standing {
-	s := standing{need: max(o.Level().need(c.roll.Size()), 1), self: c.self()}
+	s := standing{need: max(o.Level().need(c.roll.Size()), 1), self: c.roll.self(&c.disk)}
 	w.acked = w.acked[:0]
 	if s.self > 0 {
 		w.acked = append(w.acked, math.MaxUint64)

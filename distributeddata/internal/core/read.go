@@ -77,7 +77,8 @@ func (r *read) ask(c *Core, o *group, p *peer) {
 }
 
 func (r *read) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),
+		upTo: math.MaxUint64}
 	r.drop(c)
 	if p := r.proposed; p != nil && !r.fixed {
 		w := propose(*p, r.accepted)
@@ -172,7 +173,8 @@ func (w *cover) ask(c *Core, o *group, p *peer) {
 }
 
 func (w *cover) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),
+		upTo: math.MaxUint64}
 	s.done = c.count(w) >= s.need
 	return s
 }
@@ -210,8 +212,8 @@ func (w *confirm) ask(c *Core, o *group, p *peer) {
 }
 
 func (w *confirm) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64,
-		state: &w.shown}
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),
+		upTo: math.MaxUint64, state: &w.shown}
 	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
 		return s
 	}

@@ -20,7 +20,7 @@ func (c *Core) beginAnew() {
 	n := c.successor(c.cfg)
 	n.now, n.begun, n.touched = c.now, c.begun, c.touched
 	n.ids, n.roll.roster.calls = c.ids, c.roll.roster.calls
-	n.leaving, n.sealed = c.leaving, c.sealed
+	n.roll.withdrawn, n.roll.sealed = c.roll.withdrawn, c.roll.sealed
 	n.disk.kept, n.disk.again = false, c.disk.again // a batch in flight stays there
 	for _, e := range c.effects {
 		if _, ok := e.(Send); !ok { // messages would be signed by the new id

@@ -17,6 +17,7 @@ type roll struct {
 	takeAt   time.Time          // earliest time at which it takes its place again
 	entering bool               // it is a newcomer, which has not counted yet [M3]
 	counted  bool               // it has counted in quorums
+	ready    bool               // refilled since the start: may acknowledge and count [R23]
 	// filled: it has counted, or one that counts has answered it since its start.
 	filled bool
 	viewed bool // it has received a view
@@ -24,6 +25,8 @@ type roll struct {
 	// acknowledged, so it helps to remove members [M5].
 	resigned  bool
 	leaving   bool                    // it wants to be forgotten, in order [M4]
+	withdrawn bool                    // it no longer acknowledges anything [R29]
+	sealed    bool                    // it makes no more updates: others have all that it did [R15]
 	lowest    int                     // MinMembers of any member that it has heard
 	usurper   causal.Replica          // the last reported later process of this name; 0: none
 	usurpers  int                     // how often a usurper took the place
@@ -52,6 +55,21 @@ func newRoll(cfg Config) roll {
 		roster: roster{pause: cfg.BeatInterval},
 	}
 }
+
+// counts reports whether this replica counts in quorums: it is refilled, has not withdrawn, and its
+// disk works.
+func (r *roll) counts(d *disk) bool { return r.ready && !r.withdrawn && d.sound() }
+
+// self returns 1 if this replica counts in quorums, and 0 otherwise.
+func (r *roll) self(d *disk) int {
+	if r.counts(d) {
+		return 1
+	}
+	return 0
+}
+
+// parting reports whether this replica is leaving.
+func (r *roll) parting() bool { return r.withdrawn || r.leaving }
 
 // later returns the later of two times.
 func later(a, b time.Time) time.Time {

@@ -62,7 +62,7 @@ func (s *small) prime(names string) {
 		c := s.cores[n]
 		c.roll.Memory = quorum.Remember(roll)
 		c.roll.inc = quorum.Incarnation{Number: 1, Replica: c.Replica()}
-		c.roll.counted, c.roll.filled, c.ready = true, true, true
+		c.roll.counted, c.roll.filled, c.roll.ready = true, true, true
 		s.see(n, names)
 	}
 	s.deliver(all)
@@ -130,7 +130,7 @@ func (s *small) steps() (steps []string) {
 			can(s.left.start > 0, "start %s", x)
 			continue
 		}
-		idle := c.counts() && c.waits.Live() == 0
+		idle := c.roll.counts(&c.disk) && c.waits.Live() == 0
 		// Any other member would behave the same.
 		can(idle && s.left.write > 0 && x == s.order[0], "write %s", x)
 		can(idle && s.left.read > 0 && acked, "read %s", x)
@@ -163,7 +163,7 @@ func (s *small) pushes(x, y string) bool {
 
 // mayCrash enforces the assumption that a majority of the counted members runs and is refilled.
 func (s *small) mayCrash(name string) bool {
-	if !s.cores[name].counts() {
+	if !s.cores[name].roll.counts(&s.cores[name].disk) {
 		return true
 	}
 	var m quorum.Memory
@@ -174,7 +174,7 @@ func (s *small) mayCrash(name string) bool {
 	}
 	voters := 0
 	for n, c := range s.cores {
-		if n != name && c != nil && c.counts() && m.Of(n).Rank == quorum.In &&
+		if n != name && c != nil && c.roll.counts(&c.disk) && m.Of(n).Rank == quorum.In &&
 			m.Of(n).Inc == c.roll.inc {
 			voters++
 		}
@@ -234,8 +234,8 @@ var stateSeed = maphash.MakeSeed()
 func (c *Core) describe(add func(...any)) {
 	r := &c.roll
 	add(c.Replica(), r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving,
-		c.leaving,
-		c.ready, digest(c.Seen()), digest(c.promise.accepted))
+		c.roll.withdrawn,
+		c.roll.ready, digest(c.Seen()), digest(c.promise.accepted))
 	for o := range c.waits.All() {
 		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())
 		switch t := o.Task.(type) {
@@ -256,7 +256,7 @@ func (c *Core) describe(add func(...any)) {
 	for _, p := range c.peers {
 		add(p.ID, p.replica, p.ready, p.leaving, p.parts, p.vouches, p.counted, digest(p.sure),
 			p.resigned)
-		if !c.ready {
+		if !c.roll.ready {
 			add(p.gave, p.answered, p.refilled, p.entering)
 		}
 	}

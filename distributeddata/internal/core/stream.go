@@ -230,12 +230,12 @@ func (s *stage) record(b []byte) (err error) {
 	case !s.begun:
 		s.begun = true
 		s.head, err = decodeHead(b, s.known)
-		s.dec = decoder{t: replicasOf(s.head.head), known: s.known, about: 64}
+		s.dec = decoder{t: replicasOf(s.head.head), about: 64}
 		return err
 	case s.head.state:
 		return s.keyState(b)
 	}
-	e, err := s.dec.event(causal.Dot{}, b)
+	e, err := s.dec.event(causal.Dot{}, b, s.known)
 	if n := len(s.events); err == nil && n > 0 && s.events[n-1].Dot == e.Dot {
 		return extend(&s.events[n-1], e)
 	}

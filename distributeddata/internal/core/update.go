@@ -16,7 +16,7 @@ func (c *Core) update(ev Update) {
 		c.answer(ev, ErrMinMembers)
 		return
 	}
-	if c.sealed {
+	if c.roll.sealed {
 		c.answer(ev, ErrLeft)
 		return
 	}
