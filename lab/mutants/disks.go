@@ -111,7 +111,7 @@ func disks() []mutant {
 		{
 			name:   "inherit a disk without its members",
 			rule:   "the disk stores the memory of members [M2]",
-			edits:  in(replDir+"diskload.go", "c.remember(ev.Old.roll.Memory)\n", ""),
+			edits:  in(replDir+"diskload.go", "c.cluster().remember(ev.Old.roll.Memory)\n", ""),
 			killer: scenario("TestDisk_IsInherited"),
 		},
 		{

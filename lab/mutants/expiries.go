@@ -129,7 +129,7 @@ func expiries() []mutant {
 		{
 			name:   "different times to live are not asked for",
 			rule:   "a member with different times to live is named, whatever was lost",
-			edits:  in("distributeddata/internal/core/beat.go", "if !p.dated && c.cfg.Expiry != 0 {", "if false {"),
+			edits:  in("distributeddata/internal/core/beat.go", "if !p.dated && h.cfg.Expiry != 0 {", "if false {"),
 			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestExpiry_DifferentTimesAreNamedOnce$"},
 		},
 		{

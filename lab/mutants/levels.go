@@ -43,7 +43,7 @@ func levels() []mutant {
 		{
 			name:   "raise the peer's vector on an acknowledgement",
 			rule:   "the vector of a peer and its own events are known as of one moment [R15]",
-			edits:  in(replDir+"receive.go", "c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)", "c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.Replica(), N: a.n})"),
+			edits:  in(replDir+"receive.go", "cluster.confirm(p, a.n, a.hash, cluster.under(p, a.members) && a.ready)", "cluster.confirm(p, a.n, a.hash, cluster.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.Replica(), N: a.n})"),
 			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
 		},
 		{

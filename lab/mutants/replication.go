@@ -27,8 +27,8 @@ func replication() []mutant {
 			name: "acknowledge before the merge",
 			rule: "an acknowledgement describes applied state only [R24]",
 			edits: []edit{
-				{replDir + "herald.go", "!h.roll.counts(h.disk) ||\n\t\t\th.history.Seen().Get(p.replica) < p.owed {", "!h.roll.counts(h.disk) {"},
-				{replDir + "herald.go", "p.owed = 0\n\t\th.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\th.send(p, wire.ReplicatorAck, encodeAck(n, h.roll.counts(h.disk), 0, 0))"},
+				{replDir + "herald.go", "!h.counts() || h.Seen().Get(p.replica) < p.owed {", "!h.counts() {"},
+				{replDir + "herald.go", "p.owed = 0\n\t\th.sendAck(p)", "n := p.owed\n\t\tp.owed = 0\n\t\th.send(p, wire.ReplicatorAck, encodeAck(n, h.counts(), 0, 0))"},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
 		},
@@ -344,7 +344,7 @@ func replication() []mutant {
 		{
 			name:   "leave when others have finished the removal",
 			rule:   "what only a removed member has is handed over [M5]",
-			edits:  in(replDir+"forget.go", "own && c.Uncopied() > 0 && c.roll.heirs(c.peers) > 0", "false"),
+			edits:  in(replDir+"forget.go", "own && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0", "false"),
 			killer: scenario("TestSavedHistories_OfRecords"),
 		},
 		{

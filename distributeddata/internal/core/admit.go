@@ -23,7 +23,7 @@ import (
 // Answers count only under the memory in which the replica has its place.
 
 // admit takes every possible step towards counting.
-func (c *Core) admit() {
+func (c cluster) admit() {
 	if c.roll.ready || c.roll.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
 		return
 	}
@@ -31,26 +31,26 @@ func (c *Core) admit() {
 	case own.Rank == quorum.Going && (own.Inc == c.roll.inc || !c.disk.keeps()):
 		// It cannot return; it enters again once it is gone.
 	case own.Outside() || own.Inc != c.roll.inc:
-		if c.roll.mayTake(&c.step, own, c.peers, &c.disk) {
+		if c.roll.mayTake(c.step, own, c.peers, c.disk) {
 			c.takePlace(own)
 		}
 	case own.Rank == quorum.Joining:
 		if c.roll.Clustered() && c.roll.filled || c.roll.allAnswered(c.peers) {
 			c.enter(own)
 		}
-	case c.roll.admitted(c.now, c.peers, &c.disk, c.cfg.Patience):
+	case c.roll.admitted(c.now, c.peers, c.disk, c.cfg.Patience):
 		// Before any of its effects show.
 		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true
 		c.roll.ready, c.disk.kept = true, c.disk.phase != NoDisk
 		c.waits.Stir()
 		for _, p := range c.peers {
-			c.herald().sendBeat(p)
+			c.sendBeat(p)
 		}
 	}
 }
 
 // takePlace records this replica as the present incarnation of its member.
-func (c *Core) takePlace(own quorum.Member) {
+func (c cluster) takePlace(own quorum.Member) {
 	if own.Inc.Number >= quorum.MaxOrdinal || own.Version >= quorum.MaxOrdinal {
 		return
 	}
@@ -79,7 +79,7 @@ func (c *Core) takePlace(own quorum.Member) {
 }
 
 // enter makes the other members count this replica, although it does not vote yet.
-func (c *Core) enter(own quorum.Member) {
+func (c cluster) enter(own quorum.Member) {
 	own.Rank, c.roll.entering = quorum.In, true
 	c.change(c.roll.With(own))
 }

@@ -93,7 +93,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if !c.heard(p, have) {
+	if !c.cluster().heard(p, have) {
 		return nil
 	}
 	sends, fresh := c.out.Asked(c.now, p.ID, m.Id)

@@ -42,7 +42,7 @@ func (c *Core) beats() {
 	v := voids{&c.history, c.peers, &c.roll, &c.formers, c.roll.ready, map[causal.Replica]bool{}}
 	c.note(c.history.DropMarks(v.void))
 	c.stats.Rotten += c.history.Scrub()
-	c.tidy()
+	c.calls().tidy()
 	c.formers.pass(c.now, formerBeats*c.cfg.BeatInterval, c.Seen())
 }
 
@@ -71,12 +71,13 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		p.ready = m.Ready
 		c.waits.Stir()
 	}
-	c.dates(p, &m)
+	c.herald().dates(p, &m)
 	if m.Seen != nil {
 		p.titles(m.Least)
 	}
 	c.roll.compareLeast(&c.step, p)
-	same := c.under(p, m.Members)
+	cluster := c.cluster()
+	same := cluster.under(p, m.Members)
 	if m.Pull && p.memory != c.roll.Digest() {
 		c.roll.answerPull(&c.step, p, m.Gone)
 	}
@@ -101,13 +102,14 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		c.herald().askBeat(p)
 		return nil
 	}
-	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.Replica()), m.Print, same && m.Ready) {
+	if !cluster.heard(p, v) ||
+		!cluster.confirmBeat(p, v.Get(c.Replica()), m.Print, same && m.Ready) {
 		return nil // this replica begins anew
 	}
 	p.keeps(v)
 	p.said = said{m.Members, v, m.Ready, m.Entering, m.Kept}
 	if same && m.Ready {
-		c.vouched(p, v)
+		cluster.vouched(p, v)
 	}
 	if v.Equal(c.Seen()) {
 		c.compare(p, history.Sum{m.SumA, m.SumB})
@@ -119,17 +121,17 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 
 // dates compares the times to live of a member with this replica's [R31]. Only heartbeats with a
 // vector tell them. If all those of p were lost, this replica asks for one.
-func (c *Core) dates(p *peer, m *pb.Beat) {
+func (h herald) dates(p *peer, m *pb.Beat) {
 	if m.Seen == nil {
-		if !p.dated && c.cfg.Expiry != 0 {
-			c.herald().askBeat(p)
+		if !p.dated && h.cfg.Expiry != 0 {
+			h.askBeat(p)
 		}
 		return
 	}
-	was := p.expiry != c.cfg.Expiry
+	was := p.expiry != h.cfg.Expiry
 	p.expiry, p.dated = m.Expiry, true
-	if is := p.expiry != c.cfg.Expiry; is != was {
-		c.emit(OtherExpiry{p.ID, is})
+	if is := p.expiry != h.cfg.Expiry; is != was {
+		h.emit(OtherExpiry{p.ID, is})
 	}
 }
 
@@ -171,7 +173,7 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	c.herald().sendBeat(p) // so that it knows us as soon as we know it
 	for o := range c.waits.All() {
 		if o.Asked() {
-			o.Task.ask(c, o, p)
+			o.Task.ask(c.calls(), o, p)
 		}
 	}
 	return true

@@ -25,7 +25,7 @@ func (c *Core) sameHistory(d *history.Delta) bool {
 
 // confirmBeat is confirm for a heartbeat. A heartbeat meant for another replica of this member says
 // nothing about this one's events: its sender may have them from before a snapshot.
-func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
+func (c cluster) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 	if x == 0 || x>>32 != uint64(c.Replica())&(1<<32-1) {
 		return true
 	}
@@ -35,7 +35,7 @@ func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 // confirm records that p covers own events up to n, the last of them with the hash x. counts says
 // that p speaks as a member that counts. It returns false if that event is not this replica's: then
 // both come from one snapshot of a machine [R4].
-func (c *Core) confirm(p *peer, n uint64, x history.EventHash, counts bool) bool {
+func (c cluster) confirm(p *peer, n uint64, x history.EventHash, counts bool) bool {
 	if !c.history.Owns(n, x) {
 		c.restored = true
 		return false

@@ -22,21 +22,19 @@ type Core struct {
 	group   commitGroup
 	lags    []Lag // of the members, at the last heartbeat
 
-	peers    peers
-	roll     roll // the members that quorums are counted over
-	window   window
-	bases    vectors
-	in       intake
-	out      outlet
-	waits    waiting.Calls[Level, task] // calls that wait for other members
-	held     []heldProbe                // probes that wait until this replica covers their vectors
-	promise  promise
-	ids      ids
-	formers  formers
-	restored bool          // another member has other own events: begin anew [R4]
-	outbox   outbox.Outbox // own events to be pushed
-	rhythm   rhythm
-	settled  causal.Vector // seen when operations were last settled
+	peers   peers
+	roll    roll // the members that quorums are counted over
+	window  window
+	bases   vectors
+	in      intake
+	out     outlet
+	waits   waiting.Calls[Level, task] // calls that wait for other members
+	probes  probes
+	ids     ids
+	formers formers
+	outbox  outbox.Outbox // own events to be pushed
+	rhythm  rhythm
+	settled causal.Vector // seen when operations were last settled
 
 	disk  disk
 	stats Stats
@@ -125,17 +123,17 @@ func (c *Core) input(ev Event) {
 	case End:
 		c.end()
 	case Read:
-		c.read(ev)
+		c.calls().read(ev)
 	case Drain:
-		c.drain(ev)
+		c.calls().drain(ev)
 	case Forget:
-		c.forget(ev)
+		c.calls().forget(ev)
 	case Inherit:
 		c.inherit(ev.Old)
 	case RecordLoaded:
-		c.recordLoaded(ev)
+		c.cluster().recordLoaded(ev)
 	case RecordSwapped:
-		c.recordSwapped(ev)
+		c.cluster().recordSwapped(ev)
 	case Wake, Loaded:
 	case Committed:
 		c.diskIs(c.disk.committed(c.now, ev))
@@ -155,31 +153,32 @@ func (c *Core) settle() {
 	if c.disk.late(c.now, c.cfg.Patience) {
 		c.diskIs(DiskStalled, ErrDiskSlow)
 	}
+	calls := c.calls()
 	c.drainWindow()
 	c.beats()
 	c.bases.pursue(&c.step, c.peers)
 	c.in.Late(c.now)
 	c.out.Late(c.now)
 	c.in.nudge(&c.step, c.peers, &c.bases)
-	c.takeHeartbeats()
+	calls.takeHeartbeats()
 	c.refill()
 	for before := c.roll.Digest() + 1; c.roll.Digest() != before; { // a sole member needs no other
 		before = c.roll.Digest()
-		c.admit()
+		calls.admit()
 	}
 	c.disk.sortAside(&c.step, c.roll.ready, c.current())
 	c.catchUp()
 	c.mend()
-	c.herald().acknowledge(c.peers)
-	c.answerHeld()
+	calls.acknowledge(c.peers)
+	calls.answerHeld()
 	if !c.settled.Equal(c.Seen()) { // reads wait for c.seen to rise
 		if c.settled = c.Seen(); reading(&c.waits) {
 			c.waits.Stir()
 		}
 	}
-	c.askAnew()
-	c.settleCalls()
-	c.tellMembers()
+	calls.askAnew()
+	calls.settleCalls()
+	calls.tellMembers()
 	if len(c.touched) > 0 {
 		slices.Sort(c.touched)
 		c.emit(Changed{slices.Compact(c.touched)})

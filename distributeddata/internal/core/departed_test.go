@@ -31,7 +31,7 @@ func joinAfter(members, n int) (t tally, took time.Duration, f *fleet) {
 	f = newFleet(members, 10)
 	if n > 0 {
 		for _, c := range f.cores {
-			c.recall(c.roll.Merge(goneMembers(n)))
+			c.cluster().recall(c.roll.Merge(goneMembers(n)))
 		}
 	}
 	f.rest()
@@ -65,8 +65,8 @@ func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
 // Members that have not heard of the same departed members tell each other of them.
 func TestPull_DepartedMembersThatDifferAreTold(t *testing.T) {
 	f := newFleet(3, 10)
-	f.cores[0].recall(f.cores[0].roll.Merge(goneMembers(3 * quorum.FewGone)))
-	f.cores[1].recall(f.cores[1].roll.Merge(goneMembers(2 * quorum.FewGone)))
+	f.cores[0].cluster().recall(f.cores[0].roll.Merge(goneMembers(3 * quorum.FewGone)))
+	f.cores[1].cluster().recall(f.cores[1].roll.Merge(goneMembers(2 * quorum.FewGone)))
 	f.rest()
 	for _, c := range f.cores {
 		require.Equal(t, 3*quorum.FewGone, c.roll.Count(quorum.Gone))

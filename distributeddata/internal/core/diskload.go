@@ -40,7 +40,7 @@ func (c *Core) loading(ev Event) bool {
 			return true
 		}
 		d.take(&ev.Old.disk, ev.Old.roll.inc)
-		c.remember(ev.Old.roll.Memory)
+		c.cluster().remember(ev.Old.roll.Memory)
 		c.takePending()
 		return d.phase == DiskLoading
 	case Update:
@@ -91,7 +91,7 @@ func (c *Core) adoptRows(i *Image) {
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
 	if m, err := decodeMemory(i.memory); err == nil && i.memory != nil {
 		d.keptAs = [2]quorum.Incarnation{m.Of(c.cfg.Member).Inc, h.next}
-		c.remember(m)
+		c.cluster().remember(m)
 	}
 	d.formed = moment{live: h.live, aside: h.aside, batches: h.batches}
 	d.drop(i.trash)
@@ -118,7 +118,7 @@ func (c *Core) adoptRows(i *Image) {
 
 // remember merges the memory of an earlier process or life, unless a record holds the membership
 // [M9].
-func (c *Core) remember(m quorum.Memory) {
+func (c cluster) remember(m quorum.Memory) {
 	if !c.cfg.Recorded {
 		c.recall(c.roll.Merge(m))
 	}

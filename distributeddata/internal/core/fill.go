@@ -140,7 +140,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 			return err
 		}
 		c.in.Mistrust(false)
-		if !c.confirmAnswer(p, s.head) {
+		if !c.cluster().confirmAnswer(p, s.head) {
 			return nil
 		}
 		if r.whole {
@@ -160,7 +160,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 		if !d.Base.Leq(c.Seen()) {
 			return malformed("answer starts at %v", d.Base)
 		}
-		if !c.confirmAnswer(p, s.head) {
+		if !c.cluster().confirmAnswer(p, s.head) {
 			return nil
 		}
 		c.note(c.history.Apply(d))
@@ -171,13 +171,13 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 	if c.Seen().Get(p.replica) > before.Get(p.replica) {
 		p.owed = c.Seen().Get(p.replica)
 	}
-	c.answered(p, s.head)
+	c.cluster().answered(p, s.head)
 	return nil
 }
 
 // confirmAnswer records what p has seen according to its answer. It returns false if this replica
 // has to begin anew.
-func (c *Core) confirmAnswer(p *peer, h head) bool {
+func (c cluster) confirmAnswer(p *peer, h head) bool {
 	return c.heard(p, h.head) && c.confirm(p, h.head.Get(c.Replica()), h.hashes[c.Replica()],
 		h.ready && h.members == c.roll.Digest())
 }

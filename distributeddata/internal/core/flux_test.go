@@ -123,7 +123,8 @@ func (s *play) memory() (m quorum.Memory) {
 func (s *play) voters(but *slot) (n int) {
 	m := s.memory()
 	for _, sl := range s.slots {
-		if r := m.Of(sl.member); sl != but && sl.core != nil && sl.core.roll.counts(&sl.core.disk) &&
+		if r := m.Of(sl.member); sl != but && sl.core != nil &&
+			sl.core.roll.counts(&sl.core.disk) &&
 			r.Rank == quorum.In &&
 			r.Inc == sl.core.roll.inc {
 			n++

@@ -44,9 +44,9 @@ func (r *removal) take(p *peer, v causal.Vector) {
 	}
 }
 
-func (r *removal) ask(c *Core, o *group, p *peer) {
+func (r *removal) ask(c calls, o *group, p *peer) {
 	if !r.has(p, 0) {
-		c.bases.probe(&c.step, p, r.want, &pb.Probe{Id: o.ID()})
+		c.bases.probe(c.step, p, r.want, &pb.Probe{Id: o.ID()})
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *removal) has(p *peer, _ uint64) bool {
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica })
 }
 
-func (r *removal) advance(c *Core, o *group) standing {
+func (r *removal) advance(c calls, o *group) standing {
 	s := r.progress(c, o)
 	if o.Task == task(r) && r.victim == c.cfg.Member && !c.cfg.Recorded &&
 		c.roll.othersLeave(c.peers) {
@@ -66,13 +66,13 @@ func (r *removal) advance(c *Core, o *group) standing {
 	return s
 }
 
-func (r *removal) progress(c *Core, o *group) standing {
+func (r *removal) progress(c calls, o *group) standing {
 	size := max(c.roll.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
-	s := standing{need: quorum.MajorityOf(size), self: c.roll.self(&c.disk), upTo: math.MaxUint64}
+	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
 	c.roll.sealed = own && r.brought
 	switch v := c.roll.Of(r.victim); {
-	case v.Outside() && own && c.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
+	case v.Outside() && own && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
 		c.stay(o) // others have finished it, without what only this replica has
 		return o.Task.advance(c, o)
 	case v.Outside():
@@ -115,7 +115,7 @@ func (r *removal) progress(c *Core, o *group) standing {
 		}
 		r.brought, r.want, c.roll.sealed = true, c.Seen(), own
 	}
-	s.need, s.self = c.roll.Needed(r.victim), c.roll.self(&c.disk)
+	s.need, s.self = c.roll.Needed(r.victim), c.self()
 	if s.done = s.self+c.peers.others(r) >= s.need; s.done {
 		c.roll.withdrawn = c.roll.withdrawn || own
 		c.propose(c.roll.Leave(r.victim, own && c.handed(r.want)))
@@ -126,14 +126,14 @@ func (r *removal) progress(c *Core, o *group) standing {
 
 // handed reports whether v covers all that this replica and the earlier lives of its process have
 // done. It is sealed, so it does nothing else.
-func (c *Core) handed(v causal.Vector) bool {
+func (c calls) handed(v causal.Vector) bool {
 	return c.roll.sealed && c.roll.Own().Inc == c.roll.inc && c.history.AllIn(v)
 }
 
 // staying counts the members that have answered and stay.
-func (r *removal) staying(c *Core) (n int) {
+func (r *removal) staying(c calls) (n int) {
 	if r.victim != c.cfg.Member {
-		n = c.roll.self(&c.disk)
+		n = c.self()
 	}
 	for _, a := range r.answers {
 		// A member that has left the view and come back is a new peer, of which nothing is known
@@ -146,7 +146,7 @@ func (r *removal) staying(c *Core) (n int) {
 }
 
 // forget starts removing a member that has stopped [M7].
-func (c *Core) forget(ev Forget) {
+func (c calls) forget(ev Forget) {
 	v := c.roll.Of(ev.Member)
 	silence := c.cfg.longestSilence(len(c.peers))
 	if err := c.roll.forgettable(c.now, v, c.peers, silence); err != nil {
@@ -189,12 +189,12 @@ func (c Config) longestSilence(others int) time.Duration {
 // tidy completes removals that other members have started, and starts removing members that have
 // been out of view for too long [M8]. The member that is first in the order of names starts; each
 // of the others waits a little longer.
-func (c *Core) tidy() {
+func (c calls) tidy() {
 	switch {
 	case c.roll.leaving:
 		c.makeRoom()
 		return
-	case !c.roll.counts(&c.disk) && !c.roll.resigned:
+	case !c.counts() && !c.roll.resigned:
 		return
 	}
 	for name := range c.roll.absent {
@@ -215,7 +215,7 @@ func (c *Core) tidy() {
 		case since.IsZero():
 		case r.Rank == quorum.Going && c.now.Sub(since) >= wait:
 			c.remove(r.Name)
-		case c.roll.counts(&c.disk) && c.cfg.ForgetAfter > 0 &&
+		case c.counts() && c.cfg.ForgetAfter > 0 &&
 			c.now.Sub(since) >= c.cfg.ForgetAfter+wait && c.roll.MayShrink(r):
 			c.remove(r.Name)
 		}
@@ -224,7 +224,7 @@ func (c *Core) tidy() {
 
 // makeRoom starts removing a missing member before this one leaves in order, unless that has just
 // vanished and may be back in a moment. A missing member that runs comes back as a newcomer.
-func (c *Core) makeRoom() {
+func (c calls) makeRoom() {
 	if name := c.inTheWay(); name != "" &&
 		c.now.Sub(c.roll.missing(name, false, c.now)) >= backBeats*c.cfg.BeatInterval {
 		c.remove(name)
@@ -238,8 +238,8 @@ const backBeats = 3
 // inTheWay returns a missing member that must be gone before this one leaves in order, or "". If
 // the others in view are no majority of those that are counted beside it, they can neither agree
 // that it leaves, nor admit it when it comes back [M8]. Without ForgetAfter nobody is in the way.
-func (c *Core) inTheWay() (missing string) {
-	if !c.roll.counts(&c.disk) || c.cfg.ForgetAfter <= 0 ||
+func (c cluster) inTheWay() (missing string) {
+	if !c.counts() || c.cfg.ForgetAfter <= 0 ||
 		c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
 		return ""
 	}
@@ -253,7 +253,7 @@ func (c *Core) inTheWay() (missing string) {
 }
 
 // remove starts removing a member without a call, unless its removal is in progress.
-func (c *Core) remove(name string) {
+func (c calls) remove(name string) {
 	for o := range c.waits.All() {
 		if r, ok := o.Task.(*removal); ok && r.victim == name {
 			return

@@ -18,7 +18,7 @@ type herald struct {
 	history *history.History
 	roll    *roll
 	disk    *disk
-	vectors *vectors
+	bases   *vectors
 }
 
 // The herald of a replica is made where it is needed: it consists of pointers.
@@ -26,12 +26,22 @@ func (c *Core) herald() herald {
 	return herald{&c.step, &c.cfg, &c.history, &c.roll, &c.disk, &c.bases}
 }
 
+// Seen returns the vector of all events that the replica has.
+func (h herald) Seen() causal.Vector { return h.history.Seen() }
+
+// Replica returns the id of the replica.
+func (h herald) Replica() causal.Replica { return h.history.Replica() }
+
+// counts reports whether the replica counts in quorums, and self how many it adds to them.
+func (h herald) counts() bool { return h.roll.counts(h.disk) }
+func (h herald) self() int    { return h.roll.self(h.disk) }
+
 // sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
 // at p. The vector is left out if the present replica knows it.
 func (h herald) sendBeat(p *peer) {
 	m := h.newBeat()
 	if p.replica == 0 || p.toldOf != m.Digest {
-		m.Seen = h.vectors.out(h.history.Seen())
+		m.Seen = h.bases.out(h.Seen())
 		p.toldOf = m.Digest
 	}
 	h.beat(p, m)
@@ -40,7 +50,7 @@ func (h herald) sendBeat(p *peer) {
 // askBeat sends a heartbeat with the whole vector that asks for one in return.
 func (h herald) askBeat(p *peer) {
 	m := h.newBeat()
-	m.Seen, m.Want = h.vectors.out(h.history.Seen()), true
+	m.Seen, m.Want = h.bases.out(h.Seen()), true
 	h.beat(p, m)
 }
 
@@ -57,7 +67,7 @@ func (h herald) glance(p *peer, unlike time.Time) {
 func (h herald) newBeat() *pb.Beat {
 	sum := h.history.Sum()
 	return &pb.Beat{
-		Ready: h.roll.counts(h.disk), Digest: digest(h.history.Seen()), SumA: sum[0], SumB: sum[1],
+		Ready: h.counts(), Digest: digest(h.Seen()), SumA: sum[0], SumB: sum[1],
 		Members: h.roll.spoken(h.disk), Announced: h.roll.announced(), Leaving: h.roll.leaving,
 		Parting: h.roll.parting(), Entering: h.roll.entering, Kept: h.disk.kept,
 	}
@@ -77,7 +87,7 @@ func (h herald) beat(p *peer, m *pb.Beat) {
 // remind sends a heartbeat to p, which lacks events, unless it was sent one within the last
 // heartbeat interval.
 func (h herald) remind(p *peer, v causal.Vector) {
-	if !h.history.Seen().Leq(v) && !h.now.Before(p.remindAt) {
+	if !h.Seen().Leq(v) && !h.now.Before(p.remindAt) {
 		p.remindAt = h.now.Add(h.cfg.BeatInterval)
 		h.sendBeat(p)
 	}
@@ -137,8 +147,7 @@ func (h herald) show(ps peers) {
 // only when ready [R24]. A replica that is not ready sends them later.
 func (h herald) acknowledge(ps peers) {
 	for _, p := range ps {
-		if p.owed == 0 || p.replica == 0 || !h.roll.counts(h.disk) ||
-			h.history.Seen().Get(p.replica) < p.owed {
+		if p.owed == 0 || p.replica == 0 || !h.counts() || h.Seen().Get(p.replica) < p.owed {
 			continue
 		}
 		p.owed = 0
@@ -148,13 +157,13 @@ func (h herald) acknowledge(ps peers) {
 
 // sendAck acknowledges the events of p that this replica covers.
 func (h herald) sendAck(p *peer) {
-	h.send(p, wire.ReplicatorAck, encodeAck(h.history.Seen().Get(p.replica), h.roll.counts(h.disk),
+	h.send(p, wire.ReplicatorAck, encodeAck(h.Seen().Get(p.replica), h.counts(),
 		h.roll.Digest(), h.history.HashOf(p.replica)))
 }
 
 // replyProbe replies to a probe, which may propose a vector.
 func (h herald) replyProbe(own *promise, p *peer, id uint64, want causal.Vector, proposes bool) {
-	m := &pb.ProbeReply{Id: id, Ready: h.roll.counts(h.disk), Seen: h.vectors.out(h.history.Seen()),
+	m := &pb.ProbeReply{Id: id, Ready: h.counts(), Seen: h.bases.out(h.Seen()),
 		Members: h.roll.spoken(h.disk), Resigned: h.roll.resigned, Entering: h.roll.entering,
 		Parting: h.roll.parting()}
 	switch {
@@ -162,7 +171,7 @@ func (h herald) replyProbe(own *promise, p *peer, id uint64, want causal.Vector,
 	case own.accept(want):
 		m.Accepted = digest(want)
 	default:
-		m.Above = h.vectors.out(own.accepted)
+		m.Above = h.bases.out(own.accepted)
 	}
 	h.send(p, wire.ReplicatorProbeReply, encode(m))
 }

@@ -30,9 +30,9 @@ type leave struct {
 func (l *leave) anew() task { return l }
 
 // ask makes p fetch what it lacks without waiting for a heartbeat.
-func (l *leave) ask(c *Core, o *group, p *peer) {
+func (l *leave) ask(c calls, o *group, p *peer) {
 	if !l.has(p, 0) {
-		c.bases.probe(&c.step, p, l.want, &pb.Probe{Id: o.ID()})
+		c.bases.probe(c.step, p, l.want, &pb.Probe{Id: o.ID()})
 	}
 }
 
@@ -42,14 +42,14 @@ func (l *leave) has(p *peer, _ uint64) bool {
 	return !p.parts && !p.goes && l.want.Leq(p.kept) && slices.Contains(l.knows, p.replica)
 }
 
-func (l *leave) advance(c *Core, o *group) (s standing) {
+func (l *leave) advance(c calls, o *group) (s standing) {
 	if l.want.Len() > 0 {
 		s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))
 		if l.forget && c.roll.Sole(c.cfg.Member) {
 			s.need = c.roll.heirs(c.peers) // any of them may be the next to count
 		}
 	}
-	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.Uncopied() > 0) {
+	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.history.Uncopied() > 0) {
 		s.need, s.hopeless = max(1, s.need), true
 		return s
 	}
@@ -67,7 +67,7 @@ func (l *leave) advance(c *Core, o *group) (s standing) {
 // depart continues with being forgotten. If too few members would stay to agree to that, it
 // continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
 // over too.
-func (c *Core) depart(o *group) standing {
+func (c calls) depart(o *group) standing {
 	if c.roll.MayGo(c.cfg.Member) {
 		o.Task = &removal{victim: c.cfg.Member}
 	} else {
@@ -78,24 +78,24 @@ func (c *Core) depart(o *group) standing {
 	return o.Task.advance(c, o)
 }
 
-func (c *Core) stay(o *group) {
+func (c calls) stay(o *group) {
 	c.roll.withdrawn, c.roll.leaving = true, false
 	o.Task = &leave{want: c.Seen()}
 	o.AskSoon(c.now)
 	c.waits.Stir()
 	for _, p := range c.peers {
-		c.herald().sendBeat(p)
+		c.sendBeat(p)
 	}
 }
 
 // drain starts leaving. A replica that will not be forgotten no longer counts: anything that it
 // acknowledged from now on would not be handed over. A replica that will be forgotten continues to
 // count until it is marked as going [M4].
-func (c *Core) drain(ev Drain) {
-	forget := ev.Leave && c.roll.counts(&c.disk) && c.roll.MayGo(c.cfg.Member)
+func (c calls) drain(ev Drain) {
+	forget := ev.Leave && c.counts() && c.roll.MayGo(c.cfg.Member)
 	c.roll.withdrawn, c.roll.leaving = !forget, forget
 	for _, p := range c.peers {
-		c.herald().sendBeat(p)
+		c.sendBeat(p)
 	}
 	c.disk.hurry = true
 	if forget {
@@ -105,7 +105,7 @@ func (c *Core) drain(ev Drain) {
 }
 
 // askFor begins a call of its own that asks every member at once.
-func (c *Core) askFor(id uint64, t task, deadline time.Time) {
+func (c calls) askFor(id uint64, t task, deadline time.Time) {
 	o := c.waits.Open(c.now, Level{Kind: Majority}, t)
 	c.waits.Ask(c.now, o)
 	c.waits.Add(o, waiting.Call{ID: id, Deadline: deadline})

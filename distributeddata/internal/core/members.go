@@ -11,13 +11,13 @@ import (
 )
 
 // vouched records that p, which counts, covers v.
-func (c *Core) vouched(p *peer, v causal.Vector) {
+func (c cluster) vouched(p *peer, v causal.Vector) {
 	p.vouches, p.sure = true, p.sure.Join(v)
 	c.waits.Stir()
 }
 
 // answered records that p has answered a request for what this replica lacks.
-func (c *Core) answered(p *peer, h head) {
+func (c cluster) answered(p *peer, h head) {
 	p.gave = true
 	c.roll.filled = c.roll.filled || h.ready
 	if h.members == c.roll.Digest() {
@@ -26,7 +26,7 @@ func (c *Core) answered(p *peer, h head) {
 }
 
 // counted records what p has said under the memory of this replica, which covers what p had seen.
-func (c *Core) counted(p *peer, s said) {
+func (c cluster) counted(p *peer, s said) {
 	p.refilled, p.answered, p.entering, p.whole = true, s.ready && p.votes, s.entering,
 		s.kept && p.counts()
 	if s.ready {
@@ -36,7 +36,7 @@ func (c *Core) counted(p *peer, s said) {
 
 // takeHeartbeats counts heartbeats as answers, from when this replica has its place until it is
 // ready.
-func (c *Core) takeHeartbeats() {
+func (c cluster) takeHeartbeats() {
 	if c.roll.ready || !c.roll.hasPlace() {
 		return
 	}
@@ -51,7 +51,7 @@ func (c *Core) takeHeartbeats() {
 
 // recall makes m the memory of this replica. Everything said under another memory no longer counts,
 // and the operations that wait for it ask again [M1].
-func (c *Core) recall(m quorum.Memory) {
+func (c cluster) recall(m quorum.Memory) {
 	if m.Digest() == c.roll.Digest() {
 		c.roll.Chain = m.Chain
 		return
@@ -89,15 +89,15 @@ func (c *Core) recall(m quorum.Memory) {
 
 // reconsider determines the roles of this replica and the others in the current memory. Nothing
 // said under another memory counts.
-func (c *Core) reconsider() {
+func (c cluster) reconsider() {
 	c.roll.version++
 	own := c.roll.Own()
 	c.disk.knows(own.Inc, c.roll.inc)
 	if own.Inc == c.roll.inc {
 		c.roll.usurper = 0
 	}
-	c.roll.resigned = (c.roll.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0) &&
-		own.Rank == quorum.Going && own.Inc == c.roll.inc
+	c.roll.resigned = own.Rank == quorum.Going && own.Inc == c.roll.inc &&
+		(c.roll.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0)
 	if c.roll.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {
 		c.roll.ready = false
 		if own.Inc == c.roll.inc && !c.roll.leaving {
@@ -115,14 +115,14 @@ func (c *Core) reconsider() {
 }
 
 // change installs a memory that this replica has changed; the other members are told at once.
-func (c *Core) change(m quorum.Memory) {
+func (c cluster) change(m quorum.Memory) {
 	c.roll.changed = append(c.roll.changed, m.Beyond(c.roll.Memory)...)
 	c.recall(m)
 }
 
 // under records the memory under which p speaks, and reports whether it is that of this replica
 // [M1].
-func (c *Core) under(p *peer, digest uint64) bool {
+func (c cluster) under(p *peer, digest uint64) bool {
 	same := digest == c.roll.Digest()
 	turned := same && (!p.spoke || p.memory != digest)
 	if turned {
@@ -132,9 +132,9 @@ func (c *Core) under(p *peer, digest uint64) bool {
 	p.spoke, p.memory, p.heardAt = true, digest, c.now
 	switch {
 	case !same:
-		c.herald().pull(p)
+		c.pull(p)
 	case turned && p.told != digest && digest != 0 && p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
-		c.herald().sendBeat(p) // now both know
+		c.sendBeat(p) // now both know
 	}
 	return same
 }
@@ -157,26 +157,26 @@ const (
 // tellMembers tells the other members what this replica has changed. While an operation waits for
 // them to have the same memory, it also tells them what it has heard last. While this replica is
 // not ready, it tells them which memory it has.
-func (c *Core) tellMembers() {
-	c.roll.tellChanges(&c.step, c.peers)
-	c.herald().pullAny(c.peers)
+func (c cluster) tellMembers() {
+	c.roll.tellChanges(c.step, c.peers)
+	c.pullAny(c.peers)
 	switch {
 	case c.roll.ready && c.waits.Len() > 0:
 		c.roll.showAt = time.Time{}
-		c.roll.tellNews(&c.step, c.peers)
+		c.roll.tellNews(c.step, c.peers)
 	case c.roll.ready:
 		c.roll.showAt = time.Time{}
 	case c.now.Before(c.roll.recalled.Add(settlePause)):
 		c.roll.showAt = c.roll.recalled.Add(settlePause)
 	default:
 		c.roll.showAt = time.Time{}
-		c.herald().show(c.peers)
+		c.show(c.peers)
 	}
 }
 
 // onMembers merges a member's memory, or a part of it, into that of this replica. It accepts the
 // memory of a former replica too, since memories only grow.
-func (c *Core) onMembers(p *peer, ev Receive) error {
+func (c cluster) onMembers(p *peer, ev Receive) error {
 	var m pb.Members
 	if err := decode(ev.Payload, &m); err != nil {
 		return err
@@ -204,18 +204,18 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 			p.merged, p.pulls, p.pullAt = m.Digest, 0, time.Time{}
 		}
 		p.titles(m.Least)
-		c.roll.compareLeast(&c.step, p)
+		c.roll.compareLeast(c.step, p)
 	}
 	c.recall(merged)
 	switch {
 	case p.replica != ev.From:
 	case m.Digest != merged.Digest() && p.memory != p.merged:
-		c.herald().pull(p)
+		c.pull(p)
 	case !p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
 	case whole && c.roll.unknownTo(theirs): // it takes this replica for a former one
-		c.roll.sendMembers(&c.step, p, p.replica)
+		c.roll.sendMembers(c.step, p, p.replica)
 	default: // it has the same, or lacks something and requests it
-		c.herald().sendBeat(p)
+		c.sendBeat(p)
 	}
 	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.Digest()
 	return nil
@@ -223,7 +223,7 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 
 // askAnew asks the members whose memories have become equal to this replica's for what operations
 // wait for.
-func (c *Core) askAnew() {
+func (c calls) askAnew() {
 	for _, p := range c.peers {
 		if !p.turned {
 			continue

@@ -18,11 +18,11 @@ type group = waiting.Group[Level, task]
 type task interface {
 	// advance does everything that has become possible, and returns how the group stands now,
 	// in the current view [R24].
-	advance(c *Core, o *group) standing
+	advance(c calls, o *group) standing
 	// has reports whether p takes part, for event n if the call is a write.
 	has(p *peer, n uint64) bool
 	// ask requests from p what the group needs, if anything.
-	ask(c *Core, o *group, p *peer)
+	ask(c calls, o *group, p *peer)
 	// anew returns the task without what it has gathered, since other members count now [M1].
 	anew() task
 }
@@ -39,7 +39,7 @@ type standing struct {
 
 // gather returns a group of a level that calls can still join because no member has been asked yet.
 // If there is none, it begins one with the task.
-func gather[T task](c *Core, level Level, t T) (*group, T) {
+func gather[T task](c calls, level Level, t T) (*group, T) {
 	fits := func(had task) bool { _, ok := had.(T); return ok }
 	o := c.waits.Join(level, fits)
 	if o == nil {
@@ -49,7 +49,7 @@ func gather[T task](c *Core, level Level, t T) (*group, T) {
 }
 
 // call adds a call to a group, and begins or advances the group.
-func (c *Core) call(o *group, id, n uint64, deadline time.Time) {
+func (c calls) call(o *group, id, n uint64, deadline time.Time) {
 	c.waits.Add(o, waiting.Call{ID: id, N: n, Deadline: deadline})
 	c.advance(o)
 	if c.waits.Begun(c.now, o) {
@@ -57,7 +57,7 @@ func (c *Core) call(o *group, id, n uint64, deadline time.Time) {
 	}
 }
 
-func (c *Core) askMembers(o *group) {
+func (c calls) askMembers(o *group) {
 	for _, p := range c.peers {
 		if p.replica != 0 {
 			o.Task.ask(c, o, p)
@@ -66,7 +66,7 @@ func (c *Core) askMembers(o *group) {
 }
 
 // settleCalls completes the calls that have what they wait for, cannot get it, or are late.
-func (c *Core) settleCalls() {
+func (c calls) settleCalls() {
 	if !c.waits.Due(c.now) {
 		return
 	}
@@ -82,7 +82,7 @@ func (c *Core) settleCalls() {
 }
 
 // advance completes the calls of a group that have what they need, or cannot get it.
-func (c *Core) advance(o *group) {
+func (c calls) advance(o *group) {
 	s := o.Task.advance(c, o)
 	impossible := s.need > c.roll.Size() || s.hopeless
 	o.Settle(s.done || impossible)
@@ -150,23 +150,23 @@ func waits(t task) wait {
 }
 
 // count returns the number of replicas that take part, including this one if it counts in quorums.
-func (c *Core) count(t task) (have int) { return c.roll.self(&c.disk) + c.peers.others(t) }
+func (c calls) count(t task) (have int) { return c.self() + c.peers.others(t) }
 
 // writes waits until enough replicas cover this replica's events, for each call up to its own
 // event. Calls arrive in the order of their events, so they complete in that order.
 type writes struct{ acked []uint64 }
 
 // ask repeats the question after the counting members have changed. The first question is the push.
-func (w *writes) ask(c *Core, o *group, p *peer) {
-	c.bases.probe(&c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID()})
+func (w *writes) ask(c calls, o *group, p *peer) {
+	c.bases.probe(c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID()})
 }
 
 func (w *writes) anew() task { return w }
 
 func (w *writes) has(p *peer, n uint64) bool { return p.speaks() && p.counted >= n }
 
-func (w *writes) advance(c *Core, o *group) standing {
-	s := standing{need: max(o.Level().need(c.roll.Size()), 1), self: c.roll.self(&c.disk)}
+func (w *writes) advance(c calls, o *group) standing {
+	s := standing{need: max(o.Level().need(c.roll.Size()), 1), self: c.self()}
 	w.acked = w.acked[:0]
 	if s.self > 0 {
 		w.acked = append(w.acked, math.MaxUint64)
@@ -187,7 +187,7 @@ func (w *writes) advance(c *Core, o *group) standing {
 // has no event: it waits until they cover what it observed [R34], which is everything that this
 // replica has seen. If that is exactly the newest own event and its causes, covering that event is
 // enough.
-func (c *Core) startWrite(w unanswered) {
+func (c calls) startWrite(w unanswered) {
 	switch {
 	case w.err != nil:
 		c.emit(Done{ID: w.id, Err: w.err})
@@ -203,7 +203,7 @@ func (c *Core) startWrite(w unanswered) {
 }
 
 // awaitWrite waits until enough replicas cover own event n.
-func (c *Core) awaitWrite(id, n uint64, level Level, deadline time.Time) {
+func (c calls) awaitWrite(id, n uint64, level Level, deadline time.Time) {
 	o := c.waits.Join(level, func(t task) bool { _, ok := t.(*writes); return ok })
 	if o == nil {
 		o = c.waits.OpenSilent(level, &writes{}) // the push is the question

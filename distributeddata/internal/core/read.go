@@ -48,7 +48,7 @@ type probed struct {
 	seen    causal.Vector
 }
 
-func (c *Core) read(ev Read) {
+func (c calls) read(ev Read) {
 	if ev.Level.Kind == Local {
 		c.emit(Done{ID: ev.ID})
 		return
@@ -61,24 +61,23 @@ func (c *Core) read(ev Read) {
 	c.call(o, ev.ID, 0, ev.Deadline)
 }
 
-func (r *read) ask(c *Core, o *group, p *peer) {
+func (r *read) ask(c calls, o *group, p *peer) {
 	switch {
 	case r.fixed:
 	case o.Level().Kind != Linear:
-		c.bases.probe(&c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID()})
+		c.bases.probe(c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID()})
 	default:
 		if r.proposed == nil {
 			r.proposed = new(c.history.State())
 			c.promise.accept(c.Seen())
 		}
-		c.bases.probe(&c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID(), Proposes: true,
+		c.bases.probe(c.step, p, causal.Vector{}, &pb.Probe{Id: o.ID(), Proposes: true,
 			First: true, Digest: digest(r.proposed.Seen)})
 	}
 }
 
-func (r *read) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),
-		upTo: math.MaxUint64}
+func (r *read) advance(c calls, o *group) standing {
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
 	r.drop(c)
 	if p := r.proposed; p != nil && !r.fixed {
 		w := propose(*p, r.accepted)
@@ -127,7 +126,7 @@ func (s *survey) fix() {
 }
 
 // chase makes sure that this replica will cover the target.
-func (s *survey) chase(c *Core) {
+func (s *survey) chase(c calls) {
 	for _, a := range s.answers {
 		if p := c.peers.of(a.member); p != nil && !a.seen.Leq(c.Seen()) {
 			c.in.Behind(c.now, a.seen, p.ID)
@@ -147,7 +146,7 @@ func reading(w *waiting.Calls[Level, task]) bool {
 }
 
 // drop removes answers of replicas that are no longer in view, or were replaced.
-func (r *read) drop(c *Core) {
+func (r *read) drop(c calls) {
 	r.answers = slices.DeleteFunc(r.answers, func(a probed) bool {
 		p := c.peers.of(a.member)
 		return p == nil || p.replica != a.replica
@@ -166,15 +165,14 @@ type cover struct{ want causal.Vector }
 
 func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
-func (w *cover) ask(c *Core, o *group, p *peer) {
+func (w *cover) ask(c calls, o *group, p *peer) {
 	if !w.has(p, 0) {
-		c.bases.probe(&c.step, p, w.want, &pb.Probe{Id: o.ID()})
+		c.bases.probe(c.step, p, w.want, &pb.Probe{Id: o.ID()})
 	}
 }
 
-func (w *cover) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),
-		upTo: math.MaxUint64}
+func (w *cover) advance(c calls, o *group) standing {
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
 	s.done = c.count(w) >= s.need
 	return s
 }
@@ -204,16 +202,16 @@ func (w *confirm) has(p *peer, _ uint64) bool {
 	return p.speaks() && slices.Contains(w.accepted, p.replica)
 }
 
-func (w *confirm) ask(c *Core, o *group, p *peer) {
+func (w *confirm) ask(c calls, o *group, p *peer) {
 	if !w.has(p, 0) {
-		c.bases.probe(&c.step, p, w.shown.Seen, &pb.Probe{Id: o.ID(), Proposes: true,
+		c.bases.probe(c.step, p, w.shown.Seen, &pb.Probe{Id: o.ID(), Proposes: true,
 			Digest: w.digest})
 	}
 }
 
-func (w *confirm) advance(c *Core, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.roll.self(&c.disk),
-		upTo: math.MaxUint64, state: &w.shown}
+func (w *confirm) advance(c calls, o *group) standing {
+	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64,
+		state: &w.shown}
 	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
 		return s
 	}
@@ -233,7 +231,7 @@ func (w *confirm) advance(c *Core, o *group) standing {
 }
 
 // hopeless reports whether all members that count have answered the proposal, and some refused it.
-func (w *confirm) hopeless(c *Core) bool {
+func (w *confirm) hopeless(c calls) bool {
 	return len(w.refused) > 0 && !slices.ContainsFunc(c.peers, func(p *peer) bool {
 		return p.speaks() && !slices.Contains(w.accepted, p.replica) &&
 			!slices.Contains(w.refused, p.replica)
@@ -265,7 +263,7 @@ func (p *promise) accept(v causal.Vector) bool {
 }
 
 // startCover waits until enough replicas cover what an update without changes has observed [R34].
-func (c *Core) startCover(ev Update) {
+func (c calls) startCover(ev Update) {
 	o, w := gather(c, ev.Level, &cover{})
 	w.want = c.Seen() // including what the waiting updates observed
 	c.call(o, ev.ID, 0, ev.Deadline)
@@ -281,11 +279,17 @@ type heldProbe struct {
 	deadline time.Time
 }
 
+// probes are the questions of linearizable reads and of calls, as this replica answers them.
+type probes struct {
+	held    []heldProbe // that wait until this replica covers their vectors
+	promise promise
+}
+
 // maxHeld bounds the waiting probes.
 const maxHeld = 1024
 
 // onProbe replies at once, or when this replica covers the wanted vector, which the sender has.
-func (c *Core) onProbe(p *peer, payload []byte) error {
+func (c calls) onProbe(p *peer, payload []byte) error {
 	var m pb.Probe
 	if err := decode(payload, &m); err != nil {
 		return err
@@ -296,11 +300,11 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 	}
 	if m.First { // it proposes what has this digest
 		same := m.Digest == digest(c.Seen())
-		c.herald().replyProbe(&c.promise, p, m.Id, c.Seen(), m.Proposes && same)
+		c.replyProbe(&c.promise, p, m.Id, c.Seen(), m.Proposes && same)
 		return nil
 	}
 	if want.Leq(c.Seen()) {
-		c.herald().replyProbe(&c.promise, p, m.Id, want, m.Proposes)
+		c.replyProbe(&c.promise, p, m.Id, want, m.Proposes)
 		return nil
 	}
 	c.heard(p, want)
@@ -313,21 +317,21 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 // answerHeld replies to the probes whose wanted vectors are now covered.
-func (c *Core) answerHeld() {
+func (c calls) answerHeld() {
 	c.held = slices.DeleteFunc(c.held, func(h heldProbe) bool {
 		p := c.peers.of(h.member)
 		switch {
 		case p == nil || p.replica != h.replica || !c.now.Before(h.deadline):
 			return true
 		case h.want.Leq(c.Seen()):
-			c.herald().replyProbe(&c.promise, p, h.id, h.want, h.proposes)
+			c.replyProbe(&c.promise, p, h.id, h.want, h.proposes)
 			return true
 		}
 		return false
 	})
 }
 
-func (c *Core) onProbeReply(p *peer, payload []byte) error {
+func (c calls) onProbeReply(p *peer, payload []byte) error {
 	var m pb.ProbeReply
 	if err := decode(payload, &m); err != nil {
 		return err

@@ -19,7 +19,7 @@ func (c *Core) receive(ev Receive) {
 		return
 	}
 	if ev.Manifest == wire.ReplicatorMembers {
-		c.tally(ev, c.onMembers(p, ev))
+		c.tally(ev, c.cluster().onMembers(p, ev))
 		return
 	}
 	if p.replica != ev.From || ev.To == 0 {
@@ -65,9 +65,9 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 	case wire.ReplicatorCells:
 		return c.out.onCells(&c.step, p, ev.Payload)
 	case wire.ReplicatorProbe:
-		return c.onProbe(p, ev.Payload)
+		return c.calls().onProbe(p, ev.Payload)
 	case wire.ReplicatorProbeReply:
-		return c.onProbeReply(p, ev.Payload)
+		return c.calls().onProbeReply(p, ev.Payload)
 	case wire.ReplicatorBaseRequest:
 		return c.bases.onRequest(&c.step, p, ev.Payload)
 	case wire.ReplicatorBase:
@@ -81,7 +81,7 @@ func (c *Core) onDelta(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if !c.heard(p, d.Head) {
+	if !c.cluster().heard(p, d.Head) {
 		return nil
 	}
 	c.takePush(p, d, len(payload))
@@ -95,7 +95,8 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	}
 	p.ready = a.ready
 	c.waits.Stir()
-	c.confirm(p, a.n, a.hash, c.under(p, a.members) && a.ready)
+	cluster := c.cluster()
+	cluster.confirm(p, a.n, a.hash, cluster.under(p, a.members) && a.ready)
 	return nil
 }
 
@@ -104,7 +105,7 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 // [R15]. If the peer knows of more events of this replica than the replica itself, numbers of this
 // replica were lost [R3]. Whether the peer covers own events is decided by messages that carry
 // event hashes [R4]. heard returns false if this replica has to begin anew.
-func (c *Core) heard(p *peer, v causal.Vector) bool {
+func (c cluster) heard(p *peer, v causal.Vector) bool {
 	if !c.history.Owns(v.Get(c.Replica()), 0) {
 		c.restored = true
 		return false

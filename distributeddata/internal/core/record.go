@@ -120,7 +120,7 @@ func (r *roster) troubled(err error) Effect {
 // propose makes m the memory: at once, or, with Config.Recorded, when the record has been replaced.
 // In the latter case the caller must propose m again until it is the memory, since another change
 // may come first.
-func (c *Core) propose(m quorum.Memory) {
+func (c cluster) propose(m quorum.Memory) {
 	if !c.cfg.Recorded {
 		c.change(m)
 		return
@@ -132,7 +132,7 @@ func (c *Core) propose(m quorum.Memory) {
 
 // recordSwapped handles the answer to a swap. If the record contains this replica's place, the
 // replica has it.
-func (c *Core) recordSwapped(ev RecordSwapped) {
+func (c cluster) recordSwapped(ev RecordSwapped) {
 	if ev.ID != c.roll.roster.calling {
 		return
 	}
@@ -145,7 +145,7 @@ func (c *Core) recordSwapped(ev RecordSwapped) {
 }
 
 // recordLoaded makes the loaded record the memory, unless the current memory is newer.
-func (c *Core) recordLoaded(ev RecordLoaded) {
+func (c cluster) recordLoaded(ev RecordLoaded) {
 	r := &c.roll.roster
 	if ev.ID != r.calling {
 		return
@@ -173,8 +173,8 @@ type expulsion struct {
 
 func (x *expulsion) anew() task               { return x }
 func (x *expulsion) has(*peer, uint64) bool   { return false }
-func (x *expulsion) ask(*Core, *group, *peer) {}
-func (x *expulsion) advance(c *Core, _ *group) standing {
+func (x *expulsion) ask(calls, *group, *peer) {}
+func (x *expulsion) advance(c calls, _ *group) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}
 	if own := c.roll.Own(); x.by.Number > 0 && (own.Inc != x.by || own.Rank == quorum.Gone) {
 		s.hopeless = true // this member has been expelled itself

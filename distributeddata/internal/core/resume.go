@@ -56,12 +56,12 @@ func (c *Core) forgetOthers() {
 	c.bases.Set = c.bases.Next()
 	c.in = intake{transfer.NewIn[refilling](c.cfg.timing())}
 	c.out = outlet{transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)}
-	c.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
+	c.probes.held, c.waits = nil, waiting.New[Level, task](c.cfg.BeatInterval)
 	c.settled = causal.Vector{}
 	c.waits.Stir()
 	c.outbox.Again()
 	c.rhythm.at = c.now.Add(c.cfg.BeatInterval)
-	c.reconsider()
+	c.cluster().reconsider()
 	if own := c.roll.Own(); own.Rank != quorum.Absent {
 		c.roll.changed = []quorum.Member{own}
 	}

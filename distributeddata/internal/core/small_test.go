@@ -235,7 +235,7 @@ func (c *Core) describe(add func(...any)) {
 	r := &c.roll
 	add(c.Replica(), r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving,
 		c.roll.withdrawn,
-		c.roll.ready, digest(c.Seen()), digest(c.promise.accepted))
+		c.roll.ready, digest(c.Seen()), digest(c.probes.promise.accepted))
 	for o := range c.waits.All() {
 		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())
 		switch t := o.Task.(type) {

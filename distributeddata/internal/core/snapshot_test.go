@@ -17,7 +17,7 @@ func frozen(c *Core) *Core {
 	n.out = outlet{transfer.NewOut[*answer](c.cfg.timing(), c.cfg.PartBytes)}
 	n.waits = waiting.New[Level, task](c.cfg.BeatInterval)
 	n.effects, n.touched = nil, nil
-	n.bases.Set, n.held = c.bases.Next(), nil
+	n.bases.Set, n.probes.held = c.bases.Next(), nil
 	n.group = commitGroup{}
 	unshare(reflect.ValueOf(&n).Elem())
 	return &n

@@ -14,8 +14,10 @@ type step struct {
 	begun   history.Keys // the keys when it began
 	taking  Event        // its event, if that hands over a state
 	effects []Effect
-	touched []string           // keys that it has changed
-	reach   func(place string) // see Config.Reach
+	touched []string // keys that it has changed
+	// restored: another member has other own events of this replica, which must begin anew [R4].
+	restored bool
+	reach    func(place string) // see Config.Reach
 }
 
 // emit adds an effect, if there is one.

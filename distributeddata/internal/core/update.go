@@ -104,11 +104,14 @@ func (c *Core) answer(ev Update, err error) {
 // end commits the open events, and answers the updates with a waiter.
 func (c *Core) end() {
 	c.note(c.history.Commit())
-	room := c.group.callers[:0]
+	if len(c.group.callers) == 0 {
+		return
+	}
+	calls, room := c.calls(), c.group.callers[:0]
 	for len(c.group.callers) > 0 {
 		u := c.group.callers[0]
 		c.group.callers[0], c.group.callers = unanswered{}, c.group.callers[1:]
-		c.startWrite(u)
+		calls.startWrite(u)
 	}
 	c.group.callers = room
 }
