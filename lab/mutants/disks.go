@@ -7,7 +7,7 @@ func disks() []mutant {
 			name: "write some of the events of a push to the disk",
 			rule: "events that are pushed together reach the disk together [R47]",
 			edits: []edit{
-				{replDir + "core.go", "if c.disk.formDue(c.now, c.current()) {\n\t\tc.push()\n\t}\n", ""},
+				{replDir + "core.go", "if c.disk.formDue(c.now, c.herald().current()) {\n\t\tc.push()\n\t}\n", ""},
 				{replDir + "disk.go", "d.formDue(s.now, p) && pushed == p.Own()", "d.formDue(s.now, p)"},
 			},
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OnDisks$/^has_one_of_two_events_that_were_pushed_together$"},
@@ -75,7 +75,7 @@ func disks() []mutant {
 		{
 			name:   "wait for a slow disk forever",
 			rule:   "a batch that takes too long is handled like a full disk [R48]",
-			edits:  in(replDir+"core.go", "c.diskIs(DiskStalled, ErrDiskSlow)", ""),
+			edits:  in(replDir+"core.go", "c.cluster().diskIs(DiskStalled, ErrDiskSlow, &c.out)", ""),
 			killer: scenario("TestDisk_ASlowOneStopsCounting"),
 		},
 		{

@@ -167,7 +167,7 @@ func replication() []mutant {
 		{
 			name:   "push when an acknowledgement arrives",
 			rule:   "an acknowledgement does not end the pause [R9]",
-			edits:  in(replDir+"core.go", "wire.ReplicatorAck && c.now.Before(c.pushDue())", "wire.ReplicatorAck && false"),
+			edits:  in(replDir+"core.go", "wire.ReplicatorAck && c.now.Before(c.outbox.due(c.now, &c.waits, c.peers))", "wire.ReplicatorAck && false"),
 			killer: scenario("TestPush_PausesUnderLoad"),
 		},
 		{
@@ -257,7 +257,7 @@ func replication() []mutant {
 		{
 			name:   "apply a push before the events that it follows",
 			rule:   "a push is applied after all events that it follows [R7]: causal order",
-			edits:  in(replDir+"window.go", "case d.Base.Leq(c.Seen()):\n\t\tc.applyPush(d)", "case true:\n\t\tc.applyPush(d)"),
+			edits:  in(replDir+"window.go", "case d.Base.Leq(c.Seen()):\n\t\tc.apply(d)", "case true:\n\t\tc.apply(d)"),
 			killer: histories("10"),
 		},
 		{

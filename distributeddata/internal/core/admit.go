@@ -89,18 +89,18 @@ func (c cluster) enter(own quorum.Member) {
 // remember it are asked, and of these only the ones that have seen events which it lacks: the
 // heartbeats of the others say enough. Before, where no cluster is known, members that have seen
 // nothing else are not asked either.
-func (c *Core) refill() {
-	if c.roll.ready || c.in.Busy() {
+func (in *intake) refill(h herald, ps peers) {
+	if h.roll.ready || in.Busy() {
 		return
 	}
-	placed := c.roll.hasPlace()
-	for _, p := range c.peers {
-		if p.replica == 0 || p.answered || c.now.Before(p.askAgain) || p.refilled && !p.ready ||
-			!c.roll.asks(p, placed, c.Seen()) {
+	placed := h.roll.hasPlace()
+	for _, p := range ps {
+		if p.replica == 0 || p.answered || h.now.Before(p.askAgain) || p.refilled && !p.ready ||
+			!h.roll.asks(p, placed, h.Seen()) {
 			continue
 		}
-		p.askAgain = c.now.Add(c.cfg.BeatInterval)
-		c.request(p)
+		p.askAgain = h.now.Add(h.cfg.BeatInterval)
+		in.ask(h, p, false)
 		return
 	}
 }

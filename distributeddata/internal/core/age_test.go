@@ -18,7 +18,7 @@ func newAged(incarnations int) *pump {
 	p := newPump(3)
 	v := departed(incarnations)
 	for _, c := range p.cores {
-		c.note(c.history.Join(history.State{Seen: v}))
+		joins(c, history.State{Seen: v})
 	}
 	p.pass(5 * time.Second)
 	for i := range 300 {

@@ -84,7 +84,7 @@ func (out *outlet) pinned() (pins []causal.Vector) {
 // onRequest answers with a closed delta if the log reaches back far enough, and otherwise with the
 // current state [R16, R18]. Any member may ask any other: the answer is computed from state, so the
 // events of a departed replica are served like any others [R8].
-func (c *Core) onRequest(p *peer, payload []byte) error {
+func (out *outlet) onRequest(c cluster, in *intake, p *peer, payload []byte) error {
 	var m pb.Request
 	if err := decode(payload, &m); err != nil {
 		return err
@@ -93,31 +93,31 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if !c.cluster().heard(p, have) {
+	if !c.heard(p, have) {
 		return nil
 	}
-	sends, fresh := c.out.Asked(c.now, p.ID, m.Id)
+	sends, fresh := out.Asked(c.now, p.ID, m.Id)
 	if !fresh {
-		c.out.proceed(&c.step, p, sends)
+		out.proceed(c.step, p, sends)
 		return nil
 	}
-	a := &answer{pin: c.history.State(), source: source{keys: c.Keys(), head: head{head: c.Seen(),
-		ready: c.roll.counts(&c.disk), sum: c.history.Sum(), members: c.roll.spoken(&c.disk),
-		hashes:   hashesOut(&c.history, c.peers, &c.roll),
+	a := &answer{pin: c.history.State(), source: source{keys: c.history.Keys(), head: head{
+		head: c.Seen(), ready: c.counts(), sum: c.history.Sum(), members: c.roll.spoken(c.disk),
+		hashes:   hashesOut(c.history, c.peers, c.roll),
 		entering: c.roll.entering, kept: c.disk.kept}}}
 	compared := 0
 	if d, ok := c.history.Since(have); ok && !m.Whole {
 		a.events = d.Events
 		a.head.base, a.head.records = d.Base, uint64(len(d.Events))
 	} else {
-		a.head.state, a.head.records = true, uint64(c.Keys().Len())
+		a.head.state, a.head.records = true, uint64(c.history.Keys().Len())
 		if m.Keys >= uint64(c.cfg.CompareKeys) && m.Keys < transfer.MaxCompared &&
-			c.Keys().Len() > 0 {
+			c.history.Keys().Len() > 0 {
 			compared = int(m.Keys)
 		}
 	}
 	a.enc.base = c.bases.Own()
-	c.out.proceed(&c.step, p, c.out.Begin(c.now, p.ID, c.ids.next(c.now), a, compared))
-	c.follow(p, have)
+	out.proceed(c.step, p, out.Begin(c.now, p.ID, c.ids.next(c.now), a, compared))
+	in.follow(c.herald, p, have)
 	return nil
 }

@@ -36,7 +36,7 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 	l := newLab(t, "a", "b", "c")
 	for _, n := range l.order {
 		c := l.cores[n]
-		c.note(c.history.Join(history.State{Seen: past}))
+		joins(c, history.State{Seen: past})
 		if slices.Contains(without, n) {
 			c.bases.Set = bases.Set[Receive]{}
 		} else {

@@ -38,9 +38,9 @@ func (c *Core) beats() {
 		c.rhythm.turn++
 		c.herald().glance(c.peers[c.rhythm.turn%len(c.peers)], c.rhythm.unlike)
 	}
-	c.trimLog()
+	c.lags = c.herald().trimLog(c.peers, &c.out)
 	v := voids{&c.history, c.peers, &c.roll, &c.formers, c.roll.ready, map[causal.Replica]bool{}}
-	c.note(c.history.DropMarks(v.void))
+	c.note(c.history.DropMarks(v.void), c.Seen(), &c.bases)
 	c.stats.Rotten += c.history.Scrub()
 	c.calls().tidy()
 	c.formers.pass(c.now, formerBeats*c.cfg.BeatInterval, c.Seen())
@@ -56,7 +56,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if _, ok := bases.Unknown(err); err != nil && !ok {
 		return err
 	}
-	if p.replica != ev.From && !c.meet(p, ev.From, m.Announced) {
+	if p.replica != ev.From && !c.calls().meet(p, ev.From, m.Announced, &c.out) {
 		return nil
 	}
 	if err != nil { // now the replica can be asked for the base
@@ -112,9 +112,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		cluster.vouched(p, v)
 	}
 	if v.Equal(c.Seen()) {
-		c.compare(p, history.Sum{m.SumA, m.SumB})
+		p.compare(&c.step, c.history.Sum(), history.Sum{m.SumA, m.SumB})
 	}
-	c.follow(p, v)
+	c.in.follow(cluster.herald, p, v)
 	c.herald().remind(p, v)
 	return nil
 }
@@ -136,26 +136,26 @@ func (h herald) dates(p *peer, m *pb.Beat) {
 }
 
 // follow makes sure that this replica will cover v, which p has seen.
-func (c *Core) follow(p *peer, v causal.Vector) {
-	if v.Leq(c.Seen()) {
+func (in *intake) follow(h herald, p *peer, v causal.Vector) {
+	if v.Leq(h.Seen()) {
 		return
 	}
-	if own := v.Get(p.replica); own > c.Seen().Get(p.replica) {
-		c.request(p) // messages of one sender arrive in order, so its push was lost
+	if own := v.Get(p.replica); own > h.Seen().Get(p.replica) {
+		in.ask(h, p, false) // messages of one sender arrive in order, so its push was lost
 	}
-	c.in.Behind(c.now, v, p.ID)
+	in.Behind(h.now, v, p.ID)
 }
 
 // meet accepts r as the replica that now runs at p, unless it is older than the present one [R44].
 // A replica that other members have recorded is replaced by one that has not taken its place yet,
 // and by one that they have recorded since. A former replica that still runs learns this from the
 // memory that it is sent. Two replicas that alternate are not greeted each time [R45].
-func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
+func (c calls) meet(p *peer, r causal.Replica, announced bool, out *outlet) bool {
 	if p.replica != 0 && announced && c.roll.At(r).Rank == quorum.Absent &&
 		c.roll.At(p.replica).Rank != quorum.Absent {
 		c.stats.Strangers++
 		if p.turnsAway(c.now, c.cfg.BeatInterval) {
-			c.roll.sendMembers(&c.step, p, r)
+			c.roll.sendMembers(c.step, p, r)
 		}
 		return false
 	}
@@ -163,26 +163,26 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	c.formers.replaced(p.replica, c.now)
 	*p = peer{Member: p.Member, replica: r, pacing: p.pacing, expiry: p.expiry}
 	c.roll.identify(p)
-	c.out.Lost(p.ID)
+	out.Lost(p.ID)
 	c.in.Lost(p.ID)
 	c.waits.Stir()
 	if !greets {
 		p.askAgain = c.now.Add(c.cfg.BeatInterval)
 		return true
 	}
-	c.herald().sendBeat(p) // so that it knows us as soon as we know it
+	c.sendBeat(p) // so that it knows us as soon as we know it
 	for o := range c.waits.All() {
 		if o.Asked() {
-			o.Task.ask(c.calls(), o, p)
+			o.Task.ask(c, o, p)
 		}
 	}
 	return true
 }
 
 // catchUp requests events that have not arrived by themselves.
-func (c *Core) catchUp() {
-	member, ask := c.in.CatchUp(c.now, c.Seen())
-	if p := c.peers.of(member); ask && p != nil && p.replica != 0 {
-		c.request(p)
+func (in *intake) catchUp(h herald, ps peers) {
+	member, ask := in.CatchUp(h.now, h.Seen())
+	if p := ps.of(member); ask && p != nil && p.replica != 0 {
+		in.ask(h, p, false)
 	}
 }

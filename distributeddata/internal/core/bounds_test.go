@@ -70,7 +70,7 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 		var state history.Builder
 		state.Add("key", h.Held())
 		a := l.cores["a"]
-		a.note(a.history.Join(state.State(past)))
+		joins(a, state.State(past))
 		for range 3 {
 			l.tick(a.cfg.BeatInterval)
 		}

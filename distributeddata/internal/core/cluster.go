@@ -21,8 +21,7 @@ func (c *Core) cluster() cluster {
 type calls struct {
 	cluster
 	*probes
-	in  *intake
-	ids *ids
+	in *intake
 }
 
-func (c *Core) calls() calls { return calls{c.cluster(), &c.probes, &c.in, &c.ids} }
+func (c *Core) calls() calls { return calls{c.cluster(), &c.probes, &c.in} }

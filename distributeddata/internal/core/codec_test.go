@@ -37,7 +37,7 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	b := l.cores["b"]
 	own, _ := b.history.Events(b.Replica(), 1)
 	b.outbox.Causes(b.Replica(), 0, b.Seen()) // so that it names replicas that are not in head
-	d := b.pushOf(own, 0, 2)
+	d := b.outbox.delta(b.herald(), own, 0, 2)
 	sameAsGenerated(t, encodePush(&d, b.Replica(), b.Keys()), &pb.Push{})
 	for _, x := range []history.EventHash{0, 1, 1 << 31} {
 		sameAsGenerated(t, encodeAck(7, true, 9, x), &pb.Ack{})

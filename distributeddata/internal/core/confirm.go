@@ -9,20 +9,6 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// sameHistory reports whether a push continues or repeats the events that this replica has of its
-// origin, as far as is known. If not, one of the two histories is that of a restored snapshot, and
-// sameHistory notifies the origin.
-func (c *Core) sameHistory(d *history.Delta) bool {
-	if c.history.Continues(d) {
-		return true
-	}
-	c.stats.Forks++
-	if p := c.peers.at(d.Origin); p != nil {
-		c.herald().sendAck(p)
-	}
-	return false
-}
-
 // confirmBeat is confirm for a heartbeat. A heartbeat meant for another replica of this member says
 // nothing about this one's events: its sender may have them from before a snapshot.
 func (c cluster) confirmBeat(p *peer, n, x uint64, counts bool) bool {

@@ -6,9 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/history"
-	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/distributeddata/internal/transfer"
 	"github.com/concord-go/concord/distributeddata/internal/waiting"
 	"github.com/concord-go/concord/internal/causal"
@@ -30,18 +28,13 @@ type Core struct {
 	out     outlet
 	waits   waiting.Calls[Level, task] // calls that wait for other members
 	probes  probes
-	ids     ids
 	formers formers
-	outbox  outbox.Outbox // own events to be pushed
+	outbox  pushes // of own events
 	rhythm  rhythm
 	settled causal.Vector // seen when operations were last settled
 
-	disk  disk
-	stats Stats
+	disk disk
 	step
-
-	enc    encoder              // of pushes
-	events []history.DeltaEvent // of a push
 }
 
 // New returns a replica that holds nothing and knows no other member.
@@ -102,11 +95,11 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.taking = nil
 		return c.effects // the rest is done when the open events end
 	}
-	if c.disk.formDue(c.now, c.current()) {
+	if c.disk.formDue(c.now, c.herald().current()) {
 		c.push()
 	}
 	c.settle()
-	c.disk.gate(&c.step, c.current(), c.outbox.Pushed())
+	c.disk.gate(&c.step, c.herald().current(), c.outbox.Pushed())
 	c.taking = nil
 	return c.effects
 }
@@ -136,7 +129,8 @@ func (c *Core) input(ev Event) {
 		c.cluster().recordSwapped(ev)
 	case Wake, Loaded:
 	case Committed:
-		c.diskIs(c.disk.committed(c.now, ev))
+		phase, err := c.disk.committed(c.now, ev)
+		c.cluster().diskIs(phase, err, &c.out)
 	case Flush:
 		c.end()
 		c.disk.flush(&c.step, ev)
@@ -151,24 +145,26 @@ func (c *Core) settle() {
 		c.beginAnew()
 	}
 	if c.disk.late(c.now, c.cfg.Patience) {
-		c.diskIs(DiskStalled, ErrDiskSlow)
+		c.cluster().diskIs(DiskStalled, ErrDiskSlow, &c.out)
 	}
 	calls := c.calls()
-	c.drainWindow()
+	if len(c.window.waiting) > 0 {
+		c.inbox().drain()
+	}
 	c.beats()
 	c.bases.pursue(&c.step, c.peers)
 	c.in.Late(c.now)
 	c.out.Late(c.now)
 	c.in.nudge(&c.step, c.peers, &c.bases)
 	calls.takeHeartbeats()
-	c.refill()
+	c.in.refill(calls.herald, c.peers)
 	for before := c.roll.Digest() + 1; c.roll.Digest() != before; { // a sole member needs no other
 		before = c.roll.Digest()
 		calls.admit()
 	}
-	c.disk.sortAside(&c.step, c.roll.ready, c.current())
-	c.catchUp()
-	c.mend()
+	c.disk.sortAside(&c.step, c.roll.ready, calls.current())
+	c.in.catchUp(calls.herald, c.peers)
+	c.in.mend(calls.herald, c.peers)
 	calls.acknowledge(c.peers)
 	calls.answerHeld()
 	if !c.settled.Equal(c.Seen()) { // reads wait for c.seen to rise
@@ -200,7 +196,7 @@ func (c *Core) NextWake() time.Time {
 		}
 	}
 	if c.outbox.Gathered() > 0 {
-		earlier(c.pushDue())
+		earlier(c.outbox.due(c.now, &c.waits, c.peers))
 	}
 	c.in.Wake(earlier)
 	c.out.Wake(earlier)
@@ -218,21 +214,6 @@ func (c *Core) NextWake() time.Time {
 	return at
 }
 
-// pushDue returns the time at which the gathered own events must be pushed.
-func (c *Core) pushDue() time.Time {
-	return c.outbox.Due(c.now, hurries(&c.outbox, &c.waits), c.peers.pushing)
-}
-
-// hurries reports whether a call waits for the next push.
-func hurries(out *outbox.Outbox, w *waiting.Calls[Level, task]) bool {
-	for o := range w.All() {
-		if first, last := o.Range(); out.Hurries(first, last) {
-			return true
-		}
-	}
-	return false
-}
-
 // gathers reports whether own events continue to be gathered during ev. An update is an own event;
 // an acknowledgement applies no foreign event and is not answered.
 func (c *Core) gathers(ev Event) bool {
@@ -240,19 +221,9 @@ func (c *Core) gathers(ev Event) bool {
 	case Update, End:
 		return true
 	case Receive:
-		return ev.Manifest == wire.ReplicatorAck && c.now.Before(c.pushDue())
+		return ev.Manifest == wire.ReplicatorAck && c.now.Before(c.outbox.due(c.now, &c.waits, c.peers))
 	}
 	return false
-}
-
-// note updates everything that depends on a change of the history.
-func (c *Core) note(ch history.Change) {
-	c.touched = append(c.touched, ch.Keys...)
-	c.stats.Events += uint64(ch.Own)
-	c.stats.Applied += uint64(ch.Applied)
-	if ch.Skipped || ch.Applied > bases.MaxDiffering {
-		c.bases.Risen(c.now, c.Seen())
-	}
 }
 
 // view sets the other members [R28]. Knowledge about members that are no longer in view is dropped;

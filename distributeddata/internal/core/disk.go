@@ -93,7 +93,7 @@ type current struct {
 	members *quorum.Memory
 }
 
-func (c *Core) current() current { return current{&c.history, &c.roll.Memory} }
+func (h herald) current() current { return current{h.history, &h.roll.Memory} }
 
 // unsaved reports whether the replica's state differs from the last moment.
 func (d *disk) unsaved(p current) bool {
@@ -210,20 +210,20 @@ func (d *disk) late(now time.Time, patience time.Duration) bool {
 
 // diskIs sets the phase of the disk. If the disk has stopped working, waiting calls get the error,
 // and outputs that say that this replica counts are dropped [R48].
-func (c *Core) diskIs(phase DiskPhase, err error) {
-	d := &c.disk
+func (c cluster) diskIs(phase DiskPhase, err error, out *outlet) {
+	d := c.disk
 	was := d.phase
 	if d.phase, d.err = phase, err; was == phase {
 		return
 	}
 	c.waits.Stir()
 	if d.ailing() {
-		c.out.Clear()
-		d.letGo(&c.step, err)
+		out.Clear()
+		d.letGo(c.step, err)
 	}
-	c.emit(DiskIs{c.Disk()})
+	c.emit(DiskIs{d.state()})
 	for _, p := range c.peers {
-		c.herald().sendBeat(p)
+		c.sendBeat(p)
 	}
 }
 

@@ -428,7 +428,7 @@ func TestDisk_RowsFollowTheChange(t *testing.T) {
 		past = append(past, causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: 1 << 20})
 	}
 	before := d.bytes()
-	l.cores["a"].note(l.cores["a"].history.Join(history.State{Seen: causal.MakeVector(past...)}))
+	joins(l.cores["a"], history.State{Seen: causal.MakeVector(past...)})
 	l.update("a", Level{}, add("s", "x"))
 	require.LessOrEqual(t, (d.bytes()-before)/1000, 32, "bytes of a past incarnation")
 }

@@ -29,7 +29,7 @@ func (c *Core) loading(ev Event) bool {
 	}
 	switch ev := ev.(type) {
 	case Loaded:
-		c.adoptRows(ev.Image)
+		c.cluster().adoptRows(ev.Image)
 		c.takePending()
 		return false
 	case View:
@@ -86,12 +86,12 @@ func (d *disk) take(old *disk, was quorum.Incarnation) {
 // adoptRows takes the content of the disk. A complete state is adopted with its vector [R50], under
 // a new replica id [R2]. Only then is the phase DiskWorking: a step that panics before that
 // processes the rows again when it is resumed.
-func (c *Core) adoptRows(i *Image) {
-	d, h := &c.disk, i.header
+func (c cluster) adoptRows(i *Image) {
+	d, h := c.disk, i.header
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
 	if m, err := decodeMemory(i.memory); err == nil && i.memory != nil {
 		d.keptAs = [2]quorum.Incarnation{m.Of(c.cfg.Member).Inc, h.next}
-		c.cluster().remember(m)
+		c.remember(m)
 	}
 	d.formed = moment{live: h.live, aside: h.aside, batches: h.batches}
 	d.drop(i.trash)
@@ -100,7 +100,7 @@ func (c *Core) adoptRows(i *Image) {
 		d.formed.members = 1 // differs from any digest, so the header is written now
 		d.aside = &aside{keys: i.aside, rows: i.old}
 		d.phase = DiskWorking
-		c.emit(DiskIs{c.Disk()})
+		c.emit(DiskIs{d.state()})
 		return
 	}
 	if len(i.aside) > 0 || len(i.old) > 0 {
@@ -111,9 +111,9 @@ func (c *Core) adoptRows(i *Image) {
 		i.state.Sum, i.marks
 	d.formed.members = h.members
 	d.settleRedo(i.redo, d.formed)
-	c.note(c.history.Load(i.state, i.hashes))
+	c.note(c.history.Load(i.state, i.hashes), c.Seen(), c.bases)
 	d.phase = DiskWorking
-	c.emit(DiskIs{c.Disk()})
+	c.emit(DiskIs{d.state()})
 }
 
 // remember merges the memory of an earlier process or life, unless a record holds the membership

@@ -86,13 +86,12 @@ func (in *intake) onCompare(s *step, p *peer, payload []byte) error {
 	return err
 }
 
-// request asks p for everything that this replica lacks, unless an answer is in flight already.
-func (c *Core) request(p *peer) { c.ask(p, false) }
-
-func (c *Core) ask(p *peer, whole bool) {
-	if c.in.Begin(c.now, c.ids.next(c.now), p.ID,
-		refilling{have: c.Seen(), copied: c.history.State(), whole: whole}) {
-		c.in.send(&c.step, p, &c.bases)
+// ask asks p for everything that this replica lacks, or for the whole state, unless an answer is in
+// flight already.
+func (in *intake) ask(h herald, p *peer, whole bool) {
+	if in.Begin(h.now, h.ids.next(h.now), p.ID,
+		refilling{have: h.Seen(), copied: h.history.State(), whole: whole}) {
+		in.send(h.step, p, h.bases)
 	}
 }
 
@@ -144,9 +143,9 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 			return nil
 		}
 		if r.whole {
-			c.mended(st)
+			c.in.mended(c.herald(), c.peers, st)
 		} else {
-			c.note(c.history.Join(st))
+			c.note(c.history.Join(st), c.Seen(), &c.bases)
 		}
 		c.stats.Bulks++
 		if s.head.partial {
@@ -163,7 +162,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 		if !c.cluster().confirmAnswer(p, s.head) {
 			return nil
 		}
-		c.note(c.history.Apply(d))
+		c.note(c.history.Apply(d), c.Seen(), &c.bases)
 		c.stats.Deltas++
 	}
 	c.history.TakeHashes(s.head.head, before, s.head.hashes)
@@ -184,16 +183,16 @@ func (c cluster) confirmAnswer(p *peer, h head) bool {
 
 // mended installs the state of another replica, since this one's is damaged [R27]. If that is not
 // possible, it waits for the next answer, which may be of a later moment.
-func (c *Core) mended(s history.State) {
-	ch, ok := c.history.Replace(s)
+func (in *intake) mended(h herald, ps peers, s history.State) {
+	ch, ok := h.history.Replace(s)
 	if !ok {
-		c.in.Bad(c.now)
+		in.Bad(h.now)
 		return
 	}
-	c.note(ch)
-	c.stats.Mended++
-	c.emit(Mended{})
-	for _, p := range c.peers {
+	h.note(ch, h.Seen(), h.bases)
+	h.stats.Mended++
+	h.emit(Mended{})
+	for _, p := range ps {
 		p.opinion = opinion{}
 	}
 }

@@ -79,7 +79,7 @@ func newFleet(members, keys int) *fleet {
 	first.fill(keys, 20)
 	for range members {
 		c := f.core()
-		c.note(c.history.Join(first.cores[0].history.State()))
+		joins(c, first.cores[0].history.State())
 		f.start(c)
 	}
 	for i := range members {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/sim"
 )
 
@@ -65,3 +66,6 @@ func TestSavedHistories_OfMembers(t *testing.T) {
 func TestSavedHistories_OfRecords(t *testing.T) {
 	sim.Replay(t, "testdata/records", func(w *sim.World) { newFluxPlayOn(w, &simStore{}).runFlux() })
 }
+
+// joins makes a replica join a state, as that of an answer.
+func joins(c *Core, s history.State) { c.note(c.history.Join(s), c.Seen(), &c.bases) }

@@ -8,16 +8,18 @@ import (
 // trimLog cuts the events that every member of the view has, and then, while the log exceeds its
 // budget, the older half of the largest origin's part. A member that is further back will need a
 // snapshot. Events needed after an answer in flight are kept [R18].
-func (c *Core) trimLog() {
-	stable := c.Seen()
-	c.lags = make([]Lag, 0, len(c.peers))
-	for _, p := range c.peers {
+// It returns how far the members are behind.
+func (h herald) trimLog(ps peers, out *outlet) (lags []Lag) {
+	stable := h.Seen()
+	lags = make([]Lag, 0, len(ps))
+	for _, p := range ps {
 		stable = stable.Meet(p.vector())
-		c.lags = append(c.lags, Lag{p.ID, history.Missing(c.Seen(), p.seen)})
+		lags = append(lags, Lag{p.ID, history.Missing(h.Seen(), p.seen)})
 	}
-	runs := c.peers.running(c.Replica())
+	runs := ps.running(h.Replica())
 	gone := func(r causal.Replica) bool { return !runs[r] }
-	c.stats.Cut += c.history.Trim(stable, c.out.pinned(), gone, c.cfg.LogBytes)
+	h.stats.Cut += h.history.Trim(stable, out.pinned(), gone, h.cfg.LogBytes)
+	return lags
 }
 
 // Lag is the number of events that this replica has seen and a member is not known to have seen.

@@ -26,7 +26,7 @@ func (c *Core) successor(cfg Config) *Core {
 // are not this replica's own.
 func (c *Core) inherit(old *Core) {
 	old.end()
-	c.note(c.history.Inherit(&old.history))
+	c.note(c.history.Inherit(&old.history), c.Seen(), &c.bases)
 }
 
 // Uncopied returns the number of events of this replica, and of the earlier lives of its process,

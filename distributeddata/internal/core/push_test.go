@@ -73,7 +73,7 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 	l.answered("a", remove("s", "x"))
 	own, ok := a.history.Events(a.Replica(), 1)
 	require.True(t, ok)
-	d := a.pushOf(own, 0, 2)
+	d := a.outbox.delta(a.herald(), own, 0, 2)
 	payload := encodePush(&d, a.Replica(), a.Keys())
 	l.hand(mail{from: "a", to: "b", replica: a.Replica(), send: Send{Member: "b",
 		To: l.cores["b"].Replica(), Manifest: wire.ReplicatorPush, Payload: payload}})

@@ -15,11 +15,11 @@ func (c *Core) receive(ev Receive) {
 		return
 	}
 	if ev.Manifest == wire.ReplicatorBeat {
-		c.tally(ev, c.onBeat(p, ev))
+		c.bases.tally(&c.step, p, ev, c.onBeat(p, ev))
 		return
 	}
 	if ev.Manifest == wire.ReplicatorMembers {
-		c.tally(ev, c.cluster().onMembers(p, ev))
+		c.bases.tally(&c.step, p, ev, c.cluster().onMembers(p, ev))
 		return
 	}
 	if p.replica != ev.From || ev.To == 0 {
@@ -32,17 +32,17 @@ func (c *Core) receive(ev Receive) {
 		}
 		c.disk.gather(c.now, len(ev.Payload))
 	}
-	c.tally(ev, c.dispatch(p, ev))
+	c.bases.tally(&c.step, p, ev, c.dispatch(p, ev))
 }
 
 // tally counts undecodable messages. A message that names an unknown base is queued instead.
-func (c *Core) tally(ev Receive, err error) {
+func (b *vectors) tally(s *step, p *peer, ev Receive, err error) {
 	if d, ok := bases.Unknown(err); ok {
-		if c.bases.await(&c.step, c.peers.of(ev.Member), ev, d) {
-			c.stats.Awaiting++
+		if b.await(s, p, ev, d) {
+			s.stats.Awaiting++
 		}
 	} else if err != nil {
-		c.stats.Malformed++
+		s.stats.Malformed++
 	}
 }
 
@@ -51,11 +51,11 @@ func (c *Core) tally(ev Receive, err error) {
 func (c *Core) dispatch(p *peer, ev Receive) error {
 	switch ev.Manifest {
 	case wire.ReplicatorPush:
-		return c.onDelta(p, ev.Payload)
+		return c.inbox().onPush(p, ev.Payload)
 	case wire.ReplicatorAck:
 		return c.onAck(p, ev.Payload)
 	case wire.ReplicatorRequest:
-		return c.onRequest(p, ev.Payload)
+		return c.out.onRequest(c.cluster(), &c.in, p, ev.Payload)
 	case wire.ReplicatorPart:
 		return c.onPart(p, ev.Payload)
 	case wire.ReplicatorMore:
@@ -74,18 +74,6 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 		return c.onBase(p, ev.Payload)
 	}
 	return malformed("unknown manifest %v", ev.Manifest)
-}
-
-func (c *Core) onDelta(p *peer, payload []byte) error {
-	d, err := decodePush(payload, p.replica, c.bases.find(c.now))
-	if err != nil {
-		return err
-	}
-	if !c.cluster().heard(p, d.Head) {
-		return nil
-	}
-	c.takePush(p, d, len(payload))
-	return nil
 }
 
 func (c *Core) onAck(p *peer, payload []byte) error {

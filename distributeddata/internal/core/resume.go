@@ -26,7 +26,7 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 			n.emit(e)
 		}
 	}
-	n.note(history.Change{Skipped: true}) // possibly
+	n.note(history.Change{Skipped: true}, n.Seen(), &n.bases) // possibly
 	n.forgetOthers()
 	n.endAgain()
 	n.endCalls(calls)
@@ -38,7 +38,7 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	n.takeAgain()
 	n.settle()
 	n.disk.commitAgain(&n.step)
-	n.disk.gate(&n.step, n.current(), n.outbox.Pushed())
+	n.disk.gate(&n.step, n.herald().current(), n.outbox.Pushed())
 	n.taking = nil
 	*c = n
 	return c.effects

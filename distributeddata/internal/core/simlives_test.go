@@ -75,7 +75,7 @@ func (s *play) age(sl *slot) {
 			s.events[causal.Dot{Replica: d.Replica, N: n + 1}] = &eventOf{}
 		}
 	}
-	sl.core.note(sl.core.history.Join(history.State{Seen: causal.MakeVector(dots...)}))
+	joins(sl.core, history.State{Seen: causal.MakeVector(dots...)})
 	if len(some) > 0 {
 		sl.core.bases.Use(sl.core.now, causal.MakeVector(some...), sl.core.Seen())
 	}

@@ -3,7 +3,9 @@ package core
 import (
 	"time"
 
+	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/history"
+	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -17,7 +19,19 @@ type step struct {
 	touched []string // keys that it has changed
 	// restored: another member has other own events of this replica, which must begin anew [R4].
 	restored bool
+	ids      ids
+	stats    Stats              // since the start
 	reach    func(place string) // see Config.Reach
+}
+
+// note records a change of the history, which has seen so much now.
+func (s *step) note(ch history.Change, seen causal.Vector, b *vectors) {
+	s.touched = append(s.touched, ch.Keys...)
+	s.stats.Events += uint64(ch.Own)
+	s.stats.Applied += uint64(ch.Applied)
+	if ch.Skipped || ch.Applied > bases.MaxDiffering {
+		b.Risen(s.now, seen)
+	}
 }
 
 // emit adds an effect, if there is one.

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"slices"
 	"time"
 
-	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -103,7 +101,7 @@ func (c *Core) answer(ev Update, err error) {
 
 // end commits the open events, and answers the updates with a waiter.
 func (c *Core) end() {
-	c.note(c.history.Commit())
+	c.note(c.history.Commit(), c.Seen(), &c.bases)
 	if len(c.group.callers) == 0 {
 		return
 	}
@@ -116,60 +114,10 @@ func (c *Core) end() {
 	c.group.callers = room
 }
 
-// push sends the own events that have not been pushed to every member, once, as one delta [R7,
-// R7a]. A member that the push does not reach, or that has too many unacknowledged bytes, sees the
-// gap at the next heartbeat and requests the events.
-//
-// Own events are gathered until the next input that is not an update. That is a Wake at the latest,
-// which NextWake requests at once if nothing has been pushed for a Pause, if the last push had
-// few events and all members have acknowledged it, or if a call waits for other members and no call
-// of its level waits for a push before the last one. A burst of updates is thus one message per
-// member, without atoms that were added and removed within it [R9]. Until own events are pushed,
-// no foreign event is applied and nothing is sent that another replica may apply. All events of the
-// push therefore follow the same events, and no replica has only some of them.
+// push ends the open events, and sends the own events that have not been pushed.
 func (c *Core) push() {
 	c.end()
-	n := c.history.Own()
-	from, some := c.outbox.Begin(c.now, n)
-	if !some {
-		return
-	}
-	events, ok := c.history.Events(c.Replica(), from+1)
-	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
-		return
-	}
-	c.outbox.Sent(len(events))
-	d := c.pushOf(events, from, n)
-	payload := c.enc.push(&d, c.Keys(), c.bases.Own())
-	clear(d.Events)
-	if c.events = d.Events[:0]; cap(c.events) > maxEvents {
-		c.events = nil
-	}
-	for _, p := range c.peers {
-		switch {
-		case p.replica == 0:
-		case len(payload) > wire.MaxPayload:
-			c.herald().sendBeat(p) // shows the gap; the events are then requested and sent in parts
-		case p.inFlight+len(payload) <= c.cfg.PushBytes:
-			p.inFlight += len(payload)
-			p.pushed = append(p.pushed, sent{n, len(payload)})
-			c.send(p, wire.ReplicatorPush, payload)
-		}
-	}
-}
-
-// maxEvents is the largest number of events for which the buffer of a push is kept.
-const maxEvents = 4096
-
-// pushOf returns own events as a delta.
-func (c *Core) pushOf(events []history.Event, from, n uint64) history.Delta {
-	d := history.Delta{Head: c.outbox.Causes(c.Replica(), n, c.Seen()), Events: c.events[:0]}
-	d.Base = d.Head.Set(c.Replica(), from)
-	d.Origin, d.Hashes = c.Replica(), c.history.OwnHashes(from, len(events))
-	for _, e := range events {
-		d.Events = append(d.Events, history.DeltaEvent{Event: e})
-	}
-	return d
+	c.outbox.push(c.herald(), c.peers)
 }
 
 // maxUnpushed bounds the estimated bytes gathered for one push.

@@ -18,30 +18,30 @@ func (o opinion) differs() bool { return o.known && o.off != history.Sum{} }
 
 // compare compares fingerprints with a member whose vector is equal [R26]. Equal vectors mean equal
 // states, so different fingerprints mean corrupted memory on one side, or a bug.
-func (c *Core) compare(p *peer, sum history.Sum) {
+func (p *peer) compare(s *step, mine, theirs history.Sum) {
 	was := p.opinion
-	p.opinion = opinion{true, sum.Minus(c.history.Sum())}
+	p.opinion = opinion{true, theirs.Minus(mine)}
 	if p.opinion.differs() && !was.differs() {
-		c.stats.Diverged++
-		c.emit(Diverged{Member: p.ID})
+		s.stats.Diverged++
+		s.emit(Diverged{Member: p.ID})
 	}
 }
 
 // mend asks a member that holds the winning state for it, if this replica's own state has lost
 // [R27].
-func (c *Core) mend() {
-	if c.in.Busy() || !slices.ContainsFunc(c.peers, func(p *peer) bool {
+func (in *intake) mend(h herald, ps peers) {
+	if in.Busy() || !slices.ContainsFunc(ps, func(p *peer) bool {
 		return p.opinion.differs()
 	}) {
 		return
 	}
-	off, decided := c.peers.stands(c.Replica())
+	off, decided := ps.stands(h.Replica())
 	if !decided || off == (history.Sum{}) {
 		return
 	}
-	for _, p := range c.peers {
+	for _, p := range ps {
 		if p.opinion == (opinion{true, off}) && p.ready && p.replica != 0 {
-			c.ask(p, true)
+			in.ask(h, p, true)
 			return
 		}
 	}

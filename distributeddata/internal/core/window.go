@@ -58,8 +58,30 @@ func (w *window) take(f func(waitingPush) bool) *history.Delta {
 	return nil
 }
 
-// takePush applies a push, or keeps it until its causes have arrived [R7].
-func (c *Core) takePush(from *peer, d *history.Delta, size int) {
+// inbox takes the pushes of other members, and applies them in causal order.
+type inbox struct {
+	cluster
+	window *window
+	in     *intake
+	outbox *pushes
+}
+
+func (c *Core) inbox() inbox { return inbox{c.cluster(), &c.window, &c.in, &c.outbox} }
+
+func (c inbox) onPush(p *peer, payload []byte) error {
+	d, err := decodePush(payload, p.replica, c.bases.find(c.now))
+	if err != nil {
+		return err
+	}
+	if !c.heard(p, d.Head) {
+		return nil
+	}
+	c.take(p, d, len(payload))
+	return nil
+}
+
+// take applies a push, or keeps it until its causes have arrived [R7].
+func (c inbox) take(from *peer, d *history.Delta, size int) {
 	if !c.sameHistory(d) {
 		return
 	}
@@ -70,7 +92,7 @@ func (c *Core) takePush(from *peer, d *history.Delta, size int) {
 		c.stats.Forks++
 		c.in.Behind(c.now, d.Head, from.ID)
 	case d.Base.Leq(c.Seen()):
-		c.applyPush(d)
+		c.apply(d)
 	default:
 		c.stats.Waiting++
 		if !c.window.keep(d, size, c.now.Add(c.cfg.Patience)) {
@@ -80,15 +102,15 @@ func (c *Core) takePush(from *peer, d *history.Delta, size int) {
 	}
 }
 
-// applyPush applies a push. Later own pushes need not name its causes [R8].
-func (c *Core) applyPush(d *history.Delta) {
-	c.note(c.history.ApplyPush(d))
+// apply applies a push. Later own pushes need not name its causes [R8].
+func (c inbox) apply(d *history.Delta) {
+	c.note(c.history.ApplyPush(d), c.Seen(), c.bases)
 	c.outbox.Applied(d.Base)
 }
 
-// drainWindow applies the waiting pushes whose causes are covered. It is called after each rise of
+// drain applies the waiting pushes whose causes are covered. It is called after each rise of
 // the vector [R7].
-func (c *Core) drainWindow() {
+func (c inbox) drain() {
 	c.stats.WindowDrops += c.window.expire(c.now)
 	for {
 		c.window.take(func(o waitingPush) bool { return o.d.Head.Leq(c.Seen()) })
@@ -97,7 +119,21 @@ func (c *Core) drainWindow() {
 			return
 		}
 		if !d.Head.Leq(c.Seen()) && !d.Torn(c.Seen()) && c.sameHistory(d) {
-			c.applyPush(d)
+			c.apply(d)
 		}
 	}
+}
+
+// sameHistory reports whether a push continues or repeats the events that this replica has of its
+// origin, as far as is known. If not, one of the two histories is that of a restored snapshot, and
+// sameHistory notifies the origin.
+func (c inbox) sameHistory(d *history.Delta) bool {
+	if c.history.Continues(d) {
+		return true
+	}
+	c.stats.Forks++
+	if p := c.peers.at(d.Origin); p != nil {
+		c.sendAck(p)
+	}
+	return false
 }
