@@ -427,7 +427,7 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		a.callStore(d, e)
 	case core.Troubled:
 		d.troubled(e)
-	case core.Usurped:
+	case core.DuplicateName:
 		d.log.Error("another process runs under the name of this member: this one no longer counts in majorities; stop one of them",
 			slog.String("name", a.l.member()), slog.String("other", e.By))
 	case core.Forgotten:

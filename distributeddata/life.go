@@ -190,7 +190,7 @@ func (l *life) lacks(p *published, h *half) error {
 		return fmt.Errorf("the disk is %s: %w", h.disk.Phase, h.disk.Err)
 	}
 	switch {
-	case h.roll.Usurped:
+	case h.roll.DuplicateName:
 		return fmt.Errorf("another process runs under the name %q", h.roll.Own)
 	case h.roll.Leaving:
 		return fmt.Errorf("the others have begun to forget this member, %q, which then enters again as a newcomer", h.roll.Own)

@@ -179,7 +179,7 @@ func quorums() []mutant {
 		{
 			name:   "two processes with one name take the place from each other",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in(replDir+"admission.go", "s.now.Before(r.takeAt) || r.usurped(s, own, ps) {", "s.now.Before(r.takeAt) {"),
+			edits:  in(replDir+"admission.go", "s.now.Before(r.takeAt) || r.nameTaken(s, own, ps) {", "s.now.Before(r.takeAt) {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
@@ -209,19 +209,19 @@ func quorums() []mutant {
 		{
 			name:   "take the place of a later process at once",
 			rule:   "a later process of a name keeps the place until it has been out of view for a long time [M2]",
-			edits:  in(replDir+"admission.go", "wait := r.beat * usurperBeats", "wait := r.beat * 0"),
+			edits:  in(replDir+"admission.go", "wait := r.beat * duplicateBeats", "wait := r.beat * 0"),
 			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
 		},
 		{
 			name:   "wait for a later process forever",
 			rule:   "a process takes the place of a later one that has been out of view for a long time [M2]",
-			edits:  in(replDir+"admission.go", "return s.now.Before(r.usurperAt.Add(wait))", "return s.now.Before(r.usurperAt.Add(wait)) || true"),
+			edits:  in(replDir+"admission.go", "return s.now.Before(r.duplicateAt.Add(wait))", "return s.now.Before(r.duplicateAt.Add(wait)) || true"),
 			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
 		},
 		{
 			name:   "two processes with one name take the place at a constant rate",
 			rule:   "two processes with one name take the place from each other less and less often [M2]",
-			edits:  in(replDir+"admission.go", " << min(r.usurpers-1, 10)", ""),
+			edits:  in(replDir+"admission.go", " << min(r.duplicates-1, 10)", ""),
 			killer: scenario("TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely"),
 		},
 	}

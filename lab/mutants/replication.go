@@ -167,7 +167,7 @@ func replication() []mutant {
 		{
 			name:   "push when an acknowledgement arrives",
 			rule:   "an acknowledgement does not end the pause [R9]",
-			edits:  in(replDir+"core.go", "wire.ReplicatorAck && c.now.Before(c.outbox.due(c.now, &c.waits, c.peers))", "wire.ReplicatorAck && false"),
+			edits:  in(replDir+"core.go", "wire.ReplicatorAck &&\n\t\t\tc.now.Before(c.outbox.due(c.now, &c.waits, c.peers))", "wire.ReplicatorAck && false"),
 			killer: scenario("TestPush_PausesUnderLoad"),
 		},
 		{

@@ -82,7 +82,7 @@ func restores() []mutant {
 		{
 			name:   "accept the state of any member when outvoted",
 			rule:   "an outvoted replica accepts a state of the side that stands [R27]",
-			edits:  in(replDir+"vote.go", "p.opinion == (opinion{true, off})", "p.opinion.differs()"),
+			edits:  in(replDir+"vote.go", "p.vote == (stateVote{true, off})", "p.vote.differs()"),
 			killer: scenario("TestDivergence_TwoThatAreDamagedTakeTheStateOfTheRest"),
 		},
 		{

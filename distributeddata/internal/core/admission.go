@@ -13,7 +13,7 @@ import (
 // remember. If a cluster exists, it is first refilled, so that a replica that dies while being
 // refilled is never counted.
 func (r *roll) mayTake(s *step, own quorum.Member, ps peers, d *disk) bool {
-	if s.now.Before(r.takeAt) || r.usurped(s, own, ps) {
+	if s.now.Before(r.takeAt) || r.nameTaken(s, own, ps) {
 		return false
 	}
 	if r.Recorded() {
@@ -40,12 +40,12 @@ func (r *roll) mayTake(s *step, own quorum.Member, ps peers, d *disk) bool {
 	return spoke && n >= r.Least() && (r.Digest() != 0 || !ps.remember())
 }
 
-// usurped reports whether a later process runs under this one's name. A replica that has never
+// nameTaken reports whether a later process runs under this one's name. A replica that has never
 // counted, and does not see the other process, treats that one as a former one of which it has not
 // heard in time. A replica that has counted waits until the other process has been out of view for
 // long, each time twice as long, since two running processes would take the place from each other
 // [M2].
-func (r *roll) usurped(s *step, own quorum.Member, ps peers) bool {
+func (r *roll) nameTaken(s *step, own quorum.Member, ps peers) bool {
 	if r.inc.Number == 0 || own.Inc == r.inc ||
 		own.Rank != quorum.Joining && own.Rank != quorum.In {
 		return false
@@ -54,21 +54,21 @@ func (r *roll) usurped(s *step, own quorum.Member, ps peers) bool {
 	if p == nil && !r.counted {
 		return false
 	}
-	if r.usurper != own.Inc.Replica {
-		r.usurper, r.usurperAt = own.Inc.Replica, s.now
-		r.usurpers++
-		s.emit(Usurped{By: r.places[own.Name]})
+	if r.duplicate != own.Inc.Replica {
+		r.duplicate, r.duplicateAt = own.Inc.Replica, s.now
+		r.duplicates++
+		s.emit(DuplicateName{By: r.places[own.Name]})
 	}
 	if p != nil {
-		r.usurperAt = s.now
+		r.duplicateAt = s.now
 	}
-	wait := r.beat * usurperBeats << min(r.usurpers-1, 10)
-	return s.now.Before(r.usurperAt.Add(wait))
+	wait := r.beat * duplicateBeats << min(r.duplicates-1, 10)
+	return s.now.Before(r.duplicateAt.Add(wait))
 }
 
-// usurperBeats is the number of heartbeat intervals for which a later process of this name must be
-// out of view before this one takes the place again.
-const usurperBeats = 60
+// duplicateBeats is the number of heartbeat intervals for which a later process of this name must
+// be out of view before this one takes the place again.
+const duplicateBeats = 60
 
 // admitted reports whether enough members have answered for this replica to count.
 func (r *roll) admitted(now time.Time, ps peers, d *disk, patience time.Duration) bool {

@@ -164,7 +164,7 @@ func (c *Core) settle() {
 	}
 	c.disk.sortAside(&c.step, c.roll.ready, calls.current())
 	c.in.catchUp(calls.herald, c.peers)
-	c.in.mend(calls.herald, c.peers)
+	c.in.adoptMajority(calls.herald, c.peers)
 	calls.acknowledge(c.peers)
 	calls.answerHeld()
 	if !c.settled.Equal(c.Seen()) { // reads wait for c.seen to rise
@@ -221,7 +221,8 @@ func (c *Core) gathers(ev Event) bool {
 	case Update, End:
 		return true
 	case Receive:
-		return ev.Manifest == wire.ReplicatorAck && c.now.Before(c.outbox.due(c.now, &c.waits, c.peers))
+		return ev.Manifest == wire.ReplicatorAck &&
+			c.now.Before(c.outbox.due(c.now, &c.waits, c.peers))
 	}
 	return false
 }

@@ -219,7 +219,7 @@ func (c cluster) diskIs(phase DiskPhase, err error, out *outlet) {
 	c.waits.Stir()
 	if d.ailing() {
 		out.Clear()
-		d.letGo(c.step, err)
+		d.dropHeld(c.step, err)
 	}
 	c.emit(DiskIs{d.state()})
 	for _, p := range c.peers {

@@ -37,7 +37,7 @@ func (d *disk) gate(s *step, p current, pushed uint64) {
 		if i < made && !d.barrier.Has(moment) && d.waits(e) {
 			d.hold(e, moment)
 		} else {
-			out = append(out, d.bear(e))
+			out = append(out, d.withDiskError(e))
 		}
 	}
 	s.effects = append(d.barrier.Release(), out...)
@@ -71,9 +71,9 @@ func (d *disk) hold(e Effect, moment barrier.Moment) {
 	}
 }
 
-// bear returns an output adjusted to the state of the disk: a write that a full or failed disk
-// cannot take fails with the error, whichever other members have it.
-func (d *disk) bear(e Effect) Effect {
+// withDiskError returns an output adjusted to the state of the disk: a write that a full or failed
+// disk cannot take fails with the error, whichever other members have it.
+func (d *disk) withDiskError(e Effect) Effect {
 	if done, ok := e.(Done); ok && done.wait != forNothing && d.ailing() {
 		return done.without(d.err)
 	}
@@ -83,10 +83,10 @@ func (d *disk) bear(e Effect) Effect {
 // without returns the outcome of a call whose replica's disk does not hold the change.
 func (e Done) without(err error) Done { return Done{ID: e.ID, Store: err} }
 
-// letGo releases or drops the queued outputs of a disk that has stopped working. Pushes are sent,
-// so that other members get what the disk does not have. Other messages would claim that the disk
-// has it, and are dropped.
-func (d *disk) letGo(s *step, err error) {
+// dropHeld releases or drops the queued outputs of a disk that has stopped working. Pushes are
+// sent, so that other members get what the disk does not have. Other messages would claim that the
+// disk has it, and are dropped.
+func (d *disk) dropHeld(s *step, err error) {
 	for _, e := range d.barrier.Clear() {
 		switch e := e.(type) {
 		case Done:

@@ -29,9 +29,21 @@
 //	bases     vectors told as differences from a named base
 //	barrier   outputs that wait for the disk
 //
-// An update passes update.go (history.Update, then end), update.go (push), codec.go, and at the
-// other member receive.go, decode.go, window.go (history.ApplyPush) and acknowledge; the
-// acknowledgement passes confirm.go and ends the call in ops.go.
+// The parts of this package speak for them with other members. Each is handed what it needs, and
+// adds to the effects of the step; none knows Core, which only decides what comes after what:
+//
+//	step      the time of a step and what it has done so far
+//	herald    what this replica says of itself: heartbeats, acknowledgements, requests
+//	cluster   who counts in quorums: a herald that also hears the other members
+//	calls     the calls that wait for members: a cluster with their tasks
+//	pushes    the own events that are sent; inbox: the pushes that arrive
+//	intake    the answer that arrives; outlet: those that are sent
+//	vectors   the bases of vectors in messages
+//	disk      what the disk is to hold, and what it has
+//
+// An update passes update.go (history.Update, then end), push.go, codec.go, and at the other member
+// receive.go, decode.go, window.go (history.ApplyPush) and acknowledge; the acknowledgement passes
+// confirm.go and ends the call in ops.go.
 //
 // A new message has a manifest in internal/wire, a schema in proto, a case of dispatch in
 // receive.go, and a handler that decodes it completely before it changes anything. What follows

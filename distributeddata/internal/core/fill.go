@@ -193,6 +193,6 @@ func (in *intake) mended(h herald, ps peers, s history.State) {
 	h.stats.Mended++
 	h.emit(Mended{})
 	for _, p := range ps {
-		p.opinion = opinion{}
+		p.vote = stateVote{}
 	}
 }

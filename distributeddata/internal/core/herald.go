@@ -9,9 +9,9 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// herald says to other members where a replica stands: with heartbeats, acknowledgements, answers
-// to probes, and requests for a memory. It notes what the peers have been told, and when a memory
-// was requested, and changes nothing else.
+// herald says to other members what a replica has: with heartbeats, acknowledgements, answers to
+// probes, and requests for a memory. It notes what the peers have been told, and when a memory was
+// requested, and changes nothing else.
 type herald struct {
 	*step
 	cfg     *Config

@@ -136,7 +136,7 @@ func (l *lab) step(name string, ev Event) {
 			l.reb = append(l.reb, e)
 		case LoadRecord, SwapRecord:
 			l.stored(name, e)
-		case Usurped, Unequal, OtherExpiry, Forgotten, Troubled, Unrecovered:
+		case DuplicateName, Unequal, OtherExpiry, Forgotten, Troubled, Unrecovered:
 			l.alarms = append(l.alarms, alarm{name, e})
 		}
 	}

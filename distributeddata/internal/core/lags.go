@@ -7,8 +7,8 @@ import (
 
 // trimLog cuts the events that every member of the view has, and then, while the log exceeds its
 // budget, the older half of the largest origin's part. A member that is further back will need a
-// snapshot. Events needed after an answer in flight are kept [R18].
-// It returns how far the members are behind.
+// snapshot. Events needed after an answer in flight are kept [R18]. It returns how far the members
+// are behind.
 func (h herald) trimLog(ps peers, out *outlet) (lags []Lag) {
 	stable := h.Seen()
 	lags = make([]Lag, 0, len(ps))

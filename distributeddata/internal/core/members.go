@@ -94,7 +94,7 @@ func (c cluster) reconsider() {
 	own := c.roll.Own()
 	c.disk.knows(own.Inc, c.roll.inc)
 	if own.Inc == c.roll.inc {
-		c.roll.usurper = 0
+		c.roll.duplicate = 0
 	}
 	c.roll.resigned = own.Rank == quorum.Going && own.Inc == c.roll.inc &&
 		(c.roll.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0)

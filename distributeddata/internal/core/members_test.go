@@ -51,9 +51,9 @@ func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 	s.calm(40)
 	require.True(t, s.cores["x"].Ready())
 	require.False(t, s.cores["a"].Ready())
-	require.Equal(t, map[string][]Effect{"a": {Usurped{By: "at x"}}}, s.raised())
-	require.True(t, s.cores["a"].Rollcall().Usurped)
-	require.False(t, s.cores["x"].Rollcall().Usurped)
+	require.Equal(t, map[string][]Effect{"a": {DuplicateName{By: "at x"}}}, s.raised())
+	require.True(t, s.cores["a"].Rollcall().DuplicateName)
+	require.False(t, s.cores["x"].Rollcall().DuplicateName)
 	require.Equal(t, 3, s.cores["b"].Rollcall().Counted)
 
 	s.play("write x; meet x b")
@@ -84,12 +84,12 @@ func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		s.see(n, "abc")
 	}
-	s.calm(4 * (usurperBeats - 10))
+	s.calm(4 * (duplicateBeats - 10))
 	require.False(t, s.cores["a"].Ready(), "x may be back yet")
-	require.True(t, s.cores["a"].Rollcall().Usurped)
+	require.True(t, s.cores["a"].Rollcall().DuplicateName)
 	s.calm(4 * 20)
 	require.True(t, s.cores["a"].Ready())
-	require.False(t, s.cores["a"].Rollcall().Usurped)
+	require.False(t, s.cores["a"].Rollcall().DuplicateName)
 	require.Equal(t, 3, s.cores["b"].Rollcall().Counted)
 	require.Empty(t, s.raised())
 	s.play("read a; ask a c")
@@ -108,7 +108,7 @@ func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 	s.see("x", "xbc")
 	turns := 0
 	number := s.cores["b"].roll.Of("a").Inc.Number
-	for range 20 * usurperBeats {
+	for range 20 * duplicateBeats {
 		s.calm(4)
 		if n := s.cores["b"].roll.Of("a").Inc.Number; n != number {
 			turns, number = turns+1, n
@@ -142,7 +142,7 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 	s.cores["a"] = first
 	s.calm(60)
 	require.True(t, first.Ready())
-	require.False(t, first.Rollcall().Usurped)
+	require.False(t, first.Rollcall().DuplicateName)
 	s.play("read a; ask a c")
 	s.stands(1, 1)
 	s.end()
@@ -167,7 +167,7 @@ func TestName_OneThatCountedFromTheBeginningCountsAgain(t *testing.T) {
 	s.stands(1, 0)
 
 	s.cores["a"] = first
-	s.calm(4 * (usurperBeats + 20))
+	s.calm(4 * (duplicateBeats + 20))
 	require.True(t, first.Ready())
 	s.play("read a; ask a c")
 	s.stands(1, 1)

@@ -26,7 +26,7 @@ type peer struct {
 	heardOf  uint64        // digest of seenThen
 	seenThen causal.Vector // the last vector that it sent in full
 	toldOf   uint64        // digest of the last vector that was sent to it in full
-	opinion  opinion       // how its state differed from ours when the vectors were last equal
+	vote     stateVote     // how its state differed from ours when the vectors were last equal
 	// digest of its times to live; this replica's until it has reported one
 	expiry uint32
 	dated  bool // it has reported that digest

@@ -90,26 +90,26 @@ func (ps peers) others(t task) (have int) {
 	return have
 }
 
-// stands returns which state wins, as the difference of its fingerprint from this replica's, as far
-// as a vote can decide. A state held by a majority wins. Otherwise, once all have been compared,
-// the most frequent one wins; among equals, that of the smallest replica id.
-func (ps peers) stands(me causal.Replica) (off history.Sum, decided bool) {
+// majorityState returns which state wins, as the difference of its fingerprint from this replica's,
+// as far as a vote can decide. A state held by a majority wins. Otherwise, once all have been
+// compared, the most frequent one wins; among equals, that of the smallest replica id.
+func (ps peers) majorityState(me causal.Replica) (off history.Sum, decided bool) {
 	votes, compared := map[history.Sum]int{{}: 1}, 1
 	for _, p := range ps {
-		if p.opinion.known {
-			votes[p.opinion.off]++
+		if p.vote.known {
+			votes[p.vote.off]++
 			compared++
 		}
 	}
 	first := me
 	for _, p := range ps {
-		if !p.opinion.known {
+		if !p.vote.known {
 			continue
 		}
-		mine, most := votes[p.opinion.off], votes[off]
+		mine, most := votes[p.vote.off], votes[off]
 		if mine > most || mine == most && p.replica < first {
-			off, first = p.opinion.off, p.replica
-		} else if p.opinion.off == off {
+			off, first = p.vote.off, p.replica
+		} else if p.vote.off == off {
 			first = min(first, p.replica)
 		}
 	}

@@ -23,28 +23,28 @@ type roll struct {
 	viewed bool // it has received a view
 	// resigned: it counted when it was marked as going, or its disk has all that it ever
 	// acknowledged, so it helps to remove members [M5].
-	resigned  bool
-	leaving   bool                    // it wants to be forgotten, in order [M4]
-	withdrawn bool                    // it no longer acknowledges anything [R29]
-	sealed    bool                    // it makes no more updates: others have all that it did [R15]
-	lowest    int                     // MinMembers of any member that it has heard
-	usurper   causal.Replica          // the last reported later process of this name; 0: none
-	usurpers  int                     // how often a usurper took the place
-	usurperAt time.Time               // when the last usurper was last seen
-	changed   []quorum.Member         // what this replica has changed and not told yet
-	absent    map[string]time.Time    // members that cannot be reached, and since when
-	places    map[string]string       // addresses, by name
-	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R29]
-	leavers   map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
-	recalled  time.Time               // when the memory last changed
-	news      []quorum.Member         // what changed then
-	pullAt    time.Time               // no request for another member's memory before this time
-	showAt    time.Time               // when to tell the other members which memory it has
-	version   int                     // changes whenever the Rollcall does
-	wire      []byte                  // the encoded memory
-	wireOf    uint64                  // the digest of that memory
-	told      *Rollcall               // the last Rollcall
-	roster    roster                  // the record behind the memory [M9]
+	resigned    bool
+	leaving     bool                    // it wants to be forgotten, in order [M4]
+	withdrawn   bool                    // it no longer acknowledges anything [R29]
+	sealed      bool                    // it makes no more updates: others have all [R15]
+	lowest      int                     // MinMembers of any member that it has heard
+	duplicate   causal.Replica          // the last reported later process of this name; 0: none
+	duplicates  int                     // how often such a process took the place
+	duplicateAt time.Time               // when the last of these was last seen
+	changed     []quorum.Member         // what this replica has changed and not told yet
+	absent      map[string]time.Time    // members that cannot be reached, and since when
+	places      map[string]string       // addresses, by name
+	parted      map[causal.Replica]bool // replicas that have said that they are leaving [R29]
+	leavers     map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
+	recalled    time.Time               // when the memory last changed
+	news        []quorum.Member         // what changed then
+	pullAt      time.Time               // no request for another member's memory before this time
+	showAt      time.Time               // when to tell the other members which memory it has
+	version     int                     // changes whenever the Rollcall does
+	wire        []byte                  // the encoded memory
+	wireOf      uint64                  // the digest of that memory
+	told        *Rollcall               // the last Rollcall
+	roster      roster                  // the record behind the memory [M9]
 }
 
 func newRoll(cfg Config) roll {

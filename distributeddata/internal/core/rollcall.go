@@ -13,15 +13,15 @@ var ErrMinMembers = errors.New(
 
 // Rollcall lists the members that quorums are counted over, for people to read.
 type Rollcall struct {
-	version  int
-	Counted  int       // the number of members that quorums are counted over
-	Own      string    // the name of this member
-	Members  []Counted // the remembered members, except those that are gone
-	Usurped  bool      // a later process runs under this member's name
-	Leaving  bool      // other members have begun to forget this member
-	Entering bool      // this member waits for a majority to record it
-	Epoch    uint64    // of the membership record; 0 without a record
-	Trouble  string    // what is wrong with the record; empty if no problem is known
+	version       int
+	Counted       int       // the number of members that quorums are counted over
+	Own           string    // the name of this member
+	Members       []Counted // the remembered members, except those that are gone
+	DuplicateName bool      // a later process runs under this member's name
+	Leaving       bool      // other members have begun to forget this member
+	Entering      bool      // this member waits for a majority to record it
+	Epoch         uint64    // of the membership record; 0 without a record
+	Trouble       string    // what is wrong with the record; empty if no problem is known
 }
 
 // Counted is one of the remembered members.
@@ -37,12 +37,12 @@ func (c *Core) Rollcall() *Rollcall {
 	own := c.roll.Own()
 	next := Rollcall{
 		version: c.roll.version, Counted: c.roll.Size(), Own: c.cfg.Member,
-		Leaving:  own.Rank == quorum.Going,
-		Usurped:  c.roll.usurper != 0,
-		Entering: c.roll.entering, Epoch: c.roll.Epoch, Trouble: c.roll.roster.trouble,
+		Leaving:       own.Rank == quorum.Going,
+		DuplicateName: c.roll.duplicate != 0,
+		Entering:      c.roll.entering, Epoch: c.roll.Epoch, Trouble: c.roll.roster.trouble,
 	}
 	if old := c.roll.told; old != nil && old.version == next.version &&
-		old.Usurped == next.Usurped && old.Entering == next.Entering &&
+		old.DuplicateName == next.DuplicateName && old.Entering == next.Entering &&
 		old.Epoch == next.Epoch && old.Trouble == next.Trouble {
 		return old
 	}

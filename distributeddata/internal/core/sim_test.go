@@ -243,7 +243,7 @@ func (s *play) effect(sl *slot, e Effect) {
 		if s.thawed == 0 {
 			s.w.Fail("%s finds that %s holds something else at the same vector", sl.id(), e.Member)
 		}
-	case Usurped:
+	case DuplicateName:
 		s.restart(sl)
 	case Restored:
 		sl.restored = false

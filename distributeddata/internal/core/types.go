@@ -233,9 +233,9 @@ type (
 	Diverged struct{ Member string }
 	// Mended says that this replica was outvoted and has taken the state of another one.
 	Mended struct{}
-	// Usurped says that a later process runs under the name of this one, which therefore no longer
-	// counts. It should raise an alarm.
-	Usurped struct{ By string }
+	// DuplicateName says that a later process runs under the name of this one, which therefore no
+	// longer counts. It should raise an alarm.
+	DuplicateName struct{ By string }
 	// Forgotten says that other members have removed this one from the count although it runs. It
 	// enters again as a newcomer.
 	Forgotten struct{}
@@ -251,18 +251,18 @@ type (
 	}
 )
 
-func (Send) effect()       {}
-func (Done) effect()       {}
-func (Changed) effect()    {}
-func (LoadRecord) effect() {}
-func (SwapRecord) effect() {}
-func (Troubled) effect()   {}
-func (Restored) effect()   {}
-func (Diverged) effect()   {}
-func (Mended) effect()     {}
-func (Usurped) effect()    {}
-func (Forgotten) effect()  {}
-func (Unequal) effect()    {}
+func (Send) effect()          {}
+func (Done) effect()          {}
+func (Changed) effect()       {}
+func (LoadRecord) effect()    {}
+func (SwapRecord) effect()    {}
+func (Troubled) effect()      {}
+func (Restored) effect()      {}
+func (Diverged) effect()      {}
+func (Mended) effect()        {}
+func (DuplicateName) effect() {}
+func (Forgotten) effect()     {}
+func (Unequal) effect()       {}
 
 func (OtherExpiry) effect() {}
 

@@ -108,8 +108,8 @@ func (c inbox) apply(d *history.Delta) {
 	c.outbox.Applied(d.Base)
 }
 
-// drain applies the waiting pushes whose causes are covered. It is called after each rise of
-// the vector [R7].
+// drain applies the waiting pushes whose causes are covered. It is called after each rise of the
+// vector [R7].
 func (c inbox) drain() {
 	c.stats.WindowDrops += c.window.expire(c.now)
 	for {
