@@ -105,7 +105,7 @@ func disks() []mutant {
 		{
 			name:   "name what other members have as lost",
 			rule:   "only atoms that the refilled vector does not cover are named [R51]",
-			edits:  in(replDir+"diskload.go", "return ok && !seen.Covers(l.Dot)", "return ok"),
+			edits:  in(replDir+"diskload.go", "return ok && !seen.Covers(l.Dot)", "return ok && l.N > 0"),
 			killer: scenario("TestDisk_HoleInStoreRefillsInsteadOfDeleting"),
 		},
 		{

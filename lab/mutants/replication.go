@@ -59,7 +59,7 @@ func replication() []mutant {
 		{
 			name:   "answer an update before it is committed",
 			rule:   "an answer says that readers see the update [R11]",
-			edits:  in(replDir+"update.go", "\tcase err == nil:\n\t\tu.n = c.history.Take()", "\tcase err == nil:\n\t\tu.n = c.history.Take()\n\t\tc.startWrite(u)\n\t\treturn"),
+			edits:  in(replDir+"update.go", "\tcase err == nil:\n\t\tu.n = c.history.Take()", "\tcase err == nil:\n\t\tu.n = c.history.Take()\n\t\tc.calls().startWrite(u)\n\t\treturn"),
 			killer: scenario("TestOpen_AnswersWaitForTheCommit"),
 		},
 		{
@@ -239,7 +239,7 @@ func replication() []mutant {
 		{
 			name:   "apply waiting pushes without their causes",
 			rule:   "a delta is applied when its base is covered [R7]",
-			edits:  in(replDir+"window.go", "func(o waitingPush) bool { return o.d.Base.Leq(c.Seen()) })", "func(waiting) bool { return true })"),
+			edits:  in(replDir+"window.go", "func(o waitingPush) bool { return o.d.Base.Leq(c.Seen()) })", "func(waitingPush) bool { return true })"),
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},
 		{
@@ -303,7 +303,7 @@ func replication() []mutant {
 			name: "complete an answer from keys that have changed since",
 			rule: "keys that an answer omits are taken from the copy that was compared [R22]",
 			edits: []edit{
-				{replDir + "fill.go", "s.state(r.copied)", "s.state(c.state())"},
+				{replDir + "fill.go", "s.state(r.copied)", "s.state(c.history.State())"},
 				{replDir + "stream.go", "if out.Sum != s.head.sum {", "if false {"},
 			},
 			killer: scenario("TestBulk_SkippedKeyChangesBeforeAdoption"),

@@ -43,7 +43,7 @@ func restores() []mutant {
 		{
 			name:   "send only the hashes of members in view",
 			rule:   "an answer contains the hashes of members that its sender sees or remembers [R4]",
-			edits:  in(replDir+"confirm.go", "if m.Rank != quorum.Gone {", "if false {"),
+			edits:  in(replDir+"confirm.go", "if m.Rank != quorum.Gone {", "if false && m.Rank != quorum.Gone {"),
 			killer: scenario("TestRestored_AnswersTellHashesOfMembersOutOfView"),
 		},
 		{
@@ -100,7 +100,7 @@ func restores() []mutant {
 		{
 			name:   "never be outvoted",
 			rule:   "an outvoted replica repairs itself [R26]",
-			edits:  in(replDir+"peers.go", "return off, votes[off] > n/2 ||", "return Sum{}, votes[off] > n/2 ||"),
+			edits:  in(replDir+"peers.go", "return off, votes[off] > n/2 ||", "return history.Sum{}, votes[off] > n/2 ||"),
 			killer: scenario("TestDivergence_TheOutvotedReplicaMendsItself"),
 		},
 		{
