@@ -20,7 +20,7 @@ func lives() []mutant {
 			name:   "log a message that was not sent as an everyday event",
 			rule:   "a message that cannot be sent is logged as an error",
 			edits:  in("node/log.go", "if unsendable(r) {", "if unsendable(r) && false {"),
-			killer: killer{pkg: "./node", run: "^TestRun_LogsMessagesThatCannotBeSentAsErrors$"},
+			killer: killer{pkg: "./lab/members", run: "^TestRun_LogsMessagesThatCannotBeSentAsErrors$"},
 		},
 		{
 			name:   "recover quietly from a panic in an effect",

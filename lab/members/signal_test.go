@@ -1,4 +1,4 @@
-package node_test
+package members
 
 import (
 	"bufio"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
@@ -32,6 +30,20 @@ const (
 	hostsEnv  = "CONCORD_NODE_RUN_HOSTS"  // of all members
 )
 
+// alone is a provider that lists the member itself, and sends the cluster of its life.
+type alone chan *cluster.Cluster
+
+func (a alone) StartMember(c *cluster.Cluster) error {
+	host, port, err := c.ActorSystem.GetHostPort()
+	a <- c
+	self := &cluster.Member{Id: c.ActorSystem.ID, Host: host, Port: int32(port)}
+	go c.MemberList.UpdateClusterTopology(cluster.Members{self})
+	return err
+}
+
+func (alone) StartClient(*cluster.Cluster) error { return nil }
+func (alone) Shutdown(bool) error                { return nil }
+
 // runChild is the main function of a process under node.Main, by scenario. It prints "up" when its
 // work has begun.
 func runChild(scenario string) {
@@ -41,10 +53,12 @@ func runChild(scenario string) {
 	case "mistake":
 		runMistaken()
 	}
-	h := newHands()
-	cfg := quiet(h)
-	cfg.NoSignals = false
-	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	lives := make(alone, 1)
+	cfg := node.RunConfig{
+		Cluster: "run-test", StartTimeout: patience, StopTimeout: patience,
+		Provider: func() (cluster.ClusterProvider, error) { return lives, nil },
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
 	switch scenario {
 	case "late":
 		cfg.StopTimeout = 3 * time.Second
@@ -76,7 +90,7 @@ func runChild(scenario string) {
 				sendBurst(ctx, n)
 			case "reexec":
 				_ = os.Setenv(runEnv, "orderly") // for the process that replaces this one
-				(<-h.lives).list(false)
+				(<-lives).MemberList.UpdateClusterTopology(nil)
 			}
 			<-ctx.Done()
 			return nil
@@ -203,43 +217,4 @@ func TestMain_ReexecIsAnotherRunOfTheSameProcess(t *testing.T) {
 	require.Equal(t, "up "+pid, line(t, lines))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, node.ExitOK, ended(t, cmd, lines))
-}
-
-// TestHealth_OverHTTP serves Health as a program would.
-func TestHealth_OverHTTP(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cfg := quiet(newHands())
-	cfg.Health = &node.Health{}
-	server := httptest.NewServer(cfg.Health)
-	defer server.Close()
-	get := func(path string) (int, string) {
-		res, err := server.Client().Get(server.URL + path)
-		require.NoError(t, err)
-		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		return res.StatusCode, string(body)
-	}
-	code, body := get("/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "node: not running\n", body)
-	up := make(chan string, 1)
-	done := background(ctx, cfg, func(n *node.Node) error {
-		n.Go(func(context.Context) error { up <- n.System.Address(); return nil })
-		return nil
-	})
-	address := <-up
-	code, body = get("/readyz")
-	require.Equal(t, http.StatusOK, code)
-	require.Equal(t, "ok\nmembers: 1 of 1: "+address+"\n", body)
-	code, _ = get("/livez")
-	require.Equal(t, http.StatusOK, code)
-	code, _ = get("/")
-	require.Equal(t, http.StatusNotFound, code)
-	cancel()
-	require.NoError(t, <-done)
-	code, body = get("/livez")
-	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "node: stopped\n", body)
-	server.Client().CloseIdleConnections()
 }
