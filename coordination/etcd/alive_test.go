@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -204,4 +205,44 @@ func account(t *testing.T, admin *clientv3.Client, name string, p clientv3.Permi
 		_, err = admin.UserGrantRole(t.Context(), name, name)
 	}
 	return err
+}
+
+// TestSwap_ABlankRecordLeavesTheKeyOfAHolder: where a record was deleted, a session that makes its
+// own unanswered claim impossible must not free the lease of a holder that does not know yet.
+func TestSwap_ABlankRecordLeavesTheKeyOfAHolder(t *testing.T) {
+	client := connect(t, server(t))
+	for name, swap := range map[string]func(s etcd.Store, token coordination.Token) error{
+		"alone": func(s etcd.Store, token coordination.Token) error {
+			_, err := s.Swap(t.Context(), "lease", "", leasestore.Record{Token: token})
+			return err
+		},
+		"in a batch": func(s etcd.Store, token coordination.Token) error {
+			return s.(leasestore.Batcher).SwapAll(t.Context(), []leasestore.Swap{
+				{Name: "lease", Next: leasestore.Record{Token: token}}})[0].Err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := open(t, client, prefix(t))
+			v, err := store.Swap(t.Context(), "lease", "", leasestore.Record{Owner: "a", Nonce: "a",
+				Token: 1, Attempt: 1, TTL: time.Minute})
+			must(t, err)
+			token := store.(leasestore.TokenGiver).TokenOf(v)
+			key := store.LockName("lease")
+			_, err = client.Delete(t.Context(), key)
+			must(t, err)
+			if err := swap(store, token+1); !errors.Is(err, leasestore.ErrRefused) {
+				t.Errorf("by another: %v", err)
+			}
+			if r, err := client.Get(t.Context(), key+"/holder"); err != nil || r.Count != 1 {
+				t.Errorf("%d keys of the holder: %v", r.Count, err)
+			}
+			must(t, swap(store, token))
+			if r, err := client.Get(t.Context(), key+"/holder"); err != nil || r.Count != 0 {
+				t.Errorf("%d keys of the holder: %v", r.Count, err)
+			}
+			if err := swap(store, token); !errors.Is(err, leasestore.ErrConflict) {
+				t.Errorf("over a record: %v", err)
+			}
+		})
+	}
 }

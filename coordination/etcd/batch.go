@@ -69,13 +69,8 @@ func (s *store) part(ctx context.Context, swap leasestore.Swap) (part, bool) {
 	}
 	if swap.Next.Nonce == "" {
 		return part{
-			op: clientv3.OpTxn([]clientv3.Cmp{unchanged(k, from.mod)}, k.blank(string(value)), nil),
-			read: func(rev int64, r *etcdserverpb.TxnResponse) (version, error) {
-				if !r.Succeeded {
-					return version{}, leasestore.ErrConflict
-				}
-				return version{mod: rev}, nil
-			},
+			op:   k.blank(from.mod, swap.Next.Token, string(value)),
+			read: k.blanked,
 		}, true
 	}
 	w := writingOf(k, from, swap.Next, string(value))

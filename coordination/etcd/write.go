@@ -37,8 +37,12 @@ func (s *store) Swap(ctx context.Context, name string, old leasestore.Version,
 	if next.Nonce != "" {
 		return s.hold(ctx, k, from, next, string(value))
 	}
-	rev, err := s.replace(ctx, k, from.mod, k.blank(string(value))...)
-	return version{mod: rev}.mark(), err
+	r, err := s.client.Txn(ctx).Then(k.blank(from.mod, next.Token, string(value))).Commit()
+	if err != nil {
+		return "", outcome(err)
+	}
+	v, err := k.blanked(r.Header.Revision, r.Responses[0].GetResponseTxn())
+	return v.mark(), err
 }
 
 // Remove implements leasestore.Remover.
@@ -51,27 +55,46 @@ func (s *store) Remove(ctx context.Context, name string, old leasestore.Version)
 	if !ok || from.mod == 0 {
 		return leasestore.ErrConflict
 	}
-	_, err = s.replace(ctx, k, from.mod, clientv3.OpDelete(k.record), clientv3.OpDelete(k.holder))
-	return err
+	r, err := s.client.Txn(ctx).If(unchanged(k, from.mod)).
+		Then(clientv3.OpDelete(k.record), clientv3.OpDelete(k.holder)).Commit()
+	switch {
+	case err != nil:
+		return outcome(err)
+	case !r.Succeeded:
+		return leasestore.ErrConflict
+	}
+	return nil
 }
 
 // blank writes a blank record and deletes the holder's key, which wakes waiting locks of other
-// programs.
-func (k keys) blank(value string) []clientv3.Op {
-	return []clientv3.Op{clientv3.OpPut(k.record, value), clientv3.OpDelete(k.holder)}
+// programs. Where there is no record, the key may be that of a holder whose record was deleted, and
+// who may not know it yet: then only that holder may do so, whose token is the revision at which
+// its key was created.
+func (k keys) blank(mod int64, token coordination.Token, value string) clientv3.Op {
+	put, free := clientv3.OpPut(k.record, value), clientv3.OpDelete(k.holder)
+	if mod != 0 {
+		return clientv3.OpTxn([]clientv3.Cmp{unchanged(k, mod)}, []clientv3.Op{put, free}, nil)
+	}
+	own := clientv3.OpTxn([]clientv3.Cmp{unchanged(k, 0),
+		clientv3.Compare(clientv3.CreateRevision(k.holder), "=", int64(token))}, //nolint:gosec // a revision
+		[]clientv3.Op{put, free}, []clientv3.Op{clientv3.OpGet(k.record, clientv3.WithKeysOnly())})
+	return clientv3.OpTxn([]clientv3.Cmp{unchanged(k, 0), nothing(k.holder, k.holder+"\x00")},
+		[]clientv3.Op{put}, []clientv3.Op{own})
 }
 
-// replace performs do in one transaction if the record has not changed.
-func (s *store) replace(ctx context.Context, k keys, mod int64,
-	do ...clientv3.Op) (rev int64, err error) {
-	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do...).Commit()
-	switch {
-	case err != nil:
-		return 0, outcome(err)
-	case !r.Succeeded:
-		return 0, leasestore.ErrConflict
+// blanked returns the outcome of blank.
+func (k keys) blanked(rev int64, r *etcdserverpb.TxnResponse) (version, error) {
+	if !r.Succeeded && len(r.Responses) > 0 { // there was no record
+		if r = r.Responses[0].GetResponseTxn(); !r.Succeeded &&
+			modOf(r.Responses[0].GetResponseRange().Kvs) == 0 {
+			return version{}, fmt.Errorf("%w: etcd: key %q, whose record was deleted, has not expired",
+				leasestore.ErrRefused, k.holder)
+		}
 	}
-	return r.Header.Revision, nil
+	if !r.Succeeded {
+		return version{}, leasestore.ErrConflict
+	}
+	return version{mod: rev}, nil
 }
 
 // hold writes the record of a holder, and its key on an etcd lease. It first keeps the etcd lease
