@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Config is the configuration of a session. Zero fields take their defaults. Sessions on one store
@@ -27,7 +28,7 @@ type Config struct {
 	// store takes 2 seconds. Default 8s, from 10ms to 24h.
 	TTL time.Duration `yaml:"heartbeat-timeout"`
 	// RenewInterval is the time between renewals, ±10 %. Default TTL/4, or less, but at least
-	// TTL/10, if Drain, Margin and the like leave no time for two such renewals; see Validate.
+	// TTL/10, if Drain, Margin and the like leave no time for two such renewals.
 	RenewInterval time.Duration `yaml:"heartbeat-interval"`
 	// OperationTimeout bounds one call of the store. A read or a claim for callers that wait has
 	// twice the time, and a write of the session's record the TTL; a caller that makes one attempt
@@ -150,11 +151,13 @@ func defaultOwner() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// Validate reports every problem at once, after filling in the defaults. The tightest rule ensures
+func init() { settings.Checked(Config.validate) }
+
+// validate reports every problem at once, after filling in the defaults. The tightest rule ensures
 // that the work still stops in time if two renewals fail:
 //
 //	TTL·(1−ClockRateError) − Margin − Drain >= 2·RenewInterval + OperationTimeout
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))

@@ -12,7 +12,7 @@ func TestConfig_DefaultsAreValid(t *testing.T) {
 	for _, ttl := range []time.Duration{0, 10 * time.Millisecond, time.Second, 4 * time.Second,
 		4420 * time.Millisecond, 5 * time.Second, 10 * time.Second, time.Minute, time.Hour,
 		24 * time.Hour} {
-		if err := (Config{TTL: ttl}).Validate(); err != nil {
+		if err := (Config{TTL: ttl}).validate(); err != nil {
 			t.Errorf("TTL %v: %v", ttl, err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestConfig_OneFieldAlone(t *testing.T) {
 		{LockDelay: 24*time.Hour - 8*time.Second},
 		{TTL: time.Second, ClockRateError: 0.05}, {TTL: time.Minute, Drain: 20 * time.Second},
 	} {
-		if err := ok.Validate(); err != nil {
+		if err := ok.validate(); err != nil {
 			t.Errorf("%+v: %v", ok, err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestConfig_OneFieldAlone(t *testing.T) {
 		"ClockRateError (0.5) must be at least 0":       {ClockRateError: 0.5},
 		"2·RenewInterval (800ms) + OperationTimeout (8": {Drain: 5500 * time.Millisecond},
 	} {
-		err := bad.Validate()
+		err := bad.validate()
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Count(err.Error(), ErrInvalid.Error()) > 2 {
 			t.Errorf("%+v: got\n%v\nwant %s", bad, err, want)
@@ -67,7 +67,7 @@ func TestConfig_OneFieldAlone(t *testing.T) {
 func TestConfig_ReportsEveryProblem(t *testing.T) {
 	err := Config{TTL: 25 * time.Hour, RenewInterval: 13 * time.Hour,
 		OperationTimeout: -time.Second,
-		RetryInterval:    -1, Drain: -1, Margin: -1, ClockRateError: math.NaN()}.Validate()
+		RetryInterval:    -1, Drain: -1, Margin: -1, ClockRateError: math.NaN()}.validate()
 	for _, name := range []string{"TTL (25h0m0s)", "RenewInterval (13h0m0s)",
 		"OperationTimeout (-1s)", "RetryInterval",
 		"Drain", "Margin", "ClockRateError (NaN)"} {
@@ -95,11 +95,11 @@ func TestConfig_TwoRenewalsMayFail(t *testing.T) {
 	c := Config{TTL: 30 * time.Second, RenewInterval: 10 * time.Second,
 		OperationTimeout: 3 * time.Second,
 		Margin:           600 * time.Millisecond, Drain: 6100 * time.Millisecond}
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		t.Errorf("at the bound: %v", err)
 	}
 	c.Drain++
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "2·RenewInterval") {
+	if err := c.validate(); err == nil || !strings.Contains(err.Error(), "2·RenewInterval") {
 		t.Errorf("past the bound: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func NewDocument(store Store, name string) (*Document, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: store %T keeps no documents", ErrInvalid, store)
 	}
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(name, queue.Documents) {

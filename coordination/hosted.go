@@ -31,5 +31,6 @@ func init() {
 	}
 	leases.Held.Observe = func(l any) func() { return l.(*Lease).observe() }
 	leases.Held.Drain = func(s any) time.Duration { return s.(*Session).cfg.Drain }
+	leases.Held.CheckName = checkName
 	leases.Held.Broken = func(s any) error { return s.(*Session).broken() }
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // A restarted process takes over at once the leases of its predecessor, with the next token. A
@@ -68,8 +69,9 @@ func TestInherit_ASuccessorGoesOnAtOnce(t *testing.T) {
 }
 
 func TestInherit_NeedsAnOwner(t *testing.T) {
-	require.ErrorContains(t, coordination.Config{Inherit: true}.Validate(), "Inherit needs Owner")
-	require.NoError(t, coordination.Config{Inherit: true, Owner: "10.0.0.1:7000"}.Validate())
+	require.ErrorContains(t, settings.Check(coordination.Config{Inherit: true}),
+		"Inherit needs Owner")
+	require.NoError(t, settings.Check(coordination.Config{Inherit: true, Owner: "10.0.0.1:7000"}))
 }
 
 // Two processes of one owner run at once, against the rule, and both want the lease all the time.

@@ -17,8 +17,7 @@ import (
 // leasestore.SessionRecords. Every byte counts: upper and lower case, slashes and spaces make
 // different leases in every store, and names are never truncated. With an invalid name every call
 // returns ErrInvalid. Sessions of one store that use the same name, in any process, share one
-// lease; clusters that share a store put their own name into the names of their leases. CheckName
-// applies these rules, and every part of this module that names a lease uses it.
+// lease; clusters that share a store put their own name into the names of their leases.
 type Lease struct {
 	s      *Session
 	name   string
@@ -37,7 +36,7 @@ func (l *Lease) check() error {
 		return fmt.Errorf("%w: lease %.80q: the session is nil, or Open has not made it; "+
 			"Node.Session is nil unless RunConfig.Store is set", ErrInvalid, l.name)
 	}
-	return CheckName(l.name)
+	return checkName(l.name)
 }
 
 // orNone returns l, or for nil a lease whose calls return ErrInvalid.

@@ -13,6 +13,7 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/child"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // logged is a log.
@@ -137,17 +138,17 @@ func TestLog_AHandlerMayAskTheSession(t *testing.T) {
 // A TTL of 30 without a unit was accepted, and every lease was lost at once.
 func TestConfig_ANumberWithoutAUnitIsNoTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{30, -time.Second} {
-		err := coordination.Config{TTL: ttl}.Validate()
+		err := settings.Check(coordination.Config{TTL: ttl})
 		if !errors.Is(err, coordination.ErrInvalid) || err.Error() != fmt.Sprintf(
 			"coordination: invalid argument: TTL (%v) must be at least 10ms", ttl) {
 			t.Errorf("%v: %v", ttl, err)
 		}
 	}
-	err := coordination.Config{TTL: 30, LockDelay: -1}.Validate()
+	err := settings.Check(coordination.Config{TTL: 30, LockDelay: -1})
 	if err == nil || !strings.Contains(err.Error(), "LockDelay (-1ns)") {
 		t.Errorf("not every problem is reported: %v", err)
 	}
-	if err := (coordination.Config{TTL: 10 * time.Millisecond}).Validate(); err != nil {
+	if err := settings.Check(coordination.Config{TTL: 10 * time.Millisecond}); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// CheckName returns an error that wraps ErrInvalid and says why if name is not a valid lease name.
-func CheckName(name string) error {
+// checkName returns an error that wraps ErrInvalid and says why if name is not a valid lease name.
+func checkName(name string) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: lease %.80q: name "+format, append([]any{ErrInvalid, name},
 			args...)...)

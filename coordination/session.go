@@ -74,7 +74,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	if store == nil {
 		return nil, fmt.Errorf("%w: no store", ErrInvalid)
 	}
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	if cfg.Forever && !keepsSessions(store) {

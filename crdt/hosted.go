@@ -31,6 +31,7 @@ func init() {
 		return putOwn(w.(*Writer), s, "", v)
 	}
 	hosted.Values.TypeName = typeName
+	hosted.Values.Encoder = func(p any) any { return p.(interface{ encoder() any }).encoder() }
 }
 
 func saveHeld(base causal.Store, p any) (causal.Store, bool, error) {

@@ -190,9 +190,7 @@ func (m ORMap[K, V]) Len() int {
 	return m.store.CountChildren(string(m.base(nil, m.tag())), int(m.depth), kind)
 }
 
-// AppendKey appends the canonical encoding of a key: equal keys have equal bytes. It returns the
-// codec's error.
-func (m ORMap[K, V]) AppendKey(dst []byte, key K) ([]byte, error) { return m.key.append(dst, key) }
+func (m *ORMap[K, V]) encoder() any { return m.key.append }
 
 // Keys yields the keys in the order of their encoding.
 func (m ORMap[K, V]) Keys() iter.Seq[K] {

@@ -92,9 +92,7 @@ func (s ORSet[E]) Contains(e E) bool {
 	return ok
 }
 
-// AppendElement appends the canonical encoding of an element: equal elements have equal bytes. It
-// returns the codec's error.
-func (s ORSet[E]) AppendElement(dst []byte, e E) ([]byte, error) { return s.elem.append(dst, e) }
+func (s *ORSet[E]) encoder() any { return s.elem.append }
 
 // Len returns the number of elements.
 func (s ORSet[E]) Len() int { return s.store.CountPrefix(string(s.base(nil, s.tag()))) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // posted is the request of a direct call. Either the actor takes it or the caller withdraws it.
@@ -39,7 +40,7 @@ func (p *posted) respond(res any) {
 func (p *posted) IgnoreDeadLetterLogging() {}
 
 // errNotTaken says that a life ended before its actor took a request: nothing was done.
-var errNotTaken = fmt.Errorf("distributeddata: nothing was done: %w", ErrBetweenLives)
+var errNotTaken = fmt.Errorf("distributeddata: nothing was done: %w", lifecycle.ErrRejoining)
 
 // ask sends a request to the actor and waits for its answer. At the deadline of ctx the actor
 // answers with how far the operation got, so ask waits slightly longer than that. An available

@@ -139,7 +139,7 @@ func TestChanges_End(t *testing.T) {
 		require.Len(t, h.take(), 5)
 		_, err := cart.Update(context.Background(), dd, func(*crdt.Writer, *items) error {
 			for c := range carts.Changes(context.Background(), dd) {
-				require.ErrorIs(t, c.Err, distributeddata.ErrReentrant)
+				require.ErrorIs(t, c.Err, distributeddata.ErrInvalid)
 			}
 			return nil
 		}, local)

@@ -69,6 +69,6 @@ func TestChoice_RefusesWhatItCannotUse(t *testing.T) {
 		_, err := newChoice(list)
 		require.ErrorIs(t, err, ErrInvalid, want)
 		require.ErrorContains(t, err, want)
-		require.ErrorIs(t, Config{Durable: list}.Validate(), ErrInvalid, want)
+		require.ErrorIs(t, Config{Durable: list}.validate(), ErrInvalid, want)
 	}
 }

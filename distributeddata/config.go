@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Config configures a replicator. A zero field takes its default. Every member of the cluster that
@@ -197,8 +198,10 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// Validate reports every problem at once. The errors are ErrInvalid.
-func (c Config) Validate() error {
+func init() { settings.Checked(Config.validate) }
+
+// validate reports every problem at once. The errors are ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {

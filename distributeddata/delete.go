@@ -15,7 +15,7 @@ import (
 // Deleting a missing entry succeeds. After a Delete with Permanently the entry cannot be used
 // again.
 //
-// Errors: ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
+// Errors: ErrQuorum, ErrUnknown, node.ErrRejoining, ErrClosed, ErrInvalid.
 func (k Key[T]) Delete(ctx context.Context, r *Replicator, at Consistency,
 	opts ...Option) error {
 	o := r.options(opts)

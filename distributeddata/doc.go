@@ -53,8 +53,8 @@
 //
 //   - Between two lives, for some seconds, Get at Local, Keys and Snapshot show the last state.
 //   - Updates and reads at other levels wait for the next life until their context is done, or for
-//     Config.OperationTimeout if it has no deadline. They then return ErrBetweenLives: nothing was
-//     done.
+//     Config.OperationTimeout if it has no deadline. They then return node.ErrRejoining: nothing
+//     was done.
 //   - A pending read continues in the next life. A pending update that was applied returns
 //     ErrUnknown: the update is kept and spreads in the next life, but its level may not have been
 //     reached.

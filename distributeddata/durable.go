@@ -15,7 +15,7 @@ import (
 // holds, or until ctx is done. It is needed with Config.WriteBehind only; without it, an Update
 // that returns nil is already on the disk. Flush returns nil at once without Config.Durable.
 //
-// Errors: ErrStore, ErrLoading, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant.
+// Errors: ErrStore, ErrLoading, ErrUnknown, node.ErrRejoining, ErrClosed, ErrInvalid.
 func (r *Replicator) Flush(ctx context.Context) error {
 	_, err := call[*flushed](ctx, r, struct{}{}, &flush{})
 	return err
@@ -223,7 +223,7 @@ func ofDisk(d core.Done) error {
 	case d.Store != nil:
 		return fmt.Errorf("%w: %w", ErrStore, d.Store)
 	case d.Err == core.ErrDiskBusy: //nolint:errorlint // may be the application's
-		return fmt.Errorf("%w: %w", ErrStoreBusy, d.Err)
+		return fmt.Errorf("%w: %w", ErrLimit, d.Err)
 	case d.Err == core.ErrLoading: //nolint:errorlint // as above
 		return ErrLoading
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
-	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // Direct calls and the Result of responses return the same errors. Test for them with errors.Is.
@@ -35,33 +34,26 @@ var (
 	// ErrUnknown too, and so does a call under way when the replica finds that its process was
 	// restored from a snapshot of its memory; both are logged.
 	ErrUnknown = errors.New("distributeddata: outcome unknown")
-	// ErrBetweenLives: the context was done while the member was between two lives; see Replicator.
-	// Nothing was done, so the operation may be retried.
-	ErrBetweenLives = lifecycle.ErrBetweenLives
 	// ErrClosed: the replicator has not been started yet, or has been closed. A pending operation
 	// may have happened.
 	ErrClosed = errors.New("distributeddata: replicator not running")
-	// ErrReentrant: a direct call was made inside a function that the replicator runs (Modify,
-	// Adapt or a codec). The call would deadlock. Nothing was done. Such a function should use its
-	// arguments, or send a message. Reads at Local never wait and are allowed. A call from a
-	// goroutine that the function starts and waits for is not detected: it fails when its time is
-	// up; see Config.OperationTimeout.
-	ErrReentrant = errors.New("distributeddata: called from inside the replicator")
 	// ErrStore: the change is in the memory of this member and spreads to the others, but is not
 	// known to be on this member's disk. The error wraps the store's error, such as store.ErrFull
 	// or store.ErrFailed, or says that the store is slow. From a read, a Flush or the start it
 	// means that the durable keys cannot be read.
 	ErrStore = errors.New("distributeddata: not on the disk of this member")
-	// ErrStoreBusy: too many changes of durable keys are already waiting for this member's disk.
-	// Nothing was done, so the operation may be retried.
-	ErrStoreBusy = errors.New("distributeddata: too many changes wait for the disk of this member")
 	// ErrLoading: the operation timed out while the durable keys were still being read from the
 	// disk. Nothing was done, so the operation may be retried. Volatile keys do not wait.
 	ErrLoading = errors.New("distributeddata: the durable keys are still being read from the disk")
-	// ErrLimit: a limit of Config is reached; the text names it. Nothing was done.
+	// ErrLimit: a limit of Config is reached, or too many changes of durable keys already wait for
+	// this member's disk; the text says which. Nothing was done.
 	ErrLimit = errors.New("distributeddata: over a limit")
-	// ErrInvalid: a key, a level or a configuration is not valid; the text says why. Nothing has
-	// changed.
+	// ErrInvalid: a key, a level or a configuration is not valid, or a direct call was made inside
+	// a function that the replicator runs (Modify, Adapt or a codec), where it would deadlock; the
+	// text says why. Nothing has changed. Such a function should use its arguments, or send a
+	// message. Reads at Local never wait and are allowed. A call from a goroutine that the function
+	// starts and waits for is not detected: it fails when its time is up; see
+	// Config.OperationTimeout.
 	ErrInvalid = errors.New("distributeddata: invalid argument")
 )
 

@@ -47,7 +47,7 @@ func TestReady_SaysWhatItWaitsFor(t *testing.T) {
 	}
 	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
 		require.NoError(t, c.end(c.Member(0)))
-		require.ErrorIs(t, ready(c.at(0)), distributeddata.ErrBetweenLives)
+		require.ErrorIs(t, ready(c.at(0)), lifecycle.ErrRejoining)
 		m := c.Start(c.Member(0).Address)
 		require.EqualError(t, ready(c.dd[m]), `distributeddata: replicator "ddata" is not ready: `+
 			`this member is not listed in its own view yet: context deadline exceeded`)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // An entry's own time to live takes precedence over Config.Expiry, also at members without it,
@@ -105,14 +106,14 @@ func TestExpiry_BadSettingsAreNamed(t *testing.T) {
 		{2 * time.Hour, nil, []string{"ClockSkew is 2h0m0s, must be from 1ms to 1h"}},
 		{-1, nil, []string{"ClockSkew is -1ns"}},
 	} {
-		err := distributeddata.Config{ClockSkew: c.skew, Expiry: c.expiry}.Validate()
+		err := settings.Check(distributeddata.Config{ClockSkew: c.skew, Expiry: c.expiry})
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		for _, want := range c.want {
 			require.ErrorContains(t, err, want)
 		}
 	}
-	require.NoError(t, distributeddata.Config{ClockSkew: time.Millisecond,
-		Expiry: map[string]time.Duration{"*": 2 * time.Millisecond}}.Validate())
+	require.NoError(t, settings.Check(distributeddata.Config{ClockSkew: time.Millisecond,
+		Expiry: map[string]time.Duration{"*": 2 * time.Millisecond}}))
 }
 
 // An exact name takes precedence over prefixes, and a longer prefix over a shorter one.

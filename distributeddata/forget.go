@@ -22,7 +22,7 @@ import (
 // With Force no other member is asked; see Force.
 //
 // Errors: ErrInvalid for this member, for a member that is not counted and for one that answers;
-// ErrQuorum; ErrUnknown; ErrBetweenLives; ErrClosed.
+// ErrQuorum; ErrUnknown; node.ErrRejoining; ErrClosed.
 func (r *Replicator) Forget(ctx context.Context, member string, opts ...ForgetOption) error {
 	var o forgetOptions
 	for _, opt := range opts {

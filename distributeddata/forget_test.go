@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
@@ -169,7 +170,7 @@ func TestConfig_NamesOfMembersAreBounded(t *testing.T) {
 		strings.Repeat("x", 1<<20): "name has 1048576 bytes, over the limit of 256",
 		"\xff":                     "is not UTF-8",
 	} {
-		err := distributeddata.Config{MinMembers: 1, Member: name}.Validate()
+		err := settings.Check(distributeddata.Config{MinMembers: 1, Member: name})
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		require.ErrorContains(t, err, why)
 	}

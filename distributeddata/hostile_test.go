@@ -277,7 +277,7 @@ func TestHostile_EveryFunctionMayDoWhatItMustNot(t *testing.T) {
 					synctest.Wait()
 					require.Less(t, time.Since(begin), time.Second, "nobody waits for a deadline")
 					for _, err := range errs {
-						require.ErrorIs(t, err, distributeddata.ErrReentrant)
+						require.ErrorIs(t, err, distributeddata.ErrInvalid)
 					}
 					_, err = other.Update(ctx, dd, addTo("more"), distributeddata.Majority)
 					require.NoError(t, err)
@@ -396,7 +396,7 @@ func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
 				return deep(n - 1)
 			}
 			require.ErrorIs(t, resultOf2(cart.Get(ctx, dd, distributeddata.Majority)),
-				distributeddata.ErrReentrant)
+				distributeddata.ErrInvalid)
 			return resultOf2(cart.Update(ctx, other, addTo("x"), local))
 		}
 		require.NoError(t, resultOf2(cart.Update(ctx, dd, func(*crdt.Writer, *items) error {

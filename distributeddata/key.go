@@ -59,7 +59,7 @@ func (k Key[T]) String() string { return k.id }
 // seen when they were asked, or until ctx is done.
 //
 // Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown,
-// ErrBetweenLives (not at Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
+// node.ErrRejoining (not at Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
 func (k Key[T]) Get(ctx context.Context, r *Replicator, at ...Consistency) (T, error) {
 	level := ofRead(at)
 	if level == Local && r != nil {
@@ -81,7 +81,7 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, at ...Consistency) (T, e
 
 // Update changes the entry and returns its value after the change. modify runs once, on a private
 // copy of the value: it must be quick, must not block, and must not retain w or v. A direct call in
-// it, other than a read at Local, returns ErrReentrant. While modify runs, other calls wait until
+// it, other than a read at Local, returns ErrInvalid. While modify runs, other calls wait until
 // their time is up, also some that came before: updates of several callers become readable and are
 // answered together, within a millisecond if no function delays them. If modify returns an error,
 // panics or calls runtime.Goexit, or if a mutator or a codec fails, nothing changes and the error
@@ -96,8 +96,8 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, at ...Consistency) (T, e
 // All changes that modify makes to the entry form one event: every replica shows all of them or
 // none. An update that changes nothing sends nothing.
 //
-// Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives,
-// ErrClosed, ErrReentrant, ErrInvalid; of durable keys ErrStore, ErrStoreBusy, ErrLoading.
+// Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, node.ErrRejoining,
+// ErrClosed, ErrInvalid; of durable keys ErrStore, ErrLoading.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error,
 	at Consistency, opts ...Option) (T, error) {
 	o := r.options(opts)

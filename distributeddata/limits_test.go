@@ -15,6 +15,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/meters/meterstest"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -31,11 +32,11 @@ func TestLimits_OfTheSettings(t *testing.T) {
 			var cfg distributeddata.Config
 			set(&cfg, n)
 			if ok {
-				require.NoError(t, cfg.Validate(), name)
+				require.NoError(t, settings.Check(cfg), name)
 				continue
 			}
-			require.ErrorIs(t, cfg.Validate(), distributeddata.ErrInvalid)
-			require.ErrorContains(t, cfg.Validate(),
+			require.ErrorIs(t, settings.Check(cfg), distributeddata.ErrInvalid)
+			require.ErrorContains(t, settings.Check(cfg),
 				fmt.Sprintf("%s is %d, must be from 1 to 1000000000", name, n))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // begin makes l the present life.
@@ -138,7 +139,7 @@ func (r *Replicator) living(ctx context.Context) (*life, error) {
 		case <-changed:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("distributeddata: replicator %q: nothing was done: %w: %w",
-				r.name, ErrBetweenLives, context.Cause(ctx))
+				r.name, lifecycle.ErrRejoining, context.Cause(ctx))
 		}
 	}
 }

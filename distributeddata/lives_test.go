@@ -155,13 +155,13 @@ func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
 			v.Add(w, 100)
 			return nil
 		}, local)
-		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
+		require.ErrorIs(t, err, lifecycle.ErrRejoining)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "nothing was done")
 		begin := time.Now()
 		// no deadline: OperationTimeout
 		_, err = visits.Get(context.Background(), c.at(0), distributeddata.Majority)
-		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
+		require.ErrorIs(t, err, lifecycle.ErrRejoining)
 		require.Equal(t, 5*time.Second, time.Since(begin))
 		short, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

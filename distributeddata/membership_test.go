@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // shelf stores the membership record. A test decides what goes wrong with it.
@@ -144,5 +145,5 @@ func TestMembership_AStoreThatMisbehavesBlocksNothing(t *testing.T) {
 }
 
 func TestConfig_WithAMembershipMinMembersIsNotNeeded(t *testing.T) {
-	require.NoError(t, distributeddata.Config{Membership: &shelf{}}.Validate())
+	require.NoError(t, settings.Check(distributeddata.Config{Membership: &shelf{}}))
 }

@@ -117,8 +117,6 @@ func TestZero_ValuesAreInvalid(t *testing.T) {
 			return nil
 		}, local)
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
-		stop := set{}.Subscribe(dd, nil)
-		stop()
 		dd.Request(c.Member(0).System.Root, (*distributeddata.Get[crdt.GCounter])(nil))
 		require.NoError(t, dd.Flush(ctx))
 		require.Zero(t, dd.Status().Panics)

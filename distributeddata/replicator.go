@@ -21,7 +21,7 @@ import (
 // of them: New in a later life returns the same Replicator, which continues with the data it held,
 // so a handle may be kept. Between two lives, Get at Local, Keys and Snapshot show the last state.
 // Every other operation waits for the next life until its context is done, and then fails with
-// ErrBetweenLives.
+// node.ErrRejoining.
 type Replicator struct {
 	name    string
 	pid     *actor.PID // PID of the door, the same in every life
@@ -70,7 +70,7 @@ type Replicator struct {
 // system, and for a later life with a different Durable. It returns another error if the member is
 // stopping.
 func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
-	err := cfg.Validate()
+	err := cfg.validate()
 	if system == nil {
 		err = errors.Join(fmt.Errorf("%w: no actor system", ErrInvalid), err)
 	}
@@ -122,7 +122,7 @@ func actorName(replicator string) string { return "concord-replicator-" + replic
 // Subscribe. It is the same in every life, never nil, and always safe to send to. Up to 1024
 // messages that arrive before the replica runs are queued and handled in order. Between two lives,
 // an update without a sender waits for the next life, and a request with a sender is answered with
-// ErrBetweenLives. A request that cannot be carried out is answered with its error; if it has no
+// node.ErrRejoining. A request that cannot be carried out is answered with its error; if it has no
 // sender, the error is logged and the message goes to the dead letters.
 func (r *Replicator) PID() *actor.PID { return r.pid }
 
@@ -132,7 +132,7 @@ func (r *Replicator) PID() *actor.PID { return r.pid }
 // for the next one.
 //
 // Errors: the cause of ctx, with the number of members seen, the number needed and the missing
-// ones; ErrInvalid without Config.MinMembers; ErrClosed; ErrReentrant.
+// ones; ErrInvalid without Config.MinMembers; ErrClosed.
 func (r *Replicator) Ready(ctx context.Context) error {
 	if err := r.reentrant(); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (r *Replicator) notReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	why := ErrBetweenLives
+	why := lifecycle.ErrRejoining
 	if l != nil {
 		why = l.waitsFor()
 	}
@@ -189,7 +189,7 @@ func (r *Replicator) Keys() iter.Seq[string] {
 // reads at Local. Values and Snapshots read before remain valid.
 //
 // Close returns the error of ctx or ErrQuorum if the handover was not confirmed in time: the last
-// updates may be lost with this member, unless the process continues in another life. ErrReentrant
+// updates may be lost with this member, unless the process continues in another life. ErrInvalid
 // means that nothing was done.
 func (r *Replicator) Close(ctx context.Context) error {
 	if err := r.reentrant(); err != nil {

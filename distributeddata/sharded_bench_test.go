@@ -15,6 +15,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
@@ -56,6 +57,7 @@ func benchSharded(b *testing.B, n, shards int) {
 		}, local)
 		return err
 	}
+	encode := hosted.Encoder[int](&crdt.ORMap[int, number]{})
 	ops := [...]func(k int) error{
 		func(k int) error { return set(k%n, k) },
 		func(k int) error {
@@ -69,7 +71,7 @@ func benchSharded(b *testing.B, n, shards int) {
 		func(k int) error { return set(k%1000*(n/1000), k) },
 		func(k int) error { _, err := large.Get(ctx, dd, k%n); return err },
 		func(k int) error { // the same entries, without the map
-			enc, err := (crdt.ORMap[int, number]{}).AppendKey(nil, k%n)
+			enc, err := encode(nil, k%n)
 			if err != nil {
 				return err
 			}

@@ -5,8 +5,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/concord-go/concord/crdt"
 )
 
@@ -18,15 +16,15 @@ type MapChange[K any, V crdt.Value[V]] struct {
 	Removed bool // the key is no longer present
 	// Err is set in a change that is not about a key: one for each entry in another layout (see
 	// ShardedMap), and one for each entry that cannot be read. It is ErrInvalid, ErrType,
-	// ErrReentrant, ErrDeleted or the error of a codec.
+	// ErrDeleted or the error of a codec.
 	Err error
 }
 
 // Changes yields each existing key, and then each key that has changed, batched over
-// Config.NotifyInterval, with its newest value. A key that changed several times while the loop
-// body ran is yielded once. A round costs as much as the changes since the previous one. Changes
-// that one update made in several shards are yielded together. In all other respects it works like
-// Key.Changes.
+// Config.NotifyInterval, with its newest value. To notify an actor, send it what the loop yields. A
+// key that changed several times while the loop body ran is yielded once. A round costs as much as
+// the changes since the previous one. Changes that one update made in several shards are yielded
+// together. In all other respects it works like Key.Changes.
 func (m ShardedMap[K, V]) Changes(ctx context.Context, r *Replicator) iter.Seq[*MapChange[K, V]] {
 	return eachChange(ctx, r, m.entries(), m.changes)
 }
@@ -52,23 +50,6 @@ func (m ShardedMap[K, V]) changes(c *Changed[crdt.ORMap[K, V]]) iter.Seq[*MapCha
 			}
 		}
 	}
-}
-
-// MapChanges notifies an actor of the changes in one shard of a ShardedMap. The changes are
-// computed when the actor iterates over them.
-type MapChanges[K any, V crdt.Value[V]] struct {
-	all iter.Seq[*MapChange[K, V]]
-}
-
-// All yields the changes.
-func (c *MapChanges[K, V]) All() iter.Seq[*MapChange[K, V]] { return c.all }
-
-// Subscribe notifies an actor of this member of existing keys and of changes: each shard that has
-// changed is one *MapChanges[K, V]. Everything else works as in Key.Subscribe.
-func (m ShardedMap[K, V]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
-	return subscribeTo(r, m.entries(), to, func(c *Changed[crdt.ORMap[K, V]]) any {
-		return &MapChanges[K, V]{m.changes(c)}
-	})
 }
 
 // SetChange describes the addition or removal of an element of a ShardedSet.
@@ -102,20 +83,6 @@ func (s ShardedSet[E]) changes(c *Changed[crdt.ORSet[E]]) iter.Seq[*SetChange[E]
 			}
 		}
 	}
-}
-
-// SetChanges notifies an actor of the changes in one shard of a ShardedSet, as MapChanges does.
-type SetChanges[E any] struct{ all iter.Seq[*SetChange[E]] }
-
-// All yields the changes.
-func (c *SetChanges[E]) All() iter.Seq[*SetChange[E]] { return c.all }
-
-// Subscribe notifies an actor of this member of existing elements and of changes, as
-// ShardedMap.Subscribe does.
-func (s ShardedSet[E]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
-	return subscribeTo(r, s.entries(), to, func(c *Changed[crdt.ORSet[E]]) any {
-		return &SetChanges[E]{s.changes(c)}
-	})
 }
 
 // eachChange yields the changes in all shards that have changed.

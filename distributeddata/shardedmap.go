@@ -37,7 +37,8 @@ import (
 // NewShardedMap has not made returns ErrInvalid. The entry "users#*" in Config.Durable
 // makes the collection "users" durable.
 type ShardedMap[K any, V crdt.Value[V]] struct {
-	made sharded[crdt.ORMap[K, V]]
+	made   sharded[crdt.ORMap[K, V]]
+	append func(dst []byte, key K) ([]byte, error)
 }
 
 // NewShardedMap returns the map with the given name: valid UTF-8 of 1 to 256 bytes, without # and
@@ -47,16 +48,13 @@ type ShardedMap[K any, V crdt.Value[V]] struct {
 func NewShardedMap[K any, V crdt.Value[V]](name string, shards int,
 	empty crdt.ORMap[K, V]) ShardedMap[K, V] {
 	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{
-		newLayout(name, hosted.TypeName(empty), shards), &empty}}
+		newLayout(name, hosted.TypeName(empty), shards), &empty}, hosted.Encoder[K](&empty)}
 }
 
 func (m ShardedMap[K, V]) entries() sharded[crdt.ORMap[K, V]] { return m.made.orInvalid() }
 
-// String returns the name.
-func (m ShardedMap[K, V]) String() string { return m.entries().name }
-
 func (m ShardedMap[K, V]) encode(key K) func([]byte) ([]byte, error) {
-	return func(dst []byte) ([]byte, error) { return m.entries().none.AppendKey(dst, key) }
+	return func(dst []byte) ([]byte, error) { return m.append(dst, key) }
 }
 
 // Get returns the value at key, or ErrNotFound. The levels are those of Key.Get, applied to the
@@ -69,7 +67,7 @@ func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, at ...C
 	}
 	v, ok, err := valueOf(all, key)
 	if err == nil && !ok {
-		err = fmt.Errorf("collection %q: no such key: %w", m, ErrNotFound)
+		err = fmt.Errorf("collection %q: no such key: %w", m.entries().name, ErrNotFound)
 	}
 	return v, err
 }
@@ -172,12 +170,6 @@ func (s MapSnapshot[K, V]) Get(key K) (v V, ok bool) {
 		return all.Get(key)
 	}
 	return v, false
-}
-
-// Contains reports whether key is present.
-func (s MapSnapshot[K, V]) Contains(key K) bool {
-	all, ok := s.m.entries().at(s.now, s.m.encode(key))
-	return ok && all.Contains(key)
 }
 
 // Len returns the number of keys that All yields. It sums the counts kept by the shards, which

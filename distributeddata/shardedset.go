@@ -15,21 +15,21 @@ import (
 //
 //	err := Seen.Add(ctx, dd, "4711")
 //	ok, err := Seen.Contains(ctx, dd, "4711") // local, never waits
-type ShardedSet[E any] struct{ made sharded[crdt.ORSet[E]] }
+type ShardedSet[E any] struct {
+	made   sharded[crdt.ORSet[E]]
+	append func(dst []byte, e E) ([]byte, error)
+}
 
 // NewShardedSet returns the set with the given name, with the bounds of NewShardedMap.
 func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
 	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, hosted.TypeName(empty), shards),
-		&empty}}
+		&empty}, hosted.Encoder[E](&empty)}
 }
 
 func (s ShardedSet[E]) entries() sharded[crdt.ORSet[E]] { return s.made.orInvalid() }
 
-// String returns the name.
-func (s ShardedSet[E]) String() string { return s.entries().name }
-
 func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
-	return func(dst []byte) ([]byte, error) { return s.entries().none.AppendElement(dst, e) }
+	return func(dst []byte) ([]byte, error) { return s.append(dst, e) }
 }
 
 // Contains reports whether e is in the set. Levels and errors are those of Key.Get, but a missing

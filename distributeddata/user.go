@@ -34,9 +34,9 @@ func (r *Replicator) running() *string {
 	return nil
 }
 
-// reentrant returns ErrInvalid for a replicator that New has not made, and ErrReentrant inside a
-// function that the replicator runs, where a call that waits for the actor or for the lock would
-// deadlock. The call stack is inspected only while such a function runs.
+// reentrant returns ErrInvalid for a replicator that New has not made, and inside a function that
+// the replicator runs, where a call that waits for the actor or for the lock would deadlock. The
+// call stack is inspected only while such a function runs.
 func (r *Replicator) reentrant() error {
 	if r == nil || r.pid == nil {
 		return errNoReplicator
@@ -45,7 +45,8 @@ func (r *Replicator) reentrant() error {
 	if what == nil || !r.number.runs() {
 		return nil
 	}
-	return fmt.Errorf("%w: in a function passed for %q", ErrReentrant, *what)
+	return fmt.Errorf("%w: called from inside the replicator, in a function passed for %q",
+		ErrInvalid, *what)
 }
 
 // busy wraps why, the reason for which a call has ended, with the application function that

@@ -28,19 +28,12 @@ var (
 	ErrSplit = errors.New("node: split off from the cluster")
 )
 
-// These are the causes for which a life of a member ends without being stopped: see Removed, Why
-// and Node.Context. The process can join again with another life; Run does so automatically.
-var (
-	// ErrRemoved is matched by all of these causes.
-	ErrRemoved = membership.ErrRemoved
-	// ErrDropped means that the member's own provider no longer lists it.
-	ErrDropped = membership.ErrDropped
-	// ErrExpelled means that most members that it lists do not list it.
-	ErrExpelled = membership.ErrExpelled
-	// ErrGaveWay means that the cluster was split and this member gave way to another fragment.
-	ErrGaveWay = membership.ErrGaveWay
-)
+// ErrRemoved is matched by the causes for which an incarnation of a member ends without being
+// stopped: see Removed, RemovalCause and Node.Context. Its text says whether the member's own
+// provider no longer lists it, most members that it lists do not list it, or it has stepped down
+// for another side of a split. The process can join again with another incarnation; Run does so.
+var ErrRemoved = membership.ErrRemoved
 
-// ErrBetweenLives is matched by the error of a call whose context ended after its member had left
-// one life and before it began the next. The call had no effect.
-var ErrBetweenLives = lifecycle.ErrBetweenLives
+// ErrRejoining is matched by the error of a call on a replicator, a singleton or a region whose
+// context ended while the member, which was split off from its cluster, had not joined it again. The call had no effect, and the error wraps the cause of the context.
+var ErrRejoining = lifecycle.ErrRejoining

@@ -46,9 +46,8 @@ type Node struct {
 	counted atomic.Int64  // how many members there are, by the arbiter; 0: not known
 }
 
-// Context returns a context that ends when this life begins to stop. Its cause is ErrDropped,
-// ErrExpelled or ErrGaveWay if another life may follow, otherwise the cause of the context passed
-// to Run.
+// Context returns a context that ends when this life begins to stop. Its cause matches ErrRemoved
+// if another life may follow; otherwise it is the cause of the context passed to Run.
 func (n *Node) Context() context.Context { return n.ctx }
 
 // Go runs work in its own goroutine once the member is ready, or at once if it already is. The

@@ -26,7 +26,7 @@ import (
 // When a pause or a partition has split a member off from its cluster, the member ends its life and
 // begins another one in the same process: Run calls register again, with a new actor system. A
 // component created under the same name as before is the same component, so handles kept by the
-// application continue to work; calls on them between two lives wait, or fail with ErrBetweenLives.
+// application continue to work; calls on them between two lives wait, or fail with ErrRejoining.
 // Replicated data is carried over. Instances of singletons and user actors are not: they are
 // stopped. See OnSplit for alternatives, and docs/operations.md.
 //
@@ -41,7 +41,7 @@ import (
 // register, of the Store function or of the work passed to Node.Go. ExitCode maps errors to exit
 // statuses.
 func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return err
 	}
 	if register == nil {
@@ -59,7 +59,7 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 		defer stop()
 	}
 	r := &runner{cfg: cfg, register: register, lives: lifecycle.NewLives(),
-		pace: newPace(cfg.LivesPerHour)}
+		pace: newPace(cfg.RejoinsPerHour)}
 	r.lives.MinMembers = cfg.MinMembers
 	defer r.lives.End()
 	unobserve, err := r.observe()

@@ -435,7 +435,7 @@ func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
 
 func TestRun_RefusesWhatCannotWork(t *testing.T) {
 	err := node.Run(t.Context(), node.RunConfig{
-		MinMembers: -1, LivesPerHour: -2, Patience: time.Nanosecond, OnSplit: 7,
+		MinMembers: -1, RejoinsPerHour: -2, Patience: time.Nanosecond, OnSplit: 7,
 		Remote: node.Config{Port: -1},
 		Store: func() (coordination.Store, error) {
 			return nil, nil
@@ -443,7 +443,7 @@ func TestRun_RefusesWhatCannotWork(t *testing.T) {
 	}, func(*node.Node) error { return nil })
 	require.ErrorIs(t, err, node.ErrInvalid)
 	for _, part := range []string{"Cluster,", "Provider must", "MinMembers (-1)",
-		"LivesPerHour (-2)", "Patience (1ns)",
+		"RejoinsPerHour (-2)", "Patience (1ns)",
 		"OnSplit (7)", "Port (-1)", "Session: "} {
 		require.ErrorContains(t, err, part)
 	}

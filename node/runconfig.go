@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/leases"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // RunConfig configures a member that Run keeps in its cluster. Cluster and Provider are required;
@@ -88,10 +90,10 @@ type RunConfig struct {
 	// Patience is how long a split of the cluster must be certain before a member gives way to the
 	// other side. Raising it delays healing. Default 2s.
 	Patience time.Duration `yaml:"patience"`
-	// LivesPerHour bounds how often the member joins again: when a split keeps recurring, the next
-	// life is delayed. Each life adds an entry to the version vectors of replicated data. Default
-	// 60.
-	LivesPerHour int `yaml:"lives-per-hour"`
+	// RejoinsPerHour bounds how often the member joins again: when a split keeps recurring, the
+	// next life is delayed. Each life adds an entry to the version vectors of replicated data.
+	// Default 60.
+	RejoinsPerHour int `yaml:"rejoins-per-hour"`
 	// OnSplit is what the process does when the member has been split off. Default Rejoin.
 	OnSplit OnSplit `yaml:"on-split"`
 	// Health, if set, reports the state of the member; it is an http.Handler for /livez and
@@ -153,8 +155,8 @@ func (c RunConfig) withDefaults() RunConfig {
 	set(&c.StartTimeout, 30*time.Second)
 	set(&c.StopTimeout, 10*time.Second)
 	set(&c.Patience, 2*time.Second)
-	if c.LivesPerHour == 0 {
-		c.LivesPerHour = 60
+	if c.RejoinsPerHour == 0 {
+		c.RejoinsPerHour = 60
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -184,8 +186,10 @@ func (c RunConfig) session() coordination.Config {
 	return s
 }
 
-// Validate returns all problems at once; each matches ErrInvalid.
-func (c RunConfig) Validate() error {
+func init() { settings.Checked(RunConfig.validate) }
+
+// validate returns all problems at once; each matches ErrInvalid.
+func (c RunConfig) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -204,8 +208,8 @@ func (c RunConfig) Validate() error {
 	if c.MinMembers < 0 {
 		bad("MinMembers (%d) must be at least 1, or 0 for not stated", c.MinMembers)
 	}
-	if c.LivesPerHour < 1 || c.LivesPerHour > 3600 {
-		bad("LivesPerHour (%d) must be from 1 to 3600", c.LivesPerHour)
+	if c.RejoinsPerHour < 1 || c.RejoinsPerHour > 3600 {
+		bad("RejoinsPerHour (%d) must be from 1 to 3600", c.RejoinsPerHour)
 	}
 	for _, d := range []struct {
 		name     string
@@ -224,12 +228,12 @@ func (c RunConfig) Validate() error {
 		bad("Guard is a lease: Store must be set")
 	}
 	if c.Store != nil && c.Cluster != "" {
-		if err := coordination.CheckName(majorityLease(c.Cluster)); err != nil {
+		if err := leases.Held.CheckName(majorityLease(c.Cluster)); err != nil {
 			bad("Cluster, as part of the name of a lease: %w", err)
 		}
 	}
 	if c.Guard != "" {
-		if err := coordination.CheckName(c.Guard); err != nil {
+		if err := leases.Held.CheckName(c.Guard); err != nil {
 			bad("Guard: %w", err)
 		}
 	}
@@ -242,7 +246,7 @@ func (c RunConfig) Validate() error {
 	if c.Store == nil {
 		return errors.Join(append(errs, c.Remote.validate())...)
 	}
-	if err := c.session().Validate(); err != nil {
+	if err := settings.Check(c.session()); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Session: %w", ErrInvalid, err))
 	}
 	return errors.Join(append(errs, c.Remote.validate())...)

@@ -34,7 +34,7 @@ func TestRunConfig_NamesOfLeases(t *testing.T) {
 		"a\xff":                         "is not UTF-8 at byte 1",
 		leasestore.SessionRecords + "x": "must not begin with concord.session.",
 	} {
-		err := RunConfig{Guard: name}.Validate()
+		err := RunConfig{Guard: name}.validate()
 		if err == nil || strings.Count(err.Error(), said) != 1 {
 			t.Errorf("%.30q: %v, want %q for Guard", name, err, said)
 		}

@@ -168,8 +168,8 @@ func Removed(system *actor.ActorSystem) <-chan struct{} {
 	return membership.Attach(system).Removed()
 }
 
-// RemovalCause returns the cause for which Removed was closed: ErrDropped, ErrExpelled or
-// ErrGaveWay. It returns nil while the member is in its cluster.
+// RemovalCause returns the cause for which Removed was closed, which matches ErrRemoved. It returns
+// nil while the member is in its cluster.
 func RemovalCause(system *actor.ActorSystem) error { return membership.Attach(system).Cause() }
 
 func checkCluster(c *cluster.Cluster) error {

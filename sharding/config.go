@@ -9,7 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/leases"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -192,8 +193,10 @@ const (
 	maxLeasePrefix = 200
 )
 
-// Validate returns all problems at once; each matches ErrInvalid.
-func (c Config) Validate() error {
+func init() { settings.Checked(Config.validate) }
+
+// validate returns all problems at once; each matches ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -233,7 +236,7 @@ func (c Config) Validate() error {
 			bad("%s is %v, it must be from 1ms to 1h", d.name, d.value)
 		}
 	}
-	if err := coordination.CheckName(c.LeasePrefix + "coordinator"); err != nil &&
+	if err := leases.Held.CheckName(c.LeasePrefix + "coordinator"); err != nil &&
 		len(c.LeasePrefix) <= maxLeasePrefix {
 		bad("LeasePrefix: %w", err)
 	}

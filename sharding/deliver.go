@@ -30,10 +30,10 @@ import (
 // not call Deliver from an actor, because it blocks. The context must end at some time, or Deliver
 // may wait forever.
 //
-// ErrInvalid, ErrBufferFull, ErrNotProtobuf, ErrTooLarge, ErrUndelivered, ErrClosed and
-// ErrBetweenLives mean that the message was certainly not handled. ErrUnknown means that ctx ended,
-// or this member closed the region, before the message was confirmed. Between two lives of this
-// member, Deliver waits for the next one and continues there. Close does not wait for Deliver.
+// ErrInvalid, ErrBufferFull, ErrUndelivered, ErrClosed and node.ErrRejoining mean that the message
+// was certainly not handled. ErrUnknown means that ctx ended, or this member closed the region,
+// before the message was confirmed. Between two lives of this member, Deliver waits for the next
+// one and continues there. Close does not wait for Deliver.
 func (f Ref[Msg]) Deliver(ctx context.Context, msg Msg) error {
 	if err := f.r.made(); err != nil {
 		return err

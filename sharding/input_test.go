@@ -18,12 +18,13 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/testkit/remembertest"
 )
 
 func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
-	err := sharding.Config{
+	err := settings.Check(sharding.Config{
 		Type: "a b", Shards: 5000, MinMembers: -1, MaxMoves: -2, Buffer: -1, BufferBytes: 5,
 		Stash: -1, Settle: -1,
 		HandOff: 2 * time.Hour, OrphanAfter: time.Microsecond, StableAfter: -1,
@@ -33,7 +34,7 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 			return nil
 		},
 		LeasePrefix: strings.Repeat("x", 201), Eviction: "mru",
-	}.Validate()
+	})
 	require.ErrorIs(t, err, sharding.ErrInvalid)
 	for _, text := range []string{
 		`Type "a b"`, "Shards is 5000, it must be from 1 to 4096", "MinMembers", "MaxMoves",
@@ -48,16 +49,16 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, text)
 	}
-	require.ErrorContains(t, sharding.Config{Type: strings.Repeat("x", 41)}.Validate(),
+	require.ErrorContains(t, settings.Check(sharding.Config{Type: strings.Repeat("x", 41)}),
 		"Type has 41 bytes")
-	require.NoError(t, sharding.Config{Type: "cart"}.Validate())
-	err = sharding.Config{Type: "cart", RecoverRate: 1,
-		RememberStore: &remembertest.Memory{}}.Validate()
+	require.NoError(t, settings.Check(sharding.Config{Type: "cart"}))
+	err = settings.Check(sharding.Config{Type: "cart", RecoverRate: 1,
+		RememberStore: &remembertest.Memory{}})
 	require.ErrorContains(t, err,
 		"RecoverRate (1) and RememberStore (*remembertest.Memory) require Remember")
 	for _, e := range []sharding.Eviction{sharding.SLRU, sharding.LFU} {
-		require.NoError(t, sharding.Config{Type: "cart", Eviction: e, Limit: 1}.Validate())
-		err = sharding.Config{Type: "cart", Eviction: e, Idle: time.Second}.Validate()
+		require.NoError(t, settings.Check(sharding.Config{Type: "cart", Eviction: e, Limit: 1}))
+		err = settings.Check(sharding.Config{Type: "cart", Eviction: e, Idle: time.Second})
 		require.ErrorContains(t, err, "so Limit (0) must be set and Idle (1s) must be 0")
 	}
 }
@@ -247,7 +248,8 @@ func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
 		}
 		_, err := c.node(0).region.Ref(there).Ask(ctx,
 			wrapperspb.String(strings.Repeat("x", 4_000_000)))
-		require.ErrorIs(t, err, sharding.ErrTooLarge)
+		require.ErrorIs(t, err, sharding.ErrUndelivered)
+		require.ErrorContains(t, err, "message too large")
 		require.ErrorIs(t, err, sharding.ErrUndelivered)
 		require.ErrorContains(t, err, "at most 4000000")
 		home, err := c.node(0).ask(there, "who", time.Second)
@@ -528,8 +530,7 @@ func TestAsk_SaysWhatIsKnown(t *testing.T) {
 }
 
 func TestErrors_AreTold(t *testing.T) {
-	for _, err := range []error{sharding.ErrBufferFull, sharding.ErrNotProtobuf,
-		sharding.ErrTooLarge} {
+	for _, err := range []error{sharding.ErrBufferFull} {
 		require.ErrorIs(t, fmt.Errorf("wrapped: %w", err), sharding.ErrUndelivered)
 		require.False(t, errors.Is(err, sharding.ErrUnknown))
 	}
@@ -538,7 +539,7 @@ func TestErrors_AreTold(t *testing.T) {
 // The names of leases are checked by the rule of package coordination before anything runs.
 func TestConfig_NamesOfLeases(t *testing.T) {
 	for _, prefix := range []string{"concord.session.x-", "a\xff"} {
-		err := sharding.Config{Type: "a", LeasePrefix: prefix}.Validate()
+		err := settings.Check(sharding.Config{Type: "a", LeasePrefix: prefix})
 		require.ErrorIs(t, err, sharding.ErrInvalid)
 		require.ErrorContains(t, err, "LeasePrefix: coordination: invalid argument: lease")
 	}
@@ -547,11 +548,11 @@ func TestConfig_NamesOfLeases(t *testing.T) {
 // The leases of two types have different names, whatever their prefixes are: shard 0 of a type with
 // the prefix "shard-cart-1" would have the lease of shard 10 of carts.
 func TestConfig_NoLeaseHasTwoTypes(t *testing.T) {
-	err := sharding.Config{Type: "a", LeasePrefix: "shard-cart-1"}.Validate()
+	err := settings.Check(sharding.Config{Type: "a", LeasePrefix: "shard-cart-1"})
 	require.ErrorIs(t, err, sharding.ErrInvalid)
 	require.ErrorContains(t, err, `LeasePrefix "shard-cart-1" ends with a digit`)
-	require.NoError(t, sharding.Config{Type: "a", LeasePrefix: "shard-1-cart"}.Validate())
-	require.NoError(t, sharding.Config{Type: "cart1"}.Validate())
+	require.NoError(t, settings.Check(sharding.Config{Type: "a", LeasePrefix: "shard-1-cart"}))
+	require.NoError(t, settings.Check(sharding.Config{Type: "cart1"}))
 }
 
 // An entity that stops itself at each start gets its messages again after a pause. After eight

@@ -12,15 +12,15 @@ import (
 	"github.com/concord-go/concord/internal/contain"
 )
 
-// Activate starts the entity unless it runs, and returns the PID of its incarnation. It waits for a
+// activate starts the entity unless it runs, and returns the PID of its incarnation. It waits for a
 // home of the shard, also between two lives of this member, and tries again until ctx ends; so
 // bound ctx. Do not call it from an actor, because it blocks. The errors are those of Ask.
 //
 // A message to the PID goes past the region. It is checked against the tenure like any other, but
 // it does not wait while the shard moves, and it is not passed to the next incarnation: what an
 // entity has not handled when it ends, and what comes later, becomes a dead letter, so that a
-// request is answered with actor.ErrDeadLetter. Then call Activate again.
-func (f Ref[Msg]) Activate(ctx context.Context) (*actor.PID, error) {
+// request is answered with actor.ErrDeadLetter. Then call activate again.
+func (f Ref[Msg]) activate(ctx context.Context) (*actor.PID, error) {
 	if err := f.r.made(); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (f Ref[Msg]) Activate(ctx context.Context) (*actor.PID, error) {
 	}
 }
 
-// The pause between two attempts of Activate doubles from firstPause to lastPause.
+// The pause between two attempts of activate doubles from firstPause to lastPause.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
@@ -77,7 +77,7 @@ func (c *cell) locate(to *actor.PID) {
 	contain.Send(system, to, &cluster.ActivationResponse{Pid: pid})
 }
 
-// used counts a message that was sent to the PID of an entity of NewFromProps.
+// used counts a message that was sent to the PID of an entity of newFromProps.
 func (c *cell) used(message any) {
 	l := c.place.life
 	if l.blueprint == nil || l.cfg.Idle == 0 && l.cfg.Limit == 0 {

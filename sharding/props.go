@@ -1,20 +1,23 @@
 package sharding
 
 import (
+	"context"
 	"errors"
 	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/ctxext"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/sharding/internal/props"
 )
 
-// blueprint is the function given to NewFromProps.
+// blueprint is the function given to newFromProps.
 type blueprint = func(Entity) (props *actor.Props, init func(actor.Context), err error)
 
-// NewFromProps is like New for entities that are spawned with Proto.Actor's props: middleware,
+// newFromProps is like New for entities that are spawned with Proto.Actor's props: middleware,
 // context decorators and the supervision of children work as elsewhere, and Context.Actor returns
 // the actor that the props produce. Package sharding/grains uses it.
 //
@@ -27,9 +30,9 @@ type blueprint = func(Entity) (props *actor.Props, init func(actor.Context), err
 // The mailbox and the dispatcher of the props are replaced. A spawn function and a guardian of the
 // props are not used.
 //
-// Messages that are sent to the PID of such an entity, see Ref.Activate, count as messages for
+// Messages that are sent to the PID of such an entity, see Ref.activate, count as messages for
 // Config.Idle and Config.Limit.
-func NewFromProps[Msg any](system *actor.ActorSystem, session *coordination.Session,
+func newFromProps[Msg any](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config,
 	blueprint func(Entity) (*actor.Props, func(actor.Context), error)) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
@@ -57,7 +60,20 @@ func cellIn(ctx actor.ExtensionContext) (c *cell) {
 	return c
 }
 
-var errNoProps = errors.New("the function given to NewFromProps returned no props")
+// init sets what package sharding/grains uses.
+func init() {
+	props.Hosted.NewRegion = func(system *actor.ActorSystem, session, replicator, cfg, blueprint any) (
+		any, error) {
+		return newFromProps[proto.Message](system, session.(*coordination.Session),
+			replicator.(*distributeddata.Replicator), cfg.(Config),
+			blueprint.(func(Entity) (*actor.Props, func(actor.Context), error)))
+	}
+	props.Hosted.Activate = func(ctx context.Context, ref any) (*actor.PID, error) {
+		return ref.(Ref[proto.Message]).activate(ctx)
+	}
+}
+
+var errNoProps = errors.New("the function given to NewRegion returned no props")
 
 // spawnProps spawns an entity from its props. It runs code of the application, which may panic.
 func (k *keeper) spawnProps(ctx actor.Context, c *cell) (why any, stack string) {
@@ -84,7 +100,7 @@ func (k *keeper) spawnProps(ctx actor.Context, c *cell) (why any, stack string) 
 	return nil, ""
 }
 
-// derive returns props that work in this shard, a copy for each that the function of NewFromProps
+// derive returns props that work in this shard, a copy for each that the function of newFromProps
 // returns.
 func (k *keeper) derive(props *actor.Props) *actor.Props {
 	if p := k.derived[props]; p != nil {

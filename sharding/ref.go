@@ -109,10 +109,10 @@ func check(id string, msg any) error {
 // between two lives of this member, for the next life; bound the wait with ctx. Do not call it from
 // an actor, because it blocks.
 //
-// The errors of Tell, and ErrUndelivered, ErrNotProtobuf, ErrTooLarge and ErrBetweenLives, mean
-// that the message was certainly not handled. ErrUnknown means that ctx ended first, or that the
-// host to which the message was sent is gone: its member was dropped, it has lost the lease of the
-// shard and another tenure has begun, or this life of this member has ended.
+// The errors of Tell, ErrUndelivered and node.ErrRejoining mean that the message was certainly not
+// handled. ErrUnknown means that ctx ended first, or that the host to which the message was sent is
+// gone: its member was dropped, it has lost the lease of the shard and another tenure has begun, or
+// this life of this member has ended.
 //
 // The reply must be a protobuf message too: at another member any other reply, such as an error
 // value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member

@@ -89,7 +89,7 @@ func begin[Msg any](l *life, errs ...error) (*Region[Msg], error) {
 	if l.data == nil {
 		errs = append(errs, fmt.Errorf("%w: no replicator", ErrInvalid))
 	}
-	if err := errors.Join(append(errs, l.cfg.Validate())...); err != nil {
+	if err := errors.Join(append(errs, l.cfg.validate())...); err != nil {
 		return nil, err
 	}
 	l.cfg = l.cfg.withDefaults()

@@ -54,7 +54,7 @@ func pack(id string, value any, self string, do func(*packet)) error {
 	header, msg, sender := actor.UnwrapEnvelope(value)
 	m, ok := msg.(proto.Message)
 	if !ok {
-		return ErrNotProtobuf
+		return errNotProtobuf
 	}
 	buf := scratch.Get().(*[]byte)
 	defer func() {
@@ -67,7 +67,7 @@ func pack(id string, value any, self string, do func(*packet)) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUndelivered, err)
 	case len(payload) > maxMessage:
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), maxMessage)
+		return fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, len(payload), maxMessage)
 	}
 	*buf = payload
 	p := packet{entity: id, typ: string(m.ProtoReflect().Descriptor().FullName()), payload: payload}
@@ -83,7 +83,7 @@ func pack(id string, value any, self string, do func(*packet)) error {
 	numbers := packet{shard: maxShards, token: math.MaxUint64, number: math.MaxUint64,
 		delivery: math.MaxUint64, again: true, origin: 1}
 	if n := p.size() + numbers.size(); n > maxParcel {
-		return fmt.Errorf("%w: %d bytes with its header, at most %d", ErrTooLarge, n, maxParcel)
+		return fmt.Errorf("%w: %d bytes with its header, at most %d", errTooLarge, n, maxParcel)
 	}
 	do(&p)
 	return nil

@@ -15,10 +15,10 @@ import (
 // lives of this member, for the next life; bound it with ctx. Do not call it from an actor: it
 // blocks.
 //
-// Errors: ErrUndelivered, ErrBufferFull, ErrNotProtobuf, ErrClosed and ErrBetweenLives mean that
-// the message was certainly not handled. ErrUnknown means that ctx ended first, or that the host to
-// which the message was sent is gone: its member was dropped, or it has lost the lease and another
-// tenure has begun.
+// Errors: ErrUndelivered, ErrBufferFull, ErrClosed and node.ErrRejoining mean that the message was
+// certainly not handled. ErrUnknown means that ctx ended first, or that the host to which the
+// message was sent is gone: its member was dropped, or it has lost the lease and another tenure has
+// begun.
 //
 // The reply must be a protobuf message too: at another member any other reply, such as an error
 // value, is dropped and logged there, and Ask waits until ctx ends. From an instance at this member

@@ -8,7 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/leases"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Config is the configuration of a singleton. Zero fields take their defaults. All members use the
@@ -104,8 +105,10 @@ const maxTries = 1000
 // proxyInfix distinguishes the actor names of proxies from those of managers.
 const proxyInfix = "proxy-"
 
-// Validate reports every problem at once. The errors are ErrInvalid.
-func (c Config) Validate() error {
+func init() { settings.Checked(Config.validate) }
+
+// validate reports every problem at once. The errors are ErrInvalid.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -131,7 +134,7 @@ func (c Config) Validate() error {
 	if c.PreferRole != "" && c.PreferRole == c.Role {
 		bad("PreferRole %q must differ from Role: every host has that role", c.PreferRole)
 	}
-	if err := coordination.CheckName(c.LeaseName); err != nil {
+	if err := leases.Held.CheckName(c.LeaseName); err != nil {
 		bad("LeaseName: %w", err)
 	}
 	if c.MinBackoff > c.MaxBackoff {

@@ -3,23 +3,17 @@ package singleton
 import (
 	"errors"
 	"fmt"
-
-	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // Errors of this package. Ask returns them directly or wrapped; test with errors.Is.
 var (
 	// ErrUndelivered means that the message certainly did not reach the instance: there was no room
-	// for it where it had to wait, or the member to which it was sent could not take it at that
-	// time.
+	// for it where it had to wait, the member to which it was sent could not take it at that time,
+	// or the instance is at another member and the message is not a protobuf message.
 	ErrUndelivered = errors.New("singleton: message not delivered")
 	// ErrBufferFull means that Config.Buffer messages already wait at this member. It wraps
 	// ErrUndelivered.
 	ErrBufferFull error = &undelivered{"singleton: buffer full"}
-	// ErrNotProtobuf means that the instance is at another member and the message is not a protobuf
-	// message, so it cannot be sent there. It wraps ErrUndelivered.
-	ErrNotProtobuf error = &undelivered{
-		"singleton: not a protobuf message, and the instance is at another member"}
 	// ErrUnknown means that the context ended before there was an answer, and then wraps its cause,
 	// or that the host to which the message was sent is gone. The instance may have handled the
 	// message, may still handle it, or may never do so.
@@ -27,9 +21,6 @@ var (
 	// ErrClosed means that this member has closed the singleton, or was removed from the cluster
 	// for good. The message was not sent.
 	ErrClosed = errors.New("singleton: not running at this member")
-	// ErrBetweenLives means that this member was split off from its cluster and did not join again
-	// before the context ended; it wraps the cause. The message was not sent.
-	ErrBetweenLives = lifecycle.ErrBetweenLives
 	// ErrInvalid means that a configuration or an argument is invalid; the text says why.
 	ErrInvalid = errors.New("singleton: invalid argument")
 )
@@ -38,6 +29,9 @@ var errUnmade = fmt.Errorf("%w: the singleton is nil, or neither New nor NewProx
 	ErrInvalid)
 
 var errNoSystem = fmt.Errorf("%w: no actor system", ErrInvalid)
+
+var errNotProtobuf error = &undelivered{
+	"singleton: not a protobuf message, and the instance is at another member"}
 
 // errStopped is the reason of messages that wait when this member stops.
 var errStopped = fmt.Errorf("%w: this member stops before there was a host", ErrUndelivered)

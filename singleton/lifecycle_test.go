@@ -16,6 +16,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/singleton"
 )
@@ -266,14 +267,14 @@ func TestSoak_NeverTwoInstances(t *testing.T) {
 }
 
 func TestConfig_EveryProblemAtOnce(t *testing.T) {
-	err := singleton.Config{Name: "a/b", HandOver: -1, Buffer: -1}.Validate()
+	err := settings.Check(singleton.Config{Name: "a/b", HandOver: -1, Buffer: -1})
 	require.ErrorIs(t, err, singleton.ErrInvalid)
 	for _, part := range []string{`"a/b"`, "HandOver is -1ns", "Buffer is -1"} {
 		require.ErrorContains(t, err, part)
 	}
-	require.NoError(t, singleton.Config{Name: "jobs"}.Validate())
-	require.Error(t, singleton.Config{Name: "proxy-jobs"}.Validate())
-	require.Error(t, singleton.Config{}.Validate())
+	require.NoError(t, settings.Check(singleton.Config{Name: "jobs"}))
+	require.Error(t, settings.Check(singleton.Config{Name: "proxy-jobs"}))
+	require.Error(t, settings.Check(singleton.Config{}))
 
 	system := simnet.NewSystem("s")
 	_, err = singleton.New(system, nil, singleton.Config{}, nil)
@@ -290,7 +291,7 @@ func TestConfig_EveryProblemAtOnce(t *testing.T) {
 }
 
 func TestErrors_OfARefusalAreUndelivered(t *testing.T) {
-	for _, err := range []error{singleton.ErrBufferFull, singleton.ErrNotProtobuf} {
+	for _, err := range []error{singleton.ErrBufferFull} {
 		require.ErrorIs(t, fmt.Errorf("wrapped: %w", err), singleton.ErrUndelivered)
 		require.False(t, errors.Is(err, singleton.ErrUnknown))
 	}

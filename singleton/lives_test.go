@@ -54,7 +54,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 			require.Less(t, endLife(t, first), 100*time.Millisecond)
 		}
 		_, err := first.ask("who", time.Second)
-		require.ErrorIs(t, err, singleton.ErrBetweenLives)
+		require.ErrorIs(t, err, lifecycle.ErrRejoining)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `"jobs"`)
 		first.System.Root.Send(s.PID(), wrapperspb.String("to the dead letters"))

@@ -453,7 +453,7 @@ func (m *manager) forward(ctx actor.Context, e stash.Entry) {
 	case !ok || !fresh:
 		m.refuse(ctx, e, ErrUndelivered)
 	case !portable(e.Message):
-		m.refuse(ctx, e, ErrNotProtobuf)
+		m.refuse(ctx, e, errNotProtobuf)
 	default:
 		m.life.counts.passedOn.Add(1)
 		next := actor.NewPID(to.Address, m.life.cfg.managerName())

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/coordination/leasestore"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/singleton"
 )
 
@@ -15,7 +16,7 @@ func TestConfig_NameOfTheLease(t *testing.T) {
 		strings.Repeat("x", leasestore.MaxName+1): "LeaseName: coordination: invalid argument: lease",
 		leasestore.SessionRecords:                 "must not begin with",
 	} {
-		err := singleton.Config{Name: "a", LeaseName: name}.Validate()
+		err := settings.Check(singleton.Config{Name: "a", LeaseName: name})
 		if said == "" && err != nil || said != "" &&
 			(err == nil || !strings.Contains(err.Error(), said)) {
 			t.Errorf("%.20q: %v, want %q", name, err, said)

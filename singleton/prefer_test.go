@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/singleton"
 )
 
@@ -142,7 +143,7 @@ func TestPrefer_AFailingHostDoesNotTakeTheInstanceBack(t *testing.T) {
 }
 
 func TestPrefer_TheRoleOfAllHostsIsNoPreference(t *testing.T) {
-	err := singleton.Config{Name: "jobs", Role: "big", PreferRole: "big"}.Validate()
+	err := settings.Check(singleton.Config{Name: "jobs", Role: "big", PreferRole: "big"})
 	require.ErrorIs(t, err, singleton.ErrInvalid)
 	require.ErrorContains(t, err, `PreferRole "big" must differ from Role`)
 }

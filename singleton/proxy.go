@@ -167,7 +167,7 @@ func (p *proxy) pass(ctx actor.Context) {
 func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 	inner, byAsk := unwrap(e)
 	if !p.local && !portable(inner.Message) {
-		p.refuse(ctx, e, ErrNotProtobuf)
+		p.refuse(ctx, e, errNotProtobuf)
 		return
 	}
 	if byAsk {

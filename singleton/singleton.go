@@ -50,7 +50,7 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 	if produce == nil {
 		errs = append(errs, fmt.Errorf("%w: produce is nil", ErrInvalid))
 	}
-	if err := errors.Join(append(errs, cfg.Validate())...); err != nil {
+	if err := errors.Join(append(errs, cfg.validate())...); err != nil {
 		return nil, err
 	}
 	return begin(&life{system: system, cfg: cfg.withDefaults(), session: session, produce: produce})
@@ -59,7 +59,7 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 // NewProxy prepares this member for sending to the singleton, without hosting it, whatever its
 // roles. Like New, it returns the same *Singleton in each life of the member.
 func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
-	err := cfg.Validate()
+	err := cfg.validate()
 	if system == nil {
 		err = errors.Join(errNoSystem, err)
 	}

@@ -284,7 +284,7 @@ func (n *news) post(to core.Member, m *pb.SingletonNews) {
 	}
 	payload, err := proto.Marshal(m)
 	if err != nil {
-		return // a name that is no UTF-8 does not pass Validate
+		return // a name that is no UTF-8 does not pass validate
 	}
 	h := wire.Header{Cluster: n.view.Cluster, Member: n.view.Self.ID,
 		From: n.view.Self.Incarnation, To: to.Incarnation}

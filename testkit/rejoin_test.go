@@ -49,7 +49,7 @@ func TestRejoin_OneOfThreeCutOffForSixSeconds(t *testing.T) {
 		require.NotSame(t, first, c.Member(2), "it is another life")
 		require.NotEqual(t, first.ID, c.Member(2).ID)
 		require.Equal(t, first.Address, c.Member(2).Address)
-		require.ErrorIs(t, membership.Attach(first.System).Cause(), membership.ErrGaveWay)
+		require.ErrorIs(t, membership.Attach(first.System).Cause(), membership.ErrSteppedDown)
 		require.Same(t, handle, hs.At(2), "the handle of the first life is bound to the second")
 		require.Equal(t, 2, handle.lives)
 		require.Equal(t, 1, hs.At(0).lives)

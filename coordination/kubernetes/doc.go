@@ -24,7 +24,7 @@
 // a session of this package takes it over.
 //
 // A document (leasestore.Documents) is an annotation, in base64, of a Lease object that nobody
-// holds. DocumentName returns the object's name:
+// holds. The object's name is concord-document.NAME, or one with a hash if that is no valid name:
 //
 //	kubectl get lease concord-document.shop.members -o jsonpath='{.metadata.annotations.concord-go\.github\.io/document}' | base64 -d
 //

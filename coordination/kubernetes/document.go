@@ -22,9 +22,9 @@ const (
 	documentOf = domain + "document-of" // the name
 )
 
-// DocumentName returns the name of the Lease object that keeps a document. No lease has this name:
+// documentName returns the name of the Lease object that keeps a document. No lease has this name:
 // ObjectName hashes names that begin with the same prefix.
-func DocumentName(name string) string {
+func documentName(name string) string {
 	if object := hashed + "document." + name; len(validation.IsDNS1123Subdomain(object)) == 0 {
 		return object
 	}
@@ -37,7 +37,7 @@ func (s *store) LoadDocument(ctx context.Context,
 	if _, err := objectName(name); err != nil {
 		return nil, "", err
 	}
-	l, err := s.leases.Get(ctx, DocumentName(name), metav1.GetOptions{})
+	l, err := s.leases.Get(ctx, documentName(name), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, "", nil
@@ -89,7 +89,7 @@ func (s *store) SwapDocument(ctx context.Context, name string, old leasestore.Ve
 	annotations := map[string]string{documentOf: name,
 		atDocument: base64.StdEncoding.EncodeToString(next), atWrite: rand.Text()}
 	ctx, repeated := counted(ctx)
-	written, err := s.writeDocument(ctx, DocumentName(name), string(old), annotations)
+	written, err := s.writeDocument(ctx, documentName(name), string(old), annotations)
 	if err != nil {
 		return "", outcome(err, repeated())
 	}

@@ -68,7 +68,7 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 			errs = append(errs, fmt.Errorf("section %q: %w", location, err))
 		}
 		p.openers[location] = open
-		if err := s.Validate(); err != nil {
+		if err := s.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("section %q: %w", location, err))
 		}
 	}

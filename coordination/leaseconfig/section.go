@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Section configures the leases of one location, which is the name that code passes to a Provider.
@@ -18,11 +19,13 @@ type Section struct {
 	Store func(into any) error `yaml:"-"`
 }
 
-// Validate reports all problems of the Config. The Owner that Inherit requires may be missing: it
+func init() { settings.Checked(Section.validate) }
+
+// validate reports all problems of the Config. The Owner that Inherit requires may be missing: it
 // comes with the call of Provider.Lease, or is the address of the member. If it is still missing
 // when the session is opened, that fails.
-func (s Section) Validate() error {
+func (s Section) validate() error {
 	c := s.Config
 	c.Owner = cmp.Or(c.Owner, "known later")
-	return c.Validate()
+	return settings.Check(c)
 }

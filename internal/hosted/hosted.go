@@ -24,6 +24,7 @@ var Values struct {
 	LoadOwn  func(own Own, s causal.Store) error
 	SaveOwn  func(writer any, s causal.Store, own Own) (causal.Store, error)
 	TypeName func(value any) string
+	Encoder  func(value any) any
 }
 
 // Own is a value of a user-defined type.
@@ -88,3 +89,10 @@ func Shareable[T Value[T]]() bool { return Values.Held(new(T)) }
 // TypeName returns the name by which a store identifies the type of a value, such as
 // "ORSet[string]" or "ORMap[string]PNCounter". All user-defined types have one name.
 func TypeName[T Value[T]](empty T) string { return Values.TypeName(&empty) }
+
+// Encoder returns the function that appends the canonical encoding of an element of a set, or of a
+// key of a map: equal ones have equal bytes. Its error is that of the codec. value is a pointer to
+// a crdt.ORSet[E] or a crdt.ORMap[E, V].
+func Encoder[E any](value any) func(dst []byte, e E) ([]byte, error) {
+	return Values.Encoder(value).(func([]byte, E) ([]byte, error))
+}

@@ -47,6 +47,9 @@ var Held struct {
 	Observe func(lease any) (stop func())
 	// Drain returns Config.Drain of a session: the time that guarded work has to stop.
 	Drain func(session any) time.Duration
+	// CheckName returns an error that matches coordination.ErrInvalid and says why if name is not a
+	// valid name of a lease.
+	CheckName func(name string) error
 	// Broken returns an error if a panic of this library's own code has ended a session, and for a
 	// minute after a panic that has not, and coordination.ErrClosed after Close. A session that has
 	// ended has lost every grant: the process must be restarted.

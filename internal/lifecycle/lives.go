@@ -9,10 +9,10 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
-// ErrBetweenLives is returned by a call on a handle if the context of the call ends while the
-// member is between two lives.
-var ErrBetweenLives = errors.New(
-	"the member is between two lives: it was split off and is rejoining")
+// ErrRejoining is returned by a call on a handle if the context of the call ends while the member
+// is between two lives.
+var ErrRejoining = errors.New(
+	"rejoining the cluster: the member was split off and is between two incarnations")
 
 // Lives holds what a process keeps from one life of its member to the next: the handles of its
 // components, by name. A life is an actor system with its member id; a member that was split off

@@ -75,7 +75,7 @@ func (p *Present[L]) Err() error {
 }
 
 // After returns the current life if it is not l, or waits for the next one. It returns the error of
-// NewPresent if no life follows, and an error that wraps ErrBetweenLives and the cause of ctx if
+// NewPresent if no life follows, and an error that wraps ErrRejoining and the cause of ctx if
 // ctx ends first.
 func (p *Present[L]) After(ctx context.Context, l *L) (*L, error) {
 	for {
@@ -92,7 +92,7 @@ func (p *Present[L]) After(ctx context.Context, l *L) (*L, error) {
 		case <-turn:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: the message was not sent: %w: %w", p.handle,
-				ErrBetweenLives, context.Cause(ctx))
+				ErrRejoining, context.Cause(ctx))
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestPresent_AfterEnds(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
 		_, err := p.After(ctx, nil)
-		require.ErrorIs(t, err, ErrBetweenLives)
+		require.ErrorIs(t, err, ErrRejoining)
 		require.ErrorIs(t, err, why)
 		require.ErrorContains(t, err, `cart "a": the message was not sent`)
 

@@ -144,7 +144,7 @@ func (c *core) permitted(now time.Time, r received) {
 	_, conflict := c.conflicts.by[r.member]
 	if c.permits.asked(now, r) && conflict && !c.leaving && len(c.permits.given) == 0 &&
 		(rank{h.claim, h.stamp, r.member}).before(c.rank()) {
-		cause := ErrGaveWay
+		cause := ErrSteppedDown
 		if c.disowned {
 			cause = ErrExpelled
 		}

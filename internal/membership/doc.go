@@ -57,7 +57,7 @@
 //     once, and not for more than its fragment has; for a quarter of a large fragment. While it
 //     waits, it does not give way. A permit ends when another member is listed at the asker's
 //     address, when the asker declines it, and after 30 seconds.
-//  5. Giving way. The life ends with ErrGaveWay, or with ErrExpelled if most of the members that it
+//  5. Giving way. The life ends with ErrSteppedDown, or with ErrExpelled if most of the members that it
 //     lists do not list it. In the latter case it needs no patience, but still a permit.
 //
 // # Guarantees

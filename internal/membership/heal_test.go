@@ -34,7 +34,7 @@ func TestService_TellsOfLostMembersAndOfTheSplit(t *testing.T) {
 		c.Net.Heal()
 		healed := time.Now()
 		pass(10 * time.Second)
-		require.ErrorIs(t, service(alone).Cause(), membership.ErrGaveWay)
+		require.ErrorIs(t, service(alone).Cause(), membership.ErrSteppedDown)
 		require.EqualValues(t, 1, service(alone).Stats().PermitsTaken)
 		require.EqualValues(t, 1, service(a).Stats().PermitsGiven+service(
 			c.Member(1)).Stats().PermitsGiven)

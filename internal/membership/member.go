@@ -48,7 +48,7 @@ type View struct {
 	Hash uint64
 	// Removed means that this life of the member has ended, see Cause. It is final.
 	Removed bool
-	// Cause is the reason: ErrDropped, ErrExpelled or ErrGaveWay; nil while the member is in the
+	// Cause is the reason: ErrDropped, ErrExpelled or ErrSteppedDown; nil while the member is in the
 	// cluster.
 	Cause error
 }

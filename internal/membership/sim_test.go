@@ -220,9 +220,9 @@ func TestOneThatIsDroppedByOthers(t *testing.T) {
 		cause   error
 	}{
 		{2, []int{1}, 0, membership.ErrExpelled},
-		{3, []int{1}, 1, membership.ErrGaveWay},
+		{3, []int{1}, 1, membership.ErrSteppedDown},
 		{3, []int{1, 2}, 0, membership.ErrExpelled},
-		{5, []int{1, 2}, 0, membership.ErrGaveWay},
+		{5, []int{1, 2}, 0, membership.ErrSteppedDown},
 		{5, []int{1, 2, 3}, 0, membership.ErrExpelled},
 	} {
 		t.Run(fmt.Sprintf("%d of %d", len(test.by), test.members-1), func(t *testing.T) {

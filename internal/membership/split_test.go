@@ -118,7 +118,7 @@ func TestSplit_TheSmallerSideAsksAndGoesWithAPermit(t *testing.T) {
 	grant := denying("b", 90, large)
 	grant.hello.permit = y.hello.sequence
 	f.step(grant)
-	require.ErrorIs(t, f.c.view.Cause, ErrGaveWay)
+	require.ErrorIs(t, f.c.view.Cause, ErrSteppedDown)
 	require.ErrorIs(t, f.c.view.Cause, ErrRemoved)
 	require.True(t, f.c.removed)
 }

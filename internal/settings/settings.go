@@ -1,5 +1,30 @@
-// Package settings reads the settings of one component from a configuration file.
+// Package settings checks the configurations of components, and reads those of their parts from a
+// configuration file.
 package settings
+
+import "reflect"
+
+// checks has a func(C) error for each type C of a configuration.
+var checks = map[reflect.Type]any{}
+
+// Checked is called by the package of a configuration when it is initialized. check reports all
+// problems at once.
+func Checked[C any](check func(C) error) { checks[reflect.TypeFor[C]()] = check }
+
+// Check reports all problems of a configuration, as the function that starts its component does.
+func Check[C any](c C) error { return checks[reflect.TypeFor[C]()].(func(C) error)(c) }
+
+// CheckOf returns Check for a type of configurations, or nil.
+func CheckOf(t reflect.Type) func(c any) error {
+	check := reflect.ValueOf(checks[t])
+	if !check.IsValid() {
+		return nil
+	}
+	return func(c any) error {
+		err, _ := check.Call([]reflect.Value{reflect.ValueOf(c)})[0].Interface().(error)
+		return err
+	}
+}
 
 // Read decodes and validates settings. decode is the argument of an Opener or a Configured
 // function.

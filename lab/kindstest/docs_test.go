@@ -32,6 +32,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/badger"
 	"github.com/concord-go/concord/distributeddata/bbolt"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/provider/automanaged"
 	providersetcd "github.com/concord-go/concord/node/provider/etcd"
@@ -284,14 +285,17 @@ var ranges = regexp.MustCompile(`from -?\d|\d\w* to \d|at (most|least) \d|minimu
 // range from A to B is accepted at both ends, and refused one step beyond them.
 func stated(t *testing.T, of reflect.Type, f reflect.StructField) string {
 	value := reflect.New(of)
-	config, ok := reflect.TypeAssert[interface{ Validate() error }](value)
-	if !ok || !value.Elem().FieldByIndex(f.Index).CanInt() {
+	check := settings.CheckOf(of)
+	if config, ok := reflect.TypeAssert[interface{ Validate() error }](value); ok {
+		check = func(any) error { return config.Validate() }
+	}
+	if check == nil || !value.Elem().FieldByIndex(f.Index).CanInt() {
 		return ""
 	}
 	refusal := regexp.MustCompile(`: ` + f.Name + ` (?:is \S+,|\(\S+\)) (?:it )?must be (.*)`)
 	complaint := func(n int64) string {
 		value.Elem().FieldByIndex(f.Index).SetInt(n)
-		if err := config.Validate(); err != nil {
+		if err := check(value.Elem().Interface()); err != nil {
 			if m := refusal.FindStringSubmatch(err.Error()); m != nil {
 				return m[1]
 			}

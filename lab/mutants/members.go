@@ -68,7 +68,7 @@ func members() []mutant {
 		{
 			name:   "a member gives way as soon as it has asked",
 			rule:   "a member gives way only with a permit",
-			edits:  in(dir+"core_permit.go", "\tc.emit(send{first.address, first.incarnation, h})", "\tc.emit(send{first.address, first.incarnation, h})\n\tc.remove(ErrGaveWay)"),
+			edits:  in(dir+"core_permit.go", "\tc.emit(send{first.address, first.incarnation, h})", "\tc.emit(send{first.address, first.incarnation, h})\n\tc.remove(ErrSteppedDown)"),
 			killer: killer{pkg: pkg, run: "^TestSimulation_SplitsHeal$", args: "-whole"},
 		},
 		{

@@ -17,6 +17,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/bbolt"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/config"
 	"github.com/concord-go/concord/node/provider/automanaged"
@@ -170,7 +171,7 @@ leases:
   shop: {lease-class: memory, inherit: true}
 `)
 		require.NoError(t, err)
-		err = f.Node.Validate()
+		err = settings.Check(f.Node)
 		if want == "" {
 			require.NoError(t, err)
 			continue

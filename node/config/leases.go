@@ -9,6 +9,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // defaults is the name of the section of leases whose keys the other sections inherit.
@@ -54,7 +55,7 @@ func (r *reader) lease(location string, own, base section,
 	open, decode := opened(r, c.Store, c.LeaseClass, k, join(key, "lease-class"), kinds.Leases)
 	s := c.Section
 	s.Store = decode
-	r.validated(s.Validate(), at, reflect.TypeFor[leaseShape](), nil)
+	r.validated(settings.Check(s), at, reflect.TypeFor[leaseShape](), nil)
 	return s, open
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
@@ -59,14 +60,14 @@ func (r *reader) file(s shape, kinds Kinds) *File {
 	for _, name := range slices.Sorted(maps.Keys(s.Singletons)) {
 		var c singleton.Config
 		named(r, "singletons", name, s.Singletons[name], &c, &c.Name, func() error {
-			return c.Validate()
+			return settings.Check(c)
 		})
 		f.singletons[name] = c
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sharding)) {
 		var c sharding.Config
 		named(r, "sharding", name, s.Sharding[name], &c, &c.Type, func() error {
-			return c.Validate()
+			return settings.Check(c)
 		})
 		f.sharding[name] = c
 	}
@@ -109,7 +110,7 @@ func (r *reader) replicator(name string, s section, kinds Kinds) Replicator {
 		out.OpenStore = classed(r, c.Store, kinds.Disks)
 		c.Config.Store = unopened{}
 	}
-	r.validated(c.Validate(), s, reflect.TypeFor[replicatorShape](), nil)
+	r.validated(settings.Check(c.Config), s, reflect.TypeFor[replicatorShape](), nil)
 	c.Config.Store = nil
 	out.Config = c.Config
 	return out
@@ -136,7 +137,7 @@ func (r *reader) member(s shape, f *File, stores map[string]func() (coordination
 		r.wrong(s.Node.node, "node.lease",
 			"must name a section of leases: singletons and sharding need one")
 	}
-	r.validated(c.Validate(), s.Node, reflect.TypeFor[nodeShape](),
+	r.validated(settings.Check(c), s.Node, reflect.TypeFor[nodeShape](),
 		map[string]string{"Store": "lease"})
 	c.Session = f.leases[is.Lease].Config
 	return c

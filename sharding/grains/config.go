@@ -7,6 +7,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/sharding"
 )
 
@@ -78,5 +79,5 @@ func (c Config) validate(cluster int) error {
 	case c.Replicator == nil && c.MinMembers == 0 && cluster == 0:
 		bad("MinMembers must be set, here or in node.RunConfig, to two thirds of the members")
 	}
-	return errors.Join(append(errs, c.Sharding.Validate())...)
+	return errors.Join(append(errs, settings.Check(c.Sharding))...)
 }

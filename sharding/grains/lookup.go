@@ -20,6 +20,7 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/sharding/internal/props"
 )
 
 // lookup is a cluster.IdentityLookup. Its methods may be called from any goroutine.
@@ -86,8 +87,8 @@ func (l *lookup) begin(cfg Config) (err error) {
 		l.region, err = sharding.NewProxy[proto.Message](l.system, data, cfg.Sharding)
 		return err
 	}
-	l.region, err = sharding.NewFromProps[proto.Message](l.system, session, data, cfg.Sharding,
-		l.blueprint)
+	region, err := props.Hosted.NewRegion(l.system, session, data, cfg.Sharding, l.blueprint)
+	l.region, _ = region.(*sharding.Region[proto.Message])
 	return err
 }
 
@@ -156,7 +157,7 @@ func (l *lookup) find(ctx context.Context, of *cluster.ClusterIdentity) (*actor.
 			return nil, err
 		}
 	}
-	return l.region.Ref(id).Activate(ctx)
+	return props.Hosted.Activate(ctx, l.region.Ref(id))
 }
 
 // RemovePid removes a PID from the cache of this member, if it is the one of the grain there. It is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/cluster"
 
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
@@ -57,8 +58,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns all problems at once.
-func (c Config) Validate() error {
+func init() { settings.Checked(Config.validate) }
+
+// validate returns all problems at once.
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -91,7 +94,7 @@ func (c Config) Validate() error {
 // an error if a setting is invalid. The provider's StartMember fails if its port is in use.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
-		if err := c.Validate(); err != nil {
+		if err := c.validate(); err != nil {
 			return nil, err
 		}
 		c := c.withDefaults()

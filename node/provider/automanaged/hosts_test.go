@@ -273,7 +273,7 @@ func TestRequest_AHostSpeaksForItself(t *testing.T) {
 
 func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	good := Config{Hosts: []string{"h:1"}}
-	if err := good.Validate(); err != nil {
+	if err := good.validate(); err != nil {
 		t.Errorf("the least configuration: %v", err)
 	}
 	for want, change := range map[string]func(*Config){
@@ -288,7 +288,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, errInvalid) ||
+		if err := c.validate(); !errors.Is(err, errInvalid) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -14,6 +14,7 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
@@ -74,11 +75,13 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Pod = host
 	}
-	return c, errors.Join(append(errs, c.Validate())...)
+	return c, errors.Join(append(errs, c.validate())...)
 }
 
-// Validate returns all problems at once.
-func (c Config) Validate() error {
+func init() { settings.Checked(Config.validate) }
+
+// validate returns all problems at once.
+func (c Config) validate() error {
 	var errs []error
 	if c.Namespace != "" {
 		for _, p := range validation.IsDNS1123Label(c.Namespace) {

@@ -124,7 +124,7 @@ func TestConfig_SaysWhatIsMissing(t *testing.T) {
 	if err != nil || c.Namespace != "shops" || c.Pod != "shop-0" {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if err := (Config{Pod: "Shop_0"}).Validate(); !errors.Is(err, errInvalid) ||
+	if err := (Config{Pod: "Shop_0"}).validate(); !errors.Is(err, errInvalid) ||
 		!strings.Contains(err.Error(), `"Shop_0"`) {
 		t.Errorf("pod name: %v", err)
 	}

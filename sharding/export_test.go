@@ -1,0 +1,20 @@
+package sharding
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// NewFromProps is what package grains calls, for any type of messages.
+func NewFromProps[Msg any](system *actor.ActorSystem, session *coordination.Session,
+	replicator *distributeddata.Replicator, cfg Config,
+	blueprint func(Entity) (*actor.Props, func(actor.Context), error)) (*Region[Msg], error) {
+	return newFromProps[Msg](system, session, replicator, cfg, blueprint)
+}
+
+// Activate is what package grains calls.
+func (f Ref[Msg]) Activate(ctx context.Context) (*actor.PID, error) { return f.activate(ctx) }
