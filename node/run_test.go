@@ -213,7 +213,7 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	})
 	first := <-nodes
 	(<-h.lives).list(false)
-	require.ErrorIs(t, <-ends, node.ErrDropped)
+	require.ErrorIs(t, <-ends, membership.ErrDropped)
 	require.ErrorIs(t, first.Context().Err(), context.Canceled)
 	require.ErrorContains(t, <-ends, "user actor stopped")
 	second := <-nodes
@@ -303,7 +303,7 @@ func TestRun_ExitsInsteadOfRejoiningIfToldTo(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, node.ErrSplit)
-	require.ErrorIs(t, err, node.ErrDropped)
+	require.ErrorIs(t, err, membership.ErrDropped)
 	require.Equal(t, node.ExitSplit, node.ExitCode(err))
 }
 

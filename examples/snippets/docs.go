@@ -12,7 +12,6 @@ import (
 	"github.com/concord-go/concord/distributeddata/badger"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
-	"github.com/concord-go/concord/singleton"
 )
 
 // Durable is of docs/durability.md.
@@ -43,17 +42,6 @@ func Autoscaled(n *node.Node) (*distributeddata.Replicator, error) {
 		return nil, err
 	}
 	return distributeddata.New(n.System, distributeddata.Config{Membership: members})
-}
-
-// Preferred is of docs/operations.md.
-func Preferred(n *node.Node, produce func(coordination.Tenure) actor.Actor) (*singleton.Singleton,
-	error) {
-	jobs, err := singleton.New(n.System, n.Session, singleton.Config{
-		Name:         "jobs",
-		PreferNewest: true,  // it moves once, to the first member of a newer version
-		PreferRole:   "big", // of these, the members with this role come first
-	}, produce)
-	return jobs, err
 }
 
 // Command and the rest are of docs/sharding.md.
