@@ -62,8 +62,8 @@ func cellIn(ctx actor.ExtensionContext) (c *cell) {
 
 // init sets what package sharding/grains uses.
 func init() {
-	props.Hosted.NewRegion = func(system *actor.ActorSystem, session, replicator, cfg, blueprint any) (
-		any, error) {
+	props.Hosted.NewRegion = func(system *actor.ActorSystem, session, replicator, cfg,
+		blueprint any) (any, error) {
 		return newFromProps[proto.Message](system, session.(*coordination.Session),
 			replicator.(*distributeddata.Replicator), cfg.(Config),
 			blueprint.(func(Entity) (*actor.Props, func(actor.Context), error)))

@@ -18,7 +18,7 @@ var (
 	ErrDropped = fmt.Errorf("%w: its own provider dropped it", ErrRemoved)
 	// ErrExpelled means that most of the members listed by this one do not list it.
 	ErrExpelled = fmt.Errorf("%w: most members that it lists do not list it", ErrRemoved)
-	// ErrSteppedDown means that the cluster was split, and that this member, with a permit of another
-	// fragment, ends its life to join that fragment.
+	// ErrSteppedDown means that the cluster was split, and that this member, with a permit of
+	// another fragment, ends its life to join that fragment.
 	ErrSteppedDown = fmt.Errorf("%w: it steps down for another side of a split cluster", ErrRemoved)
 )

@@ -48,8 +48,8 @@ type View struct {
 	Hash uint64
 	// Removed means that this life of the member has ended, see Cause. It is final.
 	Removed bool
-	// Cause is the reason: ErrDropped, ErrExpelled or ErrSteppedDown; nil while the member is in the
-	// cluster.
+	// Cause is the reason: ErrDropped, ErrExpelled or ErrSteppedDown; nil while the member is in
+	// the cluster.
 	Cause error
 }
 

@@ -4,27 +4,20 @@ package settings
 
 import "reflect"
 
-// checks has a func(C) error for each type C of a configuration.
-var checks = map[reflect.Type]any{}
+// checks are those of the types of configurations.
+var checks = map[reflect.Type]func(any) error{}
 
 // Checked is called by the package of a configuration when it is initialized. check reports all
 // problems at once.
-func Checked[C any](check func(C) error) { checks[reflect.TypeFor[C]()] = check }
+func Checked[C any](check func(C) error) {
+	checks[reflect.TypeFor[C]()] = func(c any) error { return check(c.(C)) }
+}
 
 // Check reports all problems of a configuration, as the function that starts its component does.
-func Check[C any](c C) error { return checks[reflect.TypeFor[C]()].(func(C) error)(c) }
+func Check[C any](c C) error { return checks[reflect.TypeFor[C]()](c) }
 
 // CheckOf returns Check for a type of configurations, or nil.
-func CheckOf(t reflect.Type) func(c any) error {
-	check := reflect.ValueOf(checks[t])
-	if !check.IsValid() {
-		return nil
-	}
-	return func(c any) error {
-		err, _ := check.Call([]reflect.Value{reflect.ValueOf(c)})[0].Interface().(error)
-		return err
-	}
-}
+func CheckOf(t reflect.Type) func(c any) error { return checks[t] }
 
 // Read decodes and validates settings. decode is the argument of an Opener or a Configured
 // function.

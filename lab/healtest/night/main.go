@@ -171,7 +171,7 @@ type answerer struct{}
 
 func (answerer) Receive(ctx actor.Context) {
 	if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
-		ctx.Respond(m) //nolint:forbidigo // a program that uses the library
+		ctx.Respond(m)
 	}
 }
 
@@ -264,7 +264,7 @@ func stranger(host string) {
 	clerk := actor.NewPID(host+":7000", "clerk")
 	for {
 		for range 1000 {
-			system.Root.Send(clerk, wrapperspb.String("?")) //nolint:forbidigo // as above
+			system.Root.Send(clerk, wrapperspb.String("?"))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
