@@ -35,6 +35,6 @@ var (
 var ErrRemoved = membership.ErrRemoved
 
 // ErrRejoining is matched by the error of a call on a replicator, a singleton or a region whose
-// context ended while the member, which was split off from its cluster, had not joined it again. The
-// call had no effect, and the error wraps the cause of the context.
+// context ended while the member, which was split off from its cluster, had not joined it again.
+// The call had no effect, and the error wraps the cause of the context.
 var ErrRejoining = lifecycle.ErrRejoining
