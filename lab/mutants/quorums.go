@@ -123,7 +123,7 @@ func quorums() []mutant {
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
 				{replDir + "forget.go", "s.need, s.self = c.roll.Needed(r.victim), c.self()", "s.need, s.self = c.roll.Needed(r.victim), 0"},
 			},
-			killer: scenario("TestScript_GoingHasNoVote"),
+			killer: golden(replCore, "forgotten_member"),
 		},
 		{
 			name:   "leave in order although those that stay could not admit this member again",
