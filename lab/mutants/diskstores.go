@@ -4,7 +4,7 @@ package main
 // must be able to open.
 func diskStores() []mutant {
 	const dir, badger, bbolt = "distributeddata/internal/disk/", "distributeddata/badger/", "distributeddata/bbolt/"
-	test := func(pkg, run string) killer { return killer{pkg: "./distributeddata/" + pkg, run: "^" + run + "$"} }
+	test := func(pkg, run string) killer { return killer{pkg: pkg, run: "^" + run + "$"} }
 	onDisks := func(run, args string) killer {
 		return killer{pkg: "./lab/disktest", run: "^" + run, args: args}
 	}
@@ -31,14 +31,14 @@ func diskStores() []mutant {
 			name:   "allocate what a damaged length in the registry of keys says",
 			rule:   "opening a damaged directory allocates no more than opening a whole one",
 			edits:  in(badger+"verify.go", "if n > uint64(len(raw)) {", "if n > uint64(len(raw)) && false {"),
-			killer: test("badger", "TestKey_ADamagedLengthIsNotAllocated"),
+			killer: test("./distributeddata/badger", "TestKey_ADamagedLengthIsNotAllocated"),
 		},
 		{
 			name: "store answers a group of commits before its sync",
 			rule: "a commit that has returned is on the disk",
 			edits: in(dir+"store.go", "err = s.attempt(all)",
 				"for _, r := range all {\nr.done <- nil\nr.done = make(chan error, 1)\n}\nerr = s.attempt(all)"),
-			killer: test("bbolt", "TestStore_Conforms"),
+			killer: test("./distributeddata/bbolt", "TestStore_Conforms"),
 		},
 		{
 			name: "store splits a batch",
@@ -58,79 +58,79 @@ func diskStores() []mutant {
 			}
 		}
 		return nil`),
-			killer: test("bbolt", "TestStore_Conforms"),
+			killer: test("./distributeddata/bbolt", "TestStore_Conforms"),
 		},
 		{
 			name:   "store does not verify the checksum of a row",
 			rule:   "a read returns only rows that were written",
 			edits:  in(dir+"row.go", "case binary.LittleEndian.Uint32(sealed[1:]) != checksum(key, sealed[header:]):", "case false:"),
-			killer: test("badger", "TestStore_Conforms"),
+			killer: test("./distributeddata/badger", "TestStore_Conforms"),
 		},
 		{
 			name:   "store does not detect a missing row",
 			rule:   "Load reports acknowledged rows that are missing",
 			edits:  in(dir+"load.go", "trusted && off != s.mu.told", "trusted && false && off != s.mu.told"),
-			killer: test("badger", "TestLoad_TellsOfARowThatHasVanished"),
+			killer: test("./distributeddata/badger", "TestLoad_TellsOfARowThatHasVanished"),
 		},
 		{
 			name:   "store does not compare its log with the anchor",
 			rule:   "Load reports a log that has lost its tail",
 			edits:  in(dir+"store.go", "case last.number < reached:", "case false:"),
-			killer: test("badger", "TestLoad_TellsOfALostTail"),
+			killer: test("./distributeddata/badger", "TestLoad_TellsOfALostTail"),
 		},
 		{
 			name:   "store accepts a damaged anchor",
 			rule:   "Load reports a directory that may be incomplete",
 			edits:  in(dir+"store.go", `case s.anchor.damaged != "":`, "case false:"),
-			killer: test("badger", "TestLoad_TellsOfADamagedAnchor"),
+			killer: test("./distributeddata/badger", "TestLoad_TellsOfADamagedAnchor"),
 		},
 		{
 			name:   "store mends a damaged anchor when it closes",
 			rule:   "damage is reported until a commit follows it",
 			edits:  in(dir+"store.go", "s.anchor.number = s.last.number // written with the next commit", ""),
-			killer: test("badger", "TestLoad_TellsOfADamagedAnchor"),
+			killer: test("./distributeddata/badger", "TestLoad_TellsOfADamagedAnchor"),
 		},
 		{
 			name:   "store overwrites the anchor in place",
 			rule:   "a torn write leaves one slot intact",
 			edits:  in(dir+"anchor.go", "a.next = 1 - a.next", ""),
-			killer: test("internal/disk", "TestAnchor_SurvivesATornSlot"),
+			killer: test("./distributeddata/internal/disk", "TestAnchor_SurvivesATornSlot"),
 		},
 		{
 			name:   "store continues after a failed sync",
 			rule:   "after a failure no commit succeeds until the directory is opened again",
 			edits:  in(dir+"store.go", "if s.mu.failed == nil { // otherwise why may wrap that failure", "if s.mu.failed = nil; false {"),
-			killer: test("bbolt", "TestStore_Conforms"),
+			killer: test("./distributeddata/bbolt", "TestStore_Conforms"),
 		},
 		{
 			name:   "store treats every error as a full disk",
 			rule:   "after a failure no commit succeeds until the directory is opened again",
 			edits:  in(dir+"store.go", "if errors.Is(err, store.ErrFull) {", "if true {"),
-			killer: test("badger", "TestCommit_FailsForGoodWhenBadgerDoes"),
+			killer: test("./distributeddata/badger", "TestCommit_FailsForGoodWhenBadgerDoes"),
 		},
 		{
 			name:   "store fails permanently on a full disk",
 			rule:   "commits succeed again when there is room",
 			edits:  in(dir+"store.go", "if errors.Is(err, store.ErrFull) {", "if false {"),
-			killer: test("bbolt", "TestCommit_GoesOnAfterTheDiskWasFull"),
+			killer: test("./distributeddata/bbolt", "TestCommit_GoesOnAfterTheDiskWasFull"),
 		},
 		{
 			name:   "store opens a directory that another store has written",
 			rule:   "a directory of another kind is refused",
 			edits:  in(dir+"anchor.go", `if string(its) != "concord rows, "+a.kind {`, `if false && string(its) != "concord rows, "+a.kind {`),
-			killer: test("internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
+			killer: test("./distributeddata/internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{
 			name:   "store opens a directory that a later version has written",
 			rule:   "a newer format is refused",
 			edits:  in(dir+"anchor.go", "if number != format {", "if false {"),
-			killer: test("internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
+			killer: test("./distributeddata/internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{
 			name:   "store starts empty next to files that have lost their anchor",
 			rule:   "files that may contain rows are never treated as an empty directory",
 			edits:  in(dir+"dir.go", "case len(left) > 0:", "case false:"),
-			killer: test("internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
+			killer: test("./distributeddata/internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{
 			name:   "Badger opens tables that were not verified",
@@ -142,31 +142,31 @@ func diskStores() []mutant {
 			name:   "store treats a log that was being created or deleted as damage",
 			rule:   "the directory opens after a kill at any moment",
 			edits:  in(badger+"store.go", "if err := tidy(dir); err != nil {", "if err := error(nil); err != nil {"),
-			killer: test("badger", "TestKill_WhileALogIsMadeOrDeleted"),
+			killer: test("./distributeddata/badger", "TestKill_WhileALogIsMadeOrDeleted"),
 		},
 		{
 			name:   "bbolt opens a tree that was not verified",
 			rule:   "damage is detected or harmless",
 			edits:  in(bbolt+"engine.go", "case errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil", "case err != nil, errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil"),
-			killer: test("bbolt", "TestOpen_RefusesWhatIsNotATree"),
+			killer: test("./distributeddata/bbolt", "TestOpen_RefusesWhatIsNotATree"),
 		},
 		{
 			name:   "bbolt falls back to the previous commit without a report",
 			rule:   "Load reports acknowledged rows that are missing",
 			edits:  in(bbolt+"store.go", "if newestDamaged {", "if newestDamaged && false {"),
-			killer: test("bbolt", "TestLoad_TellsOfADamagedHead"),
+			killer: test("./distributeddata/bbolt", "TestLoad_TellsOfADamagedHead"),
 		},
 		{
 			name:   "rows are sealed in another format",
 			rule:   "every later version opens the directories of this version",
 			edits:  in(dir+"row.go", "version = 1\n", "version = 2\n"),
-			killer: test("disktest", "TestGolden_DirectoriesOfEveryFormatAreRead"),
+			killer: test("./lab/disktest", "TestGolden_DirectoriesOfEveryFormatAreRead"),
 		},
 		{
 			name:   "atoms are stored under another prefix",
 			rule:   "every later version opens the directories of this version",
 			edits:  in(replDir+"rows.go", "rowAtom  = 'a'", "rowAtom  = 'c'"),
-			killer: test("disktest", "TestGolden_ReplicasOfEveryFormatStartAgain"),
+			killer: test("./lab/disktest", "TestGolden_ReplicasOfEveryFormatStartAgain"),
 		},
 		{
 			name:   "a majority with disks waits for volatile keys although there can be none",

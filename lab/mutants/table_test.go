@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -16,6 +18,9 @@ func TestTable_FitsTheCode(t *testing.T) {
 		}
 		if names[m.name] || m.name == "" || m.rule == "" || m.killer.run == "" {
 			t.Errorf("incomplete, or twice: %+v", m)
+		}
+		if _, err := os.Stat(filepath.Join(l.root, m.killer.pkg)); err != nil {
+			t.Errorf("%s: its test: %v", m.name, err)
 		}
 		names[m.name] = true
 	}
