@@ -35,7 +35,7 @@ func replication() []mutant {
 		{
 			name:   "keep the changes of a refused update in the open event",
 			rule:   "an update that returns an error changes nothing [R5]",
-			edits:  in(replDir+"update.go", "c.answer(ev, err)\n\t\treturn", "c.answer(ev, err)"),
+			edits:  in("distributeddata/internal/history/open.go", "return 0, err\n\t}\n\tsize = h.merge(t)", "return h.merge(t), err\n\t}\n\tsize = h.merge(t)"),
 			killer: scenario("TestQuiet_RefusedOneLeavesNoTraceInTheOthersEvent"),
 		},
 		{

@@ -509,7 +509,7 @@ func TestMark_OfADepartedReplicaStaysWhileAMemberIsAway(t *testing.T) {
 	require.True(t, l.cores["b"].Ready())
 	l.update("a", majority, op{kind: opDelete, key: "c"})
 	l.deliver(all)
-	for range formerBeats + 10 {
+	for range 4 * formerBeats {
 		l.tick(time.Second)
 	}
 	l.order = append(l.order, "e")
@@ -585,7 +585,7 @@ func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 			require.Equal(t, quorum.Gone, l.cores["a"].roll.Of("d").Rank)
 			l.update("a", majority, op{kind: opDelete, key: "c"})
 			l.deliver(all)
-			for range formerBeats + 10 {
+			for range 4 * formerBeats {
 				l.tick(time.Second)
 			}
 			if l.order = append(l.order, "d"); disks {
