@@ -246,3 +246,22 @@ func TestSwap_ABlankRecordLeavesTheKeyOfAHolder(t *testing.T) {
 		})
 	}
 }
+
+// TestSwap_ABlankRecordOfASessionFreesItsKey: no other session writes that record, so a session
+// whose record was deleted need not wait until its key has expired.
+func TestSwap_ABlankRecordOfASessionFreesItsKey(t *testing.T) {
+	client := connect(t, server(t))
+	store := open(t, client, prefix(t))
+	const name = leasestore.SessionRecords + "a"
+	_, err := store.Swap(t.Context(), name, "", leasestore.Record{Owner: "a", Nonce: "a", Token: 1,
+		Attempt: 1, TTL: time.Minute})
+	must(t, err)
+	key := store.LockName(name)
+	_, err = client.Delete(t.Context(), key)
+	must(t, err)
+	_, err = store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
+	must(t, err)
+	if r, err := client.Get(t.Context(), key+"/holder"); err != nil || r.Count != 0 {
+		t.Errorf("%d keys of the holder: %v", r.Count, err)
+	}
+}

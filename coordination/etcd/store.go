@@ -3,6 +3,7 @@ package etcd
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -90,6 +91,9 @@ type keys struct {
 	locks  string // prefix of the holder's key and of locks of other programs
 	holder string
 }
+
+// ofSession reports whether the record is a session's own: no other session writes it.
+func (k keys) ofSession() bool { return strings.HasPrefix(k.name, leasestore.SessionRecords) }
 
 func (s *store) keys(name string) (keys, error) {
 	if len(name) > maxName {

@@ -28,7 +28,7 @@ func versionOf(mod int64, r leasestore.Record) version {
 // smaller revision. No other program locks the record of a session, and its leases know the token
 // before it is written.
 func (k keys) given(asked coordination.Token, created int64) coordination.Token {
-	if strings.HasPrefix(k.name, leasestore.SessionRecords) {
+	if k.ofSession() {
 		return asked
 	}
 	return max(asked, coordination.Token(created))

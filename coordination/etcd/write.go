@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -67,12 +66,12 @@ func (s *store) Remove(ctx context.Context, name string, old leasestore.Version)
 }
 
 // blank writes a blank record and deletes the holder's key, which wakes waiting locks of other
-// programs. Where there is no record, the key may be that of a holder whose record was deleted, and
-// who may not know it yet: then only that holder may do so, whose token is the revision at which
-// its key was created.
+// programs. Where there is no record of a lease, the key may be that of a holder whose record was
+// deleted, and who may not know it yet: then only that holder may do so, whose token is the
+// revision at which its key was created.
 func (k keys) blank(mod int64, token coordination.Token, value string) clientv3.Op {
 	put, free := clientv3.OpPut(k.record, value), clientv3.OpDelete(k.holder)
-	if mod != 0 {
+	if mod != 0 || k.ofSession() {
 		return clientv3.OpTxn([]clientv3.Cmp{unchanged(k, mod)}, []clientv3.Op{put, free}, nil)
 	}
 	own := clientv3.OpTxn([]clientv3.Cmp{unchanged(k, 0),
@@ -142,8 +141,7 @@ type writing struct {
 
 func writingOf(k keys, from version, next leasestore.Record, value string) writing {
 	w := writing{keys: k, from: from, nonce: next.Nonce, token: next.Token, value: value,
-		renews: from.token != 0 && from.token == next.Token, session: strings.HasPrefix(k.name,
-			leasestore.SessionRecords),
+		renews: from.token != 0 && from.token == next.Token, session: k.ofSession(),
 		tenure: next.Session, forever: next.Forever}
 	if w.session {
 		w.tenure = next.Token

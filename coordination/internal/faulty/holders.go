@@ -102,12 +102,11 @@ func (f *troubles) call(ctx context.Context, what string, call func(context.Cont
 		return f.silent(ctx, what)
 	}
 	switch chance := rand.IntN(1000); {
-	case chance < 2: // and all that follows
+	case chance < 4: // and all that follows
 		f.until.Store(time.Now().Add(rand.N(2 * f.ttl)).UnixNano())
-		return f.silent(ctx, what)
-	case chance < 4:
-		f.until.Store(time.Now().Add(rand.N(2 * f.ttl)).UnixNano())
-		_ = call(ctx)
+		if chance < 2 {
+			_ = call(ctx)
+		}
 		return f.silent(ctx, what)
 	case chance < 30:
 		return errLost

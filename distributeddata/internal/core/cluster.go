@@ -4,7 +4,7 @@ import "github.com/concord-go/concord/distributeddata/internal/waiting"
 
 // cluster decides which members count in quorums [M1 to M9], from what they say and from the record
 // in a store, and whether this replica may count. It knows no key and changes no event: what a
-// member says that it covers is noted at the peer, and the calls that may wait for it are stirred.
+// member says that it covers is noted at the peer, and the calls that may wait for it look again.
 type cluster struct {
 	herald
 	peers   peers
