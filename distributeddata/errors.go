@@ -10,6 +10,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/membership"
 )
 
 // Direct calls and the Result of responses return the same errors. Test for them with errors.Is.
@@ -140,18 +141,9 @@ func (e *QuorumError) Error() string {
 func seen(have, want int, what string, which []string) string {
 	s := fmt.Sprintf("%d of %d members seen", have, max(have, want))
 	if len(which) > 0 {
-		s += fmt.Sprintf("; %s %s", what, some(which))
+		s += fmt.Sprintf("; %s %s", what, membership.Names(which))
 	}
 	return s
-}
-
-// some joins the names of members, and counts those after the first few.
-func some(names []string) string {
-	const most = 8
-	if more := len(names) - most; more > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 // Unwrap makes the error match ErrQuorum and context.DeadlineExceeded.

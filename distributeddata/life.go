@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,7 +167,7 @@ func (l *life) waitsFor() error {
 	why := l.lacks(p, h)
 	if h == p.durable && len(p.others) > 0 {
 		why = fmt.Errorf("%w; these members list other durable keys: %s", why,
-			strings.Join(p.others, ", "))
+			membership.Names(p.others))
 	}
 	if h == p.durable {
 		return fmt.Errorf("durable keys: %w", why)
@@ -206,7 +205,7 @@ func (l *life) lacks(p *published, h *half) error {
 	}
 	text := seen(p.members, want, "not refilled yet by", silent)
 	if missing := h.roll.Missing(); len(missing) > 0 {
-		text += fmt.Sprintf("; counted and missing %s", some(missing))
+		text += fmt.Sprintf("; counted and missing %s", membership.Names(missing))
 	}
 	return errors.New(text)
 }

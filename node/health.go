@@ -151,14 +151,14 @@ func (h *Health) details() (lines []string) {
 	lost := members.Lost()
 	if v := members.View(); v != nil {
 		lines = append(lines, fmt.Sprintf("members: %d of %d: %s", len(v.Members),
-			len(v.Members)+len(lost), addresses(v.Members)))
+			len(v.Members)+len(lost), membership.Addresses(v.Members)))
 	}
 	if len(lost) > 0 {
-		lines = append(lines, "missing: "+strings.Join(lost, ", "))
+		lines = append(lines, "missing: "+membership.Names(lost))
 	}
 	if others, since := members.Split(); len(others) > 0 {
 		lines = append(lines, fmt.Sprintf("split for %v from: %s",
-			time.Since(since).Round(time.Second), addresses(others)))
+			time.Since(since).Round(time.Second), membership.Addresses(others)))
 	}
 	if g := gate.Of(system).State(); !g.Open {
 		lines = append(lines, "no singletons and shards here: "+strings.Join(g.Why, "; "))

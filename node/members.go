@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -12,15 +11,6 @@ import (
 
 	"github.com/concord-go/concord/internal/membership"
 )
-
-// addresses returns the addresses of members for human readers.
-func addresses(members []membership.Member) string {
-	var out []string
-	for _, m := range members {
-		out = append(out, m.Address)
-	}
-	return strings.Join(out, ", ")
-}
 
 // accountant is a provider that knows why members that it expects are not listed.
 type accountant interface{ Account() string }
@@ -42,9 +32,9 @@ func inView(members *membership.Service) string {
 	if v == nil {
 		return "its own provider does not list it yet"
 	}
-	s := fmt.Sprintf("it sees %d: %s", len(v.Members), addresses(v.Members))
+	s := fmt.Sprintf("it sees %d: %s", len(v.Members), membership.Addresses(v.Members))
 	if lost := members.Lost(); len(lost) > 0 {
-		s += "; missing " + strings.Join(lost, ", ")
+		s += "; missing " + membership.Names(lost)
 	}
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -125,15 +124,15 @@ func (w *watch) report(was, v *membership.View) {
 	remain := slog.String("members", fmt.Sprintf("%d of %d", len(v.Members), all))
 	if len(dropped) > 0 {
 		w.log.Warn("members dropped: the provider does not list them any more",
-			slog.String("dropped", strings.Join(dropped, ", ")), remain, w.why(),
+			slog.String("dropped", membership.Names(dropped)), remain, w.why(),
 			slog.String("hosted", cmp.Or(w.hooks.Hosted(dropped), "nothing that is known here")),
 			slog.String("then", w.then(len(v.Members), all)))
 	}
 	if len(left) > 0 {
-		w.log.Info("members left", slog.String("left", strings.Join(left, ", ")), remain)
+		w.log.Info("members left", slog.String("left", membership.Names(left)), remain)
 	}
 	if len(back) > 0 {
-		w.log.Info("members are back", slog.String("back", strings.Join(back, ", ")), remain,
+		w.log.Info("members are back", slog.String("back", membership.Names(back)), remain,
 			slog.Duration("after", away))
 	}
 }

@@ -3,7 +3,6 @@ package membership
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -159,12 +158,8 @@ func (s *memberActor) divided(ctx actor.Context, e divided) {
 		return
 	}
 	s.since = now
-	var others []string
-	for _, m := range e.others {
-		others = append(others, m.Address)
-	}
 	ctx.Logger().Warn("the cluster is split: running members and this one do not list each other",
-		slog.String("address", s.core.self.Address), slog.String("others", strings.Join(others, ", ")),
+		slog.String("address", s.core.self.Address), slog.String("others", Addresses(e.others)),
 		slog.String("then", "the members of the smaller side rejoin the other one"))
 }
 
