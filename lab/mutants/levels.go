@@ -77,6 +77,12 @@ func levels() []mutant {
 			killer: scenario("TestRead_JoinsNoQuestionAskedBefore"),
 		},
 		{
+			name:   "let any number of questions be on their way",
+			rule:   "few questions of a level are on their way [R35]",
+			edits:  in("distributeddata/internal/waiting/waiting.go", "return n < Rounds", "return true"),
+			killer: golden("./distributeddata/internal/waiting", "reads_share_a_question"),
+		},
+		{
 			name:   "end every waiting write when one event is covered",
 			rule:   "enough replicas cover each acknowledged event [R24, R35]",
 			edits:  in(replDir+"ops.go", "c.waits.Pop(o, s.upTo)", "c.waits.Pop(o, math.MaxUint64)"),
