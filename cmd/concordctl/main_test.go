@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -469,26 +468,4 @@ func TestHelp_FitsAndNamesEverything(t *testing.T) {
 	for status := range exitInvalid + 1 {
 		require.Contains(t, comment, fmt.Sprintf("\t%d  ", status))
 	}
-}
-
-func TestCompletion_CompletesCommandsAndFlags(t *testing.T) {
-	_, script, _ := ctlRun(t, "", "completion", "bash")
-	complete := func(words ...string) string {
-		sh := script + "\nCOMP_LINE='concordctl " + strings.Join(words, " ") +
-			"'; COMP_POINT=${#COMP_LINE}; _concordctl; echo ${COMPREPLY[@]}"
-		out, err := exec.Command("bash", "-c", sh).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return strings.TrimSpace(string(out))
-	}
-	require.Equal(t, "status store", complete("st"))
-	require.Equal(t, "json", complete("status", "-o", "j"))
-	require.Equal(t, "move", complete("m"))
-	require.Equal(t, "-session", complete("leases", "-s"))
-	require.Equal(t, "verify", complete("store", "v"))
-	require.Equal(t, "leases", complete("-o", "json", "le"))
-	require.Equal(t, "leases", complete("-o=json", "le"))
-	require.Equal(t, "keys", complete("-at", "http://127.0.0.1:7070/", "ke"))
-	require.Equal(t, "status store", complete("-limit", "3", "st"))
-	require.Contains(t, complete(""), "status watch keys")
-	require.Empty(t, complete("get", ""))
 }

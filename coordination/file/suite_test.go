@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -21,22 +20,10 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// TestMain turns this binary into a contender if it was started as one.
+// TestMain turns this binary into a holder of leases if takeover.Run has started it.
 func TestMain(m *testing.M) {
 	if dir, is := takeover.Place(); is {
 		fmt.Fprintln(os.Stderr, holdAll(dir))
-		os.Exit(1)
-	}
-	if dir := os.Getenv("CONCORD_CONTEND"); dir != "" {
-		until, _ := strconv.ParseInt(os.Getenv("CONCORD_UNTIL"), 10, 64)
-		if err := contend(dir, time.Unix(0, until)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if dir := os.Getenv("CONCORD_WRITE"); dir != "" {
-		fmt.Fprintln(os.Stderr, writeForEver(dir))
 		os.Exit(1)
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))

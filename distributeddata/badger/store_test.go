@@ -1,7 +1,6 @@
 package badger
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -26,15 +24,7 @@ import (
 	"github.com/concord-go/concord/testkit/storetest"
 )
 
-const writeVariable = "CONCORD_BADGER_WRITE"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(writeVariable); dir != "" {
-		fmt.Fprintln(os.Stderr, writeForEver(dir))
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var config = Config{Reserve: minReserve, Logger: slog.New(slog.DiscardHandler)}
 
@@ -176,84 +166,6 @@ func TestStore_Conforms(t *testing.T) {
 			Flip: func(key string) { flip(t, dir, key) },
 		}
 	})
-}
-
-// writeForEver commits batches of three equal rows, one after the other, and prints the number of
-// each acknowledged batch, while a reader checks that no batch is seen in part.
-func writeForEver(dir string) error {
-	s, err := open(dir, config)
-	if err != nil {
-		return err
-	}
-	rows, err := load(s)
-	if err != nil {
-		return err
-	}
-	read := make(chan error)
-	go func() {
-		for {
-			rows, err := load(s)
-			if err == nil && (rows["a"] != rows["b"] || rows["b"] != rows["c"]) {
-				err = fmt.Errorf("half a batch: %v", rows)
-			}
-			if err != nil {
-				read <- err
-				return
-			}
-		}
-	}()
-	n := 0
-	_, _ = fmt.Sscan(rows["a"], &n)
-	for {
-		n++
-		v := fmt.Sprint(n)
-		if err := s.Commit(context.Background(), puts("a", v, "b", v, "c", v)); err != nil {
-			return err
-		}
-		fmt.Println(n)
-		select {
-		case err := <-read:
-			return err
-		default:
-		}
-	}
-}
-
-// A process that is killed while it commits leaves all acknowledged batches, and at most the next
-// one.
-func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
-	dir := newDir(t)
-	for round := range 6 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), writeVariable+"="+dir)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		lines, told := bufio.NewScanner(out), 0
-		for range 20 + 37*round {
-			if !lines.Scan() {
-				break
-			}
-			_, _ = fmt.Sscan(lines.Text(), &told)
-		}
-		_ = cmd.Process.Kill()
-		for lines.Scan() { // printed before it was killed
-			_, _ = fmt.Sscan(lines.Text(), &told)
-		}
-		_ = cmd.Wait()
-		require.NotZero(t, told, "the child said: %s", &said)
-		require.Empty(t, said.String())
-		s := mustOpen(t, dir)
-		rows, err := load(s)
-		require.NoError(t, err)
-		require.NoError(t, s.Close())
-		n := 0
-		_, _ = fmt.Sscan(rows["a"], &n)
-		require.True(t, n == told || n == told+1, "told %d, there is %d", told, n)
-		require.Equal(t, map[string]string{"a": rows["a"], "b": rows["a"], "c": rows["a"]}, rows)
-	}
 }
 
 // A kill while a log is created or deleted leaves the log empty, and the directory can still be

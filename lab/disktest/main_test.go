@@ -26,7 +26,7 @@ var (
 	seed    = flag.Uint64("seed", 1, "of all that is random")
 	cuts    = flag.Int("cuts", 1, "power cuts of each store")
 	damages = flag.Int("damages", 10, "bit flips and truncations of each store")
-	kills   = flag.Int("kills", 2, "processes of each store that are killed")
+	kills   = flag.Int("kills", 6, "processes of each store that are killed")
 	mounts  = flag.Bool("mounts", false,
 		"fail where no file system can be mounted, which takes root on Linux")
 )

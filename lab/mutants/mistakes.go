@@ -7,7 +7,7 @@ func mistakes() []mutant {
 			name:   "cut off a member that does not exist",
 			rule:   "a test that cuts off nobody fails",
 			edits:  in("testkit/network.go", "return c.Member(i).Address", "return address(i)"),
-			killer: killer{pkg: "./testkit", run: "^TestRun_FailuresTellWhatWasSeen$"},
+			killer: killer{pkg: "./lab/suites/failuretest", run: "^TestRun_FailuresTellWhatWasSeen$"},
 		},
 		{
 			name:   "log each lease of a session that is lost",

@@ -1,6 +1,6 @@
 //go:build unix
 
-package file_test
+package filetest
 
 import (
 	"bufio"

@@ -1,6 +1,7 @@
-package node
+package members
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"os"
@@ -10,10 +11,13 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/concord-go/concord/node"
 )
 
 // receiver accepts streams of remoting and counts what they carry.
@@ -55,7 +59,7 @@ func TestEndings_OneEndEndsOneConnection(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		return
 	}
-	rc, err := Remote(Config{})
+	rc, err := node.Remote(node.Config{})
 	require.NoError(t, err)
 	system := actor.NewActorSystem(func(c *actor.Config) {
 		c.DeadLetterThrottleInterval = time.Millisecond // its timer would outlive the test
@@ -63,11 +67,9 @@ func TestEndings_OneEndEndsOneConnection(t *testing.T) {
 			return slog.New(slog.DiscardHandler)
 		}
 	})
-	defer system.Shutdown()
-	ends.watch(system)
-	here := remote.NewRemote(system, rc)
-	here.Start()
-	defer here.Shutdown(true)
+	c := cluster.New(system, node.Cluster("endings", make(alone, 1), rc))
+	require.NoError(t, node.Start(t.Context(), c))
+	defer func() { require.NoError(t, node.Shutdown(context.Background(), c)) }()
 	var ended atomic.Int64
 	system.EventStream.Subscribe(func(e any) {
 		if _, ok := e.(*remote.EndpointTerminatedEvent); ok {

@@ -1,4 +1,4 @@
-package child_test
+package childtest
 
 import (
 	"bufio"

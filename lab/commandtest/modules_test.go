@@ -1,8 +1,9 @@
-package arrows
+package commandtest
 
 import (
 	"cmp"
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -127,13 +128,24 @@ func TestModules_AgreeOnVersions(t *testing.T) {
 func goMods(t *testing.T) map[string]goMod {
 	t.Helper()
 	out := map[string]goMod{}
-	eachFile(t, func(rel, name string) error {
-		dir := filepath.ToSlash(filepath.Dir(rel))
-		if filepath.Base(rel) == "go.mod" && !slices.Contains(apart, dir) {
+	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
+		switch hidden := strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2; {
+		case err != nil:
+			return err
+		case d.IsDir() && (hidden || d.Name() == "testdata" || d.Name() == "bin"):
+			return filepath.SkipDir
+		case d.Name() != "go.mod":
+			return nil
+		}
+		dir, err := filepath.Rel("../..", filepath.Dir(name))
+		if dir = filepath.ToSlash(dir); err == nil && !slices.Contains(apart, dir) {
 			out[dir] = edited(t, "mod", name)
 		}
-		return nil
+		return err
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 

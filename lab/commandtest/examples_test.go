@@ -1,4 +1,4 @@
-package docs_test
+package commandtest
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // and embed, and nothing internal is among it.
 func TestExamples_CanBeCopied(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	dirs, err := filepath.Glob(filepath.Join(root, "examples", "*", "*.go"))
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestExamples_CanBeCopied(t *testing.T) {
 		require.NoError(t, os.CopyFS(filepath.Join(to, name), os.DirFS(from)))
 		copied[name] = true
 	}
-	work, err := os.ReadFile("../go.work")
+	work, err := os.ReadFile(filepath.Join(root, "go.work"))
 	require.NoError(t, err)
 	work = regexp.MustCompile(`(?m)^\t\.`).ReplaceAll(work, []byte("\t"+root))
 	work = append(work, "use .\n"...)

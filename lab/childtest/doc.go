@@ -1,0 +1,2 @@
+// Package childtest contains only tests of package internal/child, which starts processes.
+package childtest

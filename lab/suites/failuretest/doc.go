@@ -1,0 +1,3 @@
+// Package failuretest contains only tests of package testkit that must fail, and of what they
+// print.
+package failuretest
