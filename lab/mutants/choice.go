@@ -33,7 +33,7 @@ func (c choice) of(all []mutant) ([]mutant, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(m mutant) bool {
-		return killed[m.name] || !names.MatchString(m.name) || !files.MatchString(m.edits[0].file)
+		return killed[m.name] || !names.MatchString(m.name) || !files.MatchString(m.files[0])
 	}), nil
 }
 

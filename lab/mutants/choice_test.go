@@ -9,10 +9,10 @@ import (
 
 func TestChoice_GoesOnWhereTheLogEnds(t *testing.T) {
 	all := []mutant{
-		{name: "killed", edits: in("node/a.go", "", "")},
-		{name: "survived", edits: in("node/a.go", "", "")},
-		{name: "elsewhere", edits: in("crdt/a.go", "", "")},
-		{name: "other name", edits: in("node/a.go", "", "")},
+		{name: "killed", files: []string{"node/a.go"}},
+		{name: "survived", files: []string{"node/a.go"}},
+		{name: "elsewhere", files: []string{"crdt/a.go"}},
+		{name: "other name", files: []string{"node/a.go"}},
 	}
 	c := choice{names: "ed$|elsewhere", files: "^node/", log: filepath.Join(t.TempDir(), "log")}
 	choose := func(want ...string) {

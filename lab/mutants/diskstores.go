@@ -3,7 +3,6 @@ package main
 // diskStores are bugs of the durable stores on real disks, and of directories that later versions
 // must be able to open.
 func diskStores() []mutant {
-	const dir, badger, bbolt = "distributeddata/internal/disk/", "distributeddata/badger/", "distributeddata/bbolt/"
 	test := func(pkg, run string) killer { return killer{pkg: pkg, run: "^" + run + "$"} }
 	onDisks := func(run, args string) killer {
 		return killer{pkg: "./lab/disktest", run: "^" + run, args: args}
@@ -12,38 +11,38 @@ func diskStores() []mutant {
 		{
 			name:   "Badger store does not sync",
 			rule:   "a commit that has returned survives a power cut",
-			edits:  in(badger+"config.go", "WithSyncWrites(true)", "WithSyncWrites(false)"),
+			edits:  in("distributeddata", "WithSyncWrites(true)", "WithSyncWrites(false)"),
 			killer: onDisks("TestPowerCut_LeavesWhatWasAcknowledged$/^badger$", "-mounts -cuts 3"),
 		},
 		{
 			name:   "bbolt store does not sync",
 			rule:   "a commit that has returned survives a power cut",
-			edits:  in(bbolt+"engine.go", "NoFreelistSync:  true,", "NoFreelistSync: true, NoSync: true,"),
+			edits:  in("distributeddata", "NoFreelistSync:  true,", "NoFreelistSync: true, NoSync: true,"),
 			killer: onDisks("TestPowerCut_LeavesWhatWasAcknowledged$/^bbolt$", "-mounts -cuts 3"),
 		},
 		{
 			name:   "Badger store keeps deleted rows when it is closed",
 			rule:   "the files take at most twice the space of the live rows",
-			edits:  in(badger+"config.go", "WithCompactL0OnClose(true)", "WithCompactL0OnClose(false)"),
+			edits:  in("distributeddata", "WithCompactL0OnClose(true)", "WithCompactL0OnClose(false)"),
 			killer: onDisks("TestSpace_IsThatOfWhatLives$/^badger$", ""),
 		},
 		{
 			name:   "allocate what a damaged length in the registry of keys says",
 			rule:   "opening a damaged directory allocates no more than opening a whole one",
-			edits:  in(badger+"verify.go", "if n > uint64(len(raw)) {", "if n > uint64(len(raw)) && false {"),
+			edits:  in("distributeddata", "if n > uint64(len(raw)) {", "if n > uint64(len(raw)) && false {"),
 			killer: test("./distributeddata/badger", "TestKey_ADamagedLengthIsNotAllocated"),
 		},
 		{
 			name: "store answers a group of commits before its sync",
 			rule: "a commit that has returned is on the disk",
-			edits: in(dir+"store.go", "err = s.attempt(all)",
+			edits: in("distributeddata", "err = s.attempt(all)",
 				"for _, r := range all {\nr.done <- nil\nr.done = make(chan error, 1)\n}\nerr = s.attempt(all)"),
 			killer: test("./distributeddata/bbolt", "TestStore_Conforms"),
 		},
 		{
 			name: "store splits a batch",
 			rule: "a batch is applied completely or not at all",
-			edits: in(dir+"store.go", "return s.engine.Update(func(tx Tx) error { return s.transact(tx, all) })", `for _, r := range all {
+			edits: in("distributeddata", "return s.engine.Update(func(tx Tx) error { return s.transact(tx, all) })", `for _, r := range all {
 			for o := range r.batch.Ops() {
 				one := &store.Batch{}
 				if o.Delete {
@@ -63,115 +62,115 @@ func diskStores() []mutant {
 		{
 			name:   "store does not verify the checksum of a row",
 			rule:   "a read returns only rows that were written",
-			edits:  in(dir+"row.go", "case binary.LittleEndian.Uint32(sealed[1:]) != checksum(key, sealed[header:]):", "case false:"),
+			edits:  in("distributeddata", "case binary.LittleEndian.Uint32(sealed[1:]) != checksum(key, sealed[header:]):", "case false:"),
 			killer: test("./distributeddata/badger", "TestStore_Conforms"),
 		},
 		{
 			name:   "store does not detect a missing row",
 			rule:   "Load reports acknowledged rows that are missing",
-			edits:  in(dir+"load.go", "trusted && off != s.mu.told", "trusted && false && off != s.mu.told"),
+			edits:  in("distributeddata", "trusted && off != s.mu.told", "trusted && false && off != s.mu.told"),
 			killer: test("./distributeddata/badger", "TestLoad_TellsOfARowThatHasVanished"),
 		},
 		{
 			name:   "store does not compare its log with the anchor",
 			rule:   "Load reports a log that has lost its tail",
-			edits:  in(dir+"store.go", "case last.number < reached:", "case false:"),
+			edits:  in("distributeddata", "case last.number < reached:", "case false:"),
 			killer: test("./distributeddata/badger", "TestLoad_TellsOfALostTail"),
 		},
 		{
 			name:   "store accepts a damaged anchor",
 			rule:   "Load reports a directory that may be incomplete",
-			edits:  in(dir+"store.go", `case s.anchor.damaged != "":`, "case false:"),
+			edits:  in("distributeddata", `case s.anchor.damaged != "":`, "case false:"),
 			killer: test("./distributeddata/badger", "TestLoad_TellsOfADamagedAnchor"),
 		},
 		{
 			name:   "store mends a damaged anchor when it closes",
 			rule:   "damage is reported until a commit follows it",
-			edits:  in(dir+"store.go", "s.anchor.number = s.last.number // written with the next commit", ""),
+			edits:  in("distributeddata", "s.anchor.number = s.last.number // written with the next commit", ""),
 			killer: test("./distributeddata/badger", "TestLoad_TellsOfADamagedAnchor"),
 		},
 		{
 			name:   "store overwrites the anchor in place",
 			rule:   "a torn write leaves one slot intact",
-			edits:  in(dir+"anchor.go", "a.next = 1 - a.next", ""),
+			edits:  in("distributeddata", "a.next = 1 - a.next", ""),
 			killer: test("./distributeddata/internal/disk", "TestAnchor_SurvivesATornSlot"),
 		},
 		{
 			name:   "store continues after a failed sync",
 			rule:   "after a failure no commit succeeds until the directory is opened again",
-			edits:  in(dir+"store.go", "if s.mu.failed == nil { // otherwise why may wrap that failure", "if s.mu.failed = nil; false {"),
+			edits:  in("distributeddata", "if s.mu.failed == nil { // otherwise why may wrap that failure", "if s.mu.failed = nil; false {"),
 			killer: test("./distributeddata/bbolt", "TestStore_Conforms"),
 		},
 		{
 			name:   "store treats every error as a full disk",
 			rule:   "after a failure no commit succeeds until the directory is opened again",
-			edits:  in(dir+"store.go", "if errors.Is(err, store.ErrFull) {", "if true {"),
+			edits:  in("distributeddata", "if errors.Is(err, store.ErrFull) {", "if true {"),
 			killer: test("./distributeddata/badger", "TestCommit_FailsForGoodWhenBadgerDoes"),
 		},
 		{
 			name:   "store fails permanently on a full disk",
 			rule:   "commits succeed again when there is room",
-			edits:  in(dir+"store.go", "if errors.Is(err, store.ErrFull) {", "if false {"),
+			edits:  in("distributeddata", "if errors.Is(err, store.ErrFull) {", "if false {"),
 			killer: test("./distributeddata/bbolt", "TestCommit_GoesOnAfterTheDiskWasFull"),
 		},
 		{
 			name:   "store opens a directory that another store has written",
 			rule:   "a directory of another kind is refused",
-			edits:  in(dir+"anchor.go", `if string(its) != "concord rows, "+a.kind {`, `if false && string(its) != "concord rows, "+a.kind {`),
+			edits:  in("distributeddata", `if string(its) != "concord rows, "+a.kind {`, `if false && string(its) != "concord rows, "+a.kind {`),
 			killer: test("./distributeddata/internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{
 			name:   "store opens a directory that a later version has written",
 			rule:   "a newer format is refused",
-			edits:  in(dir+"anchor.go", "if number != format {", "if false {"),
+			edits:  in("distributeddata", "if number != format {", "if false {"),
 			killer: test("./distributeddata/internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{
 			name:   "store starts empty next to files that have lost their anchor",
 			rule:   "files that may contain rows are never treated as an empty directory",
-			edits:  in(dir+"dir.go", "case len(left) > 0:", "case false:"),
+			edits:  in("distributeddata", "case len(left) > 0:", "case false:"),
 			killer: test("./distributeddata/internal/disk", "TestOpen_SaysWhatIsWrongAndTouchesNothing"),
 		},
 		{
 			name:   "Badger opens tables that were not verified",
 			rule:   "damage never ends the process",
-			edits:  in(badger+"store.go", "if err := verify(o); err != nil {", "if err := error(nil); err != nil {"),
+			edits:  in("distributeddata", "if err := verify(o); err != nil {", "if err := error(nil); err != nil {"),
 			killer: onDisks("TestDamage_IsFoundOrHarmless$/^badger$", "-damages 60"),
 		},
 		{
 			name:   "store treats a log that was being created or deleted as damage",
 			rule:   "the directory opens after a kill at any moment",
-			edits:  in(badger+"store.go", "if err := tidy(dir); err != nil {", "if err := error(nil); err != nil {"),
+			edits:  in("distributeddata", "if err := tidy(dir); err != nil {", "if err := error(nil); err != nil {"),
 			killer: test("./distributeddata/badger", "TestKill_WhileALogIsMadeOrDeleted"),
 		},
 		{
 			name:   "bbolt opens a tree that was not verified",
 			rule:   "damage is detected or harmless",
-			edits:  in(bbolt+"engine.go", "case errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil", "case err != nil, errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil"),
+			edits:  in("distributeddata", "case errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil", "case err != nil, errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil"),
 			killer: test("./distributeddata/bbolt", "TestOpen_RefusesWhatIsNotATree"),
 		},
 		{
 			name:   "bbolt falls back to the previous commit without a report",
 			rule:   "Load reports acknowledged rows that are missing",
-			edits:  in(bbolt+"store.go", "if newestDamaged {", "if newestDamaged && false {"),
+			edits:  in("distributeddata", "if newestDamaged {", "if newestDamaged && false {"),
 			killer: test("./distributeddata/bbolt", "TestLoad_TellsOfADamagedHead"),
 		},
 		{
 			name:   "rows are sealed in another format",
 			rule:   "every later version opens the directories of this version",
-			edits:  in(dir+"row.go", "version = 1\n", "version = 2\n"),
+			edits:  in("distributeddata", "version = 1\n", "version = 2\n"),
 			killer: test("./lab/disktest", "TestGolden_DirectoriesOfEveryFormatAreRead"),
 		},
 		{
 			name:   "atoms are stored under another prefix",
 			rule:   "every later version opens the directories of this version",
-			edits:  in(replDir+"rows.go", "rowAtom  = 'a'", "rowAtom  = 'c'"),
+			edits:  in("distributeddata", "rowAtom  = 'a'", "rowAtom  = 'c'"),
 			killer: test("./lab/disktest", "TestGolden_ReplicasOfEveryFormatStartAgain"),
 		},
 		{
 			name:   "a majority with disks waits for volatile keys although there can be none",
 			rule:   "everything acknowledged at a majority is available once a majority is running",
-			edits:  in("distributeddata/published.go", "(p.ready || p.choice.all())", "p.ready"),
+			edits:  in("distributeddata", "(p.ready || p.choice.all())", "p.ready"),
 			killer: killer{pkg: "./distributeddata", run: "^TestDurable_AMajorityIsReadyWithoutTheRest$"},
 		},
 	}

@@ -6,7 +6,7 @@
 //	go run ./lab/mutants -only ack  # those whose names match
 //	go run ./lab/mutants -in ^node/ # those planted in these files
 //	go run ./lab/mutants -log FILE  # goes on where a run that wrote FILE ended
-//	go run ./lab/mutants -list      # plants nothing, prints all of them as a table
+//	go run ./lab/mutants -list      # plants nothing, prints them as a table
 //
 // The source tree is not modified: the compiler reads the changed file through an overlay. First
 // every named test must pass without a bug. Then a bug counts as killed if its test fails or

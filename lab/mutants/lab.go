@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,22 +137,61 @@ func (l *lab) overlay(i int, m mutant) (string, error) {
 	return to, os.WriteFile(to, list, 0o600)
 }
 
+// find sets the files of the edits.
+func (l *lab) find(all []mutant) error {
+	below := map[string]map[string]string{}
+	var errs []error
+	for i := range all {
+		for _, e := range all[i].edits {
+			if below[e.dir] == nil {
+				texts, err := l.sources(e.dir)
+				if err != nil {
+					return err
+				}
+				below[e.dir] = texts
+			}
+			n, file := 0, ""
+			for name, text := range below[e.dir] {
+				if found := strings.Count(text, e.old); found > 0 {
+					n, file = n+found, name
+				}
+			}
+			if n != 1 {
+				errs = append(errs, fmt.Errorf("bug %q: the text to replace occurs %d times below %s, must be once:\n%s", all[i].name, n, e.dir, e.old))
+			}
+			all[i].files = append(all[i].files, file)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sources returns the texts of the Go files below a directory that are no tests.
+func (l *lab) sources(dir string) (map[string]string, error) {
+	texts := map[string]string{}
+	return texts, fs.WalkDir(os.DirFS(l.root), dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(l.path(name))
+		texts[name] = string(data)
+		return err
+	})
+}
+
 // mutated returns the text of each changed file.
 func (l *lab) mutated(m mutant) (map[string]string, error) {
 	out := map[string]string{}
-	for _, e := range m.edits {
-		text, ok := out[e.file]
+	for i, e := range m.edits {
+		file := m.files[i]
+		text, ok := out[file]
 		if !ok {
-			data, err := os.ReadFile(l.path(e.file))
+			data, err := os.ReadFile(l.path(file))
 			if err != nil {
 				return nil, err
 			}
 			text = string(data)
 		}
-		if n := strings.Count(text, e.old); n != 1 {
-			return nil, fmt.Errorf("bug %q: the text to replace occurs %d times in %s, must be once:\n%s", m.name, n, e.file, e.old)
-		}
-		out[e.file] = strings.Replace(text, e.old, e.new, 1)
+		out[file] = strings.Replace(text, e.old, e.new, 1)
 	}
 	return out, nil
 }

@@ -21,19 +21,15 @@ func main() {
 	workers := flag.Int("p", min(4, runtime.GOMAXPROCS(0)), "how many at a time")
 	list := flag.Bool("list", false, "plant nothing, only print the table")
 	flag.Parse()
-	if *list {
-		fmt.Print(markdown(table()))
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, choice{*only, *files, *log}, *workers); err != nil {
+	if err := run(ctx, os.Stdout, choice{*only, *files, *log}, *workers, *list); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, c choice, workers int) error {
+func run(ctx context.Context, out io.Writer, c choice, workers int, list bool) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
@@ -43,8 +39,16 @@ func run(ctx context.Context, out io.Writer, c choice, workers int) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := c.of(table())
+	all := table()
+	if err := l.find(all); err != nil {
+		return err
+	}
+	chosen, err := c.of(all)
 	if err != nil {
+		return err
+	}
+	if list {
+		_, err := io.WriteString(out, markdown(chosen))
 		return err
 	}
 	if err := l.withoutBugs(ctx, out, chosen, workers); err != nil {
@@ -116,7 +120,7 @@ func markdown(all []mutant) string {
 	b.WriteString("| planted bug | rule it breaks | in | killed by |\n|---|---|---|---|\n")
 	for _, m := range all {
 		test := strings.Trim(m.killer.run, "^$")
-		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` in `%s` |\n", m.name, m.rule, m.edits[0].file,
+		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` in `%s` |\n", m.name, m.rule, m.files[0],
 			strings.NewReplacer("^", "", "$", "", "|", "`, `").Replace(test), strings.TrimPrefix(m.killer.pkg, "./"))
 	}
 	return b.String()

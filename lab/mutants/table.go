@@ -10,11 +10,13 @@ type mutant struct {
 	name   string // what the program does wrong
 	rule   string // what it breaks
 	edits  []edit
+	files  []string // of the edits; see lab.find
 	killer killer
 }
 
-// edit replaces a text that occurs once in a file.
-type edit struct{ file, old, new string }
+// edit replaces a text that occurs once in the files below a directory, so that code may move
+// between them.
+type edit struct{ dir, old, new string }
 
 // killer is the test that has to fail.
 type killer struct {
@@ -38,13 +40,13 @@ func table() []mutant {
 	return slices.Concat(leases(), stores(), replication(), bases(), levels(), restores(), lives(), quorums(), records(), values(), singletons(), shards(), members(), strangers(), arbiters(), simulator(), subscriptions(), collections(), expiries(), disks(), diskStores(), cockpits(), mistakes())
 }
 
-// in is one edit of one file.
-func in(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }
+// in is one edit.
+func in(dir, old, replacement string) []edit { return []edit{{dir, old, replacement}} }
 
 // golden is the test that plays the scenario of that name.
 func golden(pkg, scenario string) killer {
 	return killer{pkg: pkg, run: "TestGolden/^" + scenario + "$"}
 }
 
-// earlier is the edit that puts the second of two adjacent texts of a file first.
-func earlier(file, first, second string) []edit { return in(file, first+second, second+first) }
+// earlier is the edit that puts the second of two adjacent texts first.
+func earlier(dir, first, second string) []edit { return in(dir, first+second, second+first) }

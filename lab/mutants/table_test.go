@@ -12,10 +12,11 @@ import (
 func TestTable_FitsTheCode(t *testing.T) {
 	l := &lab{root: "../.."}
 	names := map[string]bool{}
-	for _, m := range table() {
-		if _, err := l.mutated(m); err != nil {
-			t.Errorf("%v\nadapt lab/mutants to the new code", err)
-		}
+	all := table()
+	if err := l.find(all); err != nil {
+		t.Errorf("%v\nadapt lab/mutants to the new code", err)
+	}
+	for _, m := range all {
 		if names[m.name] || m.name == "" || m.rule == "" || m.killer.run == "" {
 			t.Errorf("incomplete, or twice: %+v", m)
 		}
@@ -31,15 +32,18 @@ func TestTable_FitsTheCode(t *testing.T) {
 
 func TestList_HasARowForEachBug(t *testing.T) {
 	all := table()
+	if err := (&lab{root: "../.."}).find(all); err != nil {
+		t.Fatal(err)
+	}
 	if got := strings.Count(markdown(all), "\n"); got != len(all)+2 {
 		t.Errorf("%d lines for %d bugs", got, len(all))
 	}
 }
 
-func TestMutated_TextMustOccurOnce(t *testing.T) {
+func TestFind_TextMustOccurOnce(t *testing.T) {
 	l := &lab{root: "../.."}
 	for _, text := range []string{"no such text", "e"} {
-		if _, err := l.mutated(mutant{edits: in("lab/mutants/doc.go", text, "x")}); err == nil {
+		if err := l.find([]mutant{{edits: in("lab/mutants", text, "x")}}); err == nil {
 			t.Errorf("%q was replaced", text)
 		}
 	}
