@@ -30,8 +30,8 @@ type crashes struct {
 	since time.Time
 }
 
-// maxCrashes is the number of panics within crashWindow heartbeats after which the actor starts
-// empty.
+// maxCrashes is the number of panics within crashWindow heartbeats after which the actor stops
+// serving.
 const maxCrashes, crashWindow = 6, 20
 
 // crashed records a panic. The operation of the message may or may not have happened; its sender

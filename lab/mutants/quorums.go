@@ -1,6 +1,6 @@
 package main
 
-// quorums are bugs in counting members for quorums: each removes a part of the rule in section 4 of
+// quorums are bugs in counting members for quorums: each removes a part of the rule in section 3 of
 // replication.md.
 func quorums() []mutant {
 	return []mutant{

@@ -142,7 +142,7 @@ func TestNewcomer_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
 	}
 }
 
-// Two groups of MinMembers that begin apart form two clusters, as section 4 of docs/replication.md
+// Two groups of MinMembers that begin apart form two clusters, as section 3 of docs/replication.md
 // says. The test pins this, and that the two become one. With MinMembers 4, the least M for which M
 // + M/2 + 1 is above the six that run, the second cluster does not begin.
 func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {

@@ -32,8 +32,8 @@ func (o *pushes) hurry(w *waiting.Calls[Level, task]) bool {
 	return false
 }
 
-// push sends the own events that have not been pushed to every member, once, as one delta [R7,
-// R7a]. A member that the push does not reach, or that has too many unacknowledged bytes, sees the
+// push sends the own events that have not been pushed to every member, once, as one delta
+// [R8]. A member that the push does not reach, or that has too many unacknowledged bytes, sees the
 // gap at the next heartbeat and requests the events.
 //
 // Own events are gathered until the next input that is not an update. That is a Wake at the latest,

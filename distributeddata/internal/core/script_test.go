@@ -2,7 +2,7 @@ package core
 
 import "testing"
 
-// Each of these histories shows why a part of the rule in section 4 of docs/replication.md exists:
+// Each of these histories shows why a part of the rule in section 3 of docs/replication.md exists:
 // without that part a majority read misses a write that a majority acknowledged. lab/mutants
 // removes each part.
 

@@ -8,5 +8,8 @@
 // therefore stands for uses up to a quarter later, and an entry expires when its stamp is older
 // than five quarters of its time to live plus the skew of the clocks [R31].
 //
+// Then the members of the view have turns to delete it, in the order of a hash of the key and the
+// member, each a turn after the one before. A stamp of the future counts from when it was seen.
+//
 // All times are in milliseconds; moments count from 1970.
 package expiry
