@@ -29,12 +29,12 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	cd lab/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 # Packages without goroutines, mostly simulations, and tests that start processes: the race detector
-# finds nothing there, or looks only at the tests' own half.
+# finds nothing there, or looks only at the tests' own half. With the tag long they play more histories.
 SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
 	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
 PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
 unit: ## every test once, with the race detector where it can find something
-	$(GO) test -timeout 20m $(SEQUENTIAL)
+	$(GO) test -tags long -timeout 20m $(SEQUENTIAL)
 	$(GO) test -timeout 20m $(PROCESSES)
 	$(GO) test ./distributeddata -run '^TestCost_'
 	$(GO) test -race -timeout 20m $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
@@ -61,5 +61,5 @@ compat: ## the tests against the newest Proto.Actor that is also supported, of t
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
 	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
-	cd $(BIN)/compat && $(GO) vet work && $(GO) test $(if $(ALL),$$($(USES_ACTORS)),$(CALLS_ACTORS)) && $(GO) run ./examples/quickstart
+	cd $(BIN)/compat && $(GO) vet work && $(GO) test -tags long $(if $(ALL),$$($(USES_ACTORS)),$(CALLS_ACTORS)) && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat

@@ -216,13 +216,10 @@ func (m *small[T]) run(t *testing.T, depth int) {
 }
 
 func exhaustiveDepth() int {
-	switch {
-	case *exhaustive > 0:
+	if *exhaustive > 0 {
 		return *exhaustive
-	case testing.Short() || raceEnabled:
-		return 5
 	}
-	return 6
+	return exhaustiveSteps
 }
 
 func TestExhaustive_ORSet(t *testing.T) {

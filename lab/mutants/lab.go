@@ -54,7 +54,7 @@ func (l *lab) withoutBugs(ctx context.Context, out io.Writer, all []mutant, work
 	fmt.Fprintf(out, "%d bugs, %d tests\n", len(all), len(killers))
 	failed := make([]error, len(pkgs))
 	each(workers, len(pkgs), func(i int) {
-		if output, err := l.command(ctx, l.root, "go", "test", "-c", "-vet=off", "-ldflags=-s -w",
+		if output, err := l.command(ctx, l.root, "go", "test", "-c", "-tags=long", "-vet=off", "-ldflags=-s -w",
 			"-o", l.binary(pkgs[i]), pkgs[i]); err != nil {
 			failed[i] = fmt.Errorf("%s does not build:\n%s", pkgs[i], tail(output))
 		}
@@ -198,7 +198,7 @@ func (l *lab) mutated(m mutant) (map[string]string, error) {
 
 // test runs a killer. Vet is off, since it could report the planted bug.
 func (l *lab) test(ctx context.Context, k killer, flags ...string) (output string, err error) {
-	args := append([]string{"test", "-vet=off", "-timeout=400s", "-run=" + k.run}, flags...)
+	args := append([]string{"test", "-tags=long", "-vet=off", "-timeout=400s", "-run=" + k.run}, flags...)
 	args = append(args, k.pkg)
 	if own := k.flags(); len(own) > 0 {
 		args = append(append(args, "-args"), own...)

@@ -179,7 +179,7 @@ func TestSimulation_HeirsAreAlone(t *testing.T) {
 
 // TestSimulation_EqualSeedsEqualTraces checks that the simulation is deterministic.
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000), Twice: true}, history(honest))
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds/5, 1000), Twice: true}, history(honest))
 }
 
 // TestSavedHistories replays the histories that once failed, and some that show a planted bug.

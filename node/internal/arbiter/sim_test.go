@@ -62,7 +62,7 @@ func TestSimulation_OneSideHosts(t *testing.T) { sim.Run(t, *seeds, play) }
 func TestSavedHistories(t *testing.T) { sim.Replay(t, sim.Folder, play) }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 300), Twice: true}, play)
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds/3, 300), Twice: true}, play)
 }
 
 // cutOnce splits the members once, at any moment from the first on, while the store answers all.

@@ -1,0 +1,5 @@
+//go:build long
+
+package crdt_test
+
+const exhaustiveSteps = 6

@@ -1,0 +1,6 @@
+//go:build !long
+
+package core_test
+
+// Few: make test sets the tag long, and plays more.
+const usualSeeds = 300
