@@ -420,7 +420,7 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		a.changed(e.Keys)
 	case core.Diverged:
 		d.log.Error("another replica with an equal vector holds a different state; the outvoted one will take the state of the others",
-			slog.String("member", a.address[e.Member]), slog.Uint64("rotten", d.core.Stats().Rotten))
+			slog.String("member", a.address[e.Member]), slog.Uint64("corrupted", d.core.Stats().Corrupted))
 	case core.Mended:
 		d.log.Warn("this replica was outvoted and has taken the state of another")
 	case core.LoadRecord, core.SwapRecord:

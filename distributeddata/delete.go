@@ -62,7 +62,7 @@ func (m *Delete[T]) refuse(err error, r *Replicator, respond func(any)) {
 // deletion adds a separate atom, the tombstone, which no update can observe and remove.
 func clearEntry(t *history.Txn, id string, permanently bool) {
 	s := t.Get(id)
-	if buried(s) {
+	if permanentlyDeleted(s) {
 		return
 	}
 	t.Clear(id)
@@ -71,8 +71,8 @@ func clearEntry(t *history.Txn, id string, permanently bool) {
 	}
 }
 
-// buried reports whether the entry was permanently deleted.
-func buried(s causal.Store) bool {
+// permanentlyDeleted reports whether the entry was permanently deleted.
+func permanentlyDeleted(s causal.Store) bool {
 	_, ok := s.Get(tombstone)
 	return ok
 }

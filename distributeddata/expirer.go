@@ -87,7 +87,7 @@ func (e *expirer) changed(keys []string) {
 func (e *expirer) put(key string, s causal.Store) {
 	_, u := lastUse(s)
 	ttl := e.a.l.ttls.of(key, u)
-	if ttl == 0 || s.Empty() || buried(s) {
+	if ttl == 0 || s.Empty() || permanentlyDeleted(s) {
 		e.table.Drop(key)
 		return
 	}

@@ -158,7 +158,7 @@ func (t *lifetimes) stamper(ttl time.Duration) stamper { return stamper{t, t.now
 // update has changed to next. The result has a new stamp if the old one is due for renewal, and
 // none if next is empty.
 func (s stamper) stamped(t *history.Txn, key string, was, before, next causal.Store) causal.Store {
-	if next.Empty() || buried(next) {
+	if next.Empty() || permanentlyDeleted(next) {
 		return next
 	}
 	var atoms causal.Entry

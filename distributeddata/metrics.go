@@ -114,9 +114,9 @@ func plainMetrics(m *meters.Set[Status]) {
 		func(s Status) uint64 {
 			return s.Diverged
 		})
-	m.Count("concord.ddata.rotten", "Entries whose memory was found corrupted.",
+	m.Count("concord.ddata.corrupted", "Entries whose memory was found corrupted.",
 		func(s Status) uint64 {
-			return s.Rotten
+			return s.Corrupted
 		})
 	m.Count("concord.ddata.mended",
 		"States taken from other members after this replica was outvoted.", func(s Status) uint64 {

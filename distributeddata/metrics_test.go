@@ -32,7 +32,7 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.Positive(t, s.LogBytes)
 		require.EqualValues(t, 6, s.Updates)
 		require.Positive(t, s.Sent["replicator.push"].Bytes+s.Sent["replicator.push.durable"].Bytes)
-		require.Zero(t, s.Diverged+s.Mended+s.Rotten+s.Malformed)
+		require.Zero(t, s.Diverged+s.Mended+s.Corrupted+s.Malformed)
 
 		m := meterstest.Collect(t, reader) // of all three
 		require.EqualValues(t, 3, m["concord.ddata.ready"])

@@ -69,12 +69,12 @@ type Status struct {
 	Lag map[string]uint64
 
 	// Diverged counts how often another replica with an equal vector was found to hold a different
-	// state. Rotten counts entries whose memory changed without a write. Mended counts how often
+	// state. Corrupted counts entries whose memory changed without a write. Mended counts how often
 	// this replica was outvoted and took another's state. All three should always be 0: alert on
 	// any other value.
-	Diverged uint64 // concord.ddata.diverged
-	Rotten   uint64 // concord.ddata.rotten
-	Mended   uint64 // concord.ddata.mended
+	Diverged  uint64 // concord.ddata.diverged
+	Corrupted uint64 // concord.ddata.corrupted
+	Mended    uint64 // concord.ddata.mended
 
 	Malformed uint64 // concord.ddata.malformed: messages of other members that could not be decoded
 	Strangers uint64 // concord.ddata.strangers: from outside the view or of earlier incarnations
@@ -193,7 +193,7 @@ func (s *Status) add(h *half) {
 	s.ToFill += h.stats.ToFill
 	s.LogBytes += h.stats.LogBytes
 	s.Diverged += h.stats.Diverged
-	s.Rotten += h.stats.Rotten
+	s.Corrupted += h.stats.Corrupted
 	s.Mended += h.stats.Mended
 	s.Malformed += h.stats.Malformed
 	s.Strangers += h.stats.Strangers

@@ -42,7 +42,7 @@ type told struct {
 }
 
 // gone reports whether the entry does not exist.
-func (t told) gone() bool { return t.store.Empty() || buried(t.store) }
+func (t told) gone() bool { return t.store.Empty() || permanentlyDeleted(t.store) }
 
 // same reports whether both certainly show the same value.
 func (t told) same(o told) bool {

@@ -302,7 +302,7 @@ func (k Key[T]) Of(s Snapshot) (T, error) {
 
 // editable decodes the value in a store into v, for an update. If it fails, v is empty.
 func (k Key[T]) editable(v *T, s causal.Store, seen causal.Vector) error {
-	if buried(s) {
+	if permanentlyDeleted(s) {
 		return fmt.Errorf("key %q: %w", k.id, ErrDeleted)
 	}
 	*v = k.empty()

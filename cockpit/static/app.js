@@ -156,7 +156,7 @@ function drawReplication() {
         el('span', {}, 'counted ', el('b', {}, count(r.counted))), el('span', {}, 'entries ', el('b', {}, count(r.keys))),
         el('span', {}, 'local updates ', el('b', {}, count(r.updates))), el('span', {}, 'applied ', el('b', {}, count(r.applied))),
         el('span', {}, 'log ', el('b', {}, bytes(r.log_bytes)), r.log_bytes > 0 && r.lag.length && r.lag[0].updates > 0 ? ` kept for ${r.lag[0].member}` : ''),
-        el('span', {}, 'repairs ', el('b', {}, count(r.repairs))), el('span', {}, 'diverged ', el('b', {}, count(r.diverged + r.rotten)))));
+        el('span', {}, 'repairs ', el('b', {}, count(r.repairs))), el('span', {}, 'diverged ', el('b', {}, count(r.diverged + r.corrupted)))));
   }));
 }
 

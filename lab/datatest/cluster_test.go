@@ -295,9 +295,9 @@ func (c *members) end() {
 		}
 		if a, err := p.call(command{Do: "dump", Within: patience}); err == nil && a.Dump != nil {
 			s := a.Dump.Status
-			if s.Diverged+s.Rotten+s.Mended+s.Malformed != 0 {
-				c.t.Errorf("member %d: diverged %d, rotten %d, mended %d, malformed %d", i,
-					s.Diverged, s.Rotten, s.Mended, s.Malformed)
+			if s.Diverged+s.Corrupted+s.Mended+s.Malformed != 0 {
+				c.t.Errorf("member %d: diverged %d, corrupted %d, mended %d, malformed %d", i,
+					s.Diverged, s.Corrupted, s.Mended, s.Malformed)
 			}
 		}
 		p.kill()

@@ -174,7 +174,7 @@ func (m *member) ask() {
 // read fills in the status of the data from one snapshot.
 func (m *member) read(dd *distributeddata.Replicator, s *status) {
 	now, state := dd.Snapshot(), dd.Status()
-	s.Faulty = state.Diverged + state.Rotten + state.Mended + state.Malformed
+	s.Faulty = state.Diverged + state.Corrupted + state.Mended + state.Malformed
 	if v, err := sum.Of(now); err == nil {
 		s.Sum = v.Value()
 	}

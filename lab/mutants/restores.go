@@ -106,8 +106,8 @@ func restores() []mutant {
 		{
 			name:   "never recompute the fingerprint from the atoms",
 			rule:   "memory rot is detected [R26]",
-			edits:  in("distributeddata", "c.stats.Rotten += c.history.Scrub()", ""),
-			killer: scenario("TestDivergence_RottenMemoryIsFoundByScrubbing"),
+			edits:  in("distributeddata", "c.stats.Corrupted += c.history.Scrub()", ""),
+			killer: scenario("TestDivergence_CorruptedMemoryIsFoundByScrubbing"),
 		},
 		{
 			name:   "omit the payload from a fingerprint",

@@ -43,7 +43,7 @@ func Diff(old, now *api.Overview) (events []api.Event) {
 		if a.Ready != b.Ready {
 			say(level(b.Ready), "replicator %s is %s", b.Name, ready(b.Ready))
 		}
-		if a.Diverged != b.Diverged || a.Rotten != b.Rotten {
+		if a.Diverged != b.Diverged || a.Corrupted != b.Corrupted {
 			say("error", "replicator %s found a divergence", b.Name)
 		}
 	})

@@ -141,7 +141,7 @@ func (p *problems) replicator(r api.Replicator, cutOff bool) {
 			strings.Join(r.Missing, ", ")),
 			"Restart them. Forget members that will not return, so that majorities are counted without them.")
 	}
-	if n := r.Diverged + r.Rotten; n > 0 {
+	if n := r.Diverged + r.Corrupted; n > 0 {
 		p.add(Bad, fmt.Sprintf(
 			"replicator %s found diverged replicas or corrupted entries, %d times", r.Name, n),
 			"Check the memory of the machines, and report the problem: see docs/operations.md.")

@@ -41,7 +41,7 @@ func (c *Core) beats() {
 	c.lags = c.herald().trimLog(c.peers, &c.out)
 	v := voids{&c.history, c.peers, &c.roll, &c.formers, c.roll.ready, map[causal.Replica]bool{}}
 	c.note(c.history.DropMarks(v.void), c.Seen(), &c.bases)
-	c.stats.Rotten += c.history.Scrub()
+	c.stats.Corrupted += c.history.Scrub()
 	c.calls().tidy()
 	c.formers.pass(c.now, formerBeats*c.cfg.BeatInterval, c.Seen())
 }

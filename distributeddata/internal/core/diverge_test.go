@@ -98,14 +98,14 @@ func TestDivergence_TheOutvotedReplicaMendsItself(t *testing.T) {
 	}
 }
 
-func TestDivergence_RottenMemoryIsFoundByScrubbing(t *testing.T) {
+func TestDivergence_CorruptedMemoryIsFoundByScrubbing(t *testing.T) {
 	l := filled(t, 300, "a", "b", "c")
 	want := stateBytes(l.cores["b"])
 	l.rot("a", "s0007", false, zombie)
 	for range 10 {
 		l.tick(time.Second)
 	}
-	require.EqualValues(t, 1, l.cores["a"].Stats().Rotten)
+	require.EqualValues(t, 1, l.cores["a"].Stats().Corrupted)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
 	require.Equal(t, want, stateBytes(l.cores["a"]))
 }
@@ -128,7 +128,7 @@ func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
 		return s.Drop(path)
 	})
 	l.tick(time.Second)
-	require.Zero(t, l.cores["a"].Stats().Rotten, "not in one go")
+	require.Zero(t, l.cores["a"].Stats().Corrupted, "not in one go")
 	for i := range 10 {
 		l.update("b", Level{}, add("s", fmt.Sprint("more-", i))) // continues meanwhile
 		l.tick(time.Second)

@@ -124,6 +124,6 @@ func addStats(a, b Stats) Stats {
 	a.Malformed += b.Malformed
 	a.Diverged += b.Diverged
 	a.Mended += b.Mended
-	a.Rotten += b.Rotten
+	a.Corrupted += b.Corrupted
 	return a
 }

@@ -291,7 +291,7 @@ type Stats struct {
 	Cut            uint64 // events cut from the log beyond what every member has
 	Diverged       uint64 // times a member was found to hold a different state at an equal vector
 	Mended         uint64 // times this replica was outvoted and took the state of another
-	Rotten         uint64 // keys whose atoms were not those that had been written
+	Corrupted      uint64 // keys whose atoms were not those that had been written
 	LogBytes       int    // estimated bytes of the log
 	Filling        bool   // an answer to this replica is in flight
 	Filled, ToFill uint64 // progress of that answer, in keys or events

@@ -135,7 +135,7 @@ type Replicator struct {
 	Filled       uint64    `json:"filled"`
 	ToFill       uint64    `json:"to_fill"`
 	Diverged     uint64    `json:"diverged"`
-	Rotten       uint64    `json:"rotten"`
+	Corrupted    uint64    `json:"corrupted"`
 	Mended       uint64    `json:"mended"`
 	Malformed    uint64    `json:"malformed"`
 	Strangers    uint64    `json:"strangers"`
