@@ -93,6 +93,7 @@ func (p *peer) observe(ev SessionLoaded, known Token, now time.Duration) {
 		p.buried = false
 		if p.report.of(ev.Record) {
 			p.seen.since = p.report.at
+			p.report = report{} // a store that is restored may show that record again
 		}
 	}
 	switch r := ev.Record; {
