@@ -15,7 +15,7 @@ func disks() []mutant {
 		{
 			name:   "do not process the rows of a disk again after a panic",
 			rule:   "after a panic, a replica processes the input from its disk and from former lives again [R41]",
-			edits:  in("distributeddata", "ev != nil && !c.loading(ev)", "false"),
+			edits:  in("distributeddata", "if n.taking != nil {", "if false {"),
 			killer: scenario("TestResume_WhatADiskHandsOverIsTaken"),
 		},
 		{
@@ -111,7 +111,7 @@ func disks() []mutant {
 		{
 			name:   "inherit a disk without its members",
 			rule:   "the disk stores the memory of members [M2]",
-			edits:  in("distributeddata", "c.cluster().remember(ev.Old.roll.Memory)\n", ""),
+			edits:  in("distributeddata", "c.cluster().remember(old.roll.Memory)\n", ""),
 			killer: scenario("TestDisk_IsInherited"),
 		},
 		{

@@ -82,11 +82,10 @@ func (c *Core) Stats() Stats {
 // Step processes one event. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now, c.begun, c.effects, c.touched = now, c.Keys(), c.effects[:0], c.touched[:0]
-	c.taking = handsOver(ev)
-	if c.loading(ev) {
-		c.taking = nil
+	if c.disk.absorbs(&c.step, ev) {
 		return c.effects
 	}
+	c.taking = handsOver(ev)
 	if !c.gathers(ev) {
 		c.push()
 	}
@@ -127,7 +126,9 @@ func (c *Core) input(ev Event) {
 		c.cluster().recordLoaded(ev)
 	case RecordSwapped:
 		c.cluster().recordSwapped(ev)
-	case Wake, Loaded:
+	case Wake:
+	case Loaded:
+		c.cluster().adoptRows(ev.Image)
 	case Committed:
 		phase, err := c.disk.committed(c.now, ev)
 		c.cluster().diskIs(phase, err, &c.out)
@@ -141,6 +142,9 @@ func (c *Core) input(ev Event) {
 
 // settle does everything that may follow from any event or from the passage of time.
 func (c *Core) settle() {
+	for d := &c.disk; len(d.pending) > 0 && d.phase != DiskLoading; d.pending = d.pending[1:] {
+		c.input(d.pending[0])
+	}
 	if c.restored {
 		c.beginAnew()
 	}

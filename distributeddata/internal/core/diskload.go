@@ -21,47 +21,34 @@ type aside struct {
 	at   barrier.Moment // the moment that must be saved first
 }
 
-// loading handles an input while the rows are being loaded. It returns false for every later input.
-func (c *Core) loading(ev Event) bool {
-	d := &c.disk
+// absorbs reports whether the rows are being loaded and ev does not end that. Such an event is kept
+// until they are loaded, or is a call that fails, or has no effect.
+func (d *disk) absorbs(s *step, ev Event) bool {
 	if d.phase != DiskLoading {
 		return false
 	}
 	switch ev := ev.(type) {
 	case Loaded:
-		c.cluster().adoptRows(ev.Image)
-		c.takePending()
 		return false
+	case Inherit:
+		if p := ev.Old.disk.phase; p != DiskLoading && p != NoDisk {
+			return false
+		}
+		d.pending = append(d.pending, ev)
 	case View:
 		d.pending = append(slices.DeleteFunc(d.pending, isView), ev)
-	case Inherit:
-		if old := &ev.Old.disk; old.phase == DiskLoading || old.phase == NoDisk {
-			d.pending = append(d.pending, ev)
-			return true
-		}
-		d.take(&ev.Old.disk, ev.Old.roll.inc)
-		c.cluster().remember(ev.Old.roll.Memory)
-		c.takePending()
-		return d.phase == DiskLoading
 	case Update:
-		c.emit(Done{ID: ev.ID, Err: ErrLoading})
+		s.emit(Done{ID: ev.ID, Err: ErrLoading})
 	case Read:
-		c.emit(Done{ID: ev.ID, Err: ErrLoading})
+		s.emit(Done{ID: ev.ID, Err: ErrLoading})
 	case Drain:
-		c.emit(Done{ID: ev.ID, Err: ErrLoading})
+		s.emit(Done{ID: ev.ID, Err: ErrLoading})
 	case Forget:
-		c.emit(Done{ID: ev.ID, Err: ErrLoading})
+		s.emit(Done{ID: ev.ID, Err: ErrLoading})
 	case Flush:
-		c.emit(Done{ID: ev.ID, Err: ErrLoading})
+		s.emit(Done{ID: ev.ID, Err: ErrLoading})
 	}
 	return true
-}
-
-// takePending processes the inputs that arrived before the rows were loaded.
-func (c *Core) takePending() {
-	for d := &c.disk; len(d.pending) > 0 && d.phase != DiskLoading; d.pending = d.pending[1:] {
-		c.input(d.pending[0])
-	}
 }
 
 func isView(ev Event) bool {
@@ -88,6 +75,9 @@ func (d *disk) take(old *disk, was quorum.Incarnation) {
 // processes the rows again when it is resumed.
 func (c cluster) adoptRows(i *Image) {
 	d, h := c.disk, i.header
+	if d.phase != DiskLoading {
+		return // an earlier life has handed over the disk
+	}
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
 	if m, err := decodeMemory(i.memory); err == nil && i.memory != nil {
 		d.keptAs = [2]quorum.Incarnation{m.Of(c.cfg.Member).Inc, h.next}

@@ -23,8 +23,12 @@ func (c *Core) successor(cfg Config) *Core {
 }
 
 // inherit joins the state of an earlier life that ended too late for Again. The events of that life
-// are not this replica's own.
+// are not this replica's own. Its disk is taken over, unless the rows have been loaded here.
 func (c *Core) inherit(old *Core) {
+	if c.disk.phase == DiskLoading {
+		c.disk.take(&old.disk, old.roll.inc)
+		c.cluster().remember(old.roll.Memory)
+	}
 	old.end()
 	c.note(c.history.Inherit(&old.history), c.Seen(), &c.bases)
 }

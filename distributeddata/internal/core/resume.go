@@ -35,7 +35,9 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 			n.touched = append(n.touched, causal.Clone(key))
 		}
 	})
-	n.takeAgain()
+	if n.taking != nil { // processed twice, it has the same effect as once
+		n.input(n.taking)
+	}
 	n.settle()
 	n.disk.commitAgain(&n.step)
 	n.disk.gate(&n.step, n.herald().current(), n.outbox.Pushed())
@@ -96,15 +98,6 @@ func handsOver(ev Event) Event {
 		return ev
 	}
 	return nil
-}
-
-// takeAgain processes the event that was handing over a state once more. Processing it twice has
-// the same effect as once.
-func (c *Core) takeAgain() {
-	if ev := c.taking; ev != nil && !c.loading(ev) {
-		c.input(ev)
-	}
-	c.takePending()
 }
 
 // endCalls completes the calls that were under way, except those whose outcome is known already.
