@@ -212,19 +212,19 @@ func TestORMap_ForeignAndLateValuesAreRefused(t *testing.T) {
 		"snapshot": mine, "merged": mine.Merge(theirs)} {
 		w := alice.Writer()
 		m.Update(w, "k", func(c *crdt.PNCounter) { *c = v })
-		require.ErrorIs(t, w.Err(), crdt.ErrForeign, name)
+		require.ErrorIs(t, w.Err(), crdt.ErrInvalid, name)
 		require.Equal(t, before, encode(t, m), name)
 	}
 
 	w := alice.Writer()
 	mine.Add(w, 1)
-	require.ErrorIs(t, w.Err(), crdt.ErrCopy)
+	require.ErrorIs(t, w.Err(), crdt.ErrInvalid)
 
 	var late *crdt.PNCounter
 	w = alice.Writer()
 	m.Update(w, "k", func(c *crdt.PNCounter) { late = c })
 	late.Add(w, 1)
-	require.ErrorIs(t, w.Err(), crdt.ErrCopy)
+	require.ErrorIs(t, w.Err(), crdt.ErrInvalid)
 
 	w = alice.Writer()
 	m.Update(w, "k", func(c *crdt.PNCounter) { addTo(&m, w, "l", 1) })
@@ -350,12 +350,12 @@ func TestReplica_UsedIdIsRefused(t *testing.T) {
 	s.Add(first.Writer(), "b")
 	w := second.Writer()
 	s.Add(w, "c")
-	require.ErrorIs(t, w.Err(), crdt.ErrReplica)
+	require.ErrorIs(t, w.Err(), crdt.ErrInvalid)
 	_, err := crdt.Update(second, &s, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
 		s.Add(w, "c")
 		return nil
 	})
-	require.ErrorIs(t, err, crdt.ErrReplica)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 	require.Panics(t, func() { crdt.NewReplica(0) })
 }
 
@@ -373,5 +373,5 @@ func TestApply_DeltaOfAnotherTypeIsRefused(t *testing.T) {
 		*n = crdt.PNCounter{}
 		return nil
 	})
-	require.ErrorIs(t, err, crdt.ErrForeign)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 }

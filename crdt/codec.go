@@ -87,7 +87,7 @@ func (c elem[E]) natural(dst []byte, e E) ([]byte, error) {
 	case causal.Bytes:
 		return append(dst, v.Bytes()...), nil
 	}
-	return nil, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
+	return nil, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", errNoCodec, v.Type(), v.Type())
 }
 
 // decode is the inverse of append. It rejects bytes that append does not write.
@@ -143,7 +143,7 @@ func (c elem[E]) decode(src []byte) (e E, err error) {
 		reflect.Copy(v, reflect.ValueOf(src))
 		return e, nil
 	}
-	return e, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
+	return e, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", errNoCodec, v.Type(), v.Type())
 }
 
 // Integers are encoded so that byte order is numeric order: one byte for the sign and the length,

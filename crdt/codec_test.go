@@ -89,7 +89,7 @@ func TestCodec_MissingIsRefusedWithTheRemedy(t *testing.T) {
 	var s crdt.ORSet[point]
 	w := crdt.NewReplica(1).Writer()
 	s.Add(w, point{1, 2})
-	require.ErrorIs(t, w.Err(), crdt.ErrNoCodec)
+	require.ErrorIs(t, w.Err(), crdt.ErrInvalid)
 	require.ErrorContains(t, w.Err(), "crdt.JSON[crdt_test.point]()")
 	require.False(t, s.Contains(point{1, 2}))
 }
@@ -141,7 +141,7 @@ func TestCodec_Proto(t *testing.T) {
 	_, err = crdt.Proto[protobuf.Message]().Append(nil, nil)
 	require.ErrorIs(t, err, crdt.ErrElement)
 	_, err = crdt.Proto[protobuf.Message]().Decode(nil)
-	require.ErrorIs(t, err, crdt.ErrNoCodec)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 }
 
 func TestLimits_ElementSize(t *testing.T) {

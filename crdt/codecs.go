@@ -65,7 +65,7 @@ func (protoCodec[M]) Append(dst []byte, m M) ([]byte, error) {
 func (protoCodec[M]) Decode(src []byte) (M, error) {
 	var zero M
 	if any(zero) == nil {
-		return zero, fmt.Errorf("%w: %T is not a message type", ErrNoCodec, &zero)
+		return zero, fmt.Errorf("%w: %T is not a message type", errNoCodec, &zero)
 	}
 	m := zero.ProtoReflect().New().Interface().(M)
 	if err := linear.Unmarshal(src, m); err != nil {

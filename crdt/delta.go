@@ -17,12 +17,12 @@ func (d Delta) Empty() bool { return d.event.N == 0 }
 // replicas of the value. If change or a mutator fails, Update returns the error and leaves *v
 // unchanged. A change that does nothing creates no event, and its delta is empty.
 //
-// User-defined types have no deltas: Update returns ErrNoDelta for them.
+// User-defined types have no deltas: Update returns ErrInvalid for them.
 func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d Delta, err error) {
 	was := *v
 	h, ok := heldBy(v)
 	if !ok {
-		return d, fmt.Errorf("%w: %T", ErrNoDelta, *v)
+		return d, fmt.Errorf("%w: %T", errNoDelta, *v)
 	}
 	var u struct { // one allocation
 		Writer
@@ -44,7 +44,7 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 	bindTo(h, start)
 	base, seen := at.store, at.seen
 	if seen.Covers(w.dot) {
-		return d, ErrReplica
+		return d, errReplica
 	}
 	w.trail.begin(base)
 	if err := change(w, v); err != nil {
@@ -57,11 +57,11 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 		return d, err
 	}
 	if at.line != loaded {
-		return d, ErrForeign
+		return d, errForeign
 	}
 	c, err := w.trail.change(base, at.store, w.dot)
 	if err != nil {
-		return d, fmt.Errorf("%w: %w", ErrForeign, err)
+		return d, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	if !c.Empty() {
 		end := *at
@@ -80,7 +80,7 @@ func Apply[T Value[T]](v *T, d Delta) error {
 	next := *v
 	h, ok := heldBy(&next)
 	if !ok {
-		return fmt.Errorf("%w: %T", ErrNoDelta, *v)
+		return fmt.Errorf("%w: %T", errNoDelta, *v)
 	}
 	at, err := gathered(h)
 	if err != nil {

@@ -2,15 +2,19 @@ package crdt
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/concord-go/concord/internal/causal"
 )
 
 // Errors of this package. Test for them with errors.Is.
 var (
-	// ErrNoCodec is returned for an element of a type without a natural encoding. Give the value a
-	// codec.
-	ErrNoCodec = errors.New("crdt: element type needs a codec")
+	// ErrInvalid is returned for a mistake of the program, which the error names: an element type
+	// that needs a codec, a [Record] of other fields than values of this package, a delta of a
+	// user-defined type, a value replaced by one from elsewhere, a change to a copy of a map's
+	// value, which would be lost, or a change to a value that has seen later changes of the same
+	// replica, since its id or an older writer or copy was used again. Nothing was changed.
+	ErrInvalid = errors.New("crdt: invalid use")
 	// ErrElement is returned for an element that its codec cannot encode canonically, such as a
 	// NaN.
 	ErrElement = errors.New("crdt: element has no canonical encoding")
@@ -30,21 +34,16 @@ var (
 	// ErrBounds is returned for a subtraction or transfer from a [BoundedCounter] of more than the
 	// replica holds. Other replicas may hold the rest: ask them for a transfer.
 	ErrBounds = errors.New("crdt: replica holds too few rights")
-	// ErrForeign is returned for an update that replaced its value with one from elsewhere. Change
-	// the value with its mutators.
-	ErrForeign = errors.New("crdt: value replaced by one from elsewhere")
-	// ErrCopy is returned for a change to a copy taken out of a map, since the change would be
-	// lost. Change the value through the map's Update.
-	ErrCopy = errors.New("crdt: change to a copy of a map's value; use Update")
-	// ErrReplica is returned for a change to a value that has seen later changes of the same
-	// replica: either the replica id was used before, or an older writer or copy was used.
-	ErrReplica = errors.New("crdt: value has seen later changes of this replica")
 	// ErrGap is returned for a delta that builds on changes the receiver has not seen. Apply the
 	// missing deltas first, or merge a whole state. Nothing was changed.
 	ErrGap = errors.New("crdt: delta applied before the deltas it builds on")
-	// ErrField is returned for a [Record] of a struct with a field that is unexported or is not a
-	// value of this package.
-	ErrField = errors.New("crdt: invalid field of a record")
-	// ErrNoDelta is returned for user-defined types, which have no deltas and are merged whole.
-	ErrNoDelta = errors.New("crdt: type has no deltas")
+)
+
+var (
+	errNoCodec = fmt.Errorf("%w: element type needs a codec", ErrInvalid)
+	errForeign = fmt.Errorf("%w: value replaced by one from elsewhere; use its mutators", ErrInvalid)
+	errCopy    = fmt.Errorf("%w: change to a copy of a map's value; use Update", ErrInvalid)
+	errReplica = fmt.Errorf("%w: value has seen later changes of this replica", ErrInvalid)
+	errField   = fmt.Errorf("%w: field of a record", ErrInvalid)
+	errNoDelta = fmt.Errorf("%w: type has no deltas", ErrInvalid)
 )

@@ -44,7 +44,7 @@ func saveHeld(base causal.Store, p any) (causal.Store, bool, error) {
 		return base, true, err
 	}
 	if at.line != loaded {
-		return base, true, ErrForeign
+		return base, true, errForeign
 	}
 	return at.store, true, nil
 }

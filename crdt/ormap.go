@@ -110,7 +110,7 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 		return m.store, err
 	}
 	if at.in != w || at.line != line || at.prefix != prefix {
-		return m.store, ErrForeign
+		return m.store, errForeign
 	}
 	next := *at
 	next.in = nil

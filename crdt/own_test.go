@@ -64,7 +64,7 @@ func TestOwn_ConcurrentWritesMergeOnRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, idle.change.Adds, 1, "two atoms become one")
 	_, err = crdt.Update(crdt.NewReplica(1), &h, func(*crdt.Writer, *highest) error { return nil })
-	require.ErrorIs(t, err, crdt.ErrNoDelta)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 }
 
 func TestOwn_InAMap(t *testing.T) {
@@ -117,7 +117,7 @@ func TestSave_AssignedValueIsRefused(t *testing.T) {
 		*c = crdt.PNCounter{}
 		return nil
 	})
-	require.ErrorIs(t, err, crdt.ErrForeign)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 }
 
 // An ORMap of registers and an LWWMap share one state.

@@ -28,7 +28,7 @@ import (
 //
 // An empty record with fields that need codecs is Record[S]{V: S{...}} with empty fields in it.
 // Copies are snapshots. Change fields with their mutators, and merge records whole: an update that
-// assigns a field from elsewhere, or merges a field on its own, fails with [ErrForeign].
+// assigns a field from elsewhere, or merges a field on its own, fails with [ErrInvalid].
 //
 // A Record costs what its fields cost, plus the name of the field for each part of it. A field is
 // identified by its name: a renamed field is a new field, which starts empty, and the old one stays
@@ -81,22 +81,22 @@ type field struct {
 	name string
 }
 
-// fields returns the fields in the order of the struct. It returns ErrField if a field is not a
+// fields returns the fields in the order of the struct. It returns ErrInvalid if a field is not a
 // value of this package.
 func (r *Record[S]) fields() ([]field, error) {
 	v := reflect.ValueOf(&r.V).Elem()
 	if v.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%w: %v is not a struct", ErrField, v.Type())
+		return nil, fmt.Errorf("%w: %v is not a struct", errField, v.Type())
 	}
 	out := make([]field, 0, v.NumField())
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if !f.IsExported() {
-			return nil, fmt.Errorf("%w: %v of %v is not exported", ErrField, f.Name, v.Type())
+			return nil, fmt.Errorf("%w: %v of %v is not exported", errField, f.Name, v.Type())
 		}
 		h, ok := heldBy(v.Field(i).Addr().Interface())
 		if !ok {
-			return nil, fmt.Errorf("%w: %v of %v is a %v", ErrField, f.Name, v.Type(), f.Type)
+			return nil, fmt.Errorf("%w: %v of %v is a %v", errField, f.Name, v.Type(), f.Type)
 		}
 		if r.at.depth >= causal.MaxDepth-1 && h.tag().Kind().Holds() {
 			return nil, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge,
@@ -161,7 +161,7 @@ func (r *Record[S]) take(base causal.Store, v view, prefix string) error {
 			r.at.store = r.at.store.WithMark(prefix+path, m)
 		}
 	default:
-		return ErrForeign
+		return errForeign
 	}
 	if v.line == 0 { // otherwise the replicator or map that handed it out knows what it has seen
 		r.at.seen = r.at.seen.Join(v.seen)
@@ -190,9 +190,9 @@ func (r Record[S]) Merge(o Record[S]) Record[S] {
 	return r
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes. It returns [ErrField]
-// if a field of the struct is not a value of this package. It returns [ErrForeign] if it detects
-// that a field was assigned a value made elsewhere.
+// AppendBinary appends the canonical encoding: equal states have equal bytes. It returns
+// [ErrInvalid] if a field of the struct is not a value of this package, or if it detects that a
+// field was assigned a value made elsewhere.
 func (r Record[S]) AppendBinary(dst []byte) ([]byte, error) {
 	if err := r.gather(); err != nil {
 		return dst, err

@@ -215,13 +215,13 @@ func TestRecord_ForeignFieldsAreRefused(t *testing.T) {
 			assign(p)
 			return nil
 		})
-		require.ErrorIs(t, err, crdt.ErrForeign, name)
+		require.ErrorIs(t, err, crdt.ErrInvalid, name)
 		require.Equal(t, was, encode(t, a), name)
 	}
 	a = a.Merge(a)
 	a.V.Tags = crdt.ORSet[string]{}
 	_, err := a.AppendBinary(nil)
-	require.ErrorIs(t, err, crdt.ErrForeign)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 }
 
 // A copy taken out of a map cannot be changed, neither field by field nor as a whole.
@@ -232,12 +232,12 @@ func TestRecord_CopyOutOfAMap(t *testing.T) {
 	var kept *crdt.Record[profile]
 	m.Update(w, "k", func(p *crdt.Record[profile]) { p.V.Tags.Add(w, "x"); kept = p })
 	kept.V.Tags.Add(w, "y")
-	require.ErrorIs(t, w.Err(), crdt.ErrCopy)
+	require.ErrorIs(t, w.Err(), crdt.ErrInvalid)
 	p, ok := m.Get("k")
 	require.True(t, ok)
 	w = alice.Writer()
 	p.V.Votes.Add(w, 1)
-	require.ErrorIs(t, w.Err(), crdt.ErrCopy)
+	require.ErrorIs(t, w.Err(), crdt.ErrInvalid)
 	require.Equal(t, "{k:{Name:empty Tags:{x} Votes:0}}", m.String())
 }
 
@@ -246,7 +246,7 @@ func TestRecord_BadStructs(t *testing.T) {
 	type plain struct{ N int }
 	type ownField struct{ H highest }
 	check := func(name, want string, err error) {
-		require.ErrorIs(t, err, crdt.ErrField, name)
+		require.ErrorIs(t, err, crdt.ErrInvalid, name)
 		require.ErrorContains(t, err, want, name)
 	}
 	_, err := crdt.Record[int]{}.AppendBinary(nil)
@@ -267,7 +267,7 @@ func TestRecord_BadStructs(t *testing.T) {
 		return nil
 	})
 	check("hosted", "N of crdt_test.plain", err)
-	require.ErrorIs(t, crdt.Apply(&crdt.Record[plain]{}, crdt.Delta{}), crdt.ErrField)
+	require.ErrorIs(t, crdt.Apply(&crdt.Record[plain]{}, crdt.Delta{}), crdt.ErrInvalid)
 }
 
 // The error for a field whose type changed names the field.

@@ -62,11 +62,11 @@ func (v *view) open(w *Writer) bool {
 		return false
 	}
 	if v.prefix != "" && v.in != w && !v.free {
-		w.Fail(ErrCopy)
+		w.Fail(errCopy)
 		return false
 	}
 	if !w.hosted && v.seen.Get(w.dot.Replica) > w.dot.N {
-		w.Fail(ErrReplica)
+		w.Fail(errReplica)
 		return false
 	}
 	return true

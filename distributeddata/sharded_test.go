@@ -517,7 +517,7 @@ func TestSharded_KeysWithoutACodec(t *testing.T) {
 	type pair struct{ a, b int }
 	err := distributeddata.NewShardedSet("pairs", 4, crdt.ORSet[pair]{}).Add(t.Context(), dd,
 		pair{1, 2}, local)
-	require.ErrorIs(t, err, crdt.ErrNoCodec)
+	require.ErrorIs(t, err, crdt.ErrInvalid)
 	require.ErrorIs(t, err, distributeddata.ErrInvalid)
 }
 

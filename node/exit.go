@@ -7,33 +7,31 @@ import (
 	"os"
 )
 
-// Exit statuses of a process that Main ends. A second signal ends it with status 128 plus the
-// number of the signal.
-const (
-	ExitOK      = 0 // stopped in order
-	ExitFailed  = 1 // register, the store or work given to Node.Go returned an error
-	ExitInvalid = 2 // the configuration is invalid; nothing was done
-	ExitStart   = 3 // not started: port in use, provider unreachable or too few members
-	ExitStop    = 4 // stopped, but not in order: unreleased leases may have to expire
-	ExitSplit   = 5 // split off from the cluster, and OnSplit is Exit: restart the process
-)
-
-// ExitCode returns the status for an error of Run. If the error matches several, ExitSplit comes
-// first, then ExitInvalid, ExitStart and ExitStop.
+// ExitCode returns the exit status of a process for an error of Run. If the error matches several,
+// 5 comes first, then 2, 3 and 4:
+//
+//	0  stopped in order: no error
+//	1  register, the store or work given to Node.Go returned an error
+//	2  the configuration is invalid (ErrInvalid); nothing was done
+//	3  not started (ErrStart, ErrNotReady): port in use, provider unreachable or too few members
+//	4  stopped, but not in order (ErrStop): unreleased leases may have to expire
+//	5  split off from the cluster (ErrSplit), and OnSplit is Exit: restart the process
+//
+// A second signal ends the process with status 128 plus the number of the signal.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
-		return ExitOK
+		return 0
 	case errors.Is(err, ErrSplit):
-		return ExitSplit
+		return 5
 	case errors.Is(err, ErrInvalid):
-		return ExitInvalid
+		return 2
 	case errors.Is(err, ErrStart), errors.Is(err, ErrNotReady):
-		return ExitStart
+		return 3
 	case errors.Is(err, ErrStop):
-		return ExitStop
+		return 4
 	}
-	return ExitFailed
+	return 1
 }
 
 // Main calls Run as a complete main function: it prints the error to standard error and exits the

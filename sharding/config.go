@@ -43,14 +43,11 @@ type Config struct {
 	// 0: never.
 	Idle time.Duration `yaml:"idle"`
 	// Limit is how many entities may run on this member. It is divided evenly among the shards on
-	// the member, each of which may run at least one entity. When a shard exceeds its part, one of
-	// its entities is passivated, chosen by Eviction. Entities that are stopping do not count, and
-	// a shard keeps its former part for up to a second after other shards have arrived. Default 0:
-	// no limit.
+	// the member, each of which may run at least one entity. When a shard exceeds its part, the
+	// entity whose last message is the oldest is passivated. Entities that are stopping do not
+	// count, and a shard keeps its former part for up to a second after other shards have arrived.
+	// Default 0: no limit.
 	Limit int `yaml:"limit"`
-	// Eviction chooses the entity that is passivated above Limit: LRU, SLRU or LFU. SLRU and LFU
-	// require Limit, and Idle must be 0. Default LRU.
-	Eviction Eviction `yaml:"eviction"`
 	// Remember keeps entities running once they have received a message. Wherever their shard
 	// moves, they are started without waiting for a message, and an entity that stops itself or
 	// fails is restarted after a pause, until it calls Forget. The first message to an entity waits
@@ -144,24 +141,6 @@ type Config struct {
 	numbered bool // worker mode: an entity's id is the number of its shard, and each worker runs
 }
 
-// Eviction selects the entity that is passivated above Config.Limit.
-type Eviction string
-
-// Evictions.
-const (
-	// LRU evicts the entity whose last message is the oldest.
-	LRU Eviction = "lru"
-	// SLRU protects entities that have received more than one message, up to four fifths of the
-	// limit, so that many entities with a single message do not evict them.
-	SLRU Eviction = "slru"
-	// LFU keeps the more frequently used of two entities, also by messages before its last start.
-	// It estimates how many there were, up to 15, and halves all estimates after ten messages for
-	// each entity that may run. That takes 8 to 16 bytes for each of these, and 8 MiB at most.
-	LFU Eviction = "lfu"
-)
-
-var policies = map[Eviction]core.Policy{LRU: core.LRU, SLRU: core.SLRU, LFU: core.LFU}
-
 func (c Config) withDefaults() Config {
 	set(&c.Shards, 256)
 	set(&c.Settle, 2*time.Second)
@@ -170,7 +149,6 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxMoves, min(50, max(1, c.Shards/10)))
 	set(&c.StableAfter, 10*time.Second)
 	set(&c.Spread, 1)
-	set(&c.Eviction, LRU)
 	set(&c.Buffer, 100_000)
 	set(&c.BufferBytes, 64<<20)
 	set(&c.Stash, 1000)
@@ -246,13 +224,6 @@ func (c Config) validate() error {
 	}
 	if c.Idle != 0 && (c.Idle < 10*time.Millisecond || c.Idle > 1000*time.Hour) {
 		bad("Idle is %v, it must be 0 or from 10ms to 1000h", c.Idle)
-	}
-	switch _, ok := policies[c.Eviction]; {
-	case !ok:
-		bad("Eviction is %.80q, it must be lru, slru or lfu", c.Eviction)
-	case c.Eviction != LRU && (c.Limit == 0 || c.Idle != 0):
-		bad("Eviction is %s, so Limit (%d) must be set and Idle (%v) must be 0", c.Eviction,
-			c.Limit, c.Idle)
 	}
 	if c.Strategy != nil && (c.External || c.Rendezvous) {
 		bad("Strategy chooses homes, so External and Rendezvous must not be set")
@@ -334,7 +305,7 @@ func (c Config) core() core.Config {
 
 func (c Config) slot(limit int, pace core.Pace, room core.Room) core.SlotConfig {
 	return core.SlotConfig{
-		HandOff: c.HandOff, Idle: c.Idle, Limit: limit, Policy: policies[c.Eviction],
+		HandOff: c.HandOff, Idle: c.Idle, Limit: limit,
 		Remember: c.Remember || c.numbered, Keep: c.numbered, Pace: pace, Room: room,
 		Stash:   c.Stash,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Failures: 8,

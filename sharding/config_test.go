@@ -12,7 +12,7 @@ func TestConfig_Defaults(t *testing.T) {
 	require.Equal(t, Config{
 		Type: "cart", Shards: 256, Settle: 2 * time.Second, HandOff: 10 * time.Second,
 		OrphanAfter: 5 * time.Second, MaxMoves: 25, Spread: 1, StableAfter: 10 * time.Second,
-		Eviction: LRU, Buffer: 100_000, BufferBytes: 64 << 20, Stash: 1000,
+		Buffer: 100_000, BufferBytes: 64 << 20, Stash: 1000,
 		LeasePrefix: "shard-cart-",
 	}, Config{Type: "cart"}.withDefaults())
 	for shards, moves := range map[int]int{1: 1, 19: 1, 20: 2, 500: 50, 4096: 50} {

@@ -1,7 +1,6 @@
 package sharding
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -20,20 +19,6 @@ type Entity struct {
 	ID    string
 	Shard int
 	coordination.Tenure
-}
-
-// Context returns the context of the tenure; see coordination.Tenure. FromContext returns the
-// entity in it, and coordination.FromContext the tenure.
-func (e Entity) Context() context.Context {
-	return context.WithValue(e.Tenure.Context(), entityKey{}, e)
-}
-
-type entityKey struct{}
-
-// FromContext returns the entity on whose behalf ctx runs.
-func FromContext(ctx context.Context) (Entity, bool) {
-	e, ok := ctx.Value(entityKey{}).(Entity)
-	return e, ok
 }
 
 // Self returns the entity that handles the message of ctx, or false if ctx does not belong to an

@@ -33,7 +33,7 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 		Strategy: func(sharding.Layout) map[int]string {
 			return nil
 		},
-		LeasePrefix: strings.Repeat("x", 201), Eviction: "mru",
+		LeasePrefix: strings.Repeat("x", 201),
 	})
 	require.ErrorIs(t, err, sharding.ErrInvalid)
 	for _, text := range []string{
@@ -41,7 +41,6 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 		"Buffer is", "BufferBytes", "Stash",
 		"Settle", "HandOff is 2h0m0s, it must be from 1ms to 1h", "OrphanAfter", "StableAfter",
 		"Idle is 1ms", "LeasePrefix is 201",
-		`Eviction is "mru", it must be lru, slru or lfu`,
 		"Spread is 5001, it must be from 1 to 5000",
 		"Strategy chooses homes, so External and Rendezvous must not be set",
 		"Limit is -1, it must be from 0", "RecoverRate is -1, it must be from 0 to 1000000",
@@ -56,11 +55,6 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 		RememberStore: &remembertest.Memory{}})
 	require.ErrorContains(t, err,
 		"RecoverRate (1) and RememberStore (*remembertest.Memory) require Remember")
-	for _, e := range []sharding.Eviction{sharding.SLRU, sharding.LFU} {
-		require.NoError(t, settings.Check(sharding.Config{Type: "cart", Eviction: e, Limit: 1}))
-		err = settings.Check(sharding.Config{Type: "cart", Eviction: e, Idle: time.Second})
-		require.ErrorContains(t, err, "so Limit (0) must be set and Idle (1s) must be 0")
-	}
 }
 
 // A member that is up was said not to be, and the outcome was unknown half of the time.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -239,14 +238,8 @@ func TestIdle_EntitiesArePassivated(t *testing.T) {
 
 // Eight of thirty entities may run on one member; the others are passivated and lose no messages.
 func TestLimit_TooManyArePassivated(t *testing.T) {
-	for _, eviction := range []sharding.Eviction{"", sharding.LRU, sharding.SLRU, sharding.LFU} {
-		t.Run(string(eviction), func(t *testing.T) { limited(t, eviction) })
-	}
-}
-
-func limited(t *testing.T, eviction sharding.Eviction) {
 	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Shards: 4, Limit: 8, Eviction: eviction}
+		return sharding.Config{Type: "cart", Shards: 4, Limit: 8}
 	}
 	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
 		n := c.node(0)
@@ -270,30 +263,6 @@ func limited(t *testing.T, eviction sharding.Eviction) {
 	})
 }
 
-// Only with LRU do entities with a single message evict entities that are used often.
-func TestLimit_AScanEndsWhatIsUsedOftenWithLRUOnly(t *testing.T) {
-	for eviction, stays := range map[sharding.Eviction]bool{sharding.LRU: false,
-		sharding.SLRU: true, sharding.LFU: true} {
-		cfg := func(int) sharding.Config {
-			return sharding.Config{Type: "cart", Shards: 1, Limit: 10, Eviction: eviction}
-		}
-		run(t, 1, options{cfg: cfg}, func(c *testCluster) {
-			n := c.node(0)
-			c.settled(20*time.Second, n)
-			for _, id := range []string{"often", "other", "often", "often", "often"} {
-				_, err := n.ask(id, "who", time.Second)
-				require.NoError(t, err)
-			}
-			for k := range 100 {
-				_, err := n.ask(fmt.Sprint("once", k), "who", time.Second)
-				require.NoError(t, err)
-			}
-			time.Sleep(100 * time.Millisecond) // let the stopping entities stop
-			require.Equal(t, stays, slices.Contains(n.region.Entities(100), "often"), eviction)
-		})
-	}
-}
-
 func TestSelf_TellsWhoHandles(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		self, err := c.node(1).ask("x", "self", 20*time.Second)
@@ -304,14 +273,9 @@ func TestSelf_TellsWhoHandles(t *testing.T) {
 		c.alive.mu.Lock()
 		e := c.alive.live["x"]
 		c.alive.mu.Unlock()
-		of, ok := sharding.FromContext(e.Context())
-		require.True(t, ok)
-		require.Equal(t, "x", of.ID)
 		tenure, ok := coordination.FromContext(e.Context())
 		require.True(t, ok)
 		require.Equal(t, e.Token(), tenure.Token())
-		_, ok = sharding.FromContext(context.Background())
-		require.False(t, ok)
 	})
 }
 

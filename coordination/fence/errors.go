@@ -17,15 +17,10 @@ var (
 	// ErrContended is returned by Table.Admit when another transaction came between. Roll back and
 	// try the whole transaction again.
 	ErrContended = errors.New("fence: contended")
-	// ErrToken is returned for an invalid token: missing, malformed, zero or above 2^63-1. The
-	// effect was not made.
-	ErrToken = errors.New("fence: not a token")
-	// ErrResource is returned for a resource name that is longer than 255 bytes. The effect was
-	// not made.
-	ErrResource = errors.New("fence: not a resource")
-	// ErrNoTenure is returned by Transport when the context of the request has no tenure, and by
-	// Envelope for a nil tenure. Nothing was sent.
-	ErrNoTenure = errors.New("fence: no tenure")
+	// ErrInvalid is returned for a token that is missing, malformed, zero or above 2^63-1, for a
+	// resource name longer than 255 bytes, by Transport when the context of the request has no
+	// tenure, and by Envelope for a nil tenure. The effect was not made; nothing was sent.
+	ErrInvalid = errors.New("fence: invalid")
 )
 
 // StaleError says which token was rejected. It wraps ErrStale.
@@ -53,7 +48,7 @@ const maxResource = 255
 
 func checkResource(name string) error {
 	if len(name) > maxResource {
-		return fmt.Errorf("%w: %.40q of %d bytes, at most %d", ErrResource, name, len(name),
+		return fmt.Errorf("%w: resource %.40q of %d bytes, at most %d", ErrInvalid, name, len(name),
 			maxResource)
 	}
 	return nil
@@ -61,7 +56,7 @@ func checkResource(name string) error {
 
 func checkToken(t coordination.Token) error {
 	if t == 0 || t > maxToken {
-		return fmt.Errorf("%w: %d, must be from 1 to %d", ErrToken, t, maxToken)
+		return fmt.Errorf("%w: token %d, must be from 1 to %d", ErrInvalid, t, maxToken)
 	}
 	return nil
 }

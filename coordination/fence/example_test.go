@@ -73,7 +73,7 @@ func ExampleGuard_Handler() {
 	}
 	work := func(ctx context.Context, _ *coordination.Grant) error { return post(ctx) }
 	fmt.Println(session.Lease("billing").Do(context.Background(), work))
-	fmt.Println(errors.Is(post(context.Background()), fence.ErrNoTenure))
+	fmt.Println(errors.Is(post(context.Background()), fence.ErrInvalid))
 	// Output:
 	// 200 OK
 	// <nil>
@@ -129,7 +129,7 @@ func ExampleEnvelope() {
 	// Output:
 	// written: rent
 	// written: wages
-	// fence: not a token: no header Fencing-Token
+	// fence: invalid: no header Fencing-Token
 }
 
 // Of two concurrent writes to a register, the one with the larger token wins at every replica.

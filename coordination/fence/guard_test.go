@@ -43,7 +43,7 @@ func TestGuard_RefusesLowerTokens(t *testing.T) {
 func TestGuard_RefusesWhatIsNoToken(t *testing.T) {
 	var g fence.Guard
 	for _, token := range []coordination.Token{0, 1 << 63, 1<<64 - 1} {
-		require.ErrorIs(t, g.Do(t.Context(), "ledger", token, nothing), fence.ErrToken)
+		require.ErrorIs(t, g.Do(t.Context(), "ledger", token, nothing), fence.ErrInvalid)
 	}
 	require.NoError(t, g.Do(t.Context(), "ledger", 1<<63-1, nothing))
 }
@@ -65,7 +65,7 @@ func TestGuard_IsBounded(t *testing.T) {
 	g := fence.Guard{Limit: 2}
 	ctx := t.Context()
 	long := strings.Repeat("x", 256)
-	require.ErrorIs(t, g.Do(ctx, long, 7, nothing), fence.ErrResource)
+	require.ErrorIs(t, g.Do(ctx, long, 7, nothing), fence.ErrInvalid)
 	named := g.Handler(func(*http.Request) string { return long }, http.NotFoundHandler())
 	require.Equal(t, http.StatusBadRequest, answer(named, "1").Code)
 	require.NoError(t, g.Do(ctx, "a", 7, nothing))

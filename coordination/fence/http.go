@@ -14,12 +14,12 @@ import (
 // without sign or leading zeros.
 const Header = "Fencing-Token"
 
-// tokenOf returns the token in the header of a request. Otherwise the error is ErrToken: there must
-// be exactly one token, in exactly the form that Transport writes.
+// tokenOf returns the token in the header of a request. Otherwise the error is ErrInvalid: there
+// must be exactly one token, in exactly the form that Transport writes.
 func tokenOf(h http.Header) (coordination.Token, error) {
 	values := h.Values(Header)
 	if len(values) != 1 {
-		return 0, fmt.Errorf("%w: %d headers %s, want one", ErrToken, len(values), Header)
+		return 0, fmt.Errorf("%w: %d headers %s, want one", ErrInvalid, len(values), Header)
 	}
 	return parseToken(values[0])
 }
@@ -28,7 +28,7 @@ func tokenOf(h http.Header) (coordination.Token, error) {
 func parseToken(text string) (coordination.Token, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
-		return 0, fmt.Errorf("%w: %s %.40q, must be a number from 1 to %d", ErrToken, Header,
+		return 0, fmt.Errorf("%w: %s %.40q, must be a number from 1 to %d", ErrInvalid, Header,
 			text, maxToken)
 	}
 	return coordination.Token(n), nil
@@ -37,8 +37,8 @@ func parseToken(text string) (coordination.Token, error) {
 // Handler runs next under Do, for requests whose token is not stale. resource returns the resource
 // that a request is for; it must not be nil. Other requests are answered in plain text:
 //
-//	400 Bad Request           no token, more than one, or not a number: ErrToken;
-//	                          a resource name that is too long: ErrResource
+//	400 Bad Request           no token, more than one, or not a number, or a
+//	                          resource name that is too long: ErrInvalid
 //	412 Precondition Failed   stale; the body names the token and the highest: ErrStale
 //	503 Service Unavailable   more resources than the guard's Limit, or the request ended
 //	                          while an older effect was running
@@ -61,7 +61,7 @@ func (g *Guard) Handler(resource func(*http.Request) string, next http.Handler) 
 
 func status(err error) int {
 	switch {
-	case errors.Is(err, ErrToken), errors.Is(err, ErrResource):
+	case errors.Is(err, ErrInvalid):
 		return http.StatusBadRequest
 	case errors.Is(err, ErrStale):
 		return http.StatusPreconditionFailed
@@ -71,7 +71,7 @@ func status(err error) int {
 
 // Transport sets the header of each request to the token of the tenure in the request's context,
 // and replaces any header that is there. It sends nothing if the context has no tenure
-// (ErrNoTenure), or if the tenure's Check fails; the error is then that of Check. Contexts of
+// (ErrInvalid), or if the tenure's Check fails; the error is then that of Check. Contexts of
 // Lease.Do and of a grant have a tenure.
 //
 // Retries by http.Client and redirects are checked again.
@@ -101,8 +101,8 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func tokenUnder(ctx context.Context) (coordination.Token, error) {
 	tenure, ok := coordination.FromContext(ctx)
 	if !ok {
-		return 0, fmt.Errorf("%w: the request's context is not that of a grant or of Lease.Do",
-			ErrNoTenure)
+		return 0, fmt.Errorf("%w: no tenure: the request's context is not that of a grant or of Lease.Do",
+			ErrInvalid)
 	}
 	if err := tenure.Check(); err != nil {
 		return 0, err

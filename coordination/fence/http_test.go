@@ -39,7 +39,7 @@ func TestHandler_AnswersEachMistakeInItsOwnWay(t *testing.T) {
 		{" 7"}, {"7.0"}, {"0x7"}, {"9223372036854775808"}, {strings.Repeat("9", 5000)}} {
 		w := answer(h, bad...)
 		require.Equal(t, http.StatusBadRequest, w.Code, "%q", bad)
-		require.Contains(t, w.Body.String(), "fence: not a token")
+		require.Contains(t, w.Body.String(), "fence: invalid")
 		require.Less(t, w.Body.Len(), 200)
 	}
 	stale := answer(h, "6")
@@ -120,7 +120,7 @@ func TestTransport_CarriesTheTokenOfTheTenure(t *testing.T) {
 
 	sent := network.sent
 	_, _, err = post(t.Context())
-	require.ErrorIs(t, err, fence.ErrNoTenure)
+	require.ErrorIs(t, err, fence.ErrInvalid)
 	require.ErrorContains(t, err, "the request's context is not that of a grant or of Lease.Do")
 	end()
 	require.Error(t, next.Check())
@@ -145,6 +145,6 @@ func TestTransport_ClosesTheBodyItDoesNotSend(t *testing.T) {
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-	require.ErrorIs(t, err, fence.ErrNoTenure)
+	require.ErrorIs(t, err, fence.ErrInvalid)
 	require.True(t, body.yes)
 }

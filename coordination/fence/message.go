@@ -11,7 +11,7 @@ import (
 )
 
 // Envelope returns msg for an actor, with the token of the tenure in the header that is named
-// Header. TokenOfMessage reads it there. The error is that of the tenure's Check, or ErrNoTenure
+// Header. TokenOfMessage reads it there. The error is that of the tenure's Check, or ErrInvalid
 // for a nil tenure; then send nothing.
 //
 // Send the envelope with Send, to an actor at this or another member, or to the PID of a
@@ -20,7 +20,7 @@ import (
 // its other headers and its Sender.
 func Envelope(t coordination.Tenure, msg any) (*actor.MessageEnvelope, error) {
 	if t == nil {
-		return nil, ErrNoTenure
+		return nil, fmt.Errorf("%w: no tenure", ErrInvalid)
 	}
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -34,11 +34,11 @@ func Envelope(t coordination.Tenure, msg any) (*actor.MessageEnvelope, error) {
 }
 
 // TokenOfMessage returns the token in the header of a message, which an actor gets from
-// MessageHeader of its context. Otherwise the error is ErrToken: the token must be in the form that
-// Envelope writes.
+// MessageHeader of its context. Otherwise the error is ErrInvalid: the token must be in the form
+// that Envelope writes.
 func TokenOfMessage(h actor.ReadonlyMessageHeader) (coordination.Token, error) {
 	if h == nil || !slices.Contains(h.Keys(), Header) {
-		return 0, fmt.Errorf("%w: no header %s", ErrToken, Header)
+		return 0, fmt.Errorf("%w: no header %s", ErrInvalid, Header)
 	}
 	return parseToken(h.Get(Header))
 }

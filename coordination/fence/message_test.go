@@ -63,7 +63,7 @@ func TestTokenOfMessage_AcceptsOnlyWhatEnvelopeWrites(t *testing.T) {
 		header{fence.Header: ""}, header{fence.Header: "0"}, header{fence.Header: "-1"},
 		header{fence.Header: "01"}, header{fence.Header: "9223372036854775808"}} {
 		_, err := fence.TokenOfMessage(h)
-		require.ErrorIs(t, err, fence.ErrToken, "%v", h)
+		require.ErrorIs(t, err, fence.ErrInvalid, "%v", h)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestEnvelope_KeepsSenderAndHeadersOfAnEnvelope(t *testing.T) {
 
 func TestEnvelope_UnderALostLeaseThereIsNone(t *testing.T) {
 	_, err := fence.Envelope(nil, "write")
-	require.ErrorIs(t, err, fence.ErrNoTenure)
+	require.ErrorIs(t, err, fence.ErrInvalid)
 	_, g := grants(t)
 	require.NoError(t, g.Release(t.Context()))
 	_, err = fence.Envelope(g, "write")
@@ -120,6 +120,6 @@ func TestEnvelope_AnActorRejectsAFormerHolder(t *testing.T) {
 	system.Root.Send(ledger, early)
 	require.ErrorIs(t, <-answers, fence.ErrStale)
 	system.Root.Send(ledger, "without a token")
-	require.ErrorIs(t, <-answers, fence.ErrToken)
+	require.ErrorIs(t, <-answers, fence.ErrInvalid)
 	require.NoError(t, system.Root.PoisonFuture(ledger).Wait())
 }

@@ -126,7 +126,7 @@ func TestRegister_RefusesWhatCannotBeWritten(t *testing.T) {
 		var r fence.Register[string]
 		w := replica.Writer()
 		r.Set(w, token, "x")
-		require.ErrorIs(t, w.Err(), fence.ErrToken)
+		require.ErrorIs(t, w.Err(), fence.ErrInvalid)
 		require.Equal(t, "empty", r.String())
 	}
 	var r fence.Register[func()]

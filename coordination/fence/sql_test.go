@@ -86,8 +86,8 @@ func TestTable_OldSnapshotIsNoReasonToAdmit(t *testing.T) {
 
 func TestTable_RefusesWhatCannotBeKept(t *testing.T) {
 	d, db := openFake(t)
-	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 0, none), fence.ErrToken)
-	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 1<<63, none), fence.ErrToken)
+	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 0, none), fence.ErrInvalid)
+	require.ErrorIs(t, admit(t.Context(), db, dollars, "ledger", 1<<63, none), fence.ErrInvalid)
 	require.ErrorContains(t, admit(t.Context(), db, dollars, strings.Repeat("x", 256), 1, none),
 		"256 bytes, at most 255")
 	require.ErrorContains(t, admit(t.Context(), db, fence.Table{}, "ledger", 1, none),

@@ -17,7 +17,7 @@ func FuzzTokenOf(f *testing.F) {
 		token, err := tokenOf(http.Header{Header: {s}})
 		switch {
 		case err != nil:
-			require.ErrorIs(t, err, ErrToken)
+			require.ErrorIs(t, err, ErrInvalid)
 			require.Zero(t, token)
 			require.Less(t, len(err.Error()), 400)
 		default:

@@ -42,7 +42,7 @@ import (
 func main() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: configured FILE")
-		os.Exit(node.ExitInvalid)
+		os.Exit(2)
 	}
 	err := run(context.Background(), os.Stdout, os.Args[1])
 	if err != nil {

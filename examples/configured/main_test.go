@@ -36,7 +36,7 @@ func TestOutput_OfAFileThatIsNotRight(t *testing.T) {
 	want := promised(t, "DATA=/tmp/shop PORT=70000 go run ./examples/configured examples/configured/concord.yaml")
 	want = strings.ReplaceAll(strings.TrimSpace(want), "examples/configured/", "")
 	if err := run(t.Context(), &strings.Builder{}, "concord.yaml"); err == nil ||
-		err.Error() != want || node.ExitCode(err) != node.ExitInvalid {
+		err.Error() != want || node.ExitCode(err) != 2 {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

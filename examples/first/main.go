@@ -28,7 +28,7 @@ func main() {
 	}
 	if number < 1 || number > 3 {
 		fmt.Fprintln(os.Stderr, "usage: first 1|2|3")
-		os.Exit(node.ExitInvalid)
+		os.Exit(2)
 	}
 	node.Main(member(4020+number, 5020+number, "127.0.0.1:5021", "127.0.0.1:5022",
 		"127.0.0.1:5023"),

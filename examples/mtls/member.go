@@ -41,7 +41,7 @@ func runMember() {
 	var cfg memberConfig
 	if err := json.Unmarshal([]byte(os.Getenv(memberEnv)), &cfg); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(node.ExitInvalid)
+		os.Exit(2)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {

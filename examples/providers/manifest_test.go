@@ -70,7 +70,7 @@ func TestManifests_FitTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	args = append(args, "-secret", secret, "-port", "0", "-advertise", "", "-probes", "127.0.0.1:0")
-	if err := run(t.Context(), &child.Screen{}, args); node.ExitCode(err) != node.ExitStart {
+	if err := run(t.Context(), &child.Screen{}, args); node.ExitCode(err) != 3 {
 		t.Errorf("status %d: %v", node.ExitCode(err), err)
 	}
 

@@ -97,7 +97,7 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	m.out.Encoder = json.NewEncoder(out)
 	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return node.ExitInvalid
+		return 2
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go m.serve(in, stop)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/lab/netem"
-	"github.com/concord-go/concord/node"
 )
 
 // fault causes a fault for the duration d, and then repairs it.
@@ -173,8 +172,8 @@ func cutAndStop(c *members, r *rand.Rand, d time.Duration) {
 	p := c.live[x]
 	took, err := p.terminate()
 	c.t.Logf("%d cut off for %v, and stopped in %v: %v", x, d, took, err)
-	if status := p.cmd.ProcessState; !p.ended() || status.ExitCode() != node.ExitOK &&
-		status.ExitCode() != node.ExitStop {
+	if status := p.cmd.ProcessState; !p.ended() || status.ExitCode() != 0 &&
+		status.ExitCode() != 4 {
 		c.t.Fatal(err)
 	}
 	if took > exitCutOff {

@@ -123,7 +123,7 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	m := &member{quiet: make(chan struct{})}
 	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return node.ExitInvalid
+		return 2
 	}
 	m.out.Encoder = json.NewEncoder(out)
 	if m.Outages {
@@ -155,7 +155,7 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 		rows, err := d.configure(&cfg)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			return node.ExitInvalid
+			return 2
 		}
 		if rows != nil {
 			defer rows.Close()
@@ -245,7 +245,7 @@ func (m *member) serve(in io.Reader) {
 			m.say(report{Dump: append(m.elements(), "")}) // never empty
 		}
 	}
-	os.Exit(node.ExitFailed)
+	os.Exit(1)
 }
 
 func (m *member) say(r report) {

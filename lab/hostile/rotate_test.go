@@ -112,7 +112,7 @@ func (w *world) round(what string, do func(*process)) {
 func (w *world) stop(i int) {
 	w.t.Helper()
 	w.members[i].Hangup()
-	require.Equal(w.t, node.ExitOK, w.members[i].ExitCode())
+	require.Equal(w.t, 0, w.members[i].ExitCode())
 }
 
 // restart replaces the process of a member. The others go on.

@@ -168,7 +168,7 @@ func (c *wholeCluster) until(want map[string]int) {
 func (c *wholeCluster) stop(p *child.Process) {
 	c.Helper()
 	require.NoError(c, p.Signal(syscall.SIGTERM))
-	require.Equal(c, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
+	require.Equal(c, 0, p.ExitCode(), "%s", p.Stderr())
 }
 
 // TestRun_WithoutAFaultNothingIsLoggedAtWarn starts three members at once, replaces each, and stops
@@ -191,7 +191,7 @@ func TestRun_WithoutAFaultNothingIsLoggedAtWarn(t *testing.T) {
 		require.NoError(t, p.Signal(syscall.SIGTERM))
 	}
 	for i, p := range all {
-		require.Equal(t, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
+		require.Equal(t, 0, p.ExitCode(), "%s", p.Stderr())
 		for _, level := range []string{"level=WARN", "level=ERROR"} {
 			require.Empty(t, p.With(level), "process %d", i)
 		}
@@ -211,7 +211,7 @@ func TestRun_MembersThatStopTogetherStopInOrder(t *testing.T) {
 	}
 	began := time.Now()
 	for i, p := range all {
-		require.Equal(t, node.ExitOK, p.ExitCode(), "%s", p.Stderr())
+		require.Equal(t, 0, p.ExitCode(), "%s", p.Stderr())
 		t.Logf("process %d has stopped after %v", i, time.Since(began))
 		for _, level := range []string{"level=WARN", "level=ERROR"} {
 			require.Empty(t, p.With(level), "process %d", i)

@@ -394,13 +394,13 @@ func shards() []mutant {
 		{
 			name:   "the most recently used entity is passivated",
 			rule:   "above the limit, the least recently used entities are passivated [S34b]",
-			edits:  in("sharding", "\tif l := r.old(); l.last != nil {\n\t\treturn l.last", "\tif l := r.old(); l.last != nil {\n\t\treturn l.first.next"),
+			edits:  in("sharding", "\t\ts.end(s.used.last)\n\t}\n}\n\nfunc (s *Slot) end", "\t\ts.end(s.used.first.next)\n\t}\n}\n\nfunc (s *Slot) end"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_PassivatesTheLeastRecentlyUsed$"},
 		},
 		{
 			name:   "a lowered limit takes effect only with the next entity",
 			rule:   "above the limit, the least recently used entities are passivated [S34c]",
-			edits:  in("sharding", "\t\ts.used.resize(ev.N)\n\t\ts.trim()\n", "\t\ts.used.resize(ev.N)\n"),
+			edits:  in("sharding", "\t\ts.limit = ev.N\n\t\ts.trim()\n", "\t\ts.limit = ev.N\n"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_PassivatesTheLeastRecentlyUsed$"},
 		},
 		{
@@ -507,24 +507,6 @@ func shards() []mutant {
 			rule:   "a worker that is kept alive is not forgotten [S37b]",
 			edits:  in("sharding", "e.forget = ev.Forget && !s.cfg.Keep", "e.forget = ev.Forget"),
 			killer: killer{pkg: shardCore, run: "^TestSimulation_Daemons$", args: "-whole"},
-		},
-		{
-			name:   "with SLRU, an entity that was used again is passivated like one that was used once",
-			rule:   "SLRU keeps entities that were used again apart [S34d]",
-			edits:  in("sharding", "\tr.proven.add(e)\n\tr.settle()\n", "\tr.old().add(e)\n\tr.settle()\n"),
-			killer: killer{pkg: shardCore, run: "^TestPolicy_SLRUIsAsAPlainModelSays$"},
-		},
-		{
-			name:   "with LFU, every new entity is admitted",
-			rule:   "of two entities, LFU keeps the one that is used more often [S34e]",
-			edits:  in("sharding", "r.sketch.times(candidate.id) <= r.sketch.times(oldest.id)", "false"),
-			killer: killer{pkg: shardCore, run: "^TestPolicy_HitRates$"},
-		},
-		{
-			name:   "the sketch of LFU never ages",
-			rule:   "an entity that was used often long ago gives way [S34f]",
-			edits:  in("sharding", "k.words[i] = k.words[i] >> 1 & 0x7777777777777777", "_ = i"),
-			killer: killer{pkg: shardCore, run: "^TestPolicy_LFUForgetsWhatWasUsedLongAgo$"},
 		},
 		{
 			name:   "the last members wait for one that has stopped and is still listed",

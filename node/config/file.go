@@ -145,13 +145,8 @@ func (f *File) Provider() (*leaseconfig.Provider, error) {
 	return leaseconfig.NewProvider(f.leases, f.kinds.Leases)
 }
 
-// Lease returns a section of leases. The error matches ErrInvalid if no section has that name; the
-// same holds for the other sections.
-func (f *File) Lease(location string) (leaseconfig.Section, error) {
-	return of(f.leases, "leases", location)
-}
-
-// Replicator returns a section of replicators.
+// Replicator returns a section of replicators. The error matches ErrInvalid if no section has that
+// name; the same holds for the other sections.
 func (f *File) Replicator(name string) (Replicator, error) {
 	return of(f.replicators, "replicators", name)
 }

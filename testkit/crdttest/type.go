@@ -53,7 +53,7 @@ func Run[T crdt.Value[T]](t *testing.T, typ Type[T]) {
 // own reports whether v has a user-defined type, without deltas.
 func own[T crdt.Value[T]](v T) bool {
 	_, err := crdt.Update(crdt.NewReplica(1), &v, func(*crdt.Writer, *T) error { return nil })
-	return errors.Is(err, crdt.ErrNoDelta)
+	return errors.Is(err, crdt.ErrInvalid)
 }
 
 // inMap returns the type as a value in a map.

@@ -144,11 +144,8 @@
 //     incarnation, before later messages. One that ends without having handled a message has
 //     failed; after 8 such failures waiting messages are refused.
 //   - S23: After HandOff entities are killed; unhandled messages are returned to their senders.
-//   - S34 to S34c: Above a limit, divided evenly among shards, an entity is passivated: LRU; SLRU
-//     (S34d) keeps entities that were used again apart, up to four fifths; LFU (S34e, S34f) is
-//     W-TinyLFU with a window of one hundredth and halved counts. With 10,000 entities by Zipf of
-//     which 200 may run, 49, 58 and 59 of 100 messages find their entity running (61 at best);
-//     with scans between, 41, 58 and 58.
+//   - S34 to S34c: Above a limit, divided evenly among shards, the entity whose last
+//     message is the oldest is passivated.
 //   - S37, S37b: A worker is started again after every end, unless its shard moves, and is not
 //     forgotten.
 //   - S40: An entity runs in its own shard: a host ignores messages and ids that belong to

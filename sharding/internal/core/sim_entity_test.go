@@ -32,9 +32,6 @@ func (h *host) start(token uint64) {
 	h.token, h.gen = token, h.n.grants[h.s].gen
 	h.writes = nil
 	idle := 120 * ms
-	if h.n.w.opt.policy != core.LRU {
-		idle = 0
-	}
 	remember, keep := h.n.w.opt.remember, h.n.w.opt.keep
 	switch {
 	case remember:
@@ -45,7 +42,7 @@ func (h *host) start(token uint64) {
 		defer func() { h.step(core.Recalled{IDs: []string{strconv.Itoa(h.s)}}) }()
 	}
 	h.slot = core.NewSlot(core.SlotConfig{Idle: idle, Remember: remember || keep, Keep: keep,
-		Limit: h.n.w.opt.limit, Policy: h.n.w.opt.policy, Stash: 1000, BackOff: 50 * ms,
+		Limit: h.n.w.opt.limit, Stash: 1000, BackOff: 50 * ms,
 		MaxBackOff: time.Second, Failures: 8, Pace: h.n.pace, Room: h.n.room})
 	h.n.w.Note("%v runs shard %d under %d", h.n.me(), h.s, token)
 }

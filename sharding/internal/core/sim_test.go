@@ -405,11 +405,6 @@ func TestSimulation_Delivers(t *testing.T) {
 // More entities receive messages than may run.
 func TestSimulation_OfALimit(t *testing.T) {
 	simulate(t, tight, part(4))
-	for _, policy := range []core.Policy{core.SLRU, core.LFU} {
-		opt := tight
-		opt.policy = policy
-		simulate(t, opt, part(8))
-	}
 }
 
 // A table has wishes for homes, with all other faults.

@@ -48,7 +48,6 @@ type options struct {
 	every                   time.Duration
 	planned                 bool // nothing fails, and no delay exceeds a timeout
 	limit                   int  // of running entities of a shard; 0: none
-	policy                  core.Policy
 	remember                bool
 	pace                    int    // of starting remembered entities, in each second; 0: at once
 	deliver                 bool   // half of the messages are deliveries

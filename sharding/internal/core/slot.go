@@ -27,8 +27,9 @@ type Slot struct {
 	out   []SlotEffect
 
 	entities map[string]*entity
-	used     ranks // running
-	rest     list  // ending, backing off and unknown
+	used     list // running, the least recently used last
+	rest     list // ending, backing off and unknown
+	limit    int  // of used; 0: none
 	run      uint64
 	stopping bool
 	killed   bool
@@ -63,11 +64,9 @@ type entity struct {
 
 // NewSlot returns a slot without entities.
 func NewSlot(cfg SlotConfig) *Slot {
-	s := &Slot{cfg: cfg, entities: map[string]*entity{}, waiting: map[string][]Body{},
+	return &Slot{cfg: cfg, limit: cfg.Limit,
+		entities: map[string]*entity{}, waiting: map[string][]Body{},
 		remembers: remembers{known: map[string]bool{}}}
-	s.used.policy = cfg.Policy
-	s.used.resize(cfg.Limit)
-	return s
 }
 
 // Len returns the number of entities.
@@ -76,7 +75,7 @@ func (s *Slot) Len() int { return len(s.entities) }
 // NextWake returns when the slot needs a Pass; zero: never.
 func (s *Slot) NextWake() (at time.Time) {
 	next := never
-	if last := s.used.fresh.last; s.cfg.Idle > 0 && last != nil {
+	if last := s.used.last; s.cfg.Idle > 0 && last != nil {
 		next = after(last.at, s.cfg.Idle)
 	}
 	for e := s.rest.first; e != nil; e = e.next {
@@ -127,7 +126,7 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 	case Remembered:
 		s.onRemembered(ev.IDs)
 	case Limit:
-		s.used.resize(ev.N)
+		s.limit = ev.N
 		s.trim()
 	}
 	if s.stopping && len(s.entities) == 0 && !s.empty {
@@ -148,7 +147,7 @@ func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
 	if s.cfg.Idle > 0 {
 		e.at = now.Sub(s.epoch)
 	}
-	s.used.use(e)
+	s.used.add(e)
 	return e.cell, true
 }
 
@@ -185,7 +184,7 @@ func (s *Slot) take(b Body) {
 	switch {
 	case s.runs(e):
 		e.at = s.now
-		s.used.use(e)
+		s.used.add(e)
 		s.emit(Push{b.ID, e.run, b})
 	case s.killed:
 		s.emit(Reject{b})
@@ -239,7 +238,7 @@ func (s *Slot) Held() int { return s.held }
 func (s *Slot) start(e *entity, arrived ...Body) {
 	s.run++
 	e.run, e.state, e.at, e.forget = s.run, running, s.now, false
-	s.used.enter(e)
+	s.used.add(e)
 	s.emit(Spawn{e.id, e.run})
 	for _, b := range s.waited(e) {
 		s.emit(Push{e.id, e.run, b})
@@ -255,8 +254,8 @@ func (s *Slot) start(e *entity, arrived ...Body) {
 
 // trim passivates entities above the limit. Entities that are ending do not count.
 func (s *Slot) trim() {
-	for e := s.used.victim(); e != nil; e = s.used.victim() {
-		s.end(e)
+	for s.limit > 0 && s.used.n > s.limit {
+		s.end(s.used.last)
 	}
 }
 
@@ -340,16 +339,14 @@ func (s *Slot) stopAll() {
 		}
 		e = next
 	}
-	for _, l := range s.used.lists() {
-		for l.last != nil {
-			s.end(l.last)
-		}
+	for s.used.last != nil {
+		s.end(s.used.last)
 	}
 }
 
 func (s *Slot) killAll() {
 	s.stopping, s.killed, s.pending = true, true, nil
-	for _, l := range append(s.used.lists(), &s.rest) {
+	for _, l := range []*list{&s.used, &s.rest} {
 		for e := l.first; e != nil; {
 			next := e.next
 			if e.state == backingOff || e.state == unknown {
@@ -366,8 +363,8 @@ func (s *Slot) killAll() {
 // pass passivates idle entities, stops those that do not end, restarts those whose back-off is
 // over, and starts remembered ones whose turn has come.
 func (s *Slot) pass() {
-	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil &&
-		s.now-e.at >= s.cfg.Idle; e = s.used.fresh.last {
+	for e := s.used.last; s.cfg.Idle > 0 && e != nil &&
+		s.now-e.at >= s.cfg.Idle; e = s.used.last {
 		s.end(e)
 	}
 	for e := s.rest.first; e != nil; {

@@ -115,10 +115,9 @@ type Room interface {
 type SlotConfig struct {
 	// Idle is the time without a message after which an entity is passivated; 0 means never.
 	Idle time.Duration
-	// Limit is how many entities may run initially; 0 means any number. Above it, Policy selects
-	// the entities to passivate. Idle requires LRU.
-	Limit  int
-	Policy Policy
+	// Limit is how many entities may run initially; 0 means any number. Above it, the least
+	// recently used entities are passivated.
+	Limit int
 	// Remember prevents an entity from handling messages before a majority has stored it, and
 	// starts the stored entities.
 	Remember bool

@@ -276,3 +276,35 @@ func TestSlot_WhatWaitsIsBounded(t *testing.T) {
 	require.Empty(t, step(8, core.Take{Body: body("c")}))
 	require.Equal(t, 2, slots[8].Held())
 }
+
+// Limits are tested at their edges and changed at any time: never more entities run than allowed,
+// and none is lost.
+func TestSlot_LimitsChange(t *testing.T) {
+	slot := core.NewSlot(core.SlotConfig{Limit: 3, Stash: 1})
+	now, limit := time.Unix(1000, 0), 3
+	r := rand.New(rand.NewPCG(3, 0))
+	for range 20_000 {
+		now = now.Add(ms)
+		var ev core.SlotEvent = core.Take{Body: core.Body{ID: fmt.Sprint(r.IntN(300))}}
+		if r.IntN(50) == 0 {
+			limit = []int{0, 1, 2, 7, 99, 100, 101, 250}[r.IntN(8)]
+			ev = core.Limit{N: limit}
+		}
+		for _, e := range slices.Clone(slot.Step(now, ev)) {
+			if e, ok := e.(core.End); ok {
+				slot.Step(now, core.Terminated{ID: e.ID, Run: e.Run, Worked: true})
+			}
+		}
+		require.True(t, limit == 0 || slot.Len() <= limit, "%d run, at most %d",
+			slot.Len(), limit)
+	}
+	running, ended := slot.Len(), 0
+	for _, e := range slices.Clone(slot.Step(now, core.StopAll{})) {
+		if e, ok := e.(core.End); ok {
+			ended++
+			slot.Step(now, core.Terminated{ID: e.ID, Run: e.Run, Worked: true})
+		}
+	}
+	require.Equal(t, running, ended)
+	require.Zero(t, slot.Len())
+}
