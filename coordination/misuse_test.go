@@ -16,7 +16,6 @@ func TestMisuse_ZeroValuesAndNilAreInvalid(t *testing.T) {
 	ctx := t.Context()
 	for name, s := range map[string]*coordination.Session{"zero": {}, "nil": nil} {
 		require.ErrorIs(t, s.Close(ctx), coordination.ErrInvalid, name)
-		require.ErrorIs(t, s.Health(ctx), coordination.ErrInvalid, name)
 		_, err := s.Observe("another")
 		require.ErrorIs(t, err, coordination.ErrInvalid, name)
 		require.Empty(t, s.Leases(), name)

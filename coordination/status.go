@@ -1,14 +1,10 @@
 package coordination
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
 	"time"
-
-	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Status is a snapshot of the state and the counters of a session. Counters start at Open.
@@ -123,25 +119,4 @@ func (s *Session) Status() Status {
 		st.Renewed = s.clock.Read().Mono - s.stats.renewed
 	}
 	return st
-}
-
-// Health reads one record from the store. It returns nil if the store has answered and no lease is
-// near expiry. Otherwise the error wraps ErrClosed after Close, ErrUnknown if the store did not
-// answer within ctx and Config.OperationTimeout, or ErrLost if leases are about to be lost.
-func (s *Session) Health(ctx context.Context) error {
-	switch {
-	case !s.opened():
-		return errNotOpened
-	case s.ended():
-		return ErrClosed
-	}
-	ctx, cancel := s.timeout(ctx)
-	defer cancel()
-	if _, _, err := s.load(ctx, leasestore.SessionRecords+s.nonce); err != nil {
-		return fmt.Errorf("%w: store: %w", ErrUnknown, err)
-	}
-	if n := s.Status().NearExpiry; n > 0 {
-		return fmt.Errorf("%w: %d leases near expiry", ErrLost, n)
-	}
-	return nil
 }

@@ -31,7 +31,6 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		require.NoError(t, err)
 		other, err := coordination.Open(store, timed("b", nil))
 		require.NoError(t, err)
-		require.NoError(t, session.Health(t.Context()))
 		require.Zero(t, session.Status().Renewed)
 		// A series that appears with 1 has not increased for Prometheus, so none appears late.
 		fresh := meterstest.Collect(t, reader, "why", "operation", "result")
@@ -66,10 +65,6 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		st = session.Status()
 		require.Equal(t, []int{1, 1, 0}, []int{st.Held, st.NearExpiry, st.Waiting})
 		require.Positive(t, st.Renewed)
-		require.ErrorIs(t, session.Health(t.Context()), coordination.ErrUnknown)
-		store.away.Store(false)
-		require.NotErrorIs(t, session.Health(t.Context()), coordination.ErrUnknown)
-		store.away.Store(true)
 		time.Sleep(time.Minute)
 		st = session.Status()
 		require.Equal(t, map[coordination.Loss]uint64{coordination.Expired: 1}, st.Lost)
@@ -91,30 +86,8 @@ func TestStatus_CountsWhatHappens(t *testing.T) {
 		store.away.Store(false)
 		_ = session.Close(context.Background())
 		_ = other.Close(context.Background())
-		require.ErrorIs(t, session.Health(t.Context()), coordination.ErrClosed)
 		require.NotContains(t, meterstest.Collect(t, reader), "concord.lease.held",
 			"observed after Close")
-	})
-}
-
-func TestHealth_TellsOfLeasesNearExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &flaky{Store: memory.New()}
-		session, err := coordination.Open(store, times)
-		require.NoError(t, err)
-		g, err := session.Lease("x").TryAcquire(t.Context())
-		require.NoError(t, err)
-		store.refuses.Store(true)
-		time.Sleep(22 * time.Second)
-		require.NoError(t, g.Check())
-		err = session.Health(t.Context())
-		require.ErrorIs(t, err, coordination.ErrLost)
-		require.ErrorContains(t, err, "1 leases near expiry")
-		store.refuses.Store(false)
-		time.Sleep(4 * time.Second)
-		require.NoError(t, session.Health(t.Context()))
-		require.NoError(t, g.Release(t.Context()))
-		_ = session.Close(context.Background())
 	})
 }
 

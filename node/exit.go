@@ -13,7 +13,7 @@ import (
 //	0  stopped in order: no error
 //	1  register, the store or work given to Node.Go returned an error
 //	2  the configuration is invalid (ErrInvalid); nothing was done
-//	3  not started (ErrStart, ErrNotReady): port in use, provider unreachable or too few members
+//	3  not started (ErrStart): port in use, provider unreachable or too few members
 //	4  stopped, but not in order (ErrStop): unreleased leases may have to expire
 //	5  split off from the cluster (ErrSplit), and OnSplit is Exit: restart the process
 //
@@ -26,7 +26,7 @@ func ExitCode(err error) int {
 		return 5
 	case errors.Is(err, ErrInvalid):
 		return 2
-	case errors.Is(err, ErrStart), errors.Is(err, ErrNotReady):
+	case errors.Is(err, ErrStart):
 		return 3
 	case errors.Is(err, ErrStop):
 		return 4

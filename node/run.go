@@ -35,9 +35,9 @@ import (
 // register must return within StartTimeout. If it returns an error, panics or calls runtime.Goexit,
 // Run returns.
 //
-// The error is nil after an orderly stop. It matches ErrInvalid if nothing was done; ErrStart or
-// ErrNotReady if the first life did not start (a later life is retried forever); ErrStop if
-// something did not stop in time; ErrSplit as described at OnSplit. Otherwise it is the error of
+// The error is nil after an orderly stop. It matches ErrInvalid if nothing was done; ErrStart if
+// the first life did not start or get ready (a later life is retried forever); ErrStop if something
+// did not stop in time; ErrSplit as described at OnSplit. Otherwise it is the error of
 // register, of the Store function or of the work passed to Node.Go. ExitCode maps errors to exit
 // statuses.
 func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {

@@ -372,7 +372,7 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 		cfg = quiet(newHands())
 		cfg.MinMembers, cfg.StartTimeout = 3, timeout
 		err = node.Run(t.Context(), cfg, none)
-		require.ErrorIs(t, err, node.ErrNotReady)
+		require.ErrorIs(t, err, node.ErrStart)
 		require.Equal(t, 3, node.ExitCode(err))
 		if regexp.MustCompile(`3 members needed, after \d+s it sees 1: 127.0.0.1:`).MatchString(
 			err.Error()) {
@@ -403,7 +403,7 @@ func TestRun_NamesTheHostsThatAreNoMembers(t *testing.T) {
 		Hosts: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1])), remoting, closed,
 			"nowhere.invalid:6330"}})
 	err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })
-	require.ErrorIs(t, err, node.ErrNotReady)
+	require.ErrorIs(t, err, node.ErrStart)
 	for _, part := range []string{remoting + " (", "is it the port of remoting?", closed + " (",
 		"connection refused: check that the member runs", "nowhere.invalid:6330 (",
 		"check the name"} {

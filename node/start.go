@@ -56,8 +56,8 @@ func runOf(system *actor.ActorSystem) *run {
 // the member is removed from its cluster; the error then also matches that of Why.
 //
 // After an error, including that of ctx, the member may be partly started: call Shutdown. The
-// exceptions are ErrInvalid and ErrStarted, after which nothing was done. A cluster can be started
-// only once.
+// exceptions are those that match ErrInvalid, after which nothing was done. A cluster can be
+// started only once.
 func Start(ctx context.Context, c *cluster.Cluster) error {
 	if err := checkCluster(c); err != nil {
 		return err
@@ -69,7 +69,7 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	r.mu.Lock()
 	if r.mu.begun || r.mu.over {
 		r.mu.Unlock()
-		return ErrStarted
+		return errStarted
 	}
 	r.mu.begun = true
 	r.mu.Unlock()
@@ -105,9 +105,9 @@ func ready(ctx context.Context, system *actor.ActorSystem, members *membership.S
 	err := lifecycle.Of(system).Start(ctx)
 	switch {
 	case err != nil && members.Cause() != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, members.Cause())
+		return fmt.Errorf("%w: %w", errNotReady, members.Cause())
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return fmt.Errorf("%w: %w", errNotReady, err)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (r *run) listed(ctx context.Context, c *cluster.Cluster,
 			tried = nil
 		case err := <-ready:
 			if err != nil && ctx.Err() != nil {
-				return fmt.Errorf("%w after %v: %s: %w", ErrNotReady,
+				return fmt.Errorf("%w after %v: %s: %w", errNotReady,
 					time.Since(began).Round(time.Second), seen(members, c.Config.ClusterProvider),
 					context.Cause(ctx))
 			}

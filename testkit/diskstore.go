@@ -42,7 +42,8 @@ func (s *diskStore) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 			}
 			var more bool
 			if c := rows[key]; c.flipped {
-				more = yield(store.Row{Key: key}, store.Corrupt(key, "checksum does not match"))
+				more = yield(store.Row{Key: key}, fmt.Errorf("%w: row %q: checksum does not match",
+					store.ErrCorrupt, key))
 			} else {
 				more = yield(store.Row{Key: key, Value: bytes.Clone(c.value)}, nil)
 			}

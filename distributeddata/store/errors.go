@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 )
 
 // Errors of stores. Match with errors.Is.
@@ -30,11 +29,3 @@ var (
 	// is reopened.
 	ErrFailed = errors.New("store: failed")
 )
-
-// Corrupt returns the error for one row; an empty key stands for missing rows.
-func Corrupt(key, why string) error {
-	if key == "" {
-		return fmt.Errorf("%w: %s", ErrCorrupt, why)
-	}
-	return fmt.Errorf("%w: row %q: %s", ErrCorrupt, key, why)
-}

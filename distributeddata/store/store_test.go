@@ -40,15 +40,6 @@ func TestBatch_ValidateNamesTheBound(t *testing.T) {
 	}
 }
 
-func TestCorrupt_IsErrCorrupt(t *testing.T) {
-	for _, err := range []error{store.Corrupt("a", "why"), store.Corrupt("", "why")} {
-		if !errors.Is(fmt.Errorf("load: %w", err), store.ErrCorrupt) ||
-			!strings.Contains(err.Error(), "why") {
-			t.Error(err)
-		}
-	}
-}
-
 func ExampleBatch() {
 	var b store.Batch
 	b.Put("cart-17", []byte("milk"))

@@ -121,7 +121,7 @@ func TestMistakes_AreNamedAtBothSides(t *testing.T) {
 			},
 			[]string{"host does not answer as a member", "it does not use TLS, and this member does"},
 			[]string{"host does not answer as a member", "it uses TLS, and this member does not"},
-			[]string{"member not ready", "it uses TLS, and this member does not"},
+			[]string{"member not started: not ready", "it uses TLS, and this member does not"},
 		},
 		"another lease store": {
 			func(all []mistaken) {
@@ -140,17 +140,17 @@ func TestMistakes_AreNamedAtBothSides(t *testing.T) {
 			func(all []mistaken) { all[2].Hosts = []string{at(all[0].Port), at(all[1].Port)} },
 			nil,
 			[]string{"host does not answer as a member", "is it the port of remoting?"},
-			[]string{"member not ready", "2 members needed", "is it the port of remoting?"},
+			[]string{"member not started: not ready", "2 members needed", "is it the port of remoting?"},
 		},
 		"a host that does not resolve": {
 			func(all []mistaken) { all[2].Hosts = []string{"nobody.invalid:1"} },
 			nil, nil,
-			[]string{"member not ready", "2 members needed", "nobody.invalid:1"},
+			[]string{"member not started: not ready", "2 members needed", "nobody.invalid:1"},
 		},
 		"a host that does not answer": {
 			func(all []mistaken) { all[2].Hosts = []string{"127.0.0.1:1"} },
 			nil, nil,
-			[]string{"member not ready", "127.0.0.1:1", "check that the member runs, and its port for health requests"},
+			[]string{"member not started: not ready", "127.0.0.1:1", "check that the member runs, and its port for health requests"},
 		},
 		"not listed by the others": {
 			func(all []mistaken) {

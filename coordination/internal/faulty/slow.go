@@ -97,6 +97,5 @@ func slow(t *testing.T, ttl time.Duration, part float64, ttls int, beyond time.D
 func impatient(t *testing.T, s *coordination.Session, within time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	_ = s.Health(ctx)
 	_, _ = s.Lease("lease0").Holder(ctx)
 }

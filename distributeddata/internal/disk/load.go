@@ -17,7 +17,7 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 			return
 		}
 		defer s.loads.Done()
-		if s.lost != "" && !yield(store.Row{}, store.Corrupt("", s.lost)) {
+		if s.lost != "" && !yield(store.Row{}, corrupt("", s.lost)) {
 			return
 		}
 		var view Snapshot
@@ -56,17 +56,17 @@ func (s *Store) rows(ctx context.Context, view Snapshot,
 		stuck := Guarded(func() error { key, sealed, err = cursor.Next(); return nil })
 		switch {
 		case stuck != nil:
-			return sum, yield(store.Row{}, store.Corrupt("", "the rest cannot be read: "+
+			return sum, yield(store.Row{}, corrupt("", "the rest cannot be read: "+
 				stuck.Error()))
 		case errors.Is(err, io.EOF):
 			return sum, true
 		case err != nil && len(key) > 0:
-			err = store.Corrupt(string(key[1:]), err.Error())
+			err = corrupt(string(key[1:]), err.Error())
 			if !yield(store.Row{Key: string(key[1:])}, err) {
 				return 0, false
 			}
 		case err != nil:
-			if !yield(store.Row{}, store.Corrupt("", err.Error())) {
+			if !yield(store.Row{}, corrupt("", err.Error())) {
 				return 0, false
 			}
 		default:
@@ -88,13 +88,13 @@ func (s *Store) compareSum(view Snapshot, sum uint32) error {
 		return err
 	})
 	if err != nil {
-		return store.Corrupt("", "the mark of the last commit cannot be read: "+err.Error())
+		return corrupt("", "the mark of the last commit cannot be read: "+err.Error())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if off := m.sum ^ sum; trusted && off != s.mu.told {
 		s.mu.told = off
-		return store.Corrupt("", "rows are missing, or some are there that were deleted")
+		return corrupt("", "rows are missing, or some are there that were deleted")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 
 	"github.com/concord-go/concord/distributeddata/store"
@@ -111,7 +112,15 @@ func readMark(s Snapshot) (m mark, trusted bool, err error) {
 func open(key, sealed []byte) (r store.Row, sum uint32, err error) {
 	r.Key = string(key[1:])
 	if r.Value, err = unseal(key, sealed); err != nil {
-		err = store.Corrupt(r.Key, err.Error())
+		err = corrupt(r.Key, err.Error())
 	}
 	return r, sumIn(sealed), err
+}
+
+// corrupt returns the error for one row; an empty key stands for missing rows.
+func corrupt(key, why string) error {
+	if key == "" {
+		return fmt.Errorf("%w: %s", store.ErrCorrupt, why)
+	}
+	return fmt.Errorf("%w: row %q: %s", store.ErrCorrupt, key, why)
 }
