@@ -53,7 +53,7 @@ func runOf(system *actor.ActorSystem) *run {
 // use.
 //
 // Start waits until ctx ends, since a member that its provider never lists is never ready, or until
-// the member is removed from its cluster; the error then also matches that of Why.
+// the member is removed from its cluster; the error then also matches RemovalCause.
 //
 // After an error, including that of ctx, the member may be partly started: call Shutdown. The
 // exceptions are those that match ErrInvalid, after which nothing was done. A cluster can be

@@ -22,7 +22,7 @@ type keeper struct {
 	live  int          // entities that have not terminated
 	over  bool         // no entity follows: the keeper stops when the last has terminated
 
-	// With NewFromProps only.
+	// Of grains only.
 	derived map[*actor.Props]*actor.Props // by those that its function has returned
 	init    func(actor.Context)           // of next; nil: none
 }
