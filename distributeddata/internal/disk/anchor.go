@@ -179,17 +179,6 @@ func (a *anchor) close(number uint64, trusted bool) error {
 	return errors.Join(err, a.file.Close())
 }
 
-// Anchored returns the number in the anchor of a directory, for tests.
-func Anchored(dir string) (number uint64, err error) {
-	raw, err := os.ReadFile(filepath.Join(dir, AnchorName))
-	for i := range int64(2) {
-		if n, ok := readSlot(raw, i); ok {
-			number = max(number, n)
-		}
-	}
-	return number, err
-}
-
 // SyncDir syncs the names in a directory to disk.
 func SyncDir(dir string) error {
 	f, err := os.Open(filepath.Clean(dir))
