@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	"internal/membership": {"internal/bugs", "internal/contain", "internal/lifecycle",
 		"internal/early", "internal/shell", "internal/timer", "internal/wire", "proto"},
 	"internal/meters/meterstest": {},
+	"internal/memnet":            {},
 
 	"internal/simnet": {"internal/contain"},
 	"internal/arrows": {},

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/internal/stranger"
 )
 
@@ -205,7 +206,7 @@ func TestSilence_IsBounded(t *testing.T) {
 		cfg.Silence = 50 * time.Millisecond
 		b := listen(t, cfg)
 		for _, sent := range []string{"", "PRI * HTTP/2.0\r\n", "\x16\x03\x01"} {
-			c, err := net.Dial("tcp", b.address)
+			c, err := memnet.Dial(t.Context(), "tcp", b.address)
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = c.Close() })
 			_, err = c.Write([]byte(sent))
@@ -219,7 +220,7 @@ func TestSilence_IsBounded(t *testing.T) {
 	for _, method := range []string{"/remote.Remoting/Receive", vouchMethod} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		s, err := stranger.Dial(t, b.address, plain).NewStream(ctx, &grpc.StreamDesc{
+		s, err := stranger.Dial(t, b.address, plain, inMemory).NewStream(ctx, &grpc.StreamDesc{
 			ServerStreams: true, ClientStreams: true}, method)
 		require.NoError(t, err)
 		require.ErrorContains(t, s.RecvMsg(&remote.RemoteMessage{}), "nothing was sent", method)

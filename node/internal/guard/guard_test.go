@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/internal/stranger"
 	"github.com/concord-go/concord/testkit/pki"
 )
@@ -83,11 +85,15 @@ func (e *end) seen() []string {
 	return append([]string(nil), e.got...)
 }
 
+// inMemory lets a stream find the listeners of bind.
+var inMemory = grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
+	return memnet.Dial(ctx, "tcp", to)
+})
+
 // bind opens a member's listener before its guard exists, because the certificate names the
 // address.
 func bind(t testing.TB) *end {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	lis := memnet.Listen()
 	return &end{t: t, lis: lis, address: lis.Addr().String(), process: &Process{}}
 }
 
@@ -98,7 +104,7 @@ func (e *end) serve(cfg Config) *end {
 	}
 	g, err := New(cfg, e.process)
 	require.NoError(e.t, err)
-	g.CallWith(g.DialOptions())
+	g.CallWith(append(g.DialOptions(), inMemory))
 	e.guard = g
 	s := grpc.NewServer(append(g.ServerOptions(), grpc.MaxRecvMsgSize(64<<20))...)
 	remote.RegisterRemotingServer(s, receiver{end: e})
@@ -124,7 +130,8 @@ func open(t testing.TB, to *end, from string, options ...grpc.DialOption) (*stre
 // openWith opens a stream with any first message.
 func openWith(t testing.TB, to *end, first *remote.RemoteMessage,
 	options ...grpc.DialOption) (*stream, error) {
-	s, err := stranger.Stream(t, stranger.Dial(t, to.address, options...))
+	s, err := stranger.Stream(t, stranger.Dial(t, to.address,
+		append([]grpc.DialOption{inMemory}, options...)...))
 	if err != nil {
 		return nil, err
 	}

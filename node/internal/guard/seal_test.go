@@ -162,7 +162,7 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	require.Len(t, frames, 3)
 
 	play := func(to *end, frames ...[]byte) error {
-		cc, err := grpc.NewClient("passthrough:///"+to.address, plain, grpc.WithDefaultCallOptions(
+		cc, err := grpc.NewClient("passthrough:///"+to.address, plain, inMemory, grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(raw{})))
 		require.NoError(t, err)
 		defer cc.Close()
@@ -312,7 +312,7 @@ func TestSecret_AReplayedIntroductionDisplacesNobody(t *testing.T) {
 	s.send(text(b, "before"))
 	b.hears("before")
 	for range 2 * maxPerPeer {
-		replayed, err := stranger.Stream(t, stranger.Dial(t, b.address, plain,
+		replayed, err := stranger.Stream(t, stranger.Dial(t, b.address, plain, inMemory,
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(stranger.Bytes{}))))
 		require.NoError(t, err)
 		require.NoError(t, replayed.SendMsg(frames[0]))

@@ -1,10 +1,8 @@
 package guard
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/testkit/pki"
 )
 
@@ -119,11 +118,10 @@ func TestTLS_MembersDoNotTalkToStrangers(t *testing.T) {
 		cert, key := issue()
 		pair, err := tls.X509KeyPair(cert, key)
 		require.NoError(t, err)
-		lis, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		lis := tls.NewListener(memnet.Listen(), &tls.Config{
 			Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"},
 			MinVersion: tls.VersionTLS13,
 		})
-		require.NoError(t, err)
 		done := make(chan error, 1)
 		go func() {
 			c, err := lis.Accept()
@@ -134,7 +132,7 @@ func TestTLS_MembersDoNotTalkToStrangers(t *testing.T) {
 			done <- err
 		}()
 		creds := &tlsCredentials{member.guard.keeper}
-		raw, err := net.Dial("tcp", lis.Addr().String())
+		raw, err := memnet.Dial(t.Context(), "tcp", lis.Addr().String())
 		require.NoError(t, err)
 		_, _, err = creds.ClientHandshake(t.Context(), lis.Addr().String(), raw)
 		require.Error(t, err, name)
@@ -167,7 +165,7 @@ func TestTLS_ACertificateSpeaksForItsMemberOnly(t *testing.T) {
 
 	// A member that reaches a where b should be does not talk to it.
 	creds := &tlsCredentials{member.guard.keeper}
-	raw, err := net.Dial("tcp", a.address)
+	raw, err := memnet.Dial(t.Context(), "tcp", a.address)
 	require.NoError(t, err)
 	defer raw.Close()
 	_, _, err = creds.ClientHandshake(t.Context(), b.address, raw)
@@ -278,8 +276,7 @@ func TestTLS_FilesThatCannotBeUsed(t *testing.T) {
 func TestTLS_GarbageBeforeTheHandshake(t *testing.T) {
 	p := newPaper(t)
 	member := listen(t, Config{Files: p.files(p.authority("right"), here)})
-	var d net.Dialer
-	c, err := d.DialContext(context.Background(), "tcp", member.address)
+	c, err := memnet.Dial(t.Context(), "tcp", member.address)
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/internal/stranger"
 )
 
@@ -57,10 +57,9 @@ func TestVouch_AMemberThatEndsIsNoFault(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	var log bytes.Buffer
 	b.process.log.Store(slog.New(slog.NewTextHandler(&log, nil)))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	free := memnet.Listen()
 	require.NoError(t, free.Close())
-	_, err = open(t, b, free.Addr().String(), a.guard.DialOptions()...)
+	_, err := open(t, b, free.Addr().String(), a.guard.DialOptions()...)
 	require.Equal(t, codes.Unauthenticated, status.Code(err), err)
 	require.EqualValues(t, 1, b.process.Refusals()["unproven"])
 	require.Contains(t, log.String(), "level=INFO")
