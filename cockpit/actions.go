@@ -153,7 +153,7 @@ func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case len(st.Shards) == 0:
 		fail(w, http.StatusServiceUnavailable,
-			"the member is between two lives, or has closed its region")
+			"the member is rejoining the cluster, or has closed its region")
 		return
 	case !can || !st.Movable:
 		fail(w, http.StatusConflict, "nothing was done: shards of type "+a.Type+

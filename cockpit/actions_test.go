@@ -119,7 +119,7 @@ func TestMove_SaysWhyItDoesNothing(t *testing.T) {
 			`{"type":"none","shard":0,"to":"x"}`:  {404, "no type of shards"},
 			`{"type":"fixed","shard":0,"to":"x"}`: {409, "External is not set"},
 			`{"type":"mute","shard":0,"to":"x"}`:  {409, "External is not set"},
-			`{"type":"gone","shard":0,"to":"x"}`:  {503, "between two lives"},
+			`{"type":"gone","shard":0,"to":"x"}`:  {503, "rejoining"},
 			`{"type":"cart","shard":16,"to":""}`:  {400, "from 0 to 15"},
 			`{"type":"cart","shard":-1,"to":""}`:  {400, "from 0 to 15"},
 			`{"type":"cart","shard":0,"to":"x"}`:  {400, w.Member(0).Address},

@@ -84,7 +84,7 @@ func (w *world) setup(m *simnet.Member) {
 // sources returns the components of a member for its cockpit.
 func (p *part) sources() cockpit.Sources {
 	return cockpit.Sources{
-		System: p.System, Life: 1,
+		System: p.System, Incarnation: 1,
 		Sessions:    map[string]*coordination.Session{"leases": p.session},
 		Replicators: map[string]*distributeddata.Replicator{"shop": p.dd},
 		Singletons:  map[string]*singleton.Singleton{"clerk": p.clerk},

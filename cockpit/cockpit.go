@@ -25,7 +25,7 @@ import (
 // Sources are the components that a cockpit shows, by display name.
 type Sources struct {
 	System      *actor.ActorSystem // of the member; nil: membership is not shown
-	Life        int                // of the member, from 1
+	Incarnation int                // of the member, from 1
 	Sessions    map[string]*coordination.Session
 	Replicators map[string]*distributeddata.Replicator
 	Singletons  map[string]*singleton.Singleton
@@ -120,7 +120,7 @@ func (h *Handler) Attach(n *node.Node, s Sources) error {
 	if n == nil {
 		return fmt.Errorf("%w: no node to attach to", ErrInvalid)
 	}
-	s.System, s.Life = n.System, n.Life
+	s.System, s.Incarnation = n.System, n.Incarnation
 	if n.Session != nil {
 		sessions := map[string]*coordination.Session{}
 		mine := true

@@ -152,7 +152,7 @@ func (h *Handler) leases(session string, s *coordination.Session, now time.Time)
 
 func (h *Handler) node(s Sources) api.Node {
 	n := api.Node{
-		Name: h.cfg.Name, Started: h.started, Life: s.Life, CPUSeconds: cpuSeconds(),
+		Name: h.cfg.Name, Started: h.started, Incarnation: s.Incarnation, CPUSeconds: cpuSeconds(),
 		Goroutines: runtime.NumGoroutine(),
 		Viewers:    h.hub.viewers(), Actions: h.cfg.Actions, Values: len(h.cfg.Values) > 0,
 		Metrics: h.cfg.Metrics != nil, Versions: versions(),

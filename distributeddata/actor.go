@@ -263,7 +263,7 @@ func (a *replica) cutShort(p pending) error {
 	case !a.l.r.goesOn():
 		return ErrClosed
 	case p.write:
-		return fmt.Errorf("%w: key %q: the life of this member ended before the level was reached; the update is kept and spreads in the next life",
+		return fmt.Errorf("%w: key %q: this incarnation of the member ended before the level was reached; the update is kept and spreads in the next one",
 			ErrUnknown, p.key)
 	}
 	return errNotTaken

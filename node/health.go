@@ -47,7 +47,7 @@ const (
 	stateStopped
 )
 
-var stateNames = [...]string{"not running", "starting", "up", "between two lives", "stopping",
+var stateNames = [...]string{"not running", "starting", "up", "rejoining", "stopping",
 	"stopped"}
 
 func (s state) String() string { return stateNames[s] }
@@ -70,7 +70,7 @@ func (h *Health) up(n *Node) {
 	h.set(stateUp, n.System, nil)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.session, h.mu.address, h.mu.life = n.Session, n.System.Address(), n.Life
+	h.mu.session, h.mu.address, h.mu.life = n.Session, n.System.Address(), n.Incarnation
 }
 
 // over records that a life has ended.

@@ -49,7 +49,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.keepPort(n)
 	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster),
 		slog.String("address", n.System.Address()),
-		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life),
+		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("incarnation", r.life),
 		r.away())
 	r.cfg.Health.up(n)
 	n.begin()
@@ -82,11 +82,11 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	r.ended = time.Now()
 	n.end(cause)
 	r.cfg.Health.over(n.System, cause)
-	r.cfg.Logger.Info("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),
+	r.cfg.Logger.Info("incarnation ends", slog.Int("incarnation", r.life), slog.Any("cause", cause),
 		slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
 	if stopped != nil { // not a reason to stay away: unreleased leases expire
-		r.cfg.Logger.Error("life did not stop in order", slog.Int("life", r.life),
+		r.cfg.Logger.Error("incarnation did not stop in order", slog.Int("incarnation", r.life),
 			slog.Any("error", stopped))
 	}
 	switch r.cfg.OnSplit {
@@ -126,7 +126,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	n := &Node{
 		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc,
 			options...)),
-		Session: r.session, Life: r.life, store: r.store, failed: make(chan struct{}),
+		Session: r.session, Incarnation: r.life, store: r.store, failed: make(chan struct{}),
 	}
 	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience,
 		Lives: r.pace.lately(time.Now())})

@@ -71,7 +71,7 @@ func (r *runner) observe() (unobserve func() error, err error) {
 		func(s nodeStatus) int {
 			return s.beyond
 		})
-	m.Gauge("concord.node.life", "Number of the life of the member in this process, from 1.",
+	m.Gauge("concord.node.incarnation", "Number of the incarnation of the member in this process, from 1.",
 		func(s nodeStatus) int {
 			return s.life
 		})

@@ -23,13 +23,13 @@ func TestRun_IsMeasured(t *testing.T) {
 		n.Go(func(ctx context.Context) error {
 			m := meterstest.Collect(t, reader, "address")
 			for name, want := range map[string]int{"ready": 1, "hosts": 1, "members": 1,
-				"missing": 0, "split": 0, "splits": 0, "refused": 0, "life": n.Life} {
+				"missing": 0, "split": 0, "splits": 0, "refused": 0, "incarnation": n.Incarnation} {
 				key := "concord.node." + name + " " + n.System.Address()
 				require.Contains(t, m, key)
 				require.EqualValues(t, want, m[key], name)
 			}
 			require.Contains(t, m, "concord.node.uptime "+n.System.Address())
-			if n.Life > 1 {
+			if n.Incarnation > 1 {
 				cancel()
 				return nil
 			}

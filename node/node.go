@@ -25,8 +25,8 @@ type Node struct {
 	// Session is the session with the lease store, the same one in every life. It is nil without
 	// RunConfig.Store.
 	Session *coordination.Session
-	// Life is the number of this life in the process, from 1.
-	Life int
+	// Incarnation is its number in the process, from 1.
+	Incarnation int
 
 	store coordination.Store // nil without RunConfig.Store
 

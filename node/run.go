@@ -140,7 +140,7 @@ func (r *runner) run(ctx context.Context) error {
 			return err
 		}
 		wait := r.pace.next(time.Now(), time.Since(began), err == nil)
-		about := []any{slog.Int("life", r.life+1), slog.Duration("pause", wait)}
+		about := []any{slog.Int("incarnation", r.life+1), slog.Duration("pause", wait)}
 		if err != nil { // of the stop of this life, or of its start
 			about = append(about, slog.Any("error", err))
 		}
@@ -148,7 +148,7 @@ func (r *runner) run(ctx context.Context) error {
 		if err != nil {
 			level = slog.LevelWarn
 		}
-		r.cfg.Logger.Log(ctx, level, "member joins again with a new life", about...)
+		r.cfg.Logger.Log(ctx, level, "rejoining the cluster", about...)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -110,7 +110,7 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 	var session *coordination.Session
 	require.ErrorContains(t, cfg.Health.Live(), "not running")
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
-		require.Equal(t, 1, n.Life)
+		require.Equal(t, 1, n.Incarnation)
 		session = n.Session
 		for _, p := range []lifecycle.Phase{lifecycle.Session, lifecycle.Replicator,
 			lifecycle.Leases, lifecycle.Singleton, lifecycle.Sharding} {
@@ -217,7 +217,7 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.ErrorIs(t, first.Context().Err(), context.Canceled)
 	require.ErrorContains(t, <-ends, "user actor stopped")
 	second := <-nodes
-	require.GreaterOrEqual(t, second.Life, 2) // the port may be in use for a moment
+	require.GreaterOrEqual(t, second.Incarnation, 2) // the port may be in use for a moment
 	require.NotEqual(t, first.System.ID, second.System.ID)
 	require.Equal(t, first.System.Address(), second.System.Address(), "the port is kept")
 	require.Eventually(t, func() bool {
@@ -237,7 +237,7 @@ func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
 	cfg.Store = func() (coordination.Store, error) { return store, nil }
 	waits := make(chan struct{})
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
-		if n.Life == 1 {
+		if n.Incarnation == 1 {
 			go func() { <-waits; (<-h.lives).list(false) }()
 			lifecycle.OnStart(n.System, "test", func(ctx context.Context) error {
 				close(waits)
@@ -568,7 +568,7 @@ func TestRun_TheMembershipMayBeADocumentOfTheLeaseStore(t *testing.T) {
 				return err
 			}
 			require.Equal(t, 1, dd.Status().Counted)
-			if n.Life == 1 {
+			if n.Incarnation == 1 {
 				p := <-h.lives
 				p.others = []*cluster.Member{{Id: "other", Host: "127.0.0.1", Port: 1}}
 				p.list(false) // dropped

@@ -81,10 +81,10 @@ type RunConfig struct {
 	System   []actor.ConfigOption   `yaml:"-"`
 	Options  []cluster.ConfigOption `yaml:"-"`
 	Remoting []remote.ConfigOption  `yaml:"-"`
-	// StartTimeout bounds the start of a life. When it has passed, Run fails if this is the first
+	// StartTimeout bounds the start of an incarnation. When it has passed, Run fails if this is the first
 	// life and retries if it is a later one. Default 30s.
 	StartTimeout time.Duration `yaml:"start-timeout"`
-	// StopTimeout bounds the orderly stop of a life. A phase may take what the following ones
+	// StopTimeout bounds the orderly stop of an incarnation. A phase may take what the following ones
 	// leave: they keep half of an equal share each. Default 10s.
 	StopTimeout time.Duration `yaml:"stop-timeout"`
 	// Patience is how long a split of the cluster must be certain before a member gives way to the
@@ -203,7 +203,7 @@ func (c RunConfig) validate() error {
 		bad("Cluster, the name of the cluster, must be set")
 	}
 	if c.Provider == nil {
-		bad("Provider must be set: it makes the cluster provider of each life")
+		bad("Provider must be set: it makes the cluster provider of each incarnation")
 	}
 	if c.MinMembers < 0 {
 		bad("MinMembers (%d) must be at least 1, or 0 for not stated", c.MinMembers)

@@ -28,11 +28,11 @@ func bind(l *life) (*region, error) {
 	}
 	if r.numbered != l.cfg.numbered {
 		return nil, fmt.Errorf(
-			"sharding %q: %w: one life of this process has workers of this type, another has entities", l.cfg.Type, ErrInvalid)
+			"sharding %q: %w: one incarnation of this member has workers of this type, another has entities", l.cfg.Type, ErrInvalid)
 	}
 	if r.shards != l.cfg.Shards {
 		return nil, fmt.Errorf(
-			"sharding %q: %w: %d shards, and %d in an earlier life of this process", l.cfg.Type,
+			"sharding %q: %w: %d shards, and %d in an earlier incarnation of this member", l.cfg.Type,
 			ErrInvalid, l.cfg.Shards, r.shards)
 	}
 	if lives != nil && !kept {

@@ -97,7 +97,7 @@ func (m *Member) follow() {
 	}
 	m.coming.Store(true)
 	defer m.coming.Store(false)
-	m.c.note("life of %v ends: %v", m, m.members.Cause())
+	m.c.note("incarnation of %v ends: %v", m, m.members.Cause())
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_ = m.shutdown(ctx)
@@ -126,7 +126,7 @@ func (m *Member) reborn() {
 	c.sim.Start(m.Address)
 	c.births.again = false
 	next := c.Member(m.Index)
-	c.note("%v begins another life as %v", m, next)
+	c.note("%v rejoins as %v", m, next)
 	c.enter(next)
 }
 
@@ -157,7 +157,7 @@ func (c *Cluster) Whole() error {
 	}
 	for _, m := range c.lives() {
 		if m.coming.Load() {
-			whole, told = false, append(told, fmt.Sprintf("%v is between two lives", m))
+			whole, told = false, append(told, fmt.Sprintf("%v is rejoining", m))
 		}
 	}
 	if whole {

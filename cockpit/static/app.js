@@ -410,7 +410,7 @@ function drawEvents() {
 function drawNode() {
   const n = state.node, c = state.cluster;
   show($('where'), el('b', {}, c.name || 'no cluster'), ', as seen by ', el('b', {}, n.name || c.self || 'this member'), n.name && c.self ? ` at ${c.self}` : '');
-  $('cost').textContent = n.heap_bytes === undefined ? '' : `${bytes(n.heap_bytes)} of heap · ${plural(n.goroutines, 'goroutine')} · life ${n.life} · ${plural(n.viewers, 'viewer')} · ${state.health.known ? (state.health.ready ? 'ready' : 'not ready') : 'health not shown'}`;
+  $('cost').textContent = n.heap_bytes === undefined ? '' : `${bytes(n.heap_bytes)} of heap · ${plural(n.goroutines, 'goroutine')} · incarnation ${n.incarnation} · ${plural(n.viewers, 'viewer')} · ${state.health.known ? (state.health.ready ? 'ready' : 'not ready') : 'health not shown'}`;
 }
 
 // ---- history ----

@@ -56,7 +56,7 @@ func register(n *node.Node) error {
 	if err != nil {
 		return err
 	}
-	n.Go(func(ctx context.Context) error { return count(ctx, n.Life, dd) })
+	n.Go(func(ctx context.Context) error { return count(ctx, n.Incarnation, dd) })
 	return nil
 }
 
@@ -68,9 +68,9 @@ func count(ctx context.Context, life int, dd *distributeddata.Replicator) error 
 		cancel()
 		switch {
 		case err == nil:
-			fmt.Printf("life %d: %v visits, the last one on a majority\n", life, total)
+			fmt.Printf("incarnation %d: %v visits, the last one on a majority\n", life, total)
 		case errors.Is(err, distributeddata.ErrQuorum):
-			fmt.Printf("life %d: %v visits, the last one here: %v\n", life, total, err)
+			fmt.Printf("incarnation %d: %v visits, the last one here: %v\n", life, total, err)
 		case ctx.Err() == nil:
 			return err
 		}

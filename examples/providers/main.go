@@ -89,7 +89,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	}, func(n *node.Node) error {
 		n.System.EventStream.Subscribe(func(event any) {
 			if list, ok := event.(*cluster.ClusterTopology); ok {
-				fmt.Fprintf(out, "life %d: %s\n", n.Life, strings.Join(addresses(list), " "))
+				fmt.Fprintf(out, "incarnation %d: %s\n", n.Incarnation, strings.Join(addresses(list), " "))
 			}
 		})
 		return nil

@@ -120,7 +120,7 @@ func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, erro
 	}
 	if old, ok := l.mu.handles[name]; ok {
 		if handle, ok = old.(T); !ok {
-			return handle, false, fmt.Errorf("lifecycle: %s is a %T in an earlier life", name, old)
+			return handle, false, fmt.Errorf("lifecycle: %s is a %T in an earlier incarnation", name, old)
 		}
 		return handle, true, nil
 	}

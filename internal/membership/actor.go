@@ -166,7 +166,7 @@ func (s *memberActor) divided(ctx actor.Context, e divided) {
 func (s *memberActor) publish(ctx actor.Context, v *View) {
 	switch {
 	case v.Removed:
-		ctx.Logger().Warn("this life of the member has ended: it rejoins with a new id",
+		ctx.Logger().Warn("this incarnation of the member has ended: it rejoins with a new id",
 			slog.String("cluster", v.Cluster), slog.String("address", v.Self.Address),
 			slog.Any("cause", v.Cause))
 	default:

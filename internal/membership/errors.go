@@ -8,7 +8,7 @@ import (
 // ErrStopped is returned by Ready when the service is stopped first.
 var ErrStopped = errors.New("membership: service stopped")
 
-// ErrRemoved is wrapped by all causes for which this life of the member has ended.
+// ErrRemoved is wrapped by all causes for which this incarnation of the member has ended.
 var ErrRemoved = errors.New("membership: member removed from its cluster")
 
 // The causes. Each wraps ErrRemoved. A new life of the same process, with a new member id, rejoins

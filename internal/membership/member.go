@@ -46,7 +46,7 @@ type View struct {
 	Members []Member
 	// Hash is equal for views with the same members in the same order of age.
 	Hash uint64
-	// Removed means that this life of the member has ended, see Cause. It is final.
+	// Removed means that this incarnation of the member has ended, see Cause. It is final.
 	Removed bool
 	// Cause is the reason: ErrDropped, ErrExpelled or ErrSteppedDown; nil while the member is in
 	// the cluster.

@@ -92,7 +92,7 @@ func Lookup(system *actor.ActorSystem) (*Service, bool) {
 // View returns the latest view, or nil before this member is listed.
 func (s *Service) View() *View { return s.view.Load() }
 
-// Removed returns a channel that is closed when this life of the member has ended other than by
+// Removed returns a channel that is closed when this incarnation of the member has ended other than by
 // Stop. Cause returns the reason. Another life of the same process, with a new member id, can
 // rejoin.
 func (s *Service) Removed() <-chan struct{} { return s.removed }

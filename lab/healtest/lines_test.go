@@ -17,10 +17,10 @@ import (
 const (
 	dropped   = "members dropped: the provider does not list them any more"
 	divided   = "the cluster is split: running members and this one do not list each other"
-	ended     = "this life of the member has ended: it rejoins with a new id"
+	ended     = "this incarnation of the member has ended: it rejoins with a new id"
 	storeAway = "the lease store does not answer"
 
-	startedAgain = "member joins again with a new life"
+	startedAgain = "rejoining the cluster"
 )
 
 // times is how often a member may log a line.

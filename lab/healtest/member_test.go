@@ -215,7 +215,7 @@ func (m *member) providers() (hosts []string) {
 
 // register creates the components of a life.
 func (m *member) register(n *node.Node) error {
-	m.life.Store(int64(n.Life))
+	m.life.Store(int64(n.Incarnation))
 	m.system.Store(n)
 	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: len(m.Hosts)/2 + 1})
 	if err != nil {

@@ -257,7 +257,7 @@ func (c *members) stopTogether() (took time.Duration, ok bool) {
 // splitLine matches the line about a split, and splitEnd those about its end.
 var (
 	splitLine = regexp.MustCompile(`time=(\S+) level=WARN msg="the cluster is split`)
-	splitEnd  = regexp.MustCompile(`msg="(the cluster is no longer split|this life of the member has ended)`)
+	splitEnd  = regexp.MustCompile(`msg="(the cluster is no longer split|this incarnation of the member has ended)`)
 )
 
 // oneLine checks that a member has logged the split in one line, however many members it is of, and

@@ -276,7 +276,7 @@ func (l *life) status(ctx context.Context, n int) (s status) {
 	if l.node == nil {
 		return s
 	}
-	s.Life, s.Refusals = l.node.Life, node.Refusals()
+	s.Life, s.Refusals = l.node.Incarnation, node.Refusals()
 	if v := membership.Attach(l.node.System).View(); v != nil {
 		s.Self, s.Incarnation, s.Stamp = v.Self.ID, v.Self.Incarnation, v.Self.Stamp
 		for _, m := range v.ByAge("") {

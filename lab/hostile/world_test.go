@@ -175,7 +175,7 @@ func (w *world) well() error {
 		case err != nil:
 			return err
 		case s.Life != 1:
-			return fmt.Errorf("member at %s is in life %d", p.address, s.Life)
+			return fmt.Errorf("member at %s is in incarnation %d", p.address, s.Life)
 		case len(s.IDs) != size:
 			return fmt.Errorf("member at %s sees %v", p.address, s.IDs)
 		case s.Added != "":

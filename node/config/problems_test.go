@@ -86,7 +86,7 @@ func TestProblems_OfEachSection(t *testing.T) {
 		head + ", no-signals: maybe}":                                                          `node.no-signals: "maybe" is neither true nor false`,
 		head + ", lease: defaults}\nleases: {defaults: {lease-class: memory}}":                 `node.lease: no "defaults" in section leases, only []`,
 		head + "}\nsingletons: {a: }":                                                          "node.lease: must name a section of leases: singletons and sharding need one",
-		"node: {cluster: c}":                                                                   "node: provider must be set: it makes the cluster provider of each life",
+		"node: {cluster: c}":                                                                   "node: provider must be set: it makes the cluster provider of each incarnation",
 		"node: {cluster: c, provider: {class: none}}":                                          `node.provider.class: the opener of "none" returned no function`,
 		"node: {cluster: c, provider: {class: none, class: none}}":                             "node.provider.class: is set twice, first in line 1",
 		"node: {cluster: c, provider: automanaged}":                                            "node.provider: must be keys with values, is one value",

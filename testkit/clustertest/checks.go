@@ -47,7 +47,7 @@ func newIDs(e *env) {
 	p.kill()
 	ids = append(ids, e.ownID(e.launch(m).start()))
 	if ids[0] == ids[1] {
-		e.Errorf("P4: the second life in one process has the id of the first, %q", ids[0])
+		e.Errorf("P4: the second incarnation in one process has the id of the first, %q", ids[0])
 	}
 	if ids[1] == ids[2] {
 		e.Errorf("P4: another process at the same address has the same id, %q", ids[1])
@@ -165,14 +165,14 @@ func (e *env) compare(before report, p *process, lives int) {
 			break
 		}
 	}
-	e.Logf("%d lives: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files,
+	e.Logf("%d incarnations: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files,
 		after.Files)
 	if has-had > lives*e.config.Leaks.Goroutines {
-		e.Errorf("P11: %d lives leave %d goroutines behind, %d allowed:\n%s", lives, has-had,
+		e.Errorf("P11: %d incarnations leave %d goroutines behind, %d allowed:\n%s", lives, has-had,
 			lives*e.config.Leaks.Goroutines, strings.Join(after.Goroutines, "\n\n"))
 	}
 	if grown := after.Files - before.Files; grown > lives*e.config.Leaks.Files {
-		e.Errorf("P11: %d lives leave %d open files behind, %d allowed", lives, grown,
+		e.Errorf("P11: %d incarnations leave %d open files behind, %d allowed", lives, grown,
 			lives*e.config.Leaks.Files)
 	}
 }

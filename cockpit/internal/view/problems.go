@@ -71,11 +71,11 @@ func CutOff(c api.Cluster) bool {
 func (p *problems) cluster(c api.Cluster) {
 	switch {
 	case c.Removed != "":
-		p.add(Bad, "this life of the member has ended: "+c.Removed,
+		p.add(Bad, "this incarnation of the member has ended: "+c.Removed,
 			"With node.Run the member rejoins automatically. Otherwise restart the process.")
 	case c.Self == "":
 		p.add(Warn, "the member is currently in no cluster",
-			"It is starting, or between two lives. If this lasts, check its log and its cluster provider.")
+			"It is starting, or rejoining the cluster. If this lasts, check its log and its cluster provider.")
 	}
 	if len(c.Split) > 0 {
 		p.add(Bad, "the cluster is split: running members with a conflicting view: "+

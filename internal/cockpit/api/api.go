@@ -31,9 +31,9 @@ type Overview struct {
 
 // Node is the process that serves the cockpit.
 type Node struct {
-	Name    string    `json:"name,omitempty"`
-	Started time.Time `json:"started"` // of the cockpit
-	Life    int       `json:"life"`    // 0: no member is shown
+	Name        string    `json:"name,omitempty"`
+	Started     time.Time `json:"started"`     // of the cockpit
+	Incarnation int       `json:"incarnation"` // 0: no member is shown
 	// CPUSeconds to Goroutines are those of the whole process.
 	CPUSeconds float64 `json:"cpu_seconds"` // 0 if the platform does not report it
 	HeapBytes  uint64  `json:"heap_bytes"`

@@ -134,7 +134,7 @@ func (m *member) register(n *node.Node, rows store.Store) (err error) {
 		m.clerk, err = singleton.New(n.System, n.Session, clerk,
 			func(coordination.Tenure) actor.Actor { return &worker{m} })
 	}
-	if err == nil && n.Life == 1 {
+	if err == nil && n.Incarnation == 1 {
 		n.Go(func(context.Context) error { close(m.ready); return nil })
 	}
 	return err

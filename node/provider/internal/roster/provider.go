@@ -13,7 +13,7 @@ import (
 
 var (
 	// ErrUsed is returned by StartMember of a provider that was started or shut down before.
-	ErrUsed = errors.New("a provider serves one life of a member: make a new one")
+	ErrUsed = errors.New("a provider serves one incarnation of a member: make a new one")
 	// ErrClient is returned by StartClient.
 	ErrClient = errors.New("clients are not supported: start a member")
 	// ErrListed is matched by the error of StartMember when the directory did not list the member
