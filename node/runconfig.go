@@ -81,11 +81,11 @@ type RunConfig struct {
 	System   []actor.ConfigOption   `yaml:"-"`
 	Options  []cluster.ConfigOption `yaml:"-"`
 	Remoting []remote.ConfigOption  `yaml:"-"`
-	// StartTimeout bounds the start of an incarnation. When it has passed, Run fails if this is the first
-	// life and retries if it is a later one. Default 30s.
+	// StartTimeout bounds the start of an incarnation. When it has passed, Run fails if this is the
+	// first one and retries if it is a later one. Default 30s.
 	StartTimeout time.Duration `yaml:"start-timeout"`
-	// StopTimeout bounds the orderly stop of an incarnation. A phase may take what the following ones
-	// leave: they keep half of an equal share each. Default 10s.
+	// StopTimeout bounds the orderly stop of an incarnation. A phase may take what the following
+	// ones leave: they keep half of an equal share each. Default 10s.
 	StopTimeout time.Duration `yaml:"stop-timeout"`
 	// Patience is how long a split of the cluster must be certain before a member gives way to the
 	// other side. Raising it delays healing. Default 2s.

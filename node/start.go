@@ -157,10 +157,10 @@ func startMember(c *cluster.Cluster) (err error) {
 	return nil
 }
 
-// Removed returns a channel that is closed when this incarnation of the member has ended without being
-// stopped; RemovalCause returns the cause. The member keeps working, but alone: Proto.Actor never
-// readmits the same member id. Shut it down and begin another life with a new actor system or a new
-// process. Run does so automatically. Shutdown does not close the channel.
+// Removed returns a channel that is closed when this incarnation of the member has ended without
+// being stopped; RemovalCause returns the cause. The member keeps working, but alone: Proto.Actor
+// never readmits the same member id. Shut it down and begin another incarnation with a new actor
+// system or a new process. Run does so automatically. Shutdown does not close the channel.
 //
 // Call Removed before the member starts, or after something that calls it: creating a component, or
 // Start.

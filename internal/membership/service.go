@@ -92,9 +92,8 @@ func Lookup(system *actor.ActorSystem) (*Service, bool) {
 // View returns the latest view, or nil before this member is listed.
 func (s *Service) View() *View { return s.view.Load() }
 
-// Removed returns a channel that is closed when this incarnation of the member has ended other than by
-// Stop. Cause returns the reason. Another life of the same process, with a new member id, can
-// rejoin.
+// Removed returns a channel that is closed when this incarnation of the member has ended other than
+// by Stop. Cause returns the reason. Another one, with a new member id, can rejoin.
 func (s *Service) Removed() <-chan struct{} { return s.removed }
 
 // Cause returns why the member was removed, as an error that wraps ErrRemoved, or nil if it was
