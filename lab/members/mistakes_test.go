@@ -140,7 +140,9 @@ func TestMistakes_AreNamedAtBothSides(t *testing.T) {
 			func(all []mistaken) { all[2].Hosts = []string{at(all[0].Port), at(all[1].Port)} },
 			nil,
 			[]string{"host does not answer as a member", "is it the port of remoting?"},
-			[]string{"member not started: not ready", "2 members needed", "is it the port of remoting?"},
+			[]string{
+				"member not started: not ready", "2 members needed", "is it the port of remoting?",
+			},
 		},
 		"a host that does not resolve": {
 			func(all []mistaken) { all[2].Hosts = []string{"nobody.invalid:1"} },
