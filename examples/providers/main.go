@@ -5,8 +5,8 @@
 //	go run ./examples/providers -port 4020 -provider automanaged -at 127.0.0.1:5020,127.0.0.1:5021
 //	go run ./examples/providers -port 4021 -provider automanaged -at 127.0.0.1:5020,127.0.0.1:5021
 //
-//	life 1: 127.0.0.1:4020
-//	life 1: 127.0.0.1:4020 127.0.0.1:4021
+//	incarnation 1: 127.0.0.1:4020
+//	incarnation 1: 127.0.0.1:4020 127.0.0.1:4021
 //
 // With automanaged, -at lists the health addresses of all members; this member's health port is
 // 1000 above -port. With the other providers, -at lists the servers:

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 func TestRun_PrintsTheMembers(t *testing.T) {
 	port, probes := freePort(t), fmt.Sprintf("127.0.0.1:%d", ports.Free(t, 1)[0])
-	self := fmt.Sprintf("life 1: 127.0.0.1:%d\n", port)
+	self := fmt.Sprintf("incarnation 1: 127.0.0.1:%d\n", port)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer http.DefaultClient.CloseIdleConnections()
 	var out child.Screen

@@ -200,7 +200,7 @@ func TestPage(t *testing.T) {
 				"document.querySelector('#verdict-more').textContent.includes('healed after')")
 		}
 		other.until(10*time.Second,
-			"document.querySelector('#cost').textContent.includes('life 2')")
+			"document.querySelector('#cost').textContent.includes('incarnation 2')")
 		homely(t, other, url)
 		quiet(t, other)
 		other.do("Page.close", nil, nil)

@@ -86,7 +86,7 @@ func levels() []mutant {
 			name:   "end every waiting write when one event is covered",
 			rule:   "enough replicas cover each acknowledged event [R24, R35]",
 			edits:  in("distributeddata", "c.waits.Pop(o, s.upTo)", "c.waits.Pop(o, math.MaxUint64)"),
-			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
+			killer: scenario("TestAck_NotFromTheWindow"),
 		},
 		{
 			name:   "leave when one other member has everything",

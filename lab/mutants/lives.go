@@ -86,7 +86,7 @@ func lives() []mutant {
 			name:   "commit the event of an interrupted step a second time",
 			rule:   "a step that panicked has made a transition or has not [R41]",
 			edits:  in("distributeddata", "h.seen.Covers(o.last) {", "false {"),
-			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
+			killer: scenario("TestDirect_APanicOfTheCommitLosesNothing"),
 		},
 		{
 			name:   "forget the pending calls when a step panics",

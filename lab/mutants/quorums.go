@@ -20,7 +20,7 @@ func quorums() []mutant {
 			name:   "count a forgotten replica that leaves as a member",
 			rule:   "a leaving replica hands over to a majority of the rest [R29]",
 			edits:  in("distributeddata", "quorum.MajorityOf(c.roll.Beside()))", "quorum.MajorityOf(c.roll.Size() - 1))"),
-			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
+			killer: scenario("TestDrain_OfAForgottenReplica"),
 		},
 		{
 			name: "count quorums in the view",

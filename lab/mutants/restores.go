@@ -38,7 +38,7 @@ func restores() []mutant {
 			name:   "reuse the answer numbers from before a restore",
 			rule:   "every answer has a unique number [R4]",
 			edits:  in("distributeddata", "p.ID, c.ids.next(c.now), a", "p.ID, c.ids.last+1, a"),
-			killer: saved(replCore, "answers_twice_across_a_restore"),
+			killer: scenario("TestRequest_PartsOfTwoAnswersDoNotMix"),
 		},
 		{
 			name:   "send only the hashes of members in view",

@@ -79,6 +79,27 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	require.Equal(t, 3, l.done[78].Short.Needed, "nobody is in view, and a says that it leaves")
 }
 
+// A replica that has been forgotten is not one of the members: it hands over to a majority of all.
+func TestDrain_OfAForgottenReplica(t *testing.T) {
+	l := newLabOf(t, 3, "a", "b", "c", "d", "e")
+	l.update("e", Level{}, add("s", "x"))
+	l.take(all)
+	l.rounds(20, without("e"))
+	l.step("a", Forget{ID: 76, Member: "e", Force: true, Deadline: l.now.Add(time.Hour)})
+	l.step("e", Drain{ID: 77, Leave: true, Deadline: l.now.Add(time.Hour)})
+	l.rounds(4, func(m mail) bool {
+		return m.from < "c" && m.to == "e" || m.from == "e" && m.to < "c"
+	})
+	l.shows("b", "s/x=1\n")
+	require.False(t, l.cores["e"].roll.Own().Counts())
+	require.NotContains(t, l.done, uint64(77), "a and b are no majority of four")
+	l.rounds(4, func(m mail) bool {
+		return m.from < "d" && m.to == "e" || m.from == "e" && m.to < "d"
+	})
+	require.Contains(t, l.done, uint64(77))
+	require.Nil(t, l.done[77].Short)
+}
+
 // twoOfThree returns a lab of a and b, which count c, too, and do not see it.
 func twoOfThree(t *testing.T) *lab {
 	l := newLabOf(t, 2, "a", "b", "c")

@@ -35,19 +35,24 @@ func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
 	l.settled(l.id)
+	old := l.cores["c"].Replica()
+	l.again("c")
+	l.meet()
+	require.True(t, l.cores["b"].formers.has(old))
 	a, c := l.cores["a"].Replica(), l.cores["c"].Replica()
 	l.again("b")
 	l.now = l.now.Add(time.Hour) // the clock is set
 	b := l.cores["b"]
 	b.roll.Memory = quorum.Memory{} // which may name earlier processes
 	require.True(t, b.formers.has(a))
-	require.Len(t, b.formers.list, 2)
+	require.Len(t, b.formers.list, 3)
 	require.True(t, b.formers.has(c))
+	require.True(t, b.formers.has(old))
 	for range formerBeats {
 		l.now = l.now.Add(time.Second)
 		l.step("b", Wake{})
 	}
-	require.Len(t, b.formers.list, 2)
+	require.Len(t, b.formers.list, 3)
 	for range 2 {
 		l.now = l.now.Add(time.Second)
 		l.step("b", Wake{})
