@@ -25,7 +25,7 @@ type Node struct {
 	// Session is the session with the lease store, the same one in every life. It is nil without
 	// RunConfig.Store.
 	Session *coordination.Session
-	// Incarnation is its number in the process, from 1.
+	// Incarnation is the number of this incarnation of the member in its process, from 1.
 	Incarnation int
 
 	store coordination.Store // nil without RunConfig.Store

@@ -395,8 +395,7 @@ func TestSession_ADeletedRecordFreesTheLease(t *testing.T) {
 
 // TestSession_ALostAnswerAndADeletedRecord loses the answer of etcd to the write of a session's
 // first record, and ends the etcd lease of that record, as etcd does when a session is silent. The
-// session asks for a larger token, so that nobody who has seen the first record takes the next one
-// for it.
+// session asks for a larger token, so that two of its records never have the same one.
 func TestSession_ALostAnswerAndADeletedRecord(t *testing.T) {
 	keys := prefix(t)
 	client := connect(t, server(t))
