@@ -55,7 +55,7 @@ stores: ## every lease store on its real server, which is built or installed; th
 	cd lab/testenv && $(GO) run .
 
 # What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it.
-CALLS_ACTORS := ./internal/... ./node ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
+CALLS_ACTORS := ./internal/... ./node ./lab/noderun ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
 USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' work | sed -n 's/\.test$$//p'
 compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that call it
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat

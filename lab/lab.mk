@@ -31,7 +31,7 @@ soak: ## what takes long: SEEDS histories (default 100000), the scenarios on pro
 	$(GO) test -race -timeout 2h ./lab/datatest -args -rounds $(or $(TIMES),50)
 	$(GO) test ./distributeddata/internal/core -run '^TestSmallWorlds$$' -timeout 24h -v -args -small 1000000
 	$(GO) test ./distributeddata -run '^TestQuorums_' -timeout 1h -v -args -operations 100000
-	$(GO) test ./node/provider/automanaged -run SpeaksWith -timeout 1h -args -whole
+	$(GO) test ./lab/suites/automanaged -run SpeaksWith -timeout 1h -args -whole
 	$(GO) test ./lab/shardtest -run ManyShards -timeout 1h -v -args -shards 1000
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done

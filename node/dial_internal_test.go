@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/concord-go/concord/internal/memnet"
 )
 
 func newConn(t *testing.T) *grpc.ClientConn {
@@ -62,8 +64,7 @@ func TestConnector_WaitsForAPeerThatRefuses(t *testing.T) {
 // instead, Proto.Actor would pause for two seconds.
 func TestConnector_APeerIsReachedAsSoonAsItCanBe(t *testing.T) {
 	failed := make(chan struct{}, 100)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := memnet.Listen()
 	var whole atomic.Bool
 	cc, err := grpc.NewClient(l.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -74,7 +75,7 @@ func TestConnector_APeerIsReachedAsSoonAsItCanBe(t *testing.T) {
 				failed <- struct{}{}
 				return nil, errors.New("the network is broken")
 			}
-			return new(net.Dialer).DialContext(ctx, "tcp", address)
+			return memnet.Dial(ctx, "tcp", address)
 		}))
 	require.NoError(t, err)
 	defer cc.Close()

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"net"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/node"
 )
 
@@ -16,8 +18,11 @@ import (
 func TestDial_FailedConnectionsAreClosed(t *testing.T) {
 	rc, err := node.Remote(node.Config{})
 	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	rc.DialOptions = append(rc.DialOptions, grpc.WithContextDialer(
+		func(ctx context.Context, to string) (net.Conn, error) {
+			return memnet.Dial(ctx, "tcp", to)
+		}))
+	l := memnet.Listen()
 	address := l.Addr().String()
 
 	hangsUp := grpc.NewServer()

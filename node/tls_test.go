@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,29 +42,4 @@ func TestRemote_RefusesFilesThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, os.WriteFile(secret, []byte("long enough to be one\n"), 0o600))
 	_, err = node.Remote(node.Config{Host: "10.0.0.1", Port: 7, SecretFile: secret})
 	require.NoError(t, err)
-}
-
-// TestRun_ACertificateMustNameTheAddress covers addresses that are known only once a member
-// listens.
-func TestRun_ACertificateMustNameTheAddress(t *testing.T) {
-	ca, err := pki.NewAuthority("right")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	authority, err := ca.Write(dir)
-	require.NoError(t, err)
-	run := func(listen string, hosts ...string) error {
-		cert, key, err := ca.WriteMember(dir, "a", pki.Member{Hosts: hosts})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		cfg := quiet(newHands())
-		cfg.Remote = node.Config{Host: listen, TLS: node.TLSFiles(cert, key, authority)}
-		return node.Run(ctx, cfg, func(n *node.Node) error {
-			n.Go(func(context.Context) error { cancel(); return nil })
-			return nil
-		})
-	}
-	for _, host := range []string{"127.0.0.1", "localhost"} {
-		require.NoError(t, run(host, "127.0.0.1", "::1"), host)
-		require.ErrorContains(t, run(host, "10.0.0.1"), "only for: 10.0.0.1", host)
-	}
 }

@@ -26,12 +26,26 @@ import (
 	rows "github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/cockpit/api"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
 type items = crdt.ORSet[string]
 
-// site is a member whose cockpit listens on loopback.
+func TestMain(m *testing.M) {
+	http.DefaultTransport.(*http.Transport).DialContext = memnet.Dial
+	os.Exit(m.Run())
+}
+
+// serve returns the URL of a server, which listens in memory until the test ends.
+func serve(t *testing.T, h http.Handler) string {
+	server := &httptest.Server{Listener: memnet.Listen(), Config: &http.Server{Handler: h}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// site is a member with a cockpit.
 type site struct {
 	url     string
 	store   memory.Store
@@ -64,11 +78,9 @@ func newSite(t *testing.T) *site {
 		System: m.System, Sessions: map[string]*coordination.Session{"leases": s.session},
 		Replicators: map[string]*distributeddata.Replicator{"shop": s.dd},
 	})
-	server := httptest.NewServer(s.handler)
-	s.url = server.URL
+	s.url = serve(t, s.handler)
 	t.Cleanup(func() {
 		s.handler.Close()
-		server.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		require.NoError(t, lifecycle.Of(m.System).Stop(ctx, func(ctx context.Context) error {
@@ -212,20 +224,19 @@ func TestCommands_OfAMemberThatStarts(t *testing.T) {
 	h, err := cockpit.New(cockpit.Config{Authorize: cockpit.Password(secret)})
 	require.NoError(t, err)
 	defer h.Close()
-	server := httptest.NewServer(h)
-	defer server.Close()
+	at := serve(t, h)
 	for args, want := range map[string]string{
 		"status": "It is starting", "get x": "this member has no replicator",
 		"keys": "this member has no replicator", "shards": "this member has no type of shards",
 	} {
-		_, out, errs := ctlRun(t, server.URL, strings.Fields(args)...)
+		_, out, errs := ctlRun(t, at, strings.Fields(args)...)
 		require.Contains(t, out+errs, want, args)
 	}
 }
 
 func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			_ = json.NewEncoder(w).Encode(api.Page[api.Shard]{Version: 1, Items: []api.Shard{
 				{Shard: 3, State: "awaiting the lease", Home: "192.168.100.101:54321",
@@ -240,15 +251,14 @@ func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 		asked = append(asked, r.URL.Path+" "+r.Header.Get("X-Concord-Action")+" "+string(body))
 		fmt.Fprint(w, `{"version":1,"requested":true}`)
 	}))
-	defer server.Close()
-	status, out, errs := ctlRun(t, server.URL, "move", "cart", "3", "b:1")
+	status, out, errs := ctlRun(t, at, "move", "cart", "3", "b:1")
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, out, "Shard 3 of cart will move to b:1")
 	fits(t, out)
-	status, out, errs = ctlRun(t, server.URL, "move", "cart", "3", "any")
+	status, out, errs = ctlRun(t, at, "move", "cart", "3", "any")
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, out, "any member")
-	status, out, errs = ctlRun(t, server.URL, "move", "cart", "3", "b:1", "-o", "json")
+	status, out, errs = ctlRun(t, at, "move", "cart", "3", "b:1", "-o", "json")
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, out, `"requested": true`)
 	require.Equal(t, []string{
@@ -257,7 +267,7 @@ func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":"b:1"}`,
 	}, asked)
 
-	status, out, errs = ctlRun(t, server.URL, "shards")
+	status, out, errs = ctlRun(t, at, "shards")
 	require.Equal(t, exitOK, status, errs)
 	require.Equal(t, 2, strings.Count(out, "192.168.100.101:54321"))
 	require.Contains(t, out, "Shard 3 was requested to be on 192.168.100.102:54321.")
@@ -268,7 +278,7 @@ func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
 }
 
 func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.Overview{
 			Cluster: api.Cluster{Name: "c", Self: "a:1", Members: []api.Member{
 				{Address: "a:1", Self: true}}, Lost: []string{"b:1"}},
@@ -277,52 +287,48 @@ func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
 					Do: strings.Repeat("Start it again. ", 20)}},
 		})
 	}))
-	defer server.Close()
-	status, out, errs := ctlRun(t, server.URL, "status")
+	status, out, errs := ctlRun(t, at, "status")
 	require.Equal(t, exitWrong, status, errs)
 	require.Contains(t, out, "has missing members")
 	require.Contains(t, out, "MISSING")
 	require.Contains(t, errs, "concordctl: 1 problem: missing: b:1")
 	fits(t, out)
-	status, out, _ = ctlRun(t, strings.TrimPrefix(server.URL, "http://"), "status")
+	status, out, _ = ctlRun(t, strings.TrimPrefix(at, "http://"), "status")
 	require.Equal(t, exitWrong, status, "-at host:port")
 	require.Contains(t, out, "has missing members")
 }
 
 func TestCommands_WhatIsNoCockpit(t *testing.T) {
 	for answer, want := range map[string]int{"{": exitSilent, "<html>": exitSilent} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, answer)
 		}))
-		status, _, errs := ctlRun(t, server.URL, "status")
+		status, _, errs := ctlRun(t, at, "status")
 		require.Equal(t, want, status, errs)
-		server.Close()
 	}
 	for code, want := range map[int]int{401: exitRefused, 403: exitRefused, 404: exitSilent,
 		409: exitSilent, 500: exitSilent, 302: exitSilent} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(code)
 			fmt.Fprint(w, "not JSON \x1b[2J")
 		}))
-		status, _, errs := ctlRun(t, server.URL, "status")
+		status, _, errs := ctlRun(t, at, "status")
 		require.Equal(t, want, status, errs)
-		require.Contains(t, errs, server.URL, "which server said this")
+		require.Contains(t, errs, at, "which server said this")
 		require.Contains(t, errs, fmt.Sprint(code))
 		require.NotContains(t, errs, "\x1b")
-		server.Close()
 	}
 }
 
 // What others have written moves no cursor, and a password in -at is shown to nobody.
 func TestOutput_IsVisibleAndSaysNoPassword(t *testing.T) {
 	const event = `{"seq":1,"at":"2026-01-01T00:00:00Z","kind":"log","text":"a\u001b[2Jb"}`
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"member":"a\u001b[2J\u202eb","events":[`+event+`]}`)
 	}))
-	defer server.Close()
 	for _, form := range []string{"table", "json"} {
-		_, out, errs := ctlRun(t, server.URL, "-o", form, "status")
+		_, out, errs := ctlRun(t, at, "-o", form, "status")
 		require.NotContains(t, out+errs, "\x1b", form)
 		require.NotContains(t, out+errs, "\u202e", form)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 
@@ -24,12 +23,10 @@ func ready() *api.Overview {
 // cockpitOf serves the overviews one after the other, and then the last one.
 func cockpitOf(t *testing.T, all ...*api.Overview) string {
 	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		i := min(int(asked.Add(1)), len(all)) - 1
 		_ = json.NewEncoder(w).Encode(all[i])
 	}))
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 func TestRollout_SaysWhyAMemberMayNotStop(t *testing.T) {
@@ -95,11 +92,10 @@ func TestRollout_OfACockpitThatDoesNotAnswer(t *testing.T) {
 	require.Contains(t, errs, "no answer from http://127.0.0.1:1")
 	status, _, _ = ctlRun(t, "127.0.0.1:1", "rollout", "-within", "-1s")
 	require.Equal(t, exitUsage, status)
-	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	refuses := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = w.Write([]byte(`{"error":"not authorized"}`))
 	}))
-	defer refuses.Close()
-	status, _, _ = ctlRun(t, refuses.URL, "rollout")
+	status, _, _ = ctlRun(t, refuses, "rollout")
 	require.Equal(t, exitRefused, status)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"strings"
 	"testing"
@@ -96,14 +95,12 @@ func TestTables_FitWithLongNames(t *testing.T) {
 						Token: 1_000_000_000, Entities: 1_000_000, Waiting: 1_000_000,
 						Since: &hours, Requested: "b" + long}}},
 			}
-			server := httptest.NewServer(
-				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_ = json.NewEncoder(w).Encode(answers[path.Base(r.URL.Path)])
-				}))
-			defer server.Close()
+			at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = json.NewEncoder(w).Encode(answers[path.Base(r.URL.Path)])
+			}))
 			for _, args := range [][]string{{"status"}, {"keys"}, {"leases"},
 				{"leases", "-session", "x", long}, {"shards"}} {
-				status, out, errs := ctlRun(t, server.URL, args...)
+				status, out, errs := ctlRun(t, at, args...)
 				require.Equal(t, exitOK, status, "%v: %s%s", args, out, errs)
 				require.Greater(t, strings.Count(out, "\n"), 1)
 				require.Contains(t, out, "…", args)

@@ -37,6 +37,15 @@ func ExampleGuard() {
 	// fence: stale token 1 for "ledger", 2 has been seen true
 }
 
+// network passes all requests to one server.
+type network struct{ server http.Handler }
+
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	n.server.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
 // An HTTP server rejects requests of former holders. Its client takes the token from the context
 // of the lease's work.
 func ExampleGuard_Handler() {
@@ -44,10 +53,7 @@ func ExampleGuard_Handler() {
 		fmt.Fprint(w, "written")
 	})
 	var guard fence.Guard
-	server := httptest.NewServer(guard.Handler(func(*http.Request) string {
-		return "ledger"
-	}, ledger))
-	defer server.Close()
+	server := guard.Handler(func(*http.Request) string { return "ledger" }, ledger)
 
 	session, err := coordination.Open(memory.New(), coordination.Config{})
 	if err != nil {
@@ -55,11 +61,9 @@ func ExampleGuard_Handler() {
 		return
 	}
 	defer session.Close(context.Background())
-	base := &http.Transport{}
-	defer base.CloseIdleConnections()
-	client := &http.Client{Transport: fence.Transport{Base: base}}
+	client := &http.Client{Transport: fence.Transport{Base: network{server}}}
 	post := func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL,
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ledger",
 			strings.NewReader("5 EUR"))
 		if err != nil {
 			return err

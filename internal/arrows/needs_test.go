@@ -2,6 +2,7 @@ package arrows
 
 import (
 	"go/ast"
+	"go/types"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,41 @@ func TestTests_StartNoProcess(t *testing.T) {
 		if slices.Contains(imports(f.ast), "os/exec") {
 			t.Errorf("%s starts processes: move it to lab", name)
 		}
+	}
+}
+
+// opens are the calls that open a port.
+var opens = []string{"net.Listen", "net.ListenPacket", "http.ListenAndServe", "ports.Free",
+	"httptest.NewServer", "httptest.NewTLSServer", "httptest.NewUnstartedServer", "node.Run",
+	"clustertest.Run"}
+
+// mayOpen are files that "go test" without flags only compiles.
+var mayOpen = map[string]string{
+	"cockpit/cost_bench_test.go":          "a benchmark",
+	"cockpit/example_test.go":             "an example without output",
+	"node/example_test.go":                "an example without output",
+	"node/internal/guard/bench_test.go":   "a benchmark of the network",
+	"testkit/clustertest/example_test.go": "an example without output",
+}
+
+// TestTests_OpenNoPort: tests at the root can run beside anything else.
+func TestTests_OpenNoPort(t *testing.T) {
+	all := rootTests(t)
+	for name := range mayOpen {
+		if _, ok := all[name]; !ok {
+			t.Errorf("%s of the exceptions does not exist", name)
+		}
+	}
+	for name, f := range all {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if ok && mayOpen[name] == "" && slices.Contains(opens, types.ExprString(call.Fun)) &&
+				types.ExprString(call.Args[0]) != `"unix"` {
+				t.Errorf("%s: %s opens a port: use internal/memnet, or move it to lab", name,
+					types.ExprString(call.Fun))
+			}
+			return true
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,13 +172,13 @@ func TestWatch_AnImpatientCallerClosesNothing(t *testing.T) {
 }
 
 func TestDialContext_ConnectsWhatIsWatched(t *testing.T) {
-	server, err := net.Listen("tcp", "127.0.0.1:0")
+	server, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	l := &Links{}
-	c, err := l.DialContext(t.Context(), "tcp", server.Addr().String())
+	c, err := l.DialContext(t.Context(), "unix", server.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

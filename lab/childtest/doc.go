@@ -1,2 +1,3 @@
-// Package childtest contains only tests of package internal/child, which starts processes.
+// Package childtest contains only tests of packages internal/child, which starts processes, and
+// internal/ports.
 package childtest

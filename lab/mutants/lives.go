@@ -14,7 +14,7 @@ func lives() []mutant {
 			name:   "a start goes on after the end of Run's context",
 			rule:   "a stop does not wait for the start",
 			edits:  in("node", "n.end = context.WithCancelCause(ctx)", "n.end = context.WithCancelCause(context.WithoutCancel(ctx))"),
-			killer: killer{pkg: "./node", run: "^TestRun_StopsDuringTheStart$"},
+			killer: killer{pkg: "./lab/noderun", run: "^TestRun_StopsDuringTheStart$"},
 		},
 		{
 			name:   "log a message that was not sent as an everyday event",

@@ -13,7 +13,7 @@ func records() []mutant {
 			name:   "stop the last life like any other",
 			rule:   "an orderly stop removes a member from the count [M4]",
 			edits:  in("node", "\t\tr.lives.Last()\n", ""),
-			killer: killer{pkg: "./node", run: "TestRun_TheMembershipMayBeADocumentOfTheLeaseStore"},
+			killer: killer{pkg: "./lab/noderun", run: "TestRun_TheMembershipMayBeADocumentOfTheLeaseStore"},
 		},
 		{
 			name:   "change the membership before the record",

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
@@ -74,22 +75,23 @@ func TestHosts_AHostThatDoesNotListThisMemberIsLogged(t *testing.T) {
 // One member without TLS: each side says which one it is.
 func TestRequest_TLSAtOneSideOnlyIsNamed(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	with, without := httptest.NewTLSServer(nothing), httptest.NewServer(nothing)
-	defer with.Close()
-	defer without.Close()
+	server := &httptest.Server{Listener: memnet.Listen(), Config: &http.Server{Handler: nothing}}
+	server.StartTLS()
+	defer server.Close()
+	with, without := server.Listener.Addr().String(), serve(t, nothing)
 	for name, c := range map[string]*struct {
 		d    directory
 		host string
 		want string
 	}{
-		"the host has it": {directory{scheme: "http://"}, with.Listener.Addr().String(),
+		"the host has it": {directory{scheme: "http://"}, with,
 			"it uses TLS, and this member does not"},
-		"the member has it": {directory{scheme: "https://"}, without.Listener.Addr().String(),
+		"the member has it": {directory{scheme: "https://"}, without,
 			"it does not use TLS, and this member does"},
-		"another authority": {directory{scheme: "https://"}, with.Listener.Addr().String(),
+		"another authority": {directory{scheme: "https://"}, with,
 			"certificates do not fit"},
 	} {
-		c.d.client = newClient(10*time.Second, time.Second, nil)
+		c.d.client = inMemory(10 * time.Second)
 		_, _, err := c.d.request(t.Context(), c.host)
 		c.d.client.CloseIdleConnections()
 		if !errors.Is(err, errStrange) || !strings.Contains(err.Error(), c.want) {

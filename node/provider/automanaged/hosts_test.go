@@ -1,6 +1,7 @@
 package automanaged
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +19,36 @@ import (
 	"time"
 
 	upstream "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	"github.com/concord-go/concord/internal/ports"
+	"github.com/concord-go/concord/internal/memnet"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve returns the address of a server, which listens in memory until the test ends.
+func serve(t *testing.T, h http.Handler) string {
+	server := &httptest.Server{Listener: memnet.Listen(), Config: &http.Server{Handler: h}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// inMemory is newClient for such servers.
+func inMemory(timeout time.Duration) *http.Client {
+	client := newClient(timeout, time.Second, nil)
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context,
+		network, address string) (net.Conn, error) {
+		c, err := memnet.Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &patient{Conn: c, asked: make(chan struct{})}, nil
+	}
+	return client
+}
 
 var (
 	errSilent  = errors.New("timeout")
@@ -161,20 +187,17 @@ func TestTurns_ALateTurnIsNoSilence(t *testing.T) {
 // A list of hosts with the addresses of remoting is a mistake, too: its port answers, but not over
 // HTTP.
 func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := memnet.Listen()
 	server := grpc.NewServer()
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
-	d := &directory{scheme: "http://", client: newClient(10*time.Second, time.Second, nil)}
+	d := &directory{scheme: "http://", client: inMemory(10 * time.Second)}
 	defer d.client.CloseIdleConnections()
-	if _, _, err = d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
+	if _, _, err := d.request(t.Context(), l.Addr().String()); !errors.Is(err, errStrange) {
 		t.Errorf("an answer of gRPC: %v", err)
 	}
 	server.Stop()
-	if _, _, err = d.request(t.Context(), l.Addr().String()); errors.Is(err, errStrange) {
+	if _, _, err := d.request(t.Context(), l.Addr().String()); errors.Is(err, errStrange) {
 		t.Errorf("no answer: %v", err)
 	}
 }
@@ -182,10 +205,7 @@ func TestRequest_OfThePortOfRemotingIsStrange(t *testing.T) {
 // A server of gRPC speaks as soon as it is connected, here long before the request leaves. The
 // client of net/http gives up such a connection, so that the host looked silent.
 func TestRequest_OfAServerThatSpeaksFirstIsStrange(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := memnet.Listen()
 	defer l.Close()
 	go func() {
 		if c, err := l.Accept(); err == nil {
@@ -194,7 +214,7 @@ func TestRequest_OfAServerThatSpeaksFirstIsStrange(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	d := &directory{scheme: "http://", client: newClient(10*time.Second, time.Second, nil)}
+	d := &directory{scheme: "http://", client: inMemory(10 * time.Second)}
 	defer d.client.CloseIdleConnections()
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		GotConn: func(c httptrace.GotConnInfo) { // until it has given up, if it does
@@ -204,7 +224,7 @@ func TestRequest_OfAServerThatSpeaksFirstIsStrange(t *testing.T) {
 			}
 		},
 	})
-	if _, _, err = d.request(ctx, l.Addr().String()); !errors.Is(err, errStrange) {
+	if _, _, err := d.request(ctx, l.Addr().String()); !errors.Is(err, errStrange) {
 		t.Errorf("it spoke first: %v", err)
 	}
 }
@@ -221,20 +241,19 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 		`{"id":"a","address":"h","port":1,"kinds":[` + strings.Repeat(`"k",`, 1000) +
 			`"k"]}`: "1001 kinds",
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		host := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(body))
 		}))
-		d := &directory{scheme: "http://", client: server.Client()}
-		_, _, err := d.request(t.Context(), server.Listener.Addr().String())
+		d := &directory{scheme: "http://", client: inMemory(time.Second)}
+		_, _, err := d.request(t.Context(), host)
+		d.client.CloseIdleConnections()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("answer %.40q: %v, want %q", body, err, want)
 		}
-		server.Close()
 	}
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	d := &directory{scheme: "http://", client: server.Client()}
-	if _, _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil ||
+	d := &directory{scheme: "http://", client: inMemory(time.Second)}
+	defer d.client.CloseIdleConnections()
+	if _, _, err := d.request(t.Context(), serve(t, http.NotFoundHandler())); err == nil ||
 		!strings.Contains(err.Error(), "404") {
 		t.Errorf("status: %v", err)
 	}
@@ -243,17 +262,15 @@ func TestRequest_RefusesBadAnswers(t *testing.T) {
 // A host speaks for the members on it, and for no others.
 func TestRequest_AHostSpeaksForItself(t *testing.T) {
 	var body string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	host := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
 			http.Redirect(w, r, path, http.StatusFound)
 			return
 		}
 		_, _ = w.Write([]byte(body))
 	}))
-	defer server.Close()
-	d := &directory{scheme: "http://", client: newClient(time.Second, time.Second, nil)}
+	d := &directory{scheme: "http://", client: inMemory(time.Second)}
 	defer d.client.CloseIdleConnections()
-	host := server.Listener.Addr().String()
 	for address, ours := range map[string]bool{"127.0.0.1": true, "localhost": true,
 		"127.0.0.2": false, "10.0.0.7": false} {
 		body = fmt.Sprintf(`{"id":"a","address":%q,"port":1}`, address)
@@ -262,10 +279,9 @@ func TestRequest_AHostSpeaksForItself(t *testing.T) {
 			t.Errorf("for %s: %v", address, err)
 		}
 	}
-	redirecting := httptest.NewServer(http.RedirectHandler(server.URL+path, http.StatusFound))
-	defer redirecting.Close()
+	redirecting := serve(t, http.RedirectHandler("http://"+host+path, http.StatusFound))
 	body = `{"id":"a","address":"127.0.0.1","port":1}`
-	if _, _, err := d.request(t.Context(), redirecting.Listener.Addr().String()); err == nil ||
+	if _, _, err := d.request(t.Context(), redirecting); err == nil ||
 		!strings.Contains(err.Error(), "302") {
 		t.Errorf("redirected: %v", err)
 	}
@@ -295,32 +311,6 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		if _, err := New(c)(); !errors.Is(err, errInvalid) {
 			t.Errorf("made with %s: %v", want, err)
 		}
-	}
-}
-
-// The health port is on the host of remoting unless configured otherwise.
-func TestListen_OnTheHostOfRemoting(t *testing.T) {
-	self := roster.Self{Listener: "127.0.0.1", Log: slog.New(slog.DiscardHandler)}
-	port := ports.Free(t, 1)[0]
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := newAskers(Config{}, self)
-	_, _, err = listen(Config{Port: port}, self, nil, asked)
-	if !errors.Is(err, syscall.EADDRINUSE) ||
-		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
-		t.Errorf("taken port: %v", err)
-	}
-	_ = l.Close()
-	server, served, err := listen(Config{Port: port}, self, nil, asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = server.Close(); <-served }()
-	if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.2:%d", port)); err == nil {
-		_ = c.Close()
-		t.Error("another address of this machine is served too")
 	}
 }
 

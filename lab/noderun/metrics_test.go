@@ -1,4 +1,4 @@
-package node_test
+package noderun_test
 
 import (
 	"context"

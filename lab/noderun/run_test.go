@@ -1,4 +1,4 @@
-package node_test
+package noderun_test
 
 import (
 	"context"
@@ -410,6 +410,34 @@ func TestRun_NamesTheHostsThatAreNoMembers(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 	require.Contains(t, log.String(), "level=WARN msg=\"host does not answer as a member")
+}
+
+// TestRun_HealthPortIsOnTheHostOfRemoting, and at no other address of the machine.
+func TestRun_HealthPortIsOnTheHostOfRemoting(t *testing.T) {
+	port := ports.Free(t, 1)[0]
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg := quiet(newHands())
+	cfg.Provider = automanaged.New(automanaged.Config{Port: port, Hosts: []string{at}})
+	l, err := net.Listen("tcp", at)
+	require.NoError(t, err)
+	err = node.Run(ctx, cfg, func(*node.Node) error { return nil })
+	require.ErrorContains(t, err, "address already in use")
+	require.ErrorContains(t, err, "port "+strconv.Itoa(port))
+	require.NoError(t, l.Close())
+	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(context.Context) error {
+			defer cancel()
+			c, err := net.Dial("tcp", at)
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+			_, err = net.Dial("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(port)))
+			require.Error(t, err)
+			return nil
+		})
+		return nil
+	}))
 }
 
 func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
