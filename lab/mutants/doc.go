@@ -6,10 +6,12 @@
 //	go run ./lab/mutants -only ack  # those whose names match
 //	go run ./lab/mutants -in ^node/ # those planted in these files
 //	go run ./lab/mutants -log FILE  # goes on where a run that wrote FILE ended
+//	go run ./lab/mutants -check     # runs no test, only type-checks each changed package
 //	go run ./lab/mutants -list      # plants nothing, prints them as a table
 //
 // The source tree is not modified: the compiler reads the changed file through an overlay. First
-// every named test must pass without a bug. Then a bug counts as killed if its test fails or
-// panics. A bug that does not compile, or whose place in the code is no longer found, is an error,
-// so that the table stays up to date. A surviving bug means that a test is missing.
+// each bug must compile, and every named test must pass without a bug. Then a bug counts as killed
+// if its test fails or panics. A bug that does not compile, or whose place in the code is no longer
+// found, is an error, so that the table stays up to date. A surviving bug means that a test is
+// missing.
 package main

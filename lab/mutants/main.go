@@ -20,16 +20,17 @@ func main() {
 	log := flag.String("log", "", "append the verdicts to this file, and skip the bugs that are killed in it")
 	workers := flag.Int("p", min(4, runtime.GOMAXPROCS(0)), "how many at a time")
 	list := flag.Bool("list", false, "plant nothing, only print the table")
+	check := flag.Bool("check", false, "only check that the program compiles with each of them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, choice{*only, *files, *log}, *workers, *list); err != nil {
+	if err := run(ctx, os.Stdout, choice{*only, *files, *log}, *workers, *list, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, c choice, workers int, list bool) error {
+func run(ctx context.Context, out io.Writer, c choice, workers int, list, check bool) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
@@ -49,6 +50,9 @@ func run(ctx context.Context, out io.Writer, c choice, workers int, list bool) e
 	}
 	if list {
 		_, err := io.WriteString(out, markdown(chosen))
+		return err
+	}
+	if err := l.check(ctx, chosen); err != nil || check {
 		return err
 	}
 	if err := l.withoutBugs(ctx, out, chosen, workers); err != nil {
