@@ -11,6 +11,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
+	"github.com/concord-go/concord/lab/internal/listing"
 	"github.com/concord-go/concord/lab/netem"
 )
 
@@ -23,8 +24,8 @@ type members struct {
 	t     *testing.T
 	net   *netem.Network // nil: loopback
 	specs []spec
-	live  []*process // by index; nil: killed
-	list  []listed   // by index
+	live  []*process       // by index; nil: killed
+	list  []listing.Member // by index
 }
 
 // start starts n members, whose links can fail if the machine allows it.
@@ -47,8 +48,7 @@ func start(t *testing.T, n int) *members {
 // begin starts the members of the specs.
 func (c *members) begin() {
 	c.t.Helper()
-	c.live, c.list = make([]*process, len(c.specs)), make([]listed, len(c.specs))
-	c.t.Cleanup(c.end)
+	c.live, c.list = make([]*process, len(c.specs)), make([]listing.Member, len(c.specs))
 	for i := range c.specs {
 		c.launch(i)
 	}
@@ -80,17 +80,15 @@ func (c *members) launch(i int) {
 	if c.net != nil {
 		by = func(cmd *exec.Cmd) error { return c.net.Start(i, cmd) }
 	}
-	p, err := launch(c.specs[i], by)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	p := launch(c.t, c.specs[i], by)
 	c.live[i] = p
+	c.t.Cleanup(func() { c.end(i, p) })
 	select {
 	case c.list[i] = <-p.here:
 	case err := <-p.ready:
 		c.t.Fatalf("member %d: %v", i, err)
-	case <-p.gone:
-		c.t.Fatalf("member %d is gone: %s", i, p.stderr.String())
+	case <-p.Gone():
+		c.t.Fatalf("member %d is gone: %s", i, p.Stderr())
 	case <-time.After(patience):
 		c.t.Fatalf("member %d does not listen", i)
 	}
@@ -99,7 +97,7 @@ func (c *members) launch(i int) {
 // tell makes every live process list all live processes.
 func (c *members) tell() {
 	c.t.Helper()
-	var all []listed
+	var all []listing.Member
 	for i, p := range c.live {
 		if p != nil {
 			all = append(all, c.list[i])
@@ -122,8 +120,8 @@ func (c *members) await(i int) {
 		if err != nil {
 			c.t.Fatalf("member %d: %v", i, err)
 		}
-	case <-c.live[i].gone:
-		c.t.Fatalf("member %d is gone: %s", i, c.live[i].stderr.String())
+	case <-c.live[i].Gone():
+		c.t.Fatalf("member %d is gone: %s", i, c.live[i].Stderr())
 	}
 }
 
@@ -131,7 +129,7 @@ func (c *members) await(i int) {
 func (c *members) kill(i int) {
 	c.t.Helper()
 	p := c.live[i]
-	p.kill()
+	p.Kill()
 	c.live[i] = nil
 	c.check(i, p)
 	c.tell()
@@ -142,12 +140,12 @@ func (c *members) killAll() {
 	c.t.Helper()
 	for _, p := range c.live {
 		if p != nil {
-			_ = p.cmd.Process.Kill()
+			_ = p.Signal(os.Kill)
 		}
 	}
 	for i, p := range c.live {
 		if p != nil {
-			<-p.gone
+			<-p.Gone()
 			c.live[i] = nil
 			c.check(i, p)
 		}
@@ -286,31 +284,25 @@ func each(some []int, f func(i int) error) error {
 	return nil
 }
 
-// end kills all live processes, after a look at the status of the replicas.
-func (c *members) end() {
-	c.heal()
-	for i, p := range c.live {
-		if p == nil {
-			continue
-		}
-		if a, err := p.call(command{Do: "dump", Within: patience}); err == nil && a.Dump != nil {
-			s := a.Dump.Status
-			if s.Diverged+s.Corrupted+s.Mended+s.Malformed != 0 {
-				c.t.Errorf("member %d: diverged %d, corrupted %d, mended %d, malformed %d", i,
-					s.Diverged, s.Corrupted, s.Mended, s.Malformed)
-			}
-		}
-		p.kill()
-		c.check(i, p)
+// end kills a process that is still a live member, after a look at the status of its replica.
+func (c *members) end(i int, p *process) {
+	if c.live[i] != p {
+		return
 	}
+	if a, err := p.call(command{Do: "dump", Within: patience}); err == nil && a.Dump != nil {
+		s := a.Dump.Status
+		if s.Diverged+s.Corrupted+s.Mended+s.Malformed != 0 {
+			c.t.Errorf("member %d: diverged %d, corrupted %d, mended %d, malformed %d", i,
+				s.Diverged, s.Corrupted, s.Mended, s.Malformed)
+		}
+	}
+	p.Kill()
+	c.check(i, p)
 }
 
 // check examines what a process left behind.
 func (c *members) check(i int, p *process) {
-	for _, r := range races.Reported(p.stderr.String()) {
+	for _, r := range races.Reported(p.Stderr()) {
 		c.t.Errorf("member %d: %s", i, r)
-	}
-	if c.t.Failed() {
-		c.t.Logf("log of member %d:\n%s", i, p.stderr.String())
 	}
 }

@@ -215,20 +215,18 @@ func (c *decay) damage(dir string) string {
 // relaunch starts a killed member, with an empty directory if the store refuses the one it has.
 func (c *decay) relaunch(i int) {
 	c.t.Helper()
-	p, err := launch(c.specs[i], (*exec.Cmd).Start)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	p := launch(c.t, c.specs[i], (*exec.Cmd).Start)
+	c.t.Cleanup(func() { c.end(i, p) })
 	select {
 	case c.list[i] = <-p.here:
 		c.live[i] = p
 		c.found["opened"]++
 		return
-	case <-p.gone:
+	case <-p.Gone():
 	case <-time.After(patience):
 		c.t.Fatalf("member %d does not listen", i)
 	}
-	said := p.stderr.String()
+	said := p.Stderr()
 	if !slices.ContainsFunc([]error{store.ErrCorrupt, store.ErrForeign, store.ErrWrongKey},
 		func(err error) bool { return strings.Contains(said, err.Error()) }) {
 		c.t.Fatalf("member %d is gone: %s", i, said)

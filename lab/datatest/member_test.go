@@ -25,6 +25,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/badger"
 	"github.com/concord-go/concord/distributeddata/bbolt"
 	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/lab/internal/listing"
 	"github.com/concord-go/concord/node"
 )
 
@@ -55,18 +56,11 @@ type spec struct {
 	WriteBehind time.Duration
 }
 
-// listed is a member as known to the provider.
-type listed struct {
-	ID, Host string
-	Port     int
-	Kinds    []string
-}
-
 // command is a request of the driver: a line on standard input.
 type command struct {
 	N      uint64
 	Do     string
-	List   []listed
+	List   []listing.Member
 	Level  distributeddata.Consistency
 	Within time.Duration
 	Value  int
@@ -79,7 +73,7 @@ type answer struct {
 	N      uint64
 	Err    string
 	Quorum bool // the error is ErrQuorum
-	Here   *listed
+	Here   *listing.Member
 	Ready  bool
 	Dump   *dump
 	Values []int                   // of a written set
@@ -104,37 +98,10 @@ var (
 	gone    = distributeddata.NewKey("gone", crdt.GSet[int]{})
 )
 
-// told is a provider that lists the members that the driver names.
-type told struct {
-	say     func(answer)
-	cluster *cluster.Cluster
-}
-
-func (p *told) StartMember(c *cluster.Cluster) error {
-	host, port, err := c.ActorSystem.GetHostPort()
-	if err == nil {
-		p.cluster = c
-		p.say(answer{Here: &listed{c.ActorSystem.ID, host, port, c.GetClusterKinds()}})
-	}
-	return err
-}
-
-func (p *told) StartClient(*cluster.Cluster) error { return nil }
-func (p *told) Shutdown(bool) error                { return nil }
-
-func (p *told) list(all []listed) {
-	var members cluster.Members
-	for _, m := range all {
-		members = append(members, &cluster.Member{Id: m.ID, Host: m.Host,
-			Port: int32(m.Port), Kinds: m.Kinds})
-	}
-	p.cluster.MemberList.UpdateClusterTopology(members)
-}
-
 // member is a process of the cluster.
 type member struct {
 	spec
-	provider *told
+	provider *listing.Provider
 	rows     store.Store // nil: everything is volatile
 	dd       atomic.Pointer[distributeddata.Replicator]
 	out      struct {
@@ -146,7 +113,8 @@ type member struct {
 // runMember runs until the end of the input, and then leaves in order.
 func runMember(text string, in io.Reader, out io.Writer) error {
 	m := &member{}
-	m.out.Encoder, m.provider = json.NewEncoder(out), &told{say: m.say}
+	m.out.Encoder = json.NewEncoder(out)
+	m.provider = &listing.Provider{Here: func(own listing.Member) { m.say(answer{Here: &own}) }}
 	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
 		return err
 	}
@@ -233,7 +201,7 @@ func (m *member) serve(in io.Reader) error {
 		case err != nil:
 			return err
 		case do.Do == "list":
-			m.provider.list(do.List) // in the order of arrival
+			m.provider.List(do.List) // in the order of arrival
 			m.say(answer{N: do.N})
 		default:
 			go func() { m.say(do.run(m.dd.Load())) }()
@@ -302,7 +270,7 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 		err = fmt.Errorf("command %q", do.Do)
 	}
 	if err != nil {
-		a.Err, a.Quorum = err.Error(), isQuorum(err)
+		a.Err, a.Quorum = err.Error(), errors.Is(err, distributeddata.ErrQuorum)
 	}
 	return a
 }

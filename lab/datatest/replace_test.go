@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/concord-go/concord/lab/internal/listing"
 )
 
 var replacements = flag.Int("replacements", 0,
@@ -149,7 +151,8 @@ func (c *replacing) come(s spec) {
 			return
 		}
 	}
-	c.specs, c.live, c.list = append(c.specs, s), append(c.live, nil), append(c.list, listed{})
+	c.specs, c.live = append(c.specs, s), append(c.live, nil)
+	c.list = append(c.list, listing.Member{})
 	c.restart(len(c.live) - 1)
 }
 
@@ -160,8 +163,8 @@ func (c *replacing) leave(i int) {
 	c.live[i] = nil
 	c.load.use(c.running())
 	if err := p.leave(); err != nil {
-		p.kill()
-		c.t.Errorf("member %d did not leave in order: %v\n%s", i, err, p.stderr.String())
+		p.Kill()
+		c.t.Errorf("member %d did not leave in order: %v\n%s", i, err, p.Stderr())
 	}
 	c.check(i, p)
 	c.tell()
