@@ -26,6 +26,7 @@ import (
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/bbolt"
+	"github.com/concord-go/concord/lab/internal/listing"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
@@ -62,17 +63,10 @@ type spec struct {
 	Data string
 }
 
-// listed is a member as the provider knows it.
-type listed struct {
-	ID, Host string
-	Port     int
-	Kinds    []string
-}
-
 // command is a command of the driver: a line on standard input.
 type command struct {
-	List     []listed // list these members
-	Send     int      // send this many messages to each entity
+	List     []listing.Member // list these members
+	Send     int              // send this many messages to each entity
 	Entities int
 	Deliver  bool          // deliver them, each entity's by its own goroutine
 	Active   bool          // report how many shards are active here
@@ -82,7 +76,7 @@ type command struct {
 
 // answer is a line on standard output.
 type answer struct {
-	Here   *listed
+	Here   *listing.Member
 	Ready  bool
 	Sent   bool
 	Active *int
@@ -91,28 +85,10 @@ type answer struct {
 	Err    string
 }
 
-// told is a provider that lists the members named by the driver.
-type told struct {
-	say     func(answer)
-	cluster *cluster.Cluster
-}
-
-func (p *told) StartMember(c *cluster.Cluster) error {
-	host, port, err := c.ActorSystem.GetHostPort()
-	if err == nil {
-		p.cluster = c
-		p.say(answer{Here: &listed{c.ActorSystem.ID, host, port, c.GetClusterKinds()}})
-	}
-	return err
-}
-
-func (p *told) StartClient(*cluster.Cluster) error { return nil }
-func (p *told) Shutdown(bool) error                { return nil }
-
 // member is a process of the cluster.
 type member struct {
 	spec
-	provider *told
+	provider *listing.Provider
 	region   atomic.Pointer[sharding.Region[proto.Message]]
 	clerk    atomic.Pointer[singleton.Singleton]
 	out      struct {
@@ -127,7 +103,8 @@ const ttl = 6 * time.Second
 // runMember runs until the end of the input, and then leaves in order.
 func runMember(text string, in io.Reader, out io.Writer) error {
 	m := &member{}
-	m.out.Encoder, m.provider = json.NewEncoder(out), &told{say: m.say}
+	m.out.Encoder = json.NewEncoder(out)
+	m.provider = &listing.Provider{Here: func(own listing.Member) { m.say(answer{Here: &own}) }}
 	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
 		return err
 	}
@@ -339,12 +316,7 @@ func (m *member) serve(in io.Reader) error {
 		}
 		switch {
 		case do.List != nil:
-			var members cluster.Members
-			for _, l := range do.List {
-				members = append(members, &cluster.Member{Id: l.ID, Host: l.Host,
-					Port: int32(l.Port), Kinds: l.Kinds})
-			}
-			m.provider.cluster.MemberList.UpdateClusterTopology(members)
+			m.provider.List(do.List)
 		case do.Deliver:
 			from := sent
 			go func() { m.say(m.deliver(from, do)) }()
@@ -358,7 +330,7 @@ func (m *member) serve(in io.Reader) error {
 		case do.Clerk > 0:
 			m.say(m.ask(do.Clerk))
 		case do.Block:
-			m.provider.cluster.ActorSystem.Root.Send(m.clerk.Load().PID(),
+			m.provider.Cluster.ActorSystem.Root.Send(m.clerk.Load().PID(),
 				wrapperspb.String("block"))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
+	"github.com/concord-go/concord/lab/internal/listing"
 	"github.com/concord-go/concord/lab/netem"
 )
 
@@ -34,7 +35,7 @@ type members struct {
 type process struct {
 	*child.Process
 	name string
-	here listed
+	here listing.Member
 	says chan answer // answers except those about completed sends
 	sent chan answer
 }
@@ -155,7 +156,7 @@ func (c *members) list() {
 // group makes processes list each other, and no others.
 func (c *members) group(processes ...*process) {
 	c.t.Helper()
-	var all []listed
+	var all []listing.Member
 	for _, p := range processes {
 		all = append(all, p.here)
 	}
