@@ -75,7 +75,7 @@ func (k keys) blank(mod int64, token coordination.Token, value string) clientv3.
 		return clientv3.OpTxn([]clientv3.Cmp{unchanged(k, mod)}, []clientv3.Op{put, free}, nil)
 	}
 	own := clientv3.OpTxn([]clientv3.Cmp{unchanged(k, 0),
-		clientv3.Compare(clientv3.CreateRevision(k.holder), "=", int64(token))}, //nolint:gosec // a revision
+		clientv3.Compare(clientv3.CreateRevision(k.holder), "=", int64(token))},
 		[]clientv3.Op{put, free}, []clientv3.Op{clientv3.OpGet(k.record, clientv3.WithKeysOnly())})
 	return clientv3.OpTxn([]clientv3.Cmp{unchanged(k, 0), nothing(k.holder, k.holder+"\x00")},
 		[]clientv3.Op{put}, []clientv3.Op{own})

@@ -29,7 +29,7 @@ func (m *Member) Grains(lookup cluster.IdentityLookup, kinds ...*cluster.Kind) *
 // activate adds a kind as StartMember does, which would listen on a port. There is no other way.
 func activate(c *cluster.Cluster, k *cluster.Kind) {
 	field := reflect.ValueOf(c).Elem().FieldByName("kinds")
-	kinds := reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem() //nolint:gosec // the type is that of the field
+	kinds := reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 	kinds.SetMapIndex(reflect.ValueOf(k.Kind), reflect.ValueOf(k.Build(c)))
 }
 

@@ -60,7 +60,7 @@ func run(args []string) error {
 	var errs []error
 	for _, n := range args {
 		for _, kind := range []string{"bare", "replicated"} {
-			child := exec.Command(self, kind, n) //nolint:gosec // this program
+			child := exec.Command(self, kind, n)
 			child.Stdout, child.Stderr = os.Stdout, os.Stderr
 			errs = append(errs, child.Run())
 		}
