@@ -33,11 +33,12 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
 	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
 PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
+TEST := $(GO) test -vet=off -timeout 20m# check vets
 unit: ## every test once, with the race detector where it can find something
-	$(GO) test -tags long -timeout 20m $(SEQUENTIAL)
-	$(GO) test -timeout 20m $(PROCESSES)
-	$(GO) test ./distributeddata -run '^TestCost_'
-	$(GO) test -race -timeout 20m $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
+	$(TEST) -tags long $(SEQUENTIAL)
+	$(TEST) $(PROCESSES)
+	$(TEST) ./distributeddata -run '^TestCost_'
+	$(TEST) -race $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
 
 race: ## every test with the race detector, nightly
 	$(GO) test -race -timeout 60m work
@@ -54,12 +55,12 @@ cockpit-test: browser ## the cockpit's page in a headless Chromium over the quic
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd lab/testenv && $(GO) run .
 
-# What calls Proto.Actor itself; ALL=1, nightly, is for every package whose tests contain it.
+# Packages that call Proto.Actor; ALL=1, nightly, is for all whose tests contain it.
 CALLS_ACTORS := ./internal/... ./node ./lab/noderun ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
-USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' work | sed -n 's/\.test$$//p'
+USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' $(if $(ALL),work,$(CALLS_ACTORS)) | sed -n 's/\.test$$//p'
 compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that call it
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
 	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
-	cd $(BIN)/compat && $(GO) vet work && $(GO) test -tags long $(if $(ALL),$$($(USES_ACTORS)),$(CALLS_ACTORS)) && $(GO) run ./examples/quickstart
+	cd $(BIN)/compat && $(GO) vet work && $(TEST) $$($(USES_ACTORS)) && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat
