@@ -284,7 +284,7 @@ func TestAddresses_OfMembersThatAreGoneAreRemembered(t *testing.T) {
 	})
 }
 
-func TestAddresses_OfMembersThatLeftBeforeThePageWasOpened(t *testing.T) {
+func TestAddresses_OfMembersThatLeftEarlier(t *testing.T) {
 	run(t, cockpit.Config{}, func(w *world) {
 		w.Show(w.nodes[1].sources())
 		lost := w.Member(0) // runs the newest version, so it is the home of all shards

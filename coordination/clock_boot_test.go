@@ -40,7 +40,7 @@ func (h *hardware) reads(t *testing.T, b *bootClock, asked int) {
 	}
 }
 
-func TestBootClock_AsksTheKernelOnlyIfTheClocksHaveMoved(t *testing.T) {
+func TestBootClock_AsksTheKernelIfTheClocksMoved(t *testing.T) {
 	h := &hardware{Reading: Reading{Mono: time.Hour, Boot: 3 * time.Hour}}
 	b := h.clock()
 	h.reads(t, b, 1)

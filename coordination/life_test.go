@@ -97,9 +97,9 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 	})
 }
 
-// TestAcquireTo_AStopThatRunsOutOfTimeReleasesNothing has a member that leaves before the Drain is
+// TestAcquireTo_StopOutOfTimeReleasesNothing has a member that leaves before the Drain is
 // over.
-func TestAcquireTo_AStopThatRunsOutOfTimeReleasesNothing(t *testing.T) {
+func TestAcquireTo_StopOutOfTimeReleasesNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.probe()
 		s.a.Lease("lease").AcquireTo(s.system, p.pid)
@@ -157,9 +157,9 @@ func TestGated_ProducerThatBlocks(t *testing.T) {
 	})
 }
 
-// TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped tests a case in which Proto.Actor reports a
+// TestGated_RestartReleasesAfterTheWorkerStopped tests a case in which Proto.Actor reports a
 // restart to an actor while its children are still running.
-func TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped(t *testing.T) {
+func TestGated_RestartReleasesAfterTheWorkerStopped(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}
 		slow := func(t coordination.Tenure) actor.Actor {

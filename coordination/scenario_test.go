@@ -34,7 +34,7 @@ func (s *stage) acquireWithin(l *coordination.Lease, d time.Duration) (*coordina
 // akka.net management 2383: the expiry was kept as milliseconds since midnight, so after midnight
 // the lease of a crashed holder could not be taken until the next day.
 // Seen in akka.net management 2383, 2474.
-func TestScenario_ACrashBeforeMidnightIsTakenOverAfterIt(t *testing.T) {
+func TestScenario_CrashBeforeMidnightIsTakenOver(t *testing.T) {
 	onStage(t, func(s *stage) {
 		now := time.Now()
 		midnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
@@ -73,7 +73,7 @@ func TestScenario_NamesThatLookAlikeAreDifferentLeases(t *testing.T) {
 
 // pekko management 543, akka.net management 3397: a store that did not answer was mistaken for
 // "held by another", on all members at once.
-func TestScenario_AStoreThatIsAwayIsNotALeaseThatIsTaken(t *testing.T) {
+func TestScenario_MissingStoreIsNotATakenLease(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.store.away.Store(true)
 		_, err := s.a.Lease("lease").TryAcquire(s.Context())

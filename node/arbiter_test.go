@@ -205,9 +205,9 @@ func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
 	})
 }
 
-// TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd also checks that the majority never stops.
+// TestArbiter_NothingStopsBeforeLeasesEnd also checks that the majority never stops.
 // Seen in pekko 578, pekko management 543, akka.net management 1251, 3397.
-func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
+func TestArbiter_NothingStopsBeforeLeasesEnd(t *testing.T) {
 	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 3)
 		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3))
@@ -232,9 +232,9 @@ func TestArbiter_WithoutTheStoreNothingStopsBeforeLeasesEnd(t *testing.T) {
 	})
 }
 
-// TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore also checks that it steps down
+// TestArbiter_MinorityHostsIfMajorityLacksTheStore also checks that it steps down
 // when the majority reaches the store again.
-func TestArbiter_AMinorityHostsWhileTheMajorityDoesNotReachTheStore(t *testing.T) {
+func TestArbiter_MinorityHostsIfMajorityLacksTheStore(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 2)
 		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2))

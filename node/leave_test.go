@@ -22,7 +22,7 @@ func (r *remotingStub) Shutdown(graceful bool) {
 	r.killed = true
 }
 
-func TestLeave_RemotingIsClosedThoughItsOrderlyStopPanicsOrHangs(t *testing.T) {
+func TestLeave_ClosesRemotingWhoseStopPanicsOrHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := &remotingStub{orderly: func() { panic("send on closed channel") }}
 		require.NoError(t, closeRemoting(panics))

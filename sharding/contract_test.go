@@ -290,7 +290,7 @@ func TestBufferBytes_BoundsWhatWaits(t *testing.T) {
 
 // The host of an entity crashes while it handles a delivery. The message is sent again as soon as
 // the shard is active elsewhere, and not at the next of its growing intervals.
-func TestDeliver_IsSentAgainAtOnceWhenTheShardIsActiveElsewhere(t *testing.T) {
+func TestDeliver_ResendsWhenTheShardIsActiveElsewhere(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		sender, id := c.node(0), ""

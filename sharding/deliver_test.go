@@ -160,7 +160,7 @@ func TestDeliver_AHandlerThatPanicsHasNotHandled(t *testing.T) {
 
 // S38b: a handler that outlives its lease has not handled the message, since its effects may have
 // been rejected.
-func TestDeliver_AHandlerThatOutlivesItsLeaseHasNotHandled(t *testing.T) {
+func TestDeliver_HandlerOutlivingItsLeaseDoesNotCount(t *testing.T) {
 	w := &witnessed{}
 	run(t, 2, options{produce: witnesses(w)}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)

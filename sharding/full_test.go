@@ -15,7 +15,7 @@ import (
 
 // At the bound of Buffer each way to send is refused alike: each refused message is counted once,
 // and is either answered with ErrBufferFull or a dead letter.
-func TestBuffer_EachRefusedMessageIsCountedAndReportedOnce(t *testing.T) {
+func TestBuffer_RefusedMessagesAreCountedOnce(t *testing.T) {
 	const some = 5
 	text := wrapperspb.String("note")
 	var asker *actor.PID

@@ -64,7 +64,7 @@ func TestLog_AnOutageOfTheStoreIsALineInTenSeconds(t *testing.T) {
 
 // Each shard that moves to a member without a majority wrote lines of its own: a type has 256
 // shards by default.
-func TestLog_NoMajorityForRememberedEntitiesIsALineInTenSeconds(t *testing.T) {
+func TestLog_NoMajorityToRememberIsALineInTenSeconds(t *testing.T) {
 	var log warnings
 	two := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 16, Remember: true, MinMembers: 2}

@@ -15,7 +15,7 @@ import (
 // The others drop a member that goes on, as providers do after a pause. Its entities end, its
 // shards go to the others, and it refuses messages, except those that came before it learned that.
 // It never hosts again, and closes.
-func TestRemoved_ARegionEndsItsEntitiesAndRefusesMessages(t *testing.T) {
+func TestRemoved_RegionEndsEntitiesRefusesMessages(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		gone, others := c.node(2), []*node{c.node(0), c.node(1)}

@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-func TestRegion_EntitiesAnswerFromEveryMemberAndLiveOnce(t *testing.T) {
+func TestRegion_EntitiesLiveOnceAndAnswerEveryMember(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for k := range 30 {
 			id := fmt.Sprint("e", k)
@@ -38,7 +38,7 @@ func TestRegion_EntitiesAnswerFromEveryMemberAndLiveOnce(t *testing.T) {
 	})
 }
 
-func TestRegion_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
+func TestRegion_MessagesArriveOnceAndInOrder(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		const n = 200
 		for k := range n { // the first before any shard has a home
@@ -333,7 +333,7 @@ func TestJoin_MovesShardsForBalance(t *testing.T) {
 }
 
 // With Rendezvous every member finds every entity, and only the shards of a leaving member move.
-func TestRendezvous_OnlyTheShardsOfAMemberMoveWhenItLeaves(t *testing.T) {
+func TestRendezvous_OnlyShardsOfALeavingMemberMove(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 64, Rendezvous: true, MinMembers: 3}
 	}

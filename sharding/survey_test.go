@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-func TestClusterStats_CountsEveryMemberAndNamesThoseThatDoNotAnswer(t *testing.T) {
+func TestClusterStats_NamesMembersThatDoNotAnswer(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Role: "shop", Shards: 16, MinMembers: 3}
 	}

@@ -16,7 +16,7 @@ import (
 // Each member in turn is replaced by one of a newer version, the youngest first, under load. While
 // versions differ, shards leave only members that stop, for members of the newest version. They are
 // balanced after the update. No message is lost or reordered.
-func TestRollingUpdate_MovesEachShardAtMostTwiceAndLosesNothing(t *testing.T) {
+func TestRollingUpdate_MovesEachShardAtMostTwice(t *testing.T) {
 	const old = 3
 	version := func(i int) string { return map[bool]string{true: "1.0", false: "1.1"}[i < old] }
 	run(t, old, options{version: version}, func(c *testCluster) {

@@ -15,7 +15,7 @@ import (
 
 // akka, pekko, akka.net: an oldest member that never reached the store blocked the singleton,
 // although a younger member could hold the lease.
-func TestScenario_AnOldestWithoutItsStoreLetsTheNextHost(t *testing.T) {
+func TestScenario_OldestWithoutStoreLetsTheNextHost(t *testing.T) {
 	run(t, 3, options{away: true}, func(c *testCluster) {
 		c.node(1).store.away(false)
 		c.node(2).store.away(false)
@@ -210,7 +210,7 @@ func TestMinMembers_ARestartedMemberHostsWhileOneIsGone(t *testing.T) {
 
 // The store is unavailable for all members for a long time, and is available again for all of them,
 // or for one that is not the oldest.
-func TestStore_SilentEverywhereIsFoundAgainSoonAfterItIsBack(t *testing.T) {
+func TestStore_SilentEverywhereIsSoonFoundAgain(t *testing.T) {
 	for name, o := range map[string]struct {
 		back   []int
 		within time.Duration

@@ -19,7 +19,7 @@ import (
 // GoAkt 94c8740c: the host of a singleton froze and woke up, and from then on there were two
 // instances. The observer of the cluster fails this test if two instances ever live at once. (The
 // simulation of leases covers pauses of the process itself.)
-func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
+func TestScenario_WokenHostIsNotASecondInstance(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
@@ -103,7 +103,7 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 
 // akka, pekko, akka.net: after the loss of the lease nothing bounded the life of the old instance.
 // Here an instance that ignores its stop message is gone before another session can hold the lease.
-func TestScenario_AStubbornInstanceDoesNotOutliveItsLease(t *testing.T) {
+func TestScenario_InstanceDoesNotOutliveItsLease(t *testing.T) {
 	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"),
 		HandOver: time.Hour}}
 	run(t, 2, o, func(c *testCluster) {
@@ -137,7 +137,7 @@ func TestScenario_AFailedReleaseIsRepeated(t *testing.T) {
 // akka.net 7230, actor-ts 637: a member that had handed over once never hosted again after its
 // restart, and in the end no member did.
 // Seen in akka.net 7230, 8583, actor-ts 637.
-func TestScenario_WhoHandedOverOnceHostsAgainAfterARestart(t *testing.T) {
+func TestScenario_FormerHostHostsAgainAfterARestart(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		a, b := c.node(0), c.node(1)
 		for range 4 {

@@ -31,7 +31,7 @@ func TestSingleton_OneInstanceReachableFromEveryMember(t *testing.T) {
 	})
 }
 
-func TestSingleton_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
+func TestSingleton_MessagesArriveOnceAndInOrder(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		const n = 200
 		for k := range n { // the first one before the instance is found

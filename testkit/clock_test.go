@@ -126,7 +126,7 @@ func (f *fenced) write(token coordination.Token) error {
 
 // A machine that is suspended together with its clocks cannot know that its lease has expired. Only
 // the token prevents its later writes.
-func TestSuspend_TheFormerHolderBelievesItHoldsAndIsFenced(t *testing.T) {
+func TestSuspend_TheFormerHolderIsFenced(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		resource := &fenced{}
 		old := c.Member(0)

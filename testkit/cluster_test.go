@@ -382,7 +382,7 @@ func TestStore_FaultsHitEveryAbility(t *testing.T) {
 	require.True(t, hit())
 }
 
-func TestStore_LostAnswersHaveHappenedAndTheDeadReachNothing(t *testing.T) {
+func TestStore_AWriteWhoseAnswerIsLostHasHappened(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		m := c.Member(0)
 		within := func(f func(context.Context) error) error {

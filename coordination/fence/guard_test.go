@@ -48,7 +48,7 @@ func TestGuard_RefusesWhatIsNoToken(t *testing.T) {
 	require.NoError(t, g.Do(t.Context(), "ledger", 1<<63-1, nothing))
 }
 
-func TestGuard_ReturnsTheErrorOfTheEffect_AndTheTokenWasSeen(t *testing.T) {
+func TestGuard_ReturnsTheErrorOfTheEffect(t *testing.T) {
 	var g fence.Guard
 	broken := errors.New("disk full")
 	require.ErrorIs(t, g.Do(t.Context(), "ledger", 2, func(context.Context) error {
@@ -83,7 +83,7 @@ func TestGuard_IsBounded(t *testing.T) {
 
 // A holder that is paused in the middle of its effect sees its context end, and the next holder
 // waits for it.
-func TestGuard_HigherTokenEndsLowerEffectsAndWaitsForThem(t *testing.T) {
+func TestGuard_HigherTokenEndsAndAwaitsLowerEffects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g fence.Guard
 		var order []string // guarded by the fence

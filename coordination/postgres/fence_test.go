@@ -55,9 +55,9 @@ func TestFenceTable_EffectsNeverFallInToken(t *testing.T) {
 	}
 }
 
-// TestFenceTable_AStoppedHolderBlocksTheNextForTheTimeout: the holder stops inside its transaction.
+// TestFenceTable_StoppedHolderBlocksForTheTimeout: the holder stops inside its transaction.
 // With the setting that Table.Admit recommends, the next holder is admitted all the same.
-func TestFenceTable_AStoppedHolderBlocksTheNextForTheTimeout(t *testing.T) {
+func TestFenceTable_StoppedHolderBlocksForTheTimeout(t *testing.T) {
 	db := connect(t)
 	_, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS concord_fence (resource VARCHAR(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL, writes BIGINT NOT NULL)")
 	must(t, err)

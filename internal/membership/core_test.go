@@ -296,7 +296,7 @@ func TestCore_SteadyStateIsQuiet(t *testing.T) {
 	require.Less(t, n, 40)
 }
 
-func TestCore_AStampChosenAloneIsKeptFromStrangersUntilItIsFinal(t *testing.T) {
+func TestCore_StampChosenAloneIsPrivateUntilFinal(t *testing.T) {
 	f := newFixture(t).step(at("a"))
 	alone := f.c.stamp
 	require.NotZero(t, alone)
@@ -321,7 +321,7 @@ func TestCore_AStampChosenAloneIsKeptFromStrangersUntilItIsFinal(t *testing.T) {
 
 // Seed 8703 of TestSimulation_SplitsHeal: two members permanently had different stamps for a third
 // one.
-func TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers(t *testing.T) {
+func TestCore_WithdrawableStampIsHiddenFromLostMembers(t *testing.T) {
 	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(
 		1500 * time.Millisecond)
 	f.c.upAt = f.now // as after a start

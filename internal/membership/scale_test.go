@@ -60,7 +60,7 @@ func TestScale_ANewcomerCostsEachMemberAFewHellos(t *testing.T) {
 }
 
 // All others drop a member that still lists them.
-func TestScale_AMemberExpelledFromALargeClusterSoonFindsOut(t *testing.T) {
+func TestScale_RemovedMemberSoonLearnsOfIt(t *testing.T) {
 	const members = 40
 	sim.Run(t, sim.Seeds{First: 1, Count: 3}, func(s *sim.World) {
 		w := newWorld(s, members)

@@ -95,7 +95,7 @@ func TestAgeIsTheOrderOfJoining(t *testing.T) {
 		})
 }
 
-func TestAMemberThatReachesNobodyStampsItselfAfterTheWait(t *testing.T) {
+func TestMemberAloneStampsItselfAfterTheWait(t *testing.T) {
 	simnet.Run(t, simnet.Config{Setup: attach, Options: network},
 		func(t *testing.T, c *simnet.Cluster) {
 			c.Join()
@@ -115,7 +115,7 @@ func TestAMemberThatReachesNobodyStampsItselfAfterTheWait(t *testing.T) {
 }
 
 // Some providers list a newcomer alone before they list the others. The newcomer's clock may lag.
-func TestListedAloneAtFirstIsNotOlderThanTheClusterItJoins(t *testing.T) {
+func TestMemberListedAloneIsNotOlderThanItsCluster(t *testing.T) {
 	simnet.Run(t, simnet.Config{Setup: attach, Options: network},
 		func(t *testing.T, c *simnet.Cluster) {
 			m := c.Start("new:1")
@@ -262,7 +262,7 @@ func TestAPeerThatListsUsLaterIsNoVerdict(t *testing.T) {
 		})
 }
 
-func TestAMemberThatIsNeverListedIsRemovedAfterTheGracePeriod(t *testing.T) {
+func TestMemberNeverListedIsRemovedAfterGracePeriod(t *testing.T) {
 	simnet.Run(t, simnet.Config{Members: 2, Setup: attach, Options: network},
 		func(t *testing.T, c *simnet.Cluster) {
 			m := c.Start("banned:1")
@@ -380,7 +380,7 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 
 // In each pair one asks and the other answers, once per interval, which is seven seconds among
 // five.
-func TestMembersThatAreWellExchangeTwoHellosPerPairAndInterval(t *testing.T) {
+func TestHellos_TwoPerPairAndInterval(t *testing.T) {
 	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network},
 		func(t *testing.T, c *simnet.Cluster) {
 			pass(time.Minute)

@@ -61,7 +61,7 @@ func TestSplit_Heals(t *testing.T) {
 
 // A member is frozen and expelled by both others. When it goes on, it reaches only one of them for
 // a while, and does not hear that the other does not list it either. It gives way all the same.
-func TestSplit_AMemberThatWakesUpBehindALateLinkIsTheOneThatGivesWay(t *testing.T) {
+func TestSplit_AMemberWakingBehindALateLinkStepsDown(t *testing.T) {
 	sim.Run(t, seeds.AtMost(20), func(s *sim.World) {
 		w := newWorld(s, 3)
 		w.store = &store{w: w.World, ttl: 3 * w.round, keys: map[string]entry{}, reach: w.reach}

@@ -199,7 +199,7 @@ func TestSplit_AMemberAloneStaysForAStranger(t *testing.T) {
 
 // For example two clusters of one name that reach each other through a reused address: new ids
 // would not help.
-func TestSplit_MembersThatNeverListedEachOtherAreReportedAndStay(t *testing.T) {
+func TestSplit_MembersNeverListedTogetherAreReported(t *testing.T) {
 	f := newFixture(t).step(at("a")).pass(5 * time.Second)
 	for i := range uint64(400) {
 		f.pass(250 * time.Millisecond).step(denying("b", 1+i, large))
@@ -335,7 +335,7 @@ func TestSplit_HowManyGiveWayAtOnce(t *testing.T) {
 
 // In a ring of members each of which disowns the next, all would be expelled at once without
 // permits.
-func TestSplit_WhoIsExpelledNeedsAPermitFromMembersThatKnowThem(t *testing.T) {
+func TestSplit_PermissionComesFromMembersThatKnowIt(t *testing.T) {
 	disown := func(speaks bool) *fixture {
 		f := newFixture(t).step(at("a", "b"))
 		yes := from("b", 'b', 1, 1098)

@@ -40,7 +40,7 @@ func three(n *notes) func(*sim.World) {
 	}
 }
 
-func TestExplore_PlaysEveryHistoryWithinTheDeviationsOnce(t *testing.T) {
+func TestExplore_PlaysEachHistoryOnce(t *testing.T) {
 	n := &notes{}
 	e := sim.Explore(t, sim.Bounds{Deviations: 2}, three(n))
 	require.Equal(t, []string{"", "a", "ab", "ac", "b", "bc", "c"}, n.sorted())
@@ -110,7 +110,7 @@ func mishap(w *sim.World) {
 	}
 }
 
-func TestExplore_FindsWhatNeedsTwoRareChoicesAndTellsItAsACase(t *testing.T) {
+func TestExplore_FindsAFaultOfTwoRareChoices(t *testing.T) {
 	f, e := sim.FindWithin(sim.Bounds{Deviations: 1}, mishap)
 	require.Nil(t, f)
 	require.Equal(t, 61, e.Histories)
@@ -152,7 +152,7 @@ func walk(ask bool, wall func(x, y int) bool) func(*sim.World) {
 
 func nowhere(int, int) bool { return false }
 
-func TestExplore_LeavesOutWhatFollowsFromAStateItHasBeenIn(t *testing.T) {
+func TestExplore_SkipsStatesAlreadyVisited(t *testing.T) {
 	e := sim.Explore(t, sim.Bounds{}, walk(false, nowhere))
 	require.Equal(t, 1<<10, e.Histories)
 	e = sim.Explore(t, sim.Bounds{}, walk(true, nowhere))

@@ -67,7 +67,7 @@ func TestMissingActorAnswersWithADeadLetter(t *testing.T) {
 	})
 }
 
-func TestWhatIsOnItsWayIsLostAtACutAndReachesTheNextProcess(t *testing.T) {
+func TestInFlight_LostAtACutAndReachesTheNextProcess(t *testing.T) {
 	cfg := simnet.Config{Members: 2, Options: simnet.Options{Latency: time.Second}}
 	simnet.Run(t, cfg, func(t *testing.T, c *simnet.Cluster) {
 		a, b := c.Member(0), c.Member(1)

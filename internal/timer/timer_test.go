@@ -88,7 +88,7 @@ func TestSetAgainReplaces(t *testing.T) {
 	})
 }
 
-func TestAFiringAlreadyInTheMailboxIsNotAcceptedAfterStopOrSet(t *testing.T) {
+func TestTimer_IgnoresAFiringQueuedBeforeStopOrSet(t *testing.T) {
 	for _, then := range []func(h *host){
 		func(h *host) { h.a.Stop() },
 		func(h *host) { h.a.Set(time.Hour, "new") },

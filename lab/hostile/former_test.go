@@ -122,9 +122,9 @@ func (w *world) incarnation(p *process) uint64 {
 	return 0
 }
 
-// TestFormer_TheHealthPortOfADeadMemberDisplacesNobody has a stranger answer health requests at the
+// TestFormer_DeadMembersHealthPortDisplacesNobody has a stranger answer health requests at the
 // port of a member that was killed, as a new member at the address of a living one.
-func TestFormer_TheHealthPortOfADeadMemberDisplacesNobody(t *testing.T) {
+func TestFormer_DeadMembersHealthPortDisplacesNobody(t *testing.T) {
 	modes := []string{plainMode}
 	if *whole {
 		modes = []string{plainMode, secretMode, tlsMode}

@@ -204,7 +204,7 @@ func TestMain_ASecondSignalEndsAtOnce(t *testing.T) {
 	require.Equal(t, 128+int(syscall.SIGTERM), ended(t, cmd, lines))
 }
 
-func TestMain_WorkThatDoesNotReturnEndsWithAStatusOfItsOwn(t *testing.T) {
+func TestMain_WorkThatDoesNotReturnHasItsOwnStatus(t *testing.T) {
 	cmd, lines, _ := running(t, "late")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, "stopping", line(t, lines))

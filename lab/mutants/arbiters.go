@@ -87,7 +87,7 @@ func arbiters() []mutant {
 			name:   "a minority does not wait until its leases have ended",
 			rule:   "without the store nothing stops before its lease ends",
 			edits:  in("node", "!c.reachable && !c.reached(", "!c.reachable && c.reached("),
-			killer: killer{pkg: pkg, run: "^TestCore_WithoutTheStoreAMinorityStopsWhenLeasesHaveEnded$"},
+			killer: killer{pkg: pkg, run: "^TestCore_MinorityWithoutStoreStopsAfterItsLeases$"},
 		},
 		{
 			name: "members that left in order count as missing",
@@ -120,7 +120,7 @@ func arbiters() []mutant {
 			name:   "a first life that is removed closes the session",
 			rule:   "the session outlives every life but the last",
 			edits:  in("node", "stopped := r.stop(n, !again)", "stopped := r.stop(n, r.life == 1)"),
-			killer: killer{pkg: top, run: "^TestRun_RemovedDuringTheFirstStart$"},
+			killer: killer{pkg: "./lab/noderun", run: "^TestRun_RemovedDuringTheFirstStart$"},
 		},
 		{
 			name:   "the guard waits for the loss of the lease",

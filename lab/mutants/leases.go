@@ -506,7 +506,7 @@ func leases() []mutant {
 			name:   "a restarted gate releases the lease while its worker runs",
 			rule:   "a lease is released when the work under it has ended",
 			edits:  in("coordination", "if g.worker == nil { //", "if true { //"),
-			killer: killer{pkg: "./coordination", run: "TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped"},
+			killer: killer{pkg: "./coordination", run: "TestGated_RestartReleasesAfterTheWorkerStopped"},
 		},
 		{
 			name:   "the end of a life releases leases while its actors work",

@@ -9,7 +9,7 @@ func members() []mutant {
 			name:   "both members of a pair ask",
 			rule:   "a healthy pair exchanges two hellos per interval",
 			edits:  in("internal", "return c.self.ID > p.ID", "return c.self.ID == p.ID"),
-			killer: killer{pkg: pkg, run: "^TestMembersThatAreWellExchangeTwoHellosPerPairAndInterval$"},
+			killer: killer{pkg: pkg, run: "^TestHellos_TwoPerPairAndInterval$"},
 		},
 		{
 			name:   "greet every member equally often in a large cluster",
@@ -39,7 +39,7 @@ func members() []mutant {
 			name:   "count members that have not said that they list this one",
 			rule:   "in a conflict a fragment contains the members that have confirmed it since the poll",
 			edits:  in("internal", "return len(c.conflicts.by) == 0 || !p.agreed.Before(c.conflicts.polledAt)", "return true"),
-			killer: killer{pkg: pkg, run: "^TestSplit_AMemberThatWakesUpBehindALateLinkIsTheOneThatGivesWay$"},
+			killer: killer{pkg: pkg, run: "^TestSplit_AMemberWakingBehindALateLinkStepsDown$"},
 		},
 		{
 			name:   "forget members dropped before this one was listed",
@@ -138,7 +138,7 @@ func members() []mutant {
 			name:   "a member is expelled without a permit",
 			rule:   "in a ring of members that disown each other, at least one stays",
 			edits:  in("internal", "if c.disowned && !speak {", "if c.disowned {"),
-			killer: killer{pkg: pkg, run: "^TestSplit_WhoIsExpelledNeedsAPermitFromMembersThatKnowThem$"},
+			killer: killer{pkg: pkg, run: "^TestSplit_PermissionComesFromMembersThatKnowIt$"},
 		},
 		{
 			name:   "a member that was paused trusts its old view",
@@ -150,7 +150,7 @@ func members() []mutant {
 			name:   "a member tells lost members its stamp and then withdraws it",
 			rule:   "a stamp that was sent is final",
 			edits:  in("internal", "if !lists && c.mayWithdraw(c.now) {", "if false {"),
-			killer: killer{pkg: pkg, run: "^TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers$"},
+			killer: killer{pkg: pkg, run: "^TestCore_WithdrawableStampIsHiddenFromLostMembers$"},
 		},
 		{
 			name:   "a virtual system replaces the dispatcher of an actor",
@@ -162,7 +162,7 @@ func members() []mutant {
 			name:   "messages in transit pass a cut link",
 			rule:   "a cut link drops messages in transit",
 			edits:  in("internal", "if !cut && !l.net.waitAtDoor", "if !l.net.waitAtDoor"),
-			killer: killer{pkg: netPkg, run: "^TestWhatIsOnItsWayIsLostAtACutAndReachesTheNextProcess$"},
+			killer: killer{pkg: netPkg, run: "^TestInFlight_LostAtACutAndReachesTheNextProcess$"},
 		},
 	}
 }

@@ -162,7 +162,7 @@ func quorums() []mutant {
 			name:   "remember all members that are gone",
 			rule:   "the memory of members fits into one message",
 			edits:  in("distributeddata", "if len(past) <= most && size <= maxGoneBytes {", "if len(past) <= most {"),
-			killer: scenario("TestBounds_AMemoryFitsIntoOneMessage"),
+			killer: killer{pkg: "./distributeddata/internal/quorum", run: "^TestBounds_AMemoryFitsIntoOneMessage$"},
 		},
 		{
 			name:   "count the answer that a member gave before it left the view",

@@ -136,7 +136,7 @@ func shards() []mutant {
 			name:   "a new coordinator takes shards from a home that it has not heard yet",
 			rule:   "a home in view that has not reported yet keeps its shards as long as one that has [S7b]",
 			edits:  in("sharding", "c.missing(m) && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"),
-			killer: killer{pkg: shardCore, run: "^TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards$"},
+			killer: killer{pkg: shardCore, run: "^TestAllocation_UnheardHomeKeepsItsShards$"},
 		},
 		{
 			name:   "a region that does not hear the coordinator remains a host",
@@ -154,7 +154,7 @@ func shards() []mutant {
 			name:   "shards move for balance while versions differ",
 			rule:   "while versions differ, shards move only to homes that users have named [S27b]",
 			edits:  in("sharding", "case c.cfg.Consult, len(c.newest) > 0:", "case c.cfg.Consult:"),
-			killer: killer{pkg: "./sharding", run: "^TestRollingUpdate_MovesEachShardAtMostTwiceAndLosesNothing$"},
+			killer: killer{pkg: "./sharding", run: "^TestRollingUpdate_MovesEachShardAtMostTwice$"},
 		},
 		{
 			name:   "a shard whose home leaves goes to any member while versions differ",
@@ -172,7 +172,7 @@ func shards() []mutant {
 			name:   "a report from before a member returned into view counts",
 			rule:   "a report that a later one has overtaken does not count [S8b]",
 			edits:  in("sharding", "report{from: m, Report: Report{Beat: c.beats}}", "report{from: m}"),
-			killer: killer{pkg: shardCore, run: "^TestAllocation_AReportFromBeforeTheReturnDoesNotCount$"},
+			killer: killer{pkg: shardCore, run: "^TestAllocation_ReportBeforeTheReturnIsIgnored$"},
 		},
 		{
 			name:   "a region answers with the number of each table, not the largest",
@@ -347,7 +347,7 @@ func shards() []mutant {
 			name:   "one failed call of the store counts as an outage",
 			rule:   "a store fails when it has not answered until leases are near expiry [S30]",
 			edits:  in("coordination", "\t\tc.Failed++\n", "\t\tc.Failed++\n\t\ts.stats.expired = true\n"),
-			killer: killer{pkg: "./coordination", run: "^TestOnLost_OneNoticeForAllLeases$"},
+			killer: killer{pkg: "./coordination", run: "^TestFailing_WithASessionRecord$"},
 		},
 		{
 			name:   "messages go to an entity that was told to stop",
@@ -567,7 +567,7 @@ func shards() []mutant {
 			name:   "a delivery that outlived its lease counts as handled",
 			rule:   "a delivery is confirmed when its tenure was held after its handler [S38b]",
 			edits:  in("sharding", "d.report(returned && m.cell.tenure.Check() == nil)", "d.report(returned)"),
-			killer: killer{pkg: "./sharding", run: "^TestDeliver_AHandlerThatOutlivesItsLeaseHasNotHandled$"},
+			killer: killer{pkg: "./sharding", run: "^TestDeliver_HandlerOutlivingItsLeaseDoesNotCount$"},
 		},
 		{
 			name:   "a copy of a delivery that waits for its entity is passed to it too",
@@ -627,7 +627,7 @@ func shards() []mutant {
 			name:   "shards move for balance while a member cannot host",
 			rule:   "no shard moves by choice while a member is not fit [S27]",
 			edits:  in("sharding", "len(fit) != len(c.view) ||", "false ||"),
-			killer: killer{pkg: shardCore, run: "^TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost$"},
+			killer: killer{pkg: shardCore, run: "^TestAllocation_NoBalancingWhileAMemberCannotHost$"},
 		},
 		{
 			name:   "any number of shards moves for balance at once",
@@ -651,7 +651,7 @@ func shards() []mutant {
 			name:   "each failed call for remembered entities is logged",
 			rule:   "a member without a majority does not flood the log",
 			edits:  in("sharding", "life.recalls.Due(life.clock.Now(), quiet)", "life.recalls.Due(life.clock.Now(), 0)"),
-			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityForRememberedEntitiesIsALineInTenSeconds$"},
+			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityToRememberIsALineInTenSeconds$"},
 		},
 		{
 			name:   "remembered entities are all started at once",

@@ -45,7 +45,7 @@ func simulator() []mutant {
 			name:   "explore no two deviations in a row",
 			rule:   "an exploration plays every history within its deviations",
 			edits:  in("internal", "return int(d[len(d)-1].point) + 1", "return int(d[len(d)-1].point) + 2"),
-			killer: by("TestExplore_PlaysEveryHistoryWithinTheDeviationsOnce"),
+			killer: by("TestExplore_PlaysEachHistoryOnce"),
 		},
 	}
 }

@@ -34,7 +34,7 @@ func singletons() []mutant {
 			name:   "let the instance finish after a loss",
 			rule:   "the instance ends before another member can hold the lease",
 			edits:  in("singleton", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.kill()", "m.stop()"),
-			killer: killer{pkg: top, run: "^TestScenario_AStubbornInstanceDoesNotOutliveItsLease$"},
+			killer: killer{pkg: top, run: "^TestScenario_InstanceDoesNotOutliveItsLease$"},
 		},
 		{
 			name:   "keep a grant that arrives too late",

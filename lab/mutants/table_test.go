@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +14,7 @@ import (
 func TestTable_FitsTheCode(t *testing.T) {
 	l := &lab{root: "../.."}
 	names := map[string]bool{}
-	all := table()
+	all, tests := table(), map[string][]string{}
 	if err := l.find(all); err != nil {
 		t.Errorf("%v\nadapt lab/mutants to the new code", err)
 	}
@@ -20,8 +22,13 @@ func TestTable_FitsTheCode(t *testing.T) {
 		if names[m.name] || m.name == "" || m.rule == "" || m.killer.run == "" {
 			t.Errorf("incomplete, or twice: %+v", m)
 		}
-		if _, err := os.Stat(filepath.Join(l.root, m.killer.pkg)); err != nil {
-			t.Errorf("%s: its test: %v", m.name, err)
+		pkg := m.killer.pkg
+		if tests[pkg] == nil {
+			tests[pkg] = testsOf(t, l.path(pkg))
+		}
+		run, _, _ := strings.Cut(m.killer.run, "/")
+		if !slices.ContainsFunc(tests[pkg], regexp.MustCompile(run).MatchString) {
+			t.Errorf("%s: %s has no test %s", m.name, pkg, run)
 		}
 		names[m.name] = true
 	}
@@ -29,6 +36,27 @@ func TestTable_FitsTheCode(t *testing.T) {
 		t.Errorf("only %d bugs", len(names))
 	}
 }
+
+// testsOf returns the names of the tests in a directory.
+func testsOf(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
+}
+
+var testFunc = regexp.MustCompile(`(?m)^func ((Test|Fuzz|Example)\w*)\(`)
 
 func TestList_HasARowForEachBug(t *testing.T) {
 	all := table()

@@ -246,11 +246,11 @@ func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
 			})
 		}
 		n.Go(func(context.Context) error {
-			defer cancel()
 			g, err := n.Session.Lease("x").TryAcquire(ctx)
 			if err != nil {
-				return err
+				return err // before the end of the context, which would hide it
 			}
+			defer cancel()
 			return g.Release(context.Background())
 		})
 		return nil
@@ -440,7 +440,7 @@ func TestRun_HealthPortIsOnTheHostOfRemoting(t *testing.T) {
 	}))
 }
 
-func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
+func TestRun_WorkThatDoesNotReturnIsNamed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())
 	cfg.StopTimeout = 8 * time.Second // a quarter is for the work; all ends before the next test

@@ -10,7 +10,7 @@ import (
 )
 
 // Without the database make vuln fails, although a govulncheck that finds nothing is installed.
-func TestVuln_ADatabaseThatCannotBeReachedIsNoCleanResult(t *testing.T) {
+func TestVuln_UnreachableDatabaseIsNoCleanResult(t *testing.T) {
 	bin := t.TempDir()
 	ran := filepath.Join(bin, "ran")
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "govulncheck"),

@@ -107,7 +107,7 @@ func (c *members) serveWithout(far *process, near []*process, begun time.Time) {
 
 // A member no longer hears the coordinator, which no member's list shows; its own packets pass. The
 // others serve its shards, and it hosts none.
-func TestReal_AMemberThatDoesNotHearTheCoordinatorGivesItsShardsUp(t *testing.T) {
+func TestReal_MemberWithoutCoordinatorGivesUpShards(t *testing.T) {
 	net := netem.New(t, 3)
 	c := startOn(t, net, 3, 24)
 	c.settled()

@@ -197,7 +197,7 @@ func TestCore_MinorityStopsWhenTheStoreAnswers(t *testing.T) {
 	}
 }
 
-func TestCore_WithoutTheStoreAMinorityStopsWhenLeasesHaveEnded(t *testing.T) {
+func TestCore_MinorityWithoutStoreStopsAfterItsLeases(t *testing.T) {
 	s := newStage(t, 1)
 	s.whole("me", "b", "c")
 	s.sees("me")

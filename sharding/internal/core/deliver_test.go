@@ -33,7 +33,7 @@ func datas(effects []core.Effect) (sent []uint64) {
 }
 
 // S38: a delivery is sent under each new tenure, in order, and concluded by its confirmation.
-func TestDelivery_IsSentUnderEachTenureUntilItIsConfirmed(t *testing.T) {
+func TestDelivery_IsSentUntilConfirmed(t *testing.T) {
 	r := core.NewRegion(config(1))
 	s := tell(r)
 	require.Empty(t, s.step(begin(1)), "no tenure is known")

@@ -119,7 +119,7 @@ func TestAllocation_ListensBeforeItDecides(t *testing.T) {
 }
 
 // S7b: b is in the view and has shard 0; its report to a new coordinator was lost.
-func TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards(t *testing.T) {
+func TestAllocation_UnheardHomeKeepsItsShards(t *testing.T) {
 	s := tell(core.NewAllocation(config(1), 6, nil))
 	s.step(core.Known{Entries: assigned(1, b).Entries})
 	s.hear(a, reports(6))
@@ -219,7 +219,7 @@ func TestAllocation_MergesTheEntriesOfAnOvertakenReport(t *testing.T) {
 }
 
 // S8b: a was out of view. Its answer from before that does not show that it is back.
-func TestAllocation_AReportFromBeforeTheReturnDoesNotCount(t *testing.T) {
+func TestAllocation_ReportBeforeTheReturnIsIgnored(t *testing.T) {
 	s := served(t)
 	earlier, _ := s.beat(t)
 	said := homes(s.step(core.View{Self: c, Members: []core.Member{c, b}}))
@@ -300,7 +300,7 @@ func answer(t *testing.T, effects []core.Effect) core.Report {
 }
 
 // A member of a version that does not number reports is heard.
-func TestAllocation_ReportsWithoutNumbersCountAsTheyCome(t *testing.T) {
+func TestAllocation_UnnumberedReportsCountOnArrival(t *testing.T) {
 	s := served(t)
 	for _, failing := range []bool{false, true} {
 		s.hear(b, core.Report{Epoch: 5})
@@ -339,7 +339,7 @@ func TestAllocation_GoesOnCountingUnderATenure(t *testing.T) {
 }
 
 // A region that says to agree with assignments that were never made is sent the whole table.
-func TestAllocation_TellsARegionThatClaimsTooMuchEverything(t *testing.T) {
+func TestAllocation_TellsAllToARegionClaimingTooMuch(t *testing.T) {
 	s := served(t)
 	s.hear(a, core.Report{Epoch: 5, N: 1 << 40, Sum: 1})
 	table, _ := s.beat(t)
@@ -462,7 +462,7 @@ func TestAllocation_MovesForBalanceAFewAtATime(t *testing.T) {
 
 // S27: no shards move for balance while a member leaves or does not reach the store, since they
 // would move back to it later.
-func TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost(t *testing.T) {
+func TestAllocation_NoBalancingWhileAMemberCannotHost(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves, cfg.Stable = 1, time.Second
 	s := balanced(cfg)

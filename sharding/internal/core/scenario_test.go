@@ -31,7 +31,7 @@ func freeOf(n uint64, to core.Member, blank core.Blank) core.Tell {
 // Elsewhere, a shard that waited for its lease stashed the hand-off too. It was answered when the
 // lease had been acquired, after minutes, or never.
 // Seen in akka 27259, 29034, 30120, akka.net 8146 to 8148.
-func TestScenario_AShardThatWaitsForItsLeaseIsHandedOffAtOnce(t *testing.T) {
+func TestScenario_ShardWaitingForItsLeaseMovesAtOnce(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(1, a))
 	s.step(core.NotHeld{Shard: 0, Attempt: 1, Taken: true})

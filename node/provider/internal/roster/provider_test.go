@@ -105,7 +105,7 @@ func (r *rig) last(t *testing.T, want ...string) {
 
 var other = Member{ID: "other", Host: "h", Port: 2}
 
-func TestProvider_TheLastListStandsWhileTheDirectoryIsAway(t *testing.T) {
+func TestProvider_LastListStandsWithoutTheDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(newFake())
 		if err := r.begin(); err != nil {
@@ -157,7 +157,7 @@ func TestProvider_NothingIsPublishedAfterShutdown(t *testing.T) {
 	})
 }
 
-func TestProvider_AStartThatIsNotListedFailsAndLeavesNothing(t *testing.T) {
+func TestProvider_UnlistedStartFailsAndLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(newFake())
 		refused := errors.New("connection refused")
