@@ -231,7 +231,7 @@ func TestSilence_IsBounded(t *testing.T) {
 // TestConns_TheOldestWithoutProofGoes checks that a peer that opens too many connections displaces
 // its own.
 func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
-	cs := newConns(func(string) bool { return true })
+	cs := newConns(func(string) bool { return true }, new(Process).refuseConn)
 	var all []*conn
 	var ends []net.Conn
 	for range maxFresh + 10 {
@@ -261,7 +261,7 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 // TestConns_APeerDisplacesItsOwn checks that a peer with many streams takes no connections from
 // others, whether it is a member or not.
 func TestConns_APeerDisplacesItsOwn(t *testing.T) {
-	cs := newConns(func(address string) bool { return address[0] == 'm' })
+	cs := newConns(func(address string) bool { return address[0] == 'm' }, new(Process).refuseConn)
 	open := func(address string) *conn {
 		a, b := net.Pipe()
 		t.Cleanup(func() { _, _ = a.Close(), b.Close() })
@@ -300,7 +300,7 @@ func TestConns_APeerDisplacesItsOwn(t *testing.T) {
 
 // TestConns_AreBounded has so many members that no connection is left for others.
 func TestConns_AreBounded(t *testing.T) {
-	cs := newConns(func(string) bool { return true })
+	cs := newConns(func(string) bool { return true }, new(Process).refuseConn)
 	add := func() (c *conn, closed func() bool) {
 		a, b := net.Pipe()
 		c = cs.add(a, time.Hour)
@@ -325,7 +325,8 @@ func TestConns_AreBounded(t *testing.T) {
 
 // TestHeld_BytesOfUnfinishedMessagesAreBounded sends bytes that do not complete a message.
 func TestHeld_BytesOfUnfinishedMessagesAreBounded(t *testing.T) {
-	cs := newConns(func(string) bool { return false })
+	p := quiet()
+	cs := newConns(func(string) bool { return false }, p.refuseConn)
 	open := func() (*conn, func(n int) error) {
 		a, b := net.Pipe()
 		c := cs.add(a, time.Hour)
@@ -342,6 +343,7 @@ func TestHeld_BytesOfUnfinishedMessagesAreBounded(t *testing.T) {
 	require.NoError(t, sends(maxHeld))
 	require.ErrorIs(t, sends(1), errHeld)
 	require.Zero(t, cs.held.Load())
+	require.EqualValues(t, 1, p.counts[tooMuch].Load(), "operators are told")
 
 	c, sends = open()
 	c.streams.Store(2)
@@ -367,13 +369,14 @@ func TestHeld_BytesOfUnfinishedMessagesAreBounded(t *testing.T) {
 		}
 	}
 	require.Error(t, all[7](1), "it was closed")
+	require.EqualValues(t, 3, p.counts[tooMuch].Load())
 	require.LessOrEqual(t, cs.held.Load(), int64(maxHeldByAll))
 }
 
 // TestHeld_AConnectionWithoutAnIntroductionEnds closes a connection on which nothing is introduced.
 func TestHeld_AConnectionWithoutAnIntroductionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cs := newConns(func(string) bool { return false })
+		cs := newConns(func(string) bool { return false }, new(Process).refuseConn)
 		a, b := net.Pipe()
 		defer b.Close()
 		cs.add(a, time.Second)

@@ -3,6 +3,7 @@ package guard
 import (
 	"container/list"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -29,8 +30,9 @@ const (
 // oldest one of that sort is closed: a legitimate peer proves itself within milliseconds, and
 // connects again if it must.
 type conns struct {
-	known func(address string) bool // whether a member or lost member has an address
-	held  atomic.Int64              // bytes, of peers that are not members
+	known  func(address string) bool // whether a member or lost member has an address
+	refuse func(*conn, error)        // reports a connection that is closed for what it holds
+	held   atomic.Int64              // bytes, of peers that are not members
 
 	mu struct {
 		sync.Mutex
@@ -41,8 +43,8 @@ type conns struct {
 	}
 }
 
-func newConns(known func(address string) bool) *conns {
-	c := &conns{known: known}
+func newConns(known func(address string) bool, refuse func(*conn, error)) *conns {
+	c := &conns{known: known, refuse: refuse}
 	c.mu.fresh, c.mu.strange = list.New(), list.New()
 	c.mu.peers, c.mu.open = map[string]*list.List{}, map[*conn]struct{}{}
 	return c
@@ -65,6 +67,8 @@ type conn struct {
 	in     map[*list.List]*list.Element // the lists that hold it
 }
 
+var errMany = errors.New("guard: too many connections of its kind; this is the oldest one")
+
 // add adds a connection, which is closed if no stream is introduced on it within a time.
 func (cs *conns) add(raw net.Conn, within time.Duration) *conn {
 	c := &conn{Conn: raw, of: cs, in: map[*list.List]*list.Element{}}
@@ -78,6 +82,7 @@ func (cs *conns) add(raw net.Conn, within time.Duration) *conn {
 	}
 	cs.mu.Unlock()
 	if oldest != nil {
+		cs.refuse(oldest, errMany)
 		_ = oldest.Close() // it is dropped, whatever the error
 	}
 	return c
@@ -99,6 +104,7 @@ func (c *conn) leaveLocked(l *list.List) {
 // was proven on it.
 func (c *conn) proven(address string) {
 	for _, old := range c.of.prove(c, address, c.of.known(address)) {
+		c.of.refuse(old, errMany)
 		_ = old.Close() // it is dropped, whatever the error
 	}
 }
@@ -133,7 +139,11 @@ func (cs *conns) prove(c *conn, address string, known bool) (surplus []*conn) {
 	return surplus
 }
 
-var errHeld = errors.New("guard: too much of messages that are not complete")
+var errHeld = fmt.Errorf("guard: more than %d MiB of messages that are not complete, from a peer that is not a member",
+	maxHeld>>20)
+
+var errAllHeld = fmt.Errorf("guard: more than %d MiB of messages that are not complete, from all such peers",
+	maxHeldByAll>>20)
 
 // Read implements net.Conn. A message takes memory from its first byte on, long before anything
 // checks it.
@@ -144,11 +154,13 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	held, all := c.held.Add(int64(n)), c.of.held.Add(int64(n))
 	if held > maxHeld {
+		c.of.refuse(c, errHeld)
 		_ = c.Close() // it is dropped, whatever the error
 		return 0, errHeld
 	}
 	if all > maxHeldByAll {
 		if most := c.of.holdsMost(); most != nil {
+			c.of.refuse(most, errAllHeld)
 			_ = most.Close()
 		}
 	}

@@ -67,7 +67,7 @@ func New(cfg Config, p *Process) (*Guard, error) {
 	if cfg.Silence == 0 {
 		cfg.Silence = maxSilence
 	}
-	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(p.knows),
+	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(p.knows, p.refuseConn),
 		opened: opened{to: map[nonce]string{}}, paces: paces{rate: cfg.MaxRate,
 			all: map[string]*pace{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
@@ -268,6 +268,10 @@ func (p *Process) refuseAt(level slog.Level, r reason, what string, why any) {
 	p.logger().Log(context.Background(), level, "refused by the guard", slog.String("what", what),
 		slog.String("reason", fmt.Sprintf("%.512s", fmt.Sprint(why))),
 		slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
+}
+
+func (p *Process) refuseConn(c *conn, why error) {
+	p.refuse(tooMuch, "connection from "+c.RemoteAddr().String(), why)
 }
 
 func (p *Process) logger() *slog.Logger {
