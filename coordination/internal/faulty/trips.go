@@ -21,7 +21,7 @@ func Trips(t *testing.T, open Opener, takesOver int) {
 		t.Fatal(err)
 	}
 	proxy.Delay(trip / 2)
-	count := func(most time.Duration, what string, do func(ctx context.Context) error) {
+	measure := func(what string, do func(ctx context.Context) error) time.Duration {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -31,13 +31,26 @@ func Trips(t *testing.T, open Opener, takesOver int) {
 		}
 		took := time.Since(begun)
 		t.Logf("%-28s %d round trips (%v)", what, took/trip, took.Round(time.Millisecond))
-		if took/trip > most {
+		return took
+	}
+	count := func(most time.Duration, what string, do func(ctx context.Context) error) {
+		t.Helper()
+		if measure(what, do)/trip > most {
 			t.Errorf("%s takes more than %d", what, most)
 		}
 	}
 	version := map[string]leasestore.Version{}
-	load := func(name string) func(context.Context) error {
-		return func(ctx context.Context) error { _, _, err := s.Load(ctx, name); return err }
+	load := func(most time.Duration, what, name string) {
+		t.Helper()
+		for range 3 { // the server may have closed the connection, or the machine been busy
+			if measure(what, func(ctx context.Context) error {
+				_, _, err := s.Load(ctx, name)
+				return err
+			})/trip <= most {
+				return
+			}
+		}
+		t.Errorf("%s takes more than %d, three times", what, most)
 	}
 	swap := func(name string, next leasestore.Record) func(context.Context) error {
 		return func(ctx context.Context) (err error) {
@@ -51,20 +64,20 @@ func Trips(t *testing.T, open Opener, takesOver int) {
 		return leasestore.Record{Owner: "a", Nonce: nonce, Token: token, Attempt: attempt,
 			TTL: 8 * time.Second}
 	}
-	count(3, "load, absent", load("lease"))
+	load(3, "load, absent", "lease")
 	count(5, "session record, claimed", swap(own, of(1, 1)))
 	for i := range uint64(4) {
 		count(1, fmt.Sprint("session record, renewal ", i+1), swap(own, of(1, i+2)))
 		time.Sleep(time.Second)
 	}
-	count(1, "load, session record", load(own))
+	load(1, "load, session record", own)
 	_, _, _ = s.Load(t.Context(), "lease")
 	held := of(1<<40, 1)
 	held.Session = 1
 	count(1, "lease, claimed", swap("lease", held))
-	count(1, "load, held", load("lease"))
+	load(1, "load, held", "lease")
 	count(1, "lease, released", swap("lease", leasestore.Record{Token: 1 << 40}))
-	count(1, "load, free", load("lease"))
+	load(1, "load, free", "lease")
 	held.Token++
 	count(1, "lease, claimed again", swap("lease", held))
 	held.Attempt, held.Nonce, held.Session, held.Token = 1, nonce+"B", 0, held.Token+1
