@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// suite is a list of packages to be tested one after the other, since some kill their server. It
-// starts as soon as its server is ready, while others are still being built.
+// suite is a package with the server that its tests need.
 type suite struct {
-	pkgs   string
+	pkg    string
 	server string
 	flags  []string
 }
 
-// Suites with state of their own run with the race detector.
+// Suites of one server run one after the other, since some kill it, beside those of the others: they
+// mostly wait, for expiries and disks. Suites with state of their own run with the race detector.
 var suites = []suite{
 	{"./coordination/kubernetes", "kubernetes", nil},
 	{"./coordination/etcd", "etcd", []string{"-race"}},
@@ -36,30 +36,22 @@ var suites = []suite{
 	{"./examples/sql", "postgres", nil},
 }
 
-// sideBySide is the number of suites that run concurrently. They mostly wait, for expiries and
-// disks.
-const sideBySide = 3
-
-// test runs the suites of the started servers, and reports the failed ones at the end.
+// test runs the suites of the started servers, each from the moment that its server is ready, and
+// reports the failed ones at the end.
 func (e *environment) test(ctx context.Context) error {
 	var all sync.WaitGroup
 	var failed atomic.Int32
-	slots := make(chan struct{}, sideBySide)
-	for _, s := range suites {
-		ready, started := e.ready[s.server]
-		if !started {
-			continue
-		}
+	for server, ready := range e.ready {
 		all.Go(func() {
 			select {
 			case <-ready:
 			case <-ctx.Done():
 				return
 			}
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			if !e.testOne(ctx, s) {
-				failed.Add(1)
+			for _, s := range suites {
+				if s.server == server && !e.testOne(ctx, s) {
+					failed.Add(1)
+				}
 			}
 		})
 	}
@@ -80,7 +72,7 @@ func (e *environment) testOne(ctx context.Context, s suite) bool {
 	}
 	begun := time.Now()
 	args := slices.Concat([]string{"test", "-count=1", "-p", "1", "-timeout", "15m", "-tags",
-		"stores"}, s.flags, strings.Fields(s.pkgs))
+		"stores"}, s.flags, []string{s.pkg})
 	cmd := e.command(ctx, "go", args...)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
