@@ -127,12 +127,6 @@ func disks() []mutant {
 			killer: scenario("TestDisk_WholeClusterRestarts"),
 		},
 		{
-			name:   "treat a member with a stalled disk as one without a disk",
-			rule:   "an answer states which contents the disk was loaded with, even if the disk does not work now [R52]",
-			edits:  in("distributeddata", "kept: c.disk.kept}", "kept: c.disk.keeps()}"),
-			killer: scenario("TestDisk_WholeClusterRestartsOnSlowDisks"),
-		},
-		{
 			name:   "treat a disk that was never filled as complete",
 			rule:   "a disk is complete only after its member has counted with its contents [R52]",
 			edits:  in("distributeddata", "d.kept, d.formed.kept, d.next, d.formed.next = h.kept,", "d.kept, d.formed.kept, d.next, d.formed.next = h.format > 0,"),

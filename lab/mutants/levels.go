@@ -49,7 +49,7 @@ func levels() []mutant {
 		{
 			name:   "end a read without waiting for the target",
 			rule:   "a read ends when this replica covers every answered vector [R33]",
-			edits:  in("distributeddata", "c.count(r) < s.need {\n\t\t\treturn s\n\t\t}\n\t\tr.fix()\n\t}\n\tif !r.target.Leq(c.Seen()) {", "c.count(r) < s.need {\n\t\t\treturn s\n\t\t}\n\t\tr.fix()\n\t}\n\tif false {"),
+			edits:  in("distributeddata", "if s.target.Leq(c.Seen()) {", "if true {"),
 			killer: histories("300"),
 		},
 		{

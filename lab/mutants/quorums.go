@@ -26,12 +26,8 @@ func quorums() []mutant {
 			name: "count quorums in the view",
 			rule: "the counted members are remembered, not seen [M1]",
 			edits: []edit{
-				{"distributeddata", "{need: max(o.Level().need(c.roll.Size()), 1), self", "{need: max(o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), 1), self"},
-				{"distributeddata", "s.need > c.roll.Size()", "s.need > max(len(c.peers)+1, c.cfg.MinMembers)"},
-				{
-					"distributeddata", "o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}\n\tr.drop",
-					"o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}\n\tr.drop",
-				},
+				{"distributeddata", "need := o.Level().need(c.roll.Size())", "need := o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers))"},
+				{"distributeddata", "hopeless: need > c.roll.Size()", "hopeless: need > max(len(c.peers)+1, c.cfg.MinMembers)"},
 			},
 			killer: scenario("TestScript_ViewsDecideNothing"),
 		},
@@ -119,7 +115,7 @@ func quorums() []mutant {
 			rule: "a member that is going has no vote [M4]",
 			edits: []edit{
 				{"distributeddata", "m.Name, m.Rank == quorum.In, m.Rank == quorum.Going", "m.Name, m.Rank == quorum.In || m.Rank == quorum.Going, m.Rank == quorum.Going"},
-				{"distributeddata", "if c.roll.ready && (own.Rank != quorum.In ||", "if c.roll.ready && (own.Rank != quorum.In && own.Rank != quorum.Going ||"},
+				{"distributeddata", "if own.Rank != quorum.In || own.Inc != c.roll.inc {", "if own.Rank != quorum.In && own.Rank != quorum.Going || own.Inc != c.roll.inc {"},
 				{"distributeddata", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
 				{"distributeddata", "s.need, s.self = c.roll.Needed(r.victim), c.self()", "s.need, s.self = c.roll.Needed(r.victim), 0"},
 			},
@@ -154,7 +150,7 @@ func quorums() []mutant {
 			rule: "a majority of the staying members covers the events that a majority had seen [M5]",
 			edits: []edit{
 				{"distributeddata", "\t\treturn p.covers(r.want)", "\t\treturn p.helps() && p.name != r.victim && r.want.Leq(p.sure)"},
-				{"distributeddata", "if s.done = s.self+c.peers.others(r) >= s.need; s.done {", "if !own && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.peers.others(r) >= s.need; s.done {"},
+				{"distributeddata", "if s.done = s.self+c.peers.others(r) >= s.need; s.done {", "if !r.leaves && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.peers.others(r) >= s.need; s.done {"},
 			},
 			killer: scenario("TestScript_ThoseThatGoKeepNothingForThoseThatStay"),
 		},
@@ -167,13 +163,13 @@ func quorums() []mutant {
 		{
 			name:   "count the answer that a member gave before it left the view",
 			rule:   "a member is marked as going if enough staying members answer [M4]",
-			edits:  in("distributeddata", "p.replica == a.replica && p.name != r.victim", "p.name != r.victim"),
-			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^marked_by_its_own_answer$"},
+			edits:  in("distributeddata", "if p := c.peers.at(a.replica); p", "if p := c.peers.of(a.member); p"),
+			killer: scenario("TestRemoval_CountsThoseThatStay"),
 		},
 		{
 			name:   "the earlier of two processes with one name continues to count",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in("distributeddata", "if c.roll.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {", "if c.roll.ready && own.Rank != quorum.In {"),
+			edits:  in("distributeddata", "if own.Rank != quorum.In || own.Inc != c.roll.inc {", "if own.Rank != quorum.In {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
@@ -205,6 +201,30 @@ func quorums() []mutant {
 			rule:   "a process that has counted takes its place again without a refill [M2]",
 			edits:  in("distributeddata", "c.roll.entering, c.roll.counted, c.roll.filled = false, true, true\n", "c.roll.entering, c.roll.counted = false, true\n"),
 			killer: scenario("TestName_OneThatCountedFromTheBeginningCountsAgain"),
+		},
+		{
+			name:   "a member that was forgotten enters before it is refilled",
+			rule:   "a process whose member is gone is first filled, then in [M3]",
+			edits:  in("distributeddata", "\t\tc.roll.filled = false\n", ""),
+			killer: scenario("TestScript_OneThatWasForgottenIsRefilledBeforeItEnters"),
+		},
+		{
+			name:   "a member that is gone asks only those that know its former place",
+			rule:   "where none counts, a process is filled by all that are there [M3]",
+			edits:  in("distributeddata", "own.Inc == r.inc && !own.Outside()", "own.Inc == r.inc"),
+			killer: scenario("TestScript_TwoThatForgotEachOtherCountAgain"),
+		},
+		{
+			name:   "forget a member although only MinMembers are counted",
+			rule:   "ForgetAfter never goes below MinMembers [M8]",
+			edits:  in("distributeddata", "s.size > s.least) && s.MayGo", "true) && s.MayGo"),
+			killer: scenario("TestForgetAfter_TheFirstByNameProposesDownToMinMembers"),
+		},
+		{
+			name:   "all propose at once that a missing member goes",
+			rule:   "the first by name proposes that a missing member goes [M8]",
+			edits:  in("distributeddata", "time.Duration(2+c.peers.before(c.cfg.Member))", "time.Duration(2)"),
+			killer: scenario("TestForgetAfter_TheFirstByNameProposesDownToMinMembers"),
 		},
 		{
 			name:   "take the place of a later process at once",

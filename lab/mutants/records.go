@@ -48,8 +48,8 @@ func records() []mutant {
 		{
 			name:   "the last member leaves without a hand-over",
 			rule:   "the last member hands over to all members that wait for a place [M9]",
-			edits:  in("distributeddata", "\t\t\ts.need = c.roll.heirs(c.peers) // any", "\t\t\ts.need = 0 // any"),
-			killer: scenario("TestRecord_TheLastOneHandsOverToANewcomer"),
+			edits:  in("distributeddata", "s.need = c.roll.heirs(c.peers) // any", "s.need = 0 // any"),
+			killer: scenario("TestRecord_TheLastOneHandsOverToAllThatWait"),
 		},
 		{
 			name:   "a member that was forced out forces out others",

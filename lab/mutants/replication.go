@@ -252,6 +252,12 @@ func replication() []mutant {
 			killer: histories("300"),
 		},
 		{
+			name:   "cut the log where an answer continues",
+			rule:   "the log is kept from the state of an answer on [R18]",
+			edits:  in("distributeddata", "n = min(n, v.Get(d.Replica))", "_ = v"),
+			killer: killer{pkg: "./distributeddata/internal/history", run: "^TestTrim_CutsWhatAllHaveAndThenTheLargestPart$"},
+		},
+		{
 			name:   "apply a push before the events that it follows",
 			rule:   "a push is applied after all events that it follows [R7]: causal order",
 			edits:  in("distributeddata", "case d.Base.Leq(c.Seen()):\n\t\tc.apply(d)", "case true:\n\t\tc.apply(d)"),
@@ -341,7 +347,7 @@ func replication() []mutant {
 		{
 			name:   "leave when others have finished the removal",
 			rule:   "what only a removed member has is handed over [M5]",
-			edits:  in("distributeddata", "own && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0", "false"),
+			edits:  in("distributeddata", "r.leaves && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0", "false"),
 			killer: scenario("TestSavedHistories_OfRecords"),
 		},
 		{

@@ -384,6 +384,32 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 	}
 }
 
+// The same where the record says that no other member counts: its removal waits for nothing else.
+func TestDisk_TheLastOfARecordLeavesWhenItsDiskHasEverything(t *testing.T) {
+	r := newRecorded(t, "")
+	d := &labDisk{events: 1000, behind: time.Hour}
+	r.order, r.disks = []string{"a"}, map[string]*labDisk{"a": d}
+	r.boot("a")
+	r.see("a", "")
+	r.talk(20)
+	require.True(t, r.cores["a"].Ready())
+	d.held = true
+	id := r.update("a", Level{}, add("s", "x"))
+	require.Contains(t, r.done, id)
+	r.step("a", Drain{ID: 70, Leave: true, Deadline: r.now.Add(time.Hour)})
+	r.talk(4)
+	require.NotContains(t, r.done, uint64(70), "the disk has nothing yet")
+	r.sync("a")
+	r.talk(20)
+	require.Contains(t, r.done, uint64(70))
+	require.NoError(t, r.done[70].Store)
+	require.Empty(t, d.under)
+	require.Equal(t, "a gone", r.says())
+	r.crash("a")
+	r.boot("a")
+	r.shows("a", "s/x=1\n")
+}
+
 func TestDisk_WriteBehind(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	for _, n := range l.order {

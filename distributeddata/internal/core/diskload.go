@@ -182,8 +182,7 @@ func (a *aside) keeps(n rowName, seen causal.Vector) bool {
 }
 
 // keeps reports whether this replica's disk works and has everything that its member ever
-// acknowledged. An answer of a replica whose disk is stalled or has failed since reports what the
-// disk was loaded with, because no one asks again.
+// acknowledged.
 func (d *disk) keeps() bool { return d.kept && d.phase == DiskWorking }
 
 // knows compares the incarnation that other members remember with those that the disk knows, until

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/distributeddata/internal/history"
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
 )
 
 // Members that leave in order.
@@ -152,6 +153,41 @@ func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
 	for _, id := range []uint64{77, 78} {
 		require.Contains(t, l.done, id)
 		require.Nil(t, l.done[id].Short)
+	}
+}
+
+// [M8] c is missing. a proposes that it goes, before b would, unless fewer than MinMembers would be
+// counted then.
+func TestForgetAfter_TheFirstByNameProposesDownToMinMembers(t *testing.T) {
+	for least, goes := range map[int]bool{2: true, 3: false} {
+		l := newLabOf(t, least, "a", "b", "c")
+		l.cores["c"] = nil
+		l.meet()
+		for _, n := range []string{"a", "b"} {
+			l.cores[n].cfg.ForgetAfter = 10 * time.Second
+		}
+		removes := func(name string) bool {
+			for o := range l.cores[name].waits.All() {
+				if _, ok := o.Task.(*removal); ok {
+					return true
+				}
+			}
+			return false
+		}
+		for first := 0; first < 30 && !removes("a") && !removes("b"); first++ {
+			l.now = l.now.Add(time.Second)
+			l.step("b", Wake{})
+			l.step("a", Wake{})
+			l.take(all)
+		}
+		require.Equal(t, goes, removes("a"), "MinMembers %d", least)
+		require.False(t, removes("b"))
+		l.rounds(20, all)
+		want := quorum.In
+		if goes {
+			want = quorum.Gone
+		}
+		require.Equal(t, want, l.cores["b"].roll.Of("c").Rank, "MinMembers %d", least)
 	}
 }
 

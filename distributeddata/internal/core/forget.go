@@ -30,11 +30,13 @@ func (e *ForgetError) Error() string {
 type removal struct {
 	survey
 	victim  string
+	leaves  bool          // the victim is this member
+	last    bool          // and the only one that the record counts
 	want    causal.Vector // what the remaining members must cover
 	brought bool
 }
 
-func (r *removal) anew() task { return &removal{victim: r.victim} }
+func (r *removal) anew() task { return &removal{victim: r.victim, leaves: r.leaves} }
 
 func (r *removal) take(p *peer, v causal.Vector) {
 	if p.helps() && !r.fixed && !slices.ContainsFunc(r.answers, func(a probed) bool {
@@ -51,7 +53,10 @@ func (r *removal) ask(c calls, o *group, p *peer) {
 }
 
 func (r *removal) has(p *peer, _ uint64) bool {
-	if r.brought {
+	switch {
+	case r.brought && r.last:
+		return !p.parts && r.want.Leq(p.kept)
+	case r.brought:
 		return p.covers(r.want)
 	}
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica })
@@ -59,8 +64,7 @@ func (r *removal) has(p *peer, _ uint64) bool {
 
 func (r *removal) advance(c calls, o *group) standing {
 	s := r.progress(c, o)
-	if o.Task == task(r) && r.victim == c.cfg.Member && !c.cfg.Recorded &&
-		c.roll.othersLeave(c.peers) {
+	if o.Task == task(r) && r.leaves && !c.cfg.Recorded && c.roll.othersLeave(c.peers) {
 		s.hopeless = true
 	}
 	return s
@@ -69,21 +73,21 @@ func (r *removal) advance(c calls, o *group) standing {
 func (r *removal) progress(c calls, o *group) standing {
 	size := max(c.roll.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
 	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
-	own := r.victim == c.cfg.Member
-	c.roll.sealed = own && r.brought
+	c.roll.sealed = r.leaves && r.brought
 	switch v := c.roll.Of(r.victim); {
-	case v.Outside() && own && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
+	case v.Outside() && r.leaves && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
 		c.stay(o) // others have finished it, without what only this replica has
 		return o.Task.advance(c, o)
 	case v.Outside():
 		s.done = true
 		return s
 	case v.Rank != quorum.Going:
-		if own && !c.roll.MayGo(r.victim) {
+		if r.leaves && !c.roll.MayGo(r.victim) {
 			c.stay(o)
 			return o.Task.advance(c, o)
 		}
-		if s.self+len(r.answers) >= s.need && c.roll.myTurn(c.peers, own || c.roll.leaving) &&
+		if s.self+len(r.answers) >= s.need &&
+			c.roll.myTurn(c.peers, r.leaves || c.roll.leaving) &&
 			r.staying(c) >= c.roll.Needed(r.victim) {
 			v.Rank = quorum.Going
 			c.propose(c.roll.With(v))
@@ -97,28 +101,24 @@ func (r *removal) progress(c calls, o *group) standing {
 		// two members, one that has died while it was going is not needed.
 		s.need = size - quorum.MajorityOf(size) + 1
 	}
-	if !r.fixed {
-		if s.self+len(r.answers) < s.need {
-			return s
-		}
-		r.fix()
-	}
-	if !r.target.Leq(c.Seen()) {
-		r.chase(c)
+	if !r.covers(c, s.self+len(r.answers) >= s.need) {
 		return s
 	}
 	if !r.brought {
 		o.AskSoon(c.now)
 		c.waits.Stir()
-		if own && c.history.Open() > 0 {
+		if r.leaves && c.history.Open() > 0 {
 			return s // the next step ends them
 		}
-		r.brought, r.want, c.roll.sealed = true, c.Seen(), own
+		r.brought, r.want, c.roll.sealed = true, c.Seen(), r.leaves
 	}
 	s.need, s.self = c.roll.Needed(r.victim), c.self()
+	if r.last = r.leaves && r.want.Len() > 0 && c.roll.Sole(r.victim); r.last {
+		s.need = c.roll.heirs(c.peers) // any of them may be the next to count
+	}
 	if s.done = s.self+c.peers.others(r) >= s.need; s.done {
-		c.roll.withdrawn = c.roll.withdrawn || own
-		c.propose(c.roll.Leave(r.victim, own && c.handed(r.want)))
+		c.roll.withdrawn = c.roll.withdrawn || r.leaves
+		c.propose(c.roll.Leave(r.victim, r.leaves && c.handed(r.want)))
 		s.done = c.roll.Of(r.victim).Rank == quorum.Gone
 	}
 	return s
@@ -132,13 +132,11 @@ func (c calls) handed(v causal.Vector) bool {
 
 // staying counts the members that have answered and stay.
 func (r *removal) staying(c calls) (n int) {
-	if r.victim != c.cfg.Member {
+	if !r.leaves {
 		n = c.self()
 	}
 	for _, a := range r.answers {
-		// A member that has left the view and come back is a new peer, of which nothing is known
-		// yet.
-		if p := c.peers.of(a.member); p != nil && p.replica == a.replica && p.name != r.victim {
+		if p := c.peers.at(a.replica); p != nil && p.name != r.victim {
 			n++
 		}
 	}

@@ -45,9 +45,6 @@ func (l *leave) has(p *peer, _ uint64) bool {
 func (l *leave) advance(c calls, o *group) (s standing) {
 	if l.want.Len() > 0 {
 		s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))
-		if l.forget && c.roll.Sole(c.cfg.Member) {
-			s.need = c.roll.heirs(c.peers) // any of them may be the next to count
-		}
 	}
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.history.Uncopied() > 0) {
 		s.need, s.hopeless = max(1, s.need), true
@@ -69,7 +66,7 @@ func (l *leave) advance(c calls, o *group) (s standing) {
 // over too.
 func (c calls) depart(o *group) standing {
 	if c.roll.MayGo(c.cfg.Member) {
-		o.Task = &removal{victim: c.cfg.Member}
+		o.Task = &removal{victim: c.cfg.Member, leaves: true}
 	} else {
 		c.stay(o)
 	}

@@ -98,11 +98,15 @@ func (c cluster) reconsider() {
 	}
 	c.roll.resigned = own.Rank == quorum.Going && own.Inc == c.roll.inc &&
 		(c.roll.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0)
-	if c.roll.ready && (own.Rank != quorum.In || own.Inc != c.roll.inc) {
-		c.roll.ready = false
-		if own.Inc == c.roll.inc && !c.roll.leaving {
+	removed := c.roll.ready && own.Inc == c.roll.inc && own.Rank != quorum.In
+	if removed { // what it has been given is old by the time it enters again
+		c.roll.filled = false
+		if !c.roll.leaving {
 			c.emit(Forgotten{})
 		}
+	}
+	if own.Rank != quorum.In || own.Inc != c.roll.inc {
+		c.roll.ready = false
 	}
 	at := make(map[causal.Replica]quorum.Member, len(c.peers))
 	for _, r := range c.roll.Members() {
@@ -110,6 +114,7 @@ func (c cluster) reconsider() {
 	}
 	for _, p := range c.peers {
 		p.silence()
+		p.gave = p.gave && !removed
 		c.roll.identifyAs(p, at[p.replica])
 	}
 }

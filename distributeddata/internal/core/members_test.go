@@ -151,10 +151,11 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 // [M2] The same for a process that has counted since the cluster began, so that it was never
 // filled, and beside another that has restarted since.
 func TestName_OneThatCountedFromTheBeginningCountsAgain(t *testing.T) {
-	s := newBeginning(t, "abc")
-	s.calm(12)
+	s := newScript(t, "a")
 	first := s.cores["a"]
-	require.True(t, first.Ready())
+	s.begin("b")
+	s.begin("c")
+	s.calm(40)
 
 	s.start("a")
 	s.suit("a")

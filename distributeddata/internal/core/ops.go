@@ -37,6 +37,13 @@ type standing struct {
 	state    *history.State // of a linearizable read: its result
 }
 
+// unmet returns how a group stands that nobody has answered yet.
+func (c calls) unmet(o *group) standing {
+	need := o.Level().need(c.roll.Size())
+	return standing{need: need, self: c.self(), upTo: math.MaxUint64,
+		hopeless: need > c.roll.Size()}
+}
+
 // gather returns a group of a level that calls can still join because no member has been asked yet.
 // If there is none, it begins one with the task.
 func gather[T task](c calls, level Level, t T) (*group, T) {
@@ -84,8 +91,7 @@ func (c calls) settleCalls() {
 // advance completes the calls of a group that have what they need, or cannot get it.
 func (c calls) advance(o *group) {
 	s := o.Task.advance(c, o)
-	impossible := s.need > c.roll.Size() || s.hopeless
-	o.Settle(s.done || impossible)
+	o.Settle(s.done || s.hopeless)
 	for s.done {
 		w, ok := c.waits.Pop(o, s.upTo)
 		if !ok {
@@ -93,7 +99,7 @@ func (c calls) advance(o *group) {
 		}
 		c.endCall(o, w, Done{State: s.state})
 	}
-	for impossible {
+	for s.hopeless {
 		w, ok := c.waits.Pop(o, math.MaxUint64)
 		if !ok {
 			break
@@ -103,12 +109,13 @@ func (c calls) advance(o *group) {
 }
 
 // endCall reports the outcome of a call.
-func (s *step) endCall(o *group, w waiting.Call, d Done) {
+func (c calls) endCall(o *group, w waiting.Call, d Done) {
 	d.ID = w.ID
 	if d.Short == nil {
 		d.wait, d.until = waits(o.Task), w.Deadline
 	}
-	s.emit(d)
+	c.disk.hurry = c.disk.hurry || d.wait == forFlush
+	c.emit(d)
 }
 
 // short says how far a group has got for a call.
@@ -132,7 +139,7 @@ func (r *roll) short(o *group, w waiting.Call, s standing, ps peers) *Short {
 	}
 	slices.Sort(out.Missing)
 	if t, ok := o.Task.(*removal); ok {
-		out.Handed = t.victim == own
+		out.Handed = t.leaves && (!t.last || out.Answered >= out.Needed)
 		out.AllLeave = out.Handed && r.othersLeave(ps)
 	}
 	return out
@@ -140,11 +147,15 @@ func (r *roll) short(o *group, w waiting.Call, s standing, ps peers) *Short {
 
 // waits returns what the success of a call has to wait for.
 func waits(t task) wait {
-	switch t.(type) {
+	switch t := t.(type) {
 	case *writes, *cover, *confirm:
 		return forDisk
 	case *leave:
 		return forFlush
+	case *removal:
+		if t.leaves {
+			return forFlush
+		}
 	}
 	return forNothing
 }
@@ -166,7 +177,8 @@ func (w *writes) anew() task { return w }
 func (w *writes) has(p *peer, n uint64) bool { return p.speaks() && p.counted >= n }
 
 func (w *writes) advance(c calls, o *group) standing {
-	s := standing{need: max(o.Level().need(c.roll.Size()), 1), self: c.self()}
+	s := c.unmet(o)
+	s.need = max(s.need, 1)
 	w.acked = w.acked[:0]
 	if s.self > 0 {
 		w.acked = append(w.acked, math.MaxUint64)

@@ -93,7 +93,7 @@ type voice struct {
 	vouches  bool          // it has said, as a replica that counts, what it covers:
 	counted  uint64        // this replica's events up to this one,
 	sure     causal.Vector // and this vector
-	gave     bool          // it has answered a request since this replica's start
+	gave     bool          // it has answered a request since this replica started, or was removed
 	answered bool          // it has answered one under this memory, as a replica that counts
 	refilled bool          // it has answered one under this memory, counting or not
 	entering bool          // its answer said that it is a newcomer that has not counted yet

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -77,7 +76,7 @@ func (r *read) ask(c calls, o *group, p *peer) {
 }
 
 func (r *read) advance(c calls, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
+	s := c.unmet(o)
 	r.drop(c)
 	if p := r.proposed; p != nil && !r.fixed {
 		w := propose(*p, r.accepted)
@@ -85,16 +84,9 @@ func (r *read) advance(c calls, o *group) standing {
 			o.Task = w
 			return s
 		}
-		s = standing{need: s.need, self: s.self, upTo: math.MaxUint64}
+		s = c.unmet(o)
 	}
-	if !r.fixed {
-		if !o.Asked() && s.need > 1 || c.count(r) < s.need {
-			return s
-		}
-		r.fix()
-	}
-	if !r.target.Leq(c.Seen()) {
-		r.chase(c)
+	if !r.covers(c, (o.Asked() || s.need <= 1) && c.count(r) >= s.need) {
 		return s
 	}
 	if o.Level().Kind != Linear {
@@ -117,21 +109,27 @@ func (r *read) has(p *peer, _ uint64) bool {
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID })
 }
 
-// fix makes the join of the answers the target.
-func (s *survey) fix() {
-	s.fixed = true
-	for _, a := range s.answers {
-		s.target = s.target.Join(a.seen)
+// covers reports whether enough members have answered, and this replica covers what they had seen.
+// If enough have, their answers become the target, and it makes sure that it will.
+func (s *survey) covers(c calls, enough bool) bool {
+	if !s.fixed {
+		if !enough {
+			return false
+		}
+		s.fixed = true
+		for _, a := range s.answers {
+			s.target = s.target.Join(a.seen)
+		}
 	}
-}
-
-// chase makes sure that this replica will cover the target.
-func (s *survey) chase(c calls) {
+	if s.target.Leq(c.Seen()) {
+		return true
+	}
 	for _, a := range s.answers {
 		if p := c.peers.of(a.member); p != nil && !a.seen.Leq(c.Seen()) {
 			c.in.Behind(c.now, a.seen, p.ID)
 		}
 	}
+	return false
 }
 
 // reading reports whether any read waits for this replica to see more events.
@@ -172,7 +170,7 @@ func (w *cover) ask(c calls, o *group, p *peer) {
 }
 
 func (w *cover) advance(c calls, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64}
+	s := c.unmet(o)
 	s.done = c.count(w) >= s.need
 	return s
 }
@@ -210,8 +208,8 @@ func (w *confirm) ask(c calls, o *group, p *peer) {
 }
 
 func (w *confirm) advance(c calls, o *group) standing {
-	s := standing{need: o.Level().need(c.roll.Size()), self: c.self(), upTo: math.MaxUint64,
-		state: &w.shown}
+	s := c.unmet(o)
+	s.state = &w.shown
 	if s.done = c.count(w) >= s.need; s.done || !w.hopeless(c) {
 		return s
 	}

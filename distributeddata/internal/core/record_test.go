@@ -308,6 +308,28 @@ func TestRecord_TheLastOneHandsOverToANewcomer(t *testing.T) {
 	r.shows("b", "s/w1=1\n")
 }
 
+// [M9] b has all that the last member holds, but c waits for a place too, and may be the next to
+// count. What the last one does while it leaves is part of that.
+func TestRecord_TheLastOneHandsOverToAllThatWait(t *testing.T) {
+	r := newRecorded(t, "a")
+	r.begin("b")
+	r.play("write a; meet a b; leave a; meet a b")
+	require.Zero(t, r.cores["a"].Uncopied())
+	require.IsType(t, SwapRecord{}, r.asked["a"])
+	r.begin("c")
+	r.play("write a; meet a b; serve a; meet a b; serve a")
+	r.stands(2, 0)
+	require.Zero(t, r.cores["a"].Uncopied())
+	require.Equal(t, "a going", r.says())
+	require.NotContains(t, r.done, uint64(2))
+	r.talk(60)
+	require.Contains(t, r.done, uint64(2))
+	require.Nil(t, r.done[2].Short)
+	for _, n := range []string{"b", "c"} {
+		r.shows(n, "s/w1=1\ns/w2=1\n")
+	}
+}
+
 // Leaving waits for the store, until its deadline.
 func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
 	r := newRecorded(t, "abc")
@@ -353,6 +375,8 @@ func TestRecord_ForceWorksOnOneSide(t *testing.T) {
 	require.True(t, r.cores["a"].Ready())
 	require.NotNil(t, r.done[second].Short, "b has no say any more")
 	require.False(t, r.cores["b"].Ready(), "it enters anew, and a has to admit it")
+	require.Equal(t, "a in, b gone", r.says(), "it is refilled first")
+	r.talk(20)
 	require.Equal(t, "a in, b in", r.says())
 	r.end()
 }

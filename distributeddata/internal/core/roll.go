@@ -18,7 +18,7 @@ type roll struct {
 	entering bool               // it is a newcomer, which has not counted yet [M3]
 	counted  bool               // it has counted in quorums
 	ready    bool               // refilled since the start: may acknowledge and count [R23]
-	// filled: it has counted, or one that counts has answered it since its start.
+	// filled: it has counted, or one that counts has answered it, since it was last removed.
 	filled bool
 	viewed bool // it has received a view
 	// resigned: it counted when it was marked as going, or its disk has all that it ever
@@ -79,8 +79,12 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// hasPlace reports whether this replica is the present incarnation of its member in its memory.
-func (r *roll) hasPlace() bool { return r.inc.Number > 0 && r.Own().Inc == r.inc }
+// hasPlace reports whether this replica is the present incarnation of its member in its memory, and
+// that is not gone.
+func (r *roll) hasPlace() bool {
+	own := r.Own()
+	return r.inc.Number > 0 && own.Inc == r.inc && !own.Outside()
+}
 
 // announced reports whether this replica has its place. If it has never counted and another process
 // has taken its place, it starts over. Otherwise members that remember the other process would

@@ -1,6 +1,14 @@
 package core
 
-import "testing"
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/internal/quorum"
+)
 
 // Each of these histories shows why a part of the rule in section 3 of docs/replication.md exists:
 // without that part a majority read misses a write that a majority acknowledged. lab/mutants
@@ -132,16 +140,75 @@ func TestScript_ViewsDecideNothing(t *testing.T) {
 	s.end()
 }
 
-// [M5] d, e and f have each begun to forget the next of them, at once, so all three are marked; w1
-// is on them and a. If they could confirm for each other that the remaining members have it, only a
-// of {a, b, c} would have it.
+// [M5] d, e and f are going at once, and hold with a what b and c lack. If they could confirm for
+// each other that the remaining members have it, only a of {a, b, c} would have it.
 func TestScript_ThoseThatGoKeepNothingForThoseThatStay(t *testing.T) {
 	s := newScript(t, "abcdef")
 	s.play("write a; push a d; push a e; push a f")
 	s.stands(1, 0)
-	s.play("forget d e; forget e f; forget f d; ask d a; ask d b; ask e a; ask e b; ask f a; ask f b; ask d c; ask e c; ask f c")
-	s.play("tell d e; tell e f; tell f d; know d e; know d f; know e f; know a d; know a b; know a e; know a f")
-	s.play("ask d f; ask e d; ask f e; ask d b; ask e b; ask f b; tell f a; tell d a; tell e a")
-	s.play("crash d; crash e; crash f; know a b; know a c; read b; ask b c")
+	near := []string{"a", "d", "e", "f"}
+	marked := s.cores["a"].roll.Memory
+	for _, n := range near[1:] {
+		m := marked.Of(n)
+		m.Rank = quorum.Going
+		marked = marked.With(m)
+	}
+	for _, n := range near {
+		s.cores[n].cluster().recall(marked)
+		s.see(n, "adef")
+	}
+	s.talk(40, func(m mail) bool {
+		return slices.Contains(near, m.from) && slices.Contains(near, m.to)
+	})
+	for _, n := range near[1:] {
+		require.Equal(t, quorum.Going, s.cores["a"].roll.Of(n).Rank, "b and c lack what %s has", n)
+	}
+	s.end()
+}
+
+// [M4] Of those that have answered, only the ones count that stay, and are the same since.
+func TestRemoval_CountsThoseThatStay(t *testing.T) {
+	s := newScript(t, "abc")
+	a, r := s.cores["a"], &removal{victim: "c"}
+	for _, p := range a.peers {
+		r.take(p, p.vector())
+	}
+	require.Len(t, r.answers, 2)
+	require.Equal(t, 2, r.staying(a.calls()), "a and b")
+	s.play("view a ab; view a abc") // nothing is known of this c yet
+	require.Equal(t, 2, r.staying(a.calls()))
+	s.play("view a ac; view a abc")
+	require.Equal(t, 1, r.staying(a.calls()), "nor of this b")
+}
+
+// [M3] c has been forgotten while it was cut off, and hears of that. If it entered before it has
+// what it lacks, and ended then, one more member would be missing.
+func TestScript_OneThatWasForgottenIsRefilledBeforeItEnters(t *testing.T) {
+	s := newScript(t, "abc")
+	s.play("forget a c; meet a b; know a b; meet a b; know a b; write a; meet a b")
 	s.stands(1, 0)
+	require.Equal(t, quorum.Gone, s.cores["a"].roll.Of("c").Rank)
+	s.play("know a c")
+	require.Equal(t, quorum.Gone, s.cores["c"].roll.Own().Rank, "it knows that it was forgotten")
+	s.play("meet a c; know a c")
+	require.Equal(t, quorum.In, s.cores["a"].roll.Of("c").Rank)
+	s.end()
+}
+
+// Two members have been told, by force, that the other one is gone. None counts when they meet, so
+// each is filled by the other as it is, and they count again.
+func TestScript_TwoThatForgotEachOtherCountAgain(t *testing.T) {
+	s := newBeginning(t, "ab")
+	s.calm(12)
+	s.now = s.now.Add(20 * time.Second)
+	for i, n := range []string{"a", "b"} {
+		require.True(t, s.cores[n].Ready(), n)
+		s.step(n, Forget{ID: uint64(70 + i), Member: s.order[1-i], Force: true})
+	}
+	s.take(all)
+	s.calm(40)
+	for _, n := range s.order {
+		require.True(t, s.cores[n].Ready(), n)
+		require.Equal(t, 2, s.cores[n].Rollcall().Counted)
+	}
 }

@@ -173,3 +173,48 @@ func TestHistory_AnInterruptedCommitIsRepeated(t *testing.T) {
 		require.False(t, h.Gathers())
 	}
 }
+
+// The log loses first what all members have, except what answers under way continue from, and then,
+// over its budget, the older half of the largest part [R17, R18].
+func TestTrim_CutsWhatAllHaveAndThenTheLargestPart(t *testing.T) {
+	h, o := New(1, nil), New(2, nil)
+	update := func(h *History, times int) {
+		for i := range times {
+			_, err := h.Update(time.UnixMilli(1), nil, func(t *Txn) error {
+				t.Put(fmt.Sprint("k", i), causal.Store{}.Insert("p", causal.Leaf{Dot: t.Dot()}))
+				return nil
+			})
+			require.NoError(t, err)
+			h.Take()
+			h.Commit()
+		}
+	}
+	update(&h, 8)
+	update(&o, 2)
+	d, ok := o.Since(h.Seen())
+	require.True(t, ok)
+	for i, e := range d.Events {
+		d.Events[i] = o.Fill(e.Event)
+	}
+	h.Apply(d)
+	trim := func(stable, keep causal.Vector, budget int) (cut uint64, from [2]uint64) {
+		none := func(causal.Replica) bool { return false }
+		cut = h.Trim(stable, []causal.Vector{keep}, none, budget)
+		for i := range from {
+			for ok := false; !ok; _, ok = h.Events(causal.Replica(i+1), from[i]) {
+				from[i]++
+			}
+		}
+		return cut, from
+	}
+	vector := causal.MakeVector
+	cut, from := trim(vector(causal.Dot{Replica: 1, N: 3}), h.Seen(), 1<<20)
+	require.Zero(t, cut)
+	require.Equal(t, [2]uint64{4, 1}, from, "all have three events of replica 1")
+	cut, from = trim(h.Seen(), vector(causal.Dot{Replica: 1, N: 5}), 1<<20)
+	require.Zero(t, cut)
+	require.Equal(t, [2]uint64{6, 1}, from, "an answer is of the fifth")
+	cut, from = trim(causal.Vector{}, h.Seen(), h.LogBytes()-1)
+	require.EqualValues(t, 2, cut)
+	require.Equal(t, [2]uint64{8, 1}, from, "of three")
+}
