@@ -18,7 +18,9 @@ help: ## list the targets
 lab: ## list the targets of lab/lab.mk
 	@$(LIST) lab/lab.mk
 
-test: browser check unit quickstart cockpit-test stores ## everything that must pass before a change lands; installs what it needs
+test: browser ## everything that must pass before a change lands; installs what it needs
+	$(MAKE) stores & $(MAKE) check; r=$$?; wait $$! && exit $$r # stores mostly waits
+	$(MAKE) unit quickstart cockpit-test
 
 check: lint proto-check docs-check ## formatting, vet, linters, generated code, documents
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
@@ -35,8 +37,7 @@ SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/interna
 PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
 TEST := $(GO) test -vet=off -timeout 20m# check vets
 unit: ## every test once, with the race detector where it can find something
-	$(TEST) -tags long $(SEQUENTIAL)
-	$(TEST) $(PROCESSES)
+	$(TEST) -tags long $(SEQUENTIAL) & $(TEST) $(PROCESSES); r=$$?; wait $$! && exit $$r
 	$(TEST) ./distributeddata -run '^TestCost_'
 	$(TEST) -race $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
 

@@ -198,12 +198,12 @@ $(BIN)/apidiff:
 
 proto: $(BIN)/buf $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go
 	rm -rf $(BIN)/schema && mkdir -p $(BIN)/schema/concord/v1 && cp proto/*.proto $(BIN)/schema/concord/v1
-	PATH=$(BIN):$$PATH buf generate $(BIN)/schema --output . --template \
+	PATH=$(BIN):$$PATH buf generate $(BIN)/schema --output $(or $(OUT),.) --template \
 		'{"version":"v2","plugins":[{"local":"protoc-gen-go","out":".","opt":"module=github.com/concord-go/concord"}]}'
 
 proto-check: ## the generated code is that of the schema
-	@mkdir -p $(BIN); rm -rf $(BIN)/proto.before
-	@cp -r proto $(BIN)/proto.before && $(MAKE) -s proto && diff -r proto $(BIN)/proto.before; r=$$?; rm -rf $(BIN)/proto.before; exit $$r
+	@rm -rf $(BIN)/generated && mkdir -p $(BIN)/generated && $(MAKE) -s proto OUT=$(BIN)/generated
+	diff -r -x '*.proto' -x '*_test.go' -x testdata proto $(BIN)/generated/proto
 
 $(BIN)/govulncheck:
 	GOBIN=$(BIN) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
