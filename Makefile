@@ -9,7 +9,7 @@ unexport GOWORK
 
 .DEFAULT_GOAL := help
 include lab/lab.mk
-.PHONY: help lab test check lint unit race quickstart cockpit-test stores compat
+.PHONY: help lab test check lint unit race quickstart cockpit-test stores
 
 LIST = awk -F ':.*\#\# ' '/^[a-z-]+:.*\#\# / {printf "  %-20s %s\n", $$1, $$2}'
 help: ## list the targets
@@ -31,9 +31,11 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	cd lab/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 # Packages without goroutines, mostly simulations, and tests that start processes: the race detector
-# finds nothing there, or looks only at the tests' own half. With the tag long they play more histories.
-SEQUENTIAL := ./crdt ./internal/causal ./internal/pmap ./distributeddata/internal/core ./distributeddata/internal/expiry \
-	./distributeddata/internal/sketch ./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
+# finds nothing there, or looks only at the tests' own half; the suite of grains would take minutes.
+# The nightly race has all. With the tag long simulations play more histories.
+SEQUENTIAL := ./crdt ./docs ./internal/arrows ./internal/causal ./internal/pmap ./distributeddata/inspect \
+	./distributeddata/internal/core ./distributeddata/internal/expiry ./distributeddata/internal/sketch \
+	./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./sharding/grains ./node/internal/arbiter
 PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
 TEST := $(GO) test -vet=off -timeout 20m# check vets
 unit: ## every test once, with the race detector where it can find something
@@ -55,13 +57,3 @@ cockpit-test: browser ## the cockpit's page in a headless Chromium over the quic
 
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd lab/testenv && $(GO) run .
-
-# Packages that call Proto.Actor; ALL=1, nightly, is for all whose tests contain it.
-CALLS_ACTORS := ./internal/... ./node ./lab/noderun ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
-USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' $(if $(ALL),work,$(CALLS_ACTORS)) | sed -n 's/\.test$$//p'
-compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that call it
-	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
-	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
-	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
-	cd $(BIN)/compat && $(GO) vet work && $(TEST) $$($(USES_ACTORS)) && $(GO) run ./examples/quickstart
-	rm -rf $(BIN)/compat

@@ -87,7 +87,7 @@ func TestNobodyLooks_NothingRuns(t *testing.T) {
 		h.Show(w.nodes[0].sources())
 		h.ServeHTTP(httptest.NewRecorder(), request(http.MethodGet, "/", ""))
 		require.Zero(t, running(), "a mounted handler has no goroutine")
-		time.Sleep(time.Hour)
+		time.Sleep(time.Minute)
 		require.Zero(t, running())
 		require.Zero(t, pictures.Load(), "there was no client")
 	})
@@ -120,7 +120,7 @@ func TestStream_OnePictureServesAllPages(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, running(), "closing the last page stops the snapshots")
 		n := pictures.Load()
-		time.Sleep(time.Hour)
+		time.Sleep(time.Minute)
 		require.Equal(t, n, pictures.Load())
 	})
 }

@@ -1,5 +1,15 @@
 # Long runs, benchmarks, generated code and releases, for the Makefile, which includes this.
-.PHONY: tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions outside apidiff proto proto-check
+.PHONY: compat tools docs-check browser sim soak heal night replace roll hostile soak-disk testenv mutants vuln alerts sbom fuzz bench bench-replication bench-sharding bench-hostile bench-durable scale slopes pekko bench-peers bench-peers-keys bench-peers-sharding bench-pekko laws versions outside apidiff proto proto-check
+
+# Packages that call Proto.Actor; ALL=1, nightly, is for all whose tests contain it.
+CALLS_ACTORS := ./internal/... ./node ./lab/noderun ./node/internal/guard ./coordination ./coordination/stash ./distributeddata ./singleton ./sharding ./testkit
+USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' $(if $(ALL),work,$(CALLS_ACTORS)) | sed -n 's/\.test$$//p'
+compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that call it
+	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
+	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
+	cd $(BIN)/compat && $(GO) vet work && $(TEST) $$($(USES_ACTORS)) && $(GO) run ./examples/quickstart
+	rm -rf $(BIN)/compat
 
 docs-check: ## the pages: Go blocks are lines of compiled files; links, commands, tests and fields exist
 	cd examples/snippets && $(GO) vet .

@@ -48,11 +48,11 @@ func (c *testCluster) throughPanic(left *atomic.Int64) {
 			c.node(i).tell(fmt.Sprint("cart-", id), "first")
 		}
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(3 * stale)
 	gate.Of(c.Member(0).System).Shut("test", "to move")
-	time.Sleep(time.Minute)
+	time.Sleep(3 * stale)
 	gate.Of(c.Member(0).System).Let("test")
-	time.Sleep(time.Minute)
+	time.Sleep(3 * stale)
 	unknown := 0
 	for id := range 30 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -66,7 +66,7 @@ func (c *testCluster) throughPanic(left *atomic.Int64) {
 	}
 	require.LessOrEqual(c.t, unknown, 1)
 	require.LessOrEqual(c.t, left.Load(), int64(0), "the effect was carried out")
-	time.Sleep(time.Minute)
+	time.Sleep(3 * stale)
 	for id := range 30 {
 		for i := range 3 {
 			_, err := c.node(i).ask(fmt.Sprint("cart-", id), "last", 10*time.Second)

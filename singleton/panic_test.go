@@ -174,11 +174,11 @@ func TestPanic_InAnyEffectTheSingletonGoesOn(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			kinds[what.Load().(string)] = true
-			time.Sleep(time.Minute)
+			time.Sleep(3 * stale)
 			for i := range 3 {
 				c.Member(i).System.Root.Send(c.node(i).single.PID(), wrapperspb.String("hi"))
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(3 * stale)
 			his := slices.DeleteFunc(c.alive.notes(), func(s string) bool { return s != "hi" })
 			require.Len(t, his, 3, "effect %d: %s", nth, what.Load())
 		})
