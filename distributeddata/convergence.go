@@ -118,7 +118,7 @@ func (d *domain) converged(i int, took time.Duration) {
 		}
 		c.options[i] = metric.WithAttributes(
 			attribute.String("replicator", d.a.l.cfg.Name),
-			attribute.String("node", d.a.l.system.Address()), attribute.String("keys", keys),
+			attribute.String("address", d.a.l.system.Address()), attribute.String("keys", keys),
 			attribute.String("level", followed[i].kindName()),
 		)
 	}

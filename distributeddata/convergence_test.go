@@ -28,6 +28,7 @@ func histogram(t *testing.T, r sdk.Reader, name string,
 				continue
 			}
 			for _, p := range h.DataPoints {
+				require.True(t, p.Attributes.HasValue("address"), "%s names its member", name)
 				of := ""
 				for _, key := range by {
 					v, _ := p.Attributes.Value(key)

@@ -13,7 +13,7 @@ import (
 // Its fields are also metrics, under the names given; counters start with the replicator.
 type Status struct {
 	Replica crdt.ReplicaID
-	Address string // of this member; attribute "node" of every metric, beside "replicator"
+	Address string // of this member; attribute "address" of every metric, beside "replicator"
 	Seen    string // the version vector
 	Ready   bool   // concord.ddata.ready, 0 or 1
 	Members int    // concord.ddata.members: replicas in view, this one included

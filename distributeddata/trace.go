@@ -121,7 +121,7 @@ func (a *replica) measure(p pending, err error) {
 	if !ok {
 		by = []metric.RecordOption{metric.WithAttributes(
 			attribute.String("replicator", a.l.cfg.Name),
-			attribute.String("node", a.l.system.Address()), attribute.String("operation", k.name),
+			attribute.String("address", a.l.system.Address()), attribute.String("operation", k.name),
 			attribute.String("level", k.level), attribute.String("outcome", k.outcome),
 		)}
 		a.measures[k] = by
