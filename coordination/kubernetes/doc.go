@@ -38,9 +38,9 @@
 // set them back.
 //
 // A watch notices a release. While the API server is unavailable no session acquires or renews, and
-// holders stop in time. client-go notices a connection that failed silently after 45 seconds; for
-// TTLs that must survive this, set HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS
-// lower.
+// holders stop in time. InCluster makes a client that closes a connection that has fallen silent
+// before it costs a lease. Another client notices that after 45 seconds, unless
+// HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS are set lower.
 //
 // # Duties
 //

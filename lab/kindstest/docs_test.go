@@ -140,11 +140,11 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 	missing := maps.Clone(absent)
 	shown := map[string]string{} // the section of a row that several have
 	for _, table := range tables {
-		fmt.Fprintf(&text, "\n### %s\n\n| key | type | |\n|---|---|---|\n", table.section)
+		fmt.Fprintf(&text, "\n### %s\n\n| key | |\n|---|---|\n", table.section)
 		same := map[string][]string{} // keys by the section that explains them
 		for _, r := range rows(t, nil, "", table.of, missing) {
 			keys := "`" + strings.Join(r.keys, "`, `") + "`"
-			line := fmt.Sprintf("| %s | %s | %s |\n", keys, r.kind, r.text)
+			line := fmt.Sprintf("| %s | %s |\n", keys, r.text)
 			if before, ok := shown[line]; ok {
 				same[before] = append(same[before], keys)
 				continue
@@ -153,7 +153,7 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 			text.WriteString(line)
 		}
 		for _, section := range slices.Sorted(maps.Keys(same)) {
-			fmt.Fprintf(&text, "| %s | | as of %s |\n", strings.Join(same[section], ", "), section)
+			fmt.Fprintf(&text, "| %s | as of %s |\n", strings.Join(same[section], ", "), section)
 		}
 	}
 	require.Empty(t, slices.Collect(maps.Keys(missing)), "reasons for fields that do not exist")
@@ -175,8 +175,8 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 
 // row describes the keys of one or more fields that share a comment.
 type row struct {
-	keys       []string
-	kind, text string
+	keys []string
+	text string
 }
 
 // rows appends a row for each field of a struct that a file can set, and removes the others from
@@ -207,7 +207,7 @@ func rows(t *testing.T, to []row, prefix string, of reflect.Type, missing map[st
 				to[n-1].keys = append(to[n-1].keys, prefix+key)
 				continue
 			}
-			to = append(to, row{[]string{prefix + key}, kind(f.Type), text})
+			to = append(to, row{[]string{prefix + key}, text})
 		}
 	}
 	return to
@@ -222,22 +222,6 @@ func inner(t reflect.Type) reflect.Type {
 		return t
 	}
 	return nil
-}
-
-func kind(t reflect.Type) string {
-	switch {
-	case t.String() == "time.Duration":
-		return "duration"
-	case t.Kind() == reflect.Slice:
-		return "list"
-	case t.Kind() == reflect.String || t == reflect.TypeFor[node.OnSplit]():
-		return "text"
-	case t.Kind() == reflect.Bool:
-		return "bool"
-	case t.Kind() == reflect.Map:
-		return "map"
-	}
-	return "number"
 }
 
 const module = "github.com/concord-go/concord/"
@@ -261,8 +245,8 @@ func first(t *testing.T, of reflect.Type, field string) string {
 	}
 	text := strings.Join(strings.Fields(sources[dir][of.Name()+"."+field]), " ")
 	sentences := strings.SplitAfter(text, ". ")
-	out := regexp.MustCompile("^"+field+" (is|are) ").ReplaceAllString(
-		strings.TrimSpace(sentences[0]), "")
+	out := regexp.MustCompile("^"+field+" (is |are |([a-z]+s ))").ReplaceAllString(
+		strings.TrimSpace(sentences[0]), "$2")
 	if short := aside.ReplaceAllString(out, "."); len(out) > 120 && len(short) > 30 &&
 		ranges.MatchString(short) == ranges.MatchString(out) {
 		out = short
