@@ -101,7 +101,7 @@ func (m mute) Status() sharding.Status {
 	return s
 }
 
-// gone is a region between two lives.
+// gone is a region while the member rejoins.
 type gone struct{ cockpit.Shards }
 
 func (gone) Status() sharding.Status { return sharding.Status{Type: "gone"} }

@@ -43,8 +43,8 @@ type allocator interface {
 	Allocate(ctx context.Context, homes map[int]string) error
 }
 
-// Handler serves the cockpit of one process, across all lives of its member. Its methods are safe
-// for concurrent use. Use New to create one.
+// Handler serves the cockpit of one process, across all incarnations of its member. Its methods are
+// safe for concurrent use. Use New to create one.
 type Handler struct {
 	cfg     Config
 	hidden  hidden
@@ -112,10 +112,10 @@ func present[T any](all map[string]*T) map[string]*T {
 	return all
 }
 
-// Attach calls Show for one life of a member. It adds to s the system of n and, under the name
-// "leases", the session of n, unless s has that session or that name already. When the life has
-// ended, the handler drops the system. Call Attach in the register function of node.Run. It returns
-// an error if the life is already ending, and ErrInvalid if n is nil.
+// Attach calls Show for one incarnation of a member. It adds to s the system of n and, under the
+// name "leases", the session of n, unless s has that session or that name already. When the
+// incarnation has ended, the handler drops the system. Call Attach in the register function of
+// node.Run. It returns an error if the incarnation is already ending, and ErrInvalid if n is nil.
 func (h *Handler) Attach(n *node.Node, s Sources) error {
 	if n == nil {
 		return fmt.Errorf("%w: no node to attach to", ErrInvalid)

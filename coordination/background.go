@@ -20,10 +20,11 @@ import (
 //
 // After a loss, call cancel as soon as the work has stopped, then AcquireTo again.
 //
-// When the member of system leaves its cluster, or ends a life, the tenure ends: the actor gets
-// *LeaseLost with the reason Closed and has Config.Drain to call cancel. If it does not, the member
-// stops with an error, and the lease is free when cancel is called or the tenure has expired. If
-// the request is still pending, or AcquireTo is called later, the actor gets an *AcquireResult.
+// When the member of system leaves its cluster, or ends an incarnation, the tenure ends: the actor
+// gets *LeaseLost with the reason Closed and has Config.Drain to call cancel. If it does not, the
+// member stops with an error, and the lease is free when cancel is called or the tenure has
+// expired. If the request is still pending, or AcquireTo is called later, the actor gets an
+// *AcquireResult.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := sender(system, pid)
 	l = l.orNone()

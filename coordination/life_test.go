@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// life returns another actor system on the stage, as in the next life of a member.
+// life returns another actor system on the stage, as in the next incarnation of a member.
 func (s *stage) life() *actor.ActorSystem {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)

@@ -16,8 +16,8 @@ import (
 
 // Session connects this process to one store. One goroutine drives all its leases; store calls run
 // in goroutines of their own. Open starts a session and Close ends it. A session belongs to no
-// actor system: a process that begins another life of its member keeps the same session, and by
-// then the leases of the previous life's actors have been released.
+// actor system: a process that begins another incarnation of its member keeps the same session, and
+// by then the leases of the previous incarnation's actors have been released.
 //
 // A session that Open has not made holds nothing: methods with an error result return ErrInvalid,
 // also those of its leases.

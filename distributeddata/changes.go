@@ -19,9 +19,9 @@ import (
 //	}
 //
 // The loop ends when ctx is done and when the replicator has been closed for good. It waits for the
-// first life of the member and continues in every later one: changes between two lives are yielded
-// as one change. An invalid key, and a loop inside a function that the replicator runs, yield one
-// Changed with ErrInvalid and end.
+// first incarnation of the member and continues in every later one: changes while the member
+// rejoins are yielded as one change. An invalid key, and a loop inside a function that the
+// replicator runs, yield one Changed with ErrInvalid and end.
 //
 // The loop runs on the caller's goroutine and costs the replicator nothing. While its body runs,
 // the loop keeps the previously yielded state in memory.

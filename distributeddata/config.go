@@ -13,8 +13,9 @@ import (
 )
 
 // Config configures a replicator. A zero field takes its default. Every member of the cluster that
-// has the role must run a replicator with the same Name and MinMembers. In a later life of the same
-// process the Config passed to New then applies; the data carries over by Name.
+// has the role must run a replicator with the same Name and MinMembers. In a later incarnation of
+// the member in the same process the Config passed to New then applies; the data carries over by
+// Name.
 type Config struct {
 	// Name distinguishes replicators of one member. It has at most 64 bytes. A second replicator
 	// of the same name on one actor system is rejected with ErrInvalid. Default "ddata".
@@ -57,12 +58,13 @@ type Config struct {
 	// that stops in order, and could not come back while another one is missing, waits a moment
 	// only. Default 10m; negative: never, see Replicator.Forget.
 	ForgetAfter time.Duration `yaml:"forget-after"`
-	// Durable lists the durable keys: names, and prefixes followed by a star, such as "cart-*";
-	// "*" stands for all keys. All members must list the same. A member with another list is
-	// named in Status.OtherDurable, and until the lists agree neither side accepts changes of
-	// durable keys from the other. Durable and volatile keys are replicated separately, each with
-	// their own count of majorities and LogBytes of memory. One call of Atomically changes keys
-	// of one kind only. In a later life of a process the list must be that of the first.
+	// Durable lists the durable keys: names, and prefixes followed by a star, such as "cart-*"; "*"
+	// stands for all keys. All members must list the same. A member with another list is named in
+	// Status.OtherDurable, and until the lists agree neither side accepts changes of durable keys
+	// from the other. Durable and volatile keys are replicated separately, each with their own
+	// count of majorities and LogBytes of memory. One call of Atomically changes keys of one kind
+	// only. In a later incarnation of the member in the same process the list must be that of the
+	// first.
 	Durable []string `yaml:"durable"`
 	// Store keeps the durable keys: a store of package badger or bbolt that belongs to this member
 	// alone. The application opens it before New and closes it when the replicator has been closed
@@ -70,8 +72,8 @@ type Config struct {
 	// the whole store is read. Until then, operations on durable keys wait until their timeout and
 	// then return ErrLoading. If its rows belong to another Name, Member or cluster, the replicator
 	// rejects the store and writes nothing. Set Member too: without it, a member that comes back at
-	// another address is another member to the majorities. In a later life of a process the Store
-	// of the first life is used. Required with Durable.
+	// another address is another member to the majorities. In a later incarnation of the member in
+	// the same process the Store of the first incarnation is used. Required with Durable.
 	Store store.Store `yaml:"-"`
 	// WriteBehind is how long changes of durable keys may wait before they are written. With 0,
 	// an update returns when its change is on the disks of as many members as its level requires,
@@ -116,9 +118,9 @@ type Config struct {
 	// HeartbeatInterval is how often each member reports to some others what it has seen. A lost
 	// change is noticed within about two heartbeats. Default 1s.
 	HeartbeatInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds operations whose context or message sets no deadline, even while
-	// the replicator's goroutine is busy in a function of the application. It also bounds how
-	// long they wait for the next life of the member. The same holds for Close. Default 5s.
+	// OperationTimeout bounds operations whose context or message sets no deadline, even while the
+	// replicator's goroutine is busy in a function of the application. It also bounds how long they
+	// wait for the next incarnation of the member. The same holds for Close. Default 5s.
 	OperationTimeout time.Duration `yaml:"operation-timeout"`
 	// NotifyInterval is how long changes are collected before subscribers are notified. Default
 	// 50ms; negative: not at all.

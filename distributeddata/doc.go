@@ -42,24 +42,26 @@
 // record of deletions is kept: an atom that the vector covers and the state does not hold was
 // removed. docs/replication.md describes the protocol.
 //
-// # Several lives of one process
+// # Rejoining
 //
 // A member that was split off from its cluster has to rejoin under a new member id, in a new actor
-// system. node.Run does so in the same process, one life after another. New then returns the
-// Replicator of the previous life, bound to the new system, so a handle can be kept across lives.
-// The Replicator continues with the data it held, under a new replica id. Updates made while the
-// member was alone, including those that nobody waited for, reach the other members as events of a
-// departed replica. Until the new replica has been refilled, it counts in no quorum.
+// system. node.Run does so in the same process, one incarnation after another. New then returns the
+// Replicator of the previous incarnation, bound to the new system, so a handle can be kept across
+// incarnations. The Replicator continues with the data it held, under a new replica id. Updates
+// made while the member was alone, including those that nobody waited for, reach the other members
+// as events of a departed replica. Until the new replica has been refilled, it counts in no quorum.
 //
-//   - Between two lives, for some seconds, Get at Local, Keys and Snapshot show the last state.
-//   - Updates and reads at other levels wait for the next life until their context is done, or for
-//     Config.OperationTimeout if it has no deadline. They then return node.ErrRejoining: nothing
-//     was done.
-//   - A pending read continues in the next life. A pending update that was applied returns
-//     ErrUnknown: the update is kept and spreads in the next life, but its level may not have been
-//     reached.
-//   - Subscriptions belong to actors of one life and end with it. Loops over Changes continue.
-//   - After the last life every operation returns ErrClosed.
+//   - While the member rejoins, for some seconds, Get at Local, Keys and Snapshot show the last
+//     state.
+//   - Updates and reads at other levels wait for the next incarnation until their context is done,
+//     or for Config.OperationTimeout if it has no deadline. They then return node.ErrRejoining:
+//     nothing was done.
+//   - A pending read continues in the next incarnation. A pending update that was applied returns
+//     ErrUnknown: the update is kept and spreads in the next incarnation, but its level may not
+//     have been reached.
+//   - Subscriptions belong to actors of one incarnation and end with it. Loops over Changes
+//     continue.
+//   - After the last incarnation every operation returns ErrClosed.
 //
 // # Which members are counted
 //
@@ -104,7 +106,7 @@
 //   - Removed or deleted data comes back only through an update that had not seen the removal.
 //
 //   - Writes made while a member was split off reach the other members once it has rejoined in
-//     another life: TestLives_WhatWasWrittenAloneReachesTheOthers.
+//     another incarnation: TestLives_WhatWasWrittenAloneReachesTheOthers.
 //
 // The guarantees hold under loss, duplication and reordering of messages, under partitions, and
 // when members are killed and restarted. TestHistories in internal/core checks them after every

@@ -135,8 +135,8 @@ func (d *door) SendSystemMessage(pid *actor.PID, message any) {
 	d.mu.to.SendSystemMessage(d.mu.life.pid, message)
 }
 
-// Stop implements actor.Process. A stop from outside ends the life without a handover to other
-// members.
+// Stop implements actor.Process. A stop from outside ends the incarnation without a handover to
+// other members.
 func (d *door) Stop(*actor.PID) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -30,10 +30,10 @@ var (
 	ErrType = crdt.ErrType
 	// ErrUnknown: the context was done before the replicator answered; the error wraps the cause.
 	// The operation may have happened, may still happen, or may not happen. For a write it can also
-	// mean that the life of the member ended before the level was reached: the write is kept and
-	// spreads in the next life. A call interrupted by a panic in this library's own code returns
-	// ErrUnknown too, and so does a call under way when the replica finds that its process was
-	// restored from a snapshot of its memory; both are logged.
+	// mean that the incarnation of the member ended before the level was reached: the write is kept
+	// and spreads in the next incarnation. A call interrupted by a panic in this library's own code
+	// returns ErrUnknown too, and so does a call under way when the replica finds that its process
+	// was restored from a snapshot of its memory; both are logged.
 	ErrUnknown = errors.New("distributeddata: outcome unknown")
 	// ErrClosed: the replicator has not been started yet, or has been closed. A pending operation
 	// may have happened.

@@ -54,9 +54,9 @@ func (k Key[T]) String() string { return k.id }
 
 // Get reads the entry. At Local, the default level, it reads this member's replica. It does not
 // wait for the replicator, except for durable keys during startup; see Config.Store. It sees every
-// update of this member that has returned. Between two lives it returns the last value. At other
-// levels it waits until this replica has seen everything that the required number of replicas had
-// seen when they were asked, or until ctx is done.
+// update of this member that has returned. While the member rejoins it returns the last value. At
+// other levels it waits until this replica has seen everything that the required number of replicas
+// had seen when they were asked, or until ctx is done.
 //
 // Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown,
 // node.ErrRejoining (not at Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
@@ -115,8 +115,8 @@ func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.W
 
 // Subscribe sends each change to an actor of this member, as the message Subscribe does. A
 // subscription made before the replica runs takes effect when it runs. It ends when stop is called,
-// when the actor stops, or with the life of the member. A subscription that cannot be accepted,
-// after Close or between two lives, is logged and goes to the dead letters.
+// when the actor stops, or with the incarnation of the member. A subscription that cannot be
+// accepted, after Close or while the member rejoins, is logged and goes to the dead letters.
 func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	return subscribeTo(r, k, to, adapt)
 }

@@ -46,7 +46,7 @@ type life struct {
 	err     error // the result of closing; set before closing is done
 }
 
-// States of a life.
+// States of an incarnation.
 const (
 	bound int32 = iota
 	running

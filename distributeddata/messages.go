@@ -89,8 +89,8 @@ type (
 	// that Proto.Actor answers: ignore that message.)
 	//
 	// A subscription continues when the replicator is restarted. It ends with Unsubscribe, when the
-	// subscriber stops, or with the life of the member; actors of the next life must subscribe
-	// again. A subscription that cannot be accepted (ErrInvalid) is logged.
+	// subscriber stops, or with the incarnation of the member; actors of the next incarnation must
+	// subscribe again. A subscription that cannot be accepted (ErrInvalid) is logged.
 	Subscribe[T crdt.Value[T]] struct {
 		Key        Entries[T]
 		Subscriber *actor.PID

@@ -17,11 +17,11 @@ import (
 // Replicator is this member's replica of the data. Its methods, and those of Key that take it, are
 // safe for concurrent use. Use New to create one: operations on another one return ErrInvalid.
 //
-// Where a process runs one life of its member after another (node.Run), one Replicator serves all
-// of them: New in a later life returns the same Replicator, which continues with the data it held,
-// so a handle may be kept. Between two lives, Get at Local, Keys and Snapshot show the last state.
-// Every other operation waits for the next life until its context is done, and then fails with
-// node.ErrRejoining.
+// Where a process runs one incarnation of its member after another (node.Run), one Replicator
+// serves all of them: New in a later incarnation returns the same Replicator, which continues with
+// the data it held, so a handle may be kept. While the member rejoins, Get at Local, Keys and
+// Snapshot show the last state. Every other operation waits for the next incarnation until its
+// context is done, and then fails with node.ErrRejoining.
 type Replicator struct {
 	name    string
 	pid     *actor.PID // PID of the door, the same in every life
@@ -59,16 +59,16 @@ type Replicator struct {
 }
 
 // New returns the replicator of a member. Call it before the member starts, and before any other
-// component of the life is created: the replicator then learns of every other member, and starts
-// its actor as soon as this member has joined. Until then operations return ErrClosed.
+// component of the incarnation is created: the replicator then learns of every other member, and
+// starts its actor as soon as this member has joined. Until then operations return ErrClosed.
 //
-// In a later life of the same process (node.Run), New returns the Replicator of the previous lives,
-// bound to the new system, and cfg replaces the previous configuration. A different Name is a
-// different replicator.
+// In a later incarnation of the member in the same process (node.Run), New returns the Replicator
+// of the previous incarnations, bound to the new system, and cfg replaces the previous
+// configuration. A different Name is a different replicator.
 //
 // New returns ErrInvalid for a bad configuration, for a second call with the same Name on one
-// system, and for a later life with a different Durable. It returns another error if the member is
-// stopping.
+// system, and for a later incarnation with a different Durable. It returns another error if the
+// member is stopping.
 func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	err := cfg.validate()
 	if system == nil {
@@ -119,17 +119,17 @@ func newReplicator(cfg Config, chosen *choice, again bool, log *slog.Logger) *Re
 func actorName(replicator string) string { return "concord-replicator-" + replicator }
 
 // PID returns the address to which actors of this member send Get, Update, Delete, Transaction and
-// Subscribe. It is the same in every life, never nil, and always safe to send to. Up to 1024
-// messages that arrive before the replica runs are queued and handled in order. Between two lives,
-// an update without a sender waits for the next life, and a request with a sender is answered with
-// node.ErrRejoining. A request that cannot be carried out is answered with its error; if it has no
-// sender, the error is logged and the message goes to the dead letters.
+// Subscribe. It is the same in every incarnation, never nil, and always safe to send to. Up to 1024
+// messages that arrive before the replica runs are queued and handled in order. While the member
+// rejoins, an update without a sender waits for the next incarnation, and a request with a sender
+// is answered with node.ErrRejoining. A request that cannot be carried out is answered with its
+// error; if it has no sender, the error is logged and the message goes to the dead letters.
 func (r *Replicator) PID() *actor.PID { return r.pid }
 
 // Ready waits until the replica has been refilled: enough other replicas have answered it that it
 // holds every earlier majority write. Until then it serves local reads and writes, but does not
-// count in quorums. A replica stays ready for the rest of its life; between two lives Ready waits
-// for the next one.
+// count in quorums. A replica stays ready for the rest of its incarnation; while the member
+// rejoins, Ready waits for the next one.
 //
 // Errors: the cause of ctx, with the number of members seen, the number needed and the missing
 // ones; ErrInvalid without Config.MinMembers; ErrClosed.
@@ -189,8 +189,8 @@ func (r *Replicator) Keys() iter.Seq[string] {
 // reads at Local. Values and Snapshots read before remain valid.
 //
 // Close returns the error of ctx or ErrQuorum if the handover was not confirmed in time: the last
-// updates may be lost with this member, unless the process continues in another life. ErrInvalid
-// means that nothing was done.
+// updates may be lost with this member, unless the process continues in another incarnation.
+// ErrInvalid means that nothing was done.
 func (r *Replicator) Close(ctx context.Context) error {
 	if err := r.reentrant(); err != nil {
 		return err

@@ -100,8 +100,8 @@ type Status struct {
 // Traffic counts messages and the bytes in them, without envelopes and framing.
 type Traffic struct{ Messages, Bytes uint64 }
 
-// Status returns the condition of the replica; it is zero before the replica runs. Between two
-// lives it is the last one, with Ready false. Counters continue in the next life.
+// Status returns the condition of the replica; it is zero before the replica runs. While the member
+// rejoins it is the last one, with Ready false. Counters continue in the next incarnation.
 func (r *Replicator) Status() Status {
 	p := r.state()
 	if p == nil {

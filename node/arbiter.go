@@ -37,11 +37,11 @@ const (
 	maxFormer   = 256
 )
 
-// startArbiter starts the arbiter of one life. It shuts the gate at once, and begins when the
-// member is up. stop notifies the other members that this member leaves, shuts the gate, and waits
-// until the leases are released. Call it after guarded work has been handed over and before the
-// session is closed. foreign is called if this member does not use the lease store of the others.
-// counted is set to the number of members.
+// startArbiter starts the arbiter of one incarnation. It shuts the gate at once, and begins when
+// the member is up. stop notifies the other members that this member leaves, shuts the gate, and
+// waits until the leases are released. Call it after guarded work has been handed over and before
+// the session is closed. foreign is called if this member does not use the lease store of the
+// others. counted is set to the number of members.
 func startArbiter(system *actor.ActorSystem, session *coordination.Session, cluster string,
 	members int, foreign func(error), counted *atomic.Int64) (stop func(context.Context) error) {
 	s := &arbiterShell{

@@ -17,22 +17,22 @@
 //		})
 //	}
 //
-// # Lives
+// # Incarnations
 //
 // Proto.Actor never readmits a member that it has dropped from its list, even if the cause was a
 // pause of a few seconds. A dropped member keeps working on its own forever: there are then two
 // clusters of the same name, and nothing reports it. Run repairs this. Members query the addresses
 // that they have lost. When two fragments of a cluster hear of each other again, the members of one
-// fragment give way, one after the other and only with a permit of the other fragment, and begin
-// another life:
+// fragment step down, one after the other and only with the permission of the other fragment, and
+// begin another incarnation:
 //
-//	starting ──ready──▶ up ──dropped, expelled, gives way──▶ stopping ──▶ starting (next life)
-//	   │                 └───────signal, context, failure of work────────▶ stopping ──▶ Run returns
-//	   └─first life fails─▶ Run returns;  a later one: again, with back-off
+//	starting ──ready──▶ up ──dropped, expelled, steps down──▶ stopping ──▶ starting (next)
+//	   │                 └───────signal, context, failure of work─────────▶ stopping ──▶ Run returns
+//	   └─the first one fails─▶ Run returns;  a later one: again, with back-off
 //
-// Each life has its own actor system and member id; the process, its address and its lease session
-// stay the same. See Run, docs/operations.md, and package membership for the rule that decides
-// which member gives way.
+// Each incarnation has its own actor system and member id; the process, its address and its lease
+// session stay the same. See Run, docs/operations.md, and package membership for the rule that
+// decides which member steps down.
 //
 // # Without Run
 //

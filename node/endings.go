@@ -23,7 +23,8 @@ type ending struct {
 	givenUp []string // by the systems at these addresses; guarded by endings.mu
 }
 
-// ends is shared by all lives: a connector does not know its actor system before the stream begins.
+// ends is shared by all incarnations: a connector does not know its actor system before the stream
+// begins.
 var ends endings
 
 // watch notes the events of a system until it is shut down. It must be called before remoting

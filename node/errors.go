@@ -18,8 +18,9 @@ var (
 	// a component cannot get ready. The error says what the member was waiting for and which
 	// members it saw. Shutdown must still be called.
 	ErrStart = errors.New("node: member not started")
-	// ErrStop is matched by the error of Run when the last life did not stop in order, for instance
-	// because a component exceeded its time. Leases that were not released expire by themselves.
+	// ErrStop is matched by the error of Run when the last incarnation did not stop in order, for
+	// instance because a component exceeded its time. Leases that were not released expire by
+	// themselves.
 	ErrStop = errors.New("node: not stopped in order")
 	// ErrSplit is returned by Run when the member was split off and OnSplit is Exit.
 	ErrSplit = errors.New("node: split off from the cluster")

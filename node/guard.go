@@ -2,8 +2,8 @@ package node
 
 import "github.com/concord-go/concord/node/internal/guard"
 
-// process is shared by the guards of all lives: one member runs per process, and gRPC does not know
-// about actor systems.
+// process is shared by the guards of all incarnations: one member runs per process, and gRPC does
+// not know about actor systems.
 var process guard.Process
 
 // Refusals returns how many messages, streams and calls the guard of this process has rejected, by

@@ -16,9 +16,9 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// Health reports the state of a member under Run, over all its lives. The zero value is ready to
-// use: set RunConfig.Health to it, and serve it, for instance on a port of its own. It is an
-// http.Handler for the paths /livez and /readyz. It answers 200 or 503, with one line for each
+// Health reports the state of a member under Run, over all its incarnations. The zero value is
+// ready to use: set RunConfig.Health to it, and serve it, for instance on a port of its own. It is
+// an http.Handler for the paths /livez and /readyz. It answers 200 or 503, with one line for each
 // reason.
 type Health struct {
 	mu struct {
@@ -26,12 +26,12 @@ type Health struct {
 		state  state
 		since  time.Time
 		system *actor.ActorSystem // nil unless up or stopping
-		cause  error              // cause of the end of the last life, while between two lives
+		cause  error              // of the end of the last incarnation, while the member rejoins
 
-		session *coordination.Session // of that life; nil: there is none
-		address string                // of the last life that was up
+		session *coordination.Session // of that incarnation; nil: there is none
+		address string                // of the last incarnation that was up
 		life    int                   // its number
-		splits  uint64                // that the lives before it have noticed
+		splits  uint64                // that the incarnations before it have noticed
 	}
 }
 
@@ -52,20 +52,19 @@ var stateNames = [...]string{"not running", "starting", "up", "rejoining", "stop
 
 func (s state) String() string { return stateNames[s] }
 
-// stuck is how long a member may be between two lives or starting before its process should be
-// restarted.
+// stuck is how long a member may be rejoining or starting before its process should be restarted.
 const stuck = 5 * time.Minute
 
 func (h *Health) set(s state, system *actor.ActorSystem, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s == stateStarting && h.mu.state == stateBetween {
-		return // between two lives until it has joined
+		return // the member rejoins until it is up
 	}
 	h.mu.state, h.mu.since, h.mu.system, h.mu.cause = s, time.Now(), system, cause
 }
 
-// up records that a life is up.
+// up records that an incarnation is up.
 func (h *Health) up(n *Node) {
 	h.set(stateUp, n.System, nil)
 	h.mu.Lock()
@@ -73,7 +72,7 @@ func (h *Health) up(n *Node) {
 	h.mu.session, h.mu.address, h.mu.life = n.Session, n.System.Address(), n.Incarnation
 }
 
-// over records that a life has ended.
+// over records that an incarnation has ended.
 func (h *Health) over(system *actor.ActorSystem, cause error) {
 	h.set(stateBetween, nil, cause)
 	h.mu.Lock()
@@ -82,7 +81,7 @@ func (h *Health) over(system *actor.ActorSystem, cause error) {
 }
 
 // Live returns nil unless the process should be restarted: Run has returned, or the member has not
-// come up for five minutes. A member that has been between two lives for less time is alive.
+// come up for five minutes. A member that has been rejoining for less time is alive.
 func (h *Health) Live() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -56,8 +56,8 @@ func depart(c *cluster.Cluster) error {
 
 // closeRemoting closes remoting gracefully, or forcibly if that fails. Proto.Actor's graceful stop
 // is delayed for ten seconds by a writer that tries to reach a dead peer, and panics if a peer
-// hangs up at the same moment. The port would then still be open, and the next life could not
-// listen on it.
+// hangs up at the same moment. The port would then still be open, and the next incarnation could
+// not listen on it.
 func closeRemoting(r interface{ Shutdown(graceful bool) }) error {
 	closed := make(chan error, 1)
 	go func() { closed <- part("remoting", func() error { r.Shutdown(true); return nil }) }()
@@ -100,7 +100,7 @@ func abandon(c *cluster.Cluster) error {
 const remoting = "EndpointSupervisor"
 
 // stopActors stops every remaining actor, and waits up to lingering for them to stop. An actor that
-// kept running would keep its whole actor system alive and work alongside the next life.
+// kept running would keep its whole actor system alive and work alongside the next incarnation.
 func stopActors(system *actor.ActorSystem) {
 	for deadline := time.Now().Add(lingering); ; time.Sleep(2 * time.Millisecond) {
 		left := map[string]*actor.ActorProcess{} // stopped outside IterCb, which holds a lock

@@ -16,8 +16,8 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// live runs one life of the member. again reports whether another life should follow; it follows at
-// once if err is nil.
+// live runs one incarnation of the member. again reports whether another incarnation should follow;
+// it follows at once if err is nil.
 func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.cfg.Health.set(stateStarting, nil, nil)
 	n, err := r.make(ctx)
@@ -40,7 +40,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 			r.ended = time.Now()
 		}
 		again := (r.life > 1 || errors.Is(err, ErrRemoved)) && ctx.Err() == nil
-		stopped := r.stop(n, !again) // the session outlives a life, unless that is the last one
+		stopped := r.stop(n, !again) // the session outlives all but the last incarnation
 		if ctx.Err() != nil {
 			return false, stopped // asked to stop during the start
 		}
@@ -56,7 +56,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	return r.serve(ctx, n)
 }
 
-// away says how long the member was not up after a life.
+// away says how long the member was not up after an incarnation.
 func (r *runner) away() slog.Attr {
 	if r.ended.IsZero() {
 		return slog.Attr{}
@@ -64,7 +64,7 @@ func (r *runner) away() slog.Attr {
 	return slog.Duration("after", time.Since(r.ended).Round(time.Millisecond))
 }
 
-// serve waits for the end of the life, then stops it.
+// serve waits for the end of the incarnation, then stops it.
 func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	select {
 	case <-ctx.Done():
@@ -99,7 +99,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	return ctx.Err() == nil, nil
 }
 
-// make builds the actor system and the cluster of a life.
+// make builds the actor system and the cluster of an incarnation.
 func (r *runner) make(ctx context.Context) (*Node, error) {
 	rc, err := Remote(r.cfg.Remote, r.cfg.Remoting...)
 	if err != nil {
@@ -135,8 +135,8 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	return n, n.prepare(r.lives)
 }
 
-// registered calls the user's register function, which creates the components. In the last life it
-// makes the session close after them.
+// registered calls the user's register function, which creates the components. In the last
+// incarnation it makes the session close after them.
 func (r *runner) registered(n *Node) error {
 	err := n.onStop(lifecycle.Session, "session", func(ctx context.Context) error {
 		if r.session == nil || !n.last() {
@@ -191,7 +191,7 @@ func (r *runner) lookup(n *Node) error {
 	return nil
 }
 
-// guard starts what decides whether this life may host singletons and shards.
+// guard starts what decides whether this incarnation may host singletons and shards.
 func (r *runner) guard(n *Node) error {
 	if r.cfg.Guard != "" {
 		stop, err := startGuard(n.System, r.session, r.cfg.Guard)
@@ -206,7 +206,7 @@ func (r *runner) guard(n *Node) error {
 		return nil
 	}
 	members := max(r.cfg.MinMembers, 1)
-	if r.counted > 0 { // a majority of those of the former life
+	if r.counted > 0 { // a majority of those of the former incarnation
 		members = r.counted/2 + 1
 	}
 	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members, n.fail, &n.counted)
@@ -230,7 +230,7 @@ func (r *runner) start(n *Node) error {
 	return Start(ctx, n.Cluster)
 }
 
-// keepPort makes the next life listen on the port of this one.
+// keepPort makes the next incarnation listen on the port of this one.
 func (r *runner) keepPort(n *Node) {
 	if _, port, err := n.System.GetHostPort(); err == nil && r.cfg.Remote.Port == 0 &&
 		r.cfg.Remote.Advertised == "" {
@@ -238,8 +238,8 @@ func (r *runner) keepPort(n *Node) {
 	}
 }
 
-// stop stops a life in order, within StopTimeout. After the last life, nothing of the process is
-// left in the cluster.
+// stop stops an incarnation in order, within StopTimeout. After the last incarnation, nothing of
+// the process is left in the cluster.
 func (r *runner) stop(n *Node, last bool) error {
 	if last {
 		n.setLast()

@@ -15,7 +15,7 @@ const meterName = "github.com/concord-go/concord/node"
 
 // nodeStatus is what the metrics of a member show.
 type nodeStatus struct {
-	address                  string // of the last life; empty before the first is up
+	address                  string // of the last incarnation; empty before the first is up
 	ready, hosts             bool
 	members, missing, beyond int
 	life                     int

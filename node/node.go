@@ -15,15 +15,15 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Node is one life of the member that Run keeps in the cluster. Run passes it to the register
-// function. When its Context ends, drop all references to it and to everything created with its
-// System: an actor system holds 3 MB of memory.
+// Node is one incarnation of the member that Run keeps in the cluster. Run passes it to the
+// register function. When its Context ends, drop all references to it and to everything created
+// with its System: an actor system holds 3 MB of memory.
 type Node struct {
-	// System and Cluster are the actor system and the cluster of this life.
+	// System and Cluster are the actor system and the cluster of this incarnation.
 	System  *actor.ActorSystem
 	Cluster *cluster.Cluster
-	// Session is the session with the lease store, the same one in every life. It is nil without
-	// RunConfig.Store.
+	// Session is the session with the lease store, the same one in every incarnation. It is nil
+	// without RunConfig.Store.
 	Session *coordination.Session
 	// Incarnation is the number of this incarnation of the member in its process, from 1.
 	Incarnation int
@@ -38,7 +38,7 @@ type Node struct {
 		work    []func(context.Context) error
 		begun   bool
 		ended   bool
-		last    bool // no life follows
+		last    bool // no incarnation follows
 		failure error
 	}
 	working sync.WaitGroup
@@ -46,15 +46,16 @@ type Node struct {
 	counted atomic.Int64  // how many members there are, by the arbiter; 0: not known
 }
 
-// Context returns a context that ends when this life begins to stop. Its cause matches ErrRemoved
-// if another life may follow; otherwise it is the cause of the context passed to Run.
+// Context returns a context that ends when this incarnation begins to stop. Its cause matches
+// ErrRemoved if another incarnation may follow; otherwise it is the cause of the context passed to
+// Run.
 func (n *Node) Context() context.Context { return n.ctx }
 
 // Go runs work in its own goroutine once the member is ready, or at once if it already is. The
-// context of work is the context of the life. When it ends, work has its share of
+// context of work is the context of the incarnation. When it ends, work has its share of
 // RunConfig.StopTimeout to return; components stop only after that. If work returns an error,
 // panics or calls runtime.Goexit before the context has ended, the member stops and Run returns the
-// error. After the end of the life, Go does nothing.
+// error. After the end of the incarnation, Go does nothing.
 func (n *Node) Go(work func(context.Context) error) {
 	if work == nil {
 		work = func(context.Context) error { return errNoWork }
@@ -71,7 +72,7 @@ func (n *Node) Go(work func(context.Context) error) {
 }
 
 // Document returns a document in the lease store, for use as distributeddata.Config.Membership. It
-// is the same document in every life, and works until the components have stopped. The error
+// is the same document in every incarnation, and works until the components have stopped. The error
 // matches ErrInvalid without RunConfig.Store, and coordination.ErrInvalid if the store does not
 // support documents or the name is invalid. Document reads nothing from the store.
 func (n *Node) Document(name string) (*coordination.Document, error) {
@@ -81,7 +82,7 @@ func (n *Node) Document(name string) (*coordination.Document, error) {
 	return coordination.NewDocument(n.store, name)
 }
 
-// onStop registers stop to run in the given phase when this life ends.
+// onStop registers stop to run in the given phase when this incarnation ends.
 func (n *Node) onStop(p lifecycle.Phase, name string, stop func(context.Context) error) error {
 	_, err := lifecycle.OnStop(n.System, p, name, stop)
 	return err
@@ -168,7 +169,7 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 	return <-done
 }
 
-// prepare registers this life with lives, and settle to run when the life stops.
+// prepare registers this incarnation with lives, and settle to run when the incarnation stops.
 func (n *Node) prepare(lives *lifecycle.Lives) error {
 	lives.Attach(n.System)
 	return n.onStop(lifecycle.Ingress, "work", n.settle)

@@ -24,8 +24,8 @@ const (
 	guardLook = 250 * time.Millisecond
 )
 
-// startGuard holds a lease for one life of a member, and keeps the gate shut while it is not held:
-// from the start, once failed renewals leave less than a third of the TTL, and after a loss.
+// startGuard holds a lease for one incarnation of a member, and keeps the gate shut while it is not
+// held: from the start, once failed renewals leave less than a third of the TTL, and after a loss.
 // Guarded work then stops before its own leases end. The gate opens when the lease is held or
 // renewed again.
 //
@@ -58,7 +58,7 @@ func startGuard(system *actor.ActorSystem, session *coordination.Session,
 	}, nil
 }
 
-// nodeGuard is the guard of one life.
+// nodeGuard is the guard of one incarnation.
 type nodeGuard struct {
 	lease *coordination.Lease
 	gate  *gate.Gate

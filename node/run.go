@@ -23,12 +23,12 @@ import (
 //
 //	func main() { node.Main(cfg, register) }
 //
-// When a pause or a partition has split a member off from its cluster, the member ends its life and
-// begins another one in the same process: Run calls register again, with a new actor system. A
-// component created under the same name as before is the same component, so handles kept by the
-// application continue to work; calls on them between two lives wait, or fail with ErrRejoining.
-// Replicated data is carried over. Instances of singletons and user actors are not: they are
-// stopped. See OnSplit for alternatives, and docs/operations.md.
+// When a pause or a partition has split a member off from its cluster, the member ends its
+// incarnation and begins another one in the same process: Run calls register again, with a new
+// actor system. A component created under the same name as before is the same component, so handles
+// kept by the application continue to work; calls on them while the member rejoins wait, or fail
+// with ErrRejoining. Replicated data is carried over. Instances of singletons and user actors are
+// not: they are stopped. See OnSplit for alternatives, and docs/operations.md.
 //
 // A process runs one member: Run fails with ErrInvalid while another call of Run has not returned.
 //
@@ -36,10 +36,10 @@ import (
 // Run returns.
 //
 // The error is nil after an orderly stop. It matches ErrInvalid if nothing was done; ErrStart if
-// the first life did not start or get ready (a later life is retried forever); ErrStop if something
-// did not stop in time; ErrSplit as described at OnSplit. Otherwise it is the error of
-// register, of the Store function or of the work passed to Node.Go. ExitCode maps errors to exit
-// statuses.
+// the first incarnation did not start or get ready (a later incarnation is retried forever);
+// ErrStop if something did not stop in time; ErrSplit as described at OnSplit. Otherwise it is the
+// error of register, of the Store function or of the work passed to Node.Go. ExitCode maps errors
+// to exit statuses.
 func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	if err := cfg.validate(); err != nil {
 		return err
@@ -88,8 +88,8 @@ type runner struct {
 	session  *coordination.Session
 	pace     *pace
 	life     int
-	ended    time.Time // of the last life; zero: it is the first
-	counted  int       // how many members there were in the last life that knew; 0: not known
+	ended    time.Time // of the last incarnation; zero: it is the first
+	counted  int       // members in the last incarnation that knew how many; 0: not known
 }
 
 // open opens the store and the session.
@@ -110,8 +110,8 @@ func (r *runner) open() error {
 	return nil
 }
 
-// close closes the session, unless the last life has closed it, and the store. It does not return
-// what stopped says already.
+// close closes the session, unless the last incarnation has closed it, and the store. It does not
+// return what stopped says already.
 func (r *runner) close(stopped error) error {
 	if r.session == nil {
 		return nil
@@ -131,7 +131,7 @@ func (r *runner) closeStore() error {
 	return nil
 }
 
-// run runs one life after the other.
+// run runs one incarnation after the other.
 func (r *runner) run(ctx context.Context) error {
 	for r.life = 1; ; r.life++ {
 		began := time.Now()
@@ -141,10 +141,10 @@ func (r *runner) run(ctx context.Context) error {
 		}
 		wait := r.pace.next(time.Now(), time.Since(began), err == nil)
 		about := []any{slog.Int("incarnation", r.life+1), slog.Duration("pause", wait)}
-		if err != nil { // of the stop of this life, or of its start
+		if err != nil { // of the stop of this incarnation, or of its start
 			about = append(about, slog.Any("error", err))
 		}
-		level := slog.LevelInfo // the end of the life has been logged
+		level := slog.LevelInfo // the end of the incarnation has been logged
 		if err != nil {
 			level = slog.LevelWarn
 		}
@@ -157,15 +157,15 @@ func (r *runner) run(ctx context.Context) error {
 	}
 }
 
-// pace decides how long the process waits between two lives.
+// pace decides how long the process waits while the member rejoins.
 type pace struct {
 	perHour int
-	ended   []time.Time // when the last perHour lives ended
+	ended   []time.Time // when the last perHour incarnations ended
 	pause   time.Duration
 }
 
-// The pause after failed lives doubles from shortestPause to longestPause. It is reset after a life
-// of at least lasting.
+// The pause after failed incarnations doubles from shortestPause to longestPause. It is reset after
+// an incarnation of at least lasting.
 const (
 	shortestPause = time.Second
 	longestPause  = 30 * time.Second
@@ -174,7 +174,7 @@ const (
 
 func newPace(perHour int) *pace { return &pace{perHour: perHour, pause: shortestPause} }
 
-// lately returns how many lives ended within the last hour.
+// lately returns how many incarnations ended within the last hour.
 func (p *pace) lately(now time.Time) (n int) {
 	for _, at := range p.ended {
 		if now.Sub(at) < time.Hour {
@@ -184,8 +184,9 @@ func (p *pace) lately(now time.Time) (n int) {
 	return n
 }
 
-// next returns the pause before the next life. There is none after a life that gave way, because
-// other members wait for this one, unless perHour lives have already ended within the last hour.
+// next returns the pause before the next incarnation. There is none after an incarnation that gave
+// way, because other members wait for this one, unless perHour incarnations have already ended
+// within the last hour.
 func (p *pace) next(now time.Time, lasted time.Duration, orderly bool) time.Duration {
 	var wait time.Duration
 	if lasted >= lasting {

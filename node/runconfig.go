@@ -24,17 +24,17 @@ import (
 type RunConfig struct {
 	// Cluster is the name of the cluster. See the function Cluster for names that conflict.
 	Cluster string `yaml:"cluster"`
-	// Remote configures the remoting of the member and its roles. With Port 0, every life keeps the
-	// port of the first.
+	// Remote configures the remoting of the member and its roles. With Port 0, every incarnation
+	// keeps the port of the first.
 	Remote Config `yaml:",inline"`
-	// Provider creates the cluster provider. It is called for each life, because a provider cannot
-	// be started twice.
+	// Provider creates the cluster provider. It is called for each incarnation, because a provider
+	// cannot be started twice.
 	Provider func() (cluster.ClusterProvider, error) `yaml:"-"`
 	// Store opens the lease store. It is called once. The session on the store is Node.Session in
-	// every life. At the end Run closes the session, and the store if it is an io.Closer. If Store
-	// is nil, there is no session. All members must open the same store: a member with another one
-	// than the oldest member hosts nothing, and its Run returns an error that matches ErrInvalid
-	// after two TTLs.
+	// every incarnation. At the end Run closes the session, and the store if it is an io.Closer. If
+	// Store is nil, there is no session. All members must open the same store: a member with
+	// another one than the oldest member hosts nothing, and its Run returns an error that matches
+	// ErrInvalid after two TTLs.
 	Store func() (coordination.Store, error) `yaml:"-"`
 	// Session configures the session. Its Logger defaults to the Logger of Run. Its Owner defaults
 	// to the address of the member if that is known before the member listens: Remote.Advertised,
@@ -55,8 +55,9 @@ type RunConfig struct {
 	// largest number of members that may ever run at once, a rolling update included: 2 of 3, 3 of
 	// 4, 4 of 5 or 6; 1 only for a single process. It is a floor in three ways:
 	//
-	//   - The first life counts as started, and the work passed to Node.Go begins, when this member
-	//     sees as many, including itself. Later lives do not wait: others may be gone for good.
+	//   - The first incarnation counts as started, and the work passed to Node.Go begins, when this
+	//     member sees as many, including itself. Later incarnations do not wait: others may be gone
+	//     for good.
 	//   - A side on which nobody knows how many members there are hosts singletons and shards only
 	//     if it has as many, so a member that is cut off in its first seconds does not take itself
 	//     for the cluster. For this more than half is enough.
@@ -71,13 +72,13 @@ type RunConfig struct {
 	// Logger receives the log records of the member and of Proto.Actor; progress messages of
 	// Proto.Actor are logged at Debug. Default slog.Default().
 	Logger *slog.Logger `yaml:"-"`
-	// Lookup, if set, creates the identity lookup of each life, after register has returned, for
-	// clusters with virtual actors: see package sharding/grains, which runs each of them once. By
-	// default it is Proto.Actor's disthash, which may run a virtual actor twice while members
+	// Lookup, if set, creates the identity lookup of each incarnation, after register has returned,
+	// for clusters with virtual actors: see package sharding/grains, which runs each of them once.
+	// By default it is Proto.Actor's disthash, which may run a virtual actor twice while members
 	// join, leave or disagree.
 	Lookup func(*Node) (cluster.IdentityLookup, error) `yaml:"-"`
 	// System, Options and Remoting are applied after the options that Run sets on the actor system,
-	// the cluster and the remoting of each life. For Remoting see the function Remote.
+	// the cluster and the remoting of each incarnation. For Remoting see the function Remote.
 	System   []actor.ConfigOption   `yaml:"-"`
 	Options  []cluster.ConfigOption `yaml:"-"`
 	Remoting []remote.ConfigOption  `yaml:"-"`
@@ -87,12 +88,12 @@ type RunConfig struct {
 	// StopTimeout bounds the orderly stop of an incarnation. A phase may take what the following
 	// ones leave: they keep half of an equal share each. Default 10s.
 	StopTimeout time.Duration `yaml:"stop-timeout"`
-	// Patience is how long a split of the cluster must be certain before a member gives way to the
-	// other side. Raising it delays healing. Default 2s.
+	// Patience is how long a split of the cluster must be certain before a member steps down for
+	// the other side. Raising it delays healing. Default 2s.
 	Patience time.Duration `yaml:"patience"`
 	// RejoinsPerHour bounds how often the member joins again: when a split keeps recurring, the
-	// next life is delayed. Each life adds an entry to the version vectors of replicated data.
-	// Default 60.
+	// next incarnation is delayed. Each incarnation adds an entry to the version vectors of
+	// replicated data. Default 60.
 	RejoinsPerHour int `yaml:"rejoins-per-hour"`
 	// OnSplit is what the process does when the member has been split off. Default Rejoin.
 	OnSplit OnSplit `yaml:"on-split"`
@@ -110,12 +111,12 @@ type RunConfig struct {
 type OnSplit uint8
 
 const (
-	// Rejoin begins another life in the same process: a new actor system with a new member id,
-	// which takes over the replicated data of the ended life. Nothing written is lost.
+	// Rejoin begins another incarnation in the same process: a new actor system with a new member
+	// id, which takes over the replicated data of the ended incarnation. Nothing written is lost.
 	Rejoin OnSplit = iota
 	// Reexec stops in order and then re-executes the program, for programs that cannot have a
-	// second life in one process. Writes that the member made while it was alone are lost with its
-	// memory. Linux only.
+	// second incarnation in one process. Writes that the member made while it was alone are lost
+	// with its memory. Linux only.
 	Reexec
 	// Exit stops in order and makes Run return ErrSplit, for a supervisor that starts another
 	// process. Writes that the member made while it was alone are lost with its memory.

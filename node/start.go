@@ -23,7 +23,7 @@ var extensionID = extensions.NextExtensionID()
 // registering guards our slot in every system's extension registry, which is not synchronized.
 var registering sync.Mutex
 
-// run is the life of the member of one actor system.
+// run is the incarnation of the member of one actor system.
 type run struct {
 	mu struct {
 		sync.Mutex

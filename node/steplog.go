@@ -17,7 +17,7 @@ const lasts = 10 * time.Second
 type stepLog struct {
 	log     *slog.Logger
 	address string
-	hosted  bool      // in this life
+	hosted  bool      // in this incarnation
 	shut    time.Time // since when it does not host; zero: it hosts
 	told    bool      // that has been logged, above Debug
 	why     string    // as logged last
@@ -40,7 +40,7 @@ func (l *stepLog) opened(now time.Time, here, all int) {
 }
 
 // closed logs that the member does not host. dropped means that members were dropped, and ends that
-// this one leaves the cluster or begins another life: both are logged elsewhere.
+// this one leaves the cluster or begins another incarnation: both are logged elsewhere.
 func (l *stepLog) closed(now time.Time, why string, here, all int, dropped, ends bool) {
 	if l.shut.IsZero() {
 		l.shut = now

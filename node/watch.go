@@ -37,7 +37,7 @@ type watch struct {
 	waits   bool // for tick
 }
 
-// startWatch logs the changes of one life.
+// startWatch logs the changes of one incarnation.
 func (r *runner) startWatch(n *Node) {
 	w := &watch{log: r.cfg.Logger, members: membership.Attach(n.System), rule: r.majorityHosts(),
 		since: map[string]time.Time{}, hooks: lifecycle.Of(n.System), counted: &n.counted}
@@ -88,7 +88,7 @@ func (w *watch) why() slog.Attr {
 // report logs what has changed from one view to another.
 func (w *watch) report(was, v *membership.View) {
 	if v.Removed || w.hooks.Stopping() {
-		return // the end of the life is logged
+		return // the end of the incarnation is logged
 	}
 	here := map[string]bool{}
 	for _, m := range v.Members {

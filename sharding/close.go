@@ -16,11 +16,11 @@ import (
 // then, and other members confirm them before Close returns; messages that still wait become dead
 // letters. If the coordinator is on this member, it moves last.
 //
-// node.Shutdown calls Close, and node.Run calls it at the end of each life; after that, Ask waits
-// for the next life. After a call of Close by the application, Ask does not wait. Later calls wait
-// for the first and return the same result. If ctx ends first, the error matches ErrUnknown and the
-// cause of ctx: the entities are then stopped after the message that each is handling, and messages
-// are lost.
+// node.Shutdown calls Close, and node.Run calls it at the end of each incarnation; after that, Ask
+// waits for the next incarnation. After a call of Close by the application, Ask does not wait.
+// Later calls wait for the first and return the same result. If ctx ends first, the error matches
+// ErrUnknown and the cause of ctx: the entities are then stopped after the message that each is
+// handling, and messages are lost.
 func (r *region) Close(ctx context.Context) error {
 	if err := r.made(); err != nil {
 		return err

@@ -32,8 +32,8 @@ import (
 //
 // ErrInvalid, ErrBufferFull, ErrUndelivered, ErrClosed and node.ErrRejoining mean that the message
 // was certainly not handled. ErrUnknown means that ctx ended, or this member closed the region,
-// before the message was confirmed. Between two lives of this member, Deliver waits for the next
-// one and continues there. Close does not wait for Deliver.
+// before the message was confirmed. While the member rejoins, Deliver waits, and then continues.
+// Close does not wait for Deliver.
 func (f Ref[Msg]) Deliver(ctx context.Context, msg Msg) error {
 	if err := f.r.made(); err != nil {
 		return err

@@ -39,8 +39,8 @@
 //
 //  1. Call New with the same Config on every member that may host, before the member starts, and
 //     NewProxy on others that send. A member with the role that calls neither, as in a rolling
-//     update that adds or removes the type, hosts nothing. Between the lives of a member under
-//     node.Run, call New again.
+//     update that adds or removes the type, hosts nothing. In the next incarnation of a member
+//     under node.Run, call New again.
 //  2. Run the replicator on all these members, including proxies. It carries the table of
 //     shards.
 //  3. Use protobuf messages for all messages and replies that may cross between members.
@@ -81,7 +81,7 @@
 //     and messages wait up to Config.Buffer. If the store still answers other members, those take
 //     over.
 //   - The member is removed from its cluster: it stops its entities at once, releases the leases,
-//     and hosts nothing more in this life.
+//     and hosts nothing more in this incarnation.
 //
 // # Messages
 //

@@ -35,9 +35,9 @@ func externalKey(typ string) distributeddata.Key[external] {
 // The homes of one call take effect together. Of concurrent calls for a shard the later one wins,
 // according to the clocks of the members.
 //
-// The error matches ErrInvalid and lists every invalid entry; or ErrClosed after Close and between
-// two lives; or ErrUnknown, with the cause, if no majority was reached: the request may or may not
-// take effect, and may be repeated.
+// The error matches ErrInvalid and lists every invalid entry; or ErrClosed after Close and while
+// the member rejoins; or ErrUnknown, with the cause, if no majority was reached: the request may or
+// may not take effect, and may be repeated.
 func (r *region) Allocate(ctx context.Context, homes map[int]string) error {
 	if err := r.made(); err != nil {
 		return err

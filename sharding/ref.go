@@ -58,15 +58,15 @@ func (f Ref[Msg]) String() string {
 // see Config.Buffer.
 //
 // After an error the message is certainly not handled: ErrInvalid for an invalid id or message,
-// ErrBufferFull, or ErrClosed, which is also returned between two lives of this member. A message
-// that turns out to be undeliverable later is counted and becomes a dead letter. One that waits
-// when a life of this member ends is the first to be sent in the next one.
+// ErrBufferFull, or ErrClosed, which is also returned while the member rejoins. A message that
+// turns out to be undeliverable later is counted and becomes a dead letter. One that waits when an
+// incarnation of this member ends is the first to be sent in the next one.
 func (f Ref[Msg]) Tell(msg Msg) error { return f.r.send(f.id, msg, nil) }
 
 // Request sends a message on behalf of the actor of ctx, to which the entity can respond. Otherwise
-// it behaves like Tell, but a message that waits when the life of the actor ends becomes a dead
-// letter. The actor is not told if the host is lost after the message was sent there: set a timer
-// for an answer that must come.
+// it behaves like Tell, but a message that waits when the incarnation of the actor ends becomes a
+// dead letter. The actor is not told if the host is lost after the message was sent there: set a
+// timer for an answer that must come.
 func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error {
 	return f.r.send(f.id, msg, ctx.Self())
 }
@@ -106,13 +106,13 @@ func check(id string, msg any) error {
 
 // Ask sends a message and waits for the first reply. It sends once: whether it is safe to retry
 // depends on what the entity does with the message. It also waits for a home of the shard and,
-// between two lives of this member, for the next life; bound the wait with ctx. Do not call it from
+// while the member rejoins, for the next incarnation; bound the wait with ctx. Do not call it from
 // an actor, because it blocks.
 //
 // The errors of Tell, ErrUndelivered and node.ErrRejoining mean that the message was certainly not
 // handled. ErrUnknown means that ctx ended first, or that the host to which the message was sent is
 // gone: its member was dropped, it has lost the lease of the shard and another tenure has begun, or
-// this life of this member has ended.
+// this incarnation of this member has ended.
 //
 // The reply must be a protobuf message too: at another member any other reply, such as an error
 // value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member

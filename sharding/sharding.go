@@ -17,9 +17,9 @@ import (
 // Use New, NewProxy, NewDaemons or NewDaemonsProxy to create one: calls with an error result of
 // another one return ErrInvalid.
 //
-// Under node.Run a process may have several lives: a member that was split off from its cluster
-// leaves it and joins again as a new member. The Region stays valid: in the next life, New returns
-// a Region with the same handle, bound to the new actor system.
+// Under node.Run a process may have several incarnations: a member that was split off from its
+// cluster leaves it and joins again as a new member. The Region stays valid: in the next
+// incarnation, New returns a Region with the same handle, bound to the new actor system.
 type Region[Msg any] struct{ *region }
 
 // region is the part of a Region that does not depend on the type of messages.
@@ -121,7 +121,8 @@ const local = "nonhost"
 // sending to it is always safe; any other message becomes a dead letter. It is meant for actors of
 // this system that expect replies: ctx.Request(region.PID(), &sharding.Envelope{…}).
 //
-// A PID belongs to one life of the member. Call PID for each send rather than keeping its result.
+// A PID belongs to one incarnation of the member. Call PID for each send rather than keeping its
+// result.
 func (r *region) PID() *actor.PID {
 	if l := r.present.Load(); l != nil {
 		return l.pid.Load()
@@ -137,7 +138,7 @@ type Envelope struct {
 	call *call // nil: not by Ask
 }
 
-// Stats holds counters since the first New, over all lives. It contains no user data.
+// Stats holds counters since the first New, over all incarnations. It contains no user data.
 type Stats struct {
 	Refused uint64 // messages whose sender got an error, and dead letters of accepted ones
 	Dropped uint64 // messages of other regions: of another tenure (dead letters), or duplicates

@@ -47,7 +47,8 @@ type ShardStatus struct {
 	Held int
 
 	// Since is when this member learned of State, Home and Token, by its wall clock; zero: it has
-	// not heard of the shard in this life. A change between Elsewhere and Stashing does not count.
+	// not heard of the shard in this incarnation. A change between Elsewhere and Stashing does not
+	// count.
 	Since time.Time
 	// TakeOver is how long this member waited for the previous home and for the lease before the
 	// shard became active here; 0: it is not active here.
@@ -86,7 +87,8 @@ func (s Status) Entities() (n int) {
 	return n
 }
 
-// Status returns what this member knows. Between two lives, and after Close, it has no shards.
+// Status returns what this member knows. While the member rejoins, and after Close, it has no
+// shards.
 func (r *region) Status() Status {
 	if r.made() != nil {
 		return Status{}

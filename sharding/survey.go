@@ -39,8 +39,8 @@ const surveyWithin = 3 * time.Second
 // without an error. The counts of different members are from different instants: a shard that moves
 // in the meantime may be counted twice or not at all.
 //
-// The error matches ErrClosed after Close and between two lives, and ErrUnknown if this member is
-// not up before ctx ends.
+// The error matches ErrClosed after Close and while the member rejoins, and ErrUnknown if this
+// member is not up before ctx ends.
 func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
 	if err := r.made(); err != nil {
 		return ClusterStats{}, err

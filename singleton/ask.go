@@ -11,8 +11,8 @@ import (
 )
 
 // Ask sends msg to the singleton and waits for the first reply. It sends msg once: only the caller
-// knows whether it is safe to send it again. Ask also waits for a member to host and, between two
-// lives of this member, for the next life; bound it with ctx. Do not call it from an actor: it
+// knows whether it is safe to send it again. Ask also waits for a member to host and, while the
+// member rejoins, for the next incarnation; bound it with ctx. Do not call it from an actor: it
 // blocks.
 //
 // Errors: ErrUndelivered, ErrBufferFull, ErrClosed and node.ErrRejoining mean that the message was

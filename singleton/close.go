@@ -27,10 +27,10 @@ type (
 // for others: its instance stops within Drain, or a second.
 //
 // node.Shutdown ends this member's part in the same way, and so does node.Run at the end of each
-// life; Ask then waits for the next life. After Close, Ask does not wait. Later calls of Close wait
-// for the first and return the same result. The error is ErrUnknown with the cause of ctx if ctx
-// ended first: then messages may be lost, the instance is stopped after the message that it is
-// handling, and the lease is released after that.
+// incarnation; Ask then waits for the next incarnation. After Close, Ask does not wait. Later calls
+// of Close wait for the first and return the same result. The error is ErrUnknown with the cause of
+// ctx if ctx ended first: then messages may be lost, the instance is stopped after the message that
+// it is handling, and the lease is released after that.
 func (s *Singleton) Close(ctx context.Context) error {
 	if s == nil || s.present == nil {
 		return errUnmade

@@ -29,7 +29,7 @@ type Config struct {
 	PreferRole string `yaml:"prefer-role"`
 	// MinMembers is the number of members with Role, including this one, that must be visible at
 	// the same time before this member hosts for the first time, unless another one has the
-	// instance already. Later there may be fewer, and in a later life under node.Run Settle
+	// instance already. Later there may be fewer, and in a later incarnation under node.Run Settle
 	// decides. Set it to the number of processes that start together: then the instance is made
 	// once, at the oldest, however long they take, but not while one of them is missing. 1 hosts at
 	// once. Default 0: Settle decides.

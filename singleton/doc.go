@@ -111,8 +111,8 @@
 //
 //  1. Call New with the same Config on every member that may host, before the member starts, and
 //     NewProxy at others that send. If Role or LeaseName differ from those of an older member, this
-//     member does not host, and the health of both is an error that says so. Between the lives of a
-//     member, under node.Run, call New again: it returns the same Singleton.
+//     member does not host, and the health of both is an error that says so. In the next
+//     incarnation of a member, under node.Run, call New again: it returns the same Singleton.
 //  2. Use protobuf messages for everything that may cross between members, including replies:
 //     remoting drops other messages with only a line in the log.
 //  3. Put the token of the Tenure into every effect outside the instance, and have the target
@@ -128,8 +128,8 @@
 // after the one before has terminated. Its tokens never decrease.
 //
 //   - Pause of the host (garbage collection, SIGSTOP, a suspended virtual machine): when it wakes,
-//     the instance may continue with the message it was handling although another instance already
-//     lives. Check reports this at once, and the token protects; the manager first stops the
+//     the instance may continue with the message it was handling although there is another instance
+//     already. Check reports this at once, and the token protects; the manager first stops the
 //     instance.
 //   - Receive that does not return: an instance cannot be stopped in the middle of Receive. In a
 //     planned move the member keeps the lease until Receive has returned or, if its session is
@@ -141,9 +141,9 @@
 //     another side stops and releases the lease; see docs/operations.md. Otherwise the side with
 //     the lease hosts. The other side keeps messages up to Buffer. A short partition, in which no
 //     member was dropped, changes nothing. After a longer one Proto.Actor does not take dropped
-//     members back: the members of the side that gives way join again as new members, under
+//     members back: the members of the side that steps down join again as new members, under
 //     node.Run automatically. They are the youngest, so the instance stays with the other side, or
-//     moves there: a host that gives way stops its instance and releases the lease, as after a
+//     moves there: a host that steps down stops its instance and releases the lease, as after a
 //     removal.
 //   - Crash of the host: the next oldest has an instance once the provider has dropped the host and
 //     the lease has expired, which is its TTL after the next oldest last saw a renewal. The two
@@ -153,9 +153,9 @@
 //   - Restart of the host: a new process is a new, younger member, even at the same address.
 //   - Removal of the host from its cluster: it stops the instance, which has half of Drain, at most
 //     a second, to handle the messages in its mailbox. It releases the lease, waits for no other
-//     member, and never hosts again in this life. Kept messages are refused with ErrClosed. In its
-//     next life, if there is one, Ask and PID of the same Singleton work again, and it may host
-//     again, as the youngest.
+//     member, and never hosts again in this incarnation. Kept messages are refused with ErrClosed.
+//     In its next incarnation, if there is one, Ask and PID of the same Singleton work again, and
+//     it may host again, as the youngest.
 //   - Store unavailable for the host only: the instance stops Drain before its validity ends, the
 //     member abstains, and the next oldest has an instance when the lease has expired, or at once
 //     if the store was available again before and the lease was released. Unavailable for a member

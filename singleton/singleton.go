@@ -15,9 +15,9 @@ import (
 // process may be the host. Its methods may be called from any goroutine. Use New or NewProxy to
 // create one: Ask and Close of another one return ErrInvalid.
 //
-// Under node.Run a process may have several lives: a member that was split off from its cluster
-// leaves it and joins again as a new member. The Singleton stays the same: New in the next life
-// returns it again, bound to the new actor system.
+// Under node.Run a process may have several incarnations: a member that was split off from its
+// cluster leaves it and joins again as a new member. The Singleton stays the same: New in the next
+// incarnation returns it again, bound to the new actor system.
 type Singleton struct {
 	name    string
 	present *lifecycle.Present[life]
@@ -33,8 +33,8 @@ type Singleton struct {
 // lease is lost; see the package comment for what that means. produce is called from an actor, so
 // it must not block. The session must outlive the singleton: close it after the member has stopped.
 //
-// For the next life of a member, call New again; it returns the same *Singleton. session, cfg and
-// produce are those of the new life; Name must stay the same.
+// For the next incarnation of a member, call New again; it returns the same *Singleton. session,
+// cfg and produce are those of the new incarnation; Name must stay the same.
 //
 // The error is ErrInvalid, also if the member already has a singleton of this name, or it reports
 // that the member is stopping.
@@ -57,7 +57,7 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 }
 
 // NewProxy prepares this member for sending to the singleton, without hosting it, whatever its
-// roles. Like New, it returns the same *Singleton in each life of the member.
+// roles. Like New, it returns the same *Singleton in each incarnation of the member.
 func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	err := cfg.validate()
 	if system == nil {
@@ -74,13 +74,14 @@ const local = "nonhost"
 
 // PID returns the address for messages to the singleton, wherever the instance is. It is never nil,
 // and sending to it is always safe. Before this member is up, the proxy behind it keeps messages,
-// up to Config.Buffer, in order; after Close, and between two lives, messages go to the dead
+// up to Config.Buffer, in order; after Close, and while the member rejoins, messages go to the dead
 // letters. Replies come directly from the instance.
 //
 // Messages of one sender arrive in order, each at most once; see the package comment.
 //
-// A PID belongs to one life of the member. A PID from before the member is up has no address yet,
-// so only actors of this system can use it. Call PID for each send rather than keep its result.
+// A PID belongs to one incarnation of the member. A PID from before the member is up has no address
+// yet, so only actors of this system can use it. Call PID for each send rather than keep its
+// result.
 func (s *Singleton) PID() *actor.PID {
 	if l := s.present.Load(); l != nil {
 		return l.pid.Load()
@@ -88,7 +89,7 @@ func (s *Singleton) PID() *actor.PID {
 	return actor.NewPID(local, Config{Name: s.name}.proxyName())
 }
 
-// Stats counts events since the first New, over all lives. It contains no user data.
+// Stats counts events since the first New, over all incarnations. It contains no user data.
 type Stats struct {
 	Started  uint64 // instances that this member has made
 	Refused  uint64 // messages sent to the dead letters here, for any reason

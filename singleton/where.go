@@ -96,8 +96,8 @@ func (s *Singleton) Where() (Place, bool) {
 
 // Watch yields the result of Where, now and after each change, until ctx ends. It is meant for
 // people, dashboards and caches, not for decisions that need a lease. A slow reader skips changes,
-// but never the last one. The sequence continues between two lives of the member, and after Close,
-// when there are no more changes.
+// but never the last one. The sequence continues while the member rejoins, and after Close, when
+// there are no more changes.
 func (s *Singleton) Watch(ctx context.Context) iter.Seq2[Place, bool] {
 	return func(yield func(Place, bool) bool) {
 		for ctx.Err() == nil {

@@ -68,7 +68,7 @@ func newCluster(t *testing.T, n int, s settings) *Cluster {
 // Seed returns the seed of this run.
 func (c *Cluster) Seed() uint64 { return c.seed }
 
-// Member returns the i-th member: the current or latest life at its address.
+// Member returns the i-th member: the current or latest incarnation at its address.
 func (c *Cluster) Member(i int) *Member {
 	c.t.Helper()
 	c.mu.Lock()
@@ -79,7 +79,7 @@ func (c *Cluster) Member(i int) *Member {
 	return c.mu.members[i]
 }
 
-// Members returns the members that have not left or crashed and are not between two lives.
+// Members returns the members that have not left or crashed, except those that are rejoining.
 func (c *Cluster) Members() (live []*Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ type PerMember[T any] struct {
 	of map[*Member]T
 }
 
-// At returns the component of the i-th member, in its current life.
+// At returns the component of the i-th member, in its current incarnation.
 func (e *PerMember[T]) At(i int) T {
 	e.c.t.Helper()
 	return e.Of(e.c.Member(i))

@@ -63,8 +63,8 @@
 // By default a member lists the members that the cluster reports to it, and an expelled member
 // stays away. Two options make members behave as in production. With Provider each member discovers
 // the others by itself, drops unreachable members, and never lists a dropped id again. With Rejoin
-// a process whose member was expelled, or gave way after a split, begins another life at the same
-// address.
+// a process whose member was expelled, or gave way after a split, begins another incarnation at the
+// same address.
 //
 //	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 //		c.Partition([]int{0, 1}, []int{2})
@@ -73,10 +73,10 @@
 //		testkit.Eventually(t, 8*time.Second, c.Whole) // 2 has come back, with another id
 //	}, testkit.Provider(500*time.Millisecond, 2*time.Second), testkit.Rejoin(time.Second))
 //
-// Each life is a Member of its own: c.Member(i) and PerMember.At(i) return the current one. A
-// component that keeps its handle across lives, such as a Replicator or a Singleton, is the same in
-// each life. Between two lives a member is not in Members and soon disappears from the views of the
-// others, and its calls wait or fail as under node.Run.
+// Each incarnation is a Member of its own: c.Member(i) and PerMember.At(i) return the current one.
+// A component that keeps its handle across incarnations, such as a Replicator or a Singleton, is
+// the same in each incarnation. While it rejoins, a member is not in Members and soon disappears
+// from the views of the others, and its calls wait or fail as under node.Run.
 //
 // # What is real and what is not
 //

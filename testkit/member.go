@@ -15,7 +15,8 @@ import (
 )
 
 // Member is one process of a cluster, from its start to its end. After a restart there is another
-// Member at the same index and address. With Rejoin, so there is after each life of the process.
+// Member at the same index and address. With Rejoin, so there is after each incarnation of the
+// process.
 type Member struct {
 	Index   int
 	ID      string
@@ -112,8 +113,8 @@ func (m *Member) Clock() *Clock { return m.clock }
 // String returns the member id.
 func (m *Member) String() string { return m.ID }
 
-// Gone reports whether the member has left or crashed, or its life has ended and its process begins
-// another one.
+// Gone reports whether the member has left or crashed, or its incarnation has ended and its process
+// begins another one.
 func (m *Member) Gone() bool { return m.gone.Load() }
 
 // Ready waits as node.Start does, until the member is listed, its age is known, and its components

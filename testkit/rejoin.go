@@ -12,7 +12,8 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// birth is the state kept for future lives. Its lock is held while a life is created.
+// birth is the state kept for future incarnations. Its lock is held while an incarnation is
+// created.
 type birth struct {
 	sync.Mutex
 	each   []func(*Member)
@@ -46,7 +47,7 @@ func (b *birth) disk(c *Cluster, i int) *Disk {
 	return b.disks[i]
 }
 
-// attach makes the system another life of its process, or the first one of a new process.
+// attach makes the system another incarnation of its process, or the first one of a new process.
 func (b *birth) attach(system *actor.ActorSystem, clock *Clock, i int) {
 	if !b.again {
 		clock.boot()
@@ -56,7 +57,7 @@ func (b *birth) attach(system *actor.ActorSystem, clock *Clock, i int) {
 	}
 }
 
-// over marks the process at i as ended: no further life follows.
+// over marks the process at i as ended: no further incarnation follows.
 func (b *birth) over(i int) {
 	b.Lock()
 	defer b.Unlock()
@@ -86,7 +87,7 @@ func (c *Cluster) boot(i int) *Member {
 	return c.Member(i)
 }
 
-// follow waits for the end of a life and begins the next one.
+// follow waits for the end of an incarnation and begins the next one.
 func (m *Member) follow() {
 	select {
 	case <-m.members.Removed():
@@ -114,7 +115,7 @@ func (m *Member) follow() {
 	}
 }
 
-// reborn begins the next life of the process.
+// reborn begins the next incarnation of the process.
 func (m *Member) reborn() {
 	c := m.c
 	c.births.Lock()
@@ -130,15 +131,15 @@ func (m *Member) reborn() {
 	c.enter(next)
 }
 
-// lives returns all lives so far.
+// lives returns all incarnations so far.
 func (c *Cluster) lives() []*Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.mu.all)
 }
 
-// Whole returns nil if all members see exactly each other and none is between two lives. Otherwise
-// the error lists what each member sees.
+// Whole returns nil if all members see exactly each other and none is rejoining. Otherwise the
+// error lists what each member sees.
 func (c *Cluster) Whole() error {
 	live := c.Members()
 	var told []string

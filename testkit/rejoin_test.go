@@ -18,7 +18,7 @@ var (
 	rejoin   = testkit.Rejoin(time.Second)
 )
 
-// handle is a component that is the same in every life.
+// handle is a component that is the same in every incarnation.
 type handle struct{ lives int }
 
 func handles(c *testkit.Cluster) *testkit.PerMember[*handle] {

@@ -60,7 +60,7 @@ func register(n *node.Node) error {
 	return nil
 }
 
-// count counts a visit a second until the life of the member ends.
+// count counts a visit a second until the incarnation of the member ends.
 func count(ctx context.Context, life int, dd *distributeddata.Replicator) error {
 	for ctx.Err() == nil {
 		within, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -122,7 +122,7 @@ func addresses(list *cluster.ClusterTopology) (out []string) {
 	return out
 }
 
-// newProvider returns a function that creates the provider of each life.
+// newProvider returns a function that creates the provider of each incarnation.
 func newProvider(name string, at []string,
 	port int) (func() (cluster.ClusterProvider, error), error) {
 	switch name {

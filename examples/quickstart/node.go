@@ -80,7 +80,8 @@ var leases = coordination.Config{
 	RetryInterval:    200 * time.Millisecond, Drain: 300 * time.Millisecond,
 }
 
-// member holds the components of this process. Its handles stay the same in every life of the node.
+// member holds the components of this process. Its handles stay the same in every incarnation of
+// the node.
 type member struct {
 	cfg   nodeConfig
 	dd    *distributeddata.Replicator
@@ -135,8 +136,8 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 	}, m.register)
 }
 
-// register creates the components of one life of the node. It is called again when the node rejoins
-// after a split, and New then returns the existing components.
+// register creates the components of one incarnation of the node. It is called again when the node
+// rejoins after a split, and New then returns the existing components.
 func (m *member) register(n *node.Node) error {
 	var cfg distributeddata.Config
 	if m.rows != nil {

@@ -46,7 +46,7 @@ func (m *member) openCockpit(health *node.Health) (closeUI func(), err error) {
 	}, nil
 }
 
-// show attaches the components of a life to the cockpit.
+// show attaches the components of an incarnation to the cockpit.
 func (m *member) show(n *node.Node, dd *distributeddata.Replicator,
 	carts *sharding.Region[cartMessage], clerk *singleton.Singleton) error {
 	return m.ui.Attach(n, cockpit.Sources{

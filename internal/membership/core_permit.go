@@ -137,8 +137,8 @@ func (c *core) mayPermit(now time.Time, h hello) bool {
 	return c.familiar(h.address, h.proof) || c.permits.forStranger(now)
 }
 
-// permitted ends our life if the permit answers a recent request of ours and nothing has changed
-// since. Otherwise it declines the permit, so that the giver is free again.
+// permitted ends our incarnation if the permit answers a recent request of ours and nothing has
+// changed since. Otherwise it declines the permit, so that the giver is free again.
 func (c *core) permitted(now time.Time, r received) {
 	h := r.hello
 	_, conflict := c.conflicts.by[r.member]
@@ -177,7 +177,7 @@ func (c *core) leave() {
 	}
 }
 
-// sayGoodbye informs all members that we list, or are in conflict with, that this life ends.
+// sayGoodbye informs all members that we list, or are in conflict with, that this incarnation ends.
 func (c *core) sayGoodbye() {
 	for _, p := range c.roster.order {
 		c.sequence++

@@ -16,15 +16,16 @@
 //     stamp is not known yet is younger than all others, and never elected.
 //   - Roles and versions. A kind named "role.x" announces role x, and "version.1.2" that the member
 //     runs version 1.2 of the application.
-//   - Removal. The life of a member ends (View.Removed, View.Cause) when its own provider drops it,
-//     and when it gives way after a split. Another life, with a new id, can rejoin; package node
-//     begins it.
+//   - Removal. The incarnation of a member ends (View.Removed, View.Cause) when its own provider
+//     drops it, and when it gives way after a split. Another incarnation, with a new id, can
+//     rejoin; package node begins it.
 //
 // # How a split heals
 //
 // After a partition or a pause, members have permanently dropped each other's ids, and a member
 // sends nothing to members that it does not list. Without help both sides would continue alone
-// forever. Of each pair of running members that do not both list each other, one must end its life:
+// forever. Of each pair of running members that do not both list each other, one must end its
+// incarnation:
 //
 //	both list each other ◀──────────────────────────────────────────────┐
 //	      │ one drops the other                                 listed, with its new id
@@ -57,8 +58,9 @@
 //     once, and not for more than its fragment has; for a quarter of a large fragment. While it
 //     waits, it does not give way. A permit ends when another member is listed at the asker's
 //     address, when the asker declines it, and after 30 seconds.
-//  5. Giving way. The life ends with ErrSteppedDown, or with ErrExpelled if most of the members that it
-//     lists do not list it. In the latter case it needs no patience, but still a permit.
+//  5. Giving way. The incarnation ends with ErrSteppedDown, or with ErrExpelled if most of the
+//     members that it lists do not list it. In the latter case it needs no patience, but still a
+//     permit.
 //
 // # Guarantees
 //
@@ -70,15 +72,15 @@
 // Members never all give way at once: the last one that did had a permit of a member that had not.
 // No member gives way into a network that is still broken: the permit answers a request of the last
 // 5 seconds. Both hold whatever is lost, late or stale, and whatever crashes, except if a member's
-// own provider drops it: that life ends at once (ErrDropped).
+// own provider drops it: that incarnation ends at once (ErrDropped).
 //
 // After the last fault all members list each other again. The time this takes depends on patience,
 // provider and number of fragments. With a patience of 2 seconds and rounds of half a second it is
 // 4 to 6 seconds for one member that was cut off, and at most 20 for fragments of five members. If
-// the patience is at least two rounds of the provider, one split ends no more lives than there are
-// members outside the largest fragment; in one of 10,000 simulated splits, into 19 fragments, one
-// more ended. It ends more if views change meanwhile; package node counts lives, and Tune increases
-// the patience with them.
+// the patience is at least two rounds of the provider, one split ends no more incarnations than
+// there are members outside the largest fragment; in one of 10,000 simulated splits, into 19
+// fragments, one more ended. It ends more if views change meanwhile; package node counts
+// incarnations, and Tune increases the patience with them.
 //
 // # Cost
 //

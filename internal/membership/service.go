@@ -276,8 +276,8 @@ func (s *Service) note(v *View) {
 	}
 }
 
-// Address returns the address of a member that is or was listed in this life, or an empty string.
-// Of very many members, the first ones are no longer known.
+// Address returns the address of a member that is or was listed in this incarnation, or an empty
+// string. Of very many members, the first ones are no longer known.
 func (s *Service) Address(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// judge checks the end of a life against the rules of permits.
+// judge checks the end of an incarnation against the rules of permits.
 func (w *world) judge(l *life, e ending) {
 	if errors.Is(e.cause, ErrDropped) {
 		return // its own provider dropped it

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/internal/sim"
 )
 
-// life is one life of the process at a place: a core with its provider.
+// life is one incarnation of the process at a place: a core with its provider.
 type life struct {
 	p      *place
 	w      *world
@@ -61,13 +61,13 @@ func (p *place) startIn(d time.Duration) { p.w.After(d, p.start) }
 // key returns the key of the present process.
 func (p *place) key() []byte { return fmt.Append(nil, p.i, p.pid) }
 
-// crash ends the life abruptly, and the process.
+// crash ends the incarnation abruptly, and the process.
 func (p *place) crash() {
 	p.pid++
 	p.life, p.down = nil, true
 }
 
-// leave ends the life gracefully.
+// leave ends the incarnation gracefully.
 func (p *place) leave() {
 	if l := p.life; l != nil && !l.frozen {
 		if p.w.store != nil {
@@ -93,7 +93,7 @@ func (p *place) freeze(d time.Duration) {
 	})
 }
 
-// do runs f if the life is still running; while it is frozen, f is deferred.
+// do runs f if the incarnation is still running; while it is frozen, f is deferred.
 func (l *life) do(f func()) {
 	switch {
 	case l.p.life != l:
@@ -142,8 +142,8 @@ func (l *life) look() {
 	l.tell(raw)
 }
 
-// ask adds the life running at p to the list. If it does not answer, the previous life stays listed
-// until enough rounds were missed.
+// ask adds the incarnation running at p to the list. If it does not answer, the previous
+// incarnation stays listed until enough rounds were missed.
 func (l *life) ask(p *place, raw map[string]int) {
 	o := p.life
 	if o != nil && !o.frozen && l.w.reach(l.p.i, p.i) && l.blind[p.i] <= l.w.Elapsed() {
@@ -252,7 +252,7 @@ func (l *life) carry(address string, e event) {
 	})
 }
 
-// publish ends the life if the view is a removal; another one then begins at the same place.
+// publish ends the incarnation if the view is a removal; another one then begins at the same place.
 func (l *life) publish(v *View) {
 	if !v.Removed {
 		l.w.Note("%s sees %s", l.id, strings.Join(idsOf(v.Members), " "))
@@ -300,7 +300,7 @@ type entry struct {
 	expiry time.Duration
 }
 
-// keep writes the life's key, now and until the life ends.
+// keep writes the incarnation's key, now and until the incarnation ends.
 func (s *store) keep(l *life) {
 	if l.p.life != l {
 		return

@@ -124,9 +124,9 @@ func sides(r *rand.Rand, n int) string {
 // halves, fragments, single links and directions, freezes, crashes, joins and leaves during the
 // split, differing views, a second split when the first member gives way, crashing givers of
 // permits, and lost or late messages, on providers with rounds of 0.5 to 4 seconds. In each history
-// no member gives way without a permit that answers its own request, at least one member has a life
-// at any time, a giver of a permit stays until the other member has rejoined, and within two
-// minutes after the last fault all members list all others.
+// no member gives way without a permit that answers its own request, at least one member has an
+// incarnation at any time, a giver of a permit stays until the other member has rejoined, and
+// within two minutes after the last fault all members list all others.
 func TestSimulation_SplitsHeal(t *testing.T) {
 	var lives atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) { lives.Add(int64(len(splits(s).ends))) })
@@ -207,11 +207,11 @@ func (w *world) heals(within time.Duration) (took time.Duration) {
 }
 
 // TestSimulation_OneSplitCostsTheLosersALife plays one clean split each, with a patience of two
-// rounds of the provider. No more lives end than there are members outside the largest fragment, or
-// one more if there are more than ten fragments. The split heals within 5 times the patience if all
-// that were cut off rejoin together, 2 more for each further time, and 19 at most. Members of two
-// fragments rejoin in groups, unless they have asked several members for permits: then, and if
-// there are more fragments, they rejoin one after the other.
+// rounds of the provider. No more incarnations end than there are members outside the largest
+// fragment, or one more if there are more than ten fragments. The split heals within 5 times the
+// patience if all that were cut off rejoin together, 2 more for each further time, and 19 at most.
+// Members of two fragments rejoin in groups, unless they have asked several members for permits:
+// then, and if there are more fragments, they rejoin one after the other.
 func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)

@@ -181,8 +181,8 @@ func TestSplit_NobodyGoesWithoutPatience(t *testing.T) {
 	}
 }
 
-// A member that sees no other one does not end its life either because of a process that it has
-// never listed: anybody can claim to list it.
+// A member that sees no other one does not end its incarnation either because of a process that it
+// has never listed: anybody can claim to list it.
 func TestSplit_AMemberAloneStaysForAStranger(t *testing.T) {
 	f := newFixture(t).step(at("a")).pass(5 * time.Second)
 	listing := func(sequence uint64) received {

@@ -22,7 +22,7 @@ type world struct {
 	yields    map[request]int // requests that have reached the intended incarnation
 	slow      float64         // probability that a process starts its next life slowly
 	// The time until which the giver of a permit stays crashed, and the split triggered when the
-	// first life ends.
+	// first incarnation ends.
 	hunted  time.Duration
 	resplit func()
 	tuning  Tuning
@@ -31,7 +31,7 @@ type world struct {
 	givers  map[*life]bool // of permits
 }
 
-// place is an address at which the lives of one process run, one after another.
+// place is an address at which the incarnations of one process run, one after another.
 type place struct {
 	w    *world
 	i    int
@@ -43,7 +43,7 @@ type place struct {
 	last ending // if there has been no life since
 }
 
-// ending is the end of a life by the protocol.
+// ending is the end of an incarnation by the protocol.
 type ending struct {
 	at    time.Duration
 	place int
@@ -137,7 +137,7 @@ func (w *world) drop(a sim.Args) {
 	}
 }
 
-// running returns the current lives, including those of frozen processes.
+// running returns the current incarnations, including those of frozen processes.
 func (w *world) running() (out []*life) {
 	for _, p := range w.places {
 		if p.life != nil {

@@ -19,7 +19,7 @@ func together(t *testing.T) *fixture {
 // A stranger that listens at its own address has the identity it claims, and learns our incarnation
 // from the answer to its first hello. It claims that we were its member, that its fragment is
 // large, and grants every request. Before the fix, each member that heard it repeatedly ended its
-// life after the patience.
+// incarnation after the patience.
 func TestStranger_NobodyGivesWayToIt(t *testing.T) {
 	for name, lie := range map[string]func(*received){
 		"dropped us": func(r *received) { r.hello.droppedYou = true },

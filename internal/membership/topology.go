@@ -91,7 +91,7 @@ func clusterName(system *actor.ActorSystem) (name string) {
 	return cluster.GetCluster(system).Config.Name
 }
 
-// processKey is the key of this process, which all its lives share.
+// processKey is the key of this process, which all its incarnations share.
 var processKey = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

@@ -5,7 +5,7 @@ import "time"
 const (
 	defaultPatience = 2 * time.Second
 	maxPatience     = 10 * time.Minute
-	// freeLives is the number of lives within an hour that do not increase the patience.
+	// freeLives is the number of incarnations within an hour that do not increase the patience.
 	freeLives = 2
 )
 
@@ -17,9 +17,9 @@ type Tuning struct {
 	// that there may be a join in progress, it is ten times as long. Default 2s; at most 10
 	// minutes.
 	Patience time.Duration
-	// Lives is the number of lives of this process that have ended within the last hour. From the
-	// third on, each life doubles the patience, up to a minute, so that a member that is repeatedly
-	// split off comes back less often.
+	// Lives is the number of incarnations of this process that have ended within the last hour.
+	// From the third on, each incarnation doubles the patience, up to a minute, so that a member
+	// that is repeatedly split off comes back less often.
 	Lives int
 }
 

@@ -63,7 +63,7 @@ type acked struct {
 	Element string
 }
 
-// work starts the load, which continues through all lives, and the reports.
+// work starts the load, which continues through all incarnations, and the reports.
 func (m *member) work(working *sync.WaitGroup) {
 	own := addsOf(m.Name)
 	var asking sync.WaitGroup

@@ -213,7 +213,7 @@ func (m *member) providers() (hosts []string) {
 	return hosts
 }
 
-// register creates the components of a life.
+// register creates the components of an incarnation.
 func (m *member) register(n *node.Node) error {
 	m.life.Store(int64(n.Incarnation))
 	m.system.Store(n)

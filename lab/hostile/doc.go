@@ -5,8 +5,8 @@
 // a singleton under a lease, and replicate a counter to a majority. A stranger attacks one of them
 // with its own gRPC client. Where that helps, it listens on its own address and vouches for every
 // stream. After each attack the members must be in the same state as before: the same processes in
-// their first life, three in every view, one instance of the singleton and never two at a time,
-// updates that a majority confirms, and goroutines and memory back to their former level.
+// their first incarnation, three in every view, one instance of the singleton and never two at a
+// time, updates that a majority confirms, and goroutines and memory back to their former level.
 //
 // Without flags, some attacks run against members without TLS and secret. "make hostile" runs all
 // attacks against members without either, with a secret, and with TLS.

@@ -120,7 +120,7 @@ func runMember(raw string) int {
 	return node.ExitCode(err)
 }
 
-// life is the present life of the member.
+// life is the present incarnation of the member.
 type life struct {
 	mu     sync.Mutex
 	node   *node.Node

@@ -30,7 +30,7 @@ const (
 	hostsEnv  = "CONCORD_NODE_RUN_HOSTS"  // of all members
 )
 
-// alone is a provider that lists the member itself, and sends the cluster of its life.
+// alone is a provider that lists the member itself, and sends the cluster of its incarnation.
 type alone chan *cluster.Cluster
 
 func (a alone) StartMember(c *cluster.Cluster) error {

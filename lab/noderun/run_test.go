@@ -66,7 +66,7 @@ func (h *hand) list(self bool) {
 	h.c.MemberList.UpdateClusterTopology(all)
 }
 
-// hands creates a provider for each life.
+// hands creates a provider for each incarnation.
 type hands struct{ lives chan *hand }
 
 func newHands() hands { return hands{make(chan *hand, 10)} }
@@ -227,8 +227,8 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestRun_RemovedDuringTheFirstStart drops a member while its first life waits for a component. The
-// start ends at once, and the session works in the next life.
+// TestRun_RemovedDuringTheFirstStart drops a member while its first incarnation waits for a
+// component. The start ends at once, and the session works in the next incarnation.
 func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -556,7 +556,7 @@ func TestRun_ReadyzSaysThatTheLeaseStoreDoesNotAnswer(t *testing.T) {
 	}) // it cannot release its leases, if it still has some
 }
 
-// The leases that could not be released were listed twice: by the last life and by Run.
+// The leases that could not be released were listed twice: by the last incarnation and by Run.
 func TestRun_TheErrorOfTheSessionIsReportedOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -576,8 +576,8 @@ func TestRun_TheErrorOfTheSessionIsReportedOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(err.Error(), `lease "billing"`), "%v", err)
 }
 
-// A membership kept as a document of the lease store is found again in the next life, and is left
-// in order at the end.
+// A membership kept as a document of the lease store is found again in the next incarnation, and is
+// left in order at the end.
 func TestRun_TheMembershipMayBeADocumentOfTheLeaseStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -134,7 +134,8 @@ func portTaken(e *env) {
 	e.agree(e.config.ListedWithin, p)
 }
 
-// leaves compares lives of one process. The first lives start what belongs to the process.
+// leaves compares incarnations of one process. The first incarnations start what belongs to the
+// process.
 func leaves(e *env) {
 	const warm, lives = 2, 4
 	all := e.cluster(2)
@@ -151,7 +152,8 @@ func leaves(e *env) {
 	e.compare(before, all[1], lives)
 }
 
-// compare counts repeatedly for up to LeftWithin, since goroutines of a life may outlast it.
+// compare counts repeatedly for up to LeftWithin, since goroutines of an incarnation may outlast
+// it.
 func (e *env) compare(before report, p *process, lives int) {
 	var after report
 	var has int

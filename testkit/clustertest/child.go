@@ -114,7 +114,7 @@ func (c *inside) say(r report) {
 	fmt.Printf("\n%s%s\n", marker, line)
 }
 
-// start begins a life.
+// start begins an incarnation.
 func (c *inside) start() {
 	ctx, cancel := context.WithTimeout(context.Background(), c.order.Begin)
 	defer cancel()
@@ -163,7 +163,7 @@ func membersOf(t *cluster.ClusterTopology) (out []listed) {
 	return out
 }
 
-// stop ends a life.
+// stop ends an incarnation.
 func (c *inside) stop() {
 	if c.cluster == nil {
 		c.say(report{Event: evStopped, Text: "not started"})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Member is the place of one member. Several processes and lives may use it in succession.
+// Member is the place of one member. Several processes and incarnations may use it in succession.
 type Member struct {
 	Cluster string
 	Index   int    // from 0; distinct for all members of a check
@@ -48,7 +48,7 @@ type Config struct {
 	// DroppedWithin bounds the time until a killed member is dropped. Default 1m.
 	DroppedWithin time.Duration
 	// LeftWithin bounds the time until a member that was shut down is dropped and everything its
-	// life started has stopped. Default 1m.
+	// incarnation started has stopped. Default 1m.
 	LeftWithin time.Duration
 	// KeptFor is how long members must keep each other after the server has returned (P9), a pause
 	// has ended (P16) or connections have fallen silent (P17), and bounds the time until they list
@@ -59,12 +59,12 @@ type Config struct {
 	Pause time.Duration
 	// Except lists rules that are skipped, each with a reason that the test prints.
 	Except map[string]string
-	// Leaks is what each life may leave behind. The default is nothing.
+	// Leaks is what each incarnation may leave behind. The default is nothing.
 	Leaks Leaks
 }
 
-// Leaks are counts per life. Goroutines of Proto.Actor that stop by themselves within a minute are
-// not counted.
+// Leaks are counts per incarnation. Goroutines of Proto.Actor that stop by themselves within a
+// minute are not counted.
 type Leaks struct{ Goroutines, Files int }
 
 // Server is the server of a provider: a single one, or a majority of several.

@@ -100,7 +100,7 @@ func (p *process) answers(events []string) (out []report) {
 	return out
 }
 
-// start begins a life, and fails the test if the life does not start.
+// start begins an incarnation, and fails the test if the incarnation does not start.
 func (p *process) start() *process {
 	p.e.Helper()
 	p.isStarted(p.tell(cmdStart, evStarted, evFailed))
@@ -115,7 +115,7 @@ func (p *process) isStarted(r report) {
 	}
 }
 
-// stop ends a life gracefully.
+// stop ends an incarnation gracefully.
 func (p *process) stop() {
 	p.e.Helper()
 	if r := p.tell(cmdStop, evStopped); r.Text != "" {
@@ -135,7 +135,7 @@ func (p *process) reports(event string) (out []report) {
 	return out
 }
 
-// list returns the members that the current life lists.
+// list returns the members that the current incarnation lists.
 func (p *process) list() (out []listed) {
 	for _, r := range p.reports("") {
 		switch r.Event {
@@ -148,8 +148,8 @@ func (p *process) list() (out []listed) {
 	return out
 }
 
-// at returns the entry for the address in this member's list. If two lives share the address, it
-// returns none.
+// at returns the entry for the address in this member's list. If two incarnations share the
+// address, it returns none.
 func (p *process) at(address string) (found listed, ok bool) {
 	for _, m := range p.list() {
 		if m.Address != address {
@@ -163,7 +163,7 @@ func (p *process) at(address string) (found listed, ok bool) {
 	return found, ok
 }
 
-// id returns the id of the current life, as it lists itself.
+// id returns the id of the current incarnation, as it lists itself.
 func (p *process) id() string {
 	self, _ := p.at(p.member.Address())
 	return self.ID

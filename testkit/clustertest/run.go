@@ -116,7 +116,7 @@ func (e *env) cluster(n int) []*process {
 	return all
 }
 
-// startAll begins a life in each process, concurrently.
+// startAll begins an incarnation in each process, concurrently.
 func (e *env) startAll(all []*process) {
 	e.Helper()
 	for _, p := range all {

@@ -461,7 +461,7 @@ func (n *node) release(d time.Duration) {
 	})
 }
 
-// later runs f in this life, once the process is awake.
+// later runs f in this incarnation, once the process is awake.
 func (n *node) later(d time.Duration, f func()) {
 	life := n.life
 	n.w.After(d, func() {

@@ -58,7 +58,7 @@ func (w *world) inOrder(claim core.Record) {
 	}
 }
 
-// named returns the node whose present life has the nonce, or nil.
+// named returns the node whose present incarnation has the nonce, or nil.
 func (w *world) named(nonce string) *node {
 	i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.nonce() == nonce })
 	if i < 0 {

@@ -4,10 +4,11 @@ import "time"
 
 // Config configures an arbiter. All times follow from the TTL of the session.
 type Config struct {
-	// Members is how many members see each other before one of them serves, or in a later life of
-	// a process a majority of those that the former life counted. At the start so many count as a
-	// majority: it is assumed that there are at most one less than that elsewhere, until the view
-	// of those that have begun the cluster has not changed for a moment.
+	// Members is how many members see each other before one of them serves, or in a later
+	// incarnation of the member in the same process a majority of those that the former incarnation
+	// counted. At the start so many count as a majority: it is assumed that there are at most one
+	// less than that elsewhere, until the view of those that have begun the cluster has not changed
+	// for a moment.
 	Members int
 	// TTL is the TTL of the leases.
 	TTL time.Duration

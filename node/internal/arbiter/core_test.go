@@ -112,7 +112,8 @@ func TestCore_FirstMemberAcquiresBothLeases(t *testing.T) {
 	s.that(s.gate.Open && s.gave == rest.Op, "open with one lease")
 }
 
-// A member that begins another life sees only itself at first. A half that hosts meanwhile goes on.
+// A member that begins another incarnation sees only itself at first. A half that hosts meanwhile
+// goes on.
 func TestCore_NewMemberIsShutWhileAHalfHosts(t *testing.T) {
 	s := newStage(t, 1)
 	s.sees("me")

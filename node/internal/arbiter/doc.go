@@ -45,8 +45,8 @@
 // 1.25 TTL and two calls of the store after a cut (lives; CutOnce plays it). The alternative: a
 // member counts once the holder of Majority has made it known, the set changes by one agreed step
 // at a time, as in Raft, and a side needs a majority of that set. Two sides then never have one. It
-// costs availability where ids are new, as they are in each life. If most members are killed and
-// started again, or rejoin after a cut, the survivors have no majority of the set, and wait for
+// costs availability where ids are new, as they are in each incarnation. If most members are killed
+// and started again, or rejoin after a cut, the survivors have no majority of the set, and wait for
 // Rest, where they host at once by their number; if members are added or replaced during a cut, the
 // larger side may have no host until its end. A sketch of it, by ids, left members of a side with
 // more than half of all without an open gate in 62 of 300 histories of OneSideHosts, and gates shut

@@ -136,10 +136,10 @@ func (w *world) byID(id string) *life {
 	return nil
 }
 
-// boot begins the first life of a process.
+// boot begins the first incarnation of a process.
 func (n *node) boot() { n.begin(n.w.cfg.Members) }
 
-// rejoin begins a life of a process whose former life has counted so many members.
+// rejoin begins an incarnation of a process whose former incarnation has counted so many members.
 func (n *node) rejoin(counted int) {
 	members := n.w.cfg.Members
 	if counted > 0 {
@@ -245,7 +245,7 @@ func (w *world) cuts() {
 }
 
 // unite heals the partition. With restart, the members that are not on the side of the first member
-// begin another life.
+// begin another incarnation.
 func (w *world) unite(restart bool) {
 	for _, n := range w.nodes {
 		if restart && n.side != w.nodes[0].side && n.life != nil {

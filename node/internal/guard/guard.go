@@ -141,7 +141,7 @@ func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo,
 }
 
 // Process is the state shared by the guards of one process: a member has one guard in each of its
-// lives, and gRPC does not know about actor systems.
+// incarnations, and gRPC does not know about actor systems.
 type Process struct {
 	counts [numberOfReasons]atomic.Uint64
 	total  atomic.Uint64
@@ -151,7 +151,8 @@ type Process struct {
 	guard  atomic.Pointer[Guard] // of the present life
 }
 
-// Check returns an error if the certificate of the present life is not valid for its own address.
+// Check returns an error if the certificate of the present incarnation is not valid for its own
+// address.
 func (p *Process) Check(address string) error {
 	if g := p.guard.Load(); g != nil {
 		return g.Check(address)
@@ -159,7 +160,7 @@ func (p *Process) Check(address string) error {
 	return nil
 }
 
-// member is the current life of the member.
+// member is the current incarnation of the member.
 type member struct {
 	cluster string
 	members interface {

@@ -19,8 +19,8 @@ type watches struct {
 	skip int // watches to reject before looking for stopped actors again
 }
 
-// add records a watch. It returns false if there are too many. lives reports whether an actor of
-// this member is alive: watches of stopped actors are dropped.
+// add records a watch. It returns false if there are too many. incarnations reports whether an
+// actor of this member is alive: watches of stopped actors are dropped.
 func (ws *watches) add(watcher *actor.PID, target string, lives func(id string) bool) bool {
 	w := watchOf(watcher, target)
 	if _, ok := ws.all[w]; ok {

@@ -90,8 +90,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that creates a provider for each life of a member. The function returns
-// an error if a setting is invalid. The provider's StartMember fails if its port is in use.
+// New returns a function that creates a provider for each incarnation of a member. The function
+// returns an error if a setting is invalid. The provider's StartMember fails if its port is in use.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		if err := c.validate(); err != nil {

@@ -24,7 +24,7 @@
 // after DropAfter. One whose answers come late, because it gets little processor time, is listed if
 // they come within three times DropAfter, and stays so for as long while it asks. A member that
 // gets its own turns late does not count that time as silence of the others. The members that
-// dropped it ban its id: it can come back only with a new life (node.Run) or a new process.
+// dropped it ban its id: it can come back only with a new incarnation (node.Run) or a new process.
 //
 // # Duties
 //

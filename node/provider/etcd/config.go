@@ -22,8 +22,8 @@ var errInvalid = errors.New("etcd: invalid configuration")
 
 // Config configures a provider. Zero fields take their defaults.
 type Config struct {
-	// Client configures the client of each life. Endpoints are required. The client does not log
-	// unless Logger is set, since the provider reports failures.
+	// Client configures the client of each incarnation. Endpoints are required. The client does not
+	// log unless Logger is set, since the provider reports failures.
 	Client clientv3.Config `yaml:"-"`
 	// Base is the prefix of the keys. Default "/protoactor", the same as Proto.Actor's provider.
 	Base string `yaml:"base"`
@@ -89,9 +89,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that creates a provider for each life of a member. The function returns
-// an error if a setting is invalid. The provider's StartMember fails if etcd does not answer
-// within ten seconds, or if the cluster's name contains a "/".
+// New returns a function that creates a provider for each incarnation of a member. The function
+// returns an error if a setting is invalid. The provider's StartMember fails if etcd does not
+// answer within ten seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		if err := c.validate(); err != nil {

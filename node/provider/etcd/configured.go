@@ -18,7 +18,7 @@ type options struct {
 	// Username and Password authenticate the client, if etcd has authentication enabled.
 	Username string `yaml:"username"`
 	Password string `yaml:"password"`
-	// TLS configures the connections; its files are read for each life. Default: no TLS.
+	// TLS configures the connections; its files are read for each incarnation. Default: no TLS.
 	TLS clienttls.Files `yaml:"tls"`
 }
 
@@ -34,7 +34,7 @@ func (s options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// config returns the Config of the settings without TLS, whose files are read for each life.
+// config returns the Config of the settings without TLS, whose files are read for each incarnation.
 func (s options) config() Config {
 	c := s.Config
 	c.Client.Endpoints, c.Client.Username, c.Client.Password = s.Endpoints, s.Username, s.Password

@@ -37,8 +37,8 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 // Where implements roster.Directory.
 func (d *directory) Where() string { return "etcd at " + strings.Join(d.cfg.Client.Endpoints, ",") }
 
-// id returns the member id in the form of Proto.Actor's provider. It is new in each life, because
-// the id of the actor system is.
+// id returns the member id in the form of Proto.Actor's provider. It is new in each incarnation,
+// because the id of the actor system is.
 func id(self roster.Self) string { return self.Cluster + "@" + self.ID }
 
 func (d *directory) key(self roster.Self) string { return d.prefix + id(self) }

@@ -6,7 +6,7 @@
 // cluster. Keys and values match those of Proto.Actor's provider of the same name, so members with
 // either of them see each other. Unlike that provider, it
 //
-//   - closes its client, so that nothing of a life remains;
+//   - closes its client, so that nothing of an incarnation remains;
 //   - gives up at start after ten seconds, with an error that names the endpoints, where
 //     Proto.Actor's provider waits forever;
 //   - does not miss members that join or leave between the first list and the start of the watch;
@@ -19,7 +19,7 @@
 // A member is listed as soon as etcd has answered, and is removed from the list when it has shut
 // down. A member whose process has died, is frozen or is cut off from etcd is dropped after
 // Config.TTL, when its key has expired. The members that dropped it ban its id: it can come back
-// only with a new life (node.Run) or a new process.
+// only with a new incarnation (node.Run) or a new process.
 //
 // While etcd does not answer, the last list remains in effect, however long that takes. When etcd
 // is back, members whose keys have expired in the meantime have one TTL plus two seconds to list

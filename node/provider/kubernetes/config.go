@@ -96,9 +96,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that creates a provider for each life of a member. The function returns
-// an error if a setting is invalid, or unset and without a default outside a pod.
-// The provider's StartMember fails if the API server does not list the member within ten seconds.
+// New returns a function that creates a provider for each incarnation of a member. The function
+// returns an error if a setting is invalid, or unset and without a default outside a pod. The
+// provider's StartMember fails if the API server does not list the member within ten seconds.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		c, err := c.withDefaults()

@@ -143,7 +143,7 @@ func (d *directory) load(ctx context.Context,
 	return known, list.ResourceVersion, nil
 }
 
-// Leave implements roster.Directory. It leaves labels that belong to a later life.
+// Leave implements roster.Directory. It leaves labels that belong to a later incarnation.
 func (d *directory) Leave(ctx context.Context, self roster.Self) error {
 	pod, err := d.pods.Get(ctx, d.cfg.Pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -87,8 +87,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that creates a provider for each life of a member. The function returns
-// an error if a setting is invalid. The provider's StartMember fails if ZooKeeper does not
+// New returns a function that creates a provider for each incarnation of a member. The function
+// returns an error if a setting is invalid. The provider's StartMember fails if ZooKeeper does not
 // answer within ten seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {

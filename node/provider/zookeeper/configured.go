@@ -13,7 +13,7 @@ import (
 // options are the settings that Configured reads, which docs/configuration.md lists.
 type options struct {
 	Config `yaml:",inline"`
-	// TLS configures the connections; its files are read for each life. Default: no TLS.
+	// TLS configures the connections; its files are read for each incarnation. Default: no TLS.
 	TLS clienttls.Files `yaml:"tls"`
 }
 

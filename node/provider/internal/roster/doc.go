@@ -8,7 +8,7 @@
 //   - While the directory does not answer, the last list remains in effect.
 //   - When a session with the directory was lost and another one begins, members that are missing
 //     stay listed for Config.Grace: the same fault may have ended their sessions.
-//   - Two entries at one address are two lives of one member; the later one counts.
+//   - Two entries at one address are two incarnations of one member; the later one counts.
 //   - The first report contains the member itself, and StartMember waits for it.
 //   - Nothing is reported after Shutdown, and nothing is running when it returns.
 package roster

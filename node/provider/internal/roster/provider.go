@@ -36,7 +36,7 @@ type Config struct {
 // leaveTimeout bounds the requests of Shutdown to the directory.
 const leaveTimeout = 2 * time.Second
 
-// Provider implements cluster.ClusterProvider for one life of a member. Use New.
+// Provider implements cluster.ClusterProvider for one incarnation of a member. Use New.
 type Provider struct {
 	cfg Config
 
