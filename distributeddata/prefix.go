@@ -19,7 +19,7 @@ import (
 //
 //	var Carts = distributeddata.NewPrefix("cart-", crdt.ORSet[string]{})
 //
-//	_, err := Carts.Key("17").Update(ctx, dd, add("milk"))
+//	_, err := Carts.Key("17").Update(ctx, dd, add("milk"), distributeddata.Majority)
 //	for c := range Carts.Changes(ctx, dd) {
 //		fmt.Println(c.Key, c.Value)
 //	}

@@ -21,7 +21,7 @@ import (
 //	_, err := Users.Update(ctx, dd, "ada", func(w *crdt.Writer, name *crdt.LWWRegister[string]) error {
 //		name.Set(w, "Ada Lovelace")
 //		return nil
-//	})
+//	}, distributeddata.Majority)
 //	name, err := Users.Get(ctx, dd, "ada") // local, never waits
 //
 // Levels, errors and the restrictions on modify functions are those of Key. To change several

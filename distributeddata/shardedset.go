@@ -13,7 +13,7 @@ import (
 //
 //	var Seen = distributeddata.NewShardedSet("seen", 1024, crdt.ORSet[string]{})
 //
-//	err := Seen.Add(ctx, dd, "4711")
+//	err := Seen.Add(ctx, dd, "4711", distributeddata.Local)
 //	ok, err := Seen.Contains(ctx, dd, "4711") // local, never waits
 type ShardedSet[E any] struct {
 	made   sharded[crdt.ORSet[E]]

@@ -2,11 +2,11 @@
 //
 //	func main() {
 //		node.Main(node.RunConfig{
-//			Cluster:  "shop",
+//			Cluster:    "shop",
 //			MinMembers: 2, // of three
-//			Remote:   node.Config{Host: "10.0.0.1", Port: 7000, TLS: node.TLSFiles("me.pem", "me-key.pem", "ca.pem")},
-//			Provider: automanaged.New(automanaged.Config{Hosts: []string{"10.0.0.1:6330", "10.0.0.2:6330"}}),
-//			Store:    func() (coordination.Store, error) { return file.Open("/var/lib/shop") },
+//			Remote:     node.Config{Host: "10.0.0.1", Port: 7000, TLS: node.TLSFiles("me.pem", "me-key.pem", "ca.pem")},
+//			Provider:   automanaged.New(automanaged.Config{Hosts: []string{"10.0.0.1:6330", "10.0.0.2:6330"}}),
+//			Store:      func() (coordination.Store, error) { return file.Open("/var/lib/shop") },
 //		}, func(n *node.Node) error {
 //			dd, err := distributeddata.New(n.System, distributeddata.Config{})
 //			if err != nil {

@@ -63,8 +63,8 @@
 // By default a member lists the members that the cluster reports to it, and an expelled member
 // stays away. Two options make members behave as in production. With Provider each member discovers
 // the others by itself, drops unreachable members, and never lists a dropped id again. With Rejoin
-// a process whose member was expelled, or gave way after a split, begins another incarnation at the
-// same address.
+// a process whose member was expelled, or stepped down after a split, begins another incarnation at
+// the same address.
 //
 //	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 //		c.Partition([]int{0, 1}, []int{2})

@@ -53,8 +53,8 @@ func AppVersions(versions func(i int) string) Option {
 // exact.
 func Clocks(set func(i int, clock *Clock)) Option { return func(s *settings) { s.clocks = set } }
 
-// Rejoin makes a member whose incarnation has ended, because it was expelled or gave way after a
-// split, begin another incarnation at the same address after pause, as node.Run does. The new
+// Rejoin makes a member whose incarnation has ended, because it was expelled or stepped down after
+// a split, begin another incarnation at the same address after pause, as node.Run does. The new
 // incarnation is another Member with another actor system and id, in the same process. Each creates
 // its components for every incarnation, in the goroutine that begins the incarnation; a component
 // that can be rebound, such as a Replicator, is the same in every incarnation. By default the

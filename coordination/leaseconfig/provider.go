@@ -53,9 +53,9 @@ type provided struct {
 	refs    map[leaseKey]int
 }
 
-// NewProvider checks all sections and reports all problems at once: a class without an opener, a
-// configuration that Section.Validate rejects, store settings that the opener rejects. It opens
-// nothing. The caller must not change the map of sections afterwards.
+// NewProvider checks all sections and reports all problems at once: a class without an opener,
+// settings out of their range, store settings that the opener rejects. It opens nothing. The caller
+// must not change the map of sections afterwards.
 func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provider, error) {
 	var errs []error
 	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (leasestore.Store,

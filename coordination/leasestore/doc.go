@@ -5,5 +5,5 @@
 // A store implements Store: two methods over a database with a compare-and-set. It may have more
 // abilities, which sessions find by assertion: Watcher, SessionKeeper, Remover, TokenGiver,
 // Documents and Batcher. Package testkit/leasetest checks a store and names each rule that it
-// breaks. docs/stores.md has a complete example.
+// breaks. testkit/leasetest/ownstore_test.go is a complete store, and docs/stores.md the guide.
 package leasestore

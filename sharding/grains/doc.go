@@ -18,8 +18,8 @@
 //
 //	node.RunConfig{
 //		MinMembers: 2,
-//		Store:   openStore,
-//		Options: []cluster.ConfigOption{cluster.WithKinds(accountKind)},
+//		Store:      openStore,
+//		Options:    []cluster.ConfigOption{cluster.WithKinds(accountKind)},
 //		Lookup: func(n *node.Node) (cluster.IdentityLookup, error) {
 //			return grains.New(n.System, grains.Config{Session: n.Session})
 //		},
