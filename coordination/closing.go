@@ -11,10 +11,9 @@ import (
 )
 
 // Close ends every tenure with the cause Closed, and waits until its work has stopped and its lease
-// is released: by Do, Gated and the actor of Props when their work has returned, and by the program
-// for a grant of Lease.Acquire or TryAcquire. A lease that is not released within Config.Drain is
-// left as it is, since its work may still run: it expires, as after a crash. With Config.Forever it
-// does not.
+// is released: by Do and Gated when their work has returned, and by the program for a grant of
+// Lease.Acquire or TryAcquire. A lease that is not released within Config.Drain is left as it is,
+// since its work may still run: it expires, as after a crash. With Config.Forever it does not.
 //
 // Close returns nil when every lease is certainly released or expired. Otherwise the error is
 // ErrUnknown and names the leases, each with the last answer of the store. Those leases expire by

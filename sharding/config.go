@@ -125,11 +125,6 @@ type Config struct {
 	// RenewEachLease allows more than 64 shards with a lease store without session records, where
 	// each shard's lease is renewed separately. Default false: New rejects that.
 	RenewEachLease bool `yaml:"renew-each-lease"`
-	// Extractor returns the id of the entity that a message is for, or an empty string if there is
-	// none. With it, RefFor finds the entity of a message, and Region.PID accepts messages without
-	// an Envelope. It may be called concurrently, and its caller waits, so it must return at once.
-	// If it panics or takes longer than a second, the message is rejected. Default: none.
-	Extractor func(message any) (id string) `yaml:"-"`
 	// StopMessage is sent to an entity that must stop; the entity then stops itself, within
 	// HandOff. Later messages wait meanwhile. Default: the entity is stopped once it has handled
 	// the messages before the stop.

@@ -44,7 +44,7 @@ func (l *life) shutDoors() {
 // SendUserMessage implements actor.Process.
 func (d *door) SendUserMessage(_ *actor.PID, message any) {
 	header, msg, sender := actor.UnwrapEnvelope(message)
-	e, err := d.envelope(msg)
+	e, err := opened(msg)
 	if err != nil {
 		d.l.refuse("", message, err)
 		return
@@ -66,17 +66,16 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 	}
 }
 
-// envelope returns msg if it is an Envelope, or else the Envelope that Config.Extractor yields for
-// it.
-func (d *door) envelope(msg any) (*Envelope, error) {
-	switch e, ok := msg.(*Envelope); {
-	case ok && e == nil:
+// opened returns msg as an Envelope.
+func opened(msg any) (*Envelope, error) {
+	e, ok := msg.(*Envelope)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: a %T without an *Envelope", ErrInvalid, msg)
+	case e == nil:
 		return nil, fmt.Errorf("%w: no message: a nil %T", ErrInvalid, e)
-	case ok:
-		return e, nil
 	}
-	id, err := d.l.extractor.id(msg)
-	return &Envelope{ID: id, Message: msg}, err
+	return e, nil
 }
 
 // SendSystemMessage implements actor.Process. It ignores system messages.

@@ -35,8 +35,6 @@ type life struct {
 	produce   func(Entity) actor.Actor
 	blueprint blueprint // in place of produce; nil: none
 
-	extractor *extractor // nil: none
-
 	members *membership.Service
 	counts  *counters // of the region
 	clock   timer.Clock

@@ -54,7 +54,6 @@ func bind(l *life) (*region, error) {
 	if err := l.begin(key); err != nil {
 		return nil, errors.Join(err, l.unobserve())
 	}
-	r.extractor.Store(l.extractor)
 	r.kept.pass(l)
 	r.present.Begin(l, lives == nil)
 	l.members.WhenUp(func(self membership.Member) { l.started.Do(func() { l.up(self) }) })

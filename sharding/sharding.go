@@ -29,9 +29,8 @@ type region struct {
 	numbered bool // worker mode, the same in every life: an entity's id is its shard's number
 	present  *lifecycle.Present[life]
 
-	extractor atomic.Pointer[extractor] // nil: none
-	counts    counters
-	kept      kept
+	counts counters
+	kept   kept
 
 	origin     uint64        // random: with a number, it identifies a delivery
 	deliveries atomic.Uint64 // number of the last delivery
@@ -93,9 +92,6 @@ func begin[Msg any](l *life, errs ...error) (*Region[Msg], error) {
 		return nil, err
 	}
 	l.cfg = l.cfg.withDefaults()
-	if l.cfg.Extractor != nil {
-		l.extractor = &extractor{extract: l.cfg.Extractor}
-	}
 	r, err := bind(l)
 	if err != nil {
 		return nil, err
@@ -116,8 +112,7 @@ func (r *region) made() error {
 // local is an address that Proto.Actor resolves on the sending system.
 const local = "nonhost"
 
-// PID returns the PID that accepts an *Envelope for any entity of the type and, with
-// Config.Extractor, any message for which the Extractor names an entity. It is never nil, and
+// PID returns the PID that accepts an *Envelope for any entity of the type. It is never nil, and
 // sending to it is always safe; any other message becomes a dead letter. It is meant for actors of
 // this system that expect replies: ctx.Request(region.PID(), &sharding.Envelope{…}).
 //

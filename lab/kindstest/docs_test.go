@@ -113,7 +113,6 @@ var absent = map[string]string{
 	"sharding.Config.Meters":                 program,
 	"sharding.Config.Strategy":               program,
 	"sharding.Config.RememberStore":          program,
-	"sharding.Config.Extractor":              program,
 	"provider/etcd.Config.Client":            "`endpoints`, `username`, `password` and `tls`; other options are functions",
 	"provider/kubernetes.Config.Client":      "the configuration of the pod",
 	"provider/zookeeper.Config.ACL":          "the default grants every user all permissions: restrict the network, or set it in the program",

@@ -30,8 +30,7 @@ type Config struct {
 	// without Replicator. If it is set, it is also the default of Sharding.MinMembers.
 	MinMembers int `yaml:"min-members"`
 	// Sharding configures the shards: how many there are, when grains are passivated, whether they
-	// are remembered, and where shards go. StopMessage and Extractor must not be set. Type defaults
-	// to "grains".
+	// are remembered, and where shards go. StopMessage must not be set. Type defaults to "grains".
 	Sharding sharding.Config `yaml:"sharding"`
 	// Timeout bounds Get, which waits while the shard of a grain has no host. A caller of
 	// cluster.Request waits no longer than its own timeout, but no shorter than one Get, so Timeout
@@ -69,9 +68,6 @@ func (c Config) validate(cluster int) error {
 	}
 	if c.Sharding.StopMessage != nil {
 		bad("Sharding.StopMessage must not be set: a grain is stopped as by Proto.Actor")
-	}
-	if c.Sharding.Extractor != nil {
-		bad("Sharding.Extractor must not be set: grains are found by kind and identity")
 	}
 	switch {
 	case c.MinMembers < 0:

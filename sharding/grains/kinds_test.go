@@ -372,8 +372,6 @@ func TestConfig_Refuses(t *testing.T) {
 		"Timeout is -1s":         {Store: store, MinMembers: 1, Timeout: -time.Second},
 		"StopMessage must not be set": {MinMembers: 1,
 			Sharding: sharding.Config{StopMessage: "stop"}},
-		"Extractor must not be set": {MinMembers: 1,
-			Sharding: sharding.Config{Extractor: func(any) string { return "" }}},
 		"Shards is -1": {MinMembers: 1, Sharding: sharding.Config{Shards: -1}},
 	} {
 		_, err := grains.New(system, cfg)
