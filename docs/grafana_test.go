@@ -59,6 +59,47 @@ func instruments(t *testing.T) (names []string) {
 	return names
 }
 
+// labels returns the names of the attributes of Concord's instruments, from the source.
+func labels(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../*/*.go")
+	require.NoError(t, err)
+	grains, err := filepath.Glob("../sharding/grains/*.go")
+	require.NoError(t, err)
+	for _, file := range append(files, grains...) {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range attributeName.FindAllSubmatch(raw, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
+}
+
+var (
+	attributeName = regexp.MustCompile(`attribute\.String\("([a-z]+)"`)
+	grouping      = regexp.MustCompile(`\bby \(([^)]*)\)`)
+	matcher       = regexp.MustCompile(`[{,]\s*([a-z]+)(?:=|!=|=~|!~)"`)
+)
+
+// checkLabels fails if an expression groups or selects by an attribute that no instrument has.
+func checkLabels(t *testing.T, known []string, where, expr string) {
+	t.Helper()
+	var asked []string
+	for _, m := range grouping.FindAllStringSubmatch(expr, -1) {
+		for name := range strings.SplitSeq(m[1], ",") {
+			asked = append(asked, strings.TrimSpace(name))
+		}
+	}
+	for _, m := range matcher.FindAllStringSubmatch(expr, -1) {
+		asked = append(asked, m[1])
+	}
+	for _, name := range asked {
+		require.True(t, name == "le" || slices.Contains(known, name),
+			"%s: no metric has the attribute %s", where, name)
+	}
+}
+
 // checkExpression fails if an expression asks for a metric that is not there.
 func checkExpression(t *testing.T, known []string, where, expr string) {
 	t.Helper()
@@ -81,12 +122,13 @@ func TestGrafana_DashboardAsksForMetricsThatExist(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(raw, &board))
-	known := instruments(t)
+	known, attributes := instruments(t), labels(t)
 	require.NotEmpty(t, board.Panels)
 	for _, p := range board.Panels {
 		require.NotEmpty(t, p.Targets, p.Title)
 		for _, target := range p.Targets {
 			checkExpression(t, known, p.Title, target.Expr)
+			checkLabels(t, attributes, p.Title, target.Expr)
 		}
 	}
 }
@@ -105,13 +147,14 @@ func TestGrafana_AlertsAskForMetricsThatExist(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(raw, &file))
 	tests, err := os.ReadFile("grafana/alerts_test.yaml") // "make alerts" runs them
 	require.NoError(t, err)
-	known := instruments(t)
+	known, attributes := instruments(t), labels(t)
 	checkExpression(t, known, "alerts_test.yaml", string(tests))
 	seen := 0
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			seen++
 			checkExpression(t, known, r.Alert, r.Expr)
+			checkLabels(t, attributes, r.Alert, r.Expr)
 			require.NotEmpty(t, r.Annotations["description"], "%s says what to do", r.Alert)
 			require.Contains(t, string(tests), `alertname="`+r.Alert+`"`, "alerts_test.yaml")
 		}

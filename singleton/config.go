@@ -55,9 +55,9 @@ type Config struct {
 	MinBackoff time.Duration `yaml:"min-backoff"`
 	// MaxBackoff bounds the wait; see MinBackoff. Default 10s.
 	MaxBackoff time.Duration `yaml:"max-backoff"`
-	// Tries is the number of failures in a row after which this member abstains, so that the next
-	// oldest hosts. The last member that may host keeps trying. 1 moves the instance after each
-	// failure. Default 5, at most 1000.
+	// Tries is the number of failures in a row after which this member lets the next oldest host.
+	// The last member that may host keeps trying. 1 moves the instance after each failure. Default
+	// 5, at most 1000.
 	Tries int `yaml:"tries"`
 	// Buffer is the number of messages that each proxy, and each host, keeps while there is no
 	// instance. Messages beyond that are refused: they go to the dead letters and are counted.

@@ -54,7 +54,7 @@ func mistakes() []mutant {
 		{
 			name:   "unwrap an Envelope that is nil",
 			rule:   "sending to the PID of a region is always safe",
-			edits:  in("sharding", "case e == nil:", "case false:"),
+			edits:  in("sharding", "case e == nil:\n\t\treturn nil, fmt.Errorf(\"%w: no message", "case false:\n\t\treturn nil, fmt.Errorf(\"%w: no message"),
 			killer: killer{pkg: "./sharding", run: "^TestSend_RefusesIdsAndMessagesThatCannotBe$"},
 		},
 	}

@@ -5,6 +5,7 @@
 //	  cluster: shop
 //	  host: ${POD_IP:-127.0.0.1}
 //	  port: 7000
+//	  min-members: 2
 //	  provider: {class: automanaged, hosts: [10.0.0.1:6330, 10.0.0.2:6330]}
 //	  lease: shop
 //	leases:
@@ -34,9 +35,8 @@
 //
 // The whole file is checked before anything runs, and all problems are reported at once, with line
 // and key. An unknown or duplicate key is an error; for an unknown key, the error names the nearest
-// known one. Values are checked by the Validate methods of the sections. Reading opens nothing and
-// contacts no server. An error quotes the value in question, so keep secrets in variables or
-// files of their own.
+// known one. Each value is checked against its range. Reading opens nothing and contacts no server.
+// An error quotes the value in question, so keep secrets in variables or files of their own.
 //
 // # Variables
 //
@@ -50,5 +50,5 @@
 // A file is one document of at most 1 MiB with keys, values and lists. Anchors, aliases, merges
 // (<<) and tags are errors.
 //
-// docs/configuration.md lists all keys, and the settings that a file cannot set.
+// docs/configuration.md lists all keys.
 package config
