@@ -31,11 +31,10 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	cd lab/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 # Packages without goroutines, mostly simulations, and tests that start processes: the race detector
-# finds nothing there, or looks only at the tests' own half; the suite of grains would take minutes.
-# The nightly race has all. With the tag long simulations play more histories.
-SEQUENTIAL := ./crdt ./docs ./internal/arrows ./internal/causal ./internal/pmap ./distributeddata/inspect \
+# finds nothing there, or looks only at the tests' own half. With the tag long they play more histories.
+SEQUENTIAL := ./crdt ./docs ./internal/arrows ./internal/causal ./internal/pmap \
 	./distributeddata/internal/core ./distributeddata/internal/expiry ./distributeddata/internal/sketch \
-	./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./sharding/grains ./node/internal/arbiter
+	./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
 PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
 TEST := $(GO) test -vet=off -timeout 20m# check vets
 unit: ## every test once, with the race detector where it can find something
