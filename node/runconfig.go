@@ -89,7 +89,8 @@ type RunConfig struct {
 	// ones leave: they keep half of an equal share each. Default 10s.
 	StopTimeout time.Duration `yaml:"stop-timeout"`
 	// Patience is how long a split of the cluster must be certain before a member steps down for
-	// the other side. Raising it delays healing. Default 2s.
+	// the other side. It should be at least two rounds of the provider. Raising it delays healing.
+	// Default 2s.
 	Patience time.Duration `yaml:"patience"`
 	// RejoinsPerHour bounds how often the member joins again: when a split keeps recurring, the
 	// next incarnation is delayed. Each incarnation adds an entry to the version vectors of
