@@ -217,7 +217,7 @@ func (w *world) busy(grains int, from ...int) (stop func() (calls int, errs []er
 					select {
 					case <-done:
 						return
-					case <-time.After(50 * time.Millisecond):
+					case <-time.After(100 * time.Millisecond):
 					}
 				}
 			})
