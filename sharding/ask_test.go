@@ -116,7 +116,7 @@ func TestAsk_IsAnsweredThroughAPlannedMove(t *testing.T) {
 	})
 }
 
-// An Ask that no member will answer any more ends with the life of this member.
+// An Ask that no member will answer any more ends with the incarnation of this member.
 func TestAsk_EndsWithTheLifeOfItsMember(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)

@@ -32,8 +32,8 @@ func (r *region) Close(ctx context.Context) error {
 	return r.present.Err()
 }
 
-// close ends the life. Later calls wait for the first. The coordinator is stopped in its own phase
-// of the shutdown.
+// close ends the incarnation. Later calls wait for the first. The coordinator is stopped in its own
+// phase of the shutdown.
 func (l *life) close(ctx context.Context) error {
 	l.started.Do(func() {}) // if the member is not up yet, prevents up
 	if l.closing.CompareAndSwap(false, true) {

@@ -320,9 +320,9 @@ func TestDeliver_ResendsWhenTheShardIsActiveElsewhere(t *testing.T) {
 	})
 }
 
-// Between two lives Tell returns ErrClosed, Status is empty, Ask and Deliver wait and continue in
-// the next life, or say that the context ended between lives. Counters go on. A request that waits
-// when the life of its actor ends is one dead letter.
+// While the member rejoins, Tell returns ErrClosed, Status is empty, Ask and Deliver wait and
+// continue in the next incarnation, or say that the context ended between incarnations. Counters go
+// on. A request that waits when the incarnation of its actor ends is one dead letter.
 func TestLives_WhatEachCallDoesBetweenThem(t *testing.T) {
 	lives := lifecycle.NewLives()
 	var dead reported

@@ -74,15 +74,15 @@ func DeliveryOf(ctx actor.Context) (Delivery, bool) {
 }
 
 // promise is one call of Deliver. Only the goroutine of the call uses the unexported state of
-// earlier lives.
+// earlier incarnations.
 type promise struct {
 	origin uint64
 	number uint64
-	again  bool // an earlier life may have sent it
+	again  bool // an earlier incarnation may have sent it
 	done   chan conclusion
 }
 
-// conclusion is the end of a delivery in one life.
+// conclusion is the end of a delivery in one incarnation.
 type conclusion struct {
 	err  error
 	sent bool // the message may have been handled, in spite of the error
@@ -117,7 +117,7 @@ func (*released) IgnoreDeadLetterLogging() {}
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*handled) IgnoreDeadLetterLogging() {}
 
-// deliver continues a delivery from life to life.
+// deliver continues a delivery from incarnation to incarnation.
 func (r *region) deliver(ctx context.Context, id string, msg any) error {
 	r.delivering.Add(1)
 	defer r.delivering.Add(-1)
@@ -147,7 +147,7 @@ func (p *promise) certain(err error) error {
 	return fmt.Errorf("%w: %v", ErrUnknown, err) //nolint:errorlint // it must not match the errors that exclude it
 }
 
-// deliver returns ErrClosed if this life has ended before the delivery was confirmed.
+// deliver returns ErrClosed if this incarnation has ended before the delivery was confirmed.
 func (l *life) deliver(ctx context.Context, id string, msg any, p *promise) conclusion {
 	n, err := l.cfg.shardOf(id)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *control) promise(ctx actor.Context, ev core.BeginDelivery) {
 	c.step(ctx, ev)
 }
 
-// abandon ends the deliveries of this life.
+// abandon ends the deliveries of this incarnation.
 func (c *control) abandon() {
 	for n := range c.life.places {
 		for _, e := range c.region.Abandon(n) {

@@ -57,7 +57,7 @@ func (c *changes) take() (order []int) {
 	return order
 }
 
-// announce publishes changes of shards until the life has ended.
+// announce publishes changes of shards until the incarnation has ended.
 func (l *life) announce() {
 	states := map[int]State{} // as last published
 	for ended := false; !ended; {

@@ -203,7 +203,7 @@ func (l *life) send(id string, value any, c *call) error {
 	return l.places[n].send(id, value, c)
 }
 
-// pass lets a message of an earlier life wait, before all messages of this one.
+// pass lets a message of an earlier incarnation wait, before all messages of this one.
 func (l *life) pass(m sent) {
 	if err := l.places[m.shard].wait(m.body); err != nil {
 		l.refuse(m.body.ID, m.body.Value, err)

@@ -15,7 +15,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// bind starts a life of the region that an earlier life of this process left, or of a new region.
+// bind starts an incarnation of the region that an earlier incarnation of this process left, or of
+// a new region.
 func bind(l *life) (*region, error) {
 	lives, key := lifecycle.LivesOf(l.system), "sharding "+l.cfg.Type
 	r, kept, err := lifecycle.Handle(l.system, key, func() (*region, error) {
@@ -60,8 +61,8 @@ func bind(l *life) (*region, error) {
 	return r, nil
 }
 
-// kept holds the messages of one life that waited for a host when the life ended, until the next
-// life takes them. The bounds of Config.Buffer, which they met, bound them.
+// kept holds the messages of one incarnation that waited for a host when the incarnation ended,
+// until the next incarnation takes them. The bounds of Config.Buffer, which they met, bound them.
 type kept struct {
 	mu       sync.Mutex
 	from     *life // nil: no messages
@@ -74,12 +75,12 @@ type sent struct {
 	body  core.Body
 }
 
-// follows reports whether another life may follow.
+// follows reports whether another incarnation may follow.
 func (l *life) follows() bool { return l.region.present.Follows() }
 
-// leave keeps a message that still waits for a host when a life ends, for the next life. If none
-// follows, or if its sender is an actor, which has ended with the life, the message is refused. Ask
-// sends its message again in the next life.
+// leave keeps a message that still waits for a host when an incarnation ends, for the next
+// incarnation. If none follows, or if its sender is an actor, which has ended with the incarnation,
+// the message is refused. Ask sends its message again in the next incarnation.
 func (l *life) leave(shard int, b core.Body) {
 	p := b.Value.(*parcel)
 	_, _, sender := actor.UnwrapEnvelope(p.value)
@@ -105,7 +106,7 @@ func (k *kept) take() (from *life, messages []sent) {
 	return from, messages
 }
 
-// pass makes the messages the first ones of a life.
+// pass makes the messages the first ones of an incarnation.
 func (k *kept) pass(to *life) {
 	_, messages := k.take()
 	for _, m := range messages {
@@ -113,7 +114,7 @@ func (k *kept) pass(to *life) {
 	}
 }
 
-// refuse refuses the messages, because no life follows.
+// refuse refuses the messages, because no incarnation follows.
 func (k *kept) refuse() {
 	from, messages := k.take()
 	for _, m := range messages {

@@ -13,8 +13,8 @@ import (
 )
 
 // activate starts the entity unless it runs, and returns the PID of its incarnation. It waits for a
-// home of the shard, also between two lives of this member, and tries again until ctx ends; so
-// bound ctx. Do not call it from an actor, because it blocks. The errors are those of Ask.
+// home of the shard, also while the member rejoins, and tries again until ctx ends; so bound ctx.
+// Do not call it from an actor, because it blocks. The errors are those of Ask.
 //
 // A message to the PID goes past the region. It is checked against the tenure like any other, but
 // it does not wait while the shard moves, and it is not passed to the next incarnation: what an

@@ -30,7 +30,7 @@ type mailbox struct {
 	failed    bool // a failure since it last handled a message
 	worked    bool // it has handled a message
 	leaving   bool // Proto.Actor is stopping the actor
-	warm      bool // it is in the warm mailboxes of the life
+	warm      bool // it is in the warm mailboxes of the incarnation
 
 	// urgent is set if system is not empty, or user messages must not be handled: then the
 	// processing goroutine must not handle the batch without the mutex.

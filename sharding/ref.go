@@ -136,7 +136,7 @@ func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (res any, err error) {
 	return f.r.ask(ctx, f.id, msg)
 }
 
-// ask waits for the answer from life to life.
+// ask waits for the answer from incarnation to incarnation.
 func (r *region) ask(ctx context.Context, id string, msg any) (any, error) {
 	for l := r.present.Load(); ; {
 		if l != nil {
@@ -156,7 +156,7 @@ func (r *region) ask(ctx context.Context, id string, msg any) (any, error) {
 // call is a pending Ask, and the tenure under which its message was sent to another member.
 type call = ask.Call[core.Tenure]
 
-// ask returns ErrClosed if this life has certainly not sent the message.
+// ask returns ErrClosed if this incarnation has certainly not sent the message.
 func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 	ctx, c, ok := l.calls.Begin(ctx)
 	if !ok {

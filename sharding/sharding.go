@@ -25,8 +25,8 @@ type Region[Msg any] struct{ *region }
 // region is the part of a Region that does not depend on the type of messages.
 type region struct {
 	typ      string
-	shards   int  // the same in every life
-	numbered bool // worker mode, the same in every life: an entity's id is its shard's number
+	shards   int  // the same in every incarnation
+	numbered bool // as constant: worker mode, where an entity's id is its shard's number
 	present  *lifecycle.Present[life]
 
 	counts counters

@@ -219,8 +219,8 @@ func guarded(read func() (coordination.Holder, error)) (h coordination.Holder, e
 }
 
 // abandon withdraws and releases everything without waiting. Tenures in which entities still run
-// are released when the entities have stopped; until then, the next life of this member, in the
-// same session, must not take them over.
+// are released when the entities have stopped; until then, the next incarnation of this member, in
+// the same session, must not take them over.
 func (t *tenancy) abandon() {
 	t.end()
 	for key, grant := range t.held {

@@ -136,7 +136,7 @@ func (k *link) close() {
 	}
 }
 
-// links holds the links of a life, by member.
+// links holds the links of an incarnation, by member.
 type links struct {
 	mu sync.Mutex
 	of map[core.Member]*link

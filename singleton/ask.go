@@ -59,7 +59,7 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (res any, err error) {
 // call is a pending Ask, and the token of the last tenure to which its message was sent.
 type call = ask.Call[uint64]
 
-// ask returns ErrClosed if this life has certainly not sent the message.
+// ask returns ErrClosed if this incarnation has certainly not sent the message.
 func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	ctx, c, ok := l.calls.Begin(ctx)
 	if !ok {

@@ -42,7 +42,7 @@ func (s *Singleton) Close(ctx context.Context) error {
 	return s.present.Err()
 }
 
-// close ends the life. Later calls wait for the first.
+// close ends the incarnation. Later calls wait for the first.
 func (l *life) close(ctx context.Context) error {
 	l.started.Do(func() {}) // so that up never runs, if it has not run yet
 	if l.closing.CompareAndSwap(false, true) {

@@ -63,7 +63,7 @@ type options struct {
 	lives   map[string]*lifecycle.Lives // of the processes at these addresses
 	system  func(id string) *actor.ActorSystem
 
-	sessions map[string]*coordination.Session // not nil: one for all lives at an address
+	sessions map[string]*coordination.Session // not nil: one for all incarnations at an address
 	plant    func(effect any)                 // called before each effect at the first member
 }
 

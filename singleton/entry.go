@@ -42,7 +42,7 @@ func portable(msg any) bool {
 func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 	e, byAsk := unwrap(e)
 	if byAsk && e.Sender != nil && why == ErrClosed { //nolint:errorlint // as given
-		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why}) // Ask goes on in the next life
+		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why}) // Ask goes on after the rejoining
 		return
 	}
 	st.life.counts.refused.Add(1)

@@ -122,7 +122,7 @@ func (l *life) fail(err error) {
 	}
 }
 
-// over ends the life: it fails the pending calls and closes closed.
+// over ends the incarnation: it fails the pending calls and closes closed.
 func (l *life) over(err error) {
 	l.err = err
 	l.calls.Close(ErrClosed)

@@ -8,7 +8,8 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// begin starts a life: of the Singleton that an earlier life of this process left, or of a new one.
+// begin starts an incarnation: of the Singleton that an earlier incarnation of this process left,
+// or of a new one.
 func begin(l *life) (*Singleton, error) {
 	lives, key := lifecycle.LivesOf(l.system), "singleton "+l.cfg.Name
 	s, kept, err := lifecycle.Handle(l.system, key, func() (*Singleton, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// endLife does what node.Run does with a life that was removed.
+// endLife does what node.Run does with an incarnation that was removed.
 func endLife(t *testing.T, n *node) (took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -45,7 +45,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 		c.Expel(c.Member(0))
 		<-membership.Attach(first.System).Removed()
 		asks := make(chan string, 2)
-		for range 2 { // one in the life that ends, one between the two lives
+		for range 2 { // one in the incarnation that ends, one after it
 			go func() {
 				answer, err := first.ask("who", 30*time.Second)
 				asks <- fmt.Sprint(answer, err)
@@ -83,7 +83,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 	})
 }
 
-// After an application has closed its singleton, Ask does not wait for another life.
+// After an application has closed its singleton, Ask does not wait for another incarnation.
 func TestLives_CloseIsNotBetweenLives(t *testing.T) {
 	run(t, 1, options{lives: map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}},
 		func(c *testCluster) {

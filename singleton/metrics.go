@@ -12,7 +12,7 @@ import (
 
 const meterName = "github.com/concord-go/concord/singleton"
 
-// load is what the actors of one life report for the metrics.
+// load is what the actors of one incarnation report for the metrics.
 type load struct {
 	here         atomic.Bool // the instance runs at this member
 	kept, queued atomic.Int64
@@ -55,7 +55,7 @@ func (s *Singleton) observe(l *life) (unobserve func() error, err error) {
 	})
 }
 
-// missing returns for how long no host has been known, in a life that began at begun.
+// missing returns for how long no host has been known, in an incarnation that began at begun.
 func (w *locations) missing(begun time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

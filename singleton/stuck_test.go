@@ -106,8 +106,8 @@ func TestStuck_ASessionThatClosesDoesNotReleaseTheLease(t *testing.T) {
 	})
 }
 
-// The life of a member ends while its instance blocks in Receive. The next life has the same
-// session, but it does not take the lease over before it has expired.
+// The incarnation of a member ends while its instance blocks in Receive. The next incarnation has
+// the same session, but it does not take the lease over before it has expired.
 func TestStuck_TheNextLifeDoesNotTakeTheLeaseOver(t *testing.T) {
 	o := blocking()
 	o.lives = map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}

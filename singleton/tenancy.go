@@ -188,8 +188,8 @@ func (t *tenancy) forget(token uint64) {
 	}
 }
 
-// leave ends the tenures whose instance has not stopped: the next life of this member, in the same
-// session, must not take them over.
+// leave ends the tenures whose instance has not stopped: the next incarnation of this member, in
+// the same session, must not take them over.
 func (t *tenancy) leave() {
 	for _, h := range t.held {
 		leases.Held.Abandon(h.grant)

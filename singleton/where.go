@@ -27,7 +27,7 @@ type located struct {
 	until time.Time // when this member stopped knowing the place; if not now
 }
 
-// locations is what this process knows about the place of the instance, over all lives.
+// locations is what this process knows about the place of the instance, over all incarnations.
 type locations struct {
 	mu struct {
 		sync.Mutex

@@ -55,9 +55,9 @@ type teller struct {
 
 // Messages to the actor.
 type (
-	attend struct{ life *life } // an actor of this life runs, or has a new view
-	depart struct{ life *life } // the actors of this life have ended
-	say    struct {             // by the manager of this life
+	attend struct{ life *life } // an actor of this incarnation runs, or has a new view
+	depart struct{ life *life } // the actors of this incarnation have ended
+	say    struct {             // by the manager of this incarnation
 		life *life
 		word *pb.SingletonWord
 	}
@@ -169,7 +169,7 @@ func (n *news) listen(ctx actor.Context) {
 	n.tick.Set(newsEvery, nil)
 }
 
-// attend registers a life, and reports whether it has not ended.
+// attend registers an incarnation, and reports whether it has not ended.
 func (n *news) attend(ctx actor.Context, l *life) bool {
 	if l.departed {
 		return false
