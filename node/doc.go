@@ -23,8 +23,8 @@
 // pause of a few seconds. A dropped member keeps working on its own forever: there are then two
 // clusters of the same name, and nothing reports it. Run repairs this. Members query the addresses
 // that they have lost. When two fragments of a cluster hear of each other again, the members of one
-// fragment step down, one after the other and only with the permission of the other fragment, and
-// begin another incarnation:
+// fragment step down, a few at a time and only with the permission of the other fragment, and begin
+// another incarnation:
 //
 //	starting ──ready──▶ up ──dropped, expelled, steps down──▶ stopping ──▶ starting (next)
 //	   │                 └───────signal, context, failure of work─────────▶ stopping ──▶ Run returns
