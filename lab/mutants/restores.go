@@ -92,6 +92,18 @@ func restores() []mutant {
 			killer: scenario("TestDivergence_OfTwoTheYoungerYields"),
 		},
 		{
+			name:   "take the state of a side before the vote is decided",
+			rule:   "the side of a majority stands, or the largest of all [R27]",
+			edits:  in("distributeddata", "if !decided || off", "if _ = decided; off"),
+			killer: scenario("TestDivergence_AMajorityStandsBeforeAllAreCompared"),
+		},
+		{
+			name:   "wait for all members although a majority holds one state",
+			rule:   "the side of a majority stands [R27]",
+			edits:  in("distributeddata", "votes[off] > n/2 || compared == n", "compared == n"),
+			killer: scenario("TestDivergence_AMajorityStandsBeforeAllAreCompared"),
+		},
+		{
 			name:   "repair the state without reapplying later events",
 			rule:   "a repair keeps events that the other replica had not seen [R27]",
 			edits:  in("distributeddata", "h.batch.apply(e, d.keys, s.Seen)", "_ = e"),

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
 // Two of five are damaged, each in a different way: neither takes the state of the other.
@@ -51,4 +53,23 @@ func TestDivergence_OfTwoPairsOneStands(t *testing.T) {
 	}
 	l.equal("a", "b", "c", "d", "e")
 	require.Equal(t, want, stateBytes(l.cores["a"]))
+}
+
+// A side stands when it is a majority, however few have been compared; a smaller one may turn out
+// to be outvoted.
+func TestDivergence_AMajorityStandsBeforeAllAreCompared(t *testing.T) {
+	l := filled(t, 10, "a", "b", "c", "d", "e")
+	e := l.cores["e"]
+	for _, p := range e.peers {
+		p.vote = stateVote{}
+	}
+	e.peers.of("a").vote = stateVote{true, history.Sum{1, 1}}
+	e.in.adoptMajority(e.herald(), e.peers)
+	require.False(t, e.in.Busy(), "b, c and d may hold what e does")
+	for _, n := range []string{"b", "c"} {
+		e.peers.of(n).vote = stateVote{true, history.Sum{1, 1}}
+	}
+	e.in.adoptMajority(e.herald(), e.peers)
+	require.True(t, e.in.Busy(), "three of five")
+	require.True(t, e.in.Content().whole)
 }
