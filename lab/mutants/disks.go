@@ -37,6 +37,18 @@ func disks() []mutant {
 			killer: scenario("TestDisk_NothingIsSaidThatItDoesNotHave"),
 		},
 		{
+			name:   "complete a linearizable read before the disk has it",
+			rule:   "an output waits until the disk holds the state that it reveals [R46]",
+			edits:  in("distributeddata", "case *writes, *cover, *confirm:", "case *writes, *cover:"),
+			killer: scenario("TestDisk_WhatOthersWroteIsConfirmedWhenItHasIt"),
+		},
+		{
+			name:   "complete an update without changes before the disk has what it observed",
+			rule:   "an output waits until the disk holds the state that it reveals [R46]",
+			edits:  in("distributeddata", "case *writes, *cover, *confirm:", "case *writes, *confirm:"),
+			killer: scenario("TestDisk_WhatOthersWroteIsConfirmedWhenItHasIt"),
+		},
+		{
 			name:   "let a read wait for the disk",
 			rule:   "questions that reveal nothing do not wait [R46]",
 			edits:  in("distributeddata", "passes: want.Len() == 0", "passes: false"),

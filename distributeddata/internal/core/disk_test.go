@@ -52,6 +52,26 @@ func TestDisk_ReadsDoNotWaitForIt(t *testing.T) {
 	require.NotContains(t, l.done, uint64(72), "what it shows is on one disk less than it seems")
 }
 
+// a has what b wrote in memory only. If it said so, with itself as the second of a majority, the
+// loss of b's machine and a power cut would take back what had been shown.
+func TestDisk_WhatOthersWroteIsConfirmedWhenItHasIt(t *testing.T) {
+	near := func(m mail) bool { return m.from != "c" && m.to != "c" }
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["a"].held = true
+	l.update("b", Level{}, add("s", "x"))
+	l.rounds(2, near)
+	l.step("a", Read{ID: 72, Level: Level{Kind: Linear}, Deadline: l.now.Add(time.Hour)})
+	noop := l.update("a", majority, remove("s", "nothing"))
+	l.deliver(near)
+	l.shows("a", "s/x=1\n")
+	require.NotContains(t, l.done, uint64(72))
+	require.NotContains(t, l.done, noop)
+	l.sync("a")
+	l.rounds(1, near)
+	require.Contains(t, l.done, uint64(72))
+	require.Contains(t, l.done, noop)
+}
+
 // The other members return what the disk has lost, under the id that made it.
 func TestDisk_LostTailReturnsUnderOldId(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
