@@ -49,6 +49,12 @@ func disks() []mutant {
 			killer: scenario("TestDisk_WhatOthersWroteIsConfirmedWhenItHasIt"),
 		},
 		{
+			name:   "take pushes while too much waits for the disk",
+			rule:   "the changes that wait for the disk are bounded [R49]",
+			edits:  in("distributeddata", "if c.disk.crowded() {\n\t\t\treturn // the", "if false {\n\t\t\treturn // the"),
+			killer: scenario("TestDisk_WhatGathersIsBounded"),
+		},
+		{
 			name:   "let a read wait for the disk",
 			rule:   "questions that reveal nothing do not wait [R46]",
 			edits:  in("distributeddata", "passes: want.Len() == 0", "passes: false"),

@@ -356,12 +356,17 @@ func TestDisk_WhatGathersIsBounded(t *testing.T) {
 	require.InDelta(t, 10, busy, 2)
 	l.step("a", Read{ID: 7000})
 	require.Contains(t, l.done, uint64(7000), "reads do not wait")
+	l.update("b", Level{}, add("s", "theirs"))
+	l.deliver(between("b", "a"))
+	require.Zero(t, l.cores["a"].Seen().Get(l.cores["b"].Replica()), "dropped")
 	l.sync("a")
 	for _, id := range ids {
 		require.NoError(t, l.done[id].Store)
 		require.Contains(t, l.done, id)
 	}
 	require.LessOrEqual(t, len(d.writes), 12, "what gathers is one batch")
+	l.rounds(2, all)
+	require.EqualValues(t, 1, l.cores["a"].Seen().Get(l.cores["b"].Replica()), "asked for again")
 }
 
 // What was written of a first batch that was cut short is no damage: nothing was acknowledged yet.
