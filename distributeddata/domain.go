@@ -201,7 +201,7 @@ func (d *domain) half() half {
 	c := d.core
 	return half{
 		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), silent: c.Silent(),
-		stats: c.Stats(), lags: c.Lags(), roll: c.Rollcall(),
+		stats: c.Stats(), lags: c.Lags(), quorum: c.QuorumStatus(),
 		disk: c.Disk(),
 	}
 }

@@ -166,9 +166,9 @@ func (a *replica) outcome(p pending, d core.Done) error {
 			Seen:    len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
 			unready: !p.d.core.Ready(),
 		}
-		roll := p.d.core.Rollcall()
+		quorum := p.d.core.QuorumStatus()
 		for _, m := range d.Short.Missing {
-			label := roll.Label(cmp.Or(a.address[m], m))
+			label := quorum.Label(cmp.Or(a.address[m], m))
 			if !slices.Contains(q.Missing, label) { // a process and its successor at one address
 				q.Missing = append(q.Missing, label)
 			}

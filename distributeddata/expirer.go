@@ -211,8 +211,8 @@ func (e *expirer) sees(d *domain, now time.Time) bool {
 	if e.a.l.cfg.MinMembers == 0 {
 		return now.Sub(e.began) >= e.a.l.cfg.turn()
 	}
-	roll := d.core.Rollcall()
-	return d.core.Ready() && roll != nil && 2*len(roll.Missing()) < roll.Counted
+	quorum := d.core.QuorumStatus()
+	return d.core.Ready() && quorum != nil && 2*len(quorum.Missing()) < quorum.Counted
 }
 
 // byDomain groups keys by their domain.

@@ -97,7 +97,7 @@ func (a *replica) forgotten(member string, errs []error) error {
 
 // counts reports whether the domain remembers the member.
 func (d *domain) counts(member string) bool {
-	return slices.ContainsFunc(d.core.Rollcall().Members, func(m core.Counted) bool {
+	return slices.ContainsFunc(d.core.QuorumStatus().Members, func(m core.Counted) bool {
 		return m.Name == member
 	})
 }

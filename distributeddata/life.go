@@ -189,22 +189,22 @@ func (l *life) lacks(p *published, h *half) error {
 		return fmt.Errorf("the disk is %s: %w", h.disk.Phase, h.disk.Err)
 	}
 	switch {
-	case h.roll.DuplicateName:
-		return fmt.Errorf("another process runs under the name %q", h.roll.Own)
-	case h.roll.Leaving:
-		return fmt.Errorf("the others have begun to forget this member, %q, which then enters again as a newcomer", h.roll.Own)
-	case h.roll.Trouble != "":
-		return fmt.Errorf("the membership record cannot be used: %s", h.roll.Trouble)
+	case h.quorum.DuplicateName:
+		return fmt.Errorf("another process runs under the name %q", h.quorum.Own)
+	case h.quorum.Leaving:
+		return fmt.Errorf("the others have begun to forget this member, %q, which then enters again as a newcomer", h.quorum.Own)
+	case h.quorum.Trouble != "":
+		return fmt.Errorf("the membership record cannot be used: %s", h.quorum.Trouble)
 	case p.members < want:
 		return errors.New(seen(p.members, want, "missing",
-			lost(h.roll.Missing(), l.members.Lost())))
+			lost(h.quorum.Missing(), l.members.Lost())))
 	}
 	var silent []string
 	for _, m := range h.silent {
 		silent = append(silent, p.address(m))
 	}
 	text := seen(p.members, want, "not refilled yet by", silent)
-	if missing := h.roll.Missing(); len(missing) > 0 {
+	if missing := h.quorum.Missing(); len(missing) > 0 {
 		text += fmt.Sprintf("; counted and missing %s", membership.Names(missing))
 	}
 	return errors.New(text)

@@ -37,7 +37,7 @@ type half struct {
 	silent  []string // while not ready: the members that have not answered
 	stats   core.Stats
 	lags    []core.Lag
-	roll    *core.Rollcall // the counted members
+	quorum  *core.QuorumStatus // the counted members
 	disk    core.DiskState
 }
 
@@ -48,7 +48,7 @@ var states atomic.Uint64
 func (h *half) same(o *half) bool {
 	return h.replica == o.replica && h.ready == o.ready && h.keys.Same(o.keys) &&
 		h.seen.Equal(o.seen) && h.stats == o.stats &&
-		h.roll == o.roll && sameDisk(h.disk, o.disk) && slices.Equal(h.lags, o.lags) &&
+		h.quorum == o.quorum && sameDisk(h.disk, o.disk) && slices.Equal(h.lags, o.lags) &&
 		slices.Equal(h.silent, o.silent)
 }
 

@@ -115,8 +115,8 @@ func (r *Replicator) Status() Status {
 		Expired: r.expired.Load(), Touches: r.touches.Load(),
 		NearLimits: r.near.of(time.Now()),
 	}
-	if roll := p.main().roll; roll != nil {
-		s.Counted, s.Epoch, s.Trouble = roll.Counted, roll.Epoch, roll.Trouble
+	if quorum := p.main().quorum; quorum != nil {
+		s.Counted, s.Epoch, s.Trouble = quorum.Counted, quorum.Epoch, quorum.Trouble
 	}
 	if d := p.durable; d != nil {
 		s.Durable = d.status()
@@ -171,8 +171,8 @@ type DurableStatus struct {
 func (h *half) status() *DurableStatus {
 	s := &DurableStatus{Replica: crdt.ReplicaID(h.replica), Seen: h.seen.String(), Ready: h.ready,
 		Keys: h.keys.Len()}
-	if h.roll != nil {
-		s.Counted, s.Epoch, s.Trouble = h.roll.Counted, h.roll.Epoch, h.roll.Trouble
+	if h.quorum != nil {
+		s.Counted, s.Epoch, s.Trouble = h.quorum.Counted, h.quorum.Epoch, h.quorum.Trouble
 	}
 	s.Disk, s.Unsaved, s.Batches, s.Holes, s.Refilling = h.disk.Phase.String(), h.disk.Unsaved,
 		h.disk.Batches, h.disk.Holes, h.disk.Refilling
@@ -202,7 +202,7 @@ func (s *Status) add(h *half) {
 
 // miss adds the members that one domain misses.
 func (s *Status) miss(h *half) {
-	for _, m := range h.roll.Missing() {
+	for _, m := range h.quorum.Missing() {
 		if !slices.Contains(s.Missing, m) {
 			s.Missing = append(s.Missing, m)
 		}

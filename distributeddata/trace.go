@@ -84,8 +84,8 @@ func (a *replica) traced(above trace.Span, m traceable) (end func(error)) {
 	_, span := a.l.r.startSpan(trace.ContextWithSpan(context.Background(), above), above, op, key)
 	return func(err error) {
 		defer a.guard("tracing")
-		if roll := a.l.published.Load().of(key).roll; roll != nil && op.at != Local {
-			span.SetAttributes(attribute.Int("concord.ddata.counted", roll.Counted))
+		if quorum := a.l.published.Load().of(key).quorum; quorum != nil && op.at != Local {
+			span.SetAttributes(attribute.Int("concord.ddata.counted", quorum.Counted))
 		}
 		endSpan(span, err)
 	}

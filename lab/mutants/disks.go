@@ -129,7 +129,7 @@ func disks() []mutant {
 		{
 			name:   "inherit a disk without its members",
 			rule:   "the disk stores the memory of members [M2]",
-			edits:  in("distributeddata", "c.cluster().remember(old.roll.Memory)\n", ""),
+			edits:  in("distributeddata", "c.cluster().remember(old.members.Memory)\n", ""),
 			killer: scenario("TestDisk_IsInherited"),
 		},
 		{

@@ -60,7 +60,7 @@ func expiries() []mutant {
 		{
 			name:   "half of the members delete entries that the other half uses",
 			rule:   "a member deletes only while it sees more than half of the counted members",
-			edits:  in("distributeddata", "2*len(roll.Missing()) < roll.Counted", "roll.Counted > 0"),
+			edits:  in("distributeddata", "2*len(quorum.Missing()) < quorum.Counted", "quorum.Counted > 0"),
 			killer: killer{pkg: pkg, run: "^TestExpiry_HalfOfTheMembersDeleteNothing$"},
 		},
 		{
@@ -108,7 +108,7 @@ func expiries() []mutant {
 		{
 			name:   "a member that is not ready deletes entries",
 			rule:   "a member deletes only when it has been refilled",
-			edits:  in("distributeddata", "return d.core.Ready() && roll != nil", "return roll != nil"),
+			edits:  in("distributeddata", "return d.core.Ready() && quorum != nil", "return quorum != nil"),
 			killer: killer{pkg: pkg, run: "^TestExpiry_AMemberThatIsNotReadyDeletesNothing$"},
 		},
 		{

@@ -91,13 +91,13 @@ func levels() []mutant {
 		{
 			name:   "leave when one other member has everything",
 			rule:   "a leaving member hands over the events that a majority of the rest may lack [R29]",
-			edits:  in("distributeddata", "s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))", "s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(1))"),
+			edits:  in("distributeddata", "s.need = min(c.members.heirs(c.peers), quorum.MajorityOf(c.members.Beside()))", "s.need = min(c.members.heirs(c.peers), quorum.MajorityOf(1))"),
 			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
 		},
 		{
 			name:   "hand over only to members in view",
 			rule:   "a majority of the counted members, in view or not, has the events of a leaving member [R29]",
-			edits:  in("distributeddata", "s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))", "s.need = min(len(c.peers), quorum.MajorityOf(c.roll.Size()-1))"),
+			edits:  in("distributeddata", "s.need = min(c.members.heirs(c.peers), quorum.MajorityOf(c.members.Beside()))", "s.need = min(len(c.peers), quorum.MajorityOf(c.members.Size()-1))"),
 			killer: scenario("TestDrain_ThoseOutOfViewAreToBeHandedItToo"),
 		},
 		{

@@ -127,7 +127,7 @@ func lives() []mutant {
 		{
 			name:   "a life that follows another one is ready at once",
 			rule:   "a life is refilled before it counts [R23, R40]",
-			edits:  in("distributeddata", "n.history.Continue(&c.history)", "n.history.Continue(&c.history)\n\tn.roll.ready = true"),
+			edits:  in("distributeddata", "n.history.Continue(&c.history)", "n.history.Continue(&c.history)\n\tn.members.ready = true"),
 			killer: scenario("TestLives_TheNextOneCountsNowhereUntilRefilled"),
 		},
 		{

@@ -19,15 +19,15 @@ func quorums() []mutant {
 		{
 			name:   "count a forgotten replica that leaves as a member",
 			rule:   "a leaving replica hands over to a majority of the rest [R29]",
-			edits:  in("distributeddata", "quorum.MajorityOf(c.roll.Beside()))", "quorum.MajorityOf(c.roll.Size() - 1))"),
+			edits:  in("distributeddata", "quorum.MajorityOf(c.members.Beside()))", "quorum.MajorityOf(c.members.Size() - 1))"),
 			killer: scenario("TestDrain_OfAForgottenReplica"),
 		},
 		{
 			name: "count quorums in the view",
 			rule: "the counted members are remembered, not seen [M1]",
 			edits: []edit{
-				{"distributeddata", "need := o.Level().need(c.roll.Size())", "need := o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers))"},
-				{"distributeddata", "hopeless: need > c.roll.Size()", "hopeless: need > max(len(c.peers)+1, c.cfg.MinMembers)"},
+				{"distributeddata", "need := o.Level().need(c.members.Size())", "need := o.Level().need(max(len(c.peers)+1, c.cfg.MinMembers))"},
+				{"distributeddata", "hopeless: need > c.members.Size()", "hopeless: need > max(len(c.peers)+1, c.cfg.MinMembers)"},
 			},
 			killer: scenario("TestScript_ViewsDecideNothing"),
 		},
@@ -41,12 +41,12 @@ func quorums() []mutant {
 			name: "count answers of members that remember less",
 			rule: "an answer counts only under an equal memory [M1]",
 			edits: []edit{
-				{"distributeddata", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
+				{"distributeddata", "type members struct {\n", "type members struct {\n\tformer map[uint64]bool\n"},
 				{
-					"distributeddata", "\tc.roll.news, c.roll.Memory, c.roll.recalled = ",
-					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.Digest()] = true\n\tc.roll.news, c.roll.Memory, c.roll.recalled = ",
+					"distributeddata", "\tc.members.news, c.members.Memory, c.members.recalled = ",
+					"\tif c.members.former == nil {\n\t\tc.members.former = map[uint64]bool{}\n\t}\n\tc.members.former[c.members.Digest()] = true\n\tc.members.news, c.members.Memory, c.members.recalled = ",
 				},
-				{"distributeddata", "\treturn same\n", "\treturn same || c.roll.former[digest]\n"},
+				{"distributeddata", "\treturn same\n", "\treturn same || c.members.former[digest]\n"},
 			},
 			killer: scenario("TestScript_AnswersOfThoseThatKnowLess"),
 		},
@@ -55,7 +55,7 @@ func quorums() []mutant {
 			rule: "a change of the memory voids all gathered answers [M1]",
 			edits: []edit{
 				{"distributeddata", "\t\tp.silence()\n", ""},
-				{"distributeddata", "func (r *roll) identifyAs(p *peer, m quorum.Member) {\n", "func (r *roll) identifyAs(p *peer, m quorum.Member) {\n\tif m.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
+				{"distributeddata", "func (r *members) identifyAs(p *peer, m quorum.Member) {\n", "func (r *members) identifyAs(p *peer, m quorum.Member) {\n\tif m.Name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
 			},
 			killer: scenario("TestScript_AnswersFromBeforeAChange"),
 		},
@@ -65,9 +65,9 @@ func quorums() []mutant {
 			edits: []edit{
 				{
 					"distributeddata", "\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
-					"\tif own.Rank == quorum.In {\n\t\tc.roll.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
+					"\tif own.Rank == quorum.In {\n\t\tc.members.inc = own.Inc\n\t\treturn\n\t}\n\tnext := quorum.Incarnation{Number: own.Inc.Number + 1, Replica: c.Replica()}\n",
 				},
-				{"distributeddata", "Announced: h.roll.announced()", "Announced: h.roll.inc.Replica == h.history.Replica()"},
+				{"distributeddata", "Announced: h.members.announced()", "Announced: h.members.inc.Replica == h.history.Replica()"},
 			},
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
@@ -87,7 +87,7 @@ func quorums() []mutant {
 			name: "count answers that a newcomer received before it entered",
 			rule: "a majority records a newcomer before it counts [M3]",
 			edits: []edit{
-				{"distributeddata", "\tif h.members == c.roll.Digest() {\n", "\tif h.members != 0 {\n"},
+				{"distributeddata", "\tif h.members == c.members.Digest() {\n", "\tif h.members != 0 {\n"},
 				{"distributeddata", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
 			},
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
@@ -102,7 +102,7 @@ func quorums() []mutant {
 			name:   "a start leaves out whoever may have voted",
 			rule:   "members that cannot have voted are left out of a cold start [M6]",
 			edits:  in("distributeddata", "all-answered < quorum.", "all-answered <= quorum."),
-			killer: scenario("TestRoll_NeverVoted"),
+			killer: scenario("TestMembers_NeverVoted"),
 		},
 		{
 			name:   "a newcomer ignores restarted members",
@@ -115,9 +115,9 @@ func quorums() []mutant {
 			rule: "a member that is going has no vote [M4]",
 			edits: []edit{
 				{"distributeddata", "m.Name, m.Rank == quorum.In, m.Rank == quorum.Going", "m.Name, m.Rank == quorum.In || m.Rank == quorum.Going, m.Rank == quorum.Going"},
-				{"distributeddata", "if own.Rank != quorum.In || own.Inc != c.roll.inc {", "if own.Rank != quorum.In && own.Rank != quorum.Going || own.Inc != c.roll.inc {"},
+				{"distributeddata", "if own.Rank != quorum.In || own.Inc != c.members.inc {", "if own.Rank != quorum.In && own.Rank != quorum.Going || own.Inc != c.members.inc {"},
 				{"distributeddata", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
-				{"distributeddata", "s.need, s.self = c.roll.Needed(r.victim), c.self()", "s.need, s.self = c.roll.Needed(r.victim), 0"},
+				{"distributeddata", "s.need, s.self = c.members.Needed(r.victim), c.self()", "s.need, s.self = c.members.Needed(r.victim), 0"},
 			},
 			killer: golden(replCore, "forgotten_member"),
 		},
@@ -150,7 +150,7 @@ func quorums() []mutant {
 			rule: "a majority of the staying members covers the events that a majority had seen [M5]",
 			edits: []edit{
 				{"distributeddata", "\t\treturn p.covers(r.want)", "\t\treturn p.helps() && p.name != r.victim && r.want.Leq(p.sure)"},
-				{"distributeddata", "if s.done = s.self+c.peers.others(r) >= s.need; s.done {", "if !r.leaves && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.peers.others(r) >= s.need; s.done {"},
+				{"distributeddata", "if s.done = s.self+c.peers.others(r) >= s.need; s.done {", "if !r.leaves && c.members.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.peers.others(r) >= s.need; s.done {"},
 			},
 			killer: scenario("TestScript_ThoseThatGoKeepNothingForThoseThatStay"),
 		},
@@ -169,7 +169,7 @@ func quorums() []mutant {
 		{
 			name:   "the earlier of two processes with one name continues to count",
 			rule:   "of two processes with one name, the later counts [M2]",
-			edits:  in("distributeddata", "if own.Rank != quorum.In || own.Inc != c.roll.inc {", "if own.Rank != quorum.In {"),
+			edits:  in("distributeddata", "if own.Rank != quorum.In || own.Inc != c.members.inc {", "if own.Rank != quorum.In {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
@@ -187,7 +187,7 @@ func quorums() []mutant {
 		{
 			name:   "a late heartbeat brings a former process back",
 			rule:   "a recorded process is not replaced by a process from before it [R44]",
-			edits:  in("distributeddata", "announced && c.roll.At(r).Rank == quorum.Absent &&\n\t\t", "announced && r == 0 && "),
+			edits:  in("distributeddata", "announced && c.members.At(r).Rank == quorum.Absent &&\n\t\t", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
 		},
 		{
@@ -199,13 +199,13 @@ func quorums() []mutant {
 		{
 			name:   "a process that has counted waits for a refill",
 			rule:   "a process that has counted takes its place again without a refill [M2]",
-			edits:  in("distributeddata", "c.roll.entering, c.roll.counted, c.roll.filled = false, true, true\n", "c.roll.entering, c.roll.counted = false, true\n"),
+			edits:  in("distributeddata", "c.members.entering, c.members.counted, c.members.filled = false, true, true\n", "c.members.entering, c.members.counted = false, true\n"),
 			killer: scenario("TestName_OneThatCountedFromTheBeginningCountsAgain"),
 		},
 		{
 			name:   "a member that was forgotten enters before it is refilled",
 			rule:   "a process whose member is gone is first filled, then in [M3]",
-			edits:  in("distributeddata", "\t\tc.roll.filled = false\n", ""),
+			edits:  in("distributeddata", "\t\tc.members.filled = false\n", ""),
 			killer: scenario("TestScript_OneThatWasForgottenIsRefilledBeforeItEnters"),
 		},
 		{

@@ -18,7 +18,7 @@ func records() []mutant {
 		{
 			name:   "change the membership before the record",
 			rule:   "a change of the membership is written to the record first [M9]",
-			edits:  in("distributeddata", "if !c.cfg.Recorded {\n\t\tc.change(m)", "if c.roll.viewed {\n\t\tc.change(m)"),
+			edits:  in("distributeddata", "if !c.cfg.Recorded {\n\t\tc.change(m)", "if c.members.viewed {\n\t\tc.change(m)"),
 			killer: scenario("TestRecord_ARunningClusterGoesOnWithoutTheStore"),
 		},
 		{
@@ -48,7 +48,7 @@ func records() []mutant {
 		{
 			name:   "the last member leaves without a hand-over",
 			rule:   "the last member hands over to all members that wait for a place [M9]",
-			edits:  in("distributeddata", "s.need = c.roll.heirs(c.peers) // any", "s.need = 0 // any"),
+			edits:  in("distributeddata", "s.need = c.members.heirs(c.peers) // any", "s.need = 0 // any"),
 			killer: scenario("TestRecord_TheLastOneHandsOverToAllThatWait"),
 		},
 		{

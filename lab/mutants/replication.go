@@ -68,7 +68,7 @@ func replication() []mutant {
 		{
 			name:   "an update that is read at once joins the open events of a step",
 			rule:   "a value never claims to have seen an event whose other entries are not shown [R12]",
-			edits:  in("distributeddata", "c.roll.sealed || c.history.Hidden() ||", "c.roll.sealed ||"),
+			edits:  in("distributeddata", "c.members.sealed || c.history.Hidden() ||", "c.members.sealed ||"),
 			killer: scenario("TestDirect_NeverJoinsWhatReadersMustNotSee"),
 		},
 		{
@@ -347,26 +347,26 @@ func replication() []mutant {
 		{
 			name:   "leave when others have finished the removal",
 			rule:   "what only a removed member has is handed over [M5]",
-			edits:  in("distributeddata", "r.leaves && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0", "false"),
+			edits:  in("distributeddata", "r.leaves && c.history.Uncopied() > 0 && c.members.heirs(c.peers) > 0", "false"),
 			killer: scenario("TestSavedHistories_OfRecords"),
 		},
 		{
 			name: "leave out the disk of a member that is going after a loss of power",
 			rule: "a process of a member that is going, with its whole disk, announces its number [M5]",
-			edits: in("distributeddata", "(own.Inc == c.roll.inc || !c.disk.keeps())",
-				"(own.Inc == c.roll.inc || true)"),
+			edits: in("distributeddata", "(own.Inc == c.members.inc || !c.disk.keeps())",
+				"(own.Inc == c.members.inc || true)"),
 			killer: scenario("TestDisk_OfAMemberThatWasLeavingCounts"),
 		},
 		{
 			name:   "drop the mark of a member that has gone and may come back",
 			rule:   "the mark of a member that has gone without handing over stays [R15]",
-			edits:  in("distributeddata", "(at.Rank != quorum.Gone || v.roll.MayReturn(at))", "at.Rank != quorum.Gone"),
+			edits:  in("distributeddata", "(at.Rank != quorum.Gone || v.members.MayReturn(at))", "at.Rank != quorum.Gone"),
 			killer: scenario("TestMark_OfAForgottenMemberThatComesBack"),
 		},
 		{
 			name:   "let a member that leaves go on with updates after it has handed over",
 			rule:   "a member that has handed over does nothing else [R15]",
-			edits:  in("distributeddata", "if c.roll.sealed {", "if false {"),
+			edits:  in("distributeddata", "if c.members.sealed {", "if false {"),
 			killer: scenario("TestDrain_NoUpdateAfterTheHandover"),
 		},
 		{

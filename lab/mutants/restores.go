@@ -144,7 +144,7 @@ func restores() []mutant {
 			rule: "an exchange of answers ends [R45]",
 			edits: []edit{
 				{"distributeddata", "if p.turnsAway(c.now, c.cfg.BeatInterval) {", "if true {"},
-				{"distributeddata", "case !p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):", "case false:"},
+				{"distributeddata", "case !p.echoes(c.now, c.cfg.Grace, c.members.Digest()):", "case false:"},
 			},
 			killer: scenario("TestTwins_SayNoMoreThanTheirHeartbeats"),
 		},

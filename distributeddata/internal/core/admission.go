@@ -12,7 +12,7 @@ import (
 // mayTake reports whether this replica may take its place now. It first learns what other members
 // remember. If a cluster exists, it is first refilled, so that a replica that dies while being
 // refilled is never counted.
-func (r *roll) mayTake(s *step, own quorum.Member, ps peers, d *disk) bool {
+func (r *members) mayTake(s *step, own quorum.Member, ps peers, d *disk) bool {
 	if s.now.Before(r.takeAt) || r.nameTaken(s, own, ps) {
 		return false
 	}
@@ -45,7 +45,7 @@ func (r *roll) mayTake(s *step, own quorum.Member, ps peers, d *disk) bool {
 // heard in time. A replica that has counted waits until the other process has been out of view for
 // long, each time twice as long, since two running processes would take the place from each other
 // [M2].
-func (r *roll) nameTaken(s *step, own quorum.Member, ps peers) bool {
+func (r *members) nameTaken(s *step, own quorum.Member, ps peers) bool {
 	if r.inc.Number == 0 || own.Inc == r.inc ||
 		own.Rank != quorum.Joining && own.Rank != quorum.In {
 		return false
@@ -71,7 +71,7 @@ func (r *roll) nameTaken(s *step, own quorum.Member, ps peers) bool {
 const duplicateBeats = 60
 
 // admitted reports whether enough members have answered for this replica to count.
-func (r *roll) admitted(now time.Time, ps peers, d *disk, patience time.Duration) bool {
+func (r *members) admitted(now time.Time, ps peers, d *disk, patience time.Duration) bool {
 	if r.Recorded() && r.Counted() == 1 {
 		return true // the record says that no other member counts
 	}
@@ -87,7 +87,7 @@ func (r *roll) admitted(now time.Time, ps peers, d *disk, patience time.Duration
 // restarted reports whether enough counting members have kept what they acknowledged on their disks
 // that they intersect every quorum [R52]. With write-behind the disks are only nearly complete;
 // then no member may be counting, which means that all of them were down.
-func (r *roll) restarted(now time.Time, ps peers, d *disk, patience time.Duration) bool {
+func (r *members) restarted(now time.Time, ps peers, d *disk, patience time.Duration) bool {
 	if !d.keeps() || r.entering {
 		return false
 	}
@@ -110,7 +110,7 @@ func (r *roll) restarted(now time.Time, ps peers, d *disk, patience time.Duratio
 }
 
 // asks reports whether an answer of p may be of use.
-func (r *roll) asks(p *peer, placed bool, seen causal.Vector) bool {
+func (r *members) asks(p *peer, placed bool, seen causal.Vector) bool {
 	switch {
 	case placed:
 		return p.said.under(r.Digest()) && !p.said.seen.Leq(seen)

@@ -24,24 +24,24 @@ import (
 
 // admit takes every possible step towards counting.
 func (c cluster) admit() {
-	if c.roll.ready || c.roll.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
+	if c.members.ready || c.members.parting() || c.cfg.MinMembers < 1 || !c.members.viewed {
 		return
 	}
-	switch own := c.roll.Own(); {
-	case own.Rank == quorum.Going && (own.Inc == c.roll.inc || !c.disk.keeps()):
+	switch own := c.members.Own(); {
+	case own.Rank == quorum.Going && (own.Inc == c.members.inc || !c.disk.keeps()):
 		// It cannot return; it enters again once it is gone.
-	case own.Outside() || own.Inc != c.roll.inc:
-		if c.roll.mayTake(c.step, own, c.peers, c.disk) {
+	case own.Outside() || own.Inc != c.members.inc:
+		if c.members.mayTake(c.step, own, c.peers, c.disk) {
 			c.takePlace(own)
 		}
 	case own.Rank == quorum.Joining:
-		if c.roll.Clustered() && c.roll.filled || c.roll.allAnswered(c.peers) {
+		if c.members.Clustered() && c.members.filled || c.members.allAnswered(c.peers) {
 			c.enter(own)
 		}
-	case c.roll.admitted(c.now, c.peers, c.disk, c.cfg.Patience):
+	case c.members.admitted(c.now, c.peers, c.disk, c.cfg.Patience):
 		// Before any of its effects show.
-		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true
-		c.roll.ready, c.disk.kept = true, c.disk.phase != NoDisk
+		c.members.entering, c.members.counted, c.members.filled = false, true, true
+		c.members.ready, c.disk.kept = true, c.disk.phase != NoDisk
 		c.waits.Stir()
 		for _, p := range c.peers {
 			c.sendBeat(p)
@@ -63,25 +63,25 @@ func (c cluster) takePlace(own quorum.Member) {
 	switch {
 	case own.Rank == quorum.Gone:
 		own.Version, own.Rank, own.Order, own.Handed = own.Version+1, quorum.In, 0, false
-	case own.Rank == quorum.Absent && (c.roll.Clustered() || c.cfg.Recorded):
+	case own.Rank == quorum.Absent && (c.members.Clustered() || c.cfg.Recorded):
 		own.Rank = quorum.In
 	case own.Rank == quorum.Absent:
 		own.Rank = quorum.Joining
 	}
 	if c.cfg.Recorded {
-		c.roll.roster.entering = entering
-		c.propose(c.roll.With(own))
+		c.members.roster.entering = entering
+		c.propose(c.members.With(own))
 		return
 	}
-	c.roll.inc, c.roll.entering = own.Inc, entering
-	c.roll.takeAt = c.now.Add(2 * c.cfg.BeatInterval)
-	c.change(c.roll.With(own))
+	c.members.inc, c.members.entering = own.Inc, entering
+	c.members.takeAt = c.now.Add(2 * c.cfg.BeatInterval)
+	c.change(c.members.With(own))
 }
 
 // enter makes the other members count this replica, although it does not vote yet.
 func (c cluster) enter(own quorum.Member) {
-	own.Rank, c.roll.entering = quorum.In, true
-	c.change(c.roll.With(own))
+	own.Rank, c.members.entering = quorum.In, true
+	c.change(c.members.With(own))
 }
 
 // refill requests answers from one member after the other while this replica is not ready, from
@@ -90,13 +90,13 @@ func (c cluster) enter(own quorum.Member) {
 // heartbeats of the others say enough. Before, where no cluster is known, members that have seen
 // nothing else are not asked either.
 func (in *intake) refill(h herald, ps peers) {
-	if h.roll.ready || in.Busy() {
+	if h.members.ready || in.Busy() {
 		return
 	}
-	placed := h.roll.hasPlace()
+	placed := h.members.hasPlace()
 	for _, p := range ps {
 		if p.replica == 0 || p.answered || h.now.Before(p.askAgain) || p.refilled && !p.ready ||
-			!h.roll.asks(p, placed, h.Seen()) {
+			!h.members.asks(p, placed, h.Seen()) {
 			continue
 		}
 		p.askAgain = h.now.Add(h.cfg.BeatInterval)
@@ -107,7 +107,7 @@ func (in *intake) refill(h herald, ps peers) {
 
 // Silent returns the members whose answers this replica still needs to become ready.
 func (c *Core) Silent() (members []string) {
-	if c.roll.ready {
+	if c.members.ready {
 		return nil
 	}
 	for _, p := range c.peers {

@@ -102,9 +102,9 @@ func (out *outlet) onRequest(c cluster, in *intake, p *peer, payload []byte) err
 		return nil
 	}
 	a := &answer{pin: c.history.State(), source: source{keys: c.history.Keys(), head: head{
-		head: c.Seen(), ready: c.counts(), sum: c.history.Sum(), members: c.roll.spoken(c.disk),
-		hashes:   hashesOut(c.history, c.peers, c.roll),
-		entering: c.roll.entering, kept: c.disk.kept}}}
+		head: c.Seen(), ready: c.counts(), sum: c.history.Sum(), members: c.members.spoken(c.disk),
+		hashes:   hashesOut(c.history, c.peers, c.members),
+		entering: c.members.entering, kept: c.disk.kept}}}
 	compared := 0
 	if d, ok := c.history.Since(have); ok && !m.Whole {
 		a.events = d.Events

@@ -39,7 +39,8 @@ func (c *Core) beats() {
 		c.herald().glance(c.peers[c.rhythm.turn%len(c.peers)], c.rhythm.unlike)
 	}
 	c.lags = c.herald().trimLog(c.peers, &c.out)
-	v := voids{&c.history, c.peers, &c.roll, &c.formers, c.roll.ready, map[causal.Replica]bool{}}
+	v := voids{&c.history, c.peers, &c.members, &c.formers, c.members.ready,
+		map[causal.Replica]bool{}}
 	c.note(c.history.DropMarks(v.void), c.Seen(), &c.bases)
 	c.stats.Corrupted += c.history.Scrub()
 	c.calls().tidy()
@@ -75,17 +76,17 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if m.Seen != nil {
 		p.titles(m.Least)
 	}
-	c.roll.compareLeast(&c.step, p)
+	c.members.compareLeast(&c.step, p)
 	cluster := c.cluster()
 	same := cluster.under(p, m.Members)
-	if m.Pull && p.memory != c.roll.Digest() {
-		c.roll.answerPull(&c.step, p, m.Gone)
+	if m.Pull && p.memory != c.members.Digest() {
+		c.members.answerPull(&c.step, p, m.Gone)
 	}
 	p.leaving = m.Leaving
 	if m.Leaving || m.Parting {
-		c.roll.leaves(p.replica)
+		c.members.leaves(p.replica)
 	}
-	if c.roll.parts(p, m.Parting) {
+	if c.members.parts(p, m.Parting) {
 		c.waits.Stir()
 	}
 	switch {
@@ -151,18 +152,18 @@ func (in *intake) follow(h herald, p *peer, v causal.Vector) {
 // and by one that they have recorded since. A former replica that still runs learns this from the
 // memory that it is sent. Two replicas that alternate are not greeted each time [R45].
 func (c calls) meet(p *peer, r causal.Replica, announced bool, out *outlet) bool {
-	if p.replica != 0 && announced && c.roll.At(r).Rank == quorum.Absent &&
-		c.roll.At(p.replica).Rank != quorum.Absent {
+	if p.replica != 0 && announced && c.members.At(r).Rank == quorum.Absent &&
+		c.members.At(p.replica).Rank != quorum.Absent {
 		c.stats.Strangers++
 		if p.turnsAway(c.now, c.cfg.BeatInterval) {
-			c.roll.sendMembers(c.step, p, r)
+			c.members.sendMembers(c.step, p, r)
 		}
 		return false
 	}
 	greets := p.greets(c.now, c.cfg.BeatInterval)
 	c.formers.replaced(p.replica, c.now)
 	*p = peer{Member: p.Member, replica: r, pacing: p.pacing, expiry: p.expiry}
-	c.roll.identify(p)
+	c.members.identify(p)
 	out.Lost(p.ID)
 	c.in.Lost(p.ID)
 	c.waits.Stir()

@@ -91,7 +91,7 @@ func TestColdStart_SomeEndForGood(t *testing.T) {
 
 // Members that are missing have never voted if they are fewer than any quorum needs without those
 // that have answered, or have never counted.
-func TestRoll_NeverVoted(t *testing.T) {
+func TestMembers_NeverVoted(t *testing.T) {
 	in := func(name string, version uint64) quorum.Member {
 		return quorum.Member{Name: name, Rank: quorum.In, Version: version,
 			Inc: quorum.Incarnation{Number: 1, Replica: causal.Replica(name[0])}}
@@ -118,10 +118,10 @@ func TestRoll_NeverVoted(t *testing.T) {
 		{"one after one that is gone", append(five[1:], quorum.Member{Name: "x", Rank: quorum.Gone}),
 			joined, 3, false},
 	} {
-		r := newRoll(Config{Member: "e", MinMembers: c.lowest})
+		r := newMembers(Config{Member: "e", MinMembers: c.lowest})
 		r.entering, r.Memory = true, quorum.Remember(c.members)
 		require.Equal(t, c.want, r.neverVoted(c.peers), c.what)
-		r = newRoll(Config{Member: "e", MinMembers: c.lowest, Recorded: true})
+		r = newMembers(Config{Member: "e", MinMembers: c.lowest, Recorded: true})
 		require.False(t, r.neverVoted(c.peers))
 	}
 }

@@ -41,7 +41,7 @@ func (c cluster) confirm(p *peer, n uint64, x history.EventHash, counts bool) bo
 // hashesOut returns the hashes of the events that this replica has applied of itself and of the
 // members that it sees or remembers. The receiver may see more members than this replica does;
 // without a hash it would have to trust a vector alone that this replica has what the origin did.
-func hashesOut(h *history.History, ps peers, r *roll) origins {
+func hashesOut(h *history.History, ps peers, r *members) origins {
 	out := origins{}
 	tell := func(of causal.Replica) {
 		if x := h.HashOf(of); x != 0 {

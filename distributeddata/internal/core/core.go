@@ -21,7 +21,7 @@ type Core struct {
 	lags    []Lag // of the members, at the last heartbeat
 
 	peers   peers
-	roll    roll // the members that quorums are counted over
+	members members // the members that quorums are counted over
 	window  window
 	bases   vectors
 	in      intake
@@ -46,7 +46,7 @@ func New(cfg Config) *Core {
 		bases:   newVectors(cfg),
 		in:      intake{transfer.NewIn[refilling](cfg.timing())},
 		out:     outlet{transfer.NewOut[*answer](cfg.timing(), cfg.PartBytes)},
-		roll:    newRoll(cfg),
+		members: newMembers(cfg),
 		waits:   waiting.New[Level, task](cfg.BeatInterval),
 		window:  window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
@@ -67,7 +67,7 @@ func (c *Core) Keys() history.Keys { return c.history.Keys() }
 
 // Ready reports whether the replica has been refilled since its start, and its disk, if it has one,
 // works.
-func (c *Core) Ready() bool { return c.roll.ready && c.disk.sound() }
+func (c *Core) Ready() bool { return c.members.ready && c.disk.sound() }
 
 // Stats returns the counters since the start.
 func (c *Core) Stats() Stats {
@@ -162,11 +162,12 @@ func (c *Core) settle() {
 	c.in.nudge(&c.step, c.peers, &c.bases)
 	calls.takeHeartbeats()
 	c.in.refill(calls.herald, c.peers)
-	for before := c.roll.Digest() + 1; c.roll.Digest() != before; { // a sole member needs no other
-		before = c.roll.Digest()
+	// A sole member needs no other.
+	for before := c.members.Digest() + 1; c.members.Digest() != before; {
+		before = c.members.Digest()
 		calls.admit()
 	}
-	c.disk.sortAside(&c.step, c.roll.ready, calls.current())
+	c.disk.sortAside(&c.step, c.members.ready, calls.current())
 	c.in.catchUp(calls.herald, c.peers)
 	c.in.adoptMajority(calls.herald, c.peers)
 	calls.acknowledge(c.peers)
@@ -205,10 +206,10 @@ func (c *Core) NextWake() time.Time {
 	c.in.Wake(earlier)
 	c.out.Wake(earlier)
 	earlier(c.waits.Wake(c.now))
-	earlier(c.roll.showAt)
+	earlier(c.members.showAt)
 	for _, p := range c.peers {
-		if p.differs(c.roll.Digest()) {
-			earlier(later(p.pullAt, c.roll.pullAt))
+		if p.differs(c.members.Digest()) {
+			earlier(later(p.pullAt, c.members.pullAt))
 		}
 	}
 	if _, at, ok := c.bases.Fetching(); ok {
@@ -252,9 +253,9 @@ func (c *Core) view(others []Member) {
 			c.formers.replaced(p.replica, c.now)
 		}
 	}
-	c.roll.viewed = true
+	c.members.viewed = true
 	c.waits.Stir()
-	c.roll.version++
+	c.members.version++
 	c.out.Keep(func(member string) bool { return c.peers.of(member) != nil })
 	if c.peers.of(c.in.From()) == nil {
 		c.in.Lost(c.in.From())

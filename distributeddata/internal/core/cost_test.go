@@ -107,7 +107,7 @@ func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 		beats = f.of[wire.ReplicatorBeat].messages - was
 		return beats, f.all().messages - before - beats
 	}
-	memory := f.cores[0].roll.Digest()
+	memory := f.cores[0].members.Digest()
 	quiet, none := count(false)
 	flapping, others := count(true)
 	t.Logf("%d heartbeats in %d s at rest, %d with %d flaps", quiet, 2*flaps, flapping, flaps)
@@ -115,8 +115,8 @@ func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 	require.Zero(t, others)
 	require.LessOrEqual(t, flapping-quiet, 4*flaps)
 	for _, c := range f.cores {
-		require.Equal(t, memory, c.roll.Digest())
-		require.True(t, c.roll.ready)
+		require.Equal(t, memory, c.members.Digest())
+		require.True(t, c.members.ready)
 	}
 }
 
@@ -130,10 +130,10 @@ func TestNewcomer_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
 				c := f.core()
 				f.start(c)
 				f.views()
-				f.until(time.Minute, func() bool { return c.roll.filled })
-				require.True(t, c.roll.filled)
-				longest = max(longest, f.until(time.Minute, func() bool { return c.roll.ready }))
-				require.True(t, c.roll.ready)
+				f.until(time.Minute, func() bool { return c.members.filled })
+				require.True(t, c.members.filled)
+				longest = max(longest, f.until(time.Minute, func() bool { return c.members.ready }))
+				require.True(t, c.members.ready)
 				f.rest()
 			}
 			t.Logf("%d members: it counts %v after its fill at most", members, longest)
@@ -177,7 +177,7 @@ func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {
 	require.Empty(t, got, "the limit: a majority read of the second cluster misses the write")
 	s.id = id
 	s.end() // in the end they are one of six, and all read all of it
-	require.Equal(t, 6, s.cores["a"].Rollcall().Counted)
+	require.Equal(t, 6, s.cores["a"].QuorumStatus().Counted)
 
 	s = begin(4)
 	for _, n := range s.order {

@@ -31,7 +31,7 @@ func joinAfter(members, n int) (t tally, took time.Duration, f *fleet) {
 	f = newFleet(members, 10)
 	if n > 0 {
 		for _, c := range f.cores {
-			c.cluster().recall(c.roll.Merge(goneMembers(n)))
+			c.cluster().recall(c.members.Merge(goneMembers(n)))
 		}
 	}
 	f.rest()
@@ -56,8 +56,8 @@ func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
 		require.Less(t, cost.bytes, 60*gone+1000*members, "%d members", members)
 		require.Less(t, tookToo, took+time.Second)
 		for _, c := range f.cores {
-			require.Equal(t, f.cores[0].roll.Digest(), c.roll.Digest())
-			require.Equal(t, gone+members+1, len(c.roll.Members()))
+			require.Equal(t, f.cores[0].members.Digest(), c.members.Digest())
+			require.Equal(t, gone+members+1, len(c.members.Members()))
 		}
 	}
 }
@@ -65,12 +65,12 @@ func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
 // Members that have not heard of the same departed members tell each other of them.
 func TestPull_DepartedMembersThatDifferAreTold(t *testing.T) {
 	f := newFleet(3, 10)
-	f.cores[0].cluster().recall(f.cores[0].roll.Merge(goneMembers(3 * quorum.FewGone)))
-	f.cores[1].cluster().recall(f.cores[1].roll.Merge(goneMembers(2 * quorum.FewGone)))
+	f.cores[0].cluster().recall(f.cores[0].members.Merge(goneMembers(3 * quorum.FewGone)))
+	f.cores[1].cluster().recall(f.cores[1].members.Merge(goneMembers(2 * quorum.FewGone)))
 	f.rest()
 	for _, c := range f.cores {
-		require.Equal(t, 3*quorum.FewGone, c.roll.Count(quorum.Gone))
-		require.Equal(t, f.cores[0].roll.Digest(), c.roll.Digest())
+		require.Equal(t, 3*quorum.FewGone, c.members.Count(quorum.Gone))
+		require.Equal(t, f.cores[0].members.Digest(), c.members.Digest())
 	}
 }
 

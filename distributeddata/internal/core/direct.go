@@ -17,7 +17,7 @@ var ErrStep = errors.New("core: the update must be a step")
 // answered is never given up: see endAgain.
 func (c *Core) Direct(now time.Time, key string,
 	modify func(*history.Txn) error) (o history.Opened, err error) {
-	if c.disk.phase != NoDisk || c.roll.sealed || c.history.Hidden() || c.Full() {
+	if c.disk.phase != NoDisk || c.members.sealed || c.history.Hidden() || c.Full() {
 		return o, ErrStep
 	}
 	o, size, err := c.history.Direct(now, c.cfg.Fits, key, modify)

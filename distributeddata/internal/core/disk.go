@@ -93,7 +93,7 @@ type current struct {
 	members *quorum.Memory
 }
 
-func (h herald) current() current { return current{h.history, &h.roll.Memory} }
+func (h herald) current() current { return current{h.history, &h.members.Memory} }
 
 // unsaved reports whether the replica's state differs from the last moment.
 func (d *disk) unsaved(p current) bool {

@@ -604,7 +604,7 @@ func TestDisk_IsInherited(t *testing.T) {
 	l.step("a", Inherit{Old: old})
 	require.Equal(t, DiskWorking, l.cores["a"].Disk().Phase)
 	l.shows("a", "s/x=1\n")
-	require.NotZero(t, l.cores["a"].roll.Counted(), "it remembers the members")
+	require.NotZero(t, l.cores["a"].members.Counted(), "it remembers the members")
 	require.Len(t, d.under, 2, "the batch under way is asked for once more")
 	l.sync("a")
 	for range 3 {
@@ -615,7 +615,7 @@ func TestDisk_IsInherited(t *testing.T) {
 	l.crash("a")
 	i := l.boot("a")
 	require.Empty(t, i.Holes())
-	require.NotZero(t, l.cores["a"].roll.Counted(), "the disk remembers the members")
+	require.NotZero(t, l.cores["a"].members.Counted(), "the disk remembers the members")
 	l.shows("a", "s/x=1\n")
 }
 

@@ -110,7 +110,7 @@ func (c cluster) adoptRows(i *Image) {
 // [M9].
 func (c cluster) remember(m quorum.Memory) {
 	if !c.cfg.Recorded {
-		c.recall(c.roll.Merge(m))
+		c.recall(c.members.Merge(m))
 	}
 }
 

@@ -199,10 +199,10 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 	l.deliver(all)
 	l.step("d", Drain{ID: 77, Leave: true, Deadline: l.now.Add(time.Hour)})
 	for slices.ContainsFunc(l.order, func(n string) bool {
-		return l.cores[n].roll.Of("d").Rank != quorum.Going
+		return l.cores[n].members.Of("d").Rank != quorum.Going
 	}) {
 		l.oneByOne()
-		require.NotEqual(t, quorum.Gone, l.cores["d"].roll.Own().Rank)
+		require.NotEqual(t, quorum.Gone, l.cores["d"].members.Own().Rank)
 	}
 	for _, n := range l.order {
 		l.crash(n)
@@ -215,8 +215,8 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 		l.meet()
 	}
 	for _, n := range l.order {
-		require.True(t, l.cores[n].Ready(), "%s: %+v", n, l.cores[n].Rollcall())
-		require.EqualValues(t, 1, l.cores[n].roll.Of("d").Version, "it was gone, and has entered again")
+		require.True(t, l.cores[n].Ready(), "%s: %+v", n, l.cores[n].QuorumStatus())
+		require.EqualValues(t, 1, l.cores[n].members.Of("d").Version, "it was gone, and has entered again")
 		l.shows(n, "s/x=1\n")
 	}
 }
@@ -228,11 +228,11 @@ func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {
 	l.boot("b")
 	l.step("b", View{Others: []Member{{ID: "c"}}})
 	l.step("c", View{Others: []Member{{ID: "b"}}})
-	last := l.cores["c"].roll.Of("b").Inc
+	last := l.cores["c"].members.Of("b").Inc
 	for l.savedAs("b") != last { // until it has been told
 		l.oneByOne()
 	}
-	require.Zero(t, l.cores["b"].roll.inc.Number, "it has not taken its place yet")
+	require.Zero(t, l.cores["b"].members.inc.Number, "it has not taken its place yet")
 	l.crash("b")
 	l.boot("b")
 	for range 4 {
@@ -258,7 +258,7 @@ func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 		for range 3 {
 			l.meet()
 		}
-		require.Equal(t, 3, l.cores["a"].roll.Size(), "n must not be counted")
+		require.Equal(t, 3, l.cores["a"].members.Size(), "n must not be counted")
 		l.order = []string{"a", "n", "b"}
 		l.boot("b")
 		for range 6 {
@@ -266,7 +266,7 @@ func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 		}
 		for _, n := range l.order {
 			require.True(t, l.cores[n].Ready(), "%s, MinMembers %d: %+v", n, least,
-				l.cores[n].Rollcall())
+				l.cores[n].QuorumStatus())
 			l.shows(n, "s/x=1\n")
 		}
 	}

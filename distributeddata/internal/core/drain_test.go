@@ -92,7 +92,7 @@ func TestDrain_OfAForgottenReplica(t *testing.T) {
 		return m.from < "c" && m.to == "e" || m.from == "e" && m.to < "c"
 	})
 	l.shows("b", "s/x=1\n")
-	require.False(t, l.cores["e"].roll.Own().Counts())
+	require.False(t, l.cores["e"].members.Own().Counts())
 	require.NotContains(t, l.done, uint64(77), "a and b are no majority of four")
 	l.rounds(4, func(m mail) bool {
 		return m.from < "d" && m.to == "e" || m.from == "e" && m.to < "d"
@@ -187,7 +187,7 @@ func TestForgetAfter_TheFirstByNameProposesDownToMinMembers(t *testing.T) {
 		if goes {
 			want = quorum.Gone
 		}
-		require.Equal(t, want, l.cores["b"].roll.Of("c").Rank, "MinMembers %d", least)
+		require.Equal(t, want, l.cores["b"].members.Of("c").Rank, "MinMembers %d", least)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestDrain_NoUpdateAfterTheHandover(t *testing.T) {
 	require.NoError(t, l.done[early].Err)
 	l.rounds(3, all)
 	require.Contains(t, l.done, leaving)
-	require.True(t, l.cores["a"].roll.Of("d").Handed)
+	require.True(t, l.cores["a"].members.Of("d").Handed)
 	late := l.update("d", Level{}, count("c", "n", 1))
 	require.Equal(t, ErrLeft, l.done[late].Err)
 	_, err := l.cores["d"].Direct(l.now, "c", func(*history.Txn) error { return nil })

@@ -178,7 +178,7 @@ func (c *Core) adopt(p *peer, r *refilling) error {
 // has to begin anew.
 func (c cluster) confirmAnswer(p *peer, h head) bool {
 	return c.heard(p, h.head) && c.confirm(p, h.head.Get(c.Replica()), h.hashes[c.Replica()],
-		h.ready && h.members == c.roll.Digest())
+		h.ready && h.members == c.members.Digest())
 }
 
 // mended installs the state of another replica, since this one's is damaged [R27]. If that is not

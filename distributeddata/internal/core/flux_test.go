@@ -45,7 +45,7 @@ func newFluxPlayOn(w *sim.World, store *simStore) *play {
 	if f.store = store; store != nil {
 		f.least = 1
 	}
-	for i := members; i < places; i++ {
+	for i := players; i < places; i++ {
 		s.slots = append(s.slots, &slot{i: i})
 	}
 	for _, sl := range s.slots {
@@ -68,7 +68,7 @@ func (s *play) least() int {
 	if s.flux != nil {
 		return s.flux.least
 	}
-	return members
+	return players
 }
 
 func (s *play) forgetAfter() time.Duration {
@@ -84,7 +84,7 @@ func (s *play) unseen(sl *slot) bool {
 	if s.flux == nil {
 		return s.w.Chance("unseen", 1./12)
 	}
-	return sl.core.roll.counted && s.w.Chance("unseen", 1./6)
+	return sl.core.members.counted && s.w.Chance("unseen", 1./6)
 }
 
 // mayFail reports whether a member may fail now: a majority of the counted members runs without it.
@@ -94,7 +94,7 @@ func (s *play) mayFail(sl *slot) bool {
 		if sl.core.Ready() && s.current(sl) {
 			left--
 		}
-		return left >= members/2+1
+		return left >= players/2+1
 	}
 	return s.voters(sl) >= s.majority()
 }
@@ -113,7 +113,7 @@ func (s *play) memory() (m quorum.Memory) {
 	}
 	for _, sl := range s.slots {
 		if sl.core != nil {
-			m = m.Merge(sl.core.roll.Memory)
+			m = m.Merge(sl.core.members.Memory)
 		}
 	}
 	return m
@@ -124,9 +124,9 @@ func (s *play) voters(but *slot) (n int) {
 	m := s.memory()
 	for _, sl := range s.slots {
 		if r := m.Of(sl.member); sl != but && sl.core != nil &&
-			sl.core.roll.counts(&sl.core.disk) &&
+			sl.core.members.counts(&sl.core.disk) &&
 			r.Rank == quorum.In &&
-			r.Inc == sl.core.roll.inc {
+			r.Inc == sl.core.members.inc {
 			n++
 		}
 	}
@@ -137,14 +137,14 @@ func (s *play) voters(but *slot) (n int) {
 // majority of those has its data. A process that started under a name that was marked as going is
 // gone without having counted.
 func (s *play) handsOver(sl *slot) bool {
-	own := sl.core.roll.Own()
-	return own.Rank == quorum.Gone && own.Inc == sl.core.roll.inc && sl.core.roll.counted &&
+	own := sl.core.members.Own()
+	return own.Rank == quorum.Gone && own.Inc == sl.core.members.inc && sl.core.members.counted &&
 		s.memory().Counted() > 0
 }
 
 // gone records a member that has left, if the others have agreed.
 func (f *flux) gone(sl *slot) {
-	if f != nil && sl.core.roll.Own().Rank == quorum.Gone {
+	if f != nil && sl.core.members.Own().Rank == quorum.Gone {
 		f.left++
 	}
 }
@@ -306,7 +306,7 @@ func (s *play) healFlux() {
 		s.w.Until(time.Second)
 	}
 	if !s.settled() && !s.w.Failed() {
-		s.w.Fail("not equal and ready: %s", s.rolls())
+		s.w.Fail("not equal and ready: %s", s.memories())
 	}
 	for _, sl := range s.slots {
 		if sl.core != nil && !s.w.Failed() {
@@ -329,22 +329,23 @@ func (s *play) settled() bool {
 			first = sl
 		}
 		if !sl.core.Ready() || !sl.core.Seen().Equal(first.core.Seen()) ||
-			sl.core.roll.Digest() != first.core.roll.Digest() {
+			sl.core.members.Digest() != first.core.members.Digest() {
 			return false
 		}
 	}
 	return true
 }
 
-// rolls describes the memory of each running member.
-func (s *play) rolls() (text string) {
+// memories describes the memory of each running member.
+func (s *play) memories() (text string) {
 	for _, sl := range s.slots {
 		if c := sl.core; c != nil {
 			text += fmt.Sprintf(
 				"\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d kept %t remembers:",
-				sl.id(), sl.member, c.Replica(), c.roll.inc.Number, c.roll.ready, c.roll.entering,
-				c.roll.withdrawn, c.roll.leaving, c.waits.Len(), c.disk.kept)
-			for _, r := range c.roll.Members() {
+				sl.id(), sl.member, c.Replica(), c.members.inc.Number, c.members.ready,
+				c.members.entering, c.members.withdrawn, c.members.leaving, c.waits.Len(),
+				c.disk.kept)
+			for _, r := range c.members.Members() {
 				text += fmt.Sprintf(" %s/%d %d,%v %s", r.Name, r.Version, r.Inc.Number,
 					r.Inc.Replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.Rank])
 			}

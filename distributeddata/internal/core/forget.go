@@ -64,36 +64,36 @@ func (r *removal) has(p *peer, _ uint64) bool {
 
 func (r *removal) advance(c calls, o *group) standing {
 	s := r.progress(c, o)
-	if o.Task == task(r) && r.leaves && !c.cfg.Recorded && c.roll.othersLeave(c.peers) {
+	if o.Task == task(r) && r.leaves && !c.cfg.Recorded && c.members.othersLeave(c.peers) {
 		s.hopeless = true
 	}
 	return s
 }
 
 func (r *removal) progress(c calls, o *group) standing {
-	size := max(c.roll.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
+	size := max(c.members.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
 	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
-	c.roll.sealed = r.leaves && r.brought
-	switch v := c.roll.Of(r.victim); {
-	case v.Outside() && r.leaves && c.history.Uncopied() > 0 && c.roll.heirs(c.peers) > 0:
+	c.members.sealed = r.leaves && r.brought
+	switch v := c.members.Of(r.victim); {
+	case v.Outside() && r.leaves && c.history.Uncopied() > 0 && c.members.heirs(c.peers) > 0:
 		c.stay(o) // others have finished it, without what only this replica has
 		return o.Task.advance(c, o)
 	case v.Outside():
 		s.done = true
 		return s
 	case v.Rank != quorum.Going:
-		if r.leaves && !c.roll.MayGo(r.victim) {
+		if r.leaves && !c.members.MayGo(r.victim) {
 			c.stay(o)
 			return o.Task.advance(c, o)
 		}
 		if s.self+len(r.answers) >= s.need &&
-			c.roll.myTurn(c.peers, r.leaves || c.roll.leaving) &&
-			r.staying(c) >= c.roll.Needed(r.victim) {
+			c.members.myTurn(c.peers, r.leaves || c.members.leaving) &&
+			r.staying(c) >= c.members.Needed(r.victim) {
 			v.Rank = quorum.Going
-			c.propose(c.roll.With(v))
+			c.propose(c.members.With(v))
 		}
 		return s
-	case c.roll.resigned:
+	case c.members.resigned:
 		s.self = 1 // a member may lead its own removal, contributing what it has seen
 	}
 	if c.cfg.Recorded {
@@ -110,16 +110,16 @@ func (r *removal) progress(c calls, o *group) standing {
 		if r.leaves && c.history.Open() > 0 {
 			return s // the next step ends them
 		}
-		r.brought, r.want, c.roll.sealed = true, c.Seen(), r.leaves
+		r.brought, r.want, c.members.sealed = true, c.Seen(), r.leaves
 	}
-	s.need, s.self = c.roll.Needed(r.victim), c.self()
-	if r.last = r.leaves && r.want.Len() > 0 && c.roll.Sole(r.victim); r.last {
-		s.need = c.roll.heirs(c.peers) // any of them may be the next to count
+	s.need, s.self = c.members.Needed(r.victim), c.self()
+	if r.last = r.leaves && r.want.Len() > 0 && c.members.Sole(r.victim); r.last {
+		s.need = c.members.heirs(c.peers) // any of them may be the next to count
 	}
 	if s.done = s.self+c.peers.others(r) >= s.need; s.done {
-		c.roll.withdrawn = c.roll.withdrawn || r.leaves
-		c.propose(c.roll.Leave(r.victim, r.leaves && c.handed(r.want)))
-		s.done = c.roll.Of(r.victim).Rank == quorum.Gone
+		c.members.withdrawn = c.members.withdrawn || r.leaves
+		c.propose(c.members.Leave(r.victim, r.leaves && c.handed(r.want)))
+		s.done = c.members.Of(r.victim).Rank == quorum.Gone
 	}
 	return s
 }
@@ -127,7 +127,7 @@ func (r *removal) progress(c calls, o *group) standing {
 // handed reports whether v covers all that this replica and the earlier lives of its process have
 // done. It is sealed, so it does nothing else.
 func (c calls) handed(v causal.Vector) bool {
-	return c.roll.sealed && c.roll.Own().Inc == c.roll.inc && c.history.AllIn(v)
+	return c.members.sealed && c.members.Own().Inc == c.members.inc && c.history.AllIn(v)
 }
 
 // staying counts the members that have answered and stay.
@@ -145,17 +145,17 @@ func (r *removal) staying(c calls) (n int) {
 
 // forget starts removing a member that has stopped [M7].
 func (c calls) forget(ev Forget) {
-	v := c.roll.Of(ev.Member)
+	v := c.members.Of(ev.Member)
 	silence := c.cfg.longestSilence(len(c.peers))
-	if err := c.roll.forgettable(c.now, v, c.peers, silence); err != nil {
+	if err := c.members.forgettable(c.now, v, c.peers, silence); err != nil {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
 	}
 	switch {
 	case ev.Force && c.cfg.Recorded:
-		c.askFor(ev.ID, &expulsion{ev.Member, c.roll.inc}, ev.Deadline)
+		c.askFor(ev.ID, &expulsion{ev.Member, c.members.inc}, ev.Deadline)
 	case ev.Force:
-		c.change(c.roll.Leave(ev.Member, false))
+		c.change(c.members.Leave(ev.Member, false))
 		c.emit(Done{ID: ev.ID})
 	default:
 		c.askFor(ev.ID, &removal{victim: ev.Member}, ev.Deadline)
@@ -164,7 +164,8 @@ func (c calls) forget(ev Forget) {
 
 // forgettable returns an error if a member cannot be forgotten: one that has been heard of within
 // the silence runs.
-func (r *roll) forgettable(now time.Time, v quorum.Member, ps peers, silence time.Duration) error {
+func (r *members) forgettable(now time.Time, v quorum.Member, ps peers,
+	silence time.Duration) error {
 	switch {
 	case v.Name == r.Own().Name:
 		return &ForgetError{v.Name, "it is this member, which leaves when it is closed"}
@@ -189,21 +190,21 @@ func (c Config) longestSilence(others int) time.Duration {
 // of the others waits a little longer.
 func (c calls) tidy() {
 	switch {
-	case c.roll.leaving:
+	case c.members.leaving:
 		c.makeRoom()
 		return
-	case !c.counts() && !c.roll.resigned:
+	case !c.counts() && !c.members.resigned:
 		return
 	}
-	for name := range c.roll.absent {
-		if r := c.roll.Of(name); r.Outside() {
-			delete(c.roll.absent, name)
+	for name := range c.members.absent {
+		if r := c.members.Of(name); r.Outside() {
+			delete(c.members.absent, name)
 		}
 	}
 	wait := time.Duration(2+c.peers.before(c.cfg.Member)) * c.cfg.BeatInterval
-	for _, r := range c.roll.Members() {
+	for _, r := range c.members.Members() {
 		reached := r.Name == c.cfg.Member || c.peers.at(r.Inc.Replica) != nil
-		switch since := c.roll.missing(r.Name, reached, c.now); {
+		switch since := c.members.missing(r.Name, reached, c.now); {
 		case r.Name == c.cfg.Member || r.Rank == quorum.Gone:
 		case r.Rank == quorum.Going && since.IsZero():
 			// If it leaves, it does that itself; otherwise soon.
@@ -214,7 +215,7 @@ func (c calls) tidy() {
 		case r.Rank == quorum.Going && c.now.Sub(since) >= wait:
 			c.remove(r.Name)
 		case c.counts() && c.cfg.ForgetAfter > 0 &&
-			c.now.Sub(since) >= c.cfg.ForgetAfter+wait && c.roll.MayShrink(r):
+			c.now.Sub(since) >= c.cfg.ForgetAfter+wait && c.members.MayShrink(r):
 			c.remove(r.Name)
 		}
 	}
@@ -224,7 +225,7 @@ func (c calls) tidy() {
 // vanished and may be back in a moment. A missing member that runs comes back as a newcomer.
 func (c calls) makeRoom() {
 	if name := c.inTheWay(); name != "" &&
-		c.now.Sub(c.roll.missing(name, false, c.now)) >= backBeats*c.cfg.BeatInterval {
+		c.now.Sub(c.members.missing(name, false, c.now)) >= backBeats*c.cfg.BeatInterval {
 		c.remove(name)
 	}
 }
@@ -238,12 +239,12 @@ const backBeats = 3
 // that it leaves, nor admit it when it comes back [M8]. Without ForgetAfter nobody is in the way.
 func (c cluster) inTheWay() (missing string) {
 	if !c.counts() || c.cfg.ForgetAfter <= 0 ||
-		c.peers.voters() >= quorum.MajorityOf(c.roll.Beside()) {
+		c.peers.voters() >= quorum.MajorityOf(c.members.Beside()) {
 		return ""
 	}
-	for _, r := range c.roll.Members() {
+	for _, r := range c.members.Members() {
 		if r.Name != c.cfg.Member && c.peers.at(r.Inc.Replica) == nil &&
-			(r.Rank == quorum.Going || r.Rank == quorum.In && c.roll.MayShrink(r)) {
+			(r.Rank == quorum.Going || r.Rank == quorum.In && c.members.MayShrink(r)) {
 			return r.Name
 		}
 	}

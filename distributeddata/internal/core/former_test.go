@@ -43,7 +43,7 @@ func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
 	l.again("b")
 	l.now = l.now.Add(time.Hour) // the clock is set
 	b := l.cores["b"]
-	b.roll.Memory = quorum.Memory{} // which may name earlier processes
+	b.members.Memory = quorum.Memory{} // which may name earlier processes
 	require.True(t, b.formers.has(a))
 	require.Len(t, b.formers.list, 3)
 	require.True(t, b.formers.has(c))

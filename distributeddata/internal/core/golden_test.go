@@ -435,7 +435,7 @@ func (g *golden) holds(name string) string {
 		}
 	}
 	var members []string
-	for _, m := range c.roll.Members() {
+	for _, m := range c.members.Members() {
 		members = append(members, m.Name+" "+m.Rank.String())
 	}
 	ready := "ready"

@@ -16,14 +16,14 @@ type herald struct {
 	*step
 	cfg     *Config
 	history *history.History
-	roll    *roll
+	members *members
 	disk    *disk
 	bases   *vectors
 }
 
 // The herald of a replica is made where it is needed: it consists of pointers.
 func (c *Core) herald() herald {
-	return herald{&c.step, &c.cfg, &c.history, &c.roll, &c.disk, &c.bases}
+	return herald{&c.step, &c.cfg, &c.history, &c.members, &c.disk, &c.bases}
 }
 
 // Seen returns the vector of all events that the replica has.
@@ -33,8 +33,8 @@ func (h herald) Seen() causal.Vector { return h.history.Seen() }
 func (h herald) Replica() causal.Replica { return h.history.Replica() }
 
 // counts reports whether the replica counts in quorums, and self how many it adds to them.
-func (h herald) counts() bool { return h.roll.counts(h.disk) }
-func (h herald) self() int    { return h.roll.self(h.disk) }
+func (h herald) counts() bool { return h.members.counts(h.disk) }
+func (h herald) self() int    { return h.members.self(h.disk) }
 
 // sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
 // at p. The vector is left out if the present replica knows it.
@@ -68,8 +68,9 @@ func (h herald) newBeat() *pb.Beat {
 	sum := h.history.Sum()
 	return &pb.Beat{
 		Ready: h.counts(), Digest: digest(h.Seen()), SumA: sum[0], SumB: sum[1],
-		Members: h.roll.spoken(h.disk), Announced: h.roll.announced(), Leaving: h.roll.leaving,
-		Parting: h.roll.parting(), Entering: h.roll.entering, Kept: h.disk.kept,
+		Members: h.members.spoken(h.disk), Announced: h.members.announced(),
+		Leaving: h.members.leaving, Parting: h.members.parting(), Entering: h.members.entering,
+		Kept: h.disk.kept,
 	}
 }
 
@@ -80,7 +81,7 @@ func (h herald) beat(p *peer, m *pb.Beat) {
 	if m.Seen != nil { // others take no such bytes
 		m.Expiry, m.Least = h.cfg.Expiry, uint32(h.cfg.MinMembers)
 	}
-	p.told, p.toldAt = h.roll.Digest(), h.now
+	p.told, p.toldAt = h.members.Digest(), h.now
 	h.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
 
@@ -96,26 +97,26 @@ func (h herald) remind(p *peer, v causal.Vector) {
 // pull requests the memory of p, which differs from this replica's, unless all that it holds is
 // here: then p lacks something, and requests it when it hears from this replica.
 func (h herald) pull(p *peer) {
-	if !p.differs(h.roll.Digest()) || h.now.Before(p.pullAt) || h.now.Before(h.roll.pullAt) {
+	if !p.differs(h.members.Digest()) || h.now.Before(p.pullAt) || h.now.Before(h.members.pullAt) {
 		return
 	}
 	pause := min(h.cfg.Grace, pullPause)
-	h.roll.pullAt = h.now.Add(pause)
+	h.members.pullAt = h.now.Add(pause)
 	p.pullAt = h.now.Add(min(pause<<min(p.pulls, 16), maxPullBeats*h.cfg.BeatInterval))
 	p.pulls++
 	m := h.newBeat()
-	m.Pull, m.Gone = true, h.roll.GoneDigest()
+	m.Pull, m.Gone = true, h.members.GoneDigest()
 	h.beat(p, m)
 }
 
 // pullAny requests the memory of another member that still differs, of one that counts if possible.
 func (h herald) pullAny(ps peers) {
-	if h.now.Before(h.roll.pullAt) {
+	if h.now.Before(h.members.pullAt) {
 		return
 	}
 	var from *peer
 	for _, p := range ps {
-		if p.differs(h.roll.Digest()) && !h.now.Before(p.pullAt) &&
+		if p.differs(h.members.Digest()) && !h.now.Before(p.pullAt) &&
 			(from == nil || p.ready && !from.ready ||
 				p.ready == from.ready && p.heardAt.After(from.heardAt)) {
 			from = p
@@ -129,12 +130,13 @@ func (h herald) pullAny(ps peers) {
 // show sends the members a heartbeat from which it cannot tell that they have the same memory, once
 // for each memory, and requests theirs if they do not answer.
 func (h herald) show(ps peers) {
+	digest := h.members.Digest()
 	for _, p := range ps {
-		if p.replica == 0 || !p.spoke || h.roll.Digest() == 0 || p.said.under(h.roll.Digest()) {
+		if p.replica == 0 || !p.spoke || digest == 0 || p.said.under(digest) {
 			continue
 		}
 		switch {
-		case p.told != h.roll.Digest():
+		case p.told != h.members.Digest():
 			h.sendBeat(p)
 		case !h.now.Before(p.toldAt.Add(h.cfg.BeatInterval)):
 			p.toldAt = h.now
@@ -158,14 +160,14 @@ func (h herald) acknowledge(ps peers) {
 // sendAck acknowledges the events of p that this replica covers.
 func (h herald) sendAck(p *peer) {
 	h.send(p, wire.ReplicatorAck, encodeAck(h.Seen().Get(p.replica), h.counts(),
-		h.roll.Digest(), h.history.HashOf(p.replica)))
+		h.members.Digest(), h.history.HashOf(p.replica)))
 }
 
 // replyProbe replies to a probe, which may propose a vector.
 func (h herald) replyProbe(own *promise, p *peer, id uint64, want causal.Vector, proposes bool) {
 	m := &pb.ProbeReply{Id: id, Ready: h.counts(), Seen: h.bases.out(h.Seen()),
-		Members: h.roll.spoken(h.disk), Resigned: h.roll.resigned, Entering: h.roll.entering,
-		Parting: h.roll.parting()}
+		Members: h.members.spoken(h.disk), Resigned: h.members.resigned,
+		Entering: h.members.entering, Parting: h.members.parting()}
 	switch {
 	case !proposes:
 	case own.accept(want):

@@ -44,7 +44,7 @@ func (l *leave) has(p *peer, _ uint64) bool {
 
 func (l *leave) advance(c calls, o *group) (s standing) {
 	if l.want.Len() > 0 {
-		s.need = min(c.roll.heirs(c.peers), quorum.MajorityOf(c.roll.Beside()))
+		s.need = min(c.members.heirs(c.peers), quorum.MajorityOf(c.members.Beside()))
 	}
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.history.Uncopied() > 0) {
 		s.need, s.hopeless = max(1, s.need), true
@@ -65,7 +65,7 @@ func (l *leave) advance(c calls, o *group) (s standing) {
 // continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
 // over too.
 func (c calls) depart(o *group) standing {
-	if c.roll.MayGo(c.cfg.Member) {
+	if c.members.MayGo(c.cfg.Member) {
 		o.Task = &removal{victim: c.cfg.Member, leaves: true}
 	} else {
 		c.stay(o)
@@ -76,7 +76,7 @@ func (c calls) depart(o *group) standing {
 }
 
 func (c calls) stay(o *group) {
-	c.roll.withdrawn, c.roll.leaving = true, false
+	c.members.withdrawn, c.members.leaving = true, false
 	o.Task = &leave{want: c.Seen()}
 	o.AskSoon(c.now)
 	c.waits.Stir()
@@ -89,8 +89,8 @@ func (c calls) stay(o *group) {
 // acknowledged from now on would not be handed over. A replica that will be forgotten continues to
 // count until it is marked as going [M4].
 func (c calls) drain(ev Drain) {
-	forget := ev.Leave && c.counts() && c.roll.MayGo(c.cfg.Member)
-	c.roll.withdrawn, c.roll.leaving = !forget, forget
+	forget := ev.Leave && c.counts() && c.members.MayGo(c.cfg.Member)
+	c.members.withdrawn, c.members.leaving = !forget, forget
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}

@@ -14,10 +14,10 @@ func (c *Core) successor(cfg Config) *Core {
 	n := New(cfg)
 	n.history.Continue(&c.history)
 	n.bases.Set, n.stats = c.bases.Next(), c.stats
-	n.roll.Memory, n.roll.places = c.roll.Memory, c.roll.places
+	n.members.Memory, n.members.places = c.members.Memory, c.members.places
 	n.formers = c.formers.next(c.peers)
 	if n.disk.phase != NoDisk {
-		n.disk.take(&c.disk, c.roll.inc)
+		n.disk.take(&c.disk, c.members.inc)
 	}
 	return n
 }
@@ -26,8 +26,8 @@ func (c *Core) successor(cfg Config) *Core {
 // are not this replica's own. Its disk is taken over, unless the rows have been loaded here.
 func (c *Core) inherit(old *Core) {
 	if c.disk.phase == DiskLoading {
-		c.disk.take(&old.disk, old.roll.inc)
-		c.cluster().remember(old.roll.Memory)
+		c.disk.take(&old.disk, old.members.inc)
+		c.cluster().remember(old.members.Memory)
 	}
 	old.end()
 	c.note(c.history.Inherit(&old.history), c.Seen(), &c.bases)

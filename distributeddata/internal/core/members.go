@@ -1,248 +1,297 @@
 package core
 
 import (
-	"fmt"
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
-	pb "github.com/concord-go/concord/proto"
 )
 
-// vouched records that p, which counts, covers v.
-func (c cluster) vouched(p *peer, v causal.Vector) {
-	p.vouches, p.sure = true, p.sure.Join(v)
-	c.waits.Stir()
+// members is what a replica knows of the members that its quorums are counted over. The memory
+// alone determines which members those are; the view only says which of them can be reached.
+type members struct {
+	quorum.Set
+	inc      quorum.Incarnation // of this replica; number 0 until it has taken its place
+	beat     time.Duration      // interval of heartbeats
+	takeAt   time.Time          // earliest time at which it takes its place again
+	entering bool               // it is a newcomer, which has not counted yet [M3]
+	counted  bool               // it has counted in quorums
+	ready    bool               // refilled since the start: may acknowledge and count [R23]
+	// filled: it has counted, or one that counts has answered it, since it was last removed.
+	filled bool
+	viewed bool // it has received a view
+	// resigned: it counted when it was marked as going, or its disk has all that it ever
+	// acknowledged, so it helps to remove members [M5].
+	resigned    bool
+	leaving     bool                    // it wants to be forgotten, in order [M4]
+	withdrawn   bool                    // it no longer acknowledges anything [R29]
+	sealed      bool                    // it makes no more updates: others have all [R15]
+	lowest      int                     // MinMembers of any member that it has heard
+	duplicate   causal.Replica          // the last reported later process of this name; 0: none
+	duplicates  int                     // how often such a process took the place
+	duplicateAt time.Time               // when the last of these was last seen
+	changed     []quorum.Member         // what this replica has changed and not told yet
+	absent      map[string]time.Time    // members that cannot be reached, and since when
+	places      map[string]string       // addresses, by name
+	parted      map[causal.Replica]bool // replicas that have said that they are leaving [R29]
+	leavers     map[causal.Replica]bool // the same, with those that want to be forgotten [M4]
+	recalled    time.Time               // when the memory last changed
+	news        []quorum.Member         // what changed then
+	pullAt      time.Time               // no request for another member's memory before this time
+	showAt      time.Time               // when to tell the other members which memory it has
+	version     int                     // changes whenever the QuorumStatus does
+	wire        []byte                  // the encoded memory
+	wireOf      uint64                  // the digest of that memory
+	told        *QuorumStatus           // the last QuorumStatus
+	roster      roster                  // the record behind the memory [M9]
 }
 
-// answered records that p has answered a request for what this replica lacks.
-func (c cluster) answered(p *peer, h head) {
-	p.gave = true
-	c.roll.filled = c.roll.filled || h.ready
-	if h.members == c.roll.Digest() {
-		c.counted(p, said{h.members, h.head, h.ready, h.entering, h.kept})
+func newMembers(cfg Config) members {
+	return members{
+		Set:    quorum.NewSet(cfg.Member, cfg.MinMembers, cfg.Recorded),
+		beat:   cfg.BeatInterval,
+		lowest: cfg.MinMembers,
+		roster: roster{pause: cfg.BeatInterval},
 	}
 }
 
-// counted records what p has said under the memory of this replica, which covers what p had seen.
-func (c cluster) counted(p *peer, s said) {
-	p.refilled, p.answered, p.entering, p.whole = true, s.ready && p.votes, s.entering,
-		s.kept && p.counts()
-	if s.ready {
-		c.vouched(p, s.seen)
+// counts reports whether this replica counts in quorums: it is refilled, has not withdrawn, and its
+// disk works.
+func (r *members) counts(d *disk) bool { return r.ready && !r.withdrawn && d.sound() }
+
+// self returns 1 if this replica counts in quorums, and 0 otherwise.
+func (r *members) self(d *disk) int {
+	if r.counts(d) {
+		return 1
+	}
+	return 0
+}
+
+// parting reports whether this replica is leaving.
+func (r *members) parting() bool { return r.withdrawn || r.leaving }
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// hasPlace reports whether this replica is the present incarnation of its member in its memory, and
+// that is not gone.
+func (r *members) hasPlace() bool {
+	own := r.Own()
+	return r.inc.Number > 0 && own.Inc == r.inc && !own.Outside()
+}
+
+// announced reports whether this replica has its place. If it has never counted and another process
+// has taken its place, it starts over. Otherwise members that remember the other process would
+// treat this one as a former one and would not refill it [R44].
+func (r *members) announced() bool { return r.counted || r.hasPlace() }
+
+// unknownTo reports whether a memory lacks the incarnation of this replica.
+func (r *members) unknownTo(m quorum.Memory) bool {
+	return r.inc.Number > 0 && m.Of(r.Own().Name).Inc.Less(r.inc)
+}
+
+// placed takes the place that the record m gives this replica, if it is new: its swap has been
+// carried out. The replica does not take its place again before the given time.
+func (r *members) placed(m quorum.Memory, me causal.Replica, again time.Time) {
+	if own := m.Of(r.Own().Name); own.Inc.Replica == me && own.Inc != r.inc {
+		r.inc, r.entering, r.takeAt = own.Inc, r.roster.entering, again
 	}
 }
 
-// takeHeartbeats counts heartbeats as answers, from when this replica has its place until it is
-// ready.
-func (c cluster) takeHeartbeats() {
-	if c.roll.ready || !c.roll.hasPlace() {
-		return
+// missing returns the time since when a member cannot be reached, or zero if it can.
+func (r *members) missing(name string, reached bool, now time.Time) time.Time {
+	if reached {
+		delete(r.absent, name)
+		return time.Time{}
 	}
-	for _, p := range c.peers {
-		if s := p.said; s.covered(c.roll.Digest(), c.Seen()) &&
-			(!p.refilled || s.ready && !p.answered) {
-			c.roll.filled = c.roll.filled || s.ready
-			c.counted(p, s)
+	if r.absent == nil {
+		r.absent = map[string]time.Time{}
+	}
+	if _, ok := r.absent[name]; !ok {
+		r.absent[name] = now
+	}
+	return r.absent[name]
+}
+
+// identify determines which member p is.
+func (r *members) identify(p *peer) { r.identifyAs(p, r.At(p.replica)) }
+
+// identifyAs records which member p is.
+func (r *members) identifyAs(p *peer, m quorum.Member) {
+	p.name, p.votes, p.goes = m.Name, m.Rank == quorum.In, m.Rank == quorum.Going
+	p.joins = m.Rank == quorum.Joining
+	p.parts = r.parted[p.replica]
+	r.version++
+	if p.name != "" {
+		if r.places == nil {
+			r.places = map[string]string{}
+		}
+		r.places[p.name] = p.Address
+	}
+}
+
+// compareLeast compares the MinMembers of p with that of this replica. It reports once that they
+// differ.
+func (r *members) compareLeast(s *step, p *peer) {
+	if p.least > 0 {
+		r.lowest = min(r.lowest, int(p.least))
+	}
+	if p.titled && !p.unequal && p.name != "" && int(p.least) != r.Least() {
+		p.unequal = true
+		s.emit(Unequal{Member: p.name, Least: int(p.least)})
+	}
+}
+
+// The following methods compare the counted members with those in view.
+
+// enters reports whether a replica has no place yet.
+func (r *members) enters(replica causal.Replica) bool { return r.At(replica).Outside() }
+
+// seesCounted reports whether all counted members are in view, or none of those that are not can
+// have voted.
+func (r *members) seesCounted(ps peers) bool {
+	out := r.Counted()
+	if r.Own().Counts() {
+		out--
+	}
+	for _, p := range ps {
+		if p.counts() {
+			out--
 		}
 	}
+	return out == 0 || r.neverVoted(ps)
 }
 
-// recall makes m the memory of this replica. Everything said under another memory no longer counts,
-// and the operations that wait for it ask again [M1].
-func (c cluster) recall(m quorum.Memory) {
-	if m.Digest() == c.roll.Digest() {
-		c.roll.Chain = m.Chain
-		return
-	}
-	if c.cfg.Recorded {
-		c.roll.placed(m, c.Replica(), c.now.Add(2*c.cfg.BeatInterval))
-	}
-	for _, r := range c.roll.Beyond(m) {
-		next := m.Of(r.Name)
-		if next.Inc != r.Inc {
-			c.formers.replaced(r.Inc.Replica, c.now)
-		}
-		if next.Rank == quorum.Absent {
-			delete(c.roll.places, r.Name)
-		}
-	}
-	c.roll.news, c.roll.Memory, c.roll.recalled = m.Beyond(c.roll.Memory), m, c.now
-	if c.roll.showAt.IsZero() {
-		c.roll.showAt = c.now.Add(settlePause)
-	}
-	c.reconsider()
-	for _, p := range c.peers {
-		p.turned, p.askAgain = p.spoke && p.memory == m.Digest(), time.Time{}
-	}
-	for o := range c.waits.All() {
-		o.Task = o.Task.anew()
-	}
-	for _, said := range []map[causal.Replica]bool{c.roll.parted, c.roll.leavers} {
-		maps.DeleteFunc(said, func(r causal.Replica, _ bool) bool {
-			return c.roll.At(r).Rank == quorum.Absent && c.peers.at(r) == nil
-		})
-	}
-	c.waits.Stir()
+// countedHere reports whether all counted members are in view and have answered this replica. Where
+// none of them counts yet, a newcomer would raise the majority that the others need to become ready
+// [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
+func (r *members) countedHere(ps peers) bool {
+	return r.seesCounted(ps) && !slices.ContainsFunc(ps, func(p *peer) bool {
+		return p.counts() && !p.gave
+	})
 }
 
-// reconsider determines the roles of this replica and the others in the current memory. Nothing
-// said under another memory counts.
-func (c cluster) reconsider() {
-	c.roll.version++
-	own := c.roll.Own()
-	c.disk.knows(own.Inc, c.roll.inc)
-	if own.Inc == c.roll.inc {
-		c.roll.duplicate = 0
-	}
-	c.roll.resigned = own.Rank == quorum.Going && own.Inc == c.roll.inc &&
-		(c.roll.ready || c.roll.resigned || c.disk.keeps() && c.disk.cfg.Behind == 0)
-	removed := c.roll.ready && own.Inc == c.roll.inc && own.Rank != quorum.In
-	if removed { // what it has been given is old by the time it enters again
-		c.roll.filled = false
-		if !c.roll.leaving {
-			c.emit(Forgotten{})
+// allAnswered reports whether all known or seen members have answered under the present memory.
+// This replica then holds everything that any of them holds, so a cluster that starts cold becomes
+// ready [M6]. Members that can no longer be seen are left out if they have never counted, or cannot
+// have voted without another one: they may have died during the start.
+func (r *members) allAnswered(ps peers) bool {
+	n := 1
+	for _, p := range ps {
+		member := p.joins || p.counts()
+		if !p.refilled && (member || !p.titled || p.least > 0) {
+			return false
+		}
+		if member {
+			n++
 		}
 	}
-	if own.Rank != quorum.In || own.Inc != c.roll.inc {
-		c.roll.ready = false
-	}
-	at := make(map[causal.Replica]quorum.Member, len(c.peers))
-	for _, r := range c.roll.Members() {
-		at[r.Inc.Replica] = r
-	}
-	for _, p := range c.peers {
-		p.silence()
-		p.gave = p.gave && !removed
-		c.roll.identifyAs(p, at[p.replica])
-	}
+	return n >= r.Least() && r.seesCounted(ps)
 }
 
-// change installs a memory that this replica has changed; the other members are told at once.
-func (c cluster) change(m quorum.Memory) {
-	c.roll.changed = append(c.roll.changed, m.Beyond(c.roll.Memory)...)
-	c.recall(m)
-}
-
-// under records the memory under which p speaks, and reports whether it is that of this replica
-// [M1].
-func (c cluster) under(p *peer, digest uint64) bool {
-	same := digest == c.roll.Digest()
-	turned := same && (!p.spoke || p.memory != digest)
-	if turned {
-		p.turned = true
-		c.waits.Stir()
+// voters returns how many of the counted members may have voted, and how many of these have
+// answered. A newcomer that has never counted has not voted.
+func (r *members) voters(ps peers) (all, answered int) {
+	all = r.Counted()
+	if r.entering && r.Own().Counts() {
+		all--
 	}
-	p.spoke, p.memory, p.heardAt = true, digest, c.now
-	switch {
-	case !same:
-		c.pull(p)
-	case turned && p.told != digest && digest != 0 && p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
-		c.sendBeat(p) // now both know
-	}
-	return same
-}
-
-// Membership records are compared by digest, and a record travels in two cases: each replica tells
-// every other what it has changed itself; and a replica that finds another digest requests the
-// record of one member, at most one per pullPause. So a change costs a small message for each
-// member, however many members there are and however many change at once, and what got lost costs
-// one record.
-const (
-	pullPause = 100 * time.Millisecond
-	// maxPullBeats is the longest pause, in heartbeat intervals, between two requests to a member
-	// that does not answer. The pause doubles from pullPause, and begins anew with an answer.
-	maxPullBeats = 8
-	// settlePause is how long a replica that forms a cluster waits for further changes before it
-	// tells the others which record it has.
-	settlePause = 50 * time.Millisecond
-)
-
-// tellMembers tells the other members what this replica has changed. While an operation waits for
-// them to have the same memory, it also tells them what it has heard last. While this replica is
-// not ready, it tells them which memory it has.
-func (c cluster) tellMembers() {
-	c.roll.tellChanges(c.step, c.peers)
-	c.pullAny(c.peers)
-	switch {
-	case c.roll.ready && c.waits.Len() > 0:
-		c.roll.showAt = time.Time{}
-		c.roll.tellNews(c.step, c.peers)
-	case c.roll.ready:
-		c.roll.showAt = time.Time{}
-	case c.now.Before(c.roll.recalled.Add(settlePause)):
-		c.roll.showAt = c.roll.recalled.Add(settlePause)
-	default:
-		c.roll.showAt = time.Time{}
-		c.show(c.peers)
-	}
-}
-
-// onMembers merges a member's memory, or a part of it, into that of this replica. It accepts the
-// memory of a former replica too, since memories only grow.
-func (c cluster) onMembers(p *peer, ev Receive) error {
-	var m pb.Members
-	if err := decode(ev.Payload, &m); err != nil {
-		return err
-	}
-	theirs, err := quorum.Decode(m.Members)
-	if err != nil {
-		return err
-	}
-	theirs.Chain = quorum.Chain{Epoch: m.Epoch, Cluster: m.Cluster}
-	merged, err := c.roll.Hear(theirs)
-	if err != nil {
-		c.emit(c.roll.roster.troubled(fmt.Errorf("member %q at %s: %w", m.Name, p.Address, err)))
-		return nil
-	}
-	if live := len(merged.Members()) - merged.Count(quorum.Gone); live > quorum.MaxLive {
-		return malformed("%d members that are not gone, over the limit of %d", live, quorum.MaxLive)
-	}
-	whole := m.Digest == 0 || m.Gone != 0 && m.Gone == c.roll.GoneDigest()
-	if m.Digest == 0 {
-		m.Digest = theirs.Digest()
-	}
-	if p.replica == ev.From {
-		p.spoke, p.memory, p.heardAt = true, m.Digest, c.now
-		if whole {
-			p.merged, p.pulls, p.pullAt = m.Digest, 0, time.Time{}
-		}
-		p.titles(m.Least)
-		c.roll.compareLeast(c.step, p)
-	}
-	c.recall(merged)
-	switch {
-	case p.replica != ev.From:
-	case m.Digest != merged.Digest() && p.memory != p.merged:
-		c.pull(p)
-	case !p.echoes(c.now, c.cfg.Grace, c.roll.Digest()):
-	case whole && c.roll.unknownTo(theirs): // it takes this replica for a former one
-		c.roll.sendMembers(c.step, p, p.replica)
-	default: // it has the same, or lacks something and requests it
-		c.sendBeat(p)
-	}
-	p.turned = p.turned || p.replica == ev.From && m.Digest == merged.Digest()
-	return nil
-}
-
-// askAnew asks the members whose memories have become equal to this replica's for what operations
-// wait for.
-func (c calls) askAnew() {
-	for _, p := range c.peers {
-		if !p.turned {
-			continue
-		}
-		p.turned = false
-		for o := range c.waits.All() {
-			_, pushed := o.Task.(*writes)
-			_, last := o.Range()
-			if (o.Asked() || pushed) && !o.Task.has(p, last) {
-				o.Task.ask(c, o, p)
-			}
+	for _, p := range ps {
+		switch {
+		case p.counts() && p.refilled && p.entering:
+			all--
+		case p.answered:
+			answered++
 		}
 	}
+	return all, answered
 }
 
-// Place returns the address at which a member was last seen, or "" if it is unknown.
-func (c *Core) Place(name string) string { return c.roll.places[name] }
+// neverVoted reports whether the counted members of which this replica has no answer cannot have
+// voted in any quorum without one that has answered: they are too few. So they hold nothing
+// acknowledged that this replica could miss. What members that are gone have acknowledged may be on
+// fewer members, so this is false once there are any.
+func (r *members) neverVoted(ps peers) bool {
+	if r.Recorded() || slices.ContainsFunc(r.Members(), func(m quorum.Member) bool {
+		return m.Version > 0 || m.Rank == quorum.Gone
+	}) {
+		return false
+	}
+	all, answered := r.voters(ps)
+	return all-answered < quorum.MajorityOf(max(all, r.lowest))
+}
+
+// heirs counts the members that can take over what this replica holds: the remembered ones, in view
+// or not, and those in view that have no place yet. Members that are leaving are excluded, since
+// they hand over nothing that they receive after they have started to leave.
+func (r *members) heirs(ps peers) (n int) {
+	own := r.Own().Name
+	for _, m := range r.Members() {
+		if (m.Rank == quorum.In || m.Rank == quorum.Joining) && m.Name != own &&
+			!r.parted[m.Inc.Replica] {
+			n++
+		}
+	}
+	for _, p := range ps {
+		if r.enters(p.replica) && !p.parts {
+			n++
+		}
+	}
+	return n
+}
+
+// othersLeave reports whether every other member that is counted, or is to be, has said that it is
+// leaving: none stays that would have to forget this one, or could take over what it holds.
+func (r *members) othersLeave(ps peers) bool {
+	own := r.Own().Name
+	for _, m := range r.Members() {
+		if !m.Outside() && m.Name != own && !r.leavers[m.Inc.Replica] {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(ps, func(p *peer) bool {
+		return p.replica != 0 && r.enters(p.replica) && !r.leavers[p.replica]
+	})
+}
+
+// myTurn reports whether this replica may have a member marked as going now: itself, or another.
+// Only one member is marked at a time, so that those that stay are always a majority. Of several
+// that leave at once the one with the smallest name goes first.
+func (r *members) myTurn(ps peers, itself bool) bool {
+	if r.Count(quorum.Going) > 0 {
+		return false
+	}
+	own := r.Own().Name
+	return !slices.ContainsFunc(ps, func(p *peer) bool {
+		return p.leaving && p.votes && (!itself || p.name < own)
+	})
+}
+
+// parts records whether p has said that it is leaving, and reports whether that is new. It does not
+// change its mind, and this is remembered when p is out of view.
+func (r *members) parts(p *peer, says bool) (anew bool) {
+	if !says || p.parts {
+		return false
+	}
+	p.parts = true
+	if r.parted == nil {
+		r.parted = map[causal.Replica]bool{}
+	}
+	r.parted[p.replica] = true
+	return true
+}
+
+// leaves records that a replica has said that it is leaving, whether it wants to be forgotten or
+// not.
+func (r *members) leaves(replica causal.Replica) {
+	if r.leavers == nil {
+		r.leavers = map[causal.Replica]bool{}
+	}
+	r.leavers[replica] = true
+}

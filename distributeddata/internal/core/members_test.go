@@ -28,9 +28,9 @@ func (s *script) beginAs(process, member string, least int) {
 // runsAs changes the member that a core runs as, and its MinMembers.
 func (c *Core) runsAs(member string, least int) {
 	c.cfg.Member, c.cfg.MinMembers = member, least
-	remembered := c.roll.Memory
-	c.roll.Set = quorum.NewSet(member, least, c.cfg.Recorded)
-	c.roll.Memory = remembered
+	remembered := c.members.Memory
+	c.members.Set = quorum.NewSet(member, least, c.cfg.Recorded)
+	c.members.Memory = remembered
 }
 
 // raised returns the alarms of each process since the last call.
@@ -52,9 +52,9 @@ func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 	require.True(t, s.cores["x"].Ready())
 	require.False(t, s.cores["a"].Ready())
 	require.Equal(t, map[string][]Effect{"a": {DuplicateName{By: "at x"}}}, s.raised())
-	require.True(t, s.cores["a"].Rollcall().DuplicateName)
-	require.False(t, s.cores["x"].Rollcall().DuplicateName)
-	require.Equal(t, 3, s.cores["b"].Rollcall().Counted)
+	require.True(t, s.cores["a"].QuorumStatus().DuplicateName)
+	require.False(t, s.cores["x"].QuorumStatus().DuplicateName)
+	require.Equal(t, 3, s.cores["b"].QuorumStatus().Counted)
 
 	s.play("write x; meet x b")
 	s.stands(1, 0)
@@ -86,11 +86,11 @@ func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
 	}
 	s.calm(4 * (duplicateBeats - 10))
 	require.False(t, s.cores["a"].Ready(), "x may be back yet")
-	require.True(t, s.cores["a"].Rollcall().DuplicateName)
+	require.True(t, s.cores["a"].QuorumStatus().DuplicateName)
 	s.calm(4 * 20)
 	require.True(t, s.cores["a"].Ready())
-	require.False(t, s.cores["a"].Rollcall().DuplicateName)
-	require.Equal(t, 3, s.cores["b"].Rollcall().Counted)
+	require.False(t, s.cores["a"].QuorumStatus().DuplicateName)
+	require.Equal(t, 3, s.cores["b"].QuorumStatus().Counted)
 	require.Empty(t, s.raised())
 	s.play("read a; ask a c")
 	s.stands(1, 1) // it sees the write of x
@@ -107,10 +107,10 @@ func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 	s.see("a", "abc")
 	s.see("x", "xbc")
 	turns := 0
-	number := s.cores["b"].roll.Of("a").Inc.Number
+	number := s.cores["b"].members.Of("a").Inc.Number
 	for range 20 * duplicateBeats {
 		s.calm(4)
-		if n := s.cores["b"].roll.Of("a").Inc.Number; n != number {
+		if n := s.cores["b"].members.Of("a").Inc.Number; n != number {
 			turns, number = turns+1, n
 		}
 	}
@@ -128,8 +128,8 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 		s.talk(3, func(m mail) bool { return m.send.Manifest == kind })
 	}
 	first := s.cores["a"]
-	require.Equal(t, quorum.Joining, first.roll.Own().Rank)
-	require.Equal(t, first.Replica(), first.roll.Own().Inc.Replica)
+	require.Equal(t, quorum.Joining, first.members.Own().Rank)
+	require.Equal(t, first.Replica(), first.members.Own().Inc.Replica)
 
 	s.start("a")
 	s.suit("a")
@@ -142,7 +142,7 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 	s.cores["a"] = first
 	s.calm(60)
 	require.True(t, first.Ready())
-	require.False(t, first.Rollcall().DuplicateName)
+	require.False(t, first.QuorumStatus().DuplicateName)
 	s.play("read a; ask a c")
 	s.stands(1, 1)
 	s.end()
@@ -255,11 +255,11 @@ func (s *script) tell(from string, as causal.Replica, payload []byte) {
 
 func TestMembers_OnlyThoseInViewAreHeard(t *testing.T) {
 	s := newScript(t, "abc")
-	a, before := s.cores["a"], s.cores["a"].roll.Digest()
+	a, before := s.cores["a"], s.cores["a"].members.Digest()
 	s.tell("x", 77, lies(t, 0, 10))
-	require.Equal(t, before, a.roll.Digest())
+	require.Equal(t, before, a.members.Digest())
 	s.tell("b", s.cores["b"].Replica(), lies(t, 0, 10))
-	require.Equal(t, 13, a.Rollcall().Counted, "a member is believed")
+	require.Equal(t, 13, a.QuorumStatus().Counted, "a member is believed")
 }
 
 // Two memories that are each within the limit may exceed it when merged.
@@ -267,11 +267,11 @@ func TestMembers_MoreThanTheLimitAreRefused(t *testing.T) {
 	s := newScript(t, "abc")
 	a, b := s.cores["a"], s.cores["b"].Replica()
 	s.tell("b", b, lies(t, 0, 6000))
-	require.Equal(t, 6003, a.Rollcall().Counted)
-	refused, digest := a.Stats().Malformed, a.roll.Digest()
+	require.Equal(t, 6003, a.QuorumStatus().Counted)
+	refused, digest := a.Stats().Malformed, a.members.Digest()
 	s.tell("b", b, lies(t, 6000, 6000))
 	require.Equal(t, refused+1, a.Stats().Malformed)
-	require.Equal(t, digest, a.roll.Digest())
+	require.Equal(t, digest, a.members.Digest())
 }
 
 // A member that receives its own name with the largest accepted version or number can no longer
@@ -291,7 +291,7 @@ func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
 					Name: "c", Least: 1}))
 			s.calm(60)
 			require.False(t, s.cores["b"].Ready())
-			require.Equal(t, lie.Inc, s.cores["b"].roll.Own().Inc)
+			require.Equal(t, lie.Inc, s.cores["b"].members.Own().Inc)
 			s.play("write a; meet a c")
 			s.stands(1, 0)
 		})

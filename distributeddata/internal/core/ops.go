@@ -39,9 +39,9 @@ type standing struct {
 
 // unmet returns how a group stands that nobody has answered yet.
 func (c calls) unmet(o *group) standing {
-	need := o.Level().need(c.roll.Size())
+	need := o.Level().need(c.members.Size())
 	return standing{need: need, self: c.self(), upTo: math.MaxUint64,
-		hopeless: need > c.roll.Size()}
+		hopeless: need > c.members.Size()}
 }
 
 // gather returns a group of a level that calls can still join because no member has been asked yet.
@@ -81,7 +81,7 @@ func (c calls) settleCalls() {
 		c.advance(o)
 	}
 	for o, w, ok := c.waits.Expired(c.now); ok; o, w, ok = c.waits.Expired(c.now) {
-		c.endCall(o, w, Done{Short: c.roll.short(o, w, o.Task.advance(c, o), c.peers)})
+		c.endCall(o, w, Done{Short: c.members.short(o, w, o.Task.advance(c, o), c.peers)})
 	}
 	for o := range c.waits.Rest(c.now) {
 		c.askMembers(o)
@@ -104,7 +104,7 @@ func (c calls) advance(o *group) {
 		if !ok {
 			break
 		}
-		c.endCall(o, w, Done{Short: c.roll.short(o, w, s, c.peers)})
+		c.endCall(o, w, Done{Short: c.members.short(o, w, s, c.peers)})
 	}
 }
 
@@ -119,7 +119,7 @@ func (c calls) endCall(o *group, w waiting.Call, d Done) {
 }
 
 // short says how far a group has got for a call.
-func (r *roll) short(o *group, w waiting.Call, s standing, ps peers) *Short {
+func (r *members) short(o *group, w waiting.Call, s standing, ps peers) *Short {
 	out := &Short{Needed: s.need, Answered: s.self, Counted: r.Size()}
 	took := map[string]bool{}
 	for _, p := range ps {

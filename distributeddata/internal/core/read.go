@@ -345,7 +345,7 @@ func (c calls) onProbeReply(p *peer, payload []byte) error {
 	p.ready = m.Ready
 	c.waits.Stir()
 	c.heard(p, v)
-	c.roll.parts(p, m.Parting)
+	c.members.parts(p, m.Parting)
 	p.keeps(v)
 	same := c.under(p, m.Members)
 	p.resigned, p.entering = same && m.Resigned, same && m.Entering

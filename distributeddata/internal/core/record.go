@@ -125,7 +125,7 @@ func (c cluster) propose(m quorum.Memory) {
 		c.change(m)
 		return
 	}
-	c.emit(c.roll.roster.swap(c.now, c.roll.Set, m, func() uint64 {
+	c.emit(c.members.roster.swap(c.now, c.members.Set, m, func() uint64 {
 		return uint64(c.cfg.NewReplica())
 	}))
 }
@@ -133,11 +133,11 @@ func (c cluster) propose(m quorum.Memory) {
 // recordSwapped handles the answer to a swap. If the record contains this replica's place, the
 // replica has it.
 func (c cluster) recordSwapped(ev RecordSwapped) {
-	if ev.ID != c.roll.roster.calling {
+	if ev.ID != c.members.roster.calling {
 		return
 	}
 	c.waits.Stir()
-	m, done, e := c.roll.roster.swapped(c.now, ev)
+	m, done, e := c.members.roster.swapped(c.now, ev)
 	c.emit(e)
 	if done {
 		c.change(m)
@@ -146,7 +146,7 @@ func (c cluster) recordSwapped(ev RecordSwapped) {
 
 // recordLoaded makes the loaded record the memory, unless the current memory is newer.
 func (c cluster) recordLoaded(ev RecordLoaded) {
-	r := &c.roll.roster
+	r := &c.members.roster
 	if ev.ID != r.calling {
 		return
 	}
@@ -156,7 +156,7 @@ func (c cluster) recordLoaded(ev RecordLoaded) {
 		c.emit(r.failed(c.now, fmt.Errorf("read: %w", ev.Err)))
 		return
 	}
-	m, alarm, err := c.roll.HearRecord(ev.Version, ev.Record)
+	m, alarm, err := c.members.HearRecord(ev.Version, ev.Record)
 	if err != nil {
 		c.emit(r.failed(c.now, err))
 		return
@@ -176,13 +176,13 @@ func (x *expulsion) has(*peer, uint64) bool   { return false }
 func (x *expulsion) ask(calls, *group, *peer) {}
 func (x *expulsion) advance(c calls, _ *group) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}
-	if own := c.roll.Own(); x.by.Number > 0 && (own.Inc != x.by || own.Rank == quorum.Gone) {
+	if own := c.members.Own(); x.by.Number > 0 && (own.Inc != x.by || own.Rank == quorum.Gone) {
 		s.hopeless = true // this member has been expelled itself
 		return s
 	}
-	if c.roll.Of(x.victim).Rank != quorum.Gone {
-		c.propose(c.roll.Leave(x.victim, false))
+	if c.members.Of(x.victim).Rank != quorum.Gone {
+		c.propose(c.members.Leave(x.victim, false))
 	}
-	s.done = c.roll.Of(x.victim).Outside()
+	s.done = c.members.Of(x.victim).Outside()
 	return s
 }

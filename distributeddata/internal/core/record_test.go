@@ -201,7 +201,7 @@ func TestRecord_ThoseThatBeginApartAreOneCluster(t *testing.T) {
 	r.together("abc")
 	require.Equal(t, "a in, b in, c in", r.says())
 	for _, n := range r.order {
-		require.Equal(t, 3, r.cores[n].roll.Size())
+		require.Equal(t, 3, r.cores[n].members.Size())
 	}
 	r.play("read b; ask b c; read c; meet c a; meet b a")
 	r.talk(10)
@@ -224,14 +224,14 @@ func TestRecord_ARunningClusterGoesOnWithoutTheStore(t *testing.T) {
 	r.talk(60)
 	require.False(t, r.cores["c"].Ready(), "it has no place yet")
 	require.Contains(t, r.troubles("c")[0], "down")
-	require.Contains(t, r.cores["c"].Rollcall().Trouble, "down")
+	require.Contains(t, r.cores["c"].QuorumStatus().Trouble, "down")
 
 	r.down = false
 	r.talk(40)
 	require.True(t, r.cores["c"].Ready())
 	require.Equal(t, "well", r.troubles("c")[0])
-	require.Empty(t, r.cores["c"].Rollcall().Trouble)
-	require.Equal(t, 3, r.cores["a"].roll.Size(), "it has taken its former place")
+	require.Empty(t, r.cores["c"].QuorumStatus().Trouble)
+	require.Equal(t, 3, r.cores["a"].members.Size(), "it has taken its former place")
 }
 
 // A swap whose answer is lost has been carried out all the same. A member that has its place by
@@ -253,7 +253,7 @@ func TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer(t *testing.T) {
 	require.Equal(t, "a in, b in, c in, d in, e in", r.says())
 	r.now = r.now.Add(2 * time.Second)
 	r.play("serve e; know e a; know a b; meet e a; meet e b")
-	require.True(t, r.cores["e"].roll.entering)
+	require.True(t, r.cores["e"].members.entering)
 	require.False(t, r.cores["e"].Ready(), "two of four are no majority")
 	r.play("know e c; meet e c")
 	require.True(t, r.cores["e"].Ready())
@@ -339,7 +339,7 @@ func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
 	r.talk(60)
 	require.NotNil(t, r.done[r.id].Short)
 	require.True(t, r.done[r.id].Short.Handed)
-	require.Equal(t, 3, r.cores["b"].roll.Size())
+	require.Equal(t, 3, r.cores["b"].members.Size())
 }
 
 // None stays to forget a member when all leave together.
@@ -450,7 +450,7 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 			r.talk(40)
 			require.False(t, r.cores["c"].Ready())
 			require.Contains(t, r.troubles("c")[0], c.want)
-			require.Contains(t, r.cores["c"].Rollcall().Trouble, c.want)
+			require.Contains(t, r.cores["c"].QuorumStatus().Trouble, c.want)
 			require.Equal(t, bad, r.text, "nothing is written over it")
 			r.play("write a; meet a b")
 			r.stands(1, 0)
@@ -492,7 +492,7 @@ func TestRecord_OneThatWasRemovedIsWrittenAgain(t *testing.T) {
 	require.Contains(t, r.troubles("d"),
 		"the record was removed: the next change writes it again; epoch 3 is remembered")
 	require.Equal(t, "a in, b in, c in, d in", r.says())
-	require.Equal(t, 4, r.cores["a"].roll.Size())
+	require.Equal(t, 4, r.cores["a"].members.Size())
 	r.end()
 }
 
@@ -507,7 +507,7 @@ func TestRecord_MixedConfigurationsDoNotMix(t *testing.T) {
 	require.Contains(t, r.troubles("b")[0],
 		`member "a" at at a: its membership is a record in a store`)
 	require.False(t, r.cores["b"].Ready(), "it does not begin a cluster of its own beside that of a")
-	require.Equal(t, 1, r.cores["a"].roll.Size())
+	require.Equal(t, 1, r.cores["a"].members.Size())
 }
 
 // The answer to a call from before a step that panicked, or a duplicate one, is ignored.

@@ -19,8 +19,8 @@ func (c *Core) beginAnew() {
 	c.end()
 	n := c.successor(c.cfg)
 	n.now, n.begun, n.touched = c.now, c.begun, c.touched
-	n.ids, n.roll.roster.calls = c.ids, c.roll.roster.calls
-	n.roll.withdrawn, n.roll.sealed = c.roll.withdrawn, c.roll.sealed
+	n.ids, n.members.roster.calls = c.ids, c.members.roster.calls
+	n.members.withdrawn, n.members.sealed = c.members.withdrawn, c.members.sealed
 	n.disk.kept, n.disk.again = false, c.disk.again // a batch in flight stays there
 	for _, e := range c.effects {
 		if _, ok := e.(Send); !ok { // messages would be signed by the new id

@@ -331,5 +331,5 @@ func TestRestored_AnswersTellHashesOfMembersOutOfView(t *testing.T) {
 	l.step("b", View{Others: []Member{{ID: "c"}}})
 	require.Nil(t, b.peers.at(a.Replica()))
 	require.Equal(t, a.history.HashOf(a.Replica()),
-		hashesOut(&b.history, b.peers, &b.roll)[a.Replica()])
+		hashesOut(&b.history, b.peers, &b.members)[a.Replica()])
 }

@@ -64,10 +64,10 @@ func (c *Core) forgetOthers() {
 	c.outbox.Again()
 	c.rhythm.at = c.now.Add(c.cfg.BeatInterval)
 	c.cluster().reconsider()
-	if own := c.roll.Own(); own.Rank != quorum.Absent {
-		c.roll.changed = []quorum.Member{own}
+	if own := c.members.Own(); own.Rank != quorum.Absent {
+		c.members.changed = []quorum.Member{own}
 	}
-	c.roll.roster.forget()
+	c.members.roster.forget()
 	for _, p := range c.peers {
 		c.herald().askBeat(p)
 	}

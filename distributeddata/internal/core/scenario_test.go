@@ -582,7 +582,7 @@ func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 			l.id++
 			l.step("a", Forget{ID: l.id, Member: "d", Deadline: l.now.Add(time.Hour)})
 			l.deliver(all)
-			require.Equal(t, quorum.Gone, l.cores["a"].roll.Of("d").Rank)
+			require.Equal(t, quorum.Gone, l.cores["a"].members.Of("d").Rank)
 			l.update("a", majority, op{kind: opDelete, key: "c"})
 			l.deliver(all)
 			for range 4 * formerBeats {
@@ -613,7 +613,7 @@ func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
 		for range 3 {
 			l.tick(time.Second)
 		}
-		require.Equal(t, quorum.Gone, l.cores["a"].roll.Of("d").Rank)
+		require.Equal(t, quorum.Gone, l.cores["a"].members.Of("d").Rank)
 		if l.order = l.order[:3]; disks {
 			l.crash("d")
 		}

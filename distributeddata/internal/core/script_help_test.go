@@ -256,7 +256,7 @@ func (s *script) end() {
 	}
 	for _, n := range run {
 		c := s.cores[n]
-		if c.roll.withdrawn && c.roll.Own().Rank == quorum.Gone {
+		if c.members.withdrawn && c.members.Own().Rank == quorum.Gone {
 			continue // it has left
 		}
 		require.True(s.t, c.Ready(), n)

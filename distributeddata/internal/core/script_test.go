@@ -147,7 +147,7 @@ func TestScript_ThoseThatGoKeepNothingForThoseThatStay(t *testing.T) {
 	s.play("write a; push a d; push a e; push a f")
 	s.stands(1, 0)
 	near := []string{"a", "d", "e", "f"}
-	marked := s.cores["a"].roll.Memory
+	marked := s.cores["a"].members.Memory
 	for _, n := range near[1:] {
 		m := marked.Of(n)
 		m.Rank = quorum.Going
@@ -161,7 +161,8 @@ func TestScript_ThoseThatGoKeepNothingForThoseThatStay(t *testing.T) {
 		return slices.Contains(near, m.from) && slices.Contains(near, m.to)
 	})
 	for _, n := range near[1:] {
-		require.Equal(t, quorum.Going, s.cores["a"].roll.Of(n).Rank, "b and c lack what %s has", n)
+		require.Equal(t, quorum.Going, s.cores["a"].members.Of(n).Rank,
+			"b and c lack what %s has", n)
 	}
 	s.end()
 }
@@ -187,11 +188,11 @@ func TestScript_OneThatWasForgottenIsRefilledBeforeItEnters(t *testing.T) {
 	s := newScript(t, "abc")
 	s.play("forget a c; meet a b; know a b; meet a b; know a b; write a; meet a b")
 	s.stands(1, 0)
-	require.Equal(t, quorum.Gone, s.cores["a"].roll.Of("c").Rank)
+	require.Equal(t, quorum.Gone, s.cores["a"].members.Of("c").Rank)
 	s.play("know a c")
-	require.Equal(t, quorum.Gone, s.cores["c"].roll.Own().Rank, "it knows that it was forgotten")
+	require.Equal(t, quorum.Gone, s.cores["c"].members.Own().Rank, "it knows that it was forgotten")
 	s.play("meet a c; know a c")
-	require.Equal(t, quorum.In, s.cores["a"].roll.Of("c").Rank)
+	require.Equal(t, quorum.In, s.cores["a"].members.Of("c").Rank)
 	s.end()
 }
 
@@ -209,6 +210,6 @@ func TestScript_TwoThatForgotEachOtherCountAgain(t *testing.T) {
 	s.calm(40)
 	for _, n := range s.order {
 		require.True(t, s.cores[n].Ready(), n)
-		require.Equal(t, 2, s.cores[n].Rollcall().Counted)
+		require.Equal(t, 2, s.cores[n].QuorumStatus().Counted)
 	}
 }

@@ -147,7 +147,7 @@ type slot struct {
 
 func (sl *slot) id() string { return sl.name }
 
-const members = 5
+const players = 5
 
 func newPlay(w *sim.World) *play {
 	s := &play{
@@ -163,7 +163,7 @@ func newPlay(w *sim.World) *play {
 		w.Can(verb, do)
 	}
 	w.Observe(s.honest)
-	for i := range members {
+	for i := range players {
 		s.slots = append(s.slots, &slot{i: i, member: fmt.Sprintf("slot %d", i)})
 	}
 	return s

@@ -195,7 +195,7 @@ func (s *play) makeUp(r *rand.Rand) {
 	keys := 1 + r.IntN(3)
 	at := func() time.Duration { return warm + s.w.Moment(span) }
 	for range 40 + r.IntN(100) {
-		t, member := at(), r.IntN(members)
+		t, member := at(), r.IntN(players)
 		burst := r.IntN(6) * r.IntN(2) // sometimes
 		for i := range 1 + burst {
 			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet,
@@ -207,24 +207,24 @@ func (s *play) makeUp(r *rand.Rand) {
 		}
 	}
 	for range 30 {
-		s.w.Act(at(), "read", r.IntN(members), []string{"majority", "linear"}[r.IntN(2)])
+		s.w.Act(at(), "read", r.IntN(players), []string{"majority", "linear"}[r.IntN(2)])
 	}
 	for range r.IntN(8) {
 		s.w.Act(at(), "cut", randomLinks(r), "for", time.Duration(r.IntN(15000))*time.Millisecond)
 	}
 	for range r.IntN(5) {
-		t, member := at(), r.IntN(members)
+		t, member := at(), r.IntN(players)
 		for range r.IntN(4) { // updates without a waiter may be in flight
 			s.w.Act(t, "update", member, quiet, opsText(randomOps(r, s.letters, keys)))
 		}
-		s.w.Act(at(), "leave", r.IntN(members), "for", time.Duration(r.IntN(5000))*time.Millisecond)
+		s.w.Act(at(), "leave", r.IntN(players), "for", time.Duration(r.IntN(5000))*time.Millisecond)
 		s.w.Act(t, "again", member, "for", time.Duration(r.IntN(5000))*time.Millisecond)
 	}
 	for range r.IntN(5) {
 		s.makeKills(r, at())
 	}
 	for range r.IntN(5) {
-		s.w.Act(at(), "break", r.IntN(members), "after", 1+r.IntN(1+r.IntN(100)))
+		s.w.Act(at(), "break", r.IntN(players), "after", 1+r.IntN(1+r.IntN(100)))
 	}
 	if s.disks { // of two cores of one process only one has the disk
 		return
@@ -240,7 +240,7 @@ func (s *play) makeUp(r *rand.Rand) {
 // makeKills generates a kill, and sometimes more while the member that comes back is being
 // refilled.
 func (s *play) makeKills(r *rand.Rand, t time.Duration) {
-	member := r.IntN(members)
+	member := r.IntN(players)
 	for {
 		away := time.Duration(500+r.IntN(5000)) * time.Millisecond
 		s.w.Act(t, "kill", member, "for", away)

@@ -225,7 +225,7 @@ func (s *play) overlap() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(lacks)) {
-		if lacks[id] >= members/2+1 {
+		if lacks[id] >= players/2+1 {
 			s.w.Fail("acknowledged update %d is unknown to %d of %d ready replicas", id, lacks[id],
 				s.ready())
 		}

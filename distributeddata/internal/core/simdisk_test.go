@@ -273,7 +273,7 @@ func (s *play) fail(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.fails = t
 // corresponds to a failure of a member without a disk.
 func (s *play) rot(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || !s.mayFail(sl) || sl.core.roll.inc.Number == 0 {
+	if sl.core == nil || !s.mayFail(sl) || sl.core.members.inc.Number == 0 {
 		return
 	}
 	s.end(sl)
@@ -327,17 +327,17 @@ func (s *play) makeDisks(r *rand.Rand) {
 		}
 	}
 	for range r.IntN(4) {
-		s.w.Act(at(), "fill", r.IntN(members), "for", spell())
+		s.w.Act(at(), "fill", r.IntN(players), "for", spell())
 	}
 	for range r.IntN(3) {
-		s.w.Act(at(), "fail", r.IntN(members))
+		s.w.Act(at(), "fail", r.IntN(players))
 	}
 	for range r.IntN(6) {
-		s.w.Act(at(), "kill", r.IntN(members), "for", spell())
+		s.w.Act(at(), "kill", r.IntN(players), "for", spell())
 	}
 	if s.w.Chance("rot", 1./3) {
 		for range 1 + r.IntN(2) {
-			s.w.Act(at(), []string{"rot", "tail"}[r.IntN(2)], r.IntN(members), "for", spell())
+			s.w.Act(at(), []string{"rot", "tail"}[r.IntN(2)], r.IntN(players), "for", spell())
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (s *play) noteCounting(sl *slot) {
 	own := m.Of(sl.member)
 	h, bad := decodeHeader(d.rows[rowHeader])
 	d.counts = err == nil && bad == nil && h.kept && own.Rank == quorum.In &&
-		own.Inc == sl.core.roll.inc
+		own.Inc == sl.core.members.inc
 }
 
 // intact counts the members that have one of the ranks in m and run, or will start, with their
@@ -62,7 +62,7 @@ func (s *play) noteCounting(sl *slot) {
 func (s *play) intact(m quorum.Memory, but *slot, ranks ...quorum.Rank) (n int) {
 	for _, sl := range s.slots {
 		if sl != but && sl.disk.counts && slices.Contains(ranks, m.Of(sl.member).Rank) &&
-			(sl.past != nil || sl.coming || sl.core != nil && !sl.core.roll.entering) {
+			(sl.past != nil || sl.coming || sl.core != nil && !sl.core.members.entering) {
 			n++
 		}
 	}

@@ -69,7 +69,7 @@ func (s *play) haunt(a sim.Args) {
 
 func (s *play) makeGhosts(r *rand.Rand, keys int) {
 	for range 1 + r.IntN(3) {
-		t, member := warm+s.w.Moment(span), r.IntN(members)
+		t, member := warm+s.w.Moment(span), r.IntN(players)
 		s.w.Act(t, "ghost", member, "for", time.Duration(r.IntN(12000))*time.Millisecond)
 		for range r.IntN(8) {
 			t += time.Duration(r.IntN(1500)) * time.Millisecond
@@ -162,7 +162,7 @@ func (s *play) current(sl *slot) bool {
 
 func (s *play) makeSnapshots(r *rand.Rand) {
 	for range 1 + r.IntN(2) {
-		t, member := warm+s.w.Moment(span*2/3), r.IntN(members)
+		t, member := warm+s.w.Moment(span*2/3), r.IntN(players)
 		s.w.Act(t, "freeze", member)
 		for range 1 + r.IntN(2) {
 			t += time.Duration(r.IntN(6000)) * time.Millisecond

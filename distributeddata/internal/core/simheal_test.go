@@ -26,7 +26,7 @@ func (s *play) heal() {
 		s.w.Until(time.Second / 2)
 	}
 	if !s.w.Failed() && !s.equal() {
-		s.w.Fail("not equal and ready: %s", s.rolls())
+		s.w.Fail("not equal and ready: %s", s.memories())
 	}
 	if s.w.Failed() {
 		return

@@ -139,7 +139,7 @@ func (s *play) left(sl *slot, short bool) {
 	away := sl.away
 	sl.leaving = 0
 	s.w.Note("%s leaves, short %t", sl.id(), short)
-	if s.flux != nil && sl.core.roll.Own().Rank != quorum.Gone && !s.mayFail(sl) {
+	if s.flux != nil && sl.core.members.Own().Rank != quorum.Gone && !s.mayFail(sl) {
 		sl.past, sl.core = sl.core, nil
 		s.start(sl) // at once: too few would run without it
 		return

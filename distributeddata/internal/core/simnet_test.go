@@ -84,10 +84,10 @@ func (s *play) sender(from int, m *post) *slot {
 
 // randomLinks picks links of one member, in one direction or both.
 func randomLinks(r *rand.Rand) string {
-	a := r.IntN(members)
+	a := r.IntN(players)
 	oneWay := r.IntN(3) == 0
 	var links []string
-	for b := range members {
+	for b := range players {
 		if b != a && r.IntN(2) == 0 {
 			links = append(links, fmt.Sprintf("%d>%d", a, b))
 			if !oneWay {

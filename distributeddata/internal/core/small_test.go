@@ -50,19 +50,19 @@ func newSmall(t *testing.T, w *sim.World, names string, b budget) *small {
 
 // prime begins with members that count each other.
 func (s *small) prime(names string) {
-	var roll []quorum.Member
+	var members []quorum.Member
 	s.order = strings.Split(names, "")
 	for _, n := range s.order {
 		s.start(n)
 		s.suit(n)
-		roll = append(roll, quorum.Member{Name: n, Rank: quorum.In,
+		members = append(members, quorum.Member{Name: n, Rank: quorum.In,
 			Inc: quorum.Incarnation{Number: 1, Replica: s.cores[n].Replica()}})
 	}
 	for _, n := range s.order {
 		c := s.cores[n]
-		c.roll.Memory = quorum.Remember(roll)
-		c.roll.inc = quorum.Incarnation{Number: 1, Replica: c.Replica()}
-		c.roll.counted, c.roll.filled, c.roll.ready = true, true, true
+		c.members.Memory = quorum.Remember(members)
+		c.members.inc = quorum.Incarnation{Number: 1, Replica: c.Replica()}
+		c.members.counted, c.members.filled, c.members.ready = true, true, true
 		s.see(n, names)
 	}
 	s.deliver(all)
@@ -130,19 +130,19 @@ func (s *small) steps() (steps []string) {
 			can(s.left.start > 0, "start %s", x)
 			continue
 		}
-		idle := c.roll.counts(&c.disk) && c.waits.Live() == 0
+		idle := c.members.counts(&c.disk) && c.waits.Live() == 0
 		// Any other member would behave the same.
 		can(idle && s.left.write > 0 && x == s.order[0], "write %s", x)
 		can(idle && s.left.read > 0 && acked, "read %s", x)
 		can(s.left.crash > 0 && s.mayCrash(x), "crash %s", x)
 		can(idle && s.left.leave > 0, "leave %s", x)
-		for _, r := range c.roll.Members() {
+		for _, r := range c.members.Members() {
 			can(idle && s.left.forget > 0 && r.Name != x && r.Rank < quorum.Going, "forget %s %s",
 				x, r.Name)
 		}
 		for _, y := range s.order {
 			if d := s.cores[y]; d != nil && x != y {
-				differ := c.roll.Digest() != d.roll.Digest()
+				differ := c.members.Digest() != d.members.Digest()
 				can(s.pushed && s.pushes(x, y), "push %s %s", x, y)
 				can(differ, "tell %s %s", x, y)
 				can(!differ && x < y, "ask %s %s", x, y)
@@ -163,19 +163,19 @@ func (s *small) pushes(x, y string) bool {
 
 // mayCrash enforces the assumption that a majority of the counted members runs and is refilled.
 func (s *small) mayCrash(name string) bool {
-	if !s.cores[name].roll.counts(&s.cores[name].disk) {
+	if !s.cores[name].members.counts(&s.cores[name].disk) {
 		return true
 	}
 	var m quorum.Memory
 	for _, c := range s.cores {
 		if c != nil {
-			m = m.Merge(c.roll.Memory)
+			m = m.Merge(c.members.Memory)
 		}
 	}
 	voters := 0
 	for n, c := range s.cores {
-		if n != name && c != nil && c.roll.counts(&c.disk) && m.Of(n).Rank == quorum.In &&
-			m.Of(n).Inc == c.roll.inc {
+		if n != name && c != nil && c.members.counts(&c.disk) && m.Of(n).Rank == quorum.In &&
+			m.Of(n).Inc == c.members.inc {
 			voters++
 		}
 	}
@@ -232,10 +232,10 @@ var stateSeed = maphash.MakeSeed()
 
 // describe adds everything that a replica's behaviour depends on, except times.
 func (c *Core) describe(add func(...any)) {
-	r := &c.roll
+	r := &c.members
 	add(c.Replica(), r.Digest(), r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving,
-		c.roll.withdrawn,
-		c.roll.ready, digest(c.Seen()), digest(c.probes.promise.accepted))
+		c.members.withdrawn,
+		c.members.ready, digest(c.Seen()), digest(c.probes.promise.accepted))
 	for o := range c.waits.All() {
 		add(o.Level().Kind, o.Asked(), o.Live(), o.Kept())
 		switch t := o.Task.(type) {
@@ -256,7 +256,7 @@ func (c *Core) describe(add func(...any)) {
 	for _, p := range c.peers {
 		add(p.ID, p.replica, p.ready, p.leaving, p.parts, p.vouches, p.counted, digest(p.sure),
 			p.resigned)
-		if !c.roll.ready {
+		if !c.members.ready {
 			add(p.gave, p.answered, p.refilled, p.entering)
 		}
 	}

@@ -32,7 +32,7 @@ func newStart(members, least int) *fleet {
 // agreed reports whether all are ready and have the same memory.
 func (f *fleet) agreed() bool {
 	for _, c := range f.cores {
-		if !c.roll.ready || c.roll.Digest() != f.cores[0].roll.Digest() {
+		if !c.members.ready || c.members.Digest() != f.cores[0].members.Digest() {
 			return false
 		}
 	}

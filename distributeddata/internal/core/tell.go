@@ -10,13 +10,13 @@ import (
 // The methods in this file tell other members the memory of this replica, or a part of it.
 
 // encoded returns members of the memory as they are sent.
-func (r *roll) encoded(of []quorum.Member) *pb.Members {
+func (r *members) encoded(of []quorum.Member) *pb.Members {
 	return &pb.Members{Members: quorum.Encode(of), Name: r.Own().Name, Least: uint32(r.Least()),
 		Epoch: r.Epoch, Cluster: r.Cluster}
 }
 
 // whole returns a message with the whole memory.
-func (r *roll) whole() []byte {
+func (r *members) whole() []byte {
 	if r.wire == nil || r.wireOf != r.Digest() {
 		r.wire, r.wireOf = encode(r.encoded(r.Members())), r.Digest()
 	}
@@ -25,7 +25,7 @@ func (r *roll) whole() []byte {
 
 // part returns a message with a part of the memory, or nil if only the whole can be sent: the parts
 // of a record are those of one epoch.
-func (r *roll) part(of []quorum.Member) []byte {
+func (r *members) part(of []quorum.Member) []byte {
 	if r.Recorded() {
 		return nil
 	}
@@ -35,14 +35,14 @@ func (r *roll) part(of []quorum.Member) []byte {
 }
 
 // sendMembers sends the whole memory.
-func (r *roll) sendMembers(s *step, p *peer, to causal.Replica) {
+func (r *members) sendMembers(s *step, p *peer, to causal.Replica) {
 	p.told, p.toldAt = r.Digest(), s.now
 	s.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: r.whole()})
 }
 
 // answerPull sends p what it may lack of the memory: without the members that are gone if p, by the
 // digest in its request, has the same. A replica that joins thus hears of them once.
-func (r *roll) answerPull(s *step, p *peer, same uint64) {
+func (r *members) answerPull(s *step, p *peer, same uint64) {
 	if same == 0 || r.Recorded() || same != r.GoneDigest() {
 		r.sendMembers(s, p, p.replica)
 		return
@@ -54,7 +54,7 @@ func (r *roll) answerPull(s *step, p *peer, same uint64) {
 }
 
 // tellChanges tells the other members what this replica has changed.
-func (r *roll) tellChanges(s *step, ps peers) {
+func (r *members) tellChanges(s *step, ps peers) {
 	if len(r.changed) == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *roll) tellChanges(s *step, ps peers) {
 }
 
 // tellNews tells the members with another memory what this replica has heard last.
-func (r *roll) tellNews(s *step, ps peers) {
+func (r *members) tellNews(s *step, ps peers) {
 	var part []byte
 	for _, p := range ps {
 		if p.spoke && p.memory != r.Digest() && p.told != r.Digest() {
@@ -78,7 +78,7 @@ func (r *roll) tellNews(s *step, ps peers) {
 	}
 }
 
-func (r *roll) tell(s *step, p *peer, part []byte) {
+func (r *members) tell(s *step, p *peer, part []byte) {
 	switch {
 	case p.replica == 0 || p.memory == r.Digest():
 	case part == nil:
@@ -92,7 +92,7 @@ func (r *roll) tell(s *step, p *peer, part []byte) {
 // spoken returns the digest of the memory under which this replica speaks. If it has counted, and
 // its disk does not hold what it says, it speaks under none: its next process may know nothing of
 // the newcomers that this one remembers, and be a cluster without them [M3].
-func (r *roll) spoken(d *disk) uint64 {
+func (r *members) spoken(d *disk) uint64 {
 	if d.ailing() && (r.counted || d.keptAs[0].Number > 0) {
 		return 0
 	}

@@ -14,7 +14,7 @@ func (c *Core) update(ev Update) {
 		c.answer(ev, ErrMinMembers)
 		return
 	}
-	if c.roll.sealed {
+	if c.members.sealed {
 		c.answer(ev, ErrLeft)
 		return
 	}

@@ -12,7 +12,7 @@ import (
 type voids struct {
 	history *history.History
 	peers   peers
-	roll    *roll
+	members *members
 	formers *formers
 	ready   bool                    // this replica counts, or may
 	known   map[causal.Replica]bool // whether a replica has departed, found out once
@@ -53,8 +53,8 @@ func (v *voids) departed(r causal.Replica) bool {
 }
 
 func (v *voids) finds(r causal.Replica) bool {
-	if at := v.roll.At(r); at.Rank != quorum.Absent &&
-		(at.Rank != quorum.Gone || v.roll.MayReturn(at)) {
+	if at := v.members.At(r); at.Rank != quorum.Absent &&
+		(at.Rank != quorum.Gone || v.members.MayReturn(at)) {
 		return false
 	}
 	return v.ready && v.formers.quiet(r, v.history.Seen().Get(r))
@@ -69,8 +69,8 @@ func (v *voids) allCover(d causal.Dot, r causal.Replica) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(v.roll.Members(), func(m quorum.Member) bool {
-		return m.Rank != quorum.Gone && m.Rank != quorum.Absent && m.Name != v.roll.Own().Name &&
+	return !slices.ContainsFunc(v.members.Members(), func(m quorum.Member) bool {
+		return m.Rank != quorum.Gone && m.Rank != quorum.Absent && m.Name != v.members.Own().Name &&
 			v.peers.at(m.Inc.Replica) == nil
 	})
 }

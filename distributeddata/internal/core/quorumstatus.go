@@ -11,8 +11,8 @@ var ErrMinMembers = errors.New(
 	"MinMembers is not set: no level above Local can be reached; set it, or that of node.RunConfig, " +
 		"to two thirds of the most members that may run at once, rounded up, or to 1 for a single process")
 
-// Rollcall lists the members that quorums are counted over, for people to read.
-type Rollcall struct {
+// QuorumStatus lists the members that quorums are counted over, for people to read.
+type QuorumStatus struct {
 	version       int
 	Counted       int       // the number of members that quorums are counted over
 	Own           string    // the name of this member
@@ -32,34 +32,36 @@ type Counted struct {
 	Seen    bool   // it is in view
 }
 
-// Rollcall returns the counted members. It returns the same pointer as long as nothing has changed.
-func (c *Core) Rollcall() *Rollcall {
-	own := c.roll.Own()
-	next := Rollcall{
-		version: c.roll.version, Counted: c.roll.Size(), Own: c.cfg.Member,
+// QuorumStatus returns the counted members. It returns the same pointer as long as nothing has
+// changed.
+func (c *Core) QuorumStatus() *QuorumStatus {
+	own := c.members.Own()
+	next := QuorumStatus{
+		version: c.members.version, Counted: c.members.Size(), Own: c.cfg.Member,
 		Leaving:       own.Rank == quorum.Going,
-		DuplicateName: c.roll.duplicate != 0,
-		Entering:      c.roll.entering, Epoch: c.roll.Epoch, Trouble: c.roll.roster.trouble,
+		DuplicateName: c.members.duplicate != 0,
+		Entering:      c.members.entering, Epoch: c.members.Epoch,
+		Trouble: c.members.roster.trouble,
 	}
-	if old := c.roll.told; old != nil && old.version == next.version &&
+	if old := c.members.told; old != nil && old.version == next.version &&
 		old.DuplicateName == next.DuplicateName && old.Entering == next.Entering &&
 		old.Epoch == next.Epoch && old.Trouble == next.Trouble {
 		return old
 	}
-	for _, r := range c.roll.Members() {
+	for _, r := range c.members.Members() {
 		if r.Rank != quorum.Gone {
-			next.Members = append(next.Members, Counted{r.Name, c.roll.places[r.Name],
+			next.Members = append(next.Members, Counted{r.Name, c.members.places[r.Name],
 				r.Rank != quorum.Joining,
-				r.Name == own.Name || c.peers.see(r.Inc.Replica, c.roll.places[r.Name])})
+				r.Name == own.Name || c.peers.see(r.Inc.Replica, c.members.places[r.Name])})
 		}
 	}
-	c.roll.told = new(next) // not &next, which would be allocated on the heap at each call
-	return c.roll.told
+	c.members.told = new(next) // not &next, which would be allocated on the heap at each call
+	return c.members.told
 }
 
 // Missing returns the members that are counted and not in view, with the addresses at which they
 // were last seen.
-func (r *Rollcall) Missing() (names []string) {
+func (r *QuorumStatus) Missing() (names []string) {
 	for _, m := range r.Members {
 		if m.In && !m.Seen {
 			names = append(names, r.Label(m.Name))
@@ -69,7 +71,7 @@ func (r *Rollcall) Missing() (names []string) {
 }
 
 // Label returns a name followed by the member's address, if that differs.
-func (r *Rollcall) Label(name string) string {
+func (r *QuorumStatus) Label(name string) string {
 	for _, m := range r.Members {
 		if m.Name == name && m.Address != "" && m.Address != name {
 			return name + " (" + m.Address + ")"
