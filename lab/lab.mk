@@ -109,8 +109,8 @@ fuzz: ## every decoder for FUZZTIME (default 30s) each
 			echo "== $$pkg $$f"; $(GO) test $$pkg -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),30s); \
 		done; done
 
-bench: ## every benchmark once
-	$(GO) test -run '^$$' -bench . -benchmem work
+bench: ## every benchmark once; hours
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 5h work
 
 bench-replication: ## what replication costs: convergence, traffic, joins, memory, updates
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^TestNumbers_' -v | grep -E ' after |^ok|^FAIL'
