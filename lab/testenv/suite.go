@@ -20,8 +20,9 @@ type suite struct {
 	flags  []string
 }
 
-// Suites of one server run one after the other, since some kill it, beside those of the others: they
-// mostly wait, for expiries and disks. Suites with state of their own run with the race detector.
+// Suites of one server run one after the other, since some kill it, beside those of the others:
+// they mostly wait, for expiries and disks. Suites with state of their own run with the race
+// detector.
 var suites = []suite{
 	{"./coordination/kubernetes", "kubernetes", nil},
 	{"./coordination/etcd", "etcd", []string{"-race"}},
