@@ -31,6 +31,12 @@ func disks() []mutant {
 			killer: scenario("TestDisk_NothingIsSaidThatItDoesNotHave"),
 		},
 		{
+			name:   "replace the record before the disk has what the member knows",
+			rule:   "an output waits until the disk holds the state that it reveals [R46]",
+			edits:  in("distributeddata", "case SwapRecord:\n\t\treturn d.gates()", "case SwapRecord:\n\t\treturn false"),
+			killer: scenario("TestDisk_ARecordIsReplacedWhenTheDiskHasEverything"),
+		},
+		{
 			name:   "complete a write before the disk has it",
 			rule:   "an output waits until the disk holds the state that it reveals [R46]",
 			edits:  in("distributeddata", "e.wait == forDisk && d.gates()", "false"),

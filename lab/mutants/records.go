@@ -4,6 +4,12 @@ package main
 func records() []mutant {
 	return []mutant{
 		{
+			name:   "a removal under a record waits for a majority of answers",
+			rule:   "under a record one answer of every quorum suffices [M5]",
+			edits:  in("distributeddata", "s.need = size - quorum.MajorityOf(size) + 1", "s.need = quorum.MajorityOf(size)"),
+			killer: scenario("TestRecord_OneOfTwoFinishesTheRemovalOfTheOther"),
+		},
+		{
 			name:   "take a place without a refill",
 			rule:   "where members count, a newcomer is filled before it takes its place [M9]",
 			edits:  in("distributeddata", "return r.filled || r.Counted() == 0", "return true"),

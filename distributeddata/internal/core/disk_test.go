@@ -409,6 +409,26 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 	}
 }
 
+// [R46] A record that no longer has a member is written when the disk has what the member knew then.
+func TestDisk_ARecordIsReplacedWhenTheDiskHasEverything(t *testing.T) {
+	r := newRecorded(t, "")
+	d := &labDisk{events: 1000}
+	r.order, r.disks = []string{"a"}, map[string]*labDisk{"a": d}
+	r.boot("a")
+	r.see("a", "")
+	r.talk(20)
+	require.True(t, r.cores["a"].Ready())
+	d.held = true
+	r.update("a", Level{}, add("s", "x"))
+	r.step("a", Drain{ID: 70, Leave: true, Deadline: r.now.Add(time.Hour)})
+	r.talk(4)
+	require.Equal(t, "a in", r.says(), "the disk has nothing yet")
+	r.sync("a")
+	r.talk(20)
+	require.Contains(t, r.done, uint64(70))
+	require.Equal(t, "a gone", r.says())
+}
+
 // The same where the record says that no other member counts: its removal waits for nothing else.
 func TestDisk_TheLastOfARecordLeavesWhenItsDiskHasEverything(t *testing.T) {
 	r := newRecorded(t, "")

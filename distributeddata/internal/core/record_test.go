@@ -342,6 +342,27 @@ func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
 	require.Equal(t, 3, r.cores["b"].members.Size())
 }
 
+// [M5] b dies while it is going. a alone is no majority of the two, but one of every quorum.
+func TestRecord_OneOfTwoFinishesTheRemovalOfTheOther(t *testing.T) {
+	r := newRecorded(t, "ab")
+	r.step("b", Drain{ID: 70, Leave: true, Deadline: r.now.Add(time.Hour)})
+	for i := 0; i < 20 && r.says() == "a in, b in"; i++ {
+		r.calm(1)
+		if r.asked["b"] != nil {
+			r.carryOut("b", false)
+		}
+	}
+	r.calm(1)
+	require.Equal(t, quorum.Going, r.cores["a"].members.Of("b").Rank)
+	require.Equal(t, "a in, b going", r.says())
+	r.play("crash b")
+	delete(r.asked, "b")
+	r.see("a", "")
+	r.talk(80)
+	require.Equal(t, "a in, b gone", r.says())
+	require.True(t, r.cores["a"].Ready())
+}
+
 // None stays to forget a member when all leave together.
 func TestRecord_OfMembersThatLeaveTogetherNoneIsHeldUp(t *testing.T) {
 	for stays, all := range map[string]bool{"": true, "c": false} {
