@@ -409,7 +409,7 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 	}
 }
 
-// [R46] A record that no longer has a member is written when the disk has what the member knew then.
+// [R46] A record without a member is written when the disk has what the member knew then.
 func TestDisk_ARecordIsReplacedWhenTheDiskHasEverything(t *testing.T) {
 	r := newRecorded(t, "")
 	d := &labDisk{events: 1000}
