@@ -132,12 +132,17 @@ func TestMembership_AStoreThatMisbehavesBlocksNothing(t *testing.T) {
 				require.NoError(t, c.add(0, "x"))
 				time.Sleep(time.Minute)
 				if name == "blocks" {
+					require.Error(t, c.forget(0, c.Member(1).Address, distributeddata.Force))
 					require.LessOrEqual(t, store.asked()-before, 1, "one call at a time")
 				}
 				store.fails(nil)
 				end()
 				time.Sleep(20 * time.Second)
-				require.NoError(t, c.forget(0, c.Member(1).Address, distributeddata.Force))
+				err := c.forget(0, c.Member(1).Address, distributeddata.Force)
+				if !errors.Is(err, distributeddata.ErrInvalid) { // it is not counted any more
+					require.NoError(t, err)
+				}
+				require.Equal(t, 1, c.at(0).Status().Counted)
 				require.NoError(t, c.add(0, "y", distributeddata.Majority))
 			})
 		})
