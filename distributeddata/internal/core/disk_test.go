@@ -409,16 +409,21 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 	}
 }
 
-// [R46] A record without a member is written when the disk has what the member knew then.
-func TestDisk_ARecordIsReplacedWhenTheDiskHasEverything(t *testing.T) {
+// soleOnDisk returns a, the only member of a record. Its disk is slow once it is ready.
+func soleOnDisk(t *testing.T, d *labDisk) *recorded {
 	r := newRecorded(t, "")
-	d := &labDisk{events: 1000}
 	r.order, r.disks = []string{"a"}, map[string]*labDisk{"a": d}
 	r.boot("a")
 	r.see("a", "")
 	r.talk(20)
 	require.True(t, r.cores["a"].Ready())
 	d.held = true
+	return r
+}
+
+// [R46] A record without a member is written when the disk has what the member knew then.
+func TestDisk_ARecordIsReplacedWhenTheDiskHasEverything(t *testing.T) {
+	r := soleOnDisk(t, &labDisk{events: 1000})
 	r.update("a", Level{}, add("s", "x"))
 	r.step("a", Drain{ID: 70, Leave: true, Deadline: r.now.Add(time.Hour)})
 	r.talk(4)
@@ -429,16 +434,11 @@ func TestDisk_ARecordIsReplacedWhenTheDiskHasEverything(t *testing.T) {
 	require.Equal(t, "a gone", r.says())
 }
 
-// The same where the record says that no other member counts: its removal waits for nothing else.
+// With write-behind the last member leaves when its disk has everything, too: where the record says
+// that no other one counts, its removal waits for nothing else.
 func TestDisk_TheLastOfARecordLeavesWhenItsDiskHasEverything(t *testing.T) {
-	r := newRecorded(t, "")
 	d := &labDisk{events: 1000, behind: time.Hour}
-	r.order, r.disks = []string{"a"}, map[string]*labDisk{"a": d}
-	r.boot("a")
-	r.see("a", "")
-	r.talk(20)
-	require.True(t, r.cores["a"].Ready())
-	d.held = true
+	r := soleOnDisk(t, d)
 	id := r.update("a", Level{}, add("s", "x"))
 	require.Contains(t, r.done, id)
 	r.step("a", Drain{ID: 70, Leave: true, Deadline: r.now.Add(time.Hour)})

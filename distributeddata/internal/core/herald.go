@@ -136,7 +136,7 @@ func (h herald) show(ps peers) {
 			continue
 		}
 		switch {
-		case p.told != h.members.Digest():
+		case p.told != digest:
 			h.sendBeat(p)
 		case !h.now.Before(p.toldAt.Add(h.cfg.BeatInterval)):
 			p.toldAt = h.now
