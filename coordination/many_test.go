@@ -167,10 +167,10 @@ func TestTakeover_AThousandLeasesCostNoOther(t *testing.T) {
 					for m.other.Status().Held < own+leases && time.Since(died) < time.Hour {
 						time.Sleep(100 * time.Millisecond)
 					}
-					took := time.Since(died)
+					took, calls := time.Since(died), m.store.calls()-before
 					st := m.other.Status()
 					t.Logf("%d of %d leases after %v and %d calls, lost %v",
-						st.Held-own, leases, took, m.store.calls()-before, st.Lost)
+						st.Held-own, leases, took, calls, st.Lost)
 					if len(st.Lost) > 0 {
 						t.Errorf("lost: %v", st.Lost)
 					}
@@ -178,6 +178,9 @@ func TestTakeover_AThousandLeasesCostNoOther(t *testing.T) {
 					most := 20*time.Second + 3*time.Duration(leases)*time.Second/time.Duration(rate)
 					if took > most {
 						t.Errorf("it took %v, more than %v", took, most)
+					}
+					if calls > 4*leases { // few are refused
+						t.Errorf("%d calls for %d leases", calls, leases)
 					}
 				})
 			})
@@ -283,11 +286,11 @@ func (s line) Swap(ctx context.Context, name string, old leasestore.Version,
 	return s.Store.Swap(ctx, name, old, next)
 }
 
-// A server that carries out 60 or 100 calls a second answers the renewals of a session in time,
+// A server that carries out 10 to 60 calls a second answers the renewals of a session in time,
 // also while that session, or another one, acquires, reads and takes over a thousand leases.
 func TestTakeover_ASlowServerAnswersRenewalsInTime(t *testing.T) {
 	const own, leases = 20, 1000
-	for _, rate := range []int{60, 100} {
+	for _, rate := range []int{10, 20, 60} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := line{memory.New(), time.Second / time.Duration(rate), &sync.Mutex{},
@@ -305,7 +308,10 @@ func TestTakeover_ASlowServerAnswersRenewalsInTime(t *testing.T) {
 				for i := range leases {
 					held.Go(func() { _, _ = m.holder.Lease(nameOf(i)).Acquire(t.Context()) })
 				}
-				time.Sleep(2 * time.Minute)
+				begun := time.Now()
+				for m.holder.Status().Held < leases && time.Since(begun) < time.Hour {
+					time.Sleep(time.Second)
+				}
 				m.acquire(leases)
 				time.Sleep(2 * time.Minute)
 				if st := m.holder.Status(); st.Held != leases || len(st.Lost) > 0 {
@@ -322,7 +328,7 @@ func TestTakeover_ASlowServerAnswersRenewalsInTime(t *testing.T) {
 					t.Errorf("lost: %v", st.Lost)
 				}
 				// a read and a write for each lease, a TTL, and reads of held leases meanwhile
-				if most := 20*time.Second + 3*leases*server.call; took > most {
+				if most := 20*time.Second + 6*leases*server.call; took > most {
 					t.Errorf("it took %v, more than %v", took, most)
 				}
 				_ = m.other.Close(t.Context())

@@ -53,7 +53,7 @@ type slots struct {
 }
 
 const (
-	firstSlots = 64 // more would be a second's work of a slow server, for which renewals wait
+	firstSlots = 16 // a second's work of a slow server, for which renewals wait
 	leastSlots = 4
 	mostSlots  = 512
 
@@ -144,14 +144,15 @@ func (t *slots) give(m *Machine) {
 	m.slot, m.ticket = taken, t.given
 }
 
-// timed notes how long a call of a machine in its slot has taken. With the fewest slots, no call
-// waits for others of this session, so the store itself is that slow.
+// timed notes how long a call has taken. The first calls of a session, for its own record, show how
+// quick the store is. With the fewest slots, no call waits for others of this session, so the store
+// itself is that slow.
 func (t *slots) timed(m *Machine, took time.Duration) {
-	switch {
-	case m.slot != taken:
-	case t.quick == 0 || took < t.quick || t.bound == m.cfg.Common.least():
+	if t.quick == 0 || took < t.quick ||
+		m.slot == taken && m.ticket > t.halved && t.bound == m.cfg.Common.least() {
 		t.quick = took
-	case took > m.cfg.Operation/crowdedPart && took > crowdedTimes*t.quick:
+	}
+	if took > m.cfg.Operation/crowdedPart && took > crowdedTimes*t.quick {
 		t.slow(m)
 	}
 }
