@@ -8,11 +8,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -221,4 +224,34 @@ func TestClose_ReleasesNothingThatWorkMayStillUse(t *testing.T) {
 		s.that(time.Since(closing) > 20*time.Second, "released after %v, while work may run",
 			time.Since(closing))
 	})
+}
+
+// TestClose_DoesNotWaitForALongTTL closes sessions whose store is away. Their leases would end by
+// themselves only after an hour, or never.
+func TestClose_DoesNotWaitForALongTTL(t *testing.T) {
+	for _, forever := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &flaky{Store: memory.New()}
+			session, err := coordination.Open(store, coordination.Config{TTL: time.Hour,
+				Drain: time.Second, OperationTimeout: time.Second, Forever: forever})
+			require.NoError(t, err)
+			begun, done := make(chan struct{}), make(chan error, 1)
+			go func() {
+				done <- session.Lease("lease").Do(t.Context(), func(ctx context.Context,
+					_ *coordination.Grant) error {
+					close(begun)
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-begun
+			store.away.Store(true)
+			closing := time.Now()
+			err = session.Close(context.Background())
+			require.ErrorIs(t, err, coordination.ErrUnknown)
+			require.ErrorContains(t, err, `"lease"`)
+			require.LessOrEqual(t, time.Since(closing), 7*time.Second) // Drain, and six calls
+			require.NoError(t, <-done)
+		})
+	}
 }

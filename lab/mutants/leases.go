@@ -167,8 +167,8 @@ func leases() []mutant {
 		{
 			name:   "calls that wait for others in the store leave as many in flight",
 			rule:   "a renewal does not wait behind a thousand acquisitions",
-			edits:  in("coordination", "took > crowdedTimes*t.quick:\n\t\tt.slow(m)", "took > crowdedTimes*t.quick:"),
-			killer: killer{pkg: "./coordination", run: "TestTakeover_ASlowServerAnswersRenewalsInTime"},
+			edits:  in("coordination", "took > crowdedTimes*t.quick {\n\t\tt.slow(m)", "took > crowdedTimes*t.quick {"),
+			killer: killer{pkg: leaseCore, run: "TestSlots_CallsThatWaitInTheStoreHalveTheBound"},
 		},
 		{
 			name:   "a release blanks any record",
@@ -198,7 +198,7 @@ func leases() []mutant {
 			name:   "a token is asked for again after a claim without an answer",
 			rule:   "no two tenures of a session write the same record, even if the server deletes it",
 			edits:  in("coordination", "\t\tm.high = max(m.high, m.ten.token)\n\t\tm.phase = doubtful", "\t\tm.phase = doubtful"),
-			killer: saved(leaseCore, "a_lost_answer_and_a_deleted_record"),
+			killer: golden(leaseCore, "claim_deleted"),
 		},
 		{
 			name:   "a claim asks for its token again where its record may have been deleted",
@@ -324,13 +324,13 @@ func leases() []mutant {
 			name:   "the report of an earlier renewal counts for a later one",
 			rule:   "a session is unchanged since its watch reported that very write",
 			edits:  in("coordination", "r.Token == rec.Token && r.Attempt == rec.Attempt", "r.Token == rec.Token"),
-			killer: golden(leaseCore, "observer"),
+			killer: golden(leaseCore, "observer_silent_watch"),
 		},
 		{
 			name:   "the end of one tenure of a session ends the next one",
 			rule:   "the end of a tenure of a session ends that tenure and earlier ones only",
 			edits:  in("coordination", "p.ended = max(p.ended, r.Token)\n", "p.ended = max(p.ended, r.Token+1)\n"),
-			killer: golden(leaseCore, "session_given_up"),
+			killer: leaseSim,
 		},
 		{
 			name:   "each read forgets earlier observations of a session",
@@ -349,12 +349,6 @@ func leases() []mutant {
 			rule:   "a claim without a read relies only on the notice of the last holder",
 			edits:  in("coordination", "b.Token < m.high || ", ""),
 			killer: golden(leaseCore, "blank"),
-		},
-		{
-			name:   "a lapsed claim leaves its token to the next claim",
-			rule:   "a tenure never adopts the write of another tenure",
-			edits:  in("coordination", "m.high = min(MaxToken, max(m.high, m.ten.token))", ""),
-			killer: killer{pkg: leaseCore, run: "^TestForget_NotWhileAWriteMayLand$"},
 		},
 		{
 			name:   "a name is forgotten while a claim for it may still land",
@@ -484,7 +478,7 @@ func leases() []mutant {
 			name:   "Close waits for a record that cannot be released",
 			rule:   "Close ends within Drain and six store calls",
 			edits:  in("coordination", "closeOperations = 2 * releaseOperations", "closeOperations = 200 * releaseOperations"),
-			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/A12_"},
+			killer: killer{pkg: "./coordination", run: "^TestClose_DoesNotWaitForALongTTL$"},
 		},
 		{
 			name: "Close keeps the session record while a lease remains",

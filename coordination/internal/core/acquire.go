@@ -247,7 +247,9 @@ func (m *Machine) onClaimed(op operation, ev Swapped) {
 		m.phase = doubtful
 		m.failed(m.cfg.Retry, ev.Err)
 	default:
-		// It may be written, and the record deleted before it is read: no token is asked for twice.
+		// It may be written later, also when the tenure was given up, or the record may be deleted
+		// before it is read: no token is asked for twice, and no later tenure takes this write for
+		// its own.
 		m.high = max(m.high, m.ten.token)
 		m.phase = doubtful
 		m.failed(m.cfg.Operation, ev.Err)

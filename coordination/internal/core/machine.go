@@ -241,7 +241,7 @@ func (m *Machine) pass() {
 		}
 	case doubtful, releasing:
 		if m.unwantedTenure() && m.lapsed() {
-			m.linger()
+			m.unsettled = true
 			m.finish(Doubt) // a contender that watches the record may take it by now
 		}
 	}

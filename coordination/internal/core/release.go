@@ -45,7 +45,7 @@ func (m *Machine) onClose() {
 func (m *Machine) passDraining() {
 	if m.ten.byClose && m.remaining() > 0 {
 		m.left = true
-		m.linger()
+		m.unsettled = true
 		m.finish(Doubt)
 		return
 	}
@@ -105,13 +105,6 @@ func (m *Machine) reconsider() {
 		return
 	}
 	m.due = m.now.Mono
-}
-
-// linger notes that a write of the tenure may still land, although no session believes it any more.
-// The next tenure gets another token, so that the machine does not take that write for its own.
-func (m *Machine) linger() {
-	m.unsettled = true
-	m.high = min(MaxToken, max(m.high, m.ten.token))
 }
 
 // finish forgets the tenure and answers the pending releases.

@@ -76,7 +76,7 @@ func (m *Machine) onUnbackable(ev Unbackable) {
 func (m *Machine) onGone(ev Gone) {
 	m.back.gone = max(m.back.gone, ev.Token)
 	if m.unwantedTenure() && m.lapsed() {
-		m.linger()
+		m.unsettled = true
 		m.finish(ev.Outcome)
 	}
 }
