@@ -2,8 +2,6 @@ package sharding
 
 import (
 	"log/slog"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
@@ -138,21 +136,6 @@ func (r *region) Entities(atMost int) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// EntitiesOf returns, in order, the ids of at most atMost entities of a shard that run on this
-// member and follow the id after. Start with an empty id, and pass the last id returned to get the
-// next ones. Entities that start or stop between two calls may be missed.
-func (r *region) EntitiesOf(shard int, after string, atMost int) []string {
-	l := r.present.Load()
-	if l == nil || shard < 0 || shard >= len(l.places) {
-		return nil
-	}
-	ids := slices.DeleteFunc(l.places[shard].ids(nil, math.MaxInt), func(id string) bool {
-		return id <= after
-	})
-	slices.Sort(ids)
-	return ids[:max(0, min(len(ids), atMost))]
 }
 
 // ids appends the ids of the entities on this member, up to atMost in total.

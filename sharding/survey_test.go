@@ -82,29 +82,3 @@ func TestClusterStats_NamesMembersThatDoNotAnswer(t *testing.T) {
 			require.ErrorIs(t, err, sharding.ErrClosed)
 		})
 }
-
-func TestEntitiesOf_ReturnsPages(t *testing.T) {
-	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1} }
-	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
-		n := c.node(0)
-		for k := range 25 {
-			_, err := n.ask(fmt.Sprintf("e%02d", k), "who", 5*time.Second)
-			require.NoError(t, err)
-		}
-		var all []string
-		for after := ""; ; {
-			page := n.region.EntitiesOf(0, after, 10)
-			if len(page) == 0 {
-				break
-			}
-			all = append(all, page...)
-			after = page[len(page)-1]
-		}
-		require.Len(t, all, 25)
-		require.IsIncreasing(t, all)
-		for _, shard := range []int{-1, 1} {
-			require.Empty(t, n.region.EntitiesOf(shard, "", 10))
-		}
-		require.Empty(t, n.region.EntitiesOf(0, "", -1))
-	})
-}
