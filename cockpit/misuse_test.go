@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/cockpit"
 	"github.com/concord-go/concord/coordination"
@@ -21,8 +22,8 @@ func TestShow_NilComponentsAreLeftOut(t *testing.T) {
 			Sessions:    map[string]*coordination.Session{"nil": nil, "zero": {}},
 			Replicators: map[string]*distributeddata.Replicator{"nil": nil, "zero": {}},
 			Singletons:  map[string]*singleton.Singleton{"nil": nil, "zero": {}},
-			Shards: []cockpit.Shards{nil, (*sharding.Region[string])(nil),
-				&sharding.Region[string]{}},
+			Shards: []cockpit.Shards{nil, (*sharding.Region[*wrapperspb.StringValue])(nil),
+				&sharding.Region[*wrapperspb.StringValue]{}},
 		})
 		page := w.watch()
 		defer page.end()

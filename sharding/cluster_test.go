@@ -78,6 +78,7 @@ type options struct {
 	ttl   time.Duration // of the leases; 0: the usual one
 	plain bool          // the lease store keeps no session records
 	log   slog.Handler  // of all members; nil: none
+	lossy bool          // members may send what is not protobuf, which is lost
 }
 
 // node is one member's part.
@@ -102,7 +103,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	c.alive = &observer{t: t, live: map[string]*entity{}, last: map[string]coordination.Token{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
-		AppVersion: o.version, Setup: c.setup, System: c.newSystem,
+		AppVersion: o.version, Setup: c.setup, System: c.newSystem, Unserialisable: o.lossy,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -207,11 +208,9 @@ func (c *testCluster) node(i int) *node { return c.nodes[c.Member(i)] }
 func (n *node) ask(id, text string, within time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	res, err := n.region.Ref(id).Ask(ctx, wrapperspb.String(text))
-	if err != nil {
-		return "", err
-	}
-	return res.(*wrapperspb.StringValue).Value, nil
+	reply, err := sharding.As[*wrapperspb.StringValue](n.region.Ref(id).Ask(ctx,
+		wrapperspb.String(text)))
+	return reply.GetValue(), err
 }
 
 func (n *node) tell(id, text string) {

@@ -105,9 +105,8 @@ type Config struct {
 	// messages are refused with ErrBufferFull, or become dead letters if no caller waits for an
 	// error; Stats.Refused counts them. Default 100,000, at most 10,000,000.
 	Buffer int `yaml:"buffer"`
-	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
-	// message counts as 256 bytes. One shard may use an eighth, so no larger message can wait.
-	// Default 64 MiB.
+	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf. One shard
+	// may use an eighth, so no larger message can wait. Default 64 MiB.
 	//
 	// The messages of Deliver that are not confirmed are counted separately; Buffer and BufferBytes
 	// bound them too.

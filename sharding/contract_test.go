@@ -22,23 +22,85 @@ import (
 
 // The tests of this file are of sentences in the comments of exported names.
 
-// From an entity at this member every reply arrives, also an error value; Ask returns the first.
-func TestAsk_EveryReplyOfThisMemberArrives(t *testing.T) {
-	produce := func(*node) func(sharding.Entity) actor.Actor {
+// replies creates entities that reply to a text with the value of that name, and nothing else.
+func replies(values map[string]any, handled *atomic.Int64,
+) func(*node) func(sharding.Entity) actor.Actor {
+	return func(*node) func(sharding.Entity) actor.Actor {
 		return func(sharding.Entity) actor.Actor {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
-				if _, ok := ctx.Message().(*wrapperspb.StringValue); ok {
-					ctx.Respond(errors.New("as asked"))
-					ctx.Respond(wrapperspb.String("second"))
+				if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+					handled.Add(1)
+					ctx.Respond(values[m.Value])
 				}
 			})
 		}
 	}
-	run(t, 1, options{produce: produce}, func(c *testCluster) {
+}
+
+// A reply that would be lost between members is an error on one member too. It matches no error of
+// this module, even if the entity replies with one: the message was handled, and is not sent again.
+func TestAsk_AReplyThatIsNotProtobufIsAnError(t *testing.T) {
+	var handled atomic.Int64
+	values := map[string]any{"text": "a Go string", "error": errors.New("no money"), "nil": nil,
+		"unsent": fmt.Errorf("other: %w", sharding.ErrUndelivered), "closed": sharding.ErrClosed,
+		"rejoining": lifecycle.ErrRejoining}
+	run(t, 1, options{produce: replies(values, &handled)}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
-		res, err := c.node(0).region.Ref("x").Ask(short(c.t), wrapperspb.String("question"))
+		for name, text := range map[string]string{"text": "the reply is a string: only protobuf",
+			"error": "the reply is an error value (*errors.errorString: no money)",
+			"nil":   "the reply is a <nil>", "unsent": sharding.ErrUndelivered.Error(),
+			"closed": sharding.ErrClosed.Error(), "rejoining": "so respond with one that has"} {
+			handled.Store(0)
+			reply, err := c.node(0).region.Ref("x").Ask(short(c.t), wrapperspb.String(name))
+			require.Nil(t, reply)
+			require.ErrorContains(t, err, "sharding: the message was handled, but the reply is a")
+			require.ErrorContains(t, err, text)
+			for _, other := range []error{sharding.ErrUndelivered, sharding.ErrClosed,
+				sharding.ErrUnknown, lifecycle.ErrRejoining} {
+				require.NotErrorIs(t, err, other, name)
+			}
+			require.EqualValues(t, 1, handled.Load(), name)
+		}
+	})
+}
+
+// The reply of an entity at another member is lost, and Ask waits until its context ends.
+func TestAsk_AReplyOfAnotherMemberThatIsNotProtobufIsLost(t *testing.T) {
+	var handled atomic.Int64
+	values := map[string]any{"who": errors.New("as asked")}
+	run(t, 2, options{produce: replies(values, &handled), lossy: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		home, other := c.homeOf("x")
+		_, err := other.region.Ref("x").Ask(short(c.t), wrapperspb.String("who"))
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 1, handled.Load())
+		require.Equal(t, []string{"*errors.errorString"}, c.Net.Unserialisable())
+		_, err = home.region.Ref("x").Ask(short(c.t), wrapperspb.String("who"))
+		require.ErrorContains(t, err, "the message was handled")
+	})
+}
+
+// As gives the reply its type. Another type is an error that names both, and an error of Ask is
+// returned as it is.
+func TestAs_ReturnsTheReplyOrTheError(t *testing.T) {
+	var handled atomic.Int64
+	values := map[string]any{"number": wrapperspb.UInt64(7)}
+	run(t, 1, options{produce: replies(values, &handled)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		ref := c.node(0).region.Ref("x")
+		number, err := sharding.As[*wrapperspb.UInt64Value](ref.Ask(short(c.t),
+			wrapperspb.String("number")))
 		require.NoError(t, err)
-		require.EqualError(t, res.(error), "as asked")
+		require.EqualValues(t, 7, number.Value)
+		text, err := sharding.As[*wrapperspb.StringValue](ref.Ask(short(c.t),
+			wrapperspb.String("number")))
+		require.EqualError(t, err, "sharding: the message was handled, but the reply is a "+
+			"*wrapperspb.UInt64Value, not a *wrapperspb.StringValue")
+		require.Nil(t, text)
+		_, err = sharding.As[*wrapperspb.StringValue](c.node(0).region.Ref("").Ask(short(c.t),
+			wrapperspb.String("number")))
+		require.ErrorIs(t, err, sharding.ErrInvalid)
 	})
 }
 
@@ -241,41 +303,26 @@ func TestStrategy_WhenItIsCalled(t *testing.T) {
 		})
 }
 
-// BufferBytes bounds what waits, encoded; a message that is not protobuf counts as 256 bytes. One
-// shard may use an eighth, so a larger message never waits.
+// BufferBytes bounds what waits, encoded. One shard may use an eighth, so a larger message never
+// waits.
 func TestBufferBytes_BoundsWhatWaits(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 16, BufferBytes: 1 << 20}
 	}
-	var others *sharding.Region[any]
-	o := options{cfg: cfg, setup: func(n *node) {
-		c := cfg(0)
-		c.Type = "other"
-		var err error
-		others, err = sharding.New[any](n.System, n.session, n.data, c,
-			func(sharding.Entity) actor.Actor { return actor.ReceiveFunc(func(actor.Context) {}) })
-		require.NoError(n.c.t, err)
-	}}
-	run(t, 1, o, func(c *testCluster) {
+	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
 		n := c.node(0)
 		n.store.away(true)
 		time.Sleep(30 * time.Second) // no shard is active any more
-		fits := func(tell func() error, refused func() uint64) (k int) {
-			for ; k < 2000; k++ {
-				was := refused()
-				err := tell()
-				time.Sleep(time.Millisecond)
-				if err != nil || refused() > was {
-					break
-				}
-			}
-			return k
-		}
-		require.Equal(t, 128<<10/256, fits(func() error { return others.Ref("x").Tell(struct{}{}) },
-			func() uint64 { return others.Stats().Refused }))
 		text := wrapperspb.String(strings.Repeat("x", 10_000))
-		require.Equal(t, 128<<10/10_004, fits(func() error { return n.region.Ref("x").Tell(text) },
-			func() uint64 { return n.region.Stats().Refused }))
+		fit := 0
+		for before := n.region.Stats().Refused; fit < 2000; fit++ {
+			err := n.region.Ref("x").Tell(text)
+			time.Sleep(time.Millisecond)
+			if err != nil || n.region.Stats().Refused > before {
+				break
+			}
+		}
+		require.Equal(t, 128<<10/10_004, fit)
 		id := "y"
 		for k := 0; n.region.Ref(id).Shard() == n.region.Ref("x").Shard(); k++ {
 			id = fmt.Sprint("y", k)

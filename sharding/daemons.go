@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
@@ -27,7 +28,7 @@ import (
 //
 // Config.Shards is required. Idle, Limit and Remember must not be set. The error matches ErrInvalid
 // as for New.
-func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Session,
+func NewDaemons[Msg proto.Message](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
 	errs := append(checkHost(session, cfg, produce == nil), checkDaemons(cfg))
@@ -36,8 +37,8 @@ func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Sessio
 }
 
 // NewDaemonsProxy prepares this member to send to workers, as NewProxy does for entities.
-func NewDaemonsProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator,
-	cfg Config) (*Region[Msg], error) {
+func NewDaemonsProxy[Msg proto.Message](system *actor.ActorSystem,
+	replicator *distributeddata.Replicator, cfg Config) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator},
 		checkDaemons(cfg))
 }

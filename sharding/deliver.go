@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -118,7 +119,7 @@ func (*released) IgnoreDeadLetterLogging() {}
 func (*handled) IgnoreDeadLetterLogging() {}
 
 // deliver continues a delivery from incarnation to incarnation.
-func (r *region) deliver(ctx context.Context, id string, msg any) error {
+func (r *region) deliver(ctx context.Context, id string, msg proto.Message) error {
 	r.delivering.Add(1)
 	defer r.delivering.Add(-1)
 	p := &promise{origin: r.origin, number: r.deliveries.Add(1)}
@@ -148,7 +149,7 @@ func (p *promise) certain(err error) error {
 }
 
 // deliver returns ErrClosed if this incarnation has ended before the delivery was confirmed.
-func (l *life) deliver(ctx context.Context, id string, msg any, p *promise) conclusion {
+func (l *life) deliver(ctx context.Context, id string, msg proto.Message, p *promise) conclusion {
 	n, err := l.cfg.shardOf(id)
 	if err != nil {
 		return conclusion{err: err}

@@ -239,43 +239,32 @@ func TestDeliver_Errors(t *testing.T) {
 	})
 }
 
-// A message that is not protobuf is refused before it leaves this member: Deliver and Ask return
-// the reason, and a message of Tell is counted. Messages after it go on.
-func TestSend_NotProtobufAtAnotherMember(t *testing.T) {
-	o := options{produce: witnesses(&witnessed{})}
-	var regions [2]*sharding.Region[any]
-	o.setup = func(n *node) {
-		var err error
-		regions[n.Index], err = sharding.New[any](n.System, n.session, n.data, sharding.Config{
-			Type: "any", Shards: 4},
-			func(sharding.Entity) actor.Actor { return &witness{w: &witnessed{}} })
-		require.NoError(n.c.t, err)
-	}
-	run(t, 2, o, func(c *testCluster) {
+// A message that is too large for another member is refused before it leaves this one: Deliver and
+// Ask return the reason, and a message of Tell is counted. Messages after it go on.
+func TestSend_TooLargeForAnotherMember(t *testing.T) {
+	large := wrapperspb.String(strings.Repeat("x", 4_000_000))
+	run(t, 2, options{produce: witnesses(&witnessed{})}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		outcomes := map[bool]int{}
+		region, outcomes := c.node(0).region, map[bool]int{}
 		for k := range 20 {
-			err := regions[0].Ref(fmt.Sprint("e", k)).Deliver(ctx, struct{}{})
-			if err != nil {
-				require.ErrorIs(t, err, sharding.ErrUndelivered)
-				require.ErrorContains(t, err, "not a protobuf message")
-			}
+			ref := region.Ref(fmt.Sprint("e", k))
+			before := region.Stats().Refused
+			err := ref.Deliver(short(t), large)
+			_, asked := ref.Ask(short(t), large)
+			require.NoError(t, ref.Tell(large))
+			require.NoError(t, ref.Deliver(short(t), wrapperspb.String("good")))
 			outcomes[err == nil]++
-			before := regions[0].Stats().Refused
-			_, asked := regions[0].Ref(fmt.Sprint("e", k)).Ask(short(t), struct{}{})
-			require.NoError(t, regions[0].Ref(fmt.Sprint("e", k)).Tell(struct{}{}))
-			require.NoError(t, regions[0].Ref(fmt.Sprint("e", k)).Deliver(ctx,
-				wrapperspb.String("good")))
 			if err == nil {
-				require.ErrorIs(t, asked, sharding.ErrUnknown, "it is handled, without an answer")
-				require.Equal(t, before, regions[0].Stats().Refused)
-			} else {
-				require.ErrorContains(t, asked, "not a protobuf message")
-				require.ErrorIs(t, asked, sharding.ErrUndelivered)
-				require.Equal(t, before+2, regions[0].Stats().Refused)
+				require.NoError(t, asked)
+				require.Equal(t, before, region.Stats().Refused)
+				continue
 			}
+			for _, err := range []error{err, asked} {
+				require.ErrorIs(t, err, sharding.ErrUndelivered)
+				require.ErrorContains(t, err, "message too large")
+				require.ErrorContains(t, err, "at most 4000000")
+			}
+			require.Equal(t, before+3, region.Stats().Refused)
 		}
 		require.Len(t, outcomes, 2, "some are here")
 	})

@@ -18,7 +18,7 @@
 //
 //	ann := accounts.Ref("ann")
 //	err = ann.Tell(&Deposit{Amount: 10})
-//	reply, err := ann.Ask(ctx, &GetBalance{})
+//	balance, err := sharding.As[*Balance](ann.Ask(ctx, &GetBalance{}))
 //
 // # How it works
 //
@@ -43,8 +43,7 @@
 //     under node.Run, call New again.
 //  2. Run the replicator on all these members, including proxies. It carries the table of
 //     shards.
-//  3. Use protobuf messages for all messages and replies that may cross between members.
-//     Remoting loses others with no more than a line in the log.
+//  3. Reply with protobuf messages: remoting drops others with only a line in the log.
 //  4. Put the token of the Entity into every external effect, and make the target reject lower
 //     tokens; or at least call Entity.Check before each effect. This includes effects in Stopping
 //     and Stopped, which are also received after a loss of the lease.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/ask"
 )
@@ -49,7 +50,7 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 		d.l.refuse("", message, err)
 		return
 	}
-	value := e.Message
+	var value any = e.Message
 	if sender != nil || header != nil && header.Length() > 0 {
 		out := &actor.MessageEnvelope{Message: e.Message, Sender: sender}
 		if header != nil && header.Length() > 0 {
@@ -84,13 +85,12 @@ func (d *door) SendSystemMessage(*actor.PID, any) {}
 // Stop implements actor.Process.
 func (d *door) Stop(*actor.PID) {}
 
-// checkMessage returns ErrInvalid for values that must not be sent to an entity as a user message.
-func checkMessage(msg any) error {
+// checkMessage returns ErrInvalid for what must not be sent to an entity as a user message.
+func checkMessage(msg proto.Message) error {
 	switch msg.(type) {
 	case nil:
 		return fmt.Errorf("%w: no message", ErrInvalid)
-	case actor.SystemMessage, actor.AutoReceiveMessage, *actor.MessageEnvelope,
-		actor.MessageBatch, *Envelope:
+	case actor.SystemMessage, actor.AutoReceiveMessage, actor.MessageBatch:
 		return fmt.Errorf("%w: a %T is not a message for an entity", ErrInvalid, msg)
 	}
 	if ask.IsNil(msg) {

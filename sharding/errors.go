@@ -8,8 +8,8 @@ import (
 // Errors of this package. Ask and Tell return them directly or wrapped; test with errors.Is.
 var (
 	// ErrUndelivered means that the message certainly did not reach the entity; the text says why.
-	// One reason is that the entity is on another member and the message is not a protobuf message,
-	// or has more than 4,000,000 bytes, encoded, or 4,149,984 with its header and names.
+	// One reason is that the entity is on another member and the message has more than 4,000,000
+	// bytes, encoded, or 4,149,984 with its header and names.
 	ErrUndelivered = errors.New("sharding: message not delivered")
 	// ErrBufferFull means that the messages that wait at this member have reached Config.Buffer or
 	// Config.BufferBytes, or those for the shard an eighth of it. It matches ErrUndelivered.
@@ -27,8 +27,6 @@ var (
 
 // Reasons of a message that did not reach its entity.
 var (
-	errNotProtobuf error = &undelivered{
-		"sharding: not a protobuf message, and the entity is at another member"}
 	errTooLarge error = &undelivered{
 		"sharding: message too large, and the entity is at another member"}
 	errRejected = fmt.Errorf("%w: the entity failed too often, has too many messages waiting, or "+

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 )
 
 // NewFromProps is what package grains calls, for any type of messages.
-func NewFromProps[Msg any](system *actor.ActorSystem, session *coordination.Session,
+func NewFromProps[Msg proto.Message](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config,
 	blueprint func(Entity) (*actor.Props, func(actor.Context), error)) (*Region[Msg], error) {
 	return newFromProps[Msg](system, session, replicator, cfg, blueprint)

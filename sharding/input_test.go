@@ -214,44 +214,6 @@ func deadLetters(s *actor.ActorSystem) *atomic.Int64 {
 	return &n
 }
 
-// plain is not a protobuf message, so it can be sent only within a process.
-type plain struct{ text string }
-
-func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
-	produce := func(n *node) func(sharding.Entity) actor.Actor {
-		return func(sharding.Entity) actor.Actor {
-			return actor.ReceiveFunc(func(ctx actor.Context) {
-				switch ctx.Message().(type) {
-				case *plain, *wrapperspb.StringValue:
-					ctx.Respond(wrapperspb.String(n.ID))
-				}
-			})
-		}
-	}
-	run(t, 2, options{produce: produce}, func(c *testCluster) {
-		here, there := pair(c)
-		ctx := context.Background()
-		for id, alive := range map[string]bool{here: true, there: false} {
-			res, err := request(c.node(0), id, &plain{"x"})
-			if alive {
-				require.NoError(t, err)
-				require.Equal(t, "m000", res.(*wrapperspb.StringValue).Value)
-				continue
-			}
-			require.ErrorIs(t, err, actor.ErrDeadLetter)
-		}
-		_, err := c.node(0).region.Ref(there).Ask(ctx,
-			wrapperspb.String(strings.Repeat("x", 4_000_000)))
-		require.ErrorIs(t, err, sharding.ErrUndelivered)
-		require.ErrorContains(t, err, "message too large")
-		require.ErrorIs(t, err, sharding.ErrUndelivered)
-		require.ErrorContains(t, err, "at most 4000000")
-		home, err := c.node(0).ask(there, "who", time.Second)
-		require.NoError(t, err)
-		require.Equal(t, "m001", home)
-	})
-}
-
 // Large messages reach an entity at another member as those at this one do, whole and in the order
 // in which they were sent.
 func TestTell_LargeMessagesArriveInOrder(t *testing.T) {
@@ -284,10 +246,10 @@ func TestTell_LargeMessagesArriveInOrder(t *testing.T) {
 					wrapperspb.String(strings.Repeat("x", n))))
 			}
 			large := strings.Repeat("x", 1<<20)
-			res, err := c.node(0).region.Ref(id).Ask(context.Background(),
-				wrapperspb.String(large))
+			res, err := sharding.As[*wrapperspb.StringValue](c.node(0).region.Ref(id).Ask(
+				context.Background(), wrapperspb.String(large)))
 			require.NoError(t, err)
-			require.Equal(t, large, res.(*wrapperspb.StringValue).Value)
+			require.Equal(t, large, res.Value)
 			require.NoError(t, c.node(0).region.Ref(id).Deliver(context.Background(),
 				wrapperspb.String(large)))
 			mu.Lock()
@@ -297,19 +259,13 @@ func TestTell_LargeMessagesArriveInOrder(t *testing.T) {
 	})
 }
 
-// request sends a request in the way of an actor that has an envelope.
-func request(n *node, id string, msg any) (any, error) {
-	return n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{ID: id, Message: msg},
-		2*time.Second).Result()
-}
-
 // pair returns the ids of entities on members 0 and 1.
 func pair(c *testCluster) (here, there string) {
 	for k := 0; here == "" || there == ""; k++ {
 		id := fmt.Sprint("e", k)
-		res, err := c.node(0).region.Ref(id).Ask(context.Background(), wrapperspb.String("who"))
+		home, err := c.node(0).ask(id, "who", time.Minute)
 		require.NoError(c.t, err)
-		if res.(*wrapperspb.StringValue).Value == "m000" {
+		if home == "m000" {
 			here = id
 		} else {
 			there = id

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // A keeper stops after its entities, so no message between them becomes a dead letter.
@@ -21,7 +22,7 @@ func TestKeeper_StopsAfterItsEntities(t *testing.T) {
 	const entities = 100
 	handled.Add(entities)
 	for i := range entities {
-		if err := p.send(strconv.Itoa(i), i, nil); err != nil {
+		if err := p.send(strconv.Itoa(i), wrapperspb.Int64(int64(i)), nil); err != nil {
 			t.Fatal("the shard is not open")
 		}
 	}
@@ -39,13 +40,13 @@ func TestKeeper_WaitsForItsEntities(t *testing.T) {
 	handled := make(chan string, 2)
 	p := openPlace(t, func(e Entity) actor.Actor {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(int); ok {
+			if _, ok := ctx.Message().(*wrapperspb.Int64Value); ok {
 				handled <- e.ID
 			}
 		})
 	})
 	tell := func(id string) {
-		if err := p.send(id, 1, nil); err != nil {
+		if err := p.send(id, wrapperspb.Int64(1), nil); err != nil {
 			t.Fatal("the shard is not open")
 		}
 	}

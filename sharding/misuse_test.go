@@ -11,24 +11,24 @@ import (
 )
 
 func TestMisuse_ARegionThatNobodyMadeIsInvalid(t *testing.T) {
-	ctx := t.Context()
-	var r sharding.Region[string]
-	var none *sharding.Region[string]
+	ctx, hello := t.Context(), wrapperspb.String("hello")
+	var r sharding.Region[message]
+	var none *sharding.Region[message]
 	for call, f := range map[string]func() error{
-		"Tell":         func() error { return r.Ref("a").Tell("hello") },
-		"Ask":          func() error { _, err := r.Ref("a").Ask(ctx, "hello"); return err },
-		"Deliver":      func() error { return r.Ref("a").Deliver(ctx, "hello") },
+		"Tell":         func() error { return r.Ref("a").Tell(hello) },
+		"Ask":          func() error { _, err := r.Ref("a").Ask(ctx, hello); return err },
+		"Deliver":      func() error { return r.Ref("a").Deliver(ctx, hello) },
 		"Allocate":     func() error { return r.Allocate(ctx, nil) },
 		"Allocations":  func() error { _, err := r.Allocations(ctx); return err },
 		"ClusterStats": func() error { _, err := r.ClusterStats(ctx); return err },
 		"Close":        func() error { return r.Close(ctx) },
-		"nil Region":   func() error { return none.Ref("a").Tell("hello") },
-		"zero Ref":     func() error { return sharding.Ref[string]{}.Tell("hello") },
+		"nil Region":   func() error { return none.Ref("a").Tell(hello) },
+		"zero Ref":     func() error { return sharding.Ref[message]{}.Tell(hello) },
 	} {
 		require.ErrorIs(t, f(), sharding.ErrInvalid, call)
 	}
-	require.Zero(t, sharding.Ref[string]{}.Shard())
-	require.Equal(t, "no region/", sharding.Ref[string]{}.String())
+	require.Zero(t, sharding.Ref[message]{}.Shard())
+	require.Equal(t, "no region/", sharding.Ref[message]{}.String())
 }
 
 func TestPID_TakesEnvelopesOnly(t *testing.T) {

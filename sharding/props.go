@@ -32,7 +32,7 @@ type blueprint = func(Entity) (props *actor.Props, init func(actor.Context), err
 //
 // Messages that are sent to the PID of such an entity, see Ref.activate, count as messages for
 // Config.Idle and Config.Limit.
-func newFromProps[Msg any](system *actor.ActorSystem, session *coordination.Session,
+func newFromProps[Msg proto.Message](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config,
 	blueprint func(Entity) (*actor.Props, func(actor.Context), error)) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,

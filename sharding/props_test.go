@@ -120,9 +120,10 @@ func TestNewFromProps_AnEntityThatCannotBeMade(t *testing.T) {
 		defer func() { _ = region.Close(context.Background()) }()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		res, err := region.Ref("ann").Ask(ctx, wrapperspb.String("hello"))
+		res, err := sharding.As[*wrapperspb.StringValue](region.Ref("ann").Ask(ctx,
+			wrapperspb.String("hello")))
 		require.NoError(t, err)
-		require.Equal(t, "hello", res.(*wrapperspb.StringValue).Value)
+		require.Equal(t, "hello", res.Value)
 		require.EqualValues(t, 5, tries.Load())
 		require.EqualValues(t, 4, region.Stats().Failed)
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -14,7 +15,7 @@ import (
 
 // Ref addresses one entity, wherever it is and whether or not it is running. Copying a Ref is
 // cheap.
-type Ref[Msg any] struct {
+type Ref[Msg proto.Message] struct {
 	r  *region
 	id string
 }
@@ -71,7 +72,7 @@ func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error {
 	return f.r.send(f.id, msg, ctx.Self())
 }
 
-func (r *region) send(id string, msg any, sender *actor.PID) error {
+func (r *region) send(id string, msg proto.Message, sender *actor.PID) error {
 	if err := r.made(); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (r *region) send(id string, msg any, sender *actor.PID) error {
 	if l == nil {
 		return r.refused(ErrClosed)
 	}
-	value := msg
+	var value any = msg
 	if sender != nil {
 		value = &actor.MessageEnvelope{Message: msg, Sender: sender}
 	}
@@ -97,7 +98,7 @@ func (r *region) refused(err error) error {
 	return err
 }
 
-func check(id string, msg any) error {
+func check(id string, msg proto.Message) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
@@ -114,14 +115,15 @@ func check(id string, msg any) error {
 // gone: its member was dropped, it has lost the lease of the shard and another tenure has begun, or
 // this incarnation of this member has ended.
 //
-// The reply must be a protobuf message too: at another member any other reply, such as an error
-// value, is dropped and logged there, and Ask waits until ctx ends. From an entity at this member
-// every value arrives, as a reply.
+// The reply must be a protobuf message too; As gives it its type. If an entity at this member
+// replies with another value, such as an error, Ask returns an error that matches none of this
+// package and names the type: the message was handled. From another member such a reply does not
+// arrive: it is dropped and logged there, and Ask waits until ctx ends.
 //
 // If the OpenTelemetry span of ctx is recorded, the call is a child of it, concord.sharding.ask,
 // and the header of the message continues the trace at the entity, in the format of
 // OpenTelemetry's global propagator, which is none by default.
-func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (res any, err error) {
+func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (reply proto.Message, err error) {
 	if err := f.r.made(); err != nil {
 		return nil, err
 	}
@@ -137,12 +139,12 @@ func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (res any, err error) {
 }
 
 // ask waits for the answer from incarnation to incarnation.
-func (r *region) ask(ctx context.Context, id string, msg any) (any, error) {
+func (r *region) ask(ctx context.Context, id string, msg proto.Message) (proto.Message, error) {
 	for l := r.present.Load(); ; {
 		if l != nil {
-			res, err := l.ask(ctx, id, msg)
+			reply, err := l.ask(ctx, id, msg)
 			if !errors.Is(err, ErrClosed) {
-				return res, err
+				return reply, err
 			}
 		}
 		next, err := r.present.After(ctx, l)
@@ -157,7 +159,7 @@ func (r *region) ask(ctx context.Context, id string, msg any) (any, error) {
 type call = ask.Call[core.Tenure]
 
 // ask returns ErrClosed if this incarnation has certainly not sent the message.
-func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
+func (l *life) ask(ctx context.Context, id string, msg proto.Message) (proto.Message, error) {
 	ctx, c, ok := l.calls.Begin(ctx)
 	if !ok {
 		return nil, ErrClosed
@@ -175,19 +177,26 @@ func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
 		return nil, l.region.refused(fmt.Errorf("%w: %w: %w", ErrUndelivered,
 			ask.Unsent(l.running), context.Cause(ctx)))
 	}
-	res, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, call: c})
-	if refused, ok := res.(*refusal); ok {
+	answer, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, call: c})
+	if refused, ok := answer.(*refusal); ok {
 		return nil, refused.err
 	}
 	switch {
 	case err == nil:
-		return res, nil
+		return ask.Reply("sharding", answer)
 	case errors.Is(err, ask.ErrDeadLetter) && l.isClosed():
 		return nil, ErrClosed
 	case errors.Is(err, ask.ErrDeadLetter):
 		return nil, errRefused
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
+// As returns the reply of Ask as a Res: As[*Balance](ref.Ask(ctx, msg)). If err is not nil, As
+// returns it unchanged. If the reply has another type, or is nil, the error matches none of this
+// package and names both types: the message was handled.
+func As[Res proto.Message](reply proto.Message, err error) (Res, error) {
+	return ask.As[Res]("sharding", reply, err)
 }
 
 func (l *life) isClosed() bool {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
@@ -20,7 +21,7 @@ import (
 // Under node.Run a process may have several incarnations: a member that was split off from its
 // cluster leaves it and joins again as a new member. The Region stays valid: in the next
 // incarnation, New returns a Region with the same handle, bound to the new actor system.
-type Region[Msg any] struct{ *region }
+type Region[Msg proto.Message] struct{ *region }
 
 // region is the part of a Region that does not depend on the type of messages.
 type region struct {
@@ -53,7 +54,7 @@ type region struct {
 //
 // The error matches ErrInvalid, also if the member already has a region of this type, or reports
 // that the member is stopping.
-func New[Msg any](system *actor.ActorSystem, session *coordination.Session,
+func New[Msg proto.Message](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
@@ -76,12 +77,12 @@ func checkHost(session *coordination.Session, cfg Config, noProduce bool) (errs 
 }
 
 // NewProxy prepares this member to send to entities without hosting any, whatever its roles.
-func NewProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator,
+func NewProxy[Msg proto.Message](system *actor.ActorSystem, replicator *distributeddata.Replicator,
 	cfg Config) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, data: replicator})
 }
 
-func begin[Msg any](l *life, errs ...error) (*Region[Msg], error) {
+func begin[Msg proto.Message](l *life, errs ...error) (*Region[Msg], error) {
 	if l.system == nil {
 		errs = append(errs, fmt.Errorf("%w: no actor system", ErrInvalid))
 	}
@@ -128,7 +129,7 @@ func (r *region) PID() *actor.PID {
 // Envelope addresses a message to an entity. It never leaves the member.
 type Envelope struct {
 	ID      string
-	Message any
+	Message proto.Message
 
 	call *call // nil: not by Ask
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
 	leases "github.com/concord-go/concord/coordination/memory"
@@ -24,7 +25,7 @@ import (
 type replier struct{ handled *sync.WaitGroup }
 
 func (r *replier) Receive(ctx actor.Context) {
-	if _, ok := ctx.Message().(int); ok {
+	if _, ok := ctx.Message().(*wrapperspb.Int64Value); ok {
 		r.handled.Done()
 	}
 }
@@ -71,7 +72,7 @@ func BenchmarkStart(b *testing.B) {
 		ids[i] = "entity-" + strconv.Itoa(1_000_000+i)
 	}
 	handled.Add(b.N)
-	var message any = 1
+	message := wrapperspb.Int64(1)
 	b.ReportAllocs()
 	b.ResetTimer()
 	work := processor()
@@ -94,7 +95,7 @@ type asker struct {
 
 func (a *asker) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
-	case *actor.Started, int:
+	case *actor.Started, *wrapperspb.Int64Value:
 	default:
 		return
 	}
@@ -104,7 +105,7 @@ func (a *asker) Receive(ctx actor.Context) {
 		ctx.Stop(ctx.Self())
 		return
 	}
-	request := &actor.MessageEnvelope{Message: 1, Sender: ctx.Self()}
+	request := &actor.MessageEnvelope{Message: wrapperspb.Int64(1), Sender: ctx.Self()}
 	if err := a.place.send(id, request, nil); err != nil {
 		panic("the shard is not open")
 	}
@@ -115,7 +116,7 @@ func BenchmarkStartRequested(b *testing.B) {
 	p := openPlace(b, func(Entity) actor.Actor {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if ctx.Sender() != nil {
-				ctx.Respond(1)
+				ctx.Respond(wrapperspb.Int64(1))
 			}
 		})
 	})
@@ -153,7 +154,7 @@ type echo struct {
 }
 
 func (e *echo) Receive(ctx actor.Context) {
-	if _, ok := ctx.Message().(int); ok {
+	if _, ok := ctx.Message().(*wrapperspb.Int64Value); ok {
 		if e.count++; e.count%1000 == 0 {
 			e.answered <- struct{}{}
 		}
@@ -164,7 +165,7 @@ func (e *echo) Receive(ctx actor.Context) {
 func BenchmarkTell(b *testing.B) {
 	answered := make(chan struct{}, 2)
 	p := openPlace(b, func(Entity) actor.Actor { return &echo{answered: answered} })
-	var message any = 1
+	message := wrapperspb.Int64(1)
 	answered <- struct{}{}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -38,14 +38,15 @@ func TestAsk_IsASpanThatTheEntityContinues(t *testing.T) {
 		above, parent := tracer.Start(context.Background(), "a request")
 		for k := range 20 { // on both members
 			id := fmt.Sprint("e", k)
-			res, err := c.node(0).region.Ref(id).Ask(above, wrapperspb.String("who"))
+			res, err := sharding.As[*wrapperspb.StringValue](c.node(0).region.Ref(id).Ask(above,
+				wrapperspb.String("who")))
 			require.NoError(t, err)
 			ended := spans.Ended()
 			span := ended[len(ended)-1]
 			require.Equal(t, "concord.sharding.ask", span.Name())
 			require.Equal(t, parent.SpanContext().SpanID(), span.Parent().SpanID())
 			require.Equal(t, fmt.Sprintf("00-%s-%s-01", parent.SpanContext().TraceID(),
-				span.SpanContext().SpanID()), res.(*wrapperspb.StringValue).Value)
+				span.SpanContext().SpanID()), res.Value)
 			require.Equal(t, codes.Unset, span.Status().Code)
 			require.Contains(t, fmt.Sprint(span.Attributes()), id)
 		}

@@ -18,7 +18,7 @@ import (
 
 // parcel is a message of this process that waits, or a delivery.
 type parcel struct {
-	value   any      // message or *actor.MessageEnvelope
+	value   any      // proto.Message, or *actor.MessageEnvelope of one
 	call    *call    // nil: not by Ask, whose sender handles refusals
 	promise *promise // nil: not a delivery
 }
@@ -30,16 +30,10 @@ const (
 	maxParcel  = wire.MaxData - 16
 )
 
-// plainSize is the size that a message without protobuf encoding counts for.
-const plainSize = 256
-
 // sizeOf returns the size that a message counts for in a buffer.
 func sizeOf(value any) int {
 	_, msg, _ := actor.UnwrapEnvelope(value)
-	if m, ok := msg.(proto.Message); ok {
-		return proto.Size(m)
-	}
-	return plainSize
+	return proto.Size(msg.(proto.Message))
 }
 
 // scratch holds buffers for the payloads of messages until they are copied into a batch.
@@ -52,10 +46,7 @@ const mostScratch = 64 << 10
 // number. The packet is valid during the call. With an error, do is not called.
 func pack(id string, value any, self string, do func(*packet)) error {
 	header, msg, sender := actor.UnwrapEnvelope(value)
-	m, ok := msg.(proto.Message)
-	if !ok {
-		return errNotProtobuf
-	}
+	m := msg.(proto.Message)
 	buf := scratch.Get().(*[]byte)
 	defer func() {
 		if cap(*buf) <= mostScratch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/ask"
 )
@@ -20,14 +21,15 @@ import (
 // message was sent is gone: its member was dropped, or it has lost the lease and another tenure has
 // begun.
 //
-// The reply must be a protobuf message too: at another member any other reply, such as an error
-// value, is dropped and logged there, and Ask waits until ctx ends. From an instance at this member
-// every value arrives, as a reply.
+// The reply must be a protobuf message too; As gives it its type. If an instance at this member
+// replies with another value, such as an error, Ask returns an error that matches none of this
+// package and names the type: the message was handled. From another member such a reply does not
+// arrive: it is dropped and logged there, and Ask waits until ctx ends.
 //
 // If the OpenTelemetry span of ctx is recorded, the call is a child of it, concord.singleton.ask,
 // and the header of the message continues the trace at the instance, in the format of
 // OpenTelemetry's global propagator, which is none by default.
-func (s *Singleton) Ask(ctx context.Context, msg any) (res any, err error) {
+func (s *Singleton) Ask(ctx context.Context, msg proto.Message) (reply proto.Message, err error) {
 	if s == nil || s.present == nil {
 		return nil, errUnmade
 	}
@@ -43,9 +45,9 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (res any, err error) {
 	}
 	for l := s.present.Load(); ; {
 		if l != nil {
-			res, err := l.ask(ctx, msg)
+			reply, err := l.ask(ctx, msg)
 			if !errors.Is(err, ErrClosed) {
-				return res, err
+				return reply, err
 			}
 		}
 		next, err := s.present.After(ctx, l)
@@ -60,7 +62,7 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (res any, err error) {
 type call = ask.Call[uint64]
 
 // ask returns ErrClosed if this incarnation has certainly not sent the message.
-func (l *life) ask(ctx context.Context, msg any) (any, error) {
+func (l *life) ask(ctx context.Context, msg proto.Message) (proto.Message, error) {
 	ctx, c, ok := l.calls.Begin(ctx)
 	if !ok {
 		return nil, ErrClosed
@@ -77,13 +79,13 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: %w: %w", ErrUndelivered, ask.Unsent(l.running), context.Cause(ctx))
 	}
-	res, err := ask.Request(ctx, l.system, l.proxy, &asked{msg, c})
-	if refused, ok := res.(*refusal); ok {
+	answer, err := ask.Request(ctx, l.system, l.proxy, &asked{msg, c})
+	if refused, ok := answer.(*refusal); ok {
 		return nil, refused.err
 	}
 	switch {
 	case err == nil:
-		return res, nil
+		return ask.Reply("singleton", answer)
 	case errors.Is(err, ErrClosed):
 		return nil, ErrClosed
 	case !errors.Is(err, ask.ErrDeadLetter):
@@ -92,4 +94,11 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 		return nil, ErrClosed
 	}
 	return nil, ErrUndelivered
+}
+
+// As returns the reply of Ask as a Res: As[*Ticket](s.Ask(ctx, msg)). If err is not nil, As returns
+// it unchanged. If the reply has another type, or is nil, the error matches none of this package
+// and names both types: the message was handled.
+func As[Res proto.Message](reply proto.Message, err error) (Res, error) {
+	return ask.As[Res]("singleton", reply, err)
 }

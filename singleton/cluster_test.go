@@ -57,6 +57,7 @@ type options struct {
 	adjust  func(i int, cfg *singleton.Config) // the configuration of one member
 	produce func(*testCluster, *node) func(coordination.Tenure) actor.Actor
 	plain   bool // the store cannot watch
+	lossy   bool // members may send what is not protobuf, which is lost
 	away    bool // the store is unavailable at first
 	proxies func(i int) bool
 	unaware func(i int) bool            // members of a version without the singleton
@@ -85,7 +86,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	c.alive = &observer{t: t}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles,
-		AppVersion: o.version, Setup: c.setup, System: o.system,
+		AppVersion: o.version, Setup: c.setup, System: o.system, Unserialisable: o.lossy,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -184,11 +185,8 @@ func (c *testCluster) node(i int) *node { return c.nodes[c.Member(i)] }
 func (n *node) ask(text string, within time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	res, err := n.single.Ask(ctx, wrapperspb.String(text))
-	if err != nil {
-		return "", err
-	}
-	return res.(*wrapperspb.StringValue).Value, nil
+	reply, err := singleton.As[*wrapperspb.StringValue](n.single.Ask(ctx, wrapperspb.String(text)))
+	return reply.GetValue(), err
 }
 
 // found waits until node n reaches the instance, and returns the host and how long it took.

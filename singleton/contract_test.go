@@ -2,6 +2,7 @@ package singleton_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/singleton"
 )
 
@@ -41,23 +43,77 @@ func TestStopMessage_IsNotSentAfterALoss(t *testing.T) {
 		})
 }
 
-// Ask: from an instance at this member every value arrives, as a reply.
-func TestAsk_AnyValueIsAReplyOfALocalInstance(t *testing.T) {
-	o := options{produce: func(*testCluster, *node) func(coordination.Tenure) actor.Actor {
+// replies makes instances that reply to a text with the value of that name, and nothing else.
+func replies(values map[string]any,
+) func(*testCluster, *node) func(coordination.Tenure) actor.Actor {
+	return func(c *testCluster, _ *node) func(coordination.Tenure) actor.Actor {
 		return func(coordination.Tenure) actor.Actor {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
-				if _, ok := ctx.Message().(*wrapperspb.StringValue); ok {
-					ctx.Respond(context.Canceled)
+				if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+					c.alive.note(m.Value)
+					ctx.Respond(values[m.Value])
 				}
 			})
 		}
-	}}
+	}
+}
+
+// A reply that would be lost between members is an error on one member too. It matches no error of
+// this module, even if the instance replies with one: the message was handled, and is not sent
+// again. The reply of an instance at another member is lost, and Ask waits until its context ends.
+func TestAsk_AReplyThatIsNotProtobufIsAnError(t *testing.T) {
+	values := map[string]any{"text": "a Go string", "error": errors.New("no money"), "nil": nil,
+		"unsent": fmt.Errorf("other: %w", singleton.ErrUndelivered),
+		"closed": singleton.ErrClosed, "rejoining": lifecycle.ErrRejoining}
+	run(t, 2, options{produce: replies(values), lossy: true}, func(c *testCluster) {
+		ask := func(i int, text string) error {
+			within, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			reply, err := c.node(i).single.Ask(within, wrapperspb.String(text))
+			require.Nil(t, reply)
+			return err
+		}
+		texts := map[string]string{"text": "the reply is a string: only protobuf",
+			"error": "the reply is an error value (*errors.errorString: no money)",
+			"nil":   "the reply is a <nil>", "unsent": singleton.ErrUndelivered.Error(),
+			"closed": singleton.ErrClosed.Error(), "rejoining": "so respond with one that has"}
+		for name, text := range texts {
+			err := ask(0, name)
+			require.ErrorContains(t, err, "singleton: the message was handled, but the reply is a")
+			require.ErrorContains(t, err, text)
+			for _, other := range []error{singleton.ErrUndelivered, singleton.ErrClosed,
+				singleton.ErrUnknown, lifecycle.ErrRejoining} {
+				require.NotErrorIs(t, err, other, name)
+			}
+		}
+		require.Len(t, c.alive.notes(), len(texts), "each is handled once")
+		err := ask(1, "error")
+		require.ErrorIs(t, err, singleton.ErrUnknown)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Len(t, c.alive.notes(), len(texts)+1)
+		require.Equal(t, []string{"*errors.errorString"}, c.Net.Unserialisable())
+	})
+}
+
+// As gives the reply its type. Another type is an error that names both, and an error of Ask is
+// returned as it is.
+func TestAs_ReturnsTheReplyOrTheError(t *testing.T) {
+	o := options{produce: replies(map[string]any{"number": wrapperspb.UInt64(7)})}
 	run(t, 1, o, func(c *testCluster) {
 		within, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		reply, err := c.node(0).single.Ask(within, wrapperspb.String("x"))
+		s := c.node(0).single
+		number, err := singleton.As[*wrapperspb.UInt64Value](s.Ask(within,
+			wrapperspb.String("number")))
 		require.NoError(t, err)
-		require.Equal(t, context.Canceled, reply)
+		require.EqualValues(t, 7, number.Value)
+		text, err := singleton.As[*wrapperspb.StringValue](s.Ask(within,
+			wrapperspb.String("number")))
+		require.EqualError(t, err, "singleton: the message was handled, but the reply is a "+
+			"*wrapperspb.UInt64Value, not a *wrapperspb.StringValue")
+		require.Nil(t, text)
+		_, err = singleton.As[*wrapperspb.StringValue](s.Ask(within, nil))
+		require.ErrorIs(t, err, singleton.ErrInvalid)
 	})
 }
 

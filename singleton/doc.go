@@ -20,7 +20,7 @@
 //	defer node.Shutdown(context.Background(), c) // hands over
 //
 //	system.Root.Send(jobs.PID(), request) // wherever the instance is
-//	reply, err := jobs.Ask(ctx, request)
+//	ticket, err := singleton.As[*Ticket](jobs.Ask(ctx, request))
 //
 // # How it works
 //
@@ -113,8 +113,8 @@
 //     NewProxy at others that send. If Role or LeaseName differ from those of an older member, this
 //     member does not host, and the health of both is an error that says so. In the next
 //     incarnation of a member, under node.Run, call New again: it returns the same Singleton.
-//  2. Use protobuf messages for everything that may cross between members, including replies:
-//     remoting drops other messages with only a line in the log.
+//  2. Send protobuf messages to the PID, and reply with them: remoting drops others with only a
+//     line in the log.
 //  3. Put the token of the Tenure into every effect outside the instance, and have the target
 //     reject lower ones; or at least call Tenure.Check before each.
 //  4. Do not block in Receive for longer than the Drain of the session's configuration.

@@ -15,7 +15,7 @@ import (
 
 // asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.
 type asked struct {
-	msg  any
+	msg  proto.Message
 	call *call
 }
 

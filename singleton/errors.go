@@ -8,8 +8,7 @@ import (
 // Errors of this package. Ask returns them directly or wrapped; test with errors.Is.
 var (
 	// ErrUndelivered means that the message certainly did not reach the instance: there was no room
-	// for it where it had to wait, the member to which it was sent could not take it at that time,
-	// or the instance is at another member and the message is not a protobuf message.
+	// for it where it had to wait, or the member to which it was sent could not take it then.
 	ErrUndelivered = errors.New("singleton: message not delivered")
 	// ErrBufferFull means that Config.Buffer messages already wait at this member. It wraps
 	// ErrUndelivered.
@@ -30,8 +29,9 @@ var errUnmade = fmt.Errorf("%w: the singleton is nil, or neither New nor NewProx
 
 var errNoSystem = fmt.Errorf("%w: no actor system", ErrInvalid)
 
-var errNotProtobuf error = &undelivered{
-	"singleton: not a protobuf message, and the instance is at another member"}
+// errNotProtobuf is the reason of a message to the PID.
+var errNotProtobuf = errors.New(
+	"singleton: not a protobuf message, and the instance is at another member")
 
 // errStopped is the reason of messages that wait when this member stops.
 var errStopped = fmt.Errorf("%w: this member stops before there was a host", ErrUndelivered)

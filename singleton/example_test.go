@@ -61,11 +61,12 @@ func ExampleWarm() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	ask := func(from int, name string) {
-		reply, err := singles[from].Ask(ctx, wrapperspb.String(name))
+		reply, err := singleton.As[*wrapperspb.StringValue](singles[from].Ask(ctx,
+			wrapperspb.String(name)))
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(reply.(*wrapperspb.StringValue).Value)
+		fmt.Println(reply.Value)
 	}
 	ask(0, "Ann")
 	host := 0
@@ -113,11 +114,12 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for _, name := range []string{"Ann", "Bob"} {
-		reply, err := counter.Ask(ctx, wrapperspb.String(name))
+		reply, err := singleton.As[*wrapperspb.StringValue](counter.Ask(ctx,
+			wrapperspb.String(name)))
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(reply.(*wrapperspb.StringValue).Value)
+		fmt.Println(reply.Value)
 	}
 	// Output:
 	// Ann has ticket 1

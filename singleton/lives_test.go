@@ -185,9 +185,10 @@ func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session
 		Members: []*cluster.Member{{Id: system.ID, Host: "here", Port: 1}}})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	res, err := s.Ask(ctx, wrapperspb.String("produced in life "))
+	res, err := singleton.As[*wrapperspb.StringValue](s.Ask(ctx,
+		wrapperspb.String("produced in life ")))
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprint("produced in life ", i), res.(*wrapperspb.StringValue).Value)
+	require.Equal(t, fmt.Sprint("produced in life ", i), res.Value)
 	require.NoError(t, lifecycle.Of(system).Stop(ctx, nil))
 	membership.Attach(system).Stop()
 	<-membership.Attach(system).Stopped()

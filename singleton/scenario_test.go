@@ -89,9 +89,10 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		answer, err := mails[1].Ask(ctx, wrapperspb.String("who"))
+		answer, err := singleton.As[*wrapperspb.StringValue](mails[1].Ask(ctx,
+			wrapperspb.String("who")))
 		require.NoError(t, err)
-		require.Equal(t, "mail", answer.(*wrapperspb.StringValue).Value)
+		require.Equal(t, "mail", answer.Value)
 		require.Equal(t, []string{"m000"}, started)
 		c.found(c.node(1), time.Second) // the other singleton is unaffected
 		for _, s := range mails {

@@ -337,18 +337,16 @@ func TestBuffer_NewestAreRefusedAndCounted(t *testing.T) {
 	})
 }
 
-func TestAsk_RefusesWhatCannotTravel(t *testing.T) {
-	run(t, 2, options{}, func(c *testCluster) {
+func TestPID_RefusesWhatCannotTravel(t *testing.T) {
+	var log warnings
+	run(t, 2, options{system: log.system}, func(c *testCluster) {
 		c.found(c.node(0), 20*time.Second)
 		c.found(c.node(1), 20*time.Second)
-		_, err := c.node(1).single.Ask(context.Background(), "a Go string")
-		require.ErrorIs(t, err, singleton.ErrUndelivered)
-		require.ErrorContains(t, err, "not a protobuf message")
-		require.ErrorIs(t, err, singleton.ErrUndelivered)
 		c.Member(1).System.Root.Send(c.node(1).single.PID(), 42)
 		synctest.Wait()
-		require.EqualValues(t, 2, c.node(1).single.Stats().Refused)
-		_, err = c.node(1).single.Ask(context.Background(), nil)
+		require.EqualValues(t, 1, c.node(1).single.Stats().Refused)
+		require.Contains(t, log.first(t, "message refused"), "not a protobuf message")
+		_, err := c.node(1).single.Ask(context.Background(), nil)
 		require.ErrorIs(t, err, singleton.ErrInvalid)
 	})
 }

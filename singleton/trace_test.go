@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/singleton"
 )
 
 // The instance continues the trace of an Ask, at its own member and from another one.
@@ -35,13 +36,14 @@ func TestAsk_IsASpanThatTheInstanceContinues(t *testing.T) {
 		above, parent := tracer.Start(context.Background(), "a request")
 		for i := range 2 {
 			ctx, cancel := context.WithTimeout(above, 20*time.Second)
-			res, err := c.node(i).single.Ask(ctx, wrapperspb.String("who"))
+			res, err := singleton.As[*wrapperspb.StringValue](c.node(i).single.Ask(ctx,
+				wrapperspb.String("who")))
 			cancel()
 			require.NoError(t, err)
 			ended := spans.Ended()
 			require.Equal(t, "concord.singleton.ask", ended[len(ended)-1].Name())
 			require.Equal(t, fmt.Sprintf("00-%s-%s-01", parent.SpanContext().TraceID(),
-				ended[len(ended)-1].SpanContext().SpanID()), res.(*wrapperspb.StringValue).Value)
+				ended[len(ended)-1].SpanContext().SpanID()), res.Value)
 		}
 	})
 }

@@ -143,11 +143,12 @@ func TestExample_SingletonSurvivesACrash(t *testing.T) {
 		ask := func(i int) uint64 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			token, err := clocks.At(i).Ask(ctx, wrapperspb.String("time?"))
+			token, err := singleton.As[*wrapperspb.UInt64Value](clocks.At(i).Ask(ctx,
+				wrapperspb.String("time?")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return token.(*wrapperspb.UInt64Value).Value
+			return token.Value
 		}
 		first := ask(0)
 		place, _ := clocks.At(0).Where()

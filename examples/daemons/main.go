@@ -114,11 +114,12 @@ func (p *plant) run(ctx context.Context, out io.Writer, c *three.Cluster) error 
 		return err
 	}
 	fmt.Fprintln(out, "workers at each member: 2 2 2")
-	res, err := p.regions[0].Ref("3").Ask(ctx, wrapperspb.String("hello"))
+	reply, err := sharding.As[*wrapperspb.StringValue](p.regions[0].Ref("3").Ask(ctx,
+		wrapperspb.String("hello")))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, res.(*wrapperspb.StringValue).Value)
+	fmt.Fprintln(out, reply.Value)
 
 	victim := slices.IndexFunc(p.regions[:],
 		func(r *sharding.Region[*wrapperspb.StringValue]) bool {

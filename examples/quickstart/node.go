@@ -236,15 +236,8 @@ func (m *member) do(c command) answer {
 
 // checkout asks the clerk, at any node, for the number of an order.
 func (m *member) checkout(ctx context.Context, id string) (int64, error) {
-	res, err := m.clerk.Ask(ctx, wrapperspb.String(id))
-	if err != nil {
-		return 0, err
-	}
-	n, ok := res.(*wrapperspb.Int64Value)
-	if !ok {
-		return 0, fmt.Errorf("the clerk answered with a %T", res)
-	}
-	return n.Value, nil
+	n, err := singleton.As[*wrapperspb.Int64Value](m.clerk.Ask(ctx, wrapperspb.String(id)))
+	return n.GetValue(), err
 }
 
 func (m *member) status() *status {

@@ -73,7 +73,7 @@ func (i *indexer) Receive(actor.Context) {}
 
 // Sharded is of docs/sharding.md.
 func Sharded(ctx context.Context, system *actor.ActorSystem, session *coordination.Session,
-	data *distributeddata.Replicator) (any, error) {
+	data *distributeddata.Replicator) (*wrapperspb.Int64Value, error) {
 	accounts, err := sharding.New[Command](system, session, data, sharding.Config{Type: "account"},
 		func(e sharding.Entity) actor.Actor { return &account{Entity: e} })
 	if err != nil {
@@ -82,7 +82,8 @@ func Sharded(ctx context.Context, system *actor.ActorSystem, session *coordinati
 	if err := accounts.Ref("ann").Tell(wrapperspb.String("deposit 10")); err != nil {
 		return nil, err
 	}
-	return accounts.Ref("ann").Ask(ctx, wrapperspb.String("balance"))
+	return sharding.As[*wrapperspb.Int64Value](accounts.Ref("ann").Ask(ctx,
+		wrapperspb.String("balance")))
 }
 
 // Workers is of docs/sharding.md.

@@ -51,19 +51,16 @@ func Numbered(n *node.Node,
 func Next(ctx context.Context, clerk *singleton.Singleton) (uint64, error) {
 	within, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	reply, err := clerk.Ask(within, wrapperspb.String("next"))
+	number, err := singleton.As[*wrapperspb.UInt64Value](clerk.Ask(within,
+		wrapperspb.String("next")))
 	switch {
 	case err == nil:
+		return number.GetValue(), nil
 	case errors.Is(err, singleton.ErrUnknown):
 		return 0, err // it may have been handled: ask again only if that does no harm
 	default:
 		return 0, err // certainly not handled: ask again
 	}
-	number, ok := reply.(*wrapperspb.UInt64Value)
-	if !ok {
-		return 0, errors.New("not a number")
-	}
-	return number.GetValue(), nil
 }
 
 // HandOver is of docs/singleton.md.

@@ -65,10 +65,11 @@ func (b *bank) host(name string) (at int) {
 func (b *bank) deposit(ctx context.Context, at int, name string, number int) (string, error) {
 	for {
 		in, cancel := context.WithTimeout(ctx, 2*time.Second)
-		res, err := b.regions[at].Ref(name).Ask(in, say("deposit %d %d", number, 5))
+		balance, err := sharding.As[Message](b.regions[at].Ref(name).Ask(in,
+			say("deposit %d %d", number, 5)))
 		cancel()
 		if err == nil {
-			return res.(Message).Value, nil
+			return balance.Value, nil
 		}
 		if ctx.Err() != nil {
 			return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,8 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -174,4 +177,24 @@ func TestNames_AreNeverUsedAgain(t *testing.T) {
 			require.Len(t, id, len("$ask-")+26, "130 bits in base 32")
 		}
 	})
+}
+
+// As does not panic on a reply that is nil, and returns nil replies of the type itself.
+func TestAs_ANilReply(t *testing.T) {
+	text, err := ask.As[*wrapperspb.StringValue]("pkg", nil, nil)
+	require.EqualError(t, err, "pkg: the message was handled, but the reply is a <nil>, not a "+
+		"*wrapperspb.StringValue")
+	require.Nil(t, text)
+	_, err = ask.As[proto.Message]("pkg", nil, nil)
+	require.ErrorContains(t, err, "the reply is a <nil>, not a protoreflect.ProtoMessage")
+	text, err = ask.As[*wrapperspb.StringValue]("pkg", (*wrapperspb.StringValue)(nil), nil)
+	require.NoError(t, err)
+	require.Empty(t, text.GetValue())
+}
+
+// As returns no reply beside an error.
+func TestAs_AnErrorIsReturnedUnchanged(t *testing.T) {
+	text, err := ask.As[*wrapperspb.StringValue]("pkg", wrapperspb.String("x"), io.EOF)
+	require.Equal(t, io.EOF, err)
+	require.Nil(t, text)
 }

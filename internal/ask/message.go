@@ -6,12 +6,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// IsNil reports whether a message is nil or a nil pointer to a protobuf message, which would arrive
-// as nil at an actor of this member and as an empty message at those of others.
-func IsNil(message any) bool {
-	m, ok := message.(proto.Message)
-	return message == nil || ok && !m.ProtoReflect().IsValid()
-}
+// IsNil reports whether a message is nil or a nil pointer, which would arrive as nil at an actor of
+// this member and as an empty message at those of others.
+func IsNil(m proto.Message) bool { return m == nil || !m.ProtoReflect().IsValid() }
 
 // Reasons of a message that was not sent before its context ended.
 var (

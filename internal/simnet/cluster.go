@@ -29,6 +29,8 @@ type Config struct {
 	System func(id string) *actor.ActorSystem
 	// Provider makes members discover each other by themselves. If it is nil, the test lists them.
 	Provider *Provider
+	// Unserialisable lets a test send what is not a protobuf message, which remoting drops.
+	Unserialisable bool
 }
 
 // Member is one process of the cluster, from start to crash.

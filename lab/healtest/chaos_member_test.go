@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
@@ -208,22 +209,16 @@ func (d *depositing) deposit(account int, id string) {
 func (d *depositing) try(account int, id string) (string, uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), repeatAfter)
 	defer cancel()
-	var res any
-	var err error
 	name := nameOf(account)
+	var reply proto.Message
+	var err error
 	if account == accounts {
-		res, err = d.bank.Ask(ctx, wrapperspb.String(id))
+		reply, err = d.bank.Ask(ctx, wrapperspb.String(id))
 	} else {
-		res, err = d.region.Ref(name).Ask(ctx, wrapperspb.String(id))
+		reply, err = d.region.Ref(name).Ask(ctx, wrapperspb.String(id))
 	}
-	if err != nil {
-		return name, 0, err
-	}
-	number, ok := res.(*wrapperspb.UInt64Value)
-	if !ok {
-		return name, 0, fmt.Errorf("answered with a %T", res)
-	}
-	return name, number.Value, nil
+	number, err := sharding.As[*wrapperspb.UInt64Value](reply, err)
+	return name, number.GetValue(), err
 }
 
 // nameOf returns the name of an account; the last is that of the singleton.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/singleton"
 )
 
 const (
@@ -151,11 +152,7 @@ func (m *member) ask() {
 	sent := bootTime()
 	ctx, cancel := context.WithTimeout(context.Background(), opTimeout)
 	defer cancel()
-	res, err := worker.Ask(ctx, wrapperspb.String(m.Name))
-	by, ok := res.(*wrapperspb.StringValue)
-	if err == nil && !ok {
-		err = fmt.Errorf("answered with a %T", res)
-	}
+	by, err := singleton.As[*wrapperspb.StringValue](worker.Ask(ctx, wrapperspb.String(m.Name)))
 	m.load.mu.Lock()
 	defer m.load.mu.Unlock()
 	switch {

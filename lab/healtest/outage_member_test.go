@@ -135,12 +135,11 @@ func (o *outages) askOnce() *questions {
 	var mu sync.Mutex
 	by := map[string]bool{}
 	var all sync.WaitGroup
-	note := func(res any, err error, clerk bool) {
+	note := func(name *wrapperspb.StringValue, err error, clerk bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		name, ok := res.(*wrapperspb.StringValue)
 		switch {
-		case err != nil || !ok:
+		case err != nil:
 			r.Missing, r.Why = r.Missing+1, fmt.Sprint(err)
 		default:
 			by[name.Value] = true
@@ -151,13 +150,14 @@ func (o *outages) askOnce() *questions {
 	}
 	for _, id := range entityIDs() {
 		all.Go(func() {
-			res, err := o.region.Ref(id).Ask(ctx, wrapperspb.String("?"))
-			note(res, err, false)
+			name, err := sharding.As[*wrapperspb.StringValue](o.region.Ref(id).Ask(ctx,
+				wrapperspb.String("?")))
+			note(name, err, false)
 		})
 	}
 	all.Go(func() {
-		res, err := o.clerk.Ask(ctx, wrapperspb.String("?"))
-		note(res, err, true)
+		name, err := singleton.As[*wrapperspb.StringValue](o.clerk.Ask(ctx, wrapperspb.String("?")))
+		note(name, err, true)
 	})
 	all.Wait()
 	r.Took = bootTime() - r.At

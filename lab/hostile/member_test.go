@@ -217,14 +217,12 @@ func answer(ctx actor.Context, m *wrapperspb.StringValue, held *[]func()) {
 
 // ask asks the singleton.
 func (l *life) ask(ctx context.Context, question string) error {
-	res, err := l.single.Ask(ctx, wrapperspb.String(question))
-	if err != nil {
-		return err
+	answer, err := singleton.As[*wrapperspb.StringValue](l.single.Ask(ctx,
+		wrapperspb.String(question)))
+	if err == nil && answer.Value != "re: "+question {
+		err = fmt.Errorf("the answer to %q is %v", question, answer)
 	}
-	if got, ok := res.(*wrapperspb.StringValue); !ok || got.Value != "re: "+question {
-		return fmt.Errorf("the answer to %q is %v", question, res)
-	}
-	return nil
+	return err
 }
 
 // ready reports whether the member has registered its components.

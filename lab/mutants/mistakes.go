@@ -34,6 +34,18 @@ func mistakes() []mutant {
 			killer: killer{pkg: "./sharding", run: "TestAsk_WithAnEndedContextSendsNothing"},
 		},
 		{
+			name:   "take an error in a reply for an error of Ask",
+			rule:   "a message that was handled is not sent again, whatever its reply is",
+			edits:  in("internal/ask", "(%T: %v): only", "(%T: %w): only"),
+			killer: killer{pkg: "./sharding", run: "^TestAsk_AReplyThatIsNotProtobufIsAnError$"},
+		},
+		{
+			name:   "return nothing for a reply of another type",
+			rule:   "a reply of another type than the caller names is an error",
+			edits:  in("internal/ask", "reply.(Res)\n\tif !ok {", "reply.(Res)\n\tif !ok && reply != nil {"),
+			killer: killer{pkg: "./internal/ask", run: "^TestAs_ANilReply$"},
+		},
+		{
 			name:   "send to a nil PID in a goroutine of the session",
 			rule:   "nil arguments never end the process",
 			edits:  in("coordination", "_, _ = system.Root, pid.Id", "_ = 0"),

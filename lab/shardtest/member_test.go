@@ -297,12 +297,13 @@ func (m *member) ask(within time.Duration) (a answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	a.Clerk = true
-	res, err := m.clerk.Load().Ask(ctx, wrapperspb.String("where?"))
+	at, err := singleton.As[*wrapperspb.StringValue](m.clerk.Load().Ask(ctx,
+		wrapperspb.String("where?")))
 	if err != nil {
 		a.Err = err.Error()
 		return a
 	}
-	a.At = res.(*wrapperspb.StringValue).Value
+	a.At = at.Value
 	return a
 }
 

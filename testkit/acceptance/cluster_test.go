@@ -240,10 +240,8 @@ func TestSingleton_MovesAfterACrash(t *testing.T) {
 			testkit.Eventually(t, 2*time.Minute, func() error {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
-				answer, err := jobs.At(2).Ask(ctx, wrapperspb.String("who?"))
-				if err == nil {
-					token = answer.(*number).Value
-				}
+				answer, err := singleton.As[*number](jobs.At(2).Ask(ctx, wrapperspb.String("who?")))
+				token = answer.GetValue()
 				return err
 			})
 			return token

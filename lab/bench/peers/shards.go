@@ -263,7 +263,8 @@ func (s sharded) request(ctx actor.Context) { _ = s.ref.Request(ctx, asked) }
 func (s sharded) ask(timeout time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return count(s.ref.Ask(ctx, asked))
+	n, err := sharding.As[*wrapperspb.Int64Value](s.ref.Ask(ctx, asked))
+	return n.GetValue(), err
 }
 
 // count returns the number in an answer of an entity.
