@@ -261,7 +261,7 @@ func strangers() []mutant {
 		{
 			name:   "a connection on which nothing is sent stays open",
 			rule:   "a connection begins in time",
-			edits:  in("node", "grpc.ConnectionTimeout(g.cfg.Silence)", "grpc.ConnectionTimeout(time.Hour)"),
+			edits:  in("node", "s.conns.add(raw, 2*s.silence)", "s.conns.add(raw, time.Hour)"),
 			killer: killer{pkg: pkg, run: "^TestSilence_IsBounded$"},
 		},
 		{

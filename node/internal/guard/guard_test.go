@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"path/filepath"
@@ -232,4 +234,13 @@ func (p *Process) see(others map[string]string) {
 		lives: func(id string) bool { return id == "alive" },
 		runs:  func(kind string) bool { return kind == "cart" },
 	})
+}
+
+// requireClosed waits until the other end closes the connection.
+func requireClosed(t *testing.T, c net.Conn) {
+	t.Helper()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
+	_, err := io.Copy(io.Discard, c)
+	var timeout net.Error
+	require.False(t, errors.As(err, &timeout) && timeout.Timeout(), "still open: %v", err)
 }
