@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
 )
 
@@ -268,4 +269,33 @@ func TestSend_TooLargeForAnotherMember(t *testing.T) {
 		}
 		require.Len(t, outcomes, 2, "some are here")
 	})
+}
+
+// A host drops a copy of a delivery that was among the last 1,024 handled in its shard, and passes
+// a copy of an earlier one to its entity.
+func TestDeliver_AHostKnowsTheLast1024(t *testing.T) {
+	for between, times := range map[int]int{1023: 1, 1024: 2} {
+		t.Run(fmt.Sprint(between), func(t *testing.T) {
+			w := &witnessed{}
+			run(t, 2, options{produce: witnesses(w)}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				home, other := c.homeOf("x")
+				c.Net.Link(home.Address, other.Address).Set(simnet.Faults{Loss: 1})
+				done := make(chan error, 1)
+				go func() { done <- other.deliver("x", "not confirmed", time.Minute) }()
+				time.Sleep(100 * time.Millisecond)
+				for range between {
+					require.NoError(t, home.deliver("x", "confirmed", time.Minute))
+				}
+				c.Net.Heal()
+				require.NoError(t, <-done)
+				first := w.all()[0].ID
+				others := slices.DeleteFunc(w.all(), func(d sharding.Delivery) bool {
+					return d.ID == first
+				})
+				require.Len(t, others, between)
+				require.Equal(t, times, len(w.all())-len(others))
+			})
+		})
+	}
 }

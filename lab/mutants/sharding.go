@@ -259,6 +259,12 @@ func shards() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestIntake_TheLastMessageEndsTheWait$"},
 		},
 		{
+			name:   "a host remembers one delivery less than promised",
+			rule:   "a host drops copies among the last 1,024 deliveries of a shard",
+			edits:  in("sharding", "rememberLast = 1024", "rememberLast = 1023"),
+			killer: killer{pkg: "./sharding", run: "^TestDeliver_AHostKnowsTheLast1024$"},
+		},
+		{
 			name:   "a host does not wait for a delivery that is on its way to the region",
 			rule:   "a host waits for the messages that were sent before Flush [S11f]",
 			edits:  in("sharding", "\t\tif !s.counted || s.came < s.admitted {", "\t\tif false {"),
