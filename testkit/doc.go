@@ -78,6 +78,10 @@
 // the same in each incarnation. While it rejoins, a member is not in Members and soon disappears
 // from the views of the others, and its calls wait or fail as under node.Run.
 //
+// One rule of node.Run is missing: that only the side with a majority hosts. A member on another
+// side keeps its singletons and shards while it reaches the lease store. Cut it off from the store
+// too, with Member.Store.Set.
+//
 // # What is real and what is not
 //
 // Actors, mailboxes, PIDs, components, encoding and the order of messages between two members are
