@@ -19,3 +19,12 @@ func NewFromProps[Msg proto.Message](system *actor.ActorSystem, session *coordin
 
 // Activate is what package grains calls.
 func (f Ref[Msg]) Activate(ctx context.Context) (*actor.PID, error) { return f.activate(ctx) }
+
+// Agreed makes one attempt of a proxy to agree on its settings while no member has stated others
+// and some have announced nothing yet.
+func Agreed(ctx context.Context, data *distributeddata.Replicator, cfg Config, missing int,
+	late bool) (done bool, err error) {
+	l := &life{cfg: cfg, data: data}
+	l.ballot.Store(&ballot{missing, []string{cfg.settings()}})
+	return l.agreed(ctx, late)
+}

@@ -433,6 +433,22 @@ func TestSettings_MostMembersDecideAtAColdStart(t *testing.T) {
 	}
 }
 
+// The first member to start does not decide on the settings: it waits until all members that it
+// sees have announced theirs, but not for ever.
+func TestSettings_WaitForAnnouncements(t *testing.T) {
+	run(t, 1, options{}, func(c *testCluster) {
+		cfg := sharding.Config{Type: "another", Shards: 17}
+		for _, test := range []struct {
+			missing    int
+			late, done bool
+		}{{1, false, false}, {1, true, true}, {0, false, true}} {
+			done, err := sharding.Agreed(t.Context(), c.node(0).data, cfg, test.missing, test.late)
+			require.NoError(t, err)
+			require.Equal(t, test.done, done, "%+v", test)
+		}
+	})
+}
+
 func TestBuffer_IsBounded(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 16, Buffer: 80}

@@ -447,3 +447,21 @@ func TestStart_TheFirstAskWaitsForTheCoordinatorOnly(t *testing.T) {
 		})
 	}
 }
+
+// A region ends while its member stays, and then the coordinator does. The next one does not wait
+// for that region, although it never heard from it.
+func TestClose_TheNextCoordinatorKnows(t *testing.T) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 16, Settle: 30 * time.Second}
+	}
+	run(t, 4, options{cfg: cfg}, func(c *testCluster) {
+		c.settled(time.Minute, c.all()...)
+		require.NoError(t, c.node(2).region.Close(context.Background()))
+		c.settled(20*time.Second, c.node(0), c.node(1), c.node(3))
+		first, left := c.node(0), []*node{c.node(1), c.node(3)}
+		c.alive.forget(first)
+		c.crash(first)
+		took := c.settled(10*time.Minute, left...)
+		require.Less(t, took, 30*time.Second, "it waited for a report")
+	})
+}

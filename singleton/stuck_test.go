@@ -2,6 +2,7 @@ package singleton_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,13 +74,19 @@ func TestStuck_AfterARevokedLeaseAnotherMemberHosts(t *testing.T) {
 		h, err := lease.Holder(context.Background())
 		require.NoError(t, err)
 		require.NoError(t, lease.ForceRelease(context.Background(), h.Token))
-		time.Sleep(time.Minute) // the holder reads the record every three TTLs
+		for k := range 60_000 { // the holder reads the record every three TTLs
+			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String(fmt.Sprint(k)))
+			time.Sleep(time.Millisecond)
+		}
+		told := c.alive.notes()
 		for i := range 2 {
 			host, took := c.found(c.node(i), 20*time.Second)
 			require.Equal(t, "m001", host)
 			require.Less(t, took, 2*time.Second, "from %d", i)
 		}
 		c.unblock()
+		time.Sleep(time.Minute)
+		require.Len(t, c.alive.notes(), len(told), "kept for the instance that blocked")
 	})
 }
 

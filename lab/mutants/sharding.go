@@ -440,7 +440,7 @@ func shards() []mutant {
 			name:   "the first member to start decides on the settings",
 			rule:   "the settings that most members have count",
 			edits:  in("sharding", "b.missing > 0 && !late", "false"),
-			killer: killer{pkg: "./sharding", run: "^TestSettings_MostMembersDecideAtAColdStart$"},
+			killer: killer{pkg: "./sharding", run: "^TestSettings_WaitForAnnouncements$"},
 		},
 		{
 			name:   "a new home does not add again which entities it has read",
@@ -530,13 +530,13 @@ func shards() []mutant {
 			name:   "a region ends in silence",
 			rule:   "a region that has ended tells every member [S29c]",
 			edits:  in("sharding", "\t\tr.tell(to, Farewell())\n", "\t\t_ = to\n"),
-			killer: killer{pkg: "./sharding", run: "^TestClose_AllTogether$"},
+			killer: golden(shardCore, "leave"),
 		},
 		{
 			name:   "a coordinator does not know of regions that ended before it began",
 			rule:   "a coordinator does not wait for a region that has ended [S29c]",
 			edits:  in("sharding", "if first {\n\t\tfor _, m", "if first && false {\n\t\tfor _, m"),
-			killer: killer{pkg: "./sharding", run: "^TestClose_AllTogether$"},
+			killer: killer{pkg: "./sharding", run: "^TestClose_TheNextCoordinatorKnows$"},
 		},
 
 		{

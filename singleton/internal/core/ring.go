@@ -104,13 +104,14 @@ func (r *ring) spoke(m Member) bool {
 	return a != nil && a.spoke
 }
 
-// claimed reports whether a member claims the instance.
+// claimed reports whether a member has claimed the instance. Its claim counts while it is able to
+// host.
 func (r *ring) claimed(m Member) bool {
 	if m.same(r.self) {
 		return r.claims
 	}
 	a := r.of(m)
-	return a != nil && a.claims && r.present(*a)
+	return a != nil && a.claims
 }
 
 // failing reports whether another member hosts and instances fail there.
