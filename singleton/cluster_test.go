@@ -1,6 +1,7 @@
 package singleton_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,10 @@ type options struct {
 	version func(i int) string
 	adjust  func(i int, cfg *singleton.Config) // the configuration of one member
 	produce func(*testCluster, *node) func(coordination.Tenure) actor.Actor
-	plain   bool // the store cannot watch
-	lossy   bool // members may send what is not protobuf, which is lost
-	away    bool // the store is unavailable at first
+	plain   bool          // the store cannot watch
+	ttl     time.Duration // of the leases; 0: the usual one
+	lossy   bool          // members may send what is not protobuf, which is lost
+	away    bool          // the store is unavailable at first
 	proxies func(i int) bool
 	unaware func(i int) bool            // members of a version without the singleton
 	lives   map[string]*lifecycle.Lives // of the processes at these addresses
@@ -126,7 +128,8 @@ func (c *testCluster) setup(m *simnet.Member) {
 	session, kept := c.opts.sessions[m.Address]
 	if !kept {
 		var err error
-		session, err = coordination.Open(store, coordination.Config{Owner: m.ID, TTL: ttl})
+		session, err = coordination.Open(store, coordination.Config{Owner: m.ID,
+			TTL: cmp.Or(c.opts.ttl, ttl)})
 		require.NoError(c.t, err)
 	}
 	if c.opts.sessions != nil {

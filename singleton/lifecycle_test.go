@@ -296,3 +296,22 @@ func TestErrors_OfARefusalAreUndelivered(t *testing.T) {
 		require.False(t, errors.Is(err, singleton.ErrUnknown))
 	}
 }
+
+// An instance that must not continue has at most a second for the messages in its mailbox, however
+// long Drain is.
+func TestRemoval_TheInstanceHasASecond(t *testing.T) {
+	run(t, 2, options{ttl: time.Minute}, func(c *testCluster) {
+		c.found(c.node(0), 20*time.Second)
+		for range 50 {
+			c.Member(0).System.Root.Send(c.node(0).single.PID(), wrapperspb.String("nap")) // 100ms
+		}
+		c.Expel(c.Member(0))
+		<-c.node(0).members().Removed()
+		removed := time.Now()
+		time.Sleep(5 * time.Second)
+		c.alive.mu.Lock()
+		defer c.alive.mu.Unlock()
+		require.InDelta(t, 1.05, c.alive.ended.Sub(removed).Seconds(), 0.06,
+			"a second, and a message")
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
@@ -213,5 +214,28 @@ func TestWarm_AStateAboveTheBoundIsIgnored(t *testing.T) {
 			synctest.Wait()
 			require.EqualValues(t, i+1, n.single.Stats().Ignored)
 		}
+	})
+}
+
+// A state that does not arrive delays the next instance by a second.
+func TestWarm_AStateThatIsLostIsWaitedForASecond(t *testing.T) {
+	fails := 0
+	run(t, 2, warmly(&fails), func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		c.told(c.node(1), "first")
+		isState := func(p simnet.Packet) bool {
+			env, ok := p.Message.(*pb.Envelope)
+			if !ok {
+				return false
+			}
+			_, manifest, _, err := wire.Open(env, c.node(0).members().View().Cluster)
+			return err == nil && manifest == wire.SingletonState
+		}
+		lost := c.Net.Link(c.Member(0).Address, c.Member(1).Address).Next(isState,
+			simnet.Faults{Loss: 1})
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		c.found(c.node(1), 20*time.Second)
+		require.True(t, lost())
+		require.InDelta(t, 1, c.alive.gap().Seconds(), 0.1)
 	})
 }

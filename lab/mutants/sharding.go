@@ -259,6 +259,12 @@ func shards() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestIntake_TheLastMessageEndsTheWait$"},
 		},
 		{
+			name:   "a delivery is sent again after two seconds",
+			rule:   "a delivery that is not confirmed is sent again after 1s, 2s, 4s and so on",
+			edits:  in("sharding", "resendAfter  = time.Second", "resendAfter  = 2 * time.Second"),
+			killer: killer{pkg: "./sharding", run: "^TestDeliver_Errors$"},
+		},
+		{
 			name:   "a host remembers one delivery less than promised",
 			rule:   "a host drops copies among the last 1,024 deliveries of a shard",
 			edits:  in("sharding", "rememberLast = 1024", "rememberLast = 1023"),

@@ -37,6 +37,30 @@ func singletons() []mutant {
 			killer: killer{pkg: top, run: "^TestScenario_InstanceDoesNotOutliveItsLease$"},
 		},
 		{
+			name:   "an instance that must not continue has five seconds",
+			rule:   "an instance that must not continue has half of Drain, at most a second",
+			edits:  in("singleton", "longestHurry = time.Second", "longestHurry = 5 * time.Second"),
+			killer: killer{pkg: top, run: "^TestRemoval_TheInstanceHasASecond$"},
+		},
+		{
+			name:   "the next host waits five seconds for a state that is lost",
+			rule:   "a release waits at most a second for the state",
+			edits:  in("singleton", "stateWait = time.Second", "stateWait = 5 * time.Second"),
+			killer: killer{pkg: top, run: "^TestWarm_AStateThatIsLostIsWaitedForASecond$"},
+		},
+		{
+			name:   "the next member tries ten seconds after StoreTimeout",
+			rule:   "a lease that stays free is tried after StoreTimeout and five seconds",
+			edits:  in("singleton", "l.cfg.StoreTimeout + 5*time.Second", "l.cfg.StoreTimeout + 10*time.Second"),
+			killer: killer{pkg: top, run: "^TestLiar_TheNextMemberTriesWhenPromised$"},
+		},
+		{
+			name:   "a member does not count on a liar for ten minutes",
+			rule:   "the wait until a member is counted on again grows to five minutes",
+			edits:  in("singleton", "MaxReturn: 5 * time.Minute", "MaxReturn: 10 * time.Minute"),
+			killer: killer{pkg: top, run: "^TestLiar_TheNextMemberTriesWhenPromised$"},
+		},
+		{
 			name:   "keep a grant that arrives too late",
 			rule:   "an unrequested grant is released",
 			edits:  in("singleton", "m.emit(Release{ev.Token})\n\t\t}", "_ = ev\n\t\t}"),
