@@ -73,6 +73,13 @@ func (c *members) addresses(n int) (out []spec) {
 	return out
 }
 
+// place adds a place for a further process.
+func (c *members) place(s spec) (i int) {
+	c.specs, c.live = append(c.specs, s), append(c.live, nil)
+	c.list = append(c.list, listing.Member{})
+	return len(c.live) - 1
+}
+
 // launch starts the i-th process, which then waits to be listed.
 func (c *members) launch(i int) {
 	c.t.Helper()

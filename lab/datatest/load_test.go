@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -162,19 +163,27 @@ func missing(a answer, k, from, to int) string {
 func (l *load) whole(members []*process) {
 	l.t.Helper()
 	for i, p := range members {
-		for k, acked := range l.written() {
-			for from := 0; from < acked; from += partSize {
-				a, err := p.call(command{Do: "read", Key: set(k, from),
-					Level: distributeddata.Majority, Within: patience})
-				if err != nil || a.Err != "" {
-					l.t.Fatalf("in the end, member %d: %v %s", i, err, a.Err)
-				}
-				if problem := missing(a, k, from, min(acked, from+partSize)); problem != "" {
-					l.t.Errorf("in the end, member %d: %s", i, problem)
-				}
+		if problem := l.missedBy(p, distributeddata.Majority); problem != "" {
+			l.t.Errorf("in the end, member %d: %s", i, problem)
+		}
+	}
+}
+
+// missedBy says what a member does not read although it was acknowledged.
+func (l *load) missedBy(p *process, level distributeddata.Consistency) string {
+	var problems []string
+	for k, acked := range l.written() {
+		for from := 0; from < acked; from += partSize {
+			a, err := p.call(command{Do: "read", Key: set(k, from), Level: level, Within: patience})
+			if err != nil || a.Err != "" {
+				return fmt.Sprint(err, " ", a.Err)
+			}
+			if problem := missing(a, k, from, min(acked, from+partSize)); problem != "" {
+				problems = append(problems, problem)
 			}
 		}
 	}
+	return strings.Join(problems, "; ")
 }
 
 // written returns the number of acknowledged numbers of each client.

@@ -54,6 +54,10 @@ type spec struct {
 	Engine      string        // the store: badger or bbolt
 	Slow        bool          // its disk stalls now and then
 	WriteBehind time.Duration
+	// Record is the directory of a store that keeps the membership as a record; the settings of
+	// the replicator are then the default ones. Empty: there is no record.
+	Record string
+	Barred string // a file: while it exists, this process cannot replace the record
 }
 
 // command is a request of the driver: a line on standard input.
@@ -104,6 +108,7 @@ type member struct {
 	provider *listing.Provider
 	rows     store.Store // nil: everything is volatile
 	dd       atomic.Pointer[distributeddata.Replicator]
+	leave    context.CancelFunc
 	out      struct {
 		sync.Mutex
 		*json.Encoder
@@ -123,6 +128,7 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	m.leave = stop
 	go func() {
 		defer stop()
 		if err := m.serve(in); err != nil {
@@ -175,6 +181,14 @@ func (m *member) register(n *node.Node) error {
 	if m.rows != nil {
 		cfg.Store, cfg.Durable, cfg.WriteBehind = m.rows, []string{"*"}, m.WriteBehind
 	}
+	if m.Record != "" {
+		records, err := m.openRecords()
+		if err != nil {
+			return err
+		}
+		cfg = distributeddata.Config{Member: m.Member, Membership: records, Store: cfg.Store,
+			Durable: cfg.Durable, WriteBehind: cfg.WriteBehind}
+	}
 	dd, err := distributeddata.New(n.System, cfg)
 	if err != nil {
 		return err
@@ -202,6 +216,9 @@ func (m *member) serve(in io.Reader) error {
 			return err
 		case do.Do == "list":
 			m.provider.List(do.List) // in the order of arrival
+			m.say(answer{N: do.N})
+		case do.Do == "leave":
+			m.leave()
 			m.say(answer{N: do.N})
 		default:
 			go func() { m.say(do.run(m.dd.Load())) }()

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/concord-go/concord/lab/internal/listing"
 )
 
 var replacements = flag.Int("replacements", 0,
@@ -151,9 +149,7 @@ func (c *replacing) come(s spec) {
 			return
 		}
 	}
-	c.specs, c.live = append(c.specs, s), append(c.live, nil)
-	c.list = append(c.list, listing.Member{})
-	c.restart(len(c.live) - 1)
+	c.restart(c.place(s))
 }
 
 // leave makes a member stop in order. Its clients have switched to others before.
