@@ -97,6 +97,12 @@ func disks() []mutant {
 			killer: scenario("TestDisk_OneThatHasFailedCountsNowhere"),
 		},
 		{
+			name:   "drop the pushes that wait for a disk that fails",
+			rule:   "a change that the disk does not have spreads [R48]",
+			edits:  in("distributeddata", "if e.Manifest == wire.ReplicatorPush {\n\t\t\t\ts.emit(e)", "if e.Manifest == wire.ReplicatorPush && s.restored {\n\t\t\t\ts.emit(e)"),
+			killer: scenario("TestDisk_PushesOfOneThatHasFailedAreSent"),
+		},
+		{
 			name:   "wait for a slow disk forever",
 			rule:   "a batch that takes too long is handled like a full disk [R48]",
 			edits:  in("distributeddata", "c.cluster().diskIs(DiskStalled, ErrDiskSlow, &c.out)", ""),

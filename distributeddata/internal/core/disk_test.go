@@ -314,6 +314,23 @@ func TestDisk_OneThatHasFailedCountsNowhere(t *testing.T) {
 	require.Contains(t, l.done, id)
 }
 
+// [R48] The push that waited for the disk is sent, so the change does not need a heartbeat.
+func TestDisk_PushesOfOneThatHasFailedAreSent(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["a"].held = true
+	id := l.update("a", Level{}, add("s", "x"))
+	push := of(wire.ReplicatorPush)
+	l.deliver(push)
+	l.shows("b", "")
+	l.disks["a"].err = fmt.Errorf("sync: %w", store.ErrFailed)
+	l.sync("a")
+	require.ErrorIs(t, l.done[id].Store, store.ErrFailed)
+	l.deliver(push)
+	for _, n := range []string{"b", "c"} {
+		l.shows(n, "s/x=1\n")
+	}
+}
+
 func TestDisk_ASlowOneStopsCounting(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.disks["a"].held = true
