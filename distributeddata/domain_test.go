@@ -125,7 +125,7 @@ func TestDomains_AtomicUpdatesAreOfOne(t *testing.T) {
 
 // A transaction without a waiter, and one whose function ends the goroutine, leave both domains
 // working.
-func TestDomains_TransactionsThatNobodyWaitsForOrThatEndTheirGoroutine(t *testing.T) {
+func TestDomains_TransactionsThatNobodyWaitsFor(t *testing.T) {
 	run(t, 1, twoDomains, func(c *cluster) {
 		send := func(modify func(tx *distributeddata.Tx) error) {
 			c.Member(0).System.Root.Send(c.at(0).PID(), &distributeddata.Transaction{
