@@ -180,9 +180,10 @@ func (r *Replicator) Keys() iter.Seq[string] {
 
 // Close waits until a majority of the other replicas has everything that this one has seen, or
 // until ctx is done, and then stops the replicator. If members leave one after the other, no
-// acknowledged update is lost. While it waits, operations continue, and this replica counts in
-// quorums until the others have recorded that it goes. Operations that are pending at the end
-// return ErrClosed. node.Shutdown calls Close.
+// acknowledged update is lost. While it waits, operations continue. A member that is to be removed
+// counts in quorums until the others have recorded that it goes, any other replica in none from the
+// start of Close. Operations that are pending at the end return ErrClosed. node.Shutdown calls
+// Close.
 //
 // If too few replicas can be reached, Close takes until ctx is done, or Config.OperationTimeout if
 // ctx has no deadline. If this member was removed from its cluster, Close returns at once, since
