@@ -161,6 +161,18 @@ func quorums() []mutant {
 			killer: killer{pkg: "./distributeddata/internal/quorum", run: "^TestBounds_AMemoryFitsIntoOneMessage$"},
 		},
 		{
+			name:   "two members are going at once",
+			rule:   "one removal at a time [M4]",
+			edits:  in("distributeddata", "if r.Count(quorum.Going) > 0 {", "if false {"),
+			killer: scenario("TestRemoval_OneAtATime"),
+		},
+		{
+			name:   "a newcomer that goes must answer",
+			rule:   "a removal needs no answer of a newcomer that has never counted [M5]",
+			edits:  in("distributeddata", "c.members.Counted()-c.peers.newcomers()", "c.members.Counted()"),
+			killer: scenario("TestRemoval_ANewcomerNeedNotAnswer"),
+		},
+		{
 			name:   "count the answer that a member gave before it left the view",
 			rule:   "a member is marked as going if enough staying members answer [M4]",
 			edits:  in("distributeddata", "if p := c.peers.at(a.replica); p", "if p := c.peers.of(a.member); p"),

@@ -182,6 +182,42 @@ func TestRemoval_CountsThoseThatStay(t *testing.T) {
 	require.Equal(t, 1, r.staying(a.calls()), "nor of this b")
 }
 
+// [M4] While e is going, all that stay would agree that d goes too: two of a count of five would
+// remain. d stays until e is gone.
+func TestRemoval_OneAtATime(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		s := newScript(t, "abcde")
+		a, r := s.cores["a"], &removal{victim: "d"}
+		if another {
+			marked := a.members.Of("e")
+			marked.Rank = quorum.Going
+			a.cluster().recall(a.members.With(marked))
+		}
+		for _, p := range a.peers {
+			if p.name != "e" { // all of them answer under this memory
+				r.answers = append(r.answers, probed{p.ID, p.replica, p.vector()})
+			}
+		}
+		r.progress(a.calls(), &group{Task: r})
+		require.Equal(t, !another, a.members.Of("d").Rank == quorum.Going)
+	}
+}
+
+// [M5] b was recorded by a and goes before it has ever counted: no quorum included it, so a alone
+// completes its removal, whether or not b answers.
+func TestRemoval_ANewcomerNeedNotAnswer(t *testing.T) {
+	for _, entering := range []bool{false, true} {
+		s := newScript(t, "ab")
+		a, r := s.cores["a"], &removal{victim: "b"}
+		marked := a.members.Of("b")
+		marked.Rank = quorum.Going
+		a.cluster().recall(a.members.With(marked))
+		a.peers[0].entering = entering
+		r.progress(a.calls(), &group{Task: r})
+		require.Equal(t, entering, r.brought)
+	}
+}
+
 // [M3] c has been forgotten while it was cut off, and hears of that. If it entered before it has
 // what it lacks, and ended then, one more member would be missing.
 func TestScript_OneThatWasForgottenIsRefilledBeforeItEnters(t *testing.T) {
