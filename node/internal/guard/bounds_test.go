@@ -202,7 +202,8 @@ func TestSilence_IsBounded(t *testing.T) {
 	for _, cfg := range []Config{{}, {Files: p.files(p.authority("right"), here)}} {
 		cfg.Silence = 50 * time.Millisecond
 		b := listen(t, cfg)
-		for _, sent := range []string{"", "PRI * HTTP/2.0\r\n", "\x16\x03\x01"} {
+		begun := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00" // with settings
+		for _, sent := range []string{"", begun[:16], begun, "\x16\x03\x01"} {
 			c, err := memnet.Dial(t.Context(), "tcp", b.address)
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = c.Close() })

@@ -99,6 +99,7 @@ func (g *Guard) ServerOptions() []grpc.ServerOption {
 		grpc.ChainStreamInterceptor(g.accept),
 		grpc.ChainUnaryInterceptor(g.refuseUnary),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return unimplemented }),
+		grpc.ConnectionTimeout(g.cfg.Silence),
 	}
 }
 
