@@ -167,10 +167,10 @@ func quorums() []mutant {
 			killer: scenario("TestRemoval_OneAtATime"),
 		},
 		{
-			name:   "a newcomer that goes must answer",
-			rule:   "a removal needs no answer of a newcomer that has never counted [M5]",
-			edits:  in("distributeddata", "c.members.Counted()-c.peers.newcomers()", "c.members.Counted()"),
-			killer: scenario("TestRemoval_ANewcomerNeedNotAnswer"),
+			name:   "a member that goes and has never counted must answer",
+			rule:   "a removal needs no answer of a member that has never counted [M5]",
+			edits:  in("distributeddata", "c.members.Counted()-c.peers.neverCounted()", "c.members.Counted()"),
+			killer: scenario("TestRemoval_NeedsNoAnswerOfOneThatNeverCounted"),
 		},
 		{
 			name:   "count the answer that a member gave before it left the view",

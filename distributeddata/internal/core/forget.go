@@ -71,7 +71,7 @@ func (r *removal) advance(c calls, o *group) standing {
 }
 
 func (r *removal) progress(c calls, o *group) standing {
-	size := max(c.members.Counted()-c.peers.newcomers(), c.cfg.MinMembers)
+	size := max(c.members.Counted()-c.peers.neverCounted(), c.cfg.MinMembers)
 	s := standing{need: quorum.MajorityOf(size), self: c.self(), upTo: math.MaxUint64}
 	c.members.sealed = r.leaves && r.brought
 	switch v := c.members.Of(r.victim); {

@@ -59,9 +59,9 @@ func (ps peers) see(r causal.Replica, address string) bool {
 	})
 }
 
-// newcomers counts the members that are going and say that they have never counted: no quorum ever
-// included them.
-func (ps peers) newcomers() (n int) {
+// neverCounted counts the members that are going and say that they have never counted: no quorum
+// ever included them.
+func (ps peers) neverCounted() (n int) {
 	for _, p := range ps {
 		if p.goes && p.entering {
 			n++

@@ -182,6 +182,13 @@ func TestRemoval_CountsThoseThatStay(t *testing.T) {
 	require.Equal(t, 1, r.staying(a.calls()), "nor of this b")
 }
 
+// marks lets a member remember that another one is going.
+func (c *Core) marks(name string) {
+	m := c.members.Of(name)
+	m.Rank = quorum.Going
+	c.cluster().recall(c.members.With(m))
+}
+
 // [M4] While e is going, all that stay would agree that d goes too: two of a count of five would
 // remain. d stays until e is gone.
 func TestRemoval_OneAtATime(t *testing.T) {
@@ -189,9 +196,7 @@ func TestRemoval_OneAtATime(t *testing.T) {
 		s := newScript(t, "abcde")
 		a, r := s.cores["a"], &removal{victim: "d"}
 		if another {
-			marked := a.members.Of("e")
-			marked.Rank = quorum.Going
-			a.cluster().recall(a.members.With(marked))
+			a.marks("e")
 		}
 		for _, p := range a.peers {
 			if p.name != "e" { // all of them answer under this memory
@@ -205,13 +210,11 @@ func TestRemoval_OneAtATime(t *testing.T) {
 
 // [M5] b was recorded by a and goes before it has ever counted: no quorum included it, so a alone
 // completes its removal, whether or not b answers.
-func TestRemoval_ANewcomerNeedNotAnswer(t *testing.T) {
+func TestRemoval_NeedsNoAnswerOfOneThatNeverCounted(t *testing.T) {
 	for _, entering := range []bool{false, true} {
 		s := newScript(t, "ab")
 		a, r := s.cores["a"], &removal{victim: "b"}
-		marked := a.members.Of("b")
-		marked.Rank = quorum.Going
-		a.cluster().recall(a.members.With(marked))
+		a.marks("b")
 		a.peers[0].entering = entering
 		r.progress(a.calls(), &group{Task: r})
 		require.Equal(t, entering, r.brought)
