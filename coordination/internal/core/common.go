@@ -53,7 +53,7 @@ type slots struct {
 }
 
 const (
-	firstSlots = 16 // a second's work of a slow server, for which renewals wait
+	firstSlots = 8 // more of several sessions would keep a slow server busy for seconds
 	leastSlots = 4
 	mostSlots  = 512
 
@@ -145,14 +145,15 @@ func (t *slots) give(m *Machine) {
 }
 
 // timed notes how long a call has taken. The first calls of a session, for its own record, show how
-// quick the store is. With the fewest slots, no call waits for others of this session, so the store
-// itself is that slow.
+// quick the store is. With the fewest slots, no call waits for others of this session: if one takes
+// that long, the store itself is that slow.
 func (t *slots) timed(m *Machine, took time.Duration) {
-	if t.quick == 0 || took < t.quick ||
-		m.slot == taken && m.ticket > t.halved && t.bound == m.cfg.Common.least() {
+	long := took > m.cfg.Operation/crowdedPart
+	fewest := m.slot == taken && m.ticket > t.halved && t.bound == m.cfg.Common.least()
+	if t.quick == 0 || took < t.quick || long && fewest {
 		t.quick = took
 	}
-	if took > m.cfg.Operation/crowdedPart && took > crowdedTimes*t.quick {
+	if long && took > crowdedTimes*t.quick {
 		t.slow(m)
 	}
 }

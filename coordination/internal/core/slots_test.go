@@ -19,7 +19,7 @@ func TestSlots_FailuresThatAreTogetherHalveTheBoundOnce(t *testing.T) {
 		batch int
 		want  []int
 	}{
-		{0, []int{16, 8, 4, 4}},
+		{0, []int{8, 4, 4}},
 		{50, []int{100, 50, 50}},
 	} {
 		common := &core.Common{Batch: c.batch}
@@ -77,8 +77,8 @@ func TestSlots_FailuresThatAreTogetherHalveTheBoundOnce(t *testing.T) {
 // Acquisitions get a third of the slots all the same.
 func TestSlots_AuditsLeaveAThirdToAcquisitions(t *testing.T) {
 	cfg := goldenConfig
-	cfg.Forever, cfg.Common = true, &core.Common{}
-	var started []string // since they were looked at
+	cfg.Forever, cfg.Common = true, &core.Common{Batch: 32} // which starts with 64 slots
+	var started []string                                    // since they were looked at
 	ops := map[string]uint64{}
 	machines := map[string]*core.Machine{}
 	step := func(at time.Duration, name string, ev core.Event) {
@@ -123,12 +123,12 @@ func TestSlots_AuditsLeaveAThirdToAcquisitions(t *testing.T) {
 	for i := range 50 {
 		step(at, fmt.Sprint("new", i), core.Acquire{ID: 1, Wait: true})
 	}
-	if len(started) == 200 || len(started) < 15 {
+	if len(started) == 200 || len(started) < 60 {
 		t.Fatalf("%d of 200 audits at first", len(started))
 	}
 	audits := started
 	started = nil
-	for _, name := range audits[:15] {
+	for _, name := range audits[:60] {
 		step(at, name, core.Loaded{Op: ops[name], Record: records[name], Version: "1"})
 	}
 	acquisitions := 0
@@ -137,8 +137,8 @@ func TestSlots_AuditsLeaveAThirdToAcquisitions(t *testing.T) {
 			acquisitions++
 		}
 	}
-	if acquisitions != 5 {
-		t.Errorf("%d of the next %d slots are for acquisitions, want 5", acquisitions,
+	if acquisitions != 20 {
+		t.Errorf("%d of the next %d slots are for acquisitions, want 20", acquisitions,
 			len(started))
 	}
 }
@@ -198,8 +198,8 @@ func TestSlots_OnlyABoundThatIsReachedRises(t *testing.T) {
 		r.answer(0)
 	}
 	r.acquire(500)
-	if got := []int{r.answer(0), r.answer(0), r.answer(0)}; !slices.Equal(got, []int{16, 17, 18}) {
-		t.Errorf("%v reads in flight, want [16 17 18]", got)
+	if got := []int{r.answer(0), r.answer(0), r.answer(0)}; !slices.Equal(got, []int{8, 9, 10}) {
+		t.Errorf("%v reads in flight, want [8 9 10]", got)
 	}
 }
 
@@ -211,8 +211,8 @@ func TestSlots_CallsThatWaitInTheStoreHalveTheBound(t *testing.T) {
 		alone time.Duration
 		want  []int
 	}{
-		{100 * time.Millisecond, []int{16, 8, 4, 5}},
-		{600 * time.Millisecond, []int{16, 17, 18, 19}},
+		{100 * time.Millisecond, []int{8, 4, 5, 6}},
+		{600 * time.Millisecond, []int{8, 9, 10, 11}},
 	} {
 		r := newReaders()
 		r.acquire(1)
