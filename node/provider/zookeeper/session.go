@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/concord-go/concord/internal/zxid"
 )
 
 // session is a ZooKeeper session. After an expiry the client would start another session, with
@@ -31,12 +33,16 @@ type session struct {
 func (d *directory) connect(ctx context.Context) (*session, error) {
 	s := &session{has: make(chan struct{}), over: make(chan struct{})}
 	s.end = sync.OnceFunc(func() { close(s.over) })
+	var seen zxid.Seen
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		wire, err := d.cfg.Dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.mu.wire = wire
-		return wire, err
+		return seen.Conn(wire), nil
 	}
 	conn, events, err := zk.Connect(d.cfg.Servers, d.cfg.SessionTimeout,
 		zk.WithDialer(dial), zk.WithEventCallback(s.note()), zk.WithLogger(mute{}),

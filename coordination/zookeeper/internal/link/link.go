@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/zxid"
 )
 
 // Config is the configuration of a link. All fields are required.
@@ -31,6 +32,7 @@ type Link struct {
 	slots   chan struct{}   // one for each pending call
 	asked   time.Duration   // session timeout
 	silence time.Duration   // after which the link leaves a server
+	seen    zxid.Seen
 
 	syncing sync.Mutex // held until a request of Synced is sent
 

@@ -451,3 +451,38 @@ func TestSynced_FailsWithTheSync(t *testing.T) {
 		}
 	})
 }
+
+// The client itself may set its watches from an answer that it reads meanwhile, which the race
+// detector reports.
+func TestConnect_SetsWatchesFromBeforeTheReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{t: t}
+		s.mu.raises = true
+		l := dialing(t, 40*time.Second, s)
+		defer l.Close()
+		_, err := Call(t.Context(), l, func(context.Context) (bool, error) {
+			ok, _, _, err := l.ZK().ExistsW("/")
+			return ok, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			var before uint64
+			s.set(func() { before = s.mu.zxid })
+			s.cut()
+			for s.requests("watches") == 0 {
+				for range 5 {
+					go func() { _ = exists(t, l, time.Second) }()
+				}
+				time.Sleep(time.Second)
+			}
+			s.set(func() {
+				if got := s.mu.from[0]; got != before {
+					t.Errorf("from %d, want %d", got, before)
+				}
+				s.mu.from, s.mu.got = nil, nil
+			})
+		}
+	})
+}

@@ -24,6 +24,9 @@ type server struct {
 		lazy    bool     // answers a request when the next one arrives
 		kept    []byte   // the answer that it holds back
 		got     []string // requests, by type
+		zxid    uint64   // of the last answer, if answers raise it
+		raises  bool
+		from    []uint64 // where watches were set
 		dialled int      // connections
 		conns   []net.Conn
 	}
@@ -93,6 +96,9 @@ func (s *server) serve(c net.Conn) {
 			s.t.Errorf("request of type %d", int32(binary.BigEndian.Uint32(request[4:])))
 			return
 		}
+		if kind == "watches" {
+			s.set(func() { s.mu.from = append(s.mu.from, binary.BigEndian.Uint64(request[8:])) })
+		}
 		if err := s.answer(c, kind, request[:4]); err != nil {
 			return
 		}
@@ -124,8 +130,13 @@ func (s *server) begin(c net.Conn, hello []byte) error {
 }
 
 func (s *server) answer(c net.Conn, kind string, xid []byte) error {
-	answer := append(slices.Clone(xid), make([]byte, 8)...) // and zxid
-	answer = binary.BigEndian.AppendUint32(answer, 0)       // no error
+	s.mu.Lock()
+	if s.mu.raises {
+		s.mu.zxid++
+	}
+	answer := binary.BigEndian.AppendUint64(slices.Clone(xid), s.mu.zxid)
+	s.mu.Unlock()
+	answer = binary.BigEndian.AppendUint32(answer, 0) // no error
 	switch kind {
 	case "exists":
 		answer = append(answer, make([]byte, 68)...) // the node's stat

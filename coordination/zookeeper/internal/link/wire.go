@@ -34,7 +34,7 @@ func (l *Link) newWire(network, address string, _ time.Duration) (net.Conn, erro
 		_ = l.mu.wire.Close() // the client leaves it open when a session has expired
 	}
 	l.mu.wire = w
-	return w, nil
+	return l.seen.Conn(w), nil
 }
 
 // SetReadDeadline shortens the time that the client waits for the first response.
