@@ -108,7 +108,7 @@ func (f *flux) answered(id uint64, shows names) {
 
 // judge looks for a linearization of all operations with an outcome.
 func (r *recount) judge(s *play) {
-	if st := s.flux.store; st != nil && st.emptied > 0 {
+	if st := s.flux.store; st != nil && s.happened["times nobody was left"] > 0 {
 		return // the data of the last member is lost
 	}
 	if s.w.Failed() || s.w.Again() {
@@ -122,7 +122,7 @@ func (r *recount) judge(s *play) {
 		ops = append(ops, *o)
 	}
 	ops = slices.DeleteFunc(ops, func(o counted) bool { return !o.Output.Known })
-	s.flux.judged += len(ops)
+	s.happened["operations linearized"] += len(ops)
 	if why := uncountable(ops); why != "" {
 		s.w.Fail("majority writes and linearizable reads are not linearizable: %s\n%s", why,
 			clients.Story(ops))

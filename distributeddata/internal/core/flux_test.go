@@ -3,7 +3,6 @@ package core
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,13 +18,9 @@ type flux struct {
 	least   int // MinMembers
 	first   int // members that begin
 	names   int
-	judged  int // operations of clients that were found linearizable
 	recount recount
 	store   *simStore     // holds the membership as a record; nil: there is no record
 	known   quorum.Memory // of all members that have run, if they have disks
-	lost    int           // disks that were lost
-
-	joins, left int
 }
 
 // places is the number of members that may run at once.
@@ -51,9 +46,6 @@ func newFluxPlayOn(w *sim.World, store *simStore) *play {
 	for _, sl := range s.slots {
 		f.baptize(sl)
 	}
-	w.Can("join", s.join)
-	w.Can("view", s.look)
-	w.Can("forget", s.doForget)
 	return s
 }
 
@@ -142,13 +134,6 @@ func (s *play) handsOver(sl *slot) bool {
 		s.memory().Counted() > 0
 }
 
-// gone records a member that has left, if the others have agreed.
-func (f *flux) gone(sl *slot) {
-	if f != nil && sl.core.members.Own().Rank == quorum.Gone {
-		f.left++
-	}
-}
-
 // comeBack makes a member start again, under its name or another one. Where members come and go, it
 // sometimes never starts again.
 func (s *play) comeBack(sl *slot, after time.Duration) {
@@ -188,7 +173,7 @@ func (s *play) join(a sim.Args) {
 	if s.disks && !s.mayStart(sl) {
 		return
 	}
-	s.flux.joins++
+	s.happened["joins"]++
 	s.start(sl)
 }
 
@@ -277,6 +262,7 @@ func (s *play) runFlux() {
 		s.healFlux()
 	}
 	s.flux.recount.judge(s)
+	s.happened["members gone"] += s.memory().Count(quorum.Gone)
 }
 
 // healFlux ends every fault. If a majority of the counted members is left, all become ready and
@@ -355,24 +341,12 @@ func (s *play) memories() (text string) {
 }
 
 func TestHistories_WhereMembersComeAndGo(t *testing.T) {
-	var mu sync.Mutex
-	var acked, checked, joins, left, lives, removed, judged int
 	s := *seeds
 	s.Twice = s.Count <= 1000
-	sim.Run(t, s, func(w *sim.World) {
+	histories(t, s, func(w *sim.World) *play {
 		s := newFluxPlay(w)
 		s.runFlux()
-		mu.Lock()
-		defer mu.Unlock()
-		f := s.flux
-		acked, checked, joins, left, lives = acked+s.acks, checked+s.checked, joins+f.joins,
-			left+f.left, lives+s.lives
-		removed, judged = removed+s.memory().Count(quorum.Gone), judged+f.judged
-	})
-	t.Logf("%d acknowledged writes, %d reads checked, %d operations of clients linearized, %d joins, %d members that left, %d lives that went on, %d forgotten",
-		acked, checked, judged, joins, left, lives, removed)
-	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 || lives == 0 ||
-		removed == 0) {
-		t.Error("the histories do not exercise what they should")
-	}
+		return s
+	}, "acknowledged writes", "reads checked", "joins", "members that left", "lives continued",
+		"members gone")
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/sim"
 )
@@ -15,36 +17,40 @@ var seeds = sim.Flags(defaultSeeds)
 // the faults end, all replicas must become byte-equal, with nothing acknowledged lost. Steps that
 // panic must lose nothing, and every call must be answered once. Equal seeds give equal traces.
 func TestHistories(t *testing.T) {
-	var mu sync.Mutex
-	var total Stats
-	var acked, idle, done, begun, lives, leaves, misled, broken, haunted, early, thawed int
-	directly := 0
 	s := *seeds
 	s.Twice = s.Count <= 1000 // checks that a core depends only on its inputs; not in a campaign
-	sim.Run(t, s, func(w *sim.World) {
+	total := histories(t, s, func(w *sim.World) *play {
 		s := newPlay(w)
 		s.run()
+		return s
+	}, "acknowledged writes", "acknowledged writes that changed nothing", "Bulks", "Compared",
+		"Deltas", "Waiting", "lives continued", "leaves handed over", "forged bases refused",
+		"panics", "lives beside the next", "kills during a refill", "snapshots restored", "Bases",
+		"Awaiting", "updates between steps")
+	require.Zero(t, total["Malformed"], "messages of our own that were refused")
+}
+
+// histories plays seeded histories, and returns how often what happened in them. Each of must
+// happens in them, if they are many.
+func histories(t *testing.T, s sim.Seeds, play func(*sim.World) *play,
+	must ...string) map[string]int {
+	var mu sync.Mutex
+	total := map[string]int{}
+	sim.Run(t, s, func(w *sim.World) {
+		one := play(w).happened
 		mu.Lock()
 		defer mu.Unlock()
-		total, acked, idle, done, begun = addStats(total, s.total), acked+s.acks, idle+s.idle,
-			done+s.done, begun+s.begun
-		lives, leaves, misled, broken = lives+s.lives, leaves+s.leaves, misled+s.misled,
-			broken+s.broken
-		haunted, early, thawed = haunted+s.haunted, early+s.early, thawed+s.thawed
-		directly += s.direct
+		for what, n := range one {
+			total[what] += n
+		}
 	})
-	t.Logf("%d acknowledged writes, %d of them no-ops, %d operations, of which %d ended well at a majority, %d lives that went on, %d members that left, %d forged bases refused, %d steps that panicked, %d lives that ran on beside the next, %d kills during a refill, %d restored snapshots, %d updates between steps, %+v",
-		acked, idle, begun, done, lives, leaves, misled, broken, haunted, early, thawed, directly,
-		total)
-	if seeds.Count >= 50 && (acked == 0 || idle == 0 || total.Bulks == 0 || total.Compared == 0 ||
-		total.Deltas == 0 || total.Waiting == 0 || lives == 0 || leaves == 0 || misled == 0 ||
-		broken == 0 || haunted == 0 || early == 0 || thawed == 0 || total.Bases == 0 ||
-		total.Awaiting == 0 || directly == 0) {
-		t.Error("the histories do not exercise what they should")
+	t.Log(total)
+	for _, what := range must {
+		if seeds.Count >= 50 && total[what] == 0 {
+			t.Errorf("the histories lack %s", what)
+		}
 	}
-	if total.Malformed > 0 {
-		t.Errorf("%d messages of our own were refused", total.Malformed)
-	}
+	return total
 }
 
 // TestSavedHistories replays histories that failed once, and some that show a planted bug.

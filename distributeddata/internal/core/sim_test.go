@@ -81,29 +81,17 @@ type play struct {
 	events  map[causal.Dot]*eventOf
 	nextRep causal.Replica
 	nextID  uint64
-	acked   names            // effects of acknowledged writes and what their replicas showed
-	acks    int              // number of acknowledged writes
-	idle    int              // number of these that changed nothing
-	locals  map[uint64]*deed // pending local writes of members with disks
-	stats   diskStats
-	waiting map[uint64]attempt // pending writes at a level
-	reads   map[uint64]names   // pending reads, with what they must show
-	shown   names              // by linearizable reads that have ended
-	linear  []names            // what each of these showed
-	checked int                // number of reads that ended
-	total   Stats
-	misled  int                      // number of forged bases refused
-	lives   int                      // number of lives that continued in another one
-	leaves  int                      // number of leaves that were handed over
-	begun   int                      // number of operations begun
+	acked   names                    // effects of acknowledged writes and what their replicas showed
+	locals  map[uint64]*deed         // pending local writes of members with disks
+	waiting map[uint64]attempt       // pending writes at a level
+	reads   map[uint64]names         // pending reads, with what they must show
+	shown   names                    // by linearizable reads that have ended
+	linear  []names                  // what each of these showed
 	flux    *flux                    // set if members come and go
-	done    int                      // number of operations that succeeded
-	broken  int                      // number of steps that panicked
-	haunted int                      // number of earlier lives that still ran
-	early   int                      // number of kills of replicas that had not been refilled
-	direct  int                      // number of updates between two steps
-	thawed  int                      // number of restored machine snapshots
+	thawed  bool                     // a machine snapshot has been restored
 	doubted map[causal.Replica]names // restored replicas, with what their snapshots show
+
+	happened map[string]int // how often
 }
 
 // attempt is a write at a level: the update, if it changes anything, and what its replica showed.
@@ -153,12 +141,14 @@ func newPlay(w *sim.World) *play {
 	s := &play{
 		bounds: swarm(w), w: w, did: newChronicle(), events: map[causal.Dot]*eventOf{},
 		locals: map[uint64]*deed{}, waiting: map[uint64]attempt{}, reads: map[uint64]names{},
-		doubted: map[causal.Replica]names{},
+		doubted: map[causal.Replica]names{}, happened: map[string]int{},
 	}
 	for verb, do := range map[string]func(sim.Args){
 		"update": s.update, "read": s.read, "kill": s.kill, "again": s.again,
 		"leave": s.leave, "cut": s.cut,
 		"break": s.breakOff, "ghost": s.ghost, "haunt": s.haunt, "freeze": s.freeze, "thaw": s.thaw,
+		"blackout": s.blackout, "fill": s.fill, "fail": s.fail, "rot": s.rot, "tail": s.tail,
+		"join": s.join, "view": s.look, "forget": s.doForget,
 	} {
 		w.Can(verb, do)
 	}
@@ -240,14 +230,14 @@ func (s *play) effect(sl *slot, e Effect) {
 		s.w.Note("%s changed %v", sl.id(), e.Keys)
 		s.tell(sl, e.Keys)
 	case Diverged:
-		if s.thawed == 0 {
+		if !s.thawed {
 			s.w.Fail("%s finds that %s holds something else at the same vector", sl.id(), e.Member)
 		}
 	case DuplicateName:
 		s.restart(sl)
 	case Restored:
 		sl.restored = false
-		if s.thawed == 0 {
+		if !s.thawed {
 			s.w.Fail("%s restored although nothing was restored", sl.id())
 		}
 	}
@@ -285,13 +275,12 @@ func (s *play) ended(sl *slot, e Done) {
 // acknowledged records a write that has succeeded. One that changed nothing cannot be lost, but
 // what it observed must stay [R34].
 func (s *play) acknowledged(sl *slot, a attempt) {
-	s.acks++
-	s.done++
+	s.happened["acknowledged writes"]++
 	s.acked = s.acked.join(a.knew)
 	switch {
 	case a.deed == nil:
-		s.idle++
-	case !sl.shows.has(a.deed.id) && s.thawed == 0:
+		s.happened["acknowledged writes that changed nothing"]++
+	case !sl.shows.has(a.deed.id) && !s.thawed:
 		s.w.Fail("%s does not show update %d, which it has acknowledged", sl.id(), a.deed.id)
 	default:
 		s.acked = s.acked.with(a.deed.id)
@@ -312,19 +301,18 @@ func (s *play) ordered(sl *slot, shows names) {
 
 // answered asserts that an ended read shows what it must.
 func (s *play) answered(sl *slot, e Done, want names) {
-	s.done++
-	s.checked++
+	s.happened["reads checked"]++
 	shows := sl.shows
 	if e.State != nil { // linearizable: no later read may miss any of it
 		shows = s.namesIn(e.State.Keys, nil)
 		s.shown = s.shown.join(shows)
-		if s.thawed == 0 {
+		if !s.thawed {
 			s.specified(sl, e.State.Keys, shows)
 			s.ordered(sl, shows)
 		}
 		s.flux.answered(e.ID, shows)
 	}
-	if lost := want.without(shows); len(lost) > 0 && s.thawed == 0 {
+	if lost := want.without(shows); len(lost) > 0 && !s.thawed {
 		s.w.Fail("%s: read misses what was acknowledged, or shown by a linearizable read, before it began: %v", sl.id(), lost)
 	}
 }

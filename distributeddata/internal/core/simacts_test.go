@@ -35,7 +35,6 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 	if sl.core == nil {
 		return
 	}
-	s.begun++
 	switch {
 	case a.Word(1) == direct:
 		if s.directly(sl, ops) {
@@ -84,7 +83,7 @@ func (s *play) directly(sl *slot, ops []op) bool {
 		} else if _, ok := p.(planted); !ok {
 			panic(p)
 		}
-		s.broken++ // and nothing has changed
+		s.happened["panics"]++ // and nothing has changed
 		if d != nil {
 			s.unmade(d)
 			sl.open = sl.open[:was]
@@ -108,7 +107,7 @@ func (s *play) directly(sl *slot, ops []op) bool {
 	case o.Changed && d.dot.N != sl.core.Seen().Get(d.by)+sl.core.history.Open():
 		s.w.Fail("%s: the update has not taken its number", sl.id())
 	}
-	s.direct++
+	s.happened["updates between steps"]++
 	d.told = err == nil
 	core := sl.core
 	s.w.After(s.w.Span("commit", 0, 2*time.Millisecond), func() {
@@ -153,7 +152,6 @@ func (s *play) read(a sim.Args) {
 	if sl.core == nil {
 		return
 	}
-	s.begun++
 	id := s.call(sl)
 	s.reads[id] = s.acked
 	if level.Kind == Linear {

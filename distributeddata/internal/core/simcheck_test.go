@@ -95,7 +95,7 @@ func (s *play) record(sl *slot, t *history.Txn, does []effectOf) (*deed, error) 
 	d.does = append(does, effectOf{key: name.key, cell: name.sub, put: true, stamp: t.Stamp()})
 	s.did.add(d)
 	if e := s.events[t.Dot()]; e == nil || len(sl.open) == 0 {
-		if e != nil && s.thawed == 0 {
+		if e != nil && !s.thawed {
 			s.w.Fail("%s: event %v used twice", sl.id(), t.Dot())
 		}
 		s.events[t.Dot()] = &eventOf{deps: sl.core.Seen()}
@@ -130,7 +130,7 @@ func (s *play) readNames(sl *slot) {
 		}
 		s.settleEvent(sl)
 	}
-	if s.w.Again() || s.thawed > 0 {
+	if s.w.Again() || s.thawed {
 		return
 	}
 	if lost := before.without(sl.shows); len(lost) > 0 {
@@ -156,7 +156,7 @@ func (s *play) check(sl *slot) {
 	if err := audit(c); err != nil {
 		s.w.Fail("%s: %v", sl.id(), err)
 	}
-	if s.thawed == 0 {
+	if !s.thawed {
 		s.specified(sl, c.Keys(), sl.shows)
 		s.covers(sl)
 	}
@@ -213,7 +213,7 @@ func (s *play) tell(sl *slot, keys []string) {
 
 // overlap asserts that any majority of ready replicas has every acknowledged write.
 func (s *play) overlap() {
-	if s.thawed > 0 {
+	if s.thawed {
 		return
 	}
 	lacks := map[int]int{}

@@ -3,7 +3,6 @@ package core
 import (
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,19 +14,6 @@ import (
 // under their names or under others, and all lose power at once and come back in any order. While a
 // majority of the counted members has its disks, nothing acknowledged is lost; and when these are
 // back, all become ready, whatever else has started before them.
-
-func newFluxDiskPlay(w *sim.World) *play {
-	s := newFluxPlay(w)
-	s.disks, s.badClocks = true, false
-	if w.Chance("small-batches", 1./2) {
-		s.batchRows = w.Number("batch-rows", 6, 30)
-	}
-	for verb, do := range map[string]func(sim.Args){"blackout": s.blackout, "fill": s.fill,
-		"fail": s.fail} {
-		w.Can(verb, do)
-	}
-	return s
-}
 
 // makeFluxDisks generates the events of disks.
 func (s *play) makeFluxDisks(r *rand.Rand) {
@@ -96,7 +82,7 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 			return false
 		}
 	}
-	s.flux.lost++
+	s.happened["disks lost"]++
 	switch s.w.Number("replaced by", 0, 3) {
 	case 0:
 		sl.disk = simDisk{life: sl.disk.life + 1}
@@ -141,27 +127,16 @@ func (s *play) endNewcomers() {
 
 // TestHistories_WhereDisksComeBack plays histories of members with disks that come and go.
 func TestHistories_WhereDisksComeBack(t *testing.T) {
-	var mu sync.Mutex
-	var did diskStats
-	var acked, checked, judged, lost, live int
 	s := *seeds
 	s.Count = max(1, s.Count/2)
-	sim.Run(t, s, func(w *sim.World) {
-		s := newFluxDiskPlay(w)
+	histories(t, s, func(w *sim.World) *play {
+		s := newFluxPlay(w).onDisks()
 		s.makeFluxDisks(w.Rand())
 		s.runFlux()
-		mu.Lock()
-		defer mu.Unlock()
-		did, acked, checked = did.plus(s.stats), acked+s.acks, checked+s.checked
-		judged, lost = judged+s.flux.judged, lost+s.flux.lost
 		if s.live() {
-			live++
+			s.happened["ends with a majority of the disks"]++
 		}
-	})
-	t.Logf("%d acknowledged writes, %d reads checked, %d operations of clients linearized, %d disks lost, %d histories that ended with a majority of the disks, %+v",
-		acked, checked, judged, lost, live, did)
-	if seeds.Count >= 50 && (acked == 0 || checked == 0 || lost == 0 || live == 0 ||
-		did.full*did.failed*did.crashes*did.blackouts == 0) {
-		t.Error("the histories do not exercise what they should")
-	}
+		return s
+	}, "acknowledged writes", "reads checked", "disks lost", "ends with a majority of the disks",
+		"full disks", "failed syncs", "crashes", "blackouts")
 }

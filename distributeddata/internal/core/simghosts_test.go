@@ -21,7 +21,7 @@ func (s *play) ghost(a sim.Args) {
 	if sl.frozen != nil || sl.leaving != 0 || sl.core == nil || !s.mayFail(sl) {
 		return
 	}
-	s.haunted++
+	s.happened["lives beside the next"]++
 	g := *sl
 	s.ghosts = append(s.ghosts, &g)
 	s.arm(&g, g.core.NextWake())
@@ -124,7 +124,8 @@ func (s *play) thaw(a sim.Args) {
 	had := sl.core.Seen().Get(f.core.Replica())
 	lacks := sl.shows
 	s.end(sl)
-	s.thawed++
+	s.thawed = true
+	s.happened["snapshots restored"]++
 	sl.coming = true
 	if len(a.Words) < 4 {
 		sl.frozen = nil

@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"reflect"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/history"
@@ -71,7 +72,7 @@ func (s *play) equal() bool {
 		if sl.core == nil || !sl.core.Seen().Equal(s.slots[0].core.Seen()) || !sl.core.Ready() {
 			return false
 		}
-		if sl.core.history.Sum() != s.slots[0].core.history.Sum() && s.thawed > 0 {
+		if sl.core.history.Sum() != s.slots[0].core.history.Sum() && s.thawed {
 			return false // outvoted replicas repair themselves
 		}
 	}
@@ -103,27 +104,11 @@ func encodeState(s history.State) []byte {
 
 // count adds the statistics of a member.
 func (s *play) count(sl *slot) {
-	st := sl.core.Stats()
-	if sl.misled {
-		s.misled, st.Malformed = s.misled+int(st.Malformed), 0
+	for f, n := range reflect.ValueOf(sl.core.Stats()).Fields() {
+		if sl.misled && f.Name == "Malformed" {
+			s.happened["forged bases refused"] += int(n.Uint())
+		} else if n.CanUint() {
+			s.happened[f.Name] += int(n.Uint())
+		}
 	}
-	s.total = addStats(s.total, st)
-}
-
-func addStats(a, b Stats) Stats {
-	a.Events += b.Events
-	a.Applied += b.Applied
-	a.Deltas += b.Deltas
-	a.Bulks += b.Bulks
-	a.Compared += b.Compared
-	a.Waiting += b.Waiting
-	a.WindowDrops += b.WindowDrops
-	a.Cut += b.Cut
-	a.Bases += b.Bases
-	a.Awaiting += b.Awaiting
-	a.Malformed += b.Malformed
-	a.Diverged += b.Diverged
-	a.Mended += b.Mended
-	a.Corrupted += b.Corrupted
-	return a
 }

@@ -89,7 +89,7 @@ func (s *play) kill(a sim.Args) {
 		return
 	}
 	if !sl.core.Ready() {
-		s.early++
+		s.happened["kills during a refill"]++
 	}
 	s.end(sl)
 	s.tellViews(3 * time.Second)
@@ -147,11 +147,13 @@ func (s *play) left(sl *slot, short bool) {
 	if short {
 		sl.past, sl.core = sl.core, nil
 	} else {
-		s.leaves++
+		s.happened["leaves handed over"]++
 		if s.flux == nil || s.handsOver(sl) {
 			s.acked = s.acked.join(sl.handed) // a majority of the rest has it
 		}
-		s.flux.gone(sl)
+		if s.flux != nil && sl.core.members.Own().Rank == quorum.Gone {
+			s.happened["members that left"]++
+		}
 		s.end(sl)
 	}
 	s.tellViews(3 * time.Second)
@@ -179,7 +181,7 @@ func (s *play) goAgain(sl *slot, after time.Duration) {
 // goOn begins the next life of a member, and asserts that it holds everything that the previous one
 // did.
 func (s *play) goOn(sl *slot, past *Core) *Core {
-	s.lives++
+	s.happened["lives continued"]++
 	was, held := past.Replica(), s.namesIn(past.Keys(), nil).join(sl.done())
 	next := past.Again(s.config(sl))
 	switch {
@@ -188,7 +190,7 @@ func (s *play) goOn(sl *slot, past *Core) *Core {
 	case next.Replica() == was:
 		s.w.Fail("%s goes on under the id of its former life", sl.id())
 	}
-	if lost := held.without(s.namesIn(next.Keys(), nil)); len(lost) > 0 && s.thawed == 0 {
+	if lost := held.without(s.namesIn(next.Keys(), nil)); len(lost) > 0 && !s.thawed {
 		s.w.Fail("%s lost what its former life held: %v", sl.id(), lost)
 	}
 	sl.mine, sl.open = sl.mine.join(sl.done()), nil

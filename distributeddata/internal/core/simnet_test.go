@@ -59,7 +59,7 @@ func (m *post) String() string {
 // origin.
 func (s *play) honest(from, _ int, msg any) {
 	m := msg.(*post)
-	if m.Manifest != wire.ReplicatorAck || s.thawed > 0 {
+	if m.Manifest != wire.ReplicatorAck || s.thawed {
 		return
 	}
 	var ack pb.Ack

@@ -37,7 +37,7 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 		if !ok {
 			panic(p)
 		}
-		s.broken++
+		s.happened["panics"]++
 		sl.broke = true
 		s.w.Note("%s: %T panics %s", sl.id(), ev, b.place)
 		var calls []uint64
