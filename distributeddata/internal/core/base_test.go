@@ -86,9 +86,7 @@ func TestBase_AForgedOneIsRefused(t *testing.T) {
 	require.EqualValues(t, 1, b.Stats().Malformed)
 	require.Zero(t, b.Stats().Bases)
 	require.Zero(t, b.bases.Len())
-	for range 10 {
-		l.tick(time.Second)
-	}
+	l.pass(10 * time.Second)
 	l.shows("b", "")
 	require.True(t, b.Seen().Equal(l.cores["a"].Seen()))
 }
@@ -109,8 +107,7 @@ func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 			if parts%3 > 0 {
 				l.hand(m)
 			} else {
-				l.now = l.now.Add(250 * time.Millisecond)
-				l.step("b", Wake{})
+				l.wake(250*time.Millisecond, "b")
 			}
 		}
 	}
@@ -209,15 +206,7 @@ func TestBase_ANewcomerAfterAHundredThousandRestarts(t *testing.T) {
 	largest := 0
 	for i := 0; i < 400 && !l.cores["c"].Ready(); i++ {
 		if i == 0 {
-			for _, n := range l.order {
-				var others []Member
-				for _, o := range l.order {
-					if o != n {
-						others = append(others, Member{ID: o})
-					}
-				}
-				l.step(n, View{Others: others})
-			}
+			l.seeAll(l.order...)
 		}
 		mails := l.take(all)
 		l.now = l.now.Add(time.Millisecond)
@@ -226,10 +215,7 @@ func TestBase_ANewcomerAfterAHundredThousandRestarts(t *testing.T) {
 			l.hand(m)
 		}
 		if len(mails) == 0 {
-			l.now = l.now.Add(100 * time.Millisecond)
-			for _, n := range l.order {
-				l.step(n, Wake{})
-			}
+			l.wake(100*time.Millisecond, l.order...)
 		}
 	}
 	require.True(t, l.cores["c"].Ready())

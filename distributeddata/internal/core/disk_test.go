@@ -33,8 +33,7 @@ func TestDisk_NothingIsSaidThatItDoesNotHave(t *testing.T) {
 	require.NotContains(t, l.done, id, "no other disk has it")
 	l.sync("c")
 	l.deliver(all)
-	require.Contains(t, l.done, id)
-	require.Nil(t, l.done[id].Short)
+	l.succeeded(id)
 	require.NoError(t, l.done[id].Store)
 }
 
@@ -112,9 +111,7 @@ func TestDisk_HoleInStoreRefillsInsteadOfDeleting(t *testing.T) {
 			require.True(t, l.cores["a"].Disk().Refilling)
 			l.shows("a", "")
 			l.meet()
-			for _, n := range l.order {
-				l.shows(n, "c/n=5\ns/x=1\n")
-			}
+			l.allShow("c/n=5\ns/x=1\n")
 			require.False(t, l.cores["a"].Disk().Refilling)
 			require.Equal(t, []alarm{{"a", Unrecovered{[]string{"c", "s"}}}}, l.alarms)
 			for range 2 { // they stay, and are named at each start
@@ -122,9 +119,7 @@ func TestDisk_HoleInStoreRefillsInsteadOfDeleting(t *testing.T) {
 				l.crash("a")
 				require.Empty(t, l.boot("a").holes)
 				l.meet()
-				for _, n := range l.order {
-					l.shows(n, "c/n=5\ns/x=1\n")
-				}
+				l.allShow("c/n=5\ns/x=1\n")
 				require.Equal(t, []alarm{{"a", Unrecovered{[]string{"c", "s"}}}}, l.alarms)
 				old := 0
 				for key := range d.rows {
@@ -156,9 +151,7 @@ func TestDisk_WhatIsSetAsideIsNeverRepeated(t *testing.T) {
 		l.boot("a")
 		d.held = true
 		for range crashes {
-			for _, o := range []string{"a", "b", "c"} {
-				l.seeAll(o)
-			}
+			l.seeAll("a", "b", "c")
 			l.tick(time.Second)
 			if len(d.under) > 0 {
 				l.write("a")
@@ -171,9 +164,7 @@ func TestDisk_WhatIsSetAsideIsNeverRepeated(t *testing.T) {
 	}
 	l.sync("a")
 	l.meet()
-	for _, n := range l.order {
-		l.shows(n, "c/n=5\ns/x=1\n")
-	}
+	l.allShow("c/n=5\ns/x=1\n")
 	require.Equal(t, []alarm{{"a", Unrecovered{[]string{"c"}}}}, l.alarms)
 }
 
@@ -192,33 +183,16 @@ func TestDisk_AHoleRepeatsNothingThatOneCutOffHas(t *testing.T) {
 	l.crash("a")
 	damageRow(&l.disks["a"].simDisk, "corrupt")
 	l.boot("a")
-	l.meet()
-	l.meet()
-	for _, n := range l.order {
-		l.shows(n, "c/n=5\ns/x=1\ns/y=1\n")
-	}
+	l.meets(2)
+	l.allShow("c/n=5\ns/x=1\ns/y=1\n")
 	l.order = append(l.order, "e")
-	l.meet()
-	l.meet()
-	for _, n := range l.order {
-		l.shows(n, "c/n=7\ns/x=1\ns/y=1\n")
-	}
+	l.meets(2)
+	l.allShow("c/n=7\ns/x=1\ns/y=1\n")
 	l.alarms = nil
 	l.crash("a")
 	l.boot("a")
 	l.meet()
 	require.Empty(t, l.alarms, "the others have it")
-}
-
-// seeAll gives a member the view of all running members.
-func (l *lab) seeAll(name string) {
-	var others []Member
-	for _, o := range l.order {
-		if o != name && l.cores[o] != nil {
-			others = append(others, Member{ID: o})
-		}
-	}
-	l.step(name, View{Others: others})
 }
 
 // damageRow damages a disk: the row of the element x, the row of a replica, or the header.
@@ -254,19 +228,13 @@ func TestDisk_CountersOfTheDeparted(t *testing.T) {
 			require.Contains(t, l.done, id)
 			l.tick(time.Second)
 		}
-		for _, n := range l.order {
-			l.crash(n)
-		}
+		l.crash(l.order...)
 		l.order = []string{"c", "a"} // b never comes back
 		l.boot("a")
 		l.boot("c")
-		for range 4 {
-			l.meet()
-		}
-		for _, n := range l.order {
-			require.True(t, l.cores[n].Ready(), n)
-			l.shows(n, "c/k=15\n")
-		}
+		l.meets(4)
+		l.allReady()
+		l.allShow("c/k=15\n")
 	}
 }
 
@@ -301,9 +269,7 @@ func TestDisk_OneThatHasFailedCountsNowhere(t *testing.T) {
 	id := l.update("a", Level{Kind: All}, add("s", "x"))
 	l.deliver(all)
 	l.disks["c"].err = nil
-	for range 3 {
-		l.tick(time.Second)
-	}
+	l.pass(3 * time.Second)
 	l.shows("c", "s/x=1\n")
 	require.NotContains(t, l.done, id)
 	require.Equal(t, DiskFailed, l.cores["c"].Disk().Phase)
@@ -410,9 +376,7 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 		l.meet()
 		d := l.disks["a"]
 		d.held = true
-		l.step("a", Update{Modify: func(x *history.Txn) error {
-			return perform(x, []op{add("s", "x")})
-		}})
+		l.quiet("a", add("s", "x"))
 		l.step("a", Drain{ID: 70, Leave: true, Deadline: l.now.Add(time.Hour)})
 		l.tick(time.Second)
 		require.NotContains(t, l.done, uint64(70), "the disk has nothing yet")
@@ -563,13 +527,6 @@ func TestDisk_AChangeOfManyBatchesIsThereWholeOrNotAtAll(t *testing.T) {
 	l.shows("a", now)
 }
 
-// text returns what a member shows.
-func (l *lab) text(name string) string {
-	text, err := shown(l.cores[name].Keys())
-	require.NoError(l.t, err)
-	return text
-}
-
 // reloads asserts that a process which starts on a copy of the disk shows what the disk held, and
 // leaves no extra row behind.
 func reloads(t *testing.T, l *lab, d *labDisk, want string) {
@@ -612,7 +569,7 @@ func TestDisk_WhileItLoadsNothingIsDone(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.crash("a")
 	l.start("a")
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	for _, ev := range []Event{
 		Update{ID: 70, Modify: func(*history.Txn) error {
 			panic("not called")
@@ -636,7 +593,7 @@ func TestDisk_IsInherited(t *testing.T) {
 	l.update("a", Level{}, add("s", "x"))
 	old := l.cores["a"]
 	l.start("a")
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	require.Equal(t, DiskLoading, l.cores["a"].Disk().Phase)
 	l.step("a", Inherit{Old: old})
 	require.Equal(t, DiskWorking, l.cores["a"].Disk().Phase)
@@ -644,9 +601,7 @@ func TestDisk_IsInherited(t *testing.T) {
 	require.NotZero(t, l.cores["a"].members.Counted(), "it remembers the members")
 	require.Len(t, d.under, 2, "the batch under way is asked for once more")
 	l.sync("a")
-	for range 3 {
-		l.tick(time.Second)
-	}
+	l.pass(3 * time.Second)
 	require.True(t, l.cores["a"].Ready())
 	l.shows("b", "s/x=1\n")
 	l.crash("a")

@@ -19,18 +19,14 @@ func TestDisk_WholeClusterRestarts(t *testing.T) {
 		l.deliver(between("a", "b"))
 		l.deliver(between("b", "a"))
 		require.Contains(t, l.done, id, "a and b have it")
-		for _, n := range l.order {
-			l.crash(n)
-		}
+		l.crash(l.order...)
 		l.boot(back[0])
 		l.order = back[:1]
 		l.meet()
 		require.False(t, l.cores[back[0]].Ready(), "one alone serves what it has")
 		l.order = back
 		l.boot(back[1])
-		for range 4 {
-			l.meet()
-		}
+		l.meets(4)
 		for _, n := range back {
 			require.True(t, l.cores[n].Ready(), "%s of %v", n, back)
 			l.shows(n, "s/x=1\n")
@@ -41,17 +37,13 @@ func TestDisk_WholeClusterRestarts(t *testing.T) {
 // Disks that are stalled while a majority meets only delay it.
 func TestDisk_WholeClusterRestartsOnSlowDisks(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
-	for _, n := range l.order {
-		l.crash(n)
-	}
+	l.crash(l.order...)
 	l.order = []string{"a", "b"}
 	for _, n := range l.order {
 		l.boot(n)
 		l.disks[n].held = true
 	}
-	for range 4 {
-		l.meet()
-	}
+	l.meets(4)
 	for _, n := range l.order {
 		require.Equal(t, DiskStalled, l.cores[n].Disk().Phase, n)
 		require.False(t, l.cores[n].Ready(), "%s: its disk stands still", n)
@@ -59,12 +51,8 @@ func TestDisk_WholeClusterRestartsOnSlowDisks(t *testing.T) {
 	for _, n := range l.order {
 		l.sync(n)
 	}
-	for range 4 {
-		l.meet()
-	}
-	for _, n := range l.order {
-		require.True(t, l.cores[n].Ready(), n)
-	}
+	l.meets(4)
+	l.allReady()
 }
 
 // newFormerDirectory returns a lab in which c is left, and lacks an acknowledged write. The disk of
@@ -91,9 +79,7 @@ func newFormerDirectory(t *testing.T) *lab {
 func TestDisk_AFormerDirectoryDoesNotCount(t *testing.T) {
 	l := newFormerDirectory(t)
 	l.boot("b")
-	for range 4 {
-		l.meet()
-	}
+	l.meets(4)
 	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
 }
 
@@ -106,9 +92,7 @@ func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 		l.deliver(between("a", "c"))
 		l.deliver(between("c", "a"))
 		require.Contains(t, l.done, id, "a and c have it")
-		for _, n := range l.order {
-			l.crash(n)
-		}
+		l.crash(l.order...)
 		d := &l.disks["a"].simDisk
 		if damageRow(d, damage); damage == "all" {
 			d.rows = nil // a new disk
@@ -117,9 +101,7 @@ func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 		l.boot("b")
 		for range 3 {
 			l.boot("a")
-			for range 4 {
-				l.meet()
-			}
+			l.meets(4)
 			require.False(t, l.cores["a"].Ready(), "b lacks the write")
 			require.False(t, l.cores["b"].Ready(), "and a has lost it")
 			l.crash("a")
@@ -127,9 +109,7 @@ func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 		l.order = []string{"a", "b", "c"}
 		l.boot("a")
 		l.boot("c")
-		for range 4 {
-			l.meet()
-		}
+		l.meets(4)
 		for _, n := range l.order {
 			require.True(t, l.cores[n].Ready(), "%s, %s", n, damage)
 			l.shows(n, "s/x=1\n")
@@ -143,28 +123,20 @@ func TestDisk_ThatFailsAtTheStartCountsAfterTheNext(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "x"))
 	l.deliver(all)
-	for _, n := range l.order {
-		l.crash(n)
-	}
+	l.crash(l.order...)
 	l.order = []string{"a", "b"} // the machine of c is gone
 	l.disks["b"].err = store.ErrFailed
 	for _, n := range l.order {
 		l.boot(n)
 	}
-	for range 4 {
-		l.meet()
-	}
+	l.meets(4)
 	require.Equal(t, DiskFailed, l.cores["b"].Disk().Phase)
 	l.crash("b")
 	l.disks["b"].err = nil
 	l.boot("b")
-	for range 6 {
-		l.meet()
-	}
-	for _, n := range l.order {
-		require.True(t, l.cores[n].Ready(), n)
-		l.shows(n, "s/x=1\n")
-	}
+	l.meets(6)
+	l.allReady()
+	l.allShow("s/x=1\n")
 }
 
 // A member whose disk has failed records no newcomer: its next process would not know it, and be a
@@ -177,16 +149,12 @@ func TestDisk_ThatHasFailedRecordsNoNewcomer(t *testing.T) {
 	l.disks["b"] = &labDisk{events: 1000}
 	l.order = []string{"a", "b"}
 	l.boot("b")
-	for range 6 {
-		l.meet()
-	}
+	l.meets(6)
 	require.False(t, l.cores["b"].Ready(), "a has not recorded it")
 	l.crash("a")
 	l.disks["a"].err = nil
 	l.boot("a")
-	for range 6 {
-		l.meet()
-	}
+	l.meets(6)
 	require.True(t, l.cores["b"].Ready())
 	l.shows("b", "s/x=1\n")
 }
@@ -204,16 +172,12 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 		l.oneByOne()
 		require.NotEqual(t, quorum.Gone, l.cores["d"].members.Own().Rank)
 	}
-	for _, n := range l.order {
-		l.crash(n)
-	}
+	l.crash(l.order...)
 	l.order = []string{"a", "b", "d"} // the machine of c is gone
 	for _, n := range l.order {
 		l.boot(n)
 	}
-	for range 10 {
-		l.meet()
-	}
+	l.meets(10)
 	for _, n := range l.order {
 		require.True(t, l.cores[n].Ready(), "%s: %+v", n, l.cores[n].QuorumStatus())
 		require.EqualValues(t, 1, l.cores[n].members.Of("d").Version, "it was gone, and has entered again")
@@ -226,8 +190,8 @@ func TestDisk_OfAMemberThatWasLeavingCounts(t *testing.T) {
 func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {
 	l := newFormerDirectory(t)
 	l.boot("b")
-	l.step("b", View{Others: []Member{{ID: "c"}}})
-	l.step("c", View{Others: []Member{{ID: "b"}}})
+	l.see("b", "c")
+	l.see("c", "b")
 	last := l.cores["c"].members.Of("b").Inc
 	for l.savedAs("b") != last { // until it has been told
 		l.oneByOne()
@@ -235,9 +199,7 @@ func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {
 	require.Zero(t, l.cores["b"].members.inc.Number, "it has not taken its place yet")
 	l.crash("b")
 	l.boot("b")
-	for range 4 {
-		l.meet()
-	}
+	l.meets(4)
 	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
 }
 
@@ -248,22 +210,16 @@ func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 		l := newDiskLabOf(t, least, "a", "b", "c")
 		l.update("a", majority, add("s", "x"))
 		l.deliver(all)
-		for _, n := range l.order {
-			l.crash(n)
-		}
+		l.crash(l.order...)
 		l.disks["n"] = &labDisk{events: 1000} // the machine of c is gone
 		l.order = []string{"a", "n"}
 		l.boot("a")
 		l.boot("n")
-		for range 3 {
-			l.meet()
-		}
+		l.meets(3)
 		require.Equal(t, 3, l.cores["a"].members.Size(), "n must not be counted")
 		l.order = []string{"a", "n", "b"}
 		l.boot("b")
-		for range 6 {
-			l.meet()
-		}
+		l.meets(6)
 		for _, n := range l.order {
 			require.True(t, l.cores[n].Ready(), "%s, MinMembers %d: %+v", n, least,
 				l.cores[n].QuorumStatus())
@@ -282,10 +238,7 @@ func (l *lab) savedAs(name string) quorum.Incarnation {
 // oneByOne delivers one message, or lets some time pass if none is in flight.
 func (l *lab) oneByOne() {
 	if len(l.box) == 0 {
-		l.now = l.now.Add(100 * time.Millisecond)
-		for _, n := range l.order {
-			l.step(n, Wake{})
-		}
+		l.wake(100*time.Millisecond, l.order...)
 		return
 	}
 	m := l.box[0]

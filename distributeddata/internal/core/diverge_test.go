@@ -60,8 +60,7 @@ func filled(t *testing.T, n int, names ...string) *lab {
 		l.update(names[i%len(names)], Level{}, add(fmt.Sprintf("s%04d", i), "x"))
 	}
 	l.deliver(all)
-	l.tick(time.Second)
-	l.tick(time.Second)
+	l.pass(2 * time.Second)
 	return l
 }
 
@@ -81,18 +80,14 @@ func TestDivergence_TheOutvotedReplicaMendsItself(t *testing.T) {
 			l := filled(t, 300, "a", "b", "c")
 			want := stateBytes(l.cores["b"])
 			l.rot("a", "s0007", true, change)
-			for range 5 {
-				l.tick(time.Second)
-			}
+			l.pass(5 * time.Second)
 			l.equal("a", "b", "c")
 			require.Equal(t, want, stateBytes(l.cores["a"]))
 			require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
 			require.EqualValues(t, 1, l.cores["a"].Stats().Compared, "only what differs travels")
 			require.Zero(t, l.cores["b"].Stats().Mended+l.cores["c"].Stats().Mended)
 			require.Positive(t, l.cores["b"].Stats().Diverged, "an alarm at the others too")
-			for range 3 {
-				l.tick(time.Second)
-			}
+			l.pass(3 * time.Second)
 			require.EqualValues(t, 1, l.cores["a"].Stats().Mended, "once")
 		})
 	}
@@ -102,9 +97,7 @@ func TestDivergence_CorruptedMemoryIsFoundByScrubbing(t *testing.T) {
 	l := filled(t, 300, "a", "b", "c")
 	want := stateBytes(l.cores["b"])
 	l.rot("a", "s0007", false, zombie)
-	for range 10 {
-		l.tick(time.Second)
-	}
+	l.pass(10 * time.Second)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Corrupted)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
 	require.Equal(t, want, stateBytes(l.cores["a"]))
@@ -117,8 +110,7 @@ func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
 		all = append(all, add("s", fmt.Sprintf("element-%04d", i)))
 	}
 	l.update("a", Level{}, all...)
-	l.tick(time.Second)
-	l.tick(time.Second)
+	l.pass(2 * time.Second)
 	want := stateBytes(l.cores["b"])
 	for range 2 { // the next round of scrubbing begins
 		l.cores["a"].history.Scrub()
@@ -133,9 +125,7 @@ func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
 		l.update("b", Level{}, add("s", fmt.Sprint("more-", i))) // continues meanwhile
 		l.tick(time.Second)
 	}
-	for range 5 {
-		l.tick(time.Second)
-	}
+	l.pass(5 * time.Second)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
 	require.NotEqual(t, want, stateBytes(l.cores["b"]))
 	l.equal("a", "b", "c")
@@ -145,9 +135,7 @@ func TestDivergence_OfTwoTheYoungerYields(t *testing.T) {
 	for _, bad := range []string{"a", "b"} {
 		l := filled(t, 40, "a", "b")
 		l.rot(bad, "s0007", true, dropFirst)
-		for range 5 {
-			l.tick(time.Second)
-		}
+		l.pass(5 * time.Second)
 		l.equal("a", "b")
 		require.Zero(t, l.cores["a"].Stats().Mended)
 		require.EqualValues(t, 1, l.cores["b"].Stats().Mended, "b started later")
@@ -160,10 +148,7 @@ func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
 	l := filled(t, 100, "a", "b", "c")
 	l.rot("a", "s0007", true, dropFirst)
 	for range 3 {
-		l.now = l.now.Add(time.Second)
-		for _, n := range l.order {
-			l.step(n, Wake{})
-		}
+		l.beat(l.order...)
 		l.deliver(of(wire.ReplicatorBeat))
 	}
 	require.True(t, l.cores["a"].in.Busy())
@@ -172,13 +157,10 @@ func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
 	l.update("a", Level{}, add("s0001", "own"), remove("s0004", "x"))
 	l.update("b", Level{}, add("s0002", "other"))
 	l.deliver(all)
-	for range 4 {
-		l.tick(time.Second)
-	}
+	l.pass(4 * time.Second)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
 	l.equal("a", "b", "c")
-	got, err := shown(l.cores["a"].Keys())
-	require.NoError(t, err)
+	got := l.text("a")
 	require.Contains(t, got, "s0001/own=1\n")
 	require.Contains(t, got, "s0002/other=1\n")
 	require.Contains(t, got, "s0007/x=1\n")
@@ -197,12 +179,10 @@ func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
 	l.cutLogs("b")
 	l.cutLogs("a")
 	bytes := 0
-	l.step("a", View{Others: []Member{{ID: "b"}}})
-	l.step("b", View{Others: []Member{{ID: "a"}}})
+	l.see("a", "b")
+	l.see("b", "a")
 	for range 6 {
-		l.now = l.now.Add(time.Second)
-		l.step("a", Wake{})
-		l.step("b", Wake{})
+		l.beat("a", "b")
 		for {
 			mails := l.take(all)
 			if len(mails) == 0 {
@@ -217,8 +197,7 @@ func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
 	l.equal("a", "b")
 	require.EqualValues(t, 1, l.cores["a"].Stats().Compared)
 	require.Less(t, bytes, 8000, "of about 40,000 in full")
-	got, err := shown(l.cores["a"].Keys())
-	require.NoError(t, err)
+	got := l.text("a")
 	require.Contains(t, got, "snew/x=1\n")
 	require.Contains(t, got, "s0004/mine=1\n")
 	require.NotContains(t, got, "s0500/")
@@ -233,19 +212,15 @@ func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
 	l.update("b", Level{}, remove("s9999", "x"), add("s0001", "y"))
 	l.box = nil
 	l.cutLogs("b")
-	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{})
+	l.beat("b")
 	l.deliver(of(wire.ReplicatorBeat))
 	l.deliver(of(wire.ReplicatorRequest))
 	l.deliver(func(m mail) bool {
 		return m.send.Manifest == wire.ReplicatorCompare || m.send.Manifest == wire.ReplicatorCells
 	})
 	require.True(t, l.cores["a"].in.Busy())
-	for _, m := range late {
-		l.hand(m)
-	}
-	got, err := shown(l.cores["a"].Keys())
-	require.NoError(t, err)
+	l.hand(late...)
+	got := l.text("a")
 	require.Contains(t, got, "s9999/x=1\n")
 	l.deliver(all)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Compared)
@@ -259,15 +234,11 @@ func TestBulk_WrongComparisonIsNoticed(t *testing.T) {
 	l.update("b", Level{}, add("s0003", "y"))
 	l.cutLogs("b")
 	l.box = nil
-	l.step("b", View{Others: []Member{{ID: "a"}}})
-	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{})
-	l.step("a", Wake{})
+	l.see("b", "a")
+	l.beat("b", "a")
 	l.deliver(of(wire.ReplicatorBeat))
 	l.cores["a"].in.Content().copied.Sum = history.Sum{1, 1}
-	for range 8 {
-		l.tick(time.Second)
-	}
+	l.pass(8 * time.Second)
 	require.Positive(t, l.cores["a"].Stats().Malformed)
 	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
 	require.Zero(t, l.cores["a"].Stats().Compared)

@@ -22,8 +22,7 @@ func TestDrain_EndsWhenAMajorityOfTheRestHasEverything(t *testing.T) {
 	l.deliver(func(m mail) bool { return m.from < "c" && m.to < "c" })
 	require.NotContains(t, l.done, uint64(77), "b alone is no majority of b, c and d")
 	l.deliver(without("d"))
-	require.Contains(t, l.done, uint64(77))
-	require.Nil(t, l.done[77].Short)
+	l.succeeded(77)
 }
 
 // All members leave in order, one after the other, and no acknowledged write is lost.
@@ -41,18 +40,9 @@ func TestDrain_MembersThatLeaveOneByOneLoseNothing(t *testing.T) {
 			l.deliver(all)
 		}
 		l.take(all) // nothing of it is in flight any more
-		require.Contains(t, l.done, l.id)
-		require.Nil(t, l.done[l.id].Short)
+		l.succeeded(l.id)
 		delete(l.cores, name)
-		for _, n := range rest {
-			var others []Member
-			for _, o := range rest {
-				if o != n {
-					others = append(others, Member{ID: o})
-				}
-			}
-			l.step(n, View{Others: others})
-		}
+		l.seeAll(rest...)
 	}
 	leave("a", "b", "c")
 	leave("b", "c")
@@ -67,7 +57,7 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	l.deliver(func(m mail) bool { return m.from < "d" && m.to < "d" })
 	require.Nil(t, l.done[id].Short)
 	l.take(all)
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	l.step("a", Drain{ID: 77, Deadline: l.now.Add(5 * time.Second)})
 	l.rounds(4, without("d"))
 	require.NotContains(t, l.done, uint64(77), "two of four")
@@ -97,8 +87,7 @@ func TestDrain_OfAForgottenReplica(t *testing.T) {
 	l.rounds(4, func(m mail) bool {
 		return m.from < "d" && m.to == "e" || m.from == "e" && m.to < "d"
 	})
-	require.Contains(t, l.done, uint64(77))
-	require.Nil(t, l.done[77].Short)
+	l.succeeded(77)
 }
 
 // twoOfThree returns a lab of a and b, which count c, too, and do not see it.
@@ -108,8 +97,8 @@ func twoOfThree(t *testing.T) *lab {
 		c.cfg.ForgetAfter = time.Hour
 	}
 	l.cores["c"] = nil
-	l.step("a", View{Others: []Member{{ID: "b"}}})
-	l.step("b", View{Others: []Member{{ID: "a"}}})
+	l.see("a", "b")
+	l.see("b", "a")
 	return l
 }
 
@@ -124,8 +113,7 @@ func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 	l.rounds(2, all)
 	require.NotContains(t, l.done, uint64(77), "c may be back in a moment")
 	l.rounds(4, all)
-	require.Contains(t, l.done, uint64(77))
-	require.Nil(t, l.done[77].Short)
+	l.succeeded(77)
 
 	l.start("b")
 	l.meet()
@@ -150,10 +138,7 @@ func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
 		l.step(n, Drain{ID: uint64(77 + i), Leave: true, Deadline: l.now.Add(10 * time.Second)})
 	}
 	l.rounds(8, all)
-	for _, id := range []uint64{77, 78} {
-		require.Contains(t, l.done, id)
-		require.Nil(t, l.done[id].Short)
-	}
+	l.succeeded(77, 78)
 }
 
 // [M8] c is missing. a proposes that it goes, before b would, unless fewer than MinMembers would be
@@ -175,9 +160,7 @@ func TestForgetAfter_TheFirstByNameProposesDownToMinMembers(t *testing.T) {
 			return false
 		}
 		for first := 0; first < 30 && !removes("a") && !removes("b"); first++ {
-			l.now = l.now.Add(time.Second)
-			l.step("b", Wake{})
-			l.step("a", Wake{})
+			l.beat("b", "a")
 			l.take(all)
 		}
 		require.Equal(t, goes, removes("a"), "MinMembers %d", least)
@@ -204,10 +187,7 @@ func TestDrain_NothingIsHandedToOneThatLeaves(t *testing.T) {
 	l.shows("b", "s/first=1\ns/x=1\n")
 	require.NotContains(t, l.done, uint64(78), "b leaves too, and may have handed over before")
 	l.rounds(4, all)
-	for _, id := range []uint64{77, 78} {
-		require.Contains(t, l.done, id)
-		require.Nil(t, l.done[id].Short)
-	}
+	l.succeeded(77, 78)
 	l.shows("c", "s/first=1\ns/x=1\n")
 }
 
@@ -296,10 +276,7 @@ func TestDrain_TheLeavingCountNowhere(t *testing.T) {
 		require.NotContains(t, l.done, id)
 	}
 	l.rounds(5, all)
-	for _, id := range []uint64{id, own, 77, 78} {
-		require.Contains(t, l.done, id)
-		require.Nil(t, l.done[id].Short)
-	}
+	l.succeeded(id, own, 77, 78)
 }
 
 // A member that has handed over what it did makes no update after that: nobody would get it, and
@@ -318,7 +295,5 @@ func TestDrain_NoUpdateAfterTheHandover(t *testing.T) {
 	require.Equal(t, ErrLeft, l.done[late].Err)
 	_, err := l.cores["d"].Direct(l.now, "c", func(*history.Txn) error { return nil })
 	require.Equal(t, ErrStep, err)
-	for _, n := range l.order {
-		l.shows(n, "c/n=6\n")
-	}
+	l.allShow("c/n=6\n")
 }

@@ -33,9 +33,7 @@ func TestExpiry_DifferentTimesAreNamedOnce(t *testing.T) {
 			}
 			l.alarms = nil
 		}
-		for range 10 {
-			l.tick(time.Second)
-		}
+		l.pass(10 * time.Second)
 		named := map[string][]OtherExpiry{}
 		for _, a := range l.alarms {
 			if e, ok := a.what.(OtherExpiry); ok {
@@ -53,9 +51,7 @@ func TestExpiry_DifferentTimesAreNamedOnce(t *testing.T) {
 		l.alarms = nil
 		l.dated("c", 7)
 		l.meet()
-		for range 10 {
-			l.tick(time.Second)
-		}
+		l.pass(10 * time.Second)
 		named = map[string][]OtherExpiry{}
 		for _, a := range l.alarms {
 			if e, ok := a.what.(OtherExpiry); ok {
@@ -73,11 +69,8 @@ func TestExpiry_TakesNoBytesAtRest(t *testing.T) {
 		l.dated("a", expiry)
 		l.dated("b", expiry)
 		l.meet()
-		for range 10 {
-			l.tick(time.Second)
-		}
-		l.now = l.now.Add(time.Second)
-		l.step("a", Wake{})
+		l.pass(10 * time.Second)
+		l.beat("a")
 		for _, m := range l.take(of(wire.ReplicatorBeat)) {
 			bytes += len(m.send.Payload)
 		}

@@ -23,9 +23,7 @@ func TestFormers_AreBounded(t *testing.T) {
 		a.formers.replaced(1000+r, a.now)
 	}
 	require.Len(t, a.formers.list, maxFormers)
-	for range formerBeats + 1 {
-		l.tick(time.Second)
-	}
+	l.pass((formerBeats + 1) * time.Second)
 	require.Empty(t, a.formers.list)
 }
 
@@ -49,13 +47,11 @@ func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
 	require.True(t, b.formers.has(c))
 	require.True(t, b.formers.has(old))
 	for range formerBeats {
-		l.now = l.now.Add(time.Second)
-		l.step("b", Wake{})
+		l.beat("b")
 	}
 	require.Len(t, b.formers.list, 3)
 	for range 2 {
-		l.now = l.now.Add(time.Second)
-		l.step("b", Wake{})
+		l.beat("b")
 	}
 	require.Empty(t, b.formers.list)
 }

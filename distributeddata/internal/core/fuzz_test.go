@@ -52,13 +52,10 @@ func FuzzReceive(f *testing.F) {
 			Manifest: wire.Manifest(manifest), Payload: payload})
 		if a.Replica() != me {
 			a.bases.Set = a.bases.Next()
-			for range 60 { // it waits in vain for what the peer claims to have
-				l.tick(time.Second)
-			}
+			l.pass(60 * time.Second) // it waits in vain for what the peer claims to have
 			l.settled()
 			for _, n := range l.order {
-				got, err := shown(l.cores[n].Keys())
-				require.NoError(t, err)
+				got := l.text(n)
 				require.Contains(t, got, "s/y=1\n", n)
 			}
 			return
@@ -67,8 +64,7 @@ func FuzzReceive(f *testing.F) {
 		if a.Stats().Malformed > malformed {
 			require.Equal(t, before, stateBytes(a))
 		}
-		l.now = l.now.Add(time.Minute)
-		l.step("a", Wake{})
+		l.wake(time.Minute, "a")
 	})
 }
 

@@ -120,8 +120,7 @@ func (g *golden) do(verb string, f []string) {
 			g.line("lost %s", g.mail(m))
 		}
 	case "wait":
-		g.now = g.now.Add(g.duration(arg(0)))
-		g.wake()
+		g.wake(g.duration(arg(0)), g.order...)
 	case "settle":
 		n, err := strconv.Atoi(arg(0))
 		if err != nil {
@@ -138,13 +137,12 @@ func (g *golden) do(verb string, f []string) {
 		}
 		g.begin(f[0])
 		for _, n := range g.order {
-			g.sees(n, strings.Join(g.order, ""))
+			g.see(n, strings.Join(g.order, ""))
 		}
 	case "crash":
-		g.cores[arg(0)] = nil
-		g.take(func(m mail) bool { return m.from == f[0] || m.to == f[0] })
+		g.crash(arg(0))
 	case "view":
-		g.sees(arg(0), arg(1))
+		g.see(arg(0), arg(1))
 	case "forget":
 		g.id++
 		g.line("call %d", g.id)
@@ -171,18 +169,7 @@ func (g *golden) begin(name string) {
 	g.start(name)
 	g.cores[name].cfg.LogBytes, g.cores[name].cfg.PushBytes = 1<<20, 1<<12
 	g.named(name)
-	g.sees(name, strings.Join(g.order, ""))
-}
-
-// sees gives a member a view of single-letter names.
-func (g *golden) sees(name, others string) {
-	var view []Member
-	for o := range strings.SplitSeq(others, "") {
-		if o != name {
-			view = append(view, Member{ID: o})
-		}
-	}
-	g.step(name, View{Others: view})
+	g.see(name, strings.Join(g.order, ""))
 }
 
 // named gives the present replica of a member a name.
@@ -342,21 +329,13 @@ func (g *golden) connected(a, b string) bool {
 	})
 }
 
-// wake lets every member notice the time.
-func (g *golden) wake() {
-	for _, n := range g.order {
-		g.step(n, Wake{})
-	}
-}
-
 // settle lets the time pass, and delivers everything at once. It writes effects, and the number of
 // messages.
 func (g *golden) settle(seconds int) {
 	g.quiet = map[wire.Manifest]int{}
 	g.carry(all)
 	for range seconds {
-		g.now = g.now.Add(time.Second)
-		g.wake()
+		g.beat(g.order...)
 		g.carry(all)
 	}
 	var counts []string

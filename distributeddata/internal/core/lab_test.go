@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,18 +97,38 @@ func (l *lab) start(name string) {
 
 // meet gives all running members the view of all, and delivers messages until none is left.
 func (l *lab) meet() {
+	l.seeAll(l.order...)
+	l.pass(4 * time.Second)
+}
+
+func (l *lab) meets(times int) {
+	for range times {
+		l.meet()
+	}
+}
+
+// seeAll gives members the view of all running members.
+func (l *lab) seeAll(names ...string) {
+	run := ""
 	for _, n := range l.order {
-		var others []Member
-		for _, o := range l.order {
-			if o != n && l.cores[o] != nil {
-				others = append(others, Member{ID: o})
-			}
+		if l.cores[n] != nil {
+			run += n
 		}
-		l.step(n, View{Others: others})
 	}
-	for range 4 {
-		l.tick(time.Second)
+	for _, n := range names {
+		l.see(n, run)
 	}
+}
+
+// see gives a member a view of others, which have names of one letter.
+func (l *lab) see(name, others string) {
+	var view []Member
+	for o := range strings.SplitSeq(others, "") {
+		if o != name {
+			view = append(view, Member{ID: o, Address: "at " + o})
+		}
+	}
+	l.step(name, View{Others: view})
 }
 
 func (l *lab) step(name string, ev Event) {
@@ -147,12 +168,27 @@ func (l *lab) step(name string, ev Event) {
 
 // tick advances the time and delivers everything.
 func (l *lab) tick(d time.Duration) {
-	l.now = l.now.Add(d)
-	for _, n := range l.order {
-		l.step(n, Wake{})
-	}
+	l.wake(d, l.order...)
 	l.deliver(all)
 }
+
+// pass advances the time by seconds, and delivers everything after each of them.
+func (l *lab) pass(d time.Duration) {
+	for ; d > 0; d -= time.Second {
+		l.tick(time.Second)
+	}
+}
+
+// wake advances the time, and lets members notice that.
+func (l *lab) wake(d time.Duration, names ...string) {
+	l.now = l.now.Add(d)
+	for _, n := range names {
+		l.step(n, Wake{})
+	}
+}
+
+// beat is wake after a heartbeat interval.
+func (l *lab) beat(names ...string) { l.wake(time.Second, names...) }
 
 func all(mail) bool { return true }
 
@@ -183,32 +219,77 @@ func (l *lab) deliver(match func(mail) bool) {
 		if len(mails) == 0 {
 			return
 		}
-		for _, m := range mails {
-			l.hand(m)
-		}
+		l.hand(mails...)
 	}
 }
 
-func (l *lab) hand(m mail) {
-	l.step(m.to, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest,
-		Payload: m.send.Payload})
+func (l *lab) hand(mails ...mail) {
+	for _, m := range mails {
+		l.step(m.to, Receive{Member: m.from, From: m.replica, To: m.send.To,
+			Manifest: m.send.Manifest, Payload: m.send.Payload})
+	}
 }
 
-func (l *lab) update(name string, level Level, ops ...op) uint64 {
+// begin begins an update at a level, and returns its id.
+func (l *lab) begin(name string, level Level, ops ...op) uint64 {
 	l.id++
 	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour),
 		Modify: func(t *history.Txn) error {
 			return perform(t, ops)
 		}})
-	l.step(name, Wake{}) // requested at once: pushes what has been gathered
 	return l.id
+}
+
+// answered begins an update that is answered at once.
+func (l *lab) answered(name string, ops ...op) { l.begin(name, Level{}, ops...) }
+
+// update is begin, and pushes what has been gathered.
+func (l *lab) update(name string, level Level, ops ...op) uint64 {
+	defer l.step(name, Wake{}) // requested at once
+	return l.begin(name, level, ops...)
+}
+
+// quiet makes an update without a waiter.
+func (l *lab) quiet(name string, ops ...op) {
+	l.step(name, Update{Modify: func(t *history.Txn) error { return perform(t, ops) }})
 }
 
 func (l *lab) shows(name, want string) {
 	l.t.Helper()
-	got, err := shown(l.cores[name].Keys())
+	require.Equal(l.t, want, l.text(name), name)
+}
+
+// text returns what a member shows.
+func (l *lab) text(name string) string {
+	l.t.Helper()
+	text, err := shown(l.cores[name].Keys())
 	require.NoError(l.t, err)
-	require.Equal(l.t, want, got, name)
+	return text
+}
+
+// allShow asserts that each member shows want.
+func (l *lab) allShow(want string) {
+	l.t.Helper()
+	for _, n := range l.order {
+		l.shows(n, want)
+	}
+}
+
+func (l *lab) allReady() {
+	l.t.Helper()
+	for _, n := range l.order {
+		require.True(l.t, l.cores[n].Ready(), "%s: %+v", n, l.cores[n].QuorumStatus())
+	}
+}
+
+// succeeded asserts that calls have ended well.
+func (l *lab) succeeded(calls ...uint64) {
+	l.t.Helper()
+	for _, id := range calls {
+		require.Contains(l.t, l.done, id)
+		require.Nil(l.t, l.done[id].Short, "call %d", id)
+		require.NoError(l.t, l.done[id].Err, "call %d", id)
+	}
 }
 
 func (l *lab) cutLogs(name string) {

@@ -70,11 +70,15 @@ func (l *lab) sync(name string) {
 	}
 }
 
-// crash stops a member. Its disk keeps what was written.
-func (l *lab) crash(name string) {
-	l.cores[name] = nil
-	l.disks[name].under, l.disks[name].held = nil, false
-	l.take(func(m mail) bool { return m.from == name || m.to == name })
+// crash stops members. Their disks keep what was written.
+func (l *lab) crash(names ...string) {
+	for _, name := range names {
+		l.cores[name] = nil
+		if d := l.disks[name]; d != nil {
+			d.under, d.held = nil, false
+		}
+		l.take(func(m mail) bool { return m.from == name || m.to == name })
+	}
 }
 
 // boot starts a member on its disk.

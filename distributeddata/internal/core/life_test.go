@@ -70,7 +70,7 @@ func TestLives_TheNextOneCountsNowhereUntilRefilled(t *testing.T) {
 	require.Contains(t, l.done, id)
 	l.again("a")
 	require.False(t, l.cores["a"].Ready())
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	l.step("a", Read{ID: 77, Level: majority, Deadline: l.now.Add(time.Hour)})
 	require.NotContains(t, l.done, uint64(77))
 	l.meet()
@@ -99,18 +99,13 @@ func TestLives_DrainWaitsForWhatFormerOnesDid(t *testing.T) {
 	l.update("a", Level{}, add("s", "x"))
 	l.take(all)
 	l.again("a")
-	for _, n := range l.order {
-		other := map[string]string{"a": "b", "b": "a"}[n]
-		l.step(n, View{Others: []Member{{ID: other}}})
-	}
+	l.seeAll("a", "b")
 	l.deliver(of(wire.ReplicatorBeat)) // they know each other, and b is ready
 	require.True(t, l.cores["a"].peers.of("b").ready)
 	l.step("a", Drain{ID: 5, Deadline: l.now.Add(time.Hour)})
 	require.NotContains(t, l.done, uint64(5))
-	l.tick(time.Second)
-	l.tick(time.Second)
-	require.Contains(t, l.done, uint64(5))
-	require.Nil(t, l.done[5].Short)
+	l.pass(2 * time.Second)
+	l.succeeded(5)
 	l.shows("b", "s/x=1\n")
 }
 
@@ -146,9 +141,7 @@ func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	l.step("a", Inherit{Old: old})
 	require.EqualValues(t, 4, l.cores["a"].Uncopied())
 	l.meet()
-	for _, n := range l.order {
-		l.shows(n, "s/late=1\ns/new=1\ns/open=1\ns/x=1\n")
-	}
+	l.allShow("s/late=1\ns/new=1\ns/open=1\ns/x=1\n")
 	require.Zero(t, l.cores["a"].Uncopied())
 	require.True(t, l.cores["b"].Seen().Covers(causal.Dot{Replica: old.Replica(), N: 2}))
 }

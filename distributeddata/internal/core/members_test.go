@@ -196,8 +196,7 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 	s := newScript(t, "abc")
 	s.calm(1)
 	for range 3 {
-		s.now = s.now.Add(s.cores["b"].cfg.BeatInterval)
-		s.step("b", Wake{})
+		s.wake(s.cores["b"].cfg.BeatInterval, "b")
 	}
 	late := s.take(func(m mail) bool {
 		return m.from == "b" && m.to == "a" && m.send.Manifest == wire.ReplicatorBeat
@@ -209,9 +208,7 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 	a, b := s.cores["a"], s.cores["b"]
 	require.True(t, b.Ready())
 	before := a.Stats().Strangers
-	for _, m := range late {
-		s.hand(m)
-	}
+	s.hand(late...)
 	require.Equal(t, before+uint64(len(late)), a.Stats().Strangers)
 	require.Equal(t, b.Replica(), a.peers.of("b").replica)
 	s.take(all)
@@ -224,15 +221,12 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 // the later.
 func TestFormer_ALateHeartbeatDelaysTheNextAtMost(t *testing.T) {
 	s := newScript(t, "abc")
-	s.now = s.now.Add(2 * s.cores["b"].cfg.BeatInterval)
-	s.step("b", Wake{})
+	s.wake(2*s.cores["b"].cfg.BeatInterval, "b")
 	late := s.take(between("b", "a"))
 	require.NotEmpty(t, late)
 	s.take(all)
 	s.play("write a; push a c; crash b; start b; ask a b")
-	for _, m := range late {
-		s.hand(m)
-	}
+	s.hand(late...)
 	s.end()
 }
 

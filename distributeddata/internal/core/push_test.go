@@ -7,16 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/distributeddata/internal/outbox"
 	"github.com/concord-go/concord/internal/wire"
 )
-
-// answered makes an update that is answered at once.
-func (l *lab) answered(name string, ops ...op) {
-	l.id++
-	l.step(name, Update{ID: l.id, Modify: func(t *history.Txn) error { return perform(t, ops) }})
-}
 
 // A hundred increments are a hundred events with a hundred dots, since each value could have been
 // encoded. What is sent is one atom.
@@ -25,9 +18,7 @@ func TestPush_AHundredAnsweredIncrementsAreOneAtom(t *testing.T) {
 	size := func() int {
 		pushes := l.take(of(wire.ReplicatorPush))
 		require.Len(t, pushes, 2)
-		for _, m := range pushes {
-			l.hand(m)
-		}
+		l.hand(pushes...)
 		return len(pushes[0].send.Payload)
 	}
 	l.update("a", Level{}, count("c", "k", 1))
@@ -78,9 +69,7 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 	l.hand(mail{from: "a", to: "b", replica: a.Replica(), send: Send{Member: "b",
 		To: l.cores["b"].Replica(), Manifest: wire.ReplicatorPush, Payload: payload}})
 	require.EqualValues(t, 1, l.cores["b"].Seen().Get(a.Replica()))
-	for range 3 {
-		l.tick(time.Second)
-	}
+	l.pass(3 * time.Second)
 	l.shows("b", "")
 	require.Equal(t, stateBytes(a), stateBytes(l.cores["b"]))
 }
@@ -96,18 +85,13 @@ func TestPush_PausesUnderLoad(t *testing.T) {
 	l.step("a", Wake{})
 	pushes := l.take(of(wire.ReplicatorPush))
 	require.Len(t, pushes, 2)
-	for _, m := range pushes {
-		l.hand(m)
-	}
+	l.hand(pushes...)
 	l.answered("a", count("c", "k", 1))
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
 	l.deliver(of(wire.ReplicatorAck))
 	require.Empty(t, l.take(of(wire.ReplicatorPush)), "an acknowledgement hurries nothing")
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
-	l.step("a", Update{ID: 99, Level: majority, Deadline: l.now.Add(time.Hour),
-		Modify: func(t *history.Txn) error {
-			return perform(t, []op{add("s", "x")})
-		}})
+	l.begin("a", majority, add("s", "x"))
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
@@ -140,16 +124,6 @@ func TestPush_ToNobodyPauses(t *testing.T) {
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
 }
 
-// begin begins an update at a level, and returns its id.
-func (l *lab) begin(name string, level Level, ops ...op) uint64 {
-	l.id++
-	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour),
-		Modify: func(t *history.Txn) error {
-			return perform(t, ops)
-		}})
-	return l.id
-}
-
 // Two calls in turn do not wait for each other. A third waits until one of the two pushes is
 // confirmed, or a millisecond, so that many calls share a push.
 func TestPush_CallsShareOneWhileTwoAreOnTheirWay(t *testing.T) {
@@ -176,12 +150,9 @@ func TestPush_CallsShareOneWhileTwoAreOnTheirWay(t *testing.T) {
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2, "one push for two calls")
 	l.begin("a", majority, count("c", "k", 1))
 	require.Equal(t, l.now.Add(outbox.Pause), a.NextWake(), "the second push is not confirmed")
-	l.now = l.now.Add(outbox.Pause)
-	l.step("a", Wake{})
+	l.wake(outbox.Pause, "a")
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2, "a lost push delays others by a millisecond")
-	for range 3 {
-		l.tick(time.Second)
-	}
+	l.pass(3 * time.Second)
 	require.Contains(t, l.done, third)
 	require.Contains(t, l.done, fourth)
 }
@@ -192,8 +163,7 @@ func TestPush_CallsThatCannotEndDelayNoOtherLevel(t *testing.T) {
 	every := Level{Kind: All}
 	for range 3 {
 		l.begin("a", every, count("c", "k", 1))
-		l.now = l.now.Add(outbox.Pause)
-		l.step("a", Wake{})
+		l.wake(outbox.Pause, "a")
 		l.take(func(m mail) bool { return m.to == "c" })
 		l.deliver(of(wire.ReplicatorPush))
 		l.deliver(all)
@@ -281,9 +251,7 @@ func TestCost_AnsweredUpdatesOfManyKeys(t *testing.T) {
 			if i >= 100 {
 				bytes += len(pushes[0].send.Payload)
 			}
-			for _, m := range pushes {
-				l.hand(m)
-			}
+			l.hand(pushes...)
 			l.deliver(all)
 		}
 		t.Logf("%s: %.1f bytes a call", c.name, float64(bytes)/200)

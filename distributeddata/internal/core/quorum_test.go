@@ -25,23 +25,14 @@ func restarted(t *testing.T) *lab {
 	l.take(all)
 	for _, n := range []string{"a", "b"} {
 		l.start(n)
-		var others []Member
-		for _, o := range l.order {
-			if o != n {
-				others = append(others, Member{ID: o})
-			}
-		}
-		l.step(n, View{Others: others})
+		l.seeAll(n)
 	}
 	return l
 }
 
 func (l *lab) rounds(n int, match func(mail) bool) {
 	for range n {
-		l.now = l.now.Add(time.Second)
-		for _, name := range l.order {
-			l.step(name, Wake{})
-		}
+		l.beat(l.order...)
 		l.deliver(match)
 		l.take(all)
 	}
@@ -85,14 +76,13 @@ func TestNoop_WaitsForWhatItObserved(t *testing.T) {
 			l.deliver(between("b", "a"))
 			l.take(all)
 			l.cores["b"] = nil // now only a has it
-			l.step("a", View{Others: []Member{{ID: "c"}}})
+			l.see("a", "c")
 			id := l.update("a", majority, noop...)
 			require.NotContains(t, l.done, id)
 			l.rounds(2, func(m mail) bool { return false })
 			require.NotContains(t, l.done, id, "on no majority of those that answer")
 			l.rounds(4, without("b"))
-			require.Contains(t, l.done, id)
-			require.Nil(t, l.done[id].Short)
+			l.succeeded(id)
 			l.shows("c", "s/x=1\n")
 		})
 	}
@@ -117,7 +107,7 @@ func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 	l.deliver(between("b", "a"))
 	l.take(all)
 	l.cores["b"] = nil
-	l.step("a", View{Others: []Member{{ID: "c"}}})
+	l.see("a", "c")
 	for i := range n { // reads of two levels, and updates that change nothing
 		l.step("a", Read{ID: 3*i + 1000, Level: majority, Deadline: l.now.Add(time.Hour)})
 		l.step("a", Read{ID: 3*i + 1001, Level: Level{Kind: Linear},
@@ -160,8 +150,7 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 	}
 	l.take(all)
 	for s := 1; s <= 7; s++ {
-		l.now = l.now.Add(time.Second)
-		l.step("a", Wake{})
+		l.beat("a")
 		l.take(all)
 		for i := range 40 {
 			for _, id := range []uint64{uint64(1000 + i), uint64(2000 + i)} {
@@ -186,9 +175,7 @@ func TestRead_JoinsNoQuestionAskedBefore(t *testing.T) {
 	l.deliver(without("a"))
 	require.Contains(t, l.done, id)
 	l.step("a", Read{ID: 92, Level: majority, Deadline: l.now.Add(time.Hour)})
-	for _, m := range early {
-		l.hand(m)
-	}
+	l.hand(early...)
 	require.Contains(t, l.done, uint64(91))
 	require.NotContains(t, l.done, uint64(92), "a does not know of the write yet")
 	l.rounds(4, all)

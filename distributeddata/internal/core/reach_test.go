@@ -94,8 +94,7 @@ func TestBeat_WhoHasNotSeenTheSameAsks(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
 	l.take(of(wire.ReplicatorPush))
-	l.now = l.now.Add(time.Second)
-	l.step("a", Wake{})
+	l.beat("a")
 	l.shows("b", "")
 	l.deliver(all)
 	l.shows("b", "s/x=1\n")
@@ -105,8 +104,7 @@ func TestBeat_WhoHasNotSeenTheSameAsks(t *testing.T) {
 func TestBeat_WhoIsKnownToLackSomethingIsTold(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
-	l.now = l.now.Add(time.Second)
-	l.step("a", Wake{})
+	l.beat("a")
 	l.take(all)         // the push and the heartbeat are lost
 	l.step("b", Wake{}) // a knows the vector that the digest stands for
 	l.deliver(all)

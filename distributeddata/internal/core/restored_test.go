@@ -14,12 +14,8 @@ import (
 // the calls have succeeded.
 func (l *lab) settled(calls ...uint64) {
 	l.t.Helper()
-	for range 8 {
-		l.tick(time.Second)
-	}
-	for _, n := range l.order[1:] {
-		l.equal(l.order[0], n)
-	}
+	l.pass(8 * time.Second)
+	l.equal(l.order...)
 	for _, id := range calls {
 		d, ended := l.done[id]
 		require.True(l.t, ended, "call %d", id)
@@ -61,9 +57,7 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 			require.Nil(t, l.done[l.id].Short)
 			l.cores["a"] = snapshot
 			was, id := snapshot.Replica(), l.act("new")
-			for range 3 {
-				l.tick(time.Second)
-			}
+			l.pass(3 * time.Second)
 			require.Equal(t, was, l.reb[0].Was)
 			require.Equal(t, l.cores["a"].Replica(), l.reb[0].Is)
 			require.ErrorIs(t, l.done[id].Err, ErrRestored)
@@ -81,12 +75,9 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 // oneOf asserts that all members show the same, which is one of these.
 func (l *lab) oneOf(want ...string) {
 	l.t.Helper()
-	got, err := shown(l.cores["a"].Keys())
-	require.NoError(l.t, err)
+	got := l.text("a")
 	require.Contains(l.t, want, got)
-	for _, n := range l.order {
-		l.shows(n, got)
-	}
+	l.allShow(got)
 }
 
 // The restored replica has done nothing since: nothing is lost.
@@ -94,9 +85,7 @@ func TestRestored_WhenOthersKnowMoreOfIt(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
 	l.cores["a"] = snapshot
-	for range 4 {
-		l.tick(time.Second)
-	}
+	l.pass(4 * time.Second)
 	require.Len(t, l.reb, 1)
 	l.settled(l.act("new"))
 	l.oneOf("s/base=1\ns/new=1\ns/old=1\n")
@@ -118,14 +107,9 @@ func TestRestored_AllMembers(t *testing.T) {
 		l.cores[n] = snapshots[n]
 		l.update(n, Level{}, count("c", "n", int64(i+1)))
 	}
-	for range 12 {
-		l.tick(time.Second)
-	}
-	for _, n := range l.order[1:] {
-		l.equal("a", n)
-	}
-	got, err := shown(l.cores["a"].Keys())
-	require.NoError(t, err)
+	l.pass(12 * time.Second)
+	l.equal(l.order...)
+	got := l.text("a")
 	require.Contains(t, got, "s/a=1\ns/b=1\ns/c=1\ns2/a=1\n")
 }
 
@@ -155,9 +139,7 @@ func TestLimit_ARestoredMemberLosesAnAcknowledgedWrite(t *testing.T) {
 			then(l, snapshot)
 			l.update("b", Level{}, add("s2", "b"))
 			l.update("c", Level{}, add("s2", "c"))
-			for range 30 {
-				l.tick(time.Second)
-			}
+			l.pass(30 * time.Second)
 			l.settled()
 			l.oneOf("s/base=1\ns/new=1\ns2/b=1\ns2/c=1\n", "s/base=1\ns/old=1\ns2/b=1\ns2/c=1\n")
 		})
@@ -328,7 +310,7 @@ func TestRestored_AnswersTellHashesOfMembersOutOfView(t *testing.T) {
 	l.update("a", Level{}, add("s", "x"))
 	l.deliver(all)
 	b, a := l.cores["b"], l.cores["a"]
-	l.step("b", View{Others: []Member{{ID: "c"}}})
+	l.see("b", "c")
 	require.Nil(t, b.peers.at(a.Replica()))
 	require.Equal(t, a.history.HashOf(a.Replica()),
 		hashesOut(&b.history, b.peers, &b.members)[a.Replica()])

@@ -110,8 +110,7 @@ func TestResume_APushIsAppliedOnce(t *testing.T) {
 		id := l.update("a", Level{Kind: All}, add("s", "x"), count("c", "k", 1))
 		l.update("c", Level{}, count("c", "k", 1))
 		l.deliver(all)
-		l.tick(time.Second)
-		l.tick(time.Second)
+		l.pass(2 * time.Second)
 		require.Contains(l.t, l.done, id)
 		require.Nil(l.t, l.done[id].Short)
 		l.shows("b", "c/k=2\ns/x=1\n")
@@ -128,9 +127,7 @@ func TestResume_AStateIsJoinedOnce(t *testing.T) {
 		l.update("a", Level{}, add("s", "x"))
 		l.take(all)
 		l.cutLogs("a")
-		for range 8 {
-			l.tick(time.Second)
-		}
+		l.pass(8 * time.Second)
 		l.shows("b", "c/k=1\ns/x=1\ns2/y=1\n")
 		require.Positive(l.t, l.cores["b"].Stats().Bulks+uint64(l.blasted))
 		require.Subset(l.t, l.told["b"], []string{"c", "s", "s2"})
@@ -146,9 +143,7 @@ func TestResume_CallsUnderWayEnd(t *testing.T) {
 		l.step("b", Read{ID: 92, Level: Level{Kind: Linear}, Deadline: l.now.Add(time.Hour)})
 		l.step("b", Drain{ID: 93, Deadline: l.now.Add(time.Hour)})
 		l.take(all)
-		for range 5 {
-			l.tick(time.Second)
-		}
+		l.pass(5 * time.Second)
 		for _, id := range []uint64{write, noop, 91, 92, 93} {
 			require.Contains(l.t, l.done, id)
 			require.Nil(l.t, l.done[id].Short, "%d", id)
@@ -186,7 +181,7 @@ func TestResume_WhatADiskHandsOverIsTaken(t *testing.T) {
 				damageRow(&l.disks["a"].simDisk, damage)
 			}
 			l.start("a")
-			l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}}) // it waits for the rows
+			l.see("a", "bc") // it waits for the rows
 			l.fuse["a"] = place
 			l.step("a", Loaded{Image: l.disks["a"].image(t.Fatalf)})
 			if damage == "" {

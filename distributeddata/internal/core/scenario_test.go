@@ -25,9 +25,7 @@ func TestPush_RemoveThatOvertakesItsAddWaits(t *testing.T) {
 	l.deliver(between("b", "c"))
 	l.shows("c", "")
 	l.deliver(all)
-	for _, n := range l.order {
-		l.shows(n, "")
-	}
+	l.allShow("")
 }
 
 func TestPush_CausesOfOtherReplicasComeFirst(t *testing.T) {
@@ -49,23 +47,18 @@ func TestRepair_WhatIsCoveredIsNotAppliedAgain(t *testing.T) {
 	l.update("a", Level{}, add("s", "x"))
 	late := l.take(between("a", "c"))
 	l.deliver(between("a", "b"))
-	l.now = l.now.Add(time.Second)
-	l.step("a", Wake{})
+	l.beat("a")
 	l.deliver(of(wire.ReplicatorBeat)) // c sees that it lacks a's event, and asks
 	l.deliver(of(wire.ReplicatorRequest))
 	answer := l.take(of(wire.ReplicatorPart))
 	require.NotEmpty(t, answer)
-	for _, m := range late {
-		l.hand(m)
-	}
+	l.hand(late...)
 	l.shows("c", "s/x=1\n")
 	l.update("b", Level{}, remove("s", "x"))
 	l.deliver(between("b", "c"))
 	l.shows("c", "")
 	applied := l.cores["c"].Stats().Deltas
-	for _, m := range answer {
-		l.hand(m)
-	}
+	l.hand(answer...)
 	c := l.cores["c"]
 	require.Equal(t, applied+1, c.Stats().Deltas)
 	l.shows("c", "")
@@ -85,8 +78,7 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 		l.take(all)
 	}
 	missed(5)
-	l.now = l.now.Add(time.Second)
-	l.step("a", Wake{})
+	l.beat("a")
 	l.take(between("b", "c"))
 	l.deliver(of(wire.ReplicatorBeat)) // c sees that it lacks a's events, and asks
 	request := l.take(func(m mail) bool {
@@ -99,9 +91,9 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	l.hand(parts[0])
 	l.take(all)
 
-	l.step("a", View{Others: []Member{{ID: "b"}}})
+	l.see("a", "b")
 	missed(7)
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	l.take(all)
 	c := l.cores["c"]
 	c.herald().sendBeat(c.peers.of("a")) // a knows c again
@@ -122,13 +114,9 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 func TestPush_BurstIsOneMessage(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	for _, e := range []string{"x", "y", "z"} {
-		l.step("a", Update{Modify: func(t *history.Txn) error {
-			return perform(t, []op{add("s", e)})
-		}})
+		l.quiet("a", add("s", e))
 	}
-	l.step("a", Update{Modify: func(t *history.Txn) error {
-		return perform(t, []op{remove("s", "y")})
-	}})
+	l.quiet("a", remove("s", "y"))
 	require.Empty(t, l.box)
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
@@ -139,20 +127,12 @@ func TestPush_BurstIsOneMessage(t *testing.T) {
 	require.EqualValues(t, 1, l.cores["a"].Stats().Events, "nobody waited for any of them")
 }
 
-// quiet makes an update without a waiter.
-func (l *lab) quiet(name string, ops ...op) {
-	l.step(name, Update{Modify: func(t *history.Txn) error { return perform(t, ops) }})
-}
-
 // Atoms of one event have one dot, so the event must not be visible before it has ended.
 func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1))
 	l.shows("a", "")
-	// This one has a waiter.
-	l.step("a", Update{ID: 98, Modify: func(t *history.Txn) error {
-		return perform(t, []op{count("c", "k", 1)})
-	}})
+	l.answered("a", count("c", "k", 1))
 	l.shows("a", "c/k=2\n")
 	l.quiet("a", count("c", "k", 1))
 	l.step("a", Read{ID: 99})
@@ -211,13 +191,9 @@ func TestQuiet_EventsAreBounded(t *testing.T) {
 func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "theirs"))
-	l.step("a", Update{Modify: func(t *history.Txn) error {
-		return perform(t, []op{add("s", "ours")})
-	}})
+	l.quiet("a", add("s", "ours"))
 	l.deliver(between("b", "a"))
-	l.step("a", Update{Modify: func(t *history.Txn) error {
-		return perform(t, []op{add("s", "later")})
-	}})
+	l.quiet("a", add("s", "later"))
 	l.step("a", Wake{})
 	l.deliver(between("a", "c")) // the first push must not wait for b's event there
 	l.shows("c", "s/ours=1\n")
@@ -235,14 +211,13 @@ func TestRestart_WithAClockThatWasSetBack(t *testing.T) {
 	l.now = now.Add(-24 * time.Hour)
 	l.start("a")
 	l.now = now
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	l.rounds(4, all)
 	require.True(t, l.cores["a"].Ready())
 	require.Equal(t, l.cores["a"].Replica(), l.cores["b"].peers.of("a").replica)
 	id := l.update("a", Level{Kind: All}, add("s", "y"))
 	l.rounds(2, all)
-	require.Contains(t, l.done, id)
-	require.Nil(t, l.done[id].Short)
+	l.succeeded(id)
 	l.shows("c", "s/x=1\ns/y=1\n")
 }
 
@@ -309,8 +284,7 @@ func TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer(t *testing.T) {
 	}
 	l.take(all)
 	l.cutLogs("b")
-	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{})
+	l.beat("b")
 	l.deliver(func(m mail) bool { // the heartbeat, and what it requests
 		return m.send.Manifest == wire.ReplicatorBeat &&
 			(between("b", "a")(m) || between("a", "b")(m))
@@ -323,16 +297,10 @@ func TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer(t *testing.T) {
 	l.deliver(between("c", "a"))
 	l.update("a", Level{}, add("s", "q"), remove("s", "r"))
 	l.shows("a", "s/p=1\ns/q=1\n") // the parts show nothing yet
-	for _, p := range parts[1:] {
-		l.hand(p)
-	}
+	l.hand(parts[1:]...)
 	l.deliver(all)
-	for range 3 {
-		l.tick(time.Second)
-	}
-	for _, n := range l.order {
-		l.shows(n, "s/p=1\ns/q=1\ns/r=1\ns/v=1\ns/w=1\n")
-	}
+	l.pass(3 * time.Second)
+	l.allShow("s/p=1\ns/q=1\ns/r=1\ns/v=1\ns/w=1\n")
 	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
 }
 
@@ -343,8 +311,7 @@ func TestBulk_FloorRisesWithTheJoin(t *testing.T) {
 	l.take(all)
 	l.cutLogs("b")
 	b := l.cores["b"]
-	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{})
+	l.beat("b")
 	l.deliver(func(m mail) bool { return m.to != "c" && m.from != "c" })
 	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
 	_, ok := l.cores["a"].history.Since(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
@@ -366,8 +333,7 @@ func TestRequest_DoubledIsAnsweredOnce(t *testing.T) {
 		l.update("b", Level{}, add("s", e))
 	}
 	l.take(all)
-	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{})
+	l.beat("b")
 	l.deliver(of(wire.ReplicatorBeat))
 	requests := l.take(of(wire.ReplicatorRequest))
 	require.Len(t, requests, 1)
@@ -380,13 +346,9 @@ func TestRequest_DoubledIsAnsweredOnce(t *testing.T) {
 	second := l.take(of(wire.ReplicatorPart))
 	require.Subset(t, first, second, "what has not arrived, once more")
 	l.hand(first[0])
-	for _, p := range append(second, first[1:]...) {
-		l.hand(p)
-	}
+	l.hand(append(second, first[1:]...)...)
 	l.deliver(all)
-	for range 3 {
-		l.tick(time.Second)
-	}
+	l.pass(3 * time.Second)
 	require.Zero(t, l.cores["a"].Stats().Malformed)
 	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
 }
@@ -403,19 +365,12 @@ func TestMark_AcknowledgementIsNoKnowledge(t *testing.T) {
 	l.update("b", Level{}, drop("c", "k")) // has seen only the first increment
 	l.deliver(between("b", "a"))
 	l.deliver(func(m mail) bool { return m.to == "b" && m.send.Manifest == wire.ReplicatorAck })
-	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{}) // housekeeping, knowing only a's acknowledgement
-	for _, m := range late {
-		l.hand(m)
-	}
+	l.beat("b") // housekeeping, knowing only a's acknowledgement
+	l.hand(late...)
 	l.shows("b", "c/k=1\n")
 	l.deliver(all)
-	for range 3 {
-		l.tick(time.Second)
-	}
-	for _, n := range l.order {
-		l.shows(n, "c/k=1\n")
-	}
+	l.pass(3 * time.Second)
+	l.allShow("c/k=1\n")
 }
 
 // A mark stays while an increment that the slot's owner made before it knew of the reset may be in
@@ -428,18 +383,12 @@ func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	l.update("a", Level{}, count("c", "x", 2))
 	late := l.take(between("a", "c"))
 	l.deliver(all)
-	l.now = l.now.Add(time.Second)
-	l.step("a", Wake{}) // its heartbeats say that it knows of the reset
+	l.beat("a") // its heartbeats say that it knows of the reset
 	l.deliver(of(wire.ReplicatorBeat))
-	l.now = l.now.Add(time.Second)
-	l.step("c", Wake{}) // housekeeping
-	for _, m := range late {
-		l.hand(m)
-	}
+	l.beat("c") // housekeeping
+	l.hand(late...)
 	l.deliver(all)
-	for _, n := range l.order {
-		l.shows(n, "c/x=2\n")
-	}
+	l.allShow("c/x=2\n")
 }
 
 // A deleted counter leaves nothing, also where replicas that counted have been replaced before it
@@ -471,9 +420,7 @@ func TestMark_DeletedCountersOfDepartedReplicasLeaveNothing(t *testing.T) {
 				l.update(l.order[(day+1)%3], majority, op{kind: opDelete, key: fmt.Sprint("c", i)})
 				l.deliver(all)
 			}
-			for range 2*formerBeats + 10 {
-				l.tick(time.Second)
-			}
+			l.pass((2*formerBeats + 10) * time.Second)
 			for _, n := range l.order {
 				require.Zero(t, l.cores[n].Keys().Len(), "day %d, %s, disks %v", day, n, disks)
 				l.equal("a", n)
@@ -505,22 +452,14 @@ func TestMark_OfADepartedReplicaStaysWhileAMemberIsAway(t *testing.T) {
 	l.take(all)
 	l.order = []string{"a", "b", "c", "d"}
 	l.start("b")
-	for range 3 {
-		l.meet()
-	}
+	l.meets(3)
 	require.True(t, l.cores["b"].Ready())
 	l.update("a", majority, op{kind: opDelete, key: "c"})
 	l.deliver(all)
-	for range 4 * formerBeats {
-		l.tick(time.Second)
-	}
+	l.pass((4 * formerBeats) * time.Second)
 	l.order = append(l.order, "e")
-	for range 3 {
-		l.meet()
-	}
-	for _, n := range l.order {
-		l.shows(n, "c/n=2\n")
-	}
+	l.meets(3)
+	l.allShow("c/n=2\n")
 }
 
 // A replica runs although this member has never seen it: its events came from another member. A
@@ -535,14 +474,13 @@ func TestMark_OfAReplicaThatOnlyOthersSee(t *testing.T) {
 	l.order = append(l.order, "x")
 	l.start("x")
 	l.order = l.order[:2]
-	l.step("x", View{Others: []Member{{ID: "a"}}})
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "x"}}})
+	l.see("x", "a")
+	l.see("a", "bx")
 	l.update("x", Level{}, count("c", "n", 7))
 	l.deliver(reach)
 	l.take(all)
 	for _, n := range []string{"x", "a", "b", "a", "b"} {
-		l.now = l.now.Add(time.Second)
-		l.step(n, Wake{})
+		l.beat(n)
 		l.deliver(reach)
 		l.take(all)
 	}
@@ -552,19 +490,14 @@ func TestMark_OfAReplicaThatOnlyOthersSee(t *testing.T) {
 	l.take(all)
 	l.shows("b", "")
 	for range 5 {
-		l.now = l.now.Add(time.Second)
-		l.step("b", Wake{})
+		l.beat("b")
 		l.deliver(between("a", "b"))
 		l.take(all)
 	}
 	l.update("x", Level{}, count("c", "n", 6)) // which does not know of the reset
 	l.order = append(l.order, "x")
-	for range 3 {
-		l.meet()
-	}
-	for _, n := range l.order {
-		l.shows(n, "c/n=6\n")
-	}
+	l.meets(3)
+	l.allShow("c/n=6\n")
 }
 
 // A member that was forgotten without having handed over what it held may come back with it, in
@@ -578,29 +511,21 @@ func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 			if l.order = l.order[:3]; disks {
 				l.crash("d")
 			}
-			for range 4 { // d is out of view
-				l.meet()
-			}
+			l.meets(4) // d is out of view
 			l.id++
 			l.step("a", Forget{ID: l.id, Member: "d", Deadline: l.now.Add(time.Hour)})
 			l.deliver(all)
 			require.Equal(t, quorum.Gone, l.cores["a"].members.Of("d").Rank)
 			l.update("a", majority, op{kind: opDelete, key: "c"})
 			l.deliver(all)
-			for range 4 * formerBeats {
-				l.tick(time.Second)
-			}
+			l.pass((4 * formerBeats) * time.Second)
 			if l.order = append(l.order, "d"); disks {
 				l.boot("d")
 			} else {
 				l.again("d")
 			}
-			for range 3 {
-				l.meet()
-			}
-			for _, n := range l.order {
-				l.shows(n, "c/n=2\n")
-			}
+			l.meets(3)
+			l.allShow("c/n=2\n")
 		})
 	}
 }
@@ -612,9 +537,7 @@ func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
 		l.id++
 		l.step("d", Drain{ID: l.id, Leave: true, Deadline: l.now.Add(time.Hour)})
 		l.deliver(all)
-		for range 3 {
-			l.tick(time.Second)
-		}
+		l.pass(3 * time.Second)
 		require.Equal(t, quorum.Gone, l.cores["a"].members.Of("d").Rank)
 		if l.order = l.order[:3]; disks {
 			l.crash("d")
@@ -622,9 +545,7 @@ func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
 		l.update("a", majority, op{kind: opDelete, key: "c"})
 		l.deliver(all)
 		l.meet()
-		for range 2*formerBeats + 10 {
-			l.tick(time.Second)
-		}
+		l.pass((2*formerBeats + 10) * time.Second)
 		for _, n := range l.order {
 			require.Zero(t, l.cores[n].Keys().Len(), "%s, disks %v", n, disks)
 		}
@@ -641,15 +562,11 @@ func departing(t *testing.T, disks bool) *lab {
 			l.start(n)
 		}
 	}
-	for range 2 {
-		l.meet()
-	}
+	l.meets(2)
 	l.update("d", majority, count("c", "n", 5))
 	l.deliver(all)
-	for _, n := range l.order {
-		require.True(t, l.cores[n].Ready())
-		l.shows(n, "c/n=5\n")
-	}
+	l.allReady()
+	l.allShow("c/n=5\n")
 	return l
 }
 
@@ -669,9 +586,7 @@ func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {
 	require.Equal(t, []string{"c"}, l.told["c"])
 	l.deliver(all)
 	l.told["c"] = nil
-	for range 3 {
-		l.tick(time.Second)
-	}
+	l.pass(3 * time.Second)
 	h, _ := l.cores["c"].Keys().Get("c")
 	require.False(t, h.HasMarks() && len(l.told["c"]) > 0,
 		"a mark that is not needed any more changes nothing")
@@ -686,7 +601,7 @@ func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 	l.take(all)
 	require.EqualValues(t, 1, l.cores["a"].peers.of("b").acked)
 	l.start("b") // comes back empty
-	l.step("b", View{Others: []Member{{ID: "a"}, {ID: "c"}}})
+	l.see("b", "ac")
 	l.deliver(of(wire.ReplicatorBeat))
 	require.Zero(t, l.cores["a"].peers.of("b").acked)
 	require.NotContains(t, l.done, id)
@@ -704,14 +619,12 @@ func TestRefill_OneAnswerIsNotEnough(t *testing.T) {
 	require.Contains(t, l.done, id) // on a and c
 	l.take(all)
 	l.start("a")
-	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.see("a", "bc")
 	withoutC := func(m mail) bool { return m.from != "c" && m.to != "c" }
 	for range 3 {
 		l.deliver(withoutC)
 		l.take(all)
-		l.now = l.now.Add(time.Second)
-		l.step("a", Wake{})
-		l.step("b", Wake{})
+		l.beat("a", "b")
 	}
 	require.False(t, l.cores["a"].Ready(), "b lacks the write that was acknowledged")
 	l.meet()
@@ -726,9 +639,7 @@ func TestMessages_OfFormerIncarnationsAreDropped(t *testing.T) {
 	l.start("a")
 	l.meet()
 	before := l.cores["b"].Stats().Strangers
-	for _, m := range old {
-		l.hand(m)
-	}
+	l.hand(old...)
 	l.shows("b", "")
 	require.Equal(t, before+uint64(len(old)), l.cores["b"].Stats().Strangers)
 }
@@ -737,9 +648,8 @@ func TestViews_AReturnerMergesBothWaysAfterAYear(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("c", Level{}, add("s", "common"))
 	l.deliver(all)
-	for _, n := range []string{"a", "b"} {
-		l.step(n, View{Others: []Member{{ID: map[string]string{"a": "b", "b": "a"}[n]}}})
-	}
+	l.see("a", "b")
+	l.see("b", "a")
 	l.step("c", View{})
 	l.update("c", Level{}, add("s", "lonely"))
 	l.update("a", Level{}, add("s", "together"), remove("s", "common"))
@@ -749,17 +659,14 @@ func TestViews_AReturnerMergesBothWaysAfterAYear(t *testing.T) {
 		l.cutLogs(n)
 	}
 	l.meet()
-	for _, n := range l.order {
-		l.shows(n, "s/lonely=1\ns/together=1\n")
-	}
+	l.allShow("s/lonely=1\ns/together=1\n")
 }
 
 func TestDeadline_SaysWhoDidNotAnswer(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", majority, add("s", "x"))
 	l.take(all)
-	l.now = l.now.Add(2 * time.Hour)
-	l.step("a", Wake{})
+	l.wake(2*time.Hour, "a")
 	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}},
 		l.done[id].Short)
 }

@@ -79,17 +79,6 @@ func (s *script) suit(name string) {
 
 const patient = 100 * time.Millisecond
 
-// see gives a member a view.
-func (s *script) see(name, others string) {
-	var view []Member
-	for o := range strings.SplitSeq(others, "") {
-		if o != name {
-			view = append(view, Member{ID: o, Address: "at " + o})
-		}
-	}
-	s.step(name, View{Others: view})
-}
-
 func (s *script) play(text string) {
 	s.t.Helper()
 	for step := range strings.SplitSeq(text, ";") {
@@ -227,10 +216,7 @@ func (s *script) calm(times int) {
 func (s *script) talk(times int, match func(mail) bool) {
 	s.t.Helper()
 	for range times {
-		s.now = s.now.Add(250 * time.Millisecond)
-		for _, n := range s.order {
-			s.step(n, Wake{})
-		}
+		s.wake(250*time.Millisecond, s.order...)
 		s.deliver(match)
 		s.take(all)
 		s.check("a while without faults")
@@ -241,23 +227,15 @@ func (s *script) talk(times int, match func(mail) bool) {
 // ready, pending writes are acknowledged, pending reads end, and every member reads all of it.
 func (s *script) end() {
 	s.t.Helper()
-	var run []string
-	for _, n := range s.order {
-		if s.cores[n] != nil {
-			run = append(run, n)
-		}
-	}
-	for _, n := range run {
-		s.see(n, strings.Join(run, ""))
-	}
+	s.seeAll(s.order...)
 	s.calm(80)
 	for id, element := range s.writes {
 		require.Contains(s.t, s.done, id, "%s waits for ever", element)
 	}
-	for _, n := range run {
+	for _, n := range s.order {
 		c := s.cores[n]
-		if c.members.withdrawn && c.members.Own().Rank == quorum.Gone {
-			continue // it has left
+		if c == nil || c.members.withdrawn && c.members.Own().Rank == quorum.Gone {
+			continue // it has ended, or left
 		}
 		require.True(s.t, c.Ready(), n)
 		s.beginRead(n)

@@ -81,7 +81,7 @@ type play struct {
 	events  map[causal.Dot]*eventOf
 	nextRep causal.Replica
 	nextID  uint64
-	acked   names                    // effects of acknowledged writes and what their replicas showed
+	acked   names                    // effects of acknowledged writes, and what those follow
 	locals  map[uint64]*deed         // pending local writes of members with disks
 	waiting map[uint64]attempt       // pending writes at a level
 	reads   map[uint64]names         // pending reads, with what they must show

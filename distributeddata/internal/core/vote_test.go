@@ -15,9 +15,7 @@ func TestDivergence_TwoThatAreDamagedTakeTheStateOfTheRest(t *testing.T) {
 	want := stateBytes(l.cores["c"])
 	l.rot("a", "s0007", true, dropFirst)
 	l.rot("b", "s0009", true, zombie)
-	for range 8 {
-		l.tick(time.Second)
-	}
+	l.pass(8 * time.Second)
 	l.equal("a", "b", "c", "d", "e")
 	require.Equal(t, want, stateBytes(l.cores["a"]))
 	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
@@ -33,9 +31,7 @@ func TestDivergence_WhereAllDifferOneStands(t *testing.T) {
 	l.rot("b", "s0007", true, dropFirst)
 	l.rot("c", "s0009", true, dropFirst)
 	want := stateBytes(l.cores["a"])
-	for range 8 {
-		l.tick(time.Second)
-	}
+	l.pass(8 * time.Second)
 	l.equal("a", "b", "c")
 	require.Equal(t, want, stateBytes(l.cores["b"]))
 	require.Zero(t, l.cores["a"].Stats().Mended)
@@ -48,9 +44,7 @@ func TestDivergence_OfTwoPairsOneStands(t *testing.T) {
 	l.rot("a", "s0007", true, zombie)
 	l.rot("d", "s0009", true, dropFirst)
 	l.rot("e", "s0009", true, dropFirst)
-	for range 8 {
-		l.tick(time.Second)
-	}
+	l.pass(8 * time.Second)
 	l.equal("a", "b", "c", "d", "e")
 	require.Equal(t, want, stateBytes(l.cores["a"]))
 }
