@@ -95,7 +95,8 @@ func (c *wire) serve() {
 
 func (c *wire) close() { _, _ = c.Close(), c.server.Close() }
 
-// ask returns when the server has answered. Connections are made also when ctx has ended.
+// ask returns when the server has answered. Connections are made also when ctx has ended. That of a
+// call in a pool is closed then, as the clients of stores do.
 func (w *wired) ask(ctx context.Context) error {
 	defer w.links.Watch(ctx)()
 	select {
@@ -109,6 +110,9 @@ func (w *wired) ask(ctx context.Context) error {
 		if _, err := c.Write([]byte("?")); err != nil { // it was closed while it was idle
 			c.close()
 			continue
+		}
+		if w.links.Pool {
+			defer context.AfterFunc(ctx, c.close)()
 		}
 		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
 			c.close()
