@@ -18,6 +18,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/testkit"
 )
@@ -51,13 +52,17 @@ type cluster struct {
 
 	disks  map[string]*testkit.Disk // by address
 	stores map[string]store.Store   // of the present process at an address
-	slow   time.Duration            // how long a starting process waits for its rows
-	vary   func(m *simnet.Member, cfg *distributeddata.Config)
+
+	wrap    func(store.Store) store.Store                       // of all members; nil: none
+	vary    func(m *simnet.Member, cfg *distributeddata.Config) // the configuration of a member
+	setup   func(*distributeddata.Replicator)                   // gets each one before its start
+	lives   map[string]*lifecycle.Lives                         // by address; nil: one life each
+	unready bool                                                // the test begins at once
 }
 
 // config returns the configuration of a member. A restarted member finds on its disk what was
 // synced.
-func (c *cluster) config(m *simnet.Member, life bool) distributeddata.Config {
+func (c *cluster) config(m *simnet.Member) distributeddata.Config {
 	cfg := c.cfg
 	if c.vary != nil {
 		c.vary(m, &cfg)
@@ -70,58 +75,68 @@ func (c *cluster) config(m *simnet.Member, life bool) distributeddata.Config {
 	}
 	if c.disks[m.Address] == nil {
 		c.disks[m.Address] = testkit.NewDisk(1)
-	} else if !life {
+	} else if c.lives == nil {
 		c.disks[m.Address].Crash()
 	}
-	if c.stores[m.Address] == nil || !life {
+	if c.stores[m.Address] == nil || c.lives == nil {
 		s, err := c.disks[m.Address].Open("ddata")
 		require.NoError(c.t, err)
 		c.stores[m.Address] = s
 	}
 	cfg.Store = c.stores[m.Address]
-	if c.slow > 0 {
-		cfg.Store = &slowStore{cfg.Store, c.slow, func() {}}
+	if c.wrap != nil {
+		cfg.Store = c.wrap(cfg.Store)
 	}
 	return cfg
 }
 
+// run runs a test on n members whose replicas count.
 func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster)) {
-	runWith(t, n, cfg, nil, test)
-}
-
-// runWith passes every replicator to setup before its member starts.
-func runWith(t *testing.T, n int, cfg distributeddata.Config,
-	setup func(*distributeddata.Replicator), test func(c *cluster)) {
-	runVaried(t, n, cfg, nil, setup, test)
+	t.Helper()
+	runVaried(t, n, cfg, nil, test)
 }
 
 // runVaried gives every member its own configuration.
 func runVaried(t *testing.T, n int, cfg distributeddata.Config,
-	vary func(*simnet.Member, *distributeddata.Config), setup func(*distributeddata.Replicator),
-	test func(c *cluster)) {
+	vary func(*simnet.Member, *distributeddata.Config), test func(c *cluster)) {
+	t.Helper()
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = n
 	}
-	c := &cluster{t: t, vary: vary, cfg: listed(cfg),
-		dd: map[*simnet.Member]*distributeddata.Replicator{}}
-	simnet.Run(t, simnet.Config{
-		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
-		Setup: func(m *simnet.Member) {
-			dd, err := distributeddata.New(m.System, c.config(m, false))
-			require.NoError(t, err)
-			c.dd[m] = dd
-			if setup != nil {
-				setup(dd)
-			}
-		},
+	(&cluster{t: t, cfg: cfg, vary: vary}).run(n, test)
+}
+
+func (c *cluster) run(n int, test func(c *cluster)) {
+	c.t.Helper()
+	c.cfg, c.dd = listed(c.cfg), map[*simnet.Member]*distributeddata.Replicator{}
+	simnet.Run(c.t, simnet.Config{
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Setup: c.start,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
 		for _, m := range sc.Live() {
-			c.ready(m)
+			if !c.unready {
+				c.ready(m)
+			}
 		}
 		test(c)
 	})
+}
+
+// start creates the replica of a member.
+func (c *cluster) start(m *simnet.Member) {
+	if c.lives != nil {
+		if c.lives[m.Address] == nil {
+			c.lives[m.Address] = lifecycle.NewLives()
+		}
+		c.lives[m.Address].Attach(m.System)
+	}
+	dd, err := distributeddata.New(m.System, c.config(m))
+	require.NoError(c.t, err)
+	c.dd[m] = dd
+	if c.setup != nil {
+		c.setup(dd)
+	}
 }
 
 // ready waits until the replica of m counts.

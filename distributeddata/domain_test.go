@@ -250,23 +250,14 @@ func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 			if other == nil && *durableKeys != "" {
 				t.Skip("all tests list durable keys")
 			}
-			started := 0
-			c := &cluster{t: t, dd: map[*simnet.Member]*distributeddata.Replicator{}}
-			simnet.Run(t, simnet.Config{
-				Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: 3,
-				Setup: func(m *simnet.Member) {
-					list := twoDomains.Durable
-					if started++; started == 3 {
-						list = other
-					}
-					c.cfg = distributeddata.Config{MinMembers: 2, Durable: list}
-					dd, err := distributeddata.New(m.System, c.config(m, false))
-					require.NoError(t, err)
-					c.dd[m] = dd
-				},
-			}, func(t *testing.T, sc *simnet.Cluster) {
-				c.Cluster, c.t = sc, t
-				defer c.close()
+			c := &cluster{t: t, unready: true, vary: func(m *simnet.Member,
+				cfg *distributeddata.Config) {
+				*cfg = distributeddata.Config{MinMembers: 2, Durable: twoDomains.Durable}
+				if m.Index == 2 {
+					cfg.Durable = other
+				}
+			}}
+			c.run(3, func(c *cluster) {
 				c.ready(c.Member(0))
 				c.ready(c.Member(1))
 				for i, n := range []string{"a", "b"} { // one volatile, one durable

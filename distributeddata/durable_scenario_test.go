@@ -82,7 +82,9 @@ func TestScenario_DurableData_ACounterAfterARestart(t *testing.T) {
 			c.increment(0, 1, local)
 		}
 		c.flushed()
-		c.slow = 3 * time.Second
+		c.wrap = func(s store.Store) store.Store {
+			return &slowStore{s, 3 * time.Second, func() {}}
+		}
 		dd := c.again(c.Live()...)[0]
 		require.Equal(t, "loading", dd.Status().Durable.Disk)
 		_, err := durableCounter.Update(context.Background(), dd, raising(1), local)

@@ -14,7 +14,6 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/lifecycle"
-	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -146,26 +145,18 @@ func (unreadable) Load(context.Context) iter.Seq2[store.Row, error] {
 // A store that failed while it was read at the start did not close the replicator.
 func TestDurable_CloseOnStoreFailureAtTheStart(t *testing.T) {
 	for _, closes := range []bool{false, true} {
-		var dd *distributeddata.Replicator
-		simnet.Run(t, simnet.Config{
-			Options: simnet.Options{Seed: 1}, Members: 1,
-			Setup: func(m *simnet.Member) {
-				s, err := testkit.NewDisk(1).Open("rows")
-				require.NoError(t, err)
-				dd, err = distributeddata.New(m.System, distributeddata.Config{
-					Durable: []string{"orders/*"}, MinMembers: 1, Store: unreadable{s},
-					CloseOnStoreFailure: closes})
-				require.NoError(t, err)
-			},
-		}, func(t *testing.T, _ *simnet.Cluster) {
+		c := &cluster{t: t, unready: true, cfg: distributeddata.Config{
+			Durable: []string{"orders/*"}, MinMembers: 1, CloseOnStoreFailure: closes},
+			wrap: func(s store.Store) store.Store { return unreadable{s} }}
+		c.run(1, func(c *cluster) {
 			time.Sleep(time.Second)
-			_, err := carts.Key("volatile").Get(context.Background(), dd)
+			_, err := carts.Key("volatile").Get(context.Background(), c.at(0))
 			if closes {
 				require.ErrorIs(t, err, distributeddata.ErrClosed)
 			} else {
 				require.ErrorIs(t, err, distributeddata.ErrNotFound)
 			}
-			require.NoError(t, dd.Close(context.Background()))
+			require.NoError(t, c.at(0).Close(context.Background()))
 		})
 	}
 }
@@ -187,19 +178,11 @@ func (s *slowStore) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 
 // loading runs a test on a member whose rows take a while to load.
 func loading(t *testing.T, end func(), test func(c *cluster, dd *distributeddata.Replicator)) {
-	c := &cluster{t: t, dd: map[*simnet.Member]*distributeddata.Replicator{}, cfg: twoDomains}
-	simnet.Run(t, simnet.Config{
-		Options: simnet.Options{Seed: 1}, Members: 1,
-		Setup: func(m *simnet.Member) {
-			cfg := c.config(m, false)
-			cfg.Store, cfg.MinMembers = &slowStore{cfg.Store, 20 * time.Second, end}, 1
-			dd, err := distributeddata.New(m.System, cfg)
-			require.NoError(t, err)
-			c.dd[m] = dd
-		},
-	}, func(t *testing.T, sc *simnet.Cluster) {
-		c.Cluster, c.t = sc, t
-		defer c.close()
+	c := &cluster{t: t, cfg: twoDomains, unready: true, wrap: func(s store.Store) store.Store {
+		return &slowStore{s, 20 * time.Second, end}
+	}}
+	c.cfg.MinMembers = 1
+	c.run(1, func(c *cluster) {
 		time.Sleep(time.Second)
 		test(c, c.at(0))
 	})

@@ -18,7 +18,7 @@ import (
 // An entry's own time to live takes precedence over Config.Expiry, also at members without it,
 // until another one is set or the entry is emptied or deleted.
 func TestExpireAfter(t *testing.T) {
-	runVaried(t, 3, forgetful, without(first), nil, func(c *cluster) {
+	runVaried(t, 3, forgetful, without(first), func(c *cluster) {
 		ctx := context.Background()
 		a, b := xs.Key("a"), distributeddata.NewKey("b", items{})
 		c.put(0, a, "1", distributeddata.All, distributeddata.ExpireAfter(time.Hour))

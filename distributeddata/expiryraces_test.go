@@ -121,7 +121,7 @@ func TestExpiry_HalfOfTheMembersDeleteNothing(t *testing.T) {
 
 // The member whose turn it is has crashed, or does not delete: the next one does.
 func TestExpiry_TheNextMemberTakesOver(t *testing.T) {
-	runVaried(t, 5, forgetful, without(func(i int) bool { return i < 3 }), nil, func(c *cluster) {
+	runVaried(t, 5, forgetful, without(func(i int) bool { return i < 3 }), func(c *cluster) {
 		for k := range strings.FieldsSeq("a b c d e f g h i j") {
 			c.put(0, xs.Key(k), "1", distributeddata.All)
 			c.put(3, xs.Key(k), "1", distributeddata.All) // stamps it
@@ -136,7 +136,7 @@ func TestExpiry_TheNextMemberTakesOver(t *testing.T) {
 
 // What a program without expiry has written counts as used when a member with it first sees it.
 func TestExpiry_EntriesWithoutAStampCountAsUsedWhenSeen(t *testing.T) {
-	runVaried(t, 3, forgetful, without(first), nil, func(c *cluster) {
+	runVaried(t, 3, forgetful, without(first), func(c *cluster) {
 		a := xs.Key("a")
 		c.put(0, a, "1", distributeddata.All)
 		time.Sleep(forgetAfter)
@@ -173,7 +173,7 @@ func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
 		if m.Index == 0 {
 			cfg.Expiry = map[string]time.Duration{"x-*": 24 * time.Hour}
 		}
-	}, nil, func(c *cluster) {
+	}, func(c *cluster) {
 		a := xs.Key("a")
 		c.put(0, a, "1", distributeddata.All)
 		time.Sleep(time.Second)
@@ -196,7 +196,7 @@ func TestExpiry_ADifferentListIsNamed(t *testing.T) {
 		if starts++; starts == 3 {
 			cfg.Expiry = nil
 		}
-	}, nil, func(c *cluster) {
+	}, func(c *cluster) {
 		time.Sleep(5 * time.Second)
 		odd := c.Member(2)
 		for _, m := range c.Live() {

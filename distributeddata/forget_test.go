@@ -97,13 +97,8 @@ func TestClose_TheOthersCountWithoutTheMember(t *testing.T) {
 }
 
 func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
-	var dd *distributeddata.Replicator
-	simnet.Run(t, simnet.Config{Options: simnet.Options{Seed: 1}, Members: 1,
-		Setup: func(m *simnet.Member) {
-			var err error
-			dd, err = distributeddata.New(m.System, distributeddata.Config{})
-			require.NoError(t, err)
-		}}, func(t *testing.T, _ *simnet.Cluster) {
+	(&cluster{t: t, unready: true}).run(1, func(c *cluster) {
+		t, dd := c.t, c.at(0)
 		defer func() { require.NoError(t, dd.Close(context.Background())) }()
 		time.Sleep(3 * time.Second)
 		_, err := cart.Update(t.Context(), dd, addTo("x"), local)

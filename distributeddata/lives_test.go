@@ -21,39 +21,16 @@ import (
 )
 
 // livesCluster is a virtual cluster whose processes run one life of their member after another.
-type livesCluster struct {
-	*cluster
-	lives map[string]*lifecycle.Lives // by address
-}
+type livesCluster struct{ *cluster }
 
 // runLives runs a test with n members, each in its first life.
 func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *livesCluster)) {
+	t.Helper()
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = 1
 	}
-	c := &livesCluster{
-		cluster: &cluster{t: t, cfg: listed(cfg),
-			dd: map[*simnet.Member]*distributeddata.Replicator{}},
-		lives: map[string]*lifecycle.Lives{},
-	}
-	simnet.Run(t, simnet.Config{
-		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
-		Setup: func(m *simnet.Member) {
-			if c.lives[m.Address] == nil {
-				c.lives[m.Address] = lifecycle.NewLives()
-			}
-			c.lives[m.Address].Attach(m.System)
-			dd, err := distributeddata.New(m.System, c.config(m, true))
-			require.NoError(t, err)
-			c.dd[m] = dd
-		},
-	}, func(t *testing.T, sc *simnet.Cluster) {
-		c.Cluster, c.t = sc, t
-		defer c.close()
-		for _, m := range sc.Live() {
-			c.ready(m)
-		}
-		test(c)
+	(&cluster{t: t, cfg: cfg, lives: map[string]*lifecycle.Lives{}}).run(n, func(c *cluster) {
+		test(&livesCluster{c})
 	})
 }
 

@@ -316,7 +316,7 @@ func TestHostile_AdaptOfAPrefix(t *testing.T) {
 // empty.
 func TestResume_SubscriptionsByPrefixGoOn(t *testing.T) {
 	var f fuse
-	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
+	f.run(t, func(c *cluster) {
 		last := map[string]int{}
 		system := c.Member(0).System
 		pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {

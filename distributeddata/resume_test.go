@@ -28,6 +28,12 @@ type fuse struct {
 	reach int
 }
 
+// run runs a test on three members.
+func (f *fuse) run(t *testing.T, test func(c *cluster)) {
+	t.Helper()
+	(&cluster{t: t, cfg: distributeddata.Config{MinMembers: 3}, setup: f.setup}).run(3, test)
+}
+
 func (f *fuse) setup(dd *distributeddata.Replicator) {
 	if f.reach++; f.reach > 1 {
 		return
@@ -63,7 +69,7 @@ func click(ctx context.Context, dd *distributeddata.Replicator,
 // subscribers; nothing acknowledged is lost, and every call is answered in time.
 func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 	var f fuse
-	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
+	f.run(t, func(c *cluster) {
 		h := &hearer{}
 		system := c.Member(0).System
 		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }))
@@ -131,7 +137,7 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 // refilled.
 func TestResume_RepeatedPanicsKeepTheState(t *testing.T) {
 	var f fuse
-	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
+	f.run(t, func(c *cluster) {
 		require.NoError(t, c.add(1, "milk", distributeddata.All))
 		was := c.at(0).Status()
 		heal := c.split([]int{0}, []int{1, 2})
@@ -226,7 +232,7 @@ func TestResume_APanicInAnEffectIsLoud(t *testing.T) {
 			shell.Plant(m.System, plant)
 		}
 	}
-	runVaried(t, 3, distributeddata.Config{MinMembers: 3}, vary, nil, func(c *cluster) {
+	runVaried(t, 3, distributeddata.Config{MinMembers: 3}, vary, func(c *cluster) {
 		h := &hearer{}
 		system := c.Member(0).System
 		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }))
