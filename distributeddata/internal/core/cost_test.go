@@ -149,7 +149,6 @@ func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {
 		for _, n := range []string{"a", "b", "c", "d", "e", "f"} {
 			s.order = append(s.order, n)
 			s.start(n)
-			s.suit(n)
 		}
 		for _, n := range s.order {
 			side := "abc"

@@ -393,7 +393,7 @@ func TestDisk_TheLastOneLeavesWhenItsDiskHasEverything(t *testing.T) {
 // soleOnDisk returns a, the only member of a record. Its disk is slow once it is ready.
 func soleOnDisk(t *testing.T, d *labDisk) *recorded {
 	r := newRecorded(t, "")
-	r.order, r.disks = []string{"a"}, map[string]*labDisk{"a": d}
+	r.order, r.disks, r.patience = []string{"a"}, map[string]*labDisk{"a": d}, 0
 	r.boot("a")
 	r.see("a", "")
 	r.talk(20)

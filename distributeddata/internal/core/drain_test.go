@@ -283,9 +283,7 @@ func TestDrain_TheLeavingCountNowhere(t *testing.T) {
 // the others count on having everything.
 func TestDrain_NoUpdateAfterTheHandover(t *testing.T) {
 	l := departing(t, false)
-	l.id++
-	leaving := l.id
-	l.step("d", Drain{ID: leaving, Leave: true, Deadline: l.now.Add(time.Hour)})
+	leaving := l.leave("d")
 	early := l.update("d", Level{}, count("c", "n", 1))
 	require.NoError(t, l.done[early].Err)
 	l.rounds(3, all)

@@ -30,6 +30,8 @@ type lab struct {
 	trap  func(place string)
 	least int // MinMembers; 0: the number of members
 
+	patience time.Duration // of members that start, and five times the grace; 0: the usual ones
+
 	fuse    map[string]int            // the step of the replica panics after that many places
 	calls   map[string][]uint64       // by replica
 	stored  func(at string, e Effect) // handles store calls, if the membership is a record
@@ -93,6 +95,25 @@ func (l *lab) start(name string) {
 		cfg.WindowBytes, cfg.LogBytes, cfg.PushBytes, cfg.PartBytes = 4<<20, 1<<30, 4<<20, 64<<10
 	}
 	l.cores[name] = New(cfg)
+	if l.patience > 0 {
+		l.hurry(name)
+	}
+}
+
+// hurry gives a member the patience of the lab.
+func (l *lab) hurry(name string) {
+	cfg := &l.cores[name].cfg
+	cfg.Patience, cfg.Grace = l.patience, l.patience/5
+}
+
+// enter adds a member that has started, and gives all the view of all.
+func (l *lab) enter(name string) {
+	if !slices.Contains(l.order, name) {
+		l.order = append(l.order, name)
+	}
+	for _, n := range l.order {
+		l.see(n, strings.Join(l.order, ""))
+	}
 }
 
 // meet gives all running members the view of all, and delivers messages until none is left.
@@ -247,6 +268,20 @@ func (l *lab) answered(name string, ops ...op) { l.begin(name, Level{}, ops...) 
 func (l *lab) update(name string, level Level, ops ...op) uint64 {
 	defer l.step(name, Wake{}) // requested at once
 	return l.begin(name, level, ops...)
+}
+
+// leave makes a member begin to leave in order.
+func (l *lab) leave(name string) uint64 {
+	l.id++
+	l.step(name, Drain{ID: l.id, Leave: true, Deadline: l.now.Add(time.Hour)})
+	return l.id
+}
+
+// forget tells a member to forget another one.
+func (l *lab) forget(name, victim string, force bool) uint64 {
+	l.id++
+	l.step(name, Forget{ID: l.id, Member: victim, Force: force, Deadline: l.now.Add(time.Hour)})
+	return l.id
 }
 
 // quiet makes an update without a waiter.

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,12 +16,8 @@ import (
 // beginAs starts a process under the name of a member, or with a different MinMembers.
 func (s *script) beginAs(process, member string, least int) {
 	s.start(process)
-	s.suit(process)
 	s.cores[process].runsAs(member, least)
-	s.order = append(s.order, process)
-	for _, n := range s.order {
-		s.see(n, strings.Join(s.order, ""))
-	}
+	s.enter(process)
 }
 
 // runsAs changes the member that a core runs as, and its MinMembers.
@@ -132,7 +127,6 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 	require.Equal(t, first.Replica(), first.members.Own().Inc.Replica)
 
 	s.start("a")
-	s.suit("a")
 	s.see("a", "abc")
 	s.calm(40)
 	require.True(t, s.cores["a"].Ready())
@@ -158,7 +152,6 @@ func TestName_OneThatCountedFromTheBeginningCountsAgain(t *testing.T) {
 	s.calm(40)
 
 	s.start("a")
-	s.suit("a")
 	s.see("a", "abc")
 	s.calm(40)
 	require.True(t, s.cores["a"].Ready())

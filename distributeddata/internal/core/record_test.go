@@ -87,7 +87,6 @@ func (r *recorded) play(text string) {
 			r.fail(words[1])
 		case "alone":
 			r.start(words[1])
-			r.suit(words[1])
 			r.cores[words[1]].cfg.BeatPeers = 8
 			if !slices.Contains(r.order, words[1]) {
 				r.order = append(r.order, words[1])
@@ -384,12 +383,7 @@ func TestRecord_OfMembersThatLeaveTogetherNoneIsHeldUp(t *testing.T) {
 func TestRecord_ForceWorksOnOneSide(t *testing.T) {
 	r := newRecorded(t, "ab")
 	r.now = r.now.Add(time.Minute)
-	force := func(at, victim string) uint64 {
-		r.id++
-		r.step(at, Forget{ID: r.id, Member: victim, Force: true, Deadline: r.now.Add(time.Hour)})
-		return r.id
-	}
-	first, second := force("a", "b"), force("b", "a")
+	first, second := r.forget("a", "b", true), r.forget("b", "a", true)
 	r.play("serve a; serve b")
 	require.Nil(t, r.done[first].Short)
 	require.True(t, r.cores["a"].Ready())
@@ -412,8 +406,7 @@ func TestRecord_ForgetNeedsAMajorityStill(t *testing.T) {
 	r.play("crash b; forget a b; serve a; serve a")
 	r.talk(20)
 	require.Equal(t, "a in, b in, c gone", r.says(), "one of two is no majority")
-	r.id++
-	r.step("a", Forget{ID: r.id, Member: "b", Force: true, Deadline: r.now.Add(time.Hour)})
+	r.forget("a", "b", true)
 	r.play("serve a")
 	require.Contains(t, r.done, r.id)
 	require.Equal(t, "a in, b gone, c gone", r.says())

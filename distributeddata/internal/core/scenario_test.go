@@ -512,8 +512,7 @@ func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 				l.crash("d")
 			}
 			l.meets(4) // d is out of view
-			l.id++
-			l.step("a", Forget{ID: l.id, Member: "d", Deadline: l.now.Add(time.Hour)})
+			l.forget("a", "d", false)
 			l.deliver(all)
 			require.Equal(t, quorum.Gone, l.cores["a"].members.Of("d").Rank)
 			l.update("a", majority, op{kind: opDelete, key: "c"})
@@ -534,8 +533,7 @@ func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 func TestMark_OfAMemberThatHasHandedOverLeavesNothing(t *testing.T) {
 	for _, disks := range []bool{false, true} {
 		l := departing(t, disks)
-		l.id++
-		l.step("d", Drain{ID: l.id, Leave: true, Deadline: l.now.Add(time.Hour)})
+		l.leave("d")
 		l.deliver(all)
 		l.pass(3 * time.Second)
 		require.Equal(t, quorum.Gone, l.cores["a"].members.Of("d").Rank)

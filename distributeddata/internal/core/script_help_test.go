@@ -44,15 +44,17 @@ func newScript(t *testing.T, names string) *script {
 	s := scriptIn(newLabOf(t, 1, strings.Split(names, "")...))
 	for _, n := range s.order {
 		require.True(t, s.cores[n].Ready(), n)
-		s.suit(n)
+		s.hurry(n)
 		s.see(n, names)
 	}
 	s.calm(20)
 	return s
 }
 
-// scriptIn returns a script of the members of a lab.
+// scriptIn returns a script of the members of a lab. So that the script can choose their partners,
+// members give up unanswered requests, and have asked every member, within a heartbeat interval.
 func scriptIn(l *lab) *script {
+	l.patience = patient
 	return &script{lab: l, writes: map[uint64]string{}, reads: map[uint64]map[string]bool{},
 		reader: map[uint64]string{}}
 }
@@ -62,19 +64,11 @@ func newBeginning(t *testing.T, names string) *script {
 	s := scriptIn(emptyLab(t, 0, strings.Split(names, "")))
 	for _, n := range s.order {
 		s.start(n)
-		s.suit(n)
 	}
 	for _, n := range s.order {
 		s.see(n, names)
 	}
 	return s
-}
-
-// suit gives a member timeouts that let a script choose its partner: it gives up unanswered
-// requests, and has asked every member, within a heartbeat interval.
-func (s *script) suit(name string) {
-	cfg := &s.cores[name].cfg
-	cfg.Patience, cfg.Grace = patient, patient/5
 }
 
 const patient = 100 * time.Millisecond
@@ -100,12 +94,10 @@ func (s *script) do(verb, x, y string) {
 	case "read":
 		s.beginRead(x)
 	case "leave":
-		s.id++
-		s.step(x, Drain{ID: s.id, Leave: true, Deadline: s.now.Add(time.Hour)})
+		s.leave(x)
 	case "forget":
 		s.now = s.now.Add(20 * time.Second)
-		s.id++
-		s.step(x, Forget{ID: s.id, Member: y, Deadline: s.now.Add(time.Hour)})
+		s.forget(x, y, false)
 	case "crash":
 		s.cores[x] = nil
 	case "start":
@@ -159,13 +151,7 @@ func (s *script) exchange(x, y string, match func(mail) bool) {
 // begin starts a member that can talk to all running members.
 func (s *script) begin(name string) {
 	s.start(name)
-	s.suit(name)
-	if !slices.Contains(s.order, name) {
-		s.order = append(s.order, name)
-	}
-	for _, n := range s.order {
-		s.see(n, strings.Join(s.order, ""))
-	}
+	s.enter(name)
 }
 
 func (s *script) beginRead(name string) {
@@ -188,21 +174,34 @@ func (s *script) acked() map[string]bool {
 // check asserts that the ended reads show what they must.
 func (s *script) check(step string) {
 	s.t.Helper()
+	for id := range s.reads {
+		require.Nil(s.t, s.done[id].Short)
+		require.NoError(s.t, s.done[id].Err)
+	}
+	require.Empty(s.t, s.misses(), "after %q", step)
+}
+
+// misses ends the reads that are done, and says what one that was not short misses.
+func (s *script) misses() (what string) {
 	for id, must := range s.reads {
 		d, ok := s.done[id]
 		if !ok {
 			continue
 		}
 		delete(s.reads, id)
-		require.Nil(s.t, d.Short)
+		if d.Short != nil || d.Err != nil {
+			continue
+		}
 		s.ended++
-		got, err := shown(s.cores[s.reader[id]].Keys())
-		require.NoError(s.t, err)
+		got := s.text(s.reader[id])
 		for element := range must {
-			require.True(s.t, containsLine(got, "s/"+element+"=1"),
-				"after %q: a majority read at %s misses %s, which a majority had acknowledged; it shows %q", step, s.reader[id], element, got)
+			if !containsLine(got, "s/"+element+"=1") {
+				what = fmt.Sprintf("a majority read at %s misses %s, which a majority had "+
+					"acknowledged; it shows %q", s.reader[id], element, got)
+			}
 		}
 	}
+	return what
 }
 
 // calm lets all running members talk without losses, for a number of quarters of a heartbeat
