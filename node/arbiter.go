@@ -43,14 +43,16 @@ const (
 // the session is closed. foreign is called if this member does not use the lease store of the
 // others. counted is set to the number of members.
 func startArbiter(system *actor.ActorSystem, session *coordination.Session, cluster string,
-	members int, foreign func(error), counted *atomic.Int64) (stop func(context.Context) error) {
+	cfg arbiter.Config, foreign func(error), counted *atomic.Int64,
+) (stop func(context.Context) error) {
+	cfg.TTL, cfg.Session = session.TTL(), session.ID()
 	s := &arbiterShell{
 		system: system, members: membership.Attach(system), session: session,
 		leases: [2]*coordination.Lease{
 			arbiter.Majority: session.Lease(majorityLease(cluster)),
 			arbiter.Rest:     session.Lease(restLease(cluster)),
 		},
-		cfg:     arbiter.Config{Members: members, TTL: session.TTL(), Session: session.ID()},
+		cfg:     cfg,
 		foreign: foreign, counted: counted,
 		stopped: make(chan struct{}),
 	}

@@ -24,7 +24,8 @@ import (
 // arbitrate starts an arbiter on every member.
 func arbitrate(c *testkit.Cluster, members int) {
 	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
-		stop := startArbiter(m.System, m.Session, "test", members,
+		stop := startArbiter(m.System, m.Session, "test",
+			arbiter.Config{Members: members},
 			func(err error) { m.System.Logger().Error("another store", slog.Any("error", err)) },
 			new(atomic.Int64))
 		_, err := lifecycle.OnStop(m.System, lifecycle.Leases, "majority", stop)
@@ -165,7 +166,7 @@ func TestArbiter_AnotherLeaseStore(t *testing.T) {
 			if m.Index == wrong {
 				session = own
 			}
-			stop := startArbiter(m.System, session, "test", 2, func(err error) {
+			stop := startArbiter(m.System, session, "test", arbiter.Config{Members: 2}, func(err error) {
 				mu.Lock()
 				defer mu.Unlock()
 				gaveUp = err

@@ -14,6 +14,7 @@ import (
 	"github.com/concord-go/concord/internal/leases"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/node/internal/arbiter"
 )
 
 // live runs one incarnation of the member. again reports whether another incarnation should follow;
@@ -205,11 +206,11 @@ func (r *runner) guard(n *Node) error {
 	if !r.majorityHosts() {
 		return nil
 	}
-	members := max(r.cfg.MinMembers, 1)
+	cfg := arbiter.Config{Members: max(r.cfg.MinMembers, 1), Later: n.Incarnation > 1}
 	if r.counted > 0 { // a majority of those of the former incarnation
-		members = r.counted/2 + 1
+		cfg.Members = r.counted/2 + 1
 	}
-	stop := startArbiter(n.System, r.session, r.cfg.Cluster, members, n.fail, &n.counted)
+	stop := startArbiter(n.System, r.session, r.cfg.Cluster, cfg, n.fail, &n.counted)
 	return n.onStop(lifecycle.Leases, "majority", stop)
 }
 

@@ -72,6 +72,18 @@ func arbiters() []mutant {
 			killer: killer{pkg: pkg, run: "^TestCore_BeginningOfAClusterNeedsItsMembers$"},
 		},
 		{
+			name:   "the first member hosts as a rest of the cluster",
+			rule:   "fewer than MinMembers members do not begin a cluster, whatever the store answers",
+			edits:  in("node", "early := !c.begun && c.known() == 0", "early := false"),
+			killer: killer{pkg: pkg, run: "^TestCore_BeginningOfAClusterNeedsItsMembers$"},
+		},
+		{
+			name:   "a later incarnation that is alone waits for others",
+			rule:   "the others may be gone for good",
+			edits:  in("node", "begun: cfg.Later", "begun: false"),
+			killer: killer{pkg: pkg, run: "^TestCore_ALeaderThatCannotKnowOfAnOutageWaits$"},
+		},
+		{
 			name:   "a minority keeps the lease of the majority",
 			rule:   "a side that loses its majority releases the lease",
 			edits:  in("node", "c.release(&c.major)\n\tif c.attempt(&c.probe)", "if c.attempt(&c.probe)"),

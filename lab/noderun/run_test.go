@@ -30,6 +30,7 @@ import (
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/provider/automanaged"
+	"github.com/concord-go/concord/singleton"
 )
 
 // hand is a provider controlled by a test: it lists its member at the start.
@@ -288,6 +289,25 @@ func TestRun_GuardAndMajorityAreReleasedAtTheEnd(t *testing.T) {
 		require.NoError(t, g.Release(t.Context()))
 	}
 	require.NoError(t, other.Close(t.Context()))
+}
+
+// TestRun_FewerThanMinMembersHostNothing starts a member that stays alone, with a lease store that
+// answers and in which nobody hosts, and waits for a dozen TTLs.
+func TestRun_FewerThanMinMembersHostNothing(t *testing.T) {
+	cfg := quiet(newHands())
+	cfg.Store = func() (coordination.Store, error) { return memory.New(), nil }
+	cfg.Session.TTL, cfg.MinMembers, cfg.StartTimeout = 250*time.Millisecond, 2, 3*time.Second
+	var instances atomic.Int64
+	err := node.Run(t.Context(), cfg, func(n *node.Node) error {
+		_, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk",
+			Settle: time.Millisecond}, func(coordination.Tenure) actor.Actor {
+			instances.Add(1)
+			return actor.ReceiveFunc(func(actor.Context) {})
+		})
+		return err
+	})
+	require.ErrorIs(t, err, node.ErrStart)
+	require.Zero(t, instances.Load())
 }
 
 func TestRun_ExitsInsteadOfRejoiningIfToldTo(t *testing.T) {

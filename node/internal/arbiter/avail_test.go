@@ -124,6 +124,9 @@ func (w *world) noFlaps() error {
 
 // mayOpen checks a member whose gate opens.
 func (w *world) mayOpen(l *life) {
+	if _, known := l.core.Counts(); l.view.Oldest == l.id && known == 0 && !l.begun {
+		w.Fail("%s hosts (%v), and has not seen as many members as begin a cluster", l.id, l.core)
+	}
 	w.mayBegin(l)
 	w.mayGoOn(l)
 }
@@ -158,7 +161,19 @@ func (w *world) mayGoOn(l *life) {
 	}
 }
 
-// hosted reports whether all members of one side have open gates, and no others do.
+// mayServe reports whether the leader of a side has seen as many members as begin a cluster, or a
+// member knows how many there are.
+func (w *world) mayServe() bool {
+	for _, s := range w.sides() {
+		if s.leader.begun {
+			return true
+		}
+	}
+	return w.began()
+}
+
+// hosted reports whether all members of one side have open gates, and no others do; before any side
+// has begun, whether all are shut.
 func (w *world) hosted() bool {
 	hosts := 0
 	for _, s := range w.sides() {
@@ -172,7 +187,7 @@ func (w *world) hosted() bool {
 			return false
 		}
 	}
-	return hosts == 1
+	return hosts == 1 || hosts == 0 && !w.mayServe()
 }
 
 // began reports whether a member knows how many members there are.

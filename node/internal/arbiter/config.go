@@ -10,6 +10,9 @@ type Config struct {
 	// less than that elsewhere, until the view of those that have begun the cluster has not changed
 	// for a moment.
 	Members int
+	// Later is set in a later incarnation of the member in the same process. It may host although
+	// it has never seen Members members: others may be gone for good.
+	Later bool
 	// TTL is the TTL of the leases.
 	TTL time.Duration
 	// Session is the ID of the session through which this member holds leases. Empty: it is not

@@ -17,6 +17,7 @@ type Core struct {
 	n       int             // how many members there are, present and missing; 0: not known yet
 	assumed bool            // n follows from the settings: this side has just started
 	founded bool            // it has held the lease of the majority since
+	begun   bool            // this member, or a former incarnation, has seen Config.Members members
 	leaving map[string]bool // members that announced their departure
 	gone    map[string]bool // members missing since none was
 	foreign map[string]bool // members in view that use another lease store
@@ -51,7 +52,7 @@ type Core struct {
 
 // New returns an arbiter that has seen nothing. Its gate is shut.
 func New(cfg Config) *Core {
-	return &Core{cfg: cfg, kind: Undecided, why: "no view yet",
+	return &Core{cfg: cfg, begun: cfg.Later, kind: Undecided, why: "no view yet",
 		leaving: map[string]bool{}, gone: map[string]bool{}, foreign: map[string]bool{}}
 }
 
@@ -140,7 +141,7 @@ func (c *Core) onView(v View) {
 	}
 	old := c.view
 	v.Members = slices.Sorted(slices.Values(v.Members))
-	c.view = v
+	c.view, c.begun = v, c.begun || len(v.Members) >= c.cfg.Members
 	if v.Removed {
 		c.end("the member was removed from the cluster")
 		return

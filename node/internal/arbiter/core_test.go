@@ -136,7 +136,13 @@ func TestCore_NewMemberIsShutWhileAnotherSideHosts(t *testing.T) {
 func TestCore_BeginningOfAClusterNeedsItsMembers(t *testing.T) {
 	s := newStage(t, 3)
 	s.sees("me", "b")
-	s.that(!s.gate.Open && s.try.Op == 0, "shut, without an attempt")
+	for s.try.Op == 0 {
+		s.step(arbiter.Probed{Op: s.probe, Result: arbiter.Held})
+		s.pass(time.Second / 2)
+	}
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+	s.that(!s.gate.Open && s.gave == s.try.Op && strings.Contains(s.gate.Why, "fewer do not"),
+		"shut, without the lease, although nobody else hosts")
 	s.sees("me", "b", "c")
 	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
 	s.that(s.gate.Open && s.said.Members == 5, "open, and two more may start")
@@ -233,9 +239,9 @@ func TestCore_AMinorityWaitsWhenTheStoreAnswersAgain(t *testing.T) {
 	s.that(s.try.Lease == arbiter.Rest, "trying: no majority reaches the store")
 }
 
-// A leader that has just started, or has followed another one on a side without a majority, does
-// not know whether the store has just come back, and waits as long. One that was in a majority a
-// moment ago knows.
+// A leader that begins a later incarnation, or has followed another one on a side without a
+// majority, does not know whether the store has just come back, and waits as long. One that was in
+// a majority a moment ago knows.
 func TestCore_ALeaderThatCannotKnowOfAnOutageWaits(t *testing.T) {
 	follower := func(s *stage, members int) {
 		s.sees("a", "me", "b", "c", "d")
@@ -250,7 +256,10 @@ func TestCore_ALeaderThatCannotKnowOfAnOutageWaits(t *testing.T) {
 		begin func(*stage)
 		waits bool
 	}{
-		"just started":             {func(s *stage) { s.sees("me") }, true},
+		"a later incarnation": {func(s *stage) {
+			s.core = arbiter.New(arbiter.Config{Members: 3, Later: true, TTL: ttl})
+			s.sees("me")
+		}, true},
 		"a follower in a minority": {func(s *stage) { follower(s, 2) }, true},
 		"a follower in a majority": {func(s *stage) { follower(s, 5) }, false},
 	} {
@@ -265,6 +274,8 @@ func TestCore_ALeaderThatCannotKnowOfAnOutageWaits(t *testing.T) {
 		if took >= 2*ttl || (took > ttl/2) != c.waits {
 			t.Errorf("%s: tries after %v: %v", name, took, s.core)
 		}
+		s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+		s.that(s.gate.Open, "open: "+name)
 	}
 }
 

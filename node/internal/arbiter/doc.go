@@ -20,7 +20,7 @@
 // Of several sides without a majority, one gets the lease Rest: an exact half tries at once and
 // goes on until the store has decided, smaller sides try later, the larger first. After an outage
 // of the store they leave a majority a TTL to acquire its lease; so does a leader that cannot know
-// whether there was an outage, since it has just started, or has followed another one on that side.
+// whether there was an outage, since it has just begun, or has followed another one on that side.
 // Without the store nothing can be released, so what is held goes on until its leases end.
 //
 // The leader sends its verdict, and the number of members, to the other members of its view. They
@@ -28,9 +28,11 @@
 //
 // A member that has just started does not know how many members there are until its leader says so.
 // A leader that does not know either takes Config.Members for a majority, and acquires Majority
-// first: if nobody holds it, this is the beginning of the cluster. Where one member is enough for
-// that, it acquires Rest before, since a side without a majority may host. Members that are assumed
-// to exist are counted until the view has not changed for a moment.
+// first: if nobody holds it, this is the beginning of the cluster. Until it has seen as many, it
+// gives up Rest at once, unless it is a later incarnation, whose others may be gone for good.
+// Where one member is enough to begin, it acquires Rest before Majority, since a side without a
+// majority may host. Members that are assumed to exist are counted until the view has not changed
+// for a moment.
 //
 // A majority that has had the lease and the same view for a minute no longer counts the members
 // that are missing. Another side may then have more members, and also count itself as a majority.

@@ -93,6 +93,10 @@ func (c *Core) leadRest() {
 	if !c.rest.held && c.probe.is(Held) && c.reached(c.turn()) && c.attempt(&c.rest) {
 		c.emit(Try{c.rest.op, Rest})
 	}
+	early := !c.begun && c.known() == 0
+	if early { // it only finds out whether another side has this lease
+		c.release(&c.rest)
+	}
 	c.reachable = c.reachable || c.probe.is(Held) || c.probe.is(Taken)
 	if c.reachable && c.answers.IsZero() {
 		c.answers = c.now
@@ -108,6 +112,8 @@ func (c *Core) leadRest() {
 		c.rule(Pending, "")
 	case !c.reachable && c.probe.asked:
 		c.rule(Undecided, c.cutOff("the lease store does not answer"))
+	case early:
+		c.rule(Undecided, c.cutOff("fewer do not begin a cluster"))
 	default:
 		c.rule(Undecided, c.cutOff("it is not known yet which side hosts"))
 	}

@@ -67,7 +67,9 @@ type life struct {
 	id      string
 	born    int // order of birth
 	core    *arbiter.Core
+	members int // that begin a cluster
 	view    arbiter.View
+	begun   bool // it, or a former incarnation of its process, has seen as many as begin a cluster
 	gate    arbiter.Gate
 	looked  time.Duration // when its view last changed
 	here    bool
@@ -137,7 +139,7 @@ func (w *world) byID(id string) *life {
 }
 
 // boot begins the first incarnation of a process.
-func (n *node) boot() { n.begin(n.w.cfg.Members) }
+func (n *node) boot() { n.begin(n.w.cfg.Members, false) }
 
 // rejoin begins an incarnation of a process whose former incarnation has counted so many members.
 func (n *node) rejoin(counted int) {
@@ -145,17 +147,18 @@ func (n *node) rejoin(counted int) {
 	if counted > 0 {
 		members = counted/2 + 1
 	}
-	n.begin(members)
+	n.begin(members, true)
 }
 
-func (n *node) begin(members int) {
+func (n *node) begin(members int, later bool) {
 	if n.life != nil {
 		return
 	}
 	n.w.lives++
-	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives}
+	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives,
+		members: members, begun: later || members == 1}
 	cfg := n.w.cfg
-	cfg.Session, cfg.Members = l.id, members
+	cfg.Session, cfg.Members, cfg.Later = l.id, members, later
 	l.core = arbiter.New(cfg)
 	n.life, n.w.all[l.id] = l, l
 	l.view = arbiter.View{Self: l.id, Oldest: l.id, Members: []string{l.id}}
@@ -217,6 +220,7 @@ func (l *life) look() {
 		return
 	}
 	l.view, l.looked = v, l.w.Elapsed()
+	l.begun = l.begun || len(v.Members) >= l.members
 	l.w.touch()
 	l.step(v)
 }
