@@ -26,7 +26,7 @@ func newAged(incarnations int) *pump {
 		p.wake()
 	}
 	p.pass(5 * time.Second)
-	p.bytes = map[wire.Manifest]int{}
+	clear(p.of)
 	return p
 }
 
@@ -111,10 +111,10 @@ func benchmarkAgedDelete(b *testing.B, p *pump) {
 		key := fmt.Sprintf("key-%03d", deletes%100)
 		p.put(0, key, "again")
 		p.wake()
-		p.bytes = map[wire.Manifest]int{}
+		clear(p.of)
 		p.update(0, func(t *history.Txn) error { t.Clear(key); return nil })
 		p.wake()
-		size, deletes = size+p.bytes[wire.ReplicatorPush]/2, deletes+1
+		size, deletes = size+p.of[wire.ReplicatorPush].bytes/2, deletes+1
 	}
 	b.ReportMetric(float64(size)/float64(deletes), "B/push")
 }
@@ -122,12 +122,12 @@ func benchmarkAgedDelete(b *testing.B, p *pump) {
 func benchmarkAgedIdle(b *testing.B, p *pump) {
 	seconds := 0
 	p.pass(5 * time.Second)
-	p.bytes = map[wire.Manifest]int{}
+	clear(p.of)
 	for b.Loop() {
 		p.pass(10 * time.Second)
 		seconds += 10
 	}
-	b.ReportMetric(float64(p.total())/float64(seconds), "B/s")
+	b.ReportMetric(float64(p.all().bytes)/float64(seconds), "B/s")
 }
 
 // benchmarkAgedBeat measures full heartbeats, as sent after an update that was pushed to no member.
@@ -181,9 +181,9 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 		for i := range p.cores {
 			p.cores[i].peers = nil
 		}
-		p.bytes = map[wire.Manifest]int{}
+		clear(p.of)
 		start := cpuTime()
-		p.meetAt()
+		p.introduce()
 		c := p.cores[3]
 		for !c.Ready() && p.now.Sub(began) < time.Minute {
 			box := p.box
@@ -215,18 +215,5 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 	}
 	b.ReportMetric(float64(took.Milliseconds())/float64(joins), "ms/join")
 	b.ReportMetric(float64(largest), "B/largest-message")
-	b.ReportMetric(float64(p.total()), "B/join")
-}
-
-// meetAt gives every replica the view of all, and delivers nothing.
-func (p *pump) meetAt() {
-	for i, c := range p.cores {
-		var others []Member
-		for j := range p.cores {
-			if j != i {
-				others = append(others, Member{ID: fmt.Sprint(j)})
-			}
-		}
-		p.take(i, c.Step(p.now, View{Others: others}))
-	}
+	b.ReportMetric(float64(p.all().bytes), "B/join")
 }

@@ -33,11 +33,11 @@ func TestCost_OneUpdate(t *testing.T) {
 		for range 300 { // until logs and hashes have grown to their size
 			one()
 		}
-		clear(p.bytes)
+		clear(p.of)
 		allocs := testing.AllocsPerRun(200, one)
 		require.LessOrEqual(t, allocs, c.allocs, c.name)
-		require.LessOrEqual(t, float64(p.total())/201, c.bytes, c.name)
-		t.Logf("%s: %v allocations, %d bytes", c.name, allocs, p.total()/201)
+		require.LessOrEqual(t, float64(p.all().bytes)/201, c.bytes, c.name)
+		t.Logf("%s: %v allocations, %d bytes", c.name, allocs, p.all().bytes/201)
 	}
 }
 
@@ -61,9 +61,9 @@ func TestCost_UpdatesThatShareACommit(t *testing.T) {
 		many(64)()
 	}
 	alone := testing.AllocsPerRun(100, many(1))
-	clear(p.bytes)
+	clear(p.of)
 	each := testing.AllocsPerRun(100, many(64)) / 64
-	bytes := float64(p.total()) / 101 / 64
+	bytes := float64(p.all().bytes) / 101 / 64
 	t.Logf("%v allocations alone, %v and %v bytes of 64", alone, each, bytes)
 	require.LessOrEqual(t, each, 17.)
 	require.LessOrEqual(t, bytes, 16.)

@@ -4,7 +4,6 @@ package core
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"strings"
@@ -14,26 +13,19 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/history"
-	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/hosted"
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// pump is a few replicas and a network without delay that counts bytes; a message is lost with
-// probability loss.
+// pump is a few replicas and a network without delay; a message is lost with probability loss.
 type pump struct {
-	now   time.Time
-	cores []*Core
-	box   []mail
-	loss  float64
-	cut   func(from, to int) bool
-	rand  *rand.Rand
-	bytes map[wire.Manifest]int
-	next  causal.Replica
+	numbered
+	box  []mail
+	loss float64
 }
 
 func newPump(n int) *pump {
-	p := &pump{now: epoch, rand: rand.New(rand.NewPCG(1, 2)), bytes: map[wire.Manifest]int{}}
+	p := &pump{numbered: newNumbered(1, 2)}
 	for range n {
 		p.add()
 	}
@@ -41,35 +33,24 @@ func newPump(n int) *pump {
 	return p
 }
 
-func (p *pump) add() {
-	p.cores = append(p.cores, New(Config{
-		Member: fmt.Sprint(len(p.cores)), NewReplica: func() causal.Replica {
-			p.next++
-			return p.next * 0x9e3779b97f4a7c15
-		},
-		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
-		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20,
-		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
-	}))
-}
+func (p *pump) add() { p.cores = append(p.cores, p.core()) }
 
 func (p *pump) meet() {
-	for i, c := range p.cores {
-		var others []Member
-		for j := range p.cores {
-			if j != i {
-				others = append(others, Member{ID: fmt.Sprint(j)})
-			}
-		}
-		p.take(i, c.Step(p.now, View{Others: others}))
-	}
+	p.introduce()
 	p.pass(3 * time.Second)
+}
+
+// introduce gives every replica the view of all, and delivers nothing.
+func (p *pump) introduce() {
+	for i, c := range p.cores {
+		p.take(i, c.Step(p.now, View{Others: p.others(i)}))
+	}
 }
 
 func (p *pump) take(i int, effects []Effect) {
 	for _, e := range effects {
 		if s, ok := e.(Send); ok {
-			p.bytes[s.Manifest] += len(s.Payload)
+			p.count(s)
 			if (p.loss == 0 || p.rand.Float64() >= p.loss) &&
 				(p.cut == nil || !p.cut(i, number(s.Member))) {
 				p.box = append(p.box, mail{from: fmt.Sprint(i), to: s.Member,
@@ -147,23 +128,7 @@ func (p *pump) fill(keys, size int) {
 		}
 	}
 	p.pass(3 * time.Second)
-	p.bytes = map[wire.Manifest]int{}
-}
-
-func (p *pump) equal() bool {
-	for _, c := range p.cores {
-		if !c.Seen().Equal(p.cores[0].Seen()) || c.history.Sum() != p.cores[0].history.Sum() {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *pump) total() (n int) {
-	for _, b := range p.bytes {
-		n += b
-	}
-	return n
+	clear(p.of)
 }
 
 // BenchmarkInSync shows that the traffic of a pair of replicas in sync does not depend on what they
@@ -174,10 +139,10 @@ func BenchmarkInSync(b *testing.B) {
 			p := newPump(3)
 			p.fill(keys, 20)
 			for b.Loop() {
-				p.bytes = map[wire.Manifest]int{}
+				clear(p.of)
 				p.pass(10 * time.Second)
 			}
-			b.ReportMetric(float64(p.total())/10/3, "B/s/pair")
+			b.ReportMetric(float64(p.all().bytes)/10/3, "B/s/pair")
 		})
 	}
 }
@@ -199,15 +164,15 @@ func BenchmarkLocate(b *testing.B) {
 				p.cores[0].push() // no member receives it
 				cutLog(p.cores[0])
 				p.box = nil
-				p.bytes = map[wire.Manifest]int{}
+				clear(p.of)
 				p.meet()
 				if !p.equal() || p.cores[1].stats.Compared == 0 {
 					b.Fatal("not equal")
 				}
 			}
-			b.ReportMetric(float64(p.bytes[wire.ReplicatorCells]+p.bytes[wire.ReplicatorCompare]),
-				"B")
-			b.ReportMetric(float64(p.bytes[wire.ReplicatorPart]), "B/answer")
+			asked := p.of[wire.ReplicatorCells].bytes + p.of[wire.ReplicatorCompare].bytes
+			b.ReportMetric(float64(asked), "B")
+			b.ReportMetric(float64(p.of[wire.ReplicatorPart].bytes), "B/answer")
 		})
 	}
 }
@@ -232,7 +197,7 @@ func BenchmarkDeltaTraffic(b *testing.B) {
 func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 	p := newPump(3)
 	p.loss = loss
-	p.bytes = map[wire.Manifest]int{}
+	clear(p.of)
 	best := 0
 	for i := range 3000 {
 		p.put(i/burst%3, fmt.Sprintf("key-%03d", p.rand.IntN(30)), fmt.Sprintf("element-%05d", i))
@@ -254,7 +219,7 @@ func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 	sent := 0
 	for _, m := range []wire.Manifest{wire.ReplicatorPush, wire.ReplicatorPart,
 		wire.ReplicatorRequest, wire.ReplicatorMore} {
-		sent += p.bytes[m]
+		sent += p.of[m].bytes
 	}
 	return float64(sent) / float64(best)
 }

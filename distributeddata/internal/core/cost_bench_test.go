@@ -10,7 +10,6 @@ import (
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/history"
 	"github.com/concord-go/concord/internal/hosted"
-	"github.com/concord-go/concord/internal/wire"
 )
 
 // BenchmarkOneUpdate measures what one update costs three replicas together, each pushed alone, and
@@ -56,7 +55,7 @@ var setNames, setElements = func() (names, elements []string) {
 func benchOneUpdate(b *testing.B, modify func(*history.Txn, int) error, level Level) {
 	p := newPump(3)
 	p.pass(5 * time.Second)
-	p.bytes = map[wire.Manifest]int{}
+	clear(p.of)
 	b.ReportAllocs()
 	b.ResetTimer()
 	before := cpuTime()
@@ -73,5 +72,5 @@ func benchOneUpdate(b *testing.B, modify func(*history.Txn, int) error, level Le
 	}
 	b.StopTimer()
 	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
-	b.ReportMetric(float64(p.total())/float64(b.N), "sent-B/op")
+	b.ReportMetric(float64(p.all().bytes)/float64(b.N), "sent-B/op")
 }

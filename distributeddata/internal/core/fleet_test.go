@@ -16,22 +16,92 @@ import (
 // fleet is many replicas in virtual time, on a network that takes one to two milliseconds and
 // counts what is sent. The heartbeats of different members are not synchronized.
 type fleet struct {
-	now   time.Time
-	cores []*Core // nil: gone
-	armed []time.Time
-	due   occasions
-	turn  int // order of what is due
-	rand  *rand.Rand
-	next  causal.Replica
-	cut   func(from, to int) bool
-	same  map[int]int // members that run under the id of another one
-	diary map[int][]diaryEntry
-	first []causal.Replica // of each member
-	sent  []tally          // by member
-	of    map[wire.Manifest]tally
+	numbered
+	armed   []time.Time
+	due     occasions
+	turn    int // order of what is due
+	diary   map[int][]diaryEntry
+	first   []causal.Replica // of each member
+	sent    []tally          // by member
+	latency time.Duration    // of a message; it may take twice as long
+}
 
-	latency    time.Duration // of a message; it may take twice as long
+// numbered are the members of a fleet or a pump, by number.
+type numbered struct {
+	now        time.Time
+	cores      []*Core // nil: gone
+	rand       *rand.Rand
+	next       causal.Replica
+	cut        func(from, to int) bool
+	same       map[int]int             // members that run under the id of another one
+	of         map[wire.Manifest]tally // what was sent
 	minMembers int
+}
+
+func newNumbered(seed1, seed2 uint64) numbered {
+	return numbered{now: epoch, rand: rand.New(rand.NewPCG(seed1, seed2)),
+		of: map[wire.Manifest]tally{}, minMembers: 1}
+}
+
+func (n *numbered) core() *Core { return n.coreOf(len(n.cores)) }
+
+func (n *numbered) coreOf(i int) *Core {
+	return New(Config{
+		Member: fmt.Sprint(i), NewReplica: func() causal.Replica {
+			n.next++
+			return n.next * 0x9e3779b97f4a7c15
+		},
+		MinMembers: n.minMembers, BeatInterval: time.Second, BeatPeers: 3,
+		Grace: 200 * time.Millisecond, Patience: 2 * time.Second, WindowCount: 1024,
+		WindowBytes: 4 << 20, LogBytes: 64 << 20,
+		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+	})
+}
+
+// id returns the number that serves as the id of a member.
+func (n *numbered) id(i int) int {
+	if j, ok := n.same[i]; ok {
+		return j
+	}
+	return i
+}
+
+// others returns the running members besides one.
+func (n *numbered) others(i int) (others []Member) {
+	for j, c := range n.cores {
+		if n.id(j) != n.id(i) && c != nil {
+			others = append(others, Member{ID: fmt.Sprint(n.id(j))})
+		}
+	}
+	return others
+}
+
+func (n *numbered) count(s Send) {
+	t := n.of[s.Manifest]
+	t.add(len(s.Payload))
+	n.of[s.Manifest] = t
+}
+
+// all returns the total traffic.
+func (n *numbered) all() (t tally) {
+	for _, o := range n.of {
+		t.messages, t.bytes = t.messages+o.messages, t.bytes+o.bytes
+	}
+	return t
+}
+
+func (n *numbered) equal() bool {
+	var first *Core
+	for _, c := range n.cores {
+		switch {
+		case c == nil:
+		case first == nil:
+			first = c
+		case !c.Seen().Equal(first.Seen()) || c.history.Sum() != first.history.Sum():
+			return false
+		}
+	}
+	return true
 }
 
 // diaryEntry is an input of a member: cores that take the same inputs hold the same state.
@@ -94,27 +164,11 @@ func newFleet(members, keys int) *fleet {
 }
 
 func emptyFleet() *fleet {
-	return &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{},
-		latency: time.Millisecond, minMembers: 1}
+	return &fleet{numbered: newNumbered(3, 4), latency: time.Millisecond}
 }
 
 // rest advances the time until every member has sent a heartbeat to every other.
 func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
-
-func (f *fleet) core() *Core { return f.coreOf(len(f.cores)) }
-
-func (f *fleet) coreOf(i int) *Core {
-	return New(Config{
-		Member: fmt.Sprint(i), NewReplica: func() causal.Replica {
-			f.next++
-			return f.next * 0x9e3779b97f4a7c15
-		},
-		MinMembers: f.minMembers, BeatInterval: time.Second, BeatPeers: 3,
-		Grace: 200 * time.Millisecond, Patience: 2 * time.Second, WindowCount: 1024,
-		WindowBytes: 4 << 20, LogBytes: 64 << 20,
-		PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
-	})
-}
 
 func (f *fleet) start(c *Core) {
 	f.first = append(f.first, c.Replica())
@@ -123,23 +177,7 @@ func (f *fleet) start(c *Core) {
 }
 
 // view gives a member the view of all running members.
-func (f *fleet) view(i int) {
-	var others []Member
-	for j, c := range f.cores {
-		if f.id(j) != f.id(i) && c != nil {
-			others = append(others, Member{ID: fmt.Sprint(f.id(j))})
-		}
-	}
-	f.step(i, View{Others: others})
-}
-
-// id returns the number that serves as the id of a member.
-func (f *fleet) id(i int) int {
-	if j, ok := f.same[i]; ok {
-		return j
-	}
-	return i
-}
+func (f *fleet) view(i int) { f.step(i, View{Others: f.others(i)}) }
 
 // views gives all members the new view within a second, as a provider does.
 func (f *fleet) views() {
@@ -200,9 +238,7 @@ func (f *fleet) step(i int, ev Event) {
 
 func (f *fleet) send(i int, s Send) {
 	f.sent[i].add(len(s.Payload))
-	t := f.of[s.Manifest]
-	t.add(len(s.Payload))
-	f.of[s.Manifest] = t
+	f.count(s)
 	from := f.cores[i].Replica()
 	id := number(s.Member)
 	f.deliver(i, id, from, s)
@@ -242,26 +278,4 @@ func (f *fleet) update(i int, key string) {
 	f.step(i, Update{Modify: func(t *history.Txn) error {
 		return setRegister(t, key, fmt.Sprint(f.now.UnixNano()))
 	}})
-}
-
-func (f *fleet) equal() bool {
-	var first *Core
-	for _, c := range f.cores {
-		switch {
-		case c == nil:
-		case first == nil:
-			first = c
-		case !c.Seen().Equal(first.Seen()) || c.history.Sum() != first.history.Sum():
-			return false
-		}
-	}
-	return true
-}
-
-// all returns the total traffic.
-func (f *fleet) all() (t tally) {
-	for _, s := range f.sent {
-		t.messages, t.bytes = t.messages+s.messages, t.bytes+s.bytes
-	}
-	return t
 }

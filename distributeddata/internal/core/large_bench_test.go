@@ -51,7 +51,7 @@ func benchLarge(b *testing.B, n int, modify func(*history.Txn) error) time.Durat
 		p.update(0, func(t *history.Txn) error { return addMany(t, n) })
 		p.pass(10 * time.Second)
 		runtime.GC()
-		clear(p.bytes)
+		clear(p.of)
 		at := cpuTime()
 		p.update(0, modify)
 		p.take(0, p.cores[0].Step(p.now, Wake{}))
@@ -59,7 +59,7 @@ func benchLarge(b *testing.B, n int, modify func(*history.Txn) error) time.Durat
 		at = cpuTime()
 		p.pass(5 * time.Second)
 		others += cpuTime() - at
-		bytes += p.total()
+		bytes += p.all().bytes
 		if !p.cores[1].Seen().Equal(p.cores[0].Seen()) {
 			b.Fatal("the members differ")
 		}

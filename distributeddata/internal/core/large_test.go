@@ -52,13 +52,13 @@ func TestClear_OfManyElementsNamesNone(t *testing.T) {
 				h, _ := c.Keys().Get("set")
 				require.Equal(t, 2000, h.Len())
 			}
-			clear(p.bytes)
+			clear(p.of)
 			p.put(1, "set", "concurrent")
 			p.put(0, "set", "seen")
 			p.update(0, modify)
 			p.put(0, "set", "later")
 			p.pass(5e9)
-			require.Less(t, p.total(), 5000, "it names no elements")
+			require.Less(t, p.all().bytes, 5000, "it names no elements")
 			for _, c := range p.cores {
 				h, _ := c.Keys().Get("set")
 				require.Equal(t, 2, h.Len(), "the concurrent element, and the later one")
