@@ -5,6 +5,18 @@ package main
 func lives() []mutant {
 	return []mutant{
 		{
+			name:   "miss the table of shards at the end",
+			rule:   "what is made anew when it is lost need not be handed over [R29]",
+			edits:  in("distributeddata", "if h.kept <= h.copied {", "if false {"),
+			killer: scenario("TestLives_TheTableOfShardsIsNotMissed"),
+		},
+		{
+			name:   "miss nothing that was written beside the table of shards",
+			rule:   "an update of an application that no other member has is named at the end [R29]",
+			edits:  in("distributeddata", "h.kept = h.Own() + h.open.events()", "h.kept = h.Own()"),
+			killer: scenario("TestLives_TheTableOfShardsIsNotMissed"),
+		},
+		{
 			name:   "an actor that is being spawned handles messages at once",
 			rule:   "no message from a peer crashes the process",
 			edits:  in("internal", "if !m.hold(&m.mu.user, message) {", "if true {"),

@@ -46,6 +46,34 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 	require.Zero(t, l.cores["b"].Stats().Bulks, "the log reaches back")
 }
 
+// The homes of shards are assigned anew when they are lost; nothing else is.
+func TestLives_TheTableOfShardsIsNotMissed(t *testing.T) {
+	const table, stay = "concord-sharding-cart/shard-7", "concord-sharding-cart/external"
+	l := newLab(t, "a", "b")
+	alone := func(keys ...string) {
+		t.Helper()
+		l.take(all)
+		require.Equal(t, len(keys) > 0, l.cores["a"].Uncopied() > 0)
+		require.Equal(t, keys, l.cores["a"].UncopiedKeys(9))
+	}
+	l.update("a", Level{}, count(table, "k", 1))
+	l.update("a", Level{}, count("concord-sharding-cart/settings", "k", 1))
+	alone()
+	l.again("a")
+	alone()
+	l.update("a", Level{}, add("s", "x"))
+	l.update("a", Level{}, count(table, "k", 1))
+	alone("s")
+	l.update("a", Level{}, count(stay, "k", 1))
+	alone(stay, "s")
+	l.again("a")
+	alone(stay, "s")
+	l.meet()
+	alone()
+	l.shows("b", "concord-sharding-cart/external/k=1\nconcord-sharding-cart/settings/k=1\n"+
+		"concord-sharding-cart/shard-7/k=2\ns/x=1\n")
+}
+
 func TestLives_TheOpenEventGoesAlong(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1))

@@ -3,6 +3,7 @@ package history
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -17,7 +18,7 @@ type past struct {
 func (p past) after(o *History) past {
 	return past{
 		events: p.events.Join(o.past.events).Set(o.me, o.Own()),
-		copied: p.copied.Join(o.past.copied).Set(o.me, o.copied),
+		copied: p.copied.Join(o.past.copied).Set(o.me, o.safe()),
 	}
 }
 
@@ -60,16 +61,33 @@ func Missing(ours, theirs causal.Vector) uint64 {
 	return ours.Events() - ours.Meet(theirs).Events()
 }
 
-// Uncopied returns the number of events of this replica, and of the earlier lives of its process,
-// that no other replica is known to have.
-func (h *History) Uncopied() uint64 {
-	return h.Own() - h.copied + Missing(h.past.events, h.past.copied) + h.open.events()
+// rebuilt reports whether a key holds what package sharding makes anew, from what the members say,
+// if it is lost: the homes of shards, and the settings that all members have.
+func rebuilt(key string) bool {
+	_, of, _ := strings.Cut(key, "/")
+	return strings.HasPrefix(key, "concord-sharding-") &&
+		(of == "settings" || strings.HasPrefix(of, "shard-"))
 }
 
-// UncopiedKeys returns keys that these events changed, in order, at most limit of them. Of events
-// that are no longer in the log, as those of a member that has been alone for a heartbeat, it finds
-// the keys by the atoms that they have left in the state. An event that only removed atoms leaves
-// none.
+// safe returns the number of own events, from the first on, that another replica is known to have
+// or that need not outlive this one.
+func (h *History) safe() uint64 {
+	if h.kept <= h.copied {
+		return h.Own()
+	}
+	return h.copied
+}
+
+// Uncopied returns the number of events of this replica, and of the earlier lives of its process,
+// that no other replica is known to have. It is 0 if the loss of all these would cost nothing.
+func (h *History) Uncopied() uint64 {
+	return h.Own() - h.safe() + Missing(h.past.events, h.past.copied) + h.open.events()
+}
+
+// UncopiedKeys returns keys that these events changed, without those that are rebuilt, in order, at
+// most limit of them. Of events that are no longer in the log, as those of a member that has been
+// alone for a heartbeat, it finds the keys by the atoms that they have left in the state. An event
+// that only removed atoms leaves none.
 func (h *History) UncopiedKeys(limit int) []string {
 	keys := map[string]bool{}
 	for _, w := range h.open.keys {
@@ -79,7 +97,7 @@ func (h *History) UncopiedKeys(limit int) []string {
 	for d := range h.past.events.Set(h.me, h.Own()).All() {
 		copied := h.past.copied.Get(d.Replica)
 		if d.Replica == h.me {
-			copied = h.copied
+			copied = h.safe()
 		}
 		if copied >= d.N {
 			continue
@@ -98,6 +116,7 @@ func (h *History) UncopiedKeys(limit int) []string {
 	if len(cut) > 0 {
 		h.keys.addedBeyond(cut, keys)
 	}
+	maps.DeleteFunc(keys, func(key string, _ bool) bool { return rebuilt(key) })
 	out := slices.Sorted(maps.Keys(keys))
 	return out[:min(limit, len(out))]
 }

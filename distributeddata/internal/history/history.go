@@ -27,6 +27,7 @@ type History struct {
 	hashes hashes        // of the events of all origins, as far as they are known
 	past   past          // the earlier lives of this process
 	copied uint64        // own events up to this one are known to be at another replica
+	kept   uint64        // own events after this one changed rebuilt keys alone
 	scrub  scrub
 
 	batch   batch              // used by the transition in progress

@@ -237,6 +237,12 @@ func (h *History) Commit() Change {
 	if !h.Gathers() {
 		return Change{}
 	}
+	for key := range h.open.keys {
+		if !rebuilt(key) {
+			h.kept = h.Own() + h.open.events()
+			break
+		}
+	}
 	before, from := h.seen, h.Own()
 	ch := h.commit(h.open.work())
 	if ch.Own > 0 {
