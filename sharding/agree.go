@@ -8,6 +8,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/homes"
 )
 
 // ballot holds the settings that the members with the role have announced.
@@ -59,7 +60,7 @@ func (l *life) outvoted() (theirs string) {
 
 // agreement holds the settings of all members that have run this type.
 func (l *life) agreement() distributeddata.Key[crdt.GSet[string]] {
-	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/settings", crdt.GSet[string]{})
+	return distributeddata.NewKey(homes.Settings(l.cfg.Type), crdt.GSet[string]{})
 }
 
 // lookEvery is how often a member that starts looks whether the settings are agreed.

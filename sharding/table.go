@@ -11,6 +11,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/contain"
+	"github.com/concord-go/concord/internal/homes"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -20,7 +21,7 @@ import (
 type assignment = crdt.MaxRegister[string]
 
 func (l *life) table() distributeddata.Prefix[assignment] {
-	return distributeddata.NewPrefix("concord-sharding-"+l.cfg.Type+"/shard-", assignment{})
+	return distributeddata.NewPrefix(homes.Table(l.cfg.Type), assignment{})
 }
 
 // subscribeTable sends changed entries to the control actor.

@@ -3,9 +3,9 @@ package history
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/homes"
 )
 
 // past is what the earlier lives of this process did [R40].
@@ -61,14 +61,6 @@ func Missing(ours, theirs causal.Vector) uint64 {
 	return ours.Events() - ours.Meet(theirs).Events()
 }
 
-// rebuilt reports whether a key holds what package sharding makes anew, from what the members say,
-// if it is lost: the homes of shards, and the settings that all members have.
-func rebuilt(key string) bool {
-	_, of, _ := strings.Cut(key, "/")
-	return strings.HasPrefix(key, "concord-sharding-") &&
-		(of == "settings" || strings.HasPrefix(of, "shard-"))
-}
-
 // safe returns the number of own events, from the first on, that another replica is known to have
 // or that need not outlive this one.
 func (h *History) safe() uint64 {
@@ -116,7 +108,7 @@ func (h *History) UncopiedKeys(limit int) []string {
 	if len(cut) > 0 {
 		h.keys.addedBeyond(cut, keys)
 	}
-	maps.DeleteFunc(keys, func(key string, _ bool) bool { return rebuilt(key) })
+	maps.DeleteFunc(keys, func(key string, _ bool) bool { return homes.Rebuilt(key) })
 	out := slices.Sorted(maps.Keys(keys))
 	return out[:min(limit, len(out))]
 }

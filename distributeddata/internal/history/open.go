@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/homes"
 )
 
 // Own events are open until end commits them. An open event may still grow, and nothing of it is
@@ -238,7 +239,7 @@ func (h *History) Commit() Change {
 		return Change{}
 	}
 	for key := range h.open.keys {
-		if !rebuilt(key) {
+		if !homes.Rebuilt(key) {
 			h.kept = h.Own() + h.open.events()
 			break
 		}
