@@ -2,14 +2,18 @@ package sharding_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/sharding"
 )
@@ -147,5 +151,87 @@ func TestAsk_ThatMeetsNoTenureIsUndelivered(t *testing.T) {
 		_, err := from.ask(id, "nobody", time.Minute)
 		require.ErrorIs(t, err, sharding.ErrUndelivered)
 		require.NotErrorIs(t, err, sharding.ErrUnknown)
+	})
+}
+
+// replies creates entities that reply to a text with the value of that name, and nothing else.
+func replies(values map[string]any, handled *atomic.Int64,
+) func(*node) func(sharding.Entity) actor.Actor {
+	return func(*node) func(sharding.Entity) actor.Actor {
+		return func(sharding.Entity) actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+					handled.Add(1)
+					ctx.Respond(values[m.Value])
+				}
+			})
+		}
+	}
+}
+
+// A reply that would be lost between members is an error on one member too. It matches no error of
+// this module, even if the entity replies with one: the message was handled, and is not sent again.
+func TestAsk_AReplyThatIsNotProtobufIsAnError(t *testing.T) {
+	var handled atomic.Int64
+	values := map[string]any{"text": "a Go string", "error": errors.New("no money"), "nil": nil,
+		"unsent": fmt.Errorf("other: %w", sharding.ErrUndelivered), "closed": sharding.ErrClosed,
+		"rejoining": lifecycle.ErrRejoining}
+	run(t, 1, options{produce: replies(values, &handled)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for name, text := range map[string]string{"text": "the reply is a string: only protobuf",
+			"error": "the reply is an error value (*errors.errorString: no money)",
+			"nil":   "the reply is a <nil>", "unsent": sharding.ErrUndelivered.Error(),
+			"closed": sharding.ErrClosed.Error(), "rejoining": "so respond with one that has"} {
+			handled.Store(0)
+			reply, err := c.node(0).region.Ref("x").Ask(short(c.t), wrapperspb.String(name))
+			require.Nil(t, reply)
+			require.ErrorContains(t, err, "sharding: the message was handled, but the reply is a")
+			require.ErrorContains(t, err, text)
+			for _, other := range []error{sharding.ErrUndelivered, sharding.ErrClosed,
+				sharding.ErrUnknown, lifecycle.ErrRejoining} {
+				require.NotErrorIs(t, err, other, name)
+			}
+			require.EqualValues(t, 1, handled.Load(), name)
+		}
+	})
+}
+
+// The reply of an entity at another member is lost, and Ask waits until its context ends.
+func TestAsk_AReplyOfAnotherMemberThatIsNotProtobufIsLost(t *testing.T) {
+	var handled atomic.Int64
+	values := map[string]any{"who": errors.New("as asked")}
+	run(t, 2, options{produce: replies(values, &handled), lossy: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		home, other := c.homeOf("x")
+		_, err := other.region.Ref("x").Ask(short(c.t), wrapperspb.String("who"))
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 1, handled.Load())
+		require.Equal(t, []string{"*errors.errorString"}, c.Net.Unserialisable())
+		_, err = home.region.Ref("x").Ask(short(c.t), wrapperspb.String("who"))
+		require.ErrorContains(t, err, "the message was handled")
+	})
+}
+
+// As gives the reply its type. Another type is an error that names both, and an error of Ask is
+// returned as it is.
+func TestAs_ReturnsTheReplyOrTheError(t *testing.T) {
+	var handled atomic.Int64
+	values := map[string]any{"number": wrapperspb.UInt64(7)}
+	run(t, 1, options{produce: replies(values, &handled)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		ref := c.node(0).region.Ref("x")
+		number, err := sharding.As[*wrapperspb.UInt64Value](ref.Ask(short(c.t),
+			wrapperspb.String("number")))
+		require.NoError(t, err)
+		require.EqualValues(t, 7, number.Value)
+		text, err := sharding.As[*wrapperspb.StringValue](ref.Ask(short(c.t),
+			wrapperspb.String("number")))
+		require.EqualError(t, err, "sharding: the message was handled, but the reply is a "+
+			"*wrapperspb.UInt64Value, not a *wrapperspb.StringValue")
+		require.Nil(t, text)
+		_, err = sharding.As[*wrapperspb.StringValue](c.node(0).region.Ref("").Ask(short(c.t),
+			wrapperspb.String("number")))
+		require.ErrorIs(t, err, sharding.ErrInvalid)
 	})
 }

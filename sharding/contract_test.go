@@ -2,12 +2,10 @@ package sharding_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,93 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/sharding"
 )
 
 // The tests of this file are of sentences in the comments of exported names.
-
-// replies creates entities that reply to a text with the value of that name, and nothing else.
-func replies(values map[string]any, handled *atomic.Int64,
-) func(*node) func(sharding.Entity) actor.Actor {
-	return func(*node) func(sharding.Entity) actor.Actor {
-		return func(sharding.Entity) actor.Actor {
-			return actor.ReceiveFunc(func(ctx actor.Context) {
-				if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
-					handled.Add(1)
-					ctx.Respond(values[m.Value])
-				}
-			})
-		}
-	}
-}
-
-// A reply that would be lost between members is an error on one member too. It matches no error of
-// this module, even if the entity replies with one: the message was handled, and is not sent again.
-func TestAsk_AReplyThatIsNotProtobufIsAnError(t *testing.T) {
-	var handled atomic.Int64
-	values := map[string]any{"text": "a Go string", "error": errors.New("no money"), "nil": nil,
-		"unsent": fmt.Errorf("other: %w", sharding.ErrUndelivered), "closed": sharding.ErrClosed,
-		"rejoining": lifecycle.ErrRejoining}
-	run(t, 1, options{produce: replies(values, &handled)}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		for name, text := range map[string]string{"text": "the reply is a string: only protobuf",
-			"error": "the reply is an error value (*errors.errorString: no money)",
-			"nil":   "the reply is a <nil>", "unsent": sharding.ErrUndelivered.Error(),
-			"closed": sharding.ErrClosed.Error(), "rejoining": "so respond with one that has"} {
-			handled.Store(0)
-			reply, err := c.node(0).region.Ref("x").Ask(short(c.t), wrapperspb.String(name))
-			require.Nil(t, reply)
-			require.ErrorContains(t, err, "sharding: the message was handled, but the reply is a")
-			require.ErrorContains(t, err, text)
-			for _, other := range []error{sharding.ErrUndelivered, sharding.ErrClosed,
-				sharding.ErrUnknown, lifecycle.ErrRejoining} {
-				require.NotErrorIs(t, err, other, name)
-			}
-			require.EqualValues(t, 1, handled.Load(), name)
-		}
-	})
-}
-
-// The reply of an entity at another member is lost, and Ask waits until its context ends.
-func TestAsk_AReplyOfAnotherMemberThatIsNotProtobufIsLost(t *testing.T) {
-	var handled atomic.Int64
-	values := map[string]any{"who": errors.New("as asked")}
-	run(t, 2, options{produce: replies(values, &handled), lossy: true}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		home, other := c.homeOf("x")
-		_, err := other.region.Ref("x").Ask(short(c.t), wrapperspb.String("who"))
-		require.ErrorIs(t, err, sharding.ErrUnknown)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.EqualValues(t, 1, handled.Load())
-		require.Equal(t, []string{"*errors.errorString"}, c.Net.Unserialisable())
-		_, err = home.region.Ref("x").Ask(short(c.t), wrapperspb.String("who"))
-		require.ErrorContains(t, err, "the message was handled")
-	})
-}
-
-// As gives the reply its type. Another type is an error that names both, and an error of Ask is
-// returned as it is.
-func TestAs_ReturnsTheReplyOrTheError(t *testing.T) {
-	var handled atomic.Int64
-	values := map[string]any{"number": wrapperspb.UInt64(7)}
-	run(t, 1, options{produce: replies(values, &handled)}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		ref := c.node(0).region.Ref("x")
-		number, err := sharding.As[*wrapperspb.UInt64Value](ref.Ask(short(c.t),
-			wrapperspb.String("number")))
-		require.NoError(t, err)
-		require.EqualValues(t, 7, number.Value)
-		text, err := sharding.As[*wrapperspb.StringValue](ref.Ask(short(c.t),
-			wrapperspb.String("number")))
-		require.EqualError(t, err, "sharding: the message was handled, but the reply is a "+
-			"*wrapperspb.UInt64Value, not a *wrapperspb.StringValue")
-		require.Nil(t, text)
-		_, err = sharding.As[*wrapperspb.StringValue](c.node(0).region.Ref("").Ask(short(c.t),
-			wrapperspb.String("number")))
-		require.ErrorIs(t, err, sharding.ErrInvalid)
-	})
-}
 
 // Only messages from a region keep an entity from being idle, not those to its own PID.
 func TestIdle_MessagesToThePIDDoNotCount(t *testing.T) {
@@ -367,64 +282,6 @@ func TestDeliver_ResendsWhenTheShardIsActiveElsewhere(t *testing.T) {
 	})
 }
 
-// While the member rejoins, Tell returns ErrClosed, Status is empty, Ask and Deliver wait and
-// continue in the next incarnation, or say that the context ended between incarnations. Counters go
-// on. A request that waits when the incarnation of its actor ends is one dead letter.
-func TestLives_WhatEachCallDoesBetweenThem(t *testing.T) {
-	lives := lifecycle.NewLives()
-	var dead reported
-	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives},
-		setup: func(n *node) { dead.at(n) }}
-	run(t, 3, o, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		first := c.node(0)
-		_, err := first.ask("before", "who", time.Second)
-		require.NoError(t, err)
-		c.Expel(first.Member)
-		time.Sleep(stale)
-		asker := first.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-			if ctx.Message() == "request" {
-				ctx.Respond(first.region.Ref("x").Request(ctx, wrapperspb.String("of an actor")))
-			}
-		}))
-		res, err := first.System.Root.RequestFuture(asker, "request", time.Second).Result()
-		require.NoError(t, err)
-		require.Nil(t, res)
-		delivered := make(chan error, 2)
-		go func() { delivered <- first.deliver("x", "begun before", time.Minute) }()
-		time.Sleep(10 * time.Millisecond)
-		before := first.region.Stats()
-		require.NoError(t, lifecycle.Of(first.System).Stop(context.Background(), nil))
-		_ = first.session.Close(context.Background())
-		require.Equal(t, []string{"of an actor"}, dead.all())
-
-		require.Empty(t, first.region.Status().Shards)
-		require.ErrorIs(t, first.region.Ref("x").Tell(wrapperspb.String("t")), sharding.ErrClosed)
-		_, err = first.ask("x", "who", time.Second)
-		require.ErrorIs(t, err, lifecycle.ErrRejoining)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, first.deliver("x", "d", time.Second), lifecycle.ErrRejoining)
-		_, err = first.region.ClusterStats(short(c.t))
-		require.ErrorIs(t, err, sharding.ErrClosed)
-		go func() { delivered <- first.deliver("x", "begun between", time.Minute) }()
-		asked := make(chan error, 1)
-		go func() {
-			_, err := first.ask("x", "who", time.Minute)
-			asked <- err
-		}()
-		second := c.nodes[c.Restart(first.Member)]
-		require.NoError(t, <-asked)
-		require.NoError(t, <-delivered)
-		require.NoError(t, <-delivered)
-		got := c.alive.notes("x ")
-		slices.Sort(got)
-		require.Equal(t, []string{"begun before", "begun between"}, got)
-		require.GreaterOrEqual(t, second.region.Stats().Refused, before.Refused+3)
-		require.GreaterOrEqual(t, second.region.Stats().Started, before.Started)
-		lives.End()
-	})
-}
-
 // Entities returns ids by shard.
 func TestEntities_AreOrderedByShard(t *testing.T) {
 	run(t, 1, options{}, func(c *testCluster) {
@@ -528,66 +385,6 @@ func TestRemoved_ReleasesItsLeases(t *testing.T) {
 		c.Expel(c.node(2).Member)
 		took := c.settled(2*time.Minute, c.node(0), c.node(1))
 		require.Less(t, took, 10*time.Second)
-	})
-}
-
-// A context that ends stops Close: entities are stopped after the message that each is handling,
-// and the outcome is unknown. Later calls return the same.
-func TestClose_WhenItsContextEnds(t *testing.T) {
-	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Shards: 1}
-	}
-	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		home, other := c.homeOf("x")
-		home.tell("x", "sleep") // for five seconds
-		for k := range 3 {
-			home.tell("x", fmt.Sprint(k))
-		}
-		err := home.region.Close(short(c.t))
-		require.ErrorIs(t, err, sharding.ErrUnknown)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		again := home.region.Close(context.Background())
-		require.ErrorIs(t, again, sharding.ErrUnknown)
-		require.ErrorIs(t, again, context.DeadlineExceeded)
-		_, err = other.ask("x", "who", stale+20*time.Second)
-		require.NoError(t, err)
-		require.Empty(t, c.alive.notes("x "), "only the message that it was handling")
-		begun := time.Now()
-		_, err = home.ask("x", "who", time.Minute)
-		require.ErrorIs(t, err, sharding.ErrClosed)
-		require.Zero(t, time.Since(begun), "Ask does not wait after Close")
-	})
-}
-
-// Messages are accepted while the shards move away from a member that closes its region, and each
-// is handled.
-func TestClose_MessagesMeanwhile(t *testing.T) {
-	cfg := func(int) sharding.Config {
-		return sharding.Config{Type: "cart", Shards: 16, HandOff: 2 * time.Second}
-	}
-	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
-		c.settled(20*time.Second, c.all()...)
-		here, there := pair(c)
-		n := c.node(0)
-		n.tell(here, "sleep") // holds up the move for five seconds
-		var accepted atomic.Int64
-		closed := make(chan struct{})
-		go func() {
-			defer close(closed)
-			assert.NoError(t, n.region.Close(context.Background()))
-		}()
-		for {
-			time.Sleep(10 * time.Millisecond)
-			if n.region.Ref(there).Tell(wrapperspb.String("note")) != nil {
-				break
-			}
-			accepted.Add(1)
-		}
-		<-closed
-		require.Greater(t, accepted.Load(), int64(300))
-		time.Sleep(time.Second)
-		require.Len(t, c.alive.notes(there+" "), int(accepted.Load()))
 	})
 }
 

@@ -3,9 +3,11 @@ package sharding_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -69,5 +71,63 @@ func TestLives_MessagesThatWaitAreHandledInTheNextLife(t *testing.T) {
 		lives.End()
 		require.Len(t, dead.all(), 200)
 		require.EqualValues(t, 202, second.region.Stats().Refused)
+	})
+}
+
+// While the member rejoins, Tell returns ErrClosed, Status is empty, Ask and Deliver wait and
+// continue in the next incarnation, or say that the context ended between incarnations. Counters go
+// on. A request that waits when the incarnation of its actor ends is one dead letter.
+func TestLives_WhatEachCallDoesBetweenThem(t *testing.T) {
+	lives := lifecycle.NewLives()
+	var dead reported
+	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives},
+		setup: func(n *node) { dead.at(n) }}
+	run(t, 3, o, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		first := c.node(0)
+		_, err := first.ask("before", "who", time.Second)
+		require.NoError(t, err)
+		c.Expel(first.Member)
+		time.Sleep(stale)
+		asker := first.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if ctx.Message() == "request" {
+				ctx.Respond(first.region.Ref("x").Request(ctx, wrapperspb.String("of an actor")))
+			}
+		}))
+		res, err := first.System.Root.RequestFuture(asker, "request", time.Second).Result()
+		require.NoError(t, err)
+		require.Nil(t, res)
+		delivered := make(chan error, 2)
+		go func() { delivered <- first.deliver("x", "begun before", time.Minute) }()
+		time.Sleep(10 * time.Millisecond)
+		before := first.region.Stats()
+		require.NoError(t, lifecycle.Of(first.System).Stop(context.Background(), nil))
+		_ = first.session.Close(context.Background())
+		require.Equal(t, []string{"of an actor"}, dead.all())
+
+		require.Empty(t, first.region.Status().Shards)
+		require.ErrorIs(t, first.region.Ref("x").Tell(wrapperspb.String("t")), sharding.ErrClosed)
+		_, err = first.ask("x", "who", time.Second)
+		require.ErrorIs(t, err, lifecycle.ErrRejoining)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, first.deliver("x", "d", time.Second), lifecycle.ErrRejoining)
+		_, err = first.region.ClusterStats(short(c.t))
+		require.ErrorIs(t, err, sharding.ErrClosed)
+		go func() { delivered <- first.deliver("x", "begun between", time.Minute) }()
+		asked := make(chan error, 1)
+		go func() {
+			_, err := first.ask("x", "who", time.Minute)
+			asked <- err
+		}()
+		second := c.nodes[c.Restart(first.Member)]
+		require.NoError(t, <-asked)
+		require.NoError(t, <-delivered)
+		require.NoError(t, <-delivered)
+		got := c.alive.notes("x ")
+		slices.Sort(got)
+		require.Equal(t, []string{"begun before", "begun between"}, got)
+		require.GreaterOrEqual(t, second.region.Stats().Refused, before.Refused+3)
+		require.GreaterOrEqual(t, second.region.Stats().Started, before.Started)
+		lives.End()
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http/httptest"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -20,11 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
-	"github.com/concord-go/concord/internal/child"
-	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/ports"
@@ -152,12 +147,6 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 	require.NoError(t, other.Close(t.Context()))
 }
 
-func answer(h *node.Health, path string) int {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-	return w.Code
-}
-
 // TestRun_StopsDuringTheStart ends the context while register runs, and while the member waits for
 // others, as the first member of a cluster does.
 func TestRun_StopsDuringTheStart(t *testing.T) {
@@ -190,107 +179,6 @@ func TestRun_StopsDuringTheStart(t *testing.T) {
 	}
 }
 
-func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	h := newHands()
-	cfg := quiet(h)
-	cfg.Health = &node.Health{}
-	nodes, ends := make(chan *node.Node, 2), make(chan error, 2)
-	done := background(ctx, cfg, func(n *node.Node) error {
-		n.Go(func(ctx context.Context) error {
-			nodes <- n
-			<-ctx.Done()
-			ends <- context.Cause(ctx)
-			return nil
-		})
-		// A user actor that would keep running.
-		n.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*actor.Stopped); ok {
-				ends <- errors.New("user actor stopped")
-			}
-		}))
-		return nil
-	})
-	first := <-nodes
-	(<-h.lives).list(false)
-	require.ErrorIs(t, <-ends, membership.ErrDropped)
-	require.ErrorIs(t, first.Context().Err(), context.Canceled)
-	require.ErrorContains(t, <-ends, "user actor stopped")
-	second := <-nodes
-	require.GreaterOrEqual(t, second.Incarnation, 2) // the port may be in use for a moment
-	require.NotEqual(t, first.System.ID, second.System.ID)
-	require.Equal(t, first.System.Address(), second.System.Address(), "the port is kept")
-	require.Eventually(t, func() bool {
-		return cfg.Health.Ready() == nil
-	}, patience, time.Millisecond)
-	cancel()
-	require.NoError(t, <-done)
-}
-
-// TestRun_RemovedDuringTheFirstStart drops a member while its first incarnation waits for a
-// component. The start ends at once, and the session works in the next incarnation.
-func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	h, cfg, store := newHands(), quiet(newHands()), memory.New()
-	cfg.Provider, cfg.StartTimeout = h.provider, time.Hour
-	cfg.Store = func() (coordination.Store, error) { return store, nil }
-	waits := make(chan struct{})
-	err := node.Run(ctx, cfg, func(n *node.Node) error {
-		if n.Incarnation == 1 {
-			go func() { <-waits; (<-h.lives).list(false) }()
-			lifecycle.OnStart(n.System, "test", func(ctx context.Context) error {
-				close(waits)
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-		}
-		n.Go(func(context.Context) error {
-			g, err := n.Session.Lease("x").TryAcquire(ctx)
-			if err != nil {
-				return err // before the end of the context, which would hide it
-			}
-			defer cancel()
-			return g.Release(context.Background())
-		})
-		return nil
-	})
-	require.NoError(t, err)
-}
-
-// TestRun_GuardAndMajorityAreReleasedAtTheEnd also shows that a single member opens its gate with
-// both.
-func TestRun_GuardAndMajorityAreReleasedAtTheEnd(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cfg := quiet(newHands())
-	store := memory.New()
-	cfg.Store = func() (coordination.Store, error) { return store, nil }
-	cfg.Guard = "guard/a"
-	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
-		n.Go(func(ctx context.Context) error {
-			defer cancel()
-			for !gate.Of(n.System).State().Open {
-				select {
-				case <-time.After(time.Millisecond):
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			return nil
-		})
-		return nil
-	}))
-	other, err := coordination.Open(store, coordination.Config{})
-	require.NoError(t, err)
-	for _, name := range []string{"guard/a", "concord.majority/" + cfg.Cluster} {
-		g, err := other.Lease(name).TryAcquire(t.Context())
-		require.NoError(t, err, name)
-		require.NoError(t, g.Release(t.Context()))
-	}
-	require.NoError(t, other.Close(t.Context()))
-}
-
 // TestRun_FewerThanMinMembersHostNothing starts a member that stays alone, with a lease store that
 // answers and in which nobody hosts, and waits for a dozen TTLs.
 func TestRun_FewerThanMinMembersHostNothing(t *testing.T) {
@@ -308,23 +196,6 @@ func TestRun_FewerThanMinMembersHostNothing(t *testing.T) {
 	})
 	require.ErrorIs(t, err, node.ErrStart)
 	require.Zero(t, instances.Load())
-}
-
-func TestRun_ExitsInsteadOfRejoiningIfToldTo(t *testing.T) {
-	h := newHands()
-	cfg := quiet(h)
-	cfg.OnSplit = node.Exit
-	err := node.Run(t.Context(), cfg, func(n *node.Node) error {
-		n.Go(func(ctx context.Context) error {
-			(<-h.lives).list(false)
-			<-ctx.Done()
-			return nil
-		})
-		return nil
-	})
-	require.ErrorIs(t, err, node.ErrSplit)
-	require.ErrorIs(t, err, membership.ErrDropped)
-	require.Equal(t, 5, node.ExitCode(err))
 }
 
 func TestRun_FailuresOfUserCodeEndItAndAreReturned(t *testing.T) {
@@ -366,98 +237,6 @@ func TestRun_FailuresOfUserCodeEndItAndAreReturned(t *testing.T) {
 			}), "lease store: "+want)
 		})
 	}
-}
-
-func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	none := func(*node.Node) error { return nil }
-
-	cfg := quiet(newHands())
-	cfg.Remote.Port = l.Addr().(*net.TCPAddr).Port
-	err = node.Run(t.Context(), cfg, none)
-	require.ErrorIs(t, err, node.ErrStart)
-	require.ErrorContains(t, err, "address already in use")
-
-	cfg = quiet(newHands())
-	cfg.Provider = func() (cluster.ClusterProvider, error) {
-		return &hand{refuses: errors.New("no such server")}, nil
-	}
-	err = node.Run(t.Context(), cfg, none)
-	require.ErrorIs(t, err, node.ErrStart)
-	require.ErrorContains(t, err, "no such server")
-
-	for timeout := time.Second; ; timeout *= 2 { // until the member sees itself in time
-		cfg = quiet(newHands())
-		cfg.MinMembers, cfg.StartTimeout = 3, timeout
-		err = node.Run(t.Context(), cfg, none)
-		require.ErrorIs(t, err, node.ErrStart)
-		require.Equal(t, 3, node.ExitCode(err))
-		if regexp.MustCompile(`3 members needed, after \d+s it sees 1: 127.0.0.1:`).MatchString(
-			err.Error()) {
-			break
-		}
-		require.Less(t, timeout, patience, "%v", err)
-	}
-
-	cfg = quiet(newHands())
-	cfg.StartTimeout = time.Second
-	release := make(chan struct{})
-	defer close(release)
-	err = node.Run(t.Context(), cfg, func(*node.Node) error { <-release; return nil })
-	require.ErrorContains(t, err, "register: has not returned after 1s")
-}
-
-// TestRun_NamesTheHostsThatAreNoMembers starts a member that waits for hosts of a wrong list.
-func TestRun_NamesTheHostsThatAreNoMembers(t *testing.T) {
-	free := ports.Free(t, 3)
-	remoting := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
-	closed := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[2]))
-	var log child.Screen
-	cfg := quiet(newHands())
-	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	cfg.Remote.Port, cfg.MinMembers, cfg.StartTimeout = free[0], 2, 4*time.Second
-	cfg.Provider = automanaged.New(automanaged.Config{
-		Port: free[1], Refresh: 100 * time.Millisecond,
-		Hosts: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1])), remoting, closed,
-			"nowhere.invalid:6330"}})
-	err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })
-	require.ErrorIs(t, err, node.ErrStart)
-	for _, part := range []string{remoting + " (", "is it the port of remoting?", closed + " (",
-		"connection refused: check that the member runs", "nowhere.invalid:6330 (",
-		"check the name"} {
-		require.ErrorContains(t, err, part)
-	}
-	require.Contains(t, log.String(), "level=WARN msg=\"host does not answer as a member")
-}
-
-// TestRun_HealthPortIsOnTheHostOfRemoting, and at no other address of the machine.
-func TestRun_HealthPortIsOnTheHostOfRemoting(t *testing.T) {
-	port := ports.Free(t, 1)[0]
-	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cfg := quiet(newHands())
-	cfg.Provider = automanaged.New(automanaged.Config{Port: port, Hosts: []string{at}})
-	l, err := net.Listen("tcp", at)
-	require.NoError(t, err)
-	err = node.Run(ctx, cfg, func(*node.Node) error { return nil })
-	require.ErrorContains(t, err, "address already in use")
-	require.ErrorContains(t, err, "port "+strconv.Itoa(port))
-	require.NoError(t, l.Close())
-	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
-		n.Go(func(context.Context) error {
-			defer cancel()
-			c, err := net.Dial("tcp", at)
-			require.NoError(t, err)
-			require.NoError(t, c.Close())
-			_, err = net.Dial("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(port)))
-			require.Error(t, err)
-			return nil
-		})
-		return nil
-	}))
 }
 
 func TestRun_WorkThatDoesNotReturnIsNamed(t *testing.T) {
@@ -514,66 +293,6 @@ func TestRun_OneMemberInAProcess(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, node.Run(ctx, quiet(newHands()), nothing), "one after the other")
-}
-
-// TestHealth_NamesComponentsThatAreNotReady runs one member where two are needed.
-func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cfg := quiet(newHands())
-	cfg.Health = &node.Health{}
-	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
-		_, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 2})
-		n.Go(func(context.Context) error {
-			defer cancel()
-			require.Eventually(t, func() bool { // the replicator learns of its member
-				err := cfg.Health.Ready()
-				return err != nil && strings.Contains(err.Error(),
-					"replicator ddata: 1 of 2 members seen")
-			}, patience, time.Millisecond)
-			require.NoError(t, cfg.Health.Live())
-			return nil
-		})
-		return err
-	}))
-}
-
-// unreachable is a store that stops answering.
-type unreachable struct {
-	memory.Store
-	away atomic.Bool
-}
-
-func (u *unreachable) Swap(ctx context.Context, name string, old leasestore.Version,
-	next leasestore.Record) (leasestore.Version, error) {
-	if u.away.Load() {
-		return "", errors.New("store away")
-	}
-	return u.Store.Swap(ctx, name, old, next)
-}
-
-// While no member was missing, /readyz said nothing about a lease store that did not answer.
-func TestRun_ReadyzSaysThatTheLeaseStoreDoesNotAnswer(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cfg, store := quiet(newHands()), &unreachable{Store: memory.New()}
-	cfg.Store = func() (coordination.Store, error) { return store, nil }
-	cfg.Health, cfg.Session.TTL = new(node.Health), time.Second
-	_ = node.Run(ctx, cfg, func(n *node.Node) error {
-		n.Go(func(ctx context.Context) error {
-			defer cancel()
-			grant, err := n.Session.Lease("billing").TryAcquire(ctx)
-			if err != nil {
-				return err
-			}
-			store.away.Store(true)
-			<-grant.Context().Done()
-			w := httptest.NewRecorder()
-			cfg.Health.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
-			require.Contains(t, w.Body.String(), "the lease store does not answer: ")
-			return nil
-		})
-		return nil
-	}) // it cannot release its leases, if it still has some
 }
 
 // The leases that could not be released were listed twice: by the last incarnation and by Run.
