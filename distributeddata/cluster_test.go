@@ -422,7 +422,7 @@ func (s *shopper) Receive(ctx actor.Context) {
 	}
 }
 
-func TestMessages_AnActorUpdatesGetsDeletesAndHearsOfChanges(t *testing.T) {
+func TestMessages_ActorUpdatesGetsDeletesAndSubscribes(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		s := &shopper{dd: c.at(0)}
 		pid := c.Member(0).System.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {

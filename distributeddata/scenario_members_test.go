@@ -15,7 +15,7 @@ import (
 )
 
 // akka 28856: a majority read missed the last majority write after several members had changed.
-func TestScenario_MajorityReadsSeeTheWriteAfterMembersChanged(t *testing.T) {
+func TestScenario_MajorityReadAfterMembersChanged(t *testing.T) {
 	run(t, 5, distributeddata.Config{MinMembers: 5}, func(c *cluster) {
 		members := []int{0, 1, 2, 3, 4}
 		c.Net.Partition(addresses(c, 0, 1, 2), addresses(c, 3, 4))

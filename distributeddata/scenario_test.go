@@ -461,7 +461,7 @@ func TestScenario_QuorumWritesLeaveNoActorsBehind(t *testing.T) {
 
 // GoAkt 94c8740c: a delete of a key that the member had not seen was sent to no other, and members
 // disagreed for a day.
-func TestScenario_ADeleteOfAnUnknownKeyMeansTheSameEverywhere(t *testing.T) {
+func TestScenario_DeleteOfAnUnknownKey(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1))
 		require.NoError(t, c.add(1, "made elsewhere"))

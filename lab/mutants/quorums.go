@@ -206,7 +206,7 @@ func quorums() []mutant {
 			name:   "a superseded process that never counted claims its place",
 			rule:   "a process that never counted and was superseded begins anew [M2]",
 			edits:  in("distributeddata", "return r.counted || r.hasPlace()", "return r.inc.Number > 0"),
-			killer: scenario("TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone"),
+			killer: scenario("TestName_RejoinsWhenTheLaterDuplicateIsGone"),
 		},
 		{
 			name:   "a process that has counted waits for a refill",
@@ -254,7 +254,7 @@ func quorums() []mutant {
 			name:   "two processes with one name take the place at a constant rate",
 			rule:   "two processes with one name take the place from each other less and less often [M2]",
 			edits:  in("distributeddata", " << min(r.duplicates-1, 10)", ""),
-			killer: scenario("TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely"),
+			killer: scenario("TestName_DuplicatesTakeTurnsEverMoreRarely"),
 		},
 	}
 }

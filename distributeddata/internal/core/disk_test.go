@@ -417,7 +417,7 @@ func TestDisk_ARecordIsReplacedWhenTheDiskHasEverything(t *testing.T) {
 
 // With write-behind the last member leaves when its disk has everything, too: where the record says
 // that no other one counts, its removal waits for nothing else.
-func TestDisk_TheLastOfARecordLeavesWhenItsDiskHasEverything(t *testing.T) {
+func TestDisk_LastOfARecordLeavesAfterItsWrites(t *testing.T) {
 	d := &labDisk{events: 1000, behind: time.Hour}
 	r := soleOnDisk(t, d)
 	id := r.update("a", Level{}, add("s", "x"))

@@ -103,7 +103,7 @@ func TestDivergence_CorruptedMemoryIsFoundByScrubbing(t *testing.T) {
 	require.Equal(t, want, stateBytes(l.cores["a"]))
 }
 
-func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
+func TestDivergence_LargeKeyIsScrubbedInParts(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	var all []op
 	for i := range 5000 {

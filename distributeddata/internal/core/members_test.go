@@ -96,7 +96,7 @@ func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
 
 // Two processes that run under one name and do not see each other take the place from each other
 // ever more rarely.
-func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
+func TestName_DuplicatesTakeTurnsEverMoreRarely(t *testing.T) {
 	s := newScript(t, "abc")
 	s.beginAs("x", "a", 1)
 	s.see("a", "abc")
@@ -117,7 +117,7 @@ func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 // [M2] A process that has its place but has not counted yet is paused. Another process takes its
 // place and ends, and the first one resumes. The other members treat it as a former one, so it must
 // start over: otherwise it would never be filled and never count.
-func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
+func TestName_RejoinsWhenTheLaterDuplicateIsGone(t *testing.T) {
 	s := newBeginning(t, "abc")
 	for _, kind := range []wire.Manifest{wire.ReplicatorBeat, wire.ReplicatorMembers} {
 		s.talk(3, func(m mail) bool { return m.send.Manifest == kind })

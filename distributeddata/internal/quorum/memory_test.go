@@ -46,7 +46,7 @@ func TestMemory_MergeIsAJoin(t *testing.T) {
 }
 
 // Merging a memory without news returns one of the two operands: no digest is computed again.
-func TestMemory_AMergeThatBringsNothingNewReturnsTheLargerOne(t *testing.T) {
+func TestMemory_MergeOfNothingNewReturnsTheLargerOne(t *testing.T) {
 	a, b := Memory{}, Memory{}
 	for i := range 50 {
 		x := Member{Name: fmt.Sprintf("%02d", i), Inc: Incarnation{1, causal.Replica(i + 1)},
