@@ -102,8 +102,10 @@ func sameMark(a, b Mark) bool { return a == b }
 // Clone copies a path, so that it does not keep its node in memory.
 func Clone(path string) string { return strings.Clone(path) }
 
-// ResetPrefix is like Reset for all paths that begin with p. Paths start at the root of the key: p
-// is a whole prefix of them.
+// ResetPrefix returns the store after event d has reset all paths that begin with p. Paths start at
+// the root of the key: p is a whole prefix of them. The atoms are removed. For a counter slot of
+// another replica ResetPrefix leaves a mark, since the owner may be adding to the same chain
+// concurrently.
 func (s Store) ResetPrefix(p string, d Dot) Store {
 	next := s
 	for path, e := range s.Prefix(p) {

@@ -26,18 +26,3 @@ func (c *Clock) Next(ms uint64) uint64 {
 		}
 	}
 }
-
-// Observe records a stamp from elsewhere, so that later stamps are larger. It rejects a stamp more
-// than drift milliseconds ahead of the wall time ms and returns false, since one bad clock would
-// advance all others.
-func (c *Clock) Observe(stamp, ms, drift uint64) bool {
-	if t := stamp >> StampBits; t > ms && t-ms > drift {
-		return false
-	}
-	for {
-		last := c.last.Load()
-		if last >= stamp || c.last.CompareAndSwap(last, stamp) {
-			return true
-		}
-	}
-}

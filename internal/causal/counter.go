@@ -67,17 +67,6 @@ func (s Store) Contribution(path string, l Leaf) (plus, minus uint64) {
 	return t.Plus, t.Minus
 }
 
-// Reset returns the store after event d has reset path. The atoms at path are removed. For a
-// counter slot of another replica Reset leaves a mark, since the owner may be adding to the same
-// chain concurrently.
-func (s Store) Reset(path string, d Dot) Store {
-	e, ok := s.Get(path)
-	if !ok {
-		return s
-	}
-	return s.markReset(path, e, d).Drop(path)
-}
-
 // markReset adds the mark for a reset by d at a counter slot of another replica.
 func (s Store) markReset(path string, e Entry, d Dot) Store {
 	owner, slot := SlotOwner(path)

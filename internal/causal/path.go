@@ -178,44 +178,34 @@ func CutKey(path string) (key, rest string, ok bool) {
 	}
 }
 
-// SlotOf returns the path of r's slot of the counter that has a slot at path, or false if there is
-// no such counter. A bounded counter has no single slot per replica.
-func SlotOf(path string, r Replica) (string, bool) {
-	k, slot := counterSlot(path)
-	if slot == "" || k == Bounded {
-		return "", false
-	}
-	return SlotPath(path[:len(path)-len(slot)], r), true
-}
-
 // SlotOwner returns the replica that owns the counter slot at path, or false if path is not a
 // counter slot.
 func SlotOwner(path string) (Replica, bool) {
-	_, slot := counterSlot(path)
+	slot := counterSlot(path)
 	if slot == "" {
 		return 0, false
 	}
 	return Replica(binary.BigEndian.Uint64([]byte(slot[:8]))), true
 }
 
-// counterSlot returns the kind of the counter that has a slot at path, and the end of the path,
-// which names the slot. slot is "" if path is not a counter slot.
-func counterSlot(path string) (k Kind, slot string) {
+// counterSlot returns the end of the path of a counter slot, which names the slot, or "" if path is
+// not a counter slot.
+func counterSlot(path string) string {
 	for path != "" && Tag(path[0]).Kind().Holds() {
 		end := keyEnd(path, 1)
 		if end < 0 {
-			return 0, ""
+			return ""
 		}
 		path = path[end:]
 	}
 	if path == "" {
-		return 0, ""
+		return ""
 	}
-	switch k = Tag(path[0]).Kind(); {
+	switch k := Tag(path[0]).Kind(); {
 	case len(path) == 9 && (k == GCounter || k == PNCounter), len(path) == 17 && k == Bounded:
-		return k, path[1:]
+		return path[1:]
 	}
-	return 0, ""
+	return ""
 }
 
 // OtherTag searches below a prefix, which ends before a tag, for a value of a type other than want,

@@ -102,16 +102,10 @@ func appendMarks(b []byte, num protowire.Number, t *table, marks iter.Seq2[strin
 	return b
 }
 
-// ParseState decodes the encoding written by AppendState and accepts no other form. It returns
-// ErrMalformed for other bytes, ErrVersion for those of a later version, and ErrTooLarge over a
-// limit. It allocates at most a small multiple of len(src).
-func ParseState(src []byte) (s Store, seen Vector, err error) {
-	s, seen, _, err = parseState(src)
-	return s, seen, err
-}
-
-// ParseValue is like ParseState for a value used alone: it returns ErrMalformed for atoms that the
-// vector does not cover.
+// ParseValue decodes the encoding written by AppendState and accepts no other form. It returns
+// ErrMalformed for other bytes and for atoms that the vector does not cover, ErrVersion for those
+// of a later version, and ErrTooLarge over a limit. It allocates at most a small multiple of
+// len(src).
 func ParseValue(src []byte) (Store, Vector, error) {
 	s, seen, t, err := parseState(src)
 	if err == nil {

@@ -55,7 +55,7 @@ func AppendEvent(dst []byte, e Event) ([]byte, error) {
 }
 
 // ParseEvent decodes the encoding written by AppendEvent and accepts no other form. Its errors are
-// those of ParseState.
+// those of ParseValue.
 func ParseEvent(src []byte) (e Event, err error) {
 	if len(src) > MaxState {
 		return e, fmt.Errorf("%w: delta of %d bytes", ErrTooLarge, len(src))

@@ -30,11 +30,6 @@ func (m Member) HasRole(role string) bool {
 	return role == "" || slices.Contains(m.Roles, role)
 }
 
-// Same reports whether both are the same known incarnation of the same member.
-func (m Member) Same(o Member) bool {
-	return m.ID == o.ID && m.Incarnation == o.Incarnation && m.Incarnation != 0
-}
-
 // View is one member's view of its cluster at one moment. It is immutable and safe for concurrent
 // use.
 type View struct {

@@ -5,6 +5,3 @@ func (m *Machine) Waiters() int { return len(m.waiters) }
 
 // Seen returns the record that was read last, and the largest token ever seen.
 func (m *Machine) Seen() (r Record, high Token) { return m.seen.record, m.high }
-
-// Watching reports whether the machine wants hints.
-func (m *Machine) Watching() bool { return m.watching }

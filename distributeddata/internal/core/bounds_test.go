@@ -12,24 +12,24 @@ import (
 )
 
 func TestBounds_ReplicasOfAVector(t *testing.T) {
-	full := make([]causal.Dot, MaxReplicas)
+	full := make([]causal.Dot, bases.MaxReplicas)
 	for i := range full {
 		full[i] = causal.Dot{Replica: causal.Replica(i+1) << 40, N: 1}
 	}
 	whole := causal.MakeVector(full...)
-	of := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(
-		full[MaxReplicas-1].Replica, 0)}
+	of := map[int]causal.Vector{bases.MaxReplicas: whole, bases.MaxReplicas - 1: whole.Set(
+		full[bases.MaxReplicas-1].Replica, 0)}
 	for _, test := range []struct {
 		// base: entries of the base; more: entries added to it; others: entries that differ from
 		// it.
 		base, more, others int
 		ok                 bool
 	}{
-		{MaxReplicas - 1, 0, 1, true},
-		{MaxReplicas - 1, 1, 1, true},
-		{MaxReplicas, 0, 2, true},
-		{MaxReplicas - 1, 2, 0, false},
-		{MaxReplicas, 1, 0, false},
+		{bases.MaxReplicas - 1, 0, 1, true},
+		{bases.MaxReplicas - 1, 1, 1, true},
+		{bases.MaxReplicas, 0, 2, true},
+		{bases.MaxReplicas - 1, 2, 0, false},
+		{bases.MaxReplicas, 1, 0, false},
 	} {
 		known := func([]byte) (causal.Vector, bool) { return of[test.base], true }
 		var ids, numbers []uint64
@@ -37,11 +37,11 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 			ids, numbers = append(ids, uint64(full[i].Replica)), append(numbers, 7)
 		}
 		for i := range test.more {
-			ids, numbers = append(ids, uint64(MaxReplicas+i+1)<<40), append(numbers, 1)
+			ids, numbers = append(ids, uint64(bases.MaxReplicas+i+1)<<40), append(numbers, 1)
 		}
 		v, err := bases.Vector(make([]byte, len(causal.Digest{})), ids, numbers, known)
 		if !test.ok {
-			require.ErrorContains(t, err, fmt.Sprintf("limit %d", MaxReplicas))
+			require.ErrorContains(t, err, fmt.Sprintf("limit %d", bases.MaxReplicas))
 			continue
 		}
 		require.NoError(t, err, "%+v", test)

@@ -357,12 +357,12 @@ func TestDisk_AFirstBatchCutShortIsNoDamage(t *testing.T) {
 	l := NewLoader("sim")
 	require.NoError(t, l.Add(rowRedo+rowMembers, []byte{0, 1}))
 	i := l.Image()
-	require.Empty(t, i.Holes())
+	require.Empty(t, i.holes)
 	require.Equal(t, []string{rowRedo + rowMembers}, i.trash)
 
 	l = NewLoader("sim")
 	require.NoError(t, l.Add(rowMembers, []byte{1}))
-	require.NotEmpty(t, l.Image().Holes(), "rows without their header are")
+	require.NotEmpty(t, l.Image().holes, "rows without their header are")
 }
 
 // A replica that has no other member to hand its updates over to leaves when its disk has them,
@@ -606,7 +606,7 @@ func TestDisk_IsInherited(t *testing.T) {
 	l.shows("b", "s/x=1\n")
 	l.crash("a")
 	i := l.boot("a")
-	require.Empty(t, i.Holes())
+	require.Empty(t, i.holes)
 	require.NotZero(t, l.cores["a"].members.Counted(), "the disk remembers the members")
 	l.shows("a", "s/x=1\n")
 }

@@ -51,13 +51,6 @@ type Image struct {
 	hashes map[causal.Replica]history.Heard
 }
 
-// Holes returns why the rows are not consistent; it is empty if they are the state of a replica at
-// one moment.
-func (i *Image) Holes() []string { return i.holes }
-
-// State returns the state that the rows represent; it is empty if there are holes.
-func (i *Image) State() history.State { return i.state }
-
 // NewLoader returns a loader for the rows of an owner; see DiskConfig.Owner.
 func NewLoader(owner string) *Loader {
 	return &Loader{owner: owner, aside: map[string]causal.Store{},

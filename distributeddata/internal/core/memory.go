@@ -244,6 +244,3 @@ func (c calls) askAnew() {
 		}
 	}
 }
-
-// Place returns the address at which a member was last seen, or "" if it is unknown.
-func (c *Core) Place(name string) string { return c.members.places[name] }

@@ -24,7 +24,7 @@ import (
 //	atom           path: causal.MaxPath, payload: causal.MaxState
 //	mark           path: causal.MaxPath
 //	answer         transfer.MaxBytes
-//	vector         MaxReplicas
+//	vector         bases.MaxReplicas
 //	cells          transfer.CellsAtOnce, requested at most
 
 // raw puts a payload at a path, or removes the content of the path if reset.
@@ -39,7 +39,7 @@ func (l *lab) raw(name string, facts ...raw) error {
 	l.step(name, Update{ID: l.id, Modify: func(t *history.Txn) error {
 		for _, f := range facts {
 			if f.reset {
-				t.Put(f.key, t.Get(f.key).Reset(f.path, t.Dot()))
+				t.Put(f.key, t.Get(f.key).ResetPrefix(f.path, t.Dot()))
 			} else {
 				t.Put(f.key, t.Get(f.key).Put(f.path,
 					causal.Leaf{Dot: t.Dot(), Payload: f.payload}))

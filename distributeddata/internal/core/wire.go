@@ -6,23 +6,16 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/distributeddata/internal/bases"
 	"github.com/concord-go/concord/distributeddata/internal/quorum"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/linear"
 	pb "github.com/concord-go/concord/proto"
 )
 
-// Limits on what is accepted from a peer. A message that exceeds them is rejected as a whole. An
-// update that would exceed them is rejected where it is made [R21].
-const (
-	// MaxReplicas is the number of replicas in a vector, including all that ever ran.
-	MaxReplicas = bases.MaxReplicas
-	// maxRecord bounds a piece of an answer that is assembled before it is decoded. It is more than
-	// the size of a part plus one atom with a path of causal.MaxPath and a payload of
-	// causal.MaxState.
-	maxRecord = 2 * causal.MaxState
-)
+// maxRecord bounds a piece of an answer that is assembled before it is decoded [R21]. It is more
+// than the size of a part plus one atom with a path of causal.MaxPath and a payload of
+// causal.MaxState.
+const maxRecord = 2 * causal.MaxState
 
 var errMalformed = errors.New("core: malformed message")
 

@@ -50,9 +50,6 @@ func New(cfg Config) *Table {
 	return &Table{cfg: cfg, index: map[string]int32{}}
 }
 
-// Len returns the number of entries.
-func (t *Table) Len() int { return len(t.index) }
-
 // View sets the ids of this member and of the others. Entries that wait for a turn are ranked
 // again.
 func (t *Table) View(self string, others []string) {

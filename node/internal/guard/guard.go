@@ -144,7 +144,6 @@ func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo,
 // incarnations, and gRPC does not know about actor systems.
 type Process struct {
 	counts [numberOfReasons]atomic.Uint64
-	total  atomic.Uint64
 	lines  [numberOfReasons]bugs.Doubling
 	log    atomic.Pointer[slog.Logger]
 	member atomic.Pointer[member]
@@ -236,9 +235,6 @@ var reasonNames = [numberOfReasons]string{
 	"relayed", "seal", "panic",
 }
 
-// Refused returns the total number of rejections.
-func (p *Process) Refused() uint64 { return p.total.Load() }
-
 // Refusals returns the number of rejections by reason. The caller owns the map.
 func (p *Process) Refusals() map[string]uint64 {
 	out := make(map[string]uint64, numberOfReasons)
@@ -260,7 +256,6 @@ func (p *Process) refuse(r reason, what string, why any) {
 
 // refuseAt is refuse with the level of the log.
 func (p *Process) refuseAt(level slog.Level, r reason, what string, why any) {
-	p.total.Add(1)
 	p.counts[r].Add(1)
 	n, due := p.lines[r].Due(time.Now())
 	if !due {

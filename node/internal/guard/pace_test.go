@@ -79,5 +79,5 @@ func TestPace_NothingIsLost(t *testing.T) {
 		return len(b.seen()) == len(want)
 	}, patience, time.Millisecond)
 	require.Equal(t, want, b.seen())
-	require.Zero(t, b.process.Refused())
+	require.Equal(t, new(Process).Refusals(), b.process.Refusals())
 }

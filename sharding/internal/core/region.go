@@ -80,9 +80,6 @@ func (r *Region) Changed() []int {
 	return changed
 }
 
-// Delivering returns how many deliveries of this region are not confirmed.
-func (r *Region) Delivering() int { return r.delivering }
-
 // Abandon removes and returns the deliveries to a shard that are not confirmed, with the outcome
 // Unsent or InDoubt.
 func (r *Region) Abandon(n int) []Conclude { return r.shards[n].abandon() }
