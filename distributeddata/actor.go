@@ -431,7 +431,7 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		d.log.Error("another process runs under the name of this member: this one no longer counts in majorities; stop one of them",
 			slog.String("name", a.l.member()), slog.String("other", e.By))
 	case core.Forgotten:
-		d.log.Warn("the others have forgotten this member although it runs; it enters again as a newcomer", slog.String("name", a.l.member()))
+		d.log.Warn("the others have forgotten this member although it runs; it rejoins as a new member", slog.String("name", a.l.member()))
 	case core.Unequal:
 		d.log.Warn("a member has a different MinMembers",
 			slog.String("name", e.Member), slog.Int("theirs", e.Least),

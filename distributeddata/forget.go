@@ -16,7 +16,7 @@ import (
 // held is no longer waited for. No acknowledged write is lost: a majority of the counted members,
 // including the forgotten one in the count, must take part, and what they have seen is first
 // brought to a majority of the remaining members. Without such a majority nothing changes, and the
-// error is a *QuorumError. A forgotten member that comes back enters as a newcomer, with the data
+// error is a *QuorumError. A forgotten member that comes back enters as a new member, with the data
 // it holds.
 //
 // With Force no other member is asked; see Force.

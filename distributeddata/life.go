@@ -192,7 +192,7 @@ func (l *life) lacks(p *published, h *half) error {
 	case h.quorum.DuplicateName:
 		return fmt.Errorf("another process runs under the name %q", h.quorum.Own)
 	case h.quorum.Leaving:
-		return fmt.Errorf("the others have begun to forget this member, %q, which then enters again as a newcomer", h.quorum.Own)
+		return fmt.Errorf("member %q is being removed from the quorum and will rejoin as a new member", h.quorum.Own)
 	case h.quorum.Trouble != "":
 		return fmt.Errorf("the membership record cannot be used: %s", h.quorum.Trouble)
 	case p.members < want:

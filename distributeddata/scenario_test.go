@@ -411,7 +411,7 @@ func TestScenario_ChurnLeavesNothingBehind(t *testing.T) {
 		m := c.counts()
 		next := c.Restart(c.Member(2))
 		c.ready(next)
-		require.Less(t, m.max(), 4096, "a newcomer gets what is there, not what was")
+		require.Less(t, m.max(), 4096, "a new member gets what is there, not what was")
 		for _, i := range []int{0, 1, next.Index} {
 			require.Zero(t, c.at(i).Status().Keys)
 			_, err := prices.Get(context.Background(), c.at(i))

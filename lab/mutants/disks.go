@@ -169,10 +169,10 @@ func disks() []mutant {
 			killer: scenario("TestDisk_AFormerDirectoryDoesNotCount"),
 		},
 		{
-			name:   "record a newcomer without a disk",
+			name:   "record a new member without a disk",
 			rule:   "a member whose disk has failed speaks under no memory [M3]",
 			edits:  in("distributeddata", "d.ailing() && (r.counted", "false && (r.counted"),
-			killer: scenario("TestDisk_ThatHasFailedRecordsNoNewcomer"),
+			killer: scenario("TestDisk_ThatHasFailedRecordsNoNewMember"),
 		},
 		{
 			name:   "take the place before the disk knows it",

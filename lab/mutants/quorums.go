@@ -11,10 +11,10 @@ func quorums() []mutant {
 			killer: scenario("TestPull_DepartedMembersThatDifferAreTold"),
 		},
 		{
-			name:   "count a newcomer while counted members are missing and none counts",
-			rule:   "where no member counts, a newcomer raises the majority only if no counted member is missing [M3]",
+			name:   "count a new member while counted members are missing and none counts",
+			rule:   "where no member counts, a new member raises the majority only if no counted member is missing [M3]",
 			edits:  in("distributeddata", "(counted || r.countedHere(ps)) &&", "true &&"),
-			killer: scenario("TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack"),
+			killer: scenario("TestDisk_NewMemberDoesNotCountBeforeTheDisksAreBack"),
 		},
 		{
 			name:   "count a forgotten replica that leaves as a member",
@@ -72,20 +72,20 @@ func quorums() []mutant {
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
 		{
-			name:   "admit a newcomer like a restarted member",
-			rule:   "a newcomer needs the answers of a majority [M3]",
+			name:   "admit a new member like a restarted member",
+			rule:   "a new member needs the answers of a majority [M3]",
 			edits:  in("distributeddata", "\t\tneed = quorum.MajorityOf(size)\n", ""),
 			killer: scenario("TestScript_HalfOfAnEvenNumberAdmitsNobody"),
 		},
 		{
-			name:   "admit a newcomer with one answer",
-			rule:   "a newcomer needs the answers of a majority [M3]",
+			name:   "admit a new member with one answer",
+			rule:   "a new member needs the answers of a majority [M3]",
 			edits:  in("distributeddata", "\t\tneed = quorum.MajorityOf(size)\n", "\t\tneed = 1\n"),
-			killer: scenario("TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt"),
+			killer: scenario("TestScript_NewMemberCountsWhenAMajorityHasRecordedIt"),
 		},
 		{
-			name: "count answers that a newcomer received before it entered",
-			rule: "a majority records a newcomer before it counts [M3]",
+			name: "count answers that a new member received before it entered",
+			rule: "a majority records a new member before it counts [M3]",
 			edits: []edit{
 				{"distributeddata", "\tif h.members == c.members.Digest() {\n", "\tif h.members != 0 {\n"},
 				{"distributeddata", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
@@ -105,10 +105,10 @@ func quorums() []mutant {
 			killer: scenario("TestMembers_NeverVoted"),
 		},
 		{
-			name:   "a newcomer ignores restarted members",
-			rule:   "a newcomer asks all members that are in, ready or not [M3]",
+			name:   "a new member ignores restarted members",
+			rule:   "a new member asks all members that are in, ready or not [M3]",
 			edits:  in("distributeddata", "p.counts() && p.refilled && p.entering:", "p.counts() && p.refilled && !p.ready:"),
-			killer: scenario("TestScript_ANewcomerComesToTheRestartedToo"),
+			killer: scenario("TestScript_NewMemberComesToTheRestartedToo"),
 		},
 		{
 			name: "a member that is going votes",

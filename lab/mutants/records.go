@@ -11,7 +11,7 @@ func records() []mutant {
 		},
 		{
 			name:   "take a place without a refill",
-			rule:   "where members count, a newcomer is filled before it takes its place [M9]",
+			rule:   "where members count, a new member is filled before it takes its place [M9]",
 			edits:  in("distributeddata", "return r.filled || r.Counted() == 0", "return true"),
 			killer: scenario("TestRecord_ThoseThatBeginApartAreOneCluster"),
 		},
@@ -35,9 +35,9 @@ func records() []mutant {
 		},
 		{
 			name:   "a place whose answer was lost counts as that of a restart",
-			rule:   "a newcomer remains a newcomer until it counts [M9]",
+			rule:   "a new member remains a new member until it counts [M9]",
 			edits:  in("distributeddata", "= own.Inc, r.roster.entering, again", "= own.Inc, false, again"),
-			killer: scenario("TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer"),
+			killer: scenario("TestRecord_AnAnswerThatIsLostLeavesTheMemberNew"),
 		},
 		{
 			name:   "merge an older memory into a later one",

@@ -10,8 +10,8 @@ import (
 //
 //   - A member that is already counted and restarts needs the answers of N-W+1 counting members.
 //     Together they intersect every quorum without the member's previous incarnation [M2].
-//   - A newcomer needs the answers of a majority of the members it joins [M3]. Every earlier quorum
-//     shares a member with them that had acknowledged before it recorded the newcomer.
+//   - A new member needs the answers of a majority of the members it joins [M3]. Every earlier
+//     quorum shares a member with them that had acknowledged before it recorded the new member.
 //   - Where no member is known to have counted, all known or seen members must answer, and there
 //     must be at least MinMembers of them [M6].
 //

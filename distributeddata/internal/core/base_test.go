@@ -193,7 +193,7 @@ func TestBase_WhatWaitsIsBounded(t *testing.T) {
 }
 
 // With a hundred thousand past incarnations a member joins, and no message comes near its bound.
-func TestBase_ANewcomerAfterAHundredThousandRestarts(t *testing.T) {
+func TestBase_NewMemberAfterAHundredThousandRestarts(t *testing.T) {
 	l := aged(t, departed(100_000))
 	l.update("a", Level{}, add("s", "x"))
 	l.tick(time.Second)

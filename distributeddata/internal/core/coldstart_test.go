@@ -129,7 +129,7 @@ func TestMembers_NeverVoted(t *testing.T) {
 // Of three members one has ended for good when another one crashes: what these two acknowledged may
 // be lost, so the crashed one does not count again by itself. An operator who forgets the lost one
 // by force and starts a third has a cluster again, with all that the member that stayed holds.
-func TestColdStart_AfterTheLossOfAMajorityForceAndANewcomer(t *testing.T) {
+func TestColdStart_AfterTheLossOfAMajorityForceAndNewMember(t *testing.T) {
 	f := newColdFleet(3, 3, time.Millisecond, 100*time.Millisecond, 1)
 	f.until(time.Minute, f.ready)
 	require.True(t, f.ready())

@@ -118,8 +118,8 @@ func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 	}
 }
 
-// [M3] A newcomer counts within two heartbeat intervals after it has been filled.
-func TestNewcomer_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
+// [M3] A new member counts within two heartbeat intervals after it has been filled.
+func TestNewMember_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
 	for _, members := range []int{3, 5, 30} {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
 			f := newFleet(members, 100)

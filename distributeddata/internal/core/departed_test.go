@@ -46,7 +46,7 @@ func joinAfter(members, n int) (t tally, took time.Duration, f *fleet) {
 	return tally{after.messages - before.messages, after.bytes - before.bytes}, took, f
 }
 
-// A newcomer hears of the departed members once, and the others do not repeat them.
+// A new member hears of the departed members once, and the others do not repeat them.
 func TestJoin_DepartedMembersAreToldOnce(t *testing.T) {
 	const gone = 2000
 	for _, members := range []int{3, 12} {

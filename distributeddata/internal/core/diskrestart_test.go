@@ -139,9 +139,9 @@ func TestDisk_ThatFailsAtTheStartCountsAfterTheNext(t *testing.T) {
 	l.allShow("s/x=1\n")
 }
 
-// A member whose disk has failed records no newcomer: its next process would not know it, and be a
-// cluster without it.
-func TestDisk_ThatHasFailedRecordsNoNewcomer(t *testing.T) {
+// A member whose disk has failed records no new member: its next process would not know it, and be
+// a cluster without it.
+func TestDisk_ThatHasFailedRecordsNoNewMember(t *testing.T) {
 	l := newDiskLabOf(t, 1, "a")
 	l.update("a", majority, add("s", "x"))
 	l.deliver(all)
@@ -203,9 +203,9 @@ func TestDisk_AFormerDirectoryDoesNotCountAtTheSecondStart(t *testing.T) {
 	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
 }
 
-// A majority of the disks is back: the cluster serves at once, although a newcomer under another
-// name has come first. Nobody counts the newcomer before somebody counts.
-func TestDisk_ANewcomerDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
+// A majority of the disks is back: the cluster serves at once, although a new member under another
+// name has come first. Nobody counts the new member before somebody counts.
+func TestDisk_NewMemberDoesNotCountBeforeTheDisksAreBack(t *testing.T) {
 	for _, least := range []int{2, 3} {
 		l := newDiskLabOf(t, least, "a", "b", "c")
 		l.update("a", majority, add("s", "x"))

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkMembers measures the traffic of n members with 10,000 keys, in virtual time: at rest,
-// and the additional traffic caused by an update, a newcomer, a crash and a partition.
+// and the additional traffic caused by an update, a new member, a crash and a partition.
 func BenchmarkMembers(b *testing.B) {
 	for _, n := range []int{3, 10, 30, 100, 200} {
 		b.Run(fmt.Sprintf("members=%d", n), func(b *testing.B) {

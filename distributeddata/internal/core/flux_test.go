@@ -153,7 +153,7 @@ func (s *play) comeBack(sl *slot, after time.Duration) {
 	s.w.After(after, func() { s.startIfItMay(sl) })
 }
 
-// startIfItMay starts a process, unless it is one of newcomers that could be a cluster of their
+// startIfItMay starts a process, unless it is one of new members that could be a cluster of their
 // own.
 func (s *play) startIfItMay(sl *slot) {
 	if sl.coming = false; s.flux == nil || !s.disks || s.mayStart(sl) {

@@ -222,7 +222,7 @@ func (c calls) tidy() {
 }
 
 // makeRoom starts removing a missing member before this one leaves in order, unless that has just
-// vanished and may be back in a moment. A missing member that runs comes back as a newcomer.
+// vanished and may be back in a moment. A missing member that runs comes back as a new member.
 func (c calls) makeRoom() {
 	if name := c.inTheWay(); name != "" &&
 		c.now.Sub(c.members.missing(name, false, c.now)) >= backBeats*c.cfg.BeatInterval {

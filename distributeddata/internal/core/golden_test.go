@@ -500,7 +500,7 @@ func (g *golden) payload(m mail) string {
 		return "at " + vector(unmarshal[pb.Probe](g, b).Want)
 	case wire.ReplicatorProbeReply:
 		x := unmarshal[pb.ProbeReply](g, b)
-		return vector(x.Seen) + flags("not ready", !x.Ready, "newcomer", x.Entering,
+		return vector(x.Seen) + flags("not ready", !x.Ready, "new member", x.Entering,
 			"parting", x.Parting)
 	case wire.ReplicatorMembers:
 		var all []string

@@ -15,7 +15,7 @@ type members struct {
 	inc      quorum.Incarnation // of this replica; number 0 until it has taken its place
 	beat     time.Duration      // interval of heartbeats
 	takeAt   time.Time          // earliest time at which it takes its place again
-	entering bool               // it is a newcomer, which has not counted yet [M3]
+	entering bool               // it is a new member, which has not counted yet [M3]
 	counted  bool               // it has counted in quorums
 	ready    bool               // refilled since the start: may acknowledge and count [R23]
 	// filled: it has counted, or one that counts has answered it, since it was last removed.
@@ -169,8 +169,8 @@ func (r *members) seesCounted(ps peers) bool {
 }
 
 // countedHere reports whether all counted members are in view and have answered this replica. Where
-// none of them counts yet, a newcomer would raise the majority that the others need to become ready
-// [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
+// none of them counts yet, a new member would raise the majority that the others need to become
+// ready [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
 func (r *members) countedHere(ps peers) bool {
 	return r.seesCounted(ps) && !slices.ContainsFunc(ps, func(p *peer) bool {
 		return p.counts() && !p.gave
@@ -196,7 +196,7 @@ func (r *members) allAnswered(ps peers) bool {
 }
 
 // voters returns how many of the counted members may have voted, and how many of these have
-// answered. A newcomer that has never counted has not voted.
+// answered. A new member that has never counted has not voted.
 func (r *members) voters(ps peers) (all, answered int) {
 	all = r.Counted()
 	if r.entering && r.Own().Counts() {

@@ -96,7 +96,7 @@ type voice struct {
 	gave     bool          // it has answered a request since this replica started, or was removed
 	answered bool          // it has answered one under this memory, as a replica that counts
 	refilled bool          // it has answered one under this memory, counting or not
-	entering bool          // its answer said that it is a newcomer that has not counted yet
+	entering bool          // its answer said that it is a new member that has not counted yet
 	whole    bool          // its answer said that its disk has all it ever acknowledged
 	resigned bool          // it says that it counted when it was marked as going
 	merged   uint64        // digest of its memory when it was last merged into ours

@@ -25,7 +25,7 @@ type roster struct {
 	calls    uint64        // number of calls so far
 	again    time.Time     // no call before this time
 	next     quorum.Memory // what the swap in flight writes
-	entering bool          // whether this replica enters as a newcomer once it has its place
+	entering bool          // whether this replica enters as a new member once it has its place
 	trouble  string
 }
 

@@ -234,8 +234,8 @@ func TestRecord_ARunningClusterGoesOnWithoutTheStore(t *testing.T) {
 }
 
 // A swap whose answer is lost has been carried out all the same. A member that has its place by
-// such a swap is still a newcomer: it counts when a majority has recorded it [M3].
-func TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer(t *testing.T) {
+// such a swap is still a new member: it counts when a majority has recorded it [M3].
+func TestRecord_AnAnswerThatIsLostLeavesTheMemberNew(t *testing.T) {
 	r := newRecorded(t, "abcd")
 	r.begin("e")
 	for range 40 {
@@ -292,7 +292,7 @@ func TestRecord_TheLastOneLeavesAnEmptyRecord(t *testing.T) {
 }
 
 // The data of the last member is handed over to those that wait for a place.
-func TestRecord_TheLastOneHandsOverToANewcomer(t *testing.T) {
+func TestRecord_TheLastOneHandsOverToNewMember(t *testing.T) {
 	r := newRecorded(t, "a")
 	r.play("write a")
 	r.stands(1, 0)

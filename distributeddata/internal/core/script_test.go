@@ -75,7 +75,7 @@ func TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody(t *testing.T) {
 }
 
 // [M3] c alone admits d and e: {c, d, e} are three of five.
-func TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt(t *testing.T) {
+func TestScript_NewMemberCountsWhenAMajorityHasRecordedIt(t *testing.T) {
 	s := newScript(t, "abc")
 	s.play("write a; meet a b")
 	s.stands(1, 0)
@@ -87,7 +87,7 @@ func TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt(t *testing.T) {
 
 // [M3] d and e have lost what they acknowledged. If f does not come to them as well, two of the
 // five admit it, and with f, d is filled by three that lack the write.
-func TestScript_ANewcomerComesToTheRestartedToo(t *testing.T) {
+func TestScript_NewMemberComesToTheRestartedToo(t *testing.T) {
 	s := newScript(t, "abcde")
 	s.play("write c; meet c d; meet c e")
 	s.stands(1, 0)

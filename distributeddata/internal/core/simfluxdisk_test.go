@@ -44,7 +44,7 @@ func (s *play) noteCounting(sl *slot) {
 }
 
 // intact counts the members that have one of the ranks in m and run, or will start, with their
-// disks, except one. Those that were forgotten, and enter once more, are newcomers.
+// disks, except one. Those that were forgotten, and enter once more, are new members.
 func (s *play) intact(m quorum.Memory, but *slot, ranks ...quorum.Rank) (n int) {
 	for _, sl := range s.slots {
 		if sl != but && sl.disk.counts && slices.Contains(ranks, m.Of(sl.member).Rank) &&
@@ -95,15 +95,15 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 	return false
 }
 
-// mayStart reports whether a process may start. Newcomers that start while the others are away must
-// not be enough for a cluster of their own [M6].
+// mayStart reports whether a process may start. New members that start while the others are away
+// must not be enough for a cluster of their own [M6].
 func (s *play) mayStart(sl *slot) bool {
 	return sl.disk.counts || s.flux.known.Merge(s.memory()).Counted() == 0 ||
-		s.newcomers()+1 < s.flux.least || s.voters(nil) >= s.majority()
+		s.newMembers()+1 < s.flux.least || s.voters(nil) >= s.majority()
 }
 
-// newcomers counts the processes that have not counted yet.
-func (s *play) newcomers() (n int) {
+// newMembers counts the processes that have not counted yet.
+func (s *play) newMembers() (n int) {
 	for _, sl := range s.slots {
 		if !sl.disk.counts && (sl.core != nil || sl.past != nil) {
 			n++
@@ -112,10 +112,10 @@ func (s *play) newcomers() (n int) {
 	return n
 }
 
-// endNewcomers ends the newcomers if they could be a cluster of their own while the others are
+// endNewMembers ends the new members if they could be a cluster of their own while the others are
 // away.
-func (s *play) endNewcomers() {
-	if s.voters(nil) >= s.majority() || s.newcomers() < s.flux.least {
+func (s *play) endNewMembers() {
+	if s.voters(nil) >= s.majority() || s.newMembers() < s.flux.least {
 		return
 	}
 	for _, sl := range s.slots {

@@ -106,7 +106,7 @@ func (s *play) end(sl *slot) {
 	sl.core, sl.mine, sl.leaving, sl.restored, sl.lacks = nil, nil, 0, false, nil
 	s.crashDisk(sl)
 	if s.flux != nil && s.disks && sl.disk.counts {
-		s.endNewcomers()
+		s.endNewMembers()
 	}
 }
 

@@ -35,7 +35,7 @@ type small struct {
 	*script
 	w      *sim.World
 	left   budget
-	fresh  []string // names of newcomers
+	fresh  []string // names of new members
 	pushed bool     // the previous step was a write or a push
 }
 

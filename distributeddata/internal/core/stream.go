@@ -21,7 +21,7 @@ type head struct {
 	partial    bool        // missing keys are those of the receiver, except the differing ones
 	differing  []uint64
 	members    uint64  // digest of the sender's memory of the members [M2]
-	entering   bool    // the sender is a newcomer that has not counted yet [M3]
+	entering   bool    // the sender is a new member that has not counted yet [M3]
 	hashes     origins // event hashes of the covered events of these replicas [R4]
 	kept       bool    // the sender's disk has everything its member ever acknowledged [R52]
 }

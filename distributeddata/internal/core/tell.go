@@ -91,7 +91,7 @@ func (r *members) tell(s *step, p *peer, part []byte) {
 
 // spoken returns the digest of the memory under which this replica speaks. If it has counted, and
 // its disk does not hold what it says, it speaks under none: its next process may know nothing of
-// the newcomers that this one remembers, and be a cluster without them [M3].
+// the new members that this one remembers, and be a cluster without them [M3].
 func (r *members) spoken(d *disk) uint64 {
 	if d.ailing() && (r.counted || d.keptAs[0].Number > 0) {
 		return 0

@@ -237,7 +237,7 @@ type (
 	// longer counts. It should raise an alarm.
 	DuplicateName struct{ By string }
 	// Forgotten says that other members have removed this one from the count although it runs. It
-	// enters again as a newcomer.
+	// rejoins as a new member.
 	Forgotten struct{}
 	// OtherExpiry says that a member has begun or ceased to have other times to live than this one.
 	OtherExpiry struct {
