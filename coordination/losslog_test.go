@@ -80,6 +80,61 @@ func TestLog_AStoreThatDoesNotAnswerAtTheStartIsALine(t *testing.T) {
 	})
 }
 
+// A store that answers reads alone, as with a full disk, was said to answer again with each read,
+// also after all leases had ended.
+func TestLog_AStoreThatRefusesWritesIsALine(t *testing.T) {
+	onStage(t, func(s *stage) {
+		var log logged
+		session, err := coordination.Open(s.store, coordination.Config{
+			Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s.that(err == nil, "%v", err)
+		lease := session.Lease("alone")
+		_, err = lease.TryAcquire(s.Context())
+		s.that(err == nil, "%v", err)
+		s.store.refuses.Store(true)
+		s.sleep(session.TTL())
+		again := make(chan error, 1)
+		go func() {
+			_, err := lease.Acquire(s.Context())
+			again <- err
+		}()
+		for range 600 {
+			s.that(session.Failing(), "not failing")
+			s.sleep(100 * time.Millisecond)
+		}
+		s.that(log.count(`msg="the lease store does not answer"`) == 1 &&
+			log.count("level=WARN") == 1 && log.count("answers again") == 0, "%v", log.String())
+		s.store.refuses.Store(false)
+		s.that(<-again == nil && !session.Failing(), "failing")
+		s.that(log.count(`level=INFO msg="the lease store answers again"`) == 1, "%v", log.String())
+		_ = session.Close(s.Context())
+	})
+}
+
+// When nobody wants to write any more, reads show that the store is there.
+func TestLog_ReadsEndAnOutageWithoutWrites(t *testing.T) {
+	onStage(t, func(s *stage) {
+		var log logged
+		session, err := coordination.Open(unwatched{s.store}, coordination.Config{
+			Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s.that(err == nil, "%v", err)
+		s.store.refuses.Store(true)
+		ctx, cancel := context.WithTimeout(s.Context(), 6*time.Second)
+		defer cancel()
+		_, err = session.Lease("alone").Acquire(ctx)
+		s.that(err != nil, "acquired")
+		s.that(log.count("level=WARN") == 1, "%v", log.String())
+		for range 20 {
+			s.sleep(time.Second)
+			_, err = session.Lease("alone").Holder(s.Context())
+			s.that(err == nil, "%v", err)
+		}
+		s.that(log.count("level=WARN") == 1 && log.count(`msg="the lease store answers again"`) == 1 &&
+			log.count("\n") == 2, "%v", log.String())
+		_ = session.Close(s.Context())
+	})
+}
+
 // A store that answered just within the limit was silent until leases were lost.
 func TestLog_AStoreThatBecomesSlowIsALine(t *testing.T) {
 	onStage(t, func(s *stage) {

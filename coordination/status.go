@@ -51,7 +51,7 @@ type stats struct {
 	renewed time.Duration // monotonic
 	wrote   bool
 	near    bool // the session record is near expiry
-	expired bool // a lease has expired since the store's last answer
+	expired bool // a lease has expired since the store's last answer; see storeLog.answered
 	storeLog
 }
 
@@ -100,11 +100,12 @@ func (s *Session) called(op string, begun time.Duration, err error) {
 		if op == swaps && err == nil {
 			st.renewed, st.wrote = now, true
 		}
-		if err == nil || isConflict(err) {
+		switch {
+		case err != nil && !isConflict(err):
+			st.failedCall(now, op, err)
+		case op == swaps || !st.refuses(now, s.cfg.TTL):
 			st.expired = false
 			st.answered(now, now-begun, s.cfg.OperationTimeout/2)
-		} else {
-			st.failedCall(now, err)
 		}
 	})
 }

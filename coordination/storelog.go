@@ -11,6 +11,8 @@ import (
 type storeLog struct {
 	failure error         // of the last call that failed since the store's last answer; nil: none
 	failed  time.Duration // when the first of these calls failed, monotonic
+	last    time.Duration // when the last of them did
+	refused time.Duration // when the last write of them did; 0: none
 	heard   time.Duration // when the store last answered; if it never has, when a call failed first
 	known   bool          // the store has answered
 	back    time.Duration // when it first answered after calls had failed
@@ -29,10 +31,11 @@ const (
 )
 
 // answered records an answer, which is slow if it took longer than bound. A call that began while
-// others failed has waited for the end of that.
+// others failed has waited for the end of that. While writes fail, the answer to a read is none: it
+// keeps no lease.
 func (l *storeLog) answered(now, took, bound time.Duration) {
 	if l.failure != nil {
-		l.failure, l.back = nil, now
+		l.failure, l.refused, l.back = nil, 0, now
 	}
 	if l.known = true; !l.away {
 		l.heard = now
@@ -49,20 +52,29 @@ func (l *storeLog) answered(now, took, bound time.Duration) {
 	}
 }
 
+// refuses reports whether a write has failed since the store's last answer, less than a TTL ago:
+// writes that are wanted are repeated sooner.
+func (l *storeLog) refuses(now, ttl time.Duration) bool {
+	return l.refused > 0 && now-l.refused < ttl
+}
+
 // failedCall records a call without an answer.
-func (l *storeLog) failedCall(now time.Duration, err error) {
+func (l *storeLog) failedCall(now time.Duration, op string, err error) {
 	if l.failure == nil {
 		l.failed = now
 	}
 	if l.failure == nil && !l.known {
 		l.heard = now
 	}
-	l.failure = err
+	l.failure, l.last = err, now
+	if op == swaps {
+		l.refused = max(now, 1)
+	}
 }
 
 // silent reports whether calls have failed for at least the given time, without an answer.
-func (l *storeLog) silent(now, least time.Duration) bool {
-	return l.failure != nil && now-l.failed >= least
+func (l *storeLog) silent(least time.Duration) bool {
+	return l.failure != nil && l.last-l.failed >= least
 }
 
 // storeLine is a line of the log about the store.
@@ -90,7 +102,7 @@ func (st *stats) news(now, limit, ttl time.Duration) (lines []storeLine) {
 		lines = append(lines, storeLine{level, text, attrs})
 	}
 	silence := (now - l.heard).Round(time.Millisecond)
-	switch silent := st.failing() || l.silent(now, ttl/2); {
+	switch silent := st.failing() || l.silent(ttl/2); {
 	case silent && !l.away && l.failure != nil:
 		l.away = true
 		then := "what runs here under leases stops before they end, and starts again where the " +

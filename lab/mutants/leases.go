@@ -171,6 +171,18 @@ func leases() []mutant {
 			killer: killer{pkg: leaseCore, run: "TestSlots_CallsThatWaitInTheStoreHalveTheBound"},
 		},
 		{
+			name:   "a store that refuses writes answers",
+			rule:   "while writes fail, answers to reads do not count",
+			edits:  in("coordination", "case op == swaps || !st.refuses(now, s.cfg.TTL):", "case true:"),
+			killer: killer{pkg: "./coordination", run: "TestLog_AStoreThatRefusesWritesIsALine"},
+		},
+		{
+			name:   "a write that was refused long ago counts",
+			rule:   "when nobody writes any more, reads show that the store is back",
+			edits:  in("coordination", "l.refused > 0 && now-l.refused < ttl", "l.refused > 0"),
+			killer: killer{pkg: "./coordination", run: "TestLog_ReadsEndAnOutageWithoutWrites"},
+		},
+		{
 			name:   "a release blanks any record",
 			rule:   "a release is conditional on the holder's own record",
 			edits:  in("coordination", "m.finish(Done)\n\t\treturn\n\t}", "m.ten.version = m.seen.version\n\t}"),
