@@ -71,8 +71,8 @@
 // including the vanished one in the count, has agreed to continue without it. That agreement is
 // sought after Config.ForgetAfter, when a member stops in order, and when Forget is called. A
 // new member counts once a majority has admitted it. A minority can therefore neither shrink nor
-// grow itself into a majority: it can still read and write locally, and its majority operations fail
-// until it is connected again.
+// grow itself into a majority: it can still read and write locally, and its majority operations
+// fail until it is connected again.
 //
 // An acknowledged majority write is seen by every later majority read as long as a majority of the
 // remembered members keeps running. State is in memory, unless Config.Durable names its keys: if a

@@ -170,7 +170,8 @@ func (r *members) seesCounted(ps peers) bool {
 
 // countedHere reports whether all counted members are in view and have answered this replica. Where
 // none of them counts yet, a new member would raise the majority that the others need to become
-// ready [M3]. It may do so only if none of them is missing, or if it may begin without those that are.
+// ready [M3]. It may do so only if none of them is missing, or if it may begin without those that
+// are.
 func (r *members) countedHere(ps peers) bool {
 	return r.seesCounted(ps) && !slices.ContainsFunc(ps, func(p *peer) bool {
 		return p.counts() && !p.gave
