@@ -145,7 +145,7 @@ func TestProvider_NeverListsAnIDAgain(t *testing.T) {
 		c.Advance(time.Second)
 		require.False(t, a.Sees(b) || b.Sees(a))
 		c.Advance(time.Minute)
-		require.Error(t, c.Whole(), "without Rejoin who gave way stays away")
+		require.Error(t, c.Whole(), "without Rejoin who stepped down stays away")
 		b.Crash()
 		next := b.Restart()
 		c.Advance(time.Second)

@@ -127,8 +127,8 @@ var notices = [numberOfNotices]struct {
 	evidence:    {slog.LevelDebug, "a running member and this one do not list each other"},
 	split:       {slog.LevelDebug, "that has lasted: one of the two must rejoin"},
 	agreement:   {slog.LevelInfo, "members list each other again"},
-	permitGiven: {slog.LevelInfo, "another member may give way to this one"},
-	permitTaken: {slog.LevelInfo, "this member gives way to another fragment of the cluster"},
+	permitGiven: {slog.LevelInfo, "another member may step down for this one"},
+	permitTaken: {slog.LevelInfo, "this member steps down for another partition of the cluster"},
 	goodbye:     {slog.LevelDebug, "member leaves gracefully"},
 }
 

@@ -78,7 +78,7 @@ func (x *conflicts) at(address string) (at *other) {
 	return at
 }
 
-// patienceFor returns how long evidence about o must last before a member gives way.
+// patienceFor returns how long evidence about o must last before a member steps down.
 func (x *conflicts) patienceFor(o *other) time.Duration {
 	if o.certain {
 		return x.patience

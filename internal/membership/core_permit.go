@@ -52,8 +52,8 @@ func (c *core) unrelated(o *other) bool {
 }
 
 // settled reports whether our view has not changed since at, and that is longer ago than patience,
-// so that members which rejoined after giving way are counted everywhere. In a cluster that never
-// settles, evidence ten times as old is sufficient.
+// so that members which rejoined after stepping down are counted everywhere. In a cluster that
+// never settles, evidence ten times as old is sufficient.
 func (c *core) settled(now, at time.Time, o *other) bool {
 	return now.Sub(at) >= c.patience || now.Sub(o.since) >= 10*c.conflicts.patienceFor(o)
 }
@@ -73,7 +73,7 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 	}
 }
 
-// consider gives a permit to a member that asks to give way to us, if we are before it and will
+// consider gives a permit to a member that asks to step down for us, if we are before it and will
 // stay. A member that requests a permit itself gives none, since it may leave with the next
 // message.
 func (c *core) consider(now time.Time, r received, listed bool) {
@@ -131,8 +131,8 @@ func (c *core) most() int {
 	return max(min(n, c.together), (n+3)/4)
 }
 
-// mayPermit limits permits for strangers. A member that we have never listed may have to give way,
-// but the holder of a permit keeps us from giving way.
+// mayPermit limits permits for strangers. A member that we have never listed may have to step down,
+// but the holder of a permit keeps us from stepping down.
 func (c *core) mayPermit(now time.Time, h hello) bool {
 	return c.familiar(h.address, h.proof) || c.permits.forStranger(now)
 }

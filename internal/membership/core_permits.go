@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// permit is our promise to stay until a member that gives way has rejoined.
+// permit is our promise to stay until a member that steps down has rejoined.
 type permit struct {
 	id, address string
 	incarnation uint64

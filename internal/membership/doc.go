@@ -17,7 +17,7 @@
 //   - Roles and versions. A kind named "role.x" announces role x, and "version.1.2" that the member
 //     runs version 1.2 of the application.
 //   - Removal. The incarnation of a member ends (View.Removed, View.Cause) when its own provider
-//     drops it, and when it gives way after a split. Another incarnation, with a new id, can
+//     drops it, and when it steps down after a split. Another incarnation, with a new id, can
 //     rejoin; package node begins it.
 //
 // # How a split heals
@@ -27,10 +27,10 @@
 // forever. Of each pair of running members that do not both list each other, one must end its
 // incarnation:
 //
-//	both list each other ◀──────────────────────────────────────────────┐
-//	      │ one drops the other                                 listed, with its new id
-//	      ▼                                                              │
-//	    lost ──hello, answered──▶ conflict ──patience──▶ asking ──permit──▶ gives way
+//	both list each other ◀───────────────────────────────────────────────┐
+//	      │ one drops the other                                  listed, with its new id
+//	      ▼                                                               │
+//	    lost ──hello, answered──▶ conflict ──patience──▶ asking ──permit──▶ steps down
 //	      ▲                          │  ▲                   │
 //	      └────────── silence ───────┘  └─── view changes ──┘
 //
@@ -44,7 +44,7 @@
 //     that we do not list, puts the two members in conflict. Evidence is certain if one has dropped
 //     the other. Otherwise there may be a join in progress, and the patience is ten times as long.
 //     If neither has ever listed the other, no id is banned: the two are reported (Split), but
-//     neither gives way.
+//     neither steps down.
 //  3. Order. Members in conflict compare their fragments. The fragment with a holder of the arbiter
 //     lease comes first (SetArbiter), then the one with more members that list each other, then a
 //     member that is not disowned by most of its view, then the fragment with the older oldest
@@ -56,9 +56,9 @@
 //     of a permit must be before the asker according to its own data too, have a settled view, not
 //     be leaving, and not have requested a permit itself. It waits for at most four members at
 //     once, and not for more than its fragment has; for a quarter of a large fragment. While it
-//     waits, it does not give way. A permit ends when another member is listed at the asker's
+//     waits, it does not step down. A permit ends when another member is listed at the asker's
 //     address, when the asker declines it, and after 30 seconds.
-//  5. Giving way. The incarnation ends with ErrSteppedDown, or with ErrExpelled if most of the
+//  5. Stepping down. The incarnation ends with ErrSteppedDown, or with ErrExpelled if most of the
 //     members that it lists do not list it. In the latter case it needs no patience, but still a
 //     permit.
 //
@@ -69,8 +69,8 @@
 // oldest of their views. Membership is a hint for liveness; anything that must not happen twice
 // needs a lease.
 //
-// Members never all give way at once: the last one that did had a permit of a member that had not.
-// No member gives way into a network that is still broken: the permit answers a request of the last
+// Members never all step down at once: the last one that did had a permit of a member that had not.
+// No member steps down in a network that is still broken: the permit answers a request of the last
 // 5 seconds. Both hold whatever is lost, late or stale, and whatever crashes, except if a member's
 // own provider drops it: that incarnation ends at once (ErrDropped).
 //
@@ -96,15 +96,15 @@
 // another. TLS or a secret keep strangers out. Without them, a stranger that listens at its own
 // address can send hellos, since only the name of the cluster is checked. Its effects are bounded:
 // 8 answers a second to addresses of its choice, 64 members in conflict, a permit for a quarter of
-// the time. It cannot make a member give way: the claims of a process count only for the report of
+// the time. It cannot make a member step down: the claims of a process count only for the report of
 // a split unless it is at an address that is or was listed here, and shows that it is the process
 // that was listed there, or unless a member that has shown this names the address. For this, each
 // process gives each member that it lists a pledge, the hash of a proof. Two clusters with one name
 // must not reach each other.
 //
 // A cluster that loses more than 256 members at once sends hellos to the last 256. Members of
-// versions before the permits never give way to others, and are expelled as before; a mixed cluster
-// heals once all of them have been replaced.
+// versions before the permits never step down, and are expelled as before; a mixed cluster heals
+// once all of them have been replaced.
 //
 // # Order of use
 //

@@ -75,8 +75,8 @@ const (
 	evidence    notice = iota // a running member and we do not both list each other
 	split                     // evidence has lasted longer than the patience
 	agreement                 // both list each other again, after a split
-	permitGiven               // it may give way to us
-	permitTaken               // we give way to it
+	permitGiven               // it may step down for us
+	permitTaken               // we step down for it
 	goodbye                   // it leaves gracefully
 	numberOfNotices
 )
@@ -98,9 +98,9 @@ type hello struct {
 
 	claim             // of the sender
 	droppedYou bool   // the sender once listed the receiver, and never will again
-	yield      bool   // requests a permit to give way
-	permit     uint64 // sequence of the request that is granted: its sender may give way
-	declined   uint64 // sequence of the hello with the permit: its sender does not give way
+	yield      bool   // requests a permit to step down
+	permit     uint64 // sequence of the request that is granted: its sender may step down
+	declined   uint64 // sequence of the hello with the permit: its sender does not step down
 	leaving    bool   // the sender leaves gracefully
 	pledge     string // hash of the proof that the sender has for the receiver; to those it lists
 	proof      string // shows that the sender gave the pledge; if one does not list the other

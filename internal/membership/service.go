@@ -114,7 +114,7 @@ func (s *Service) Tune(t Tuning) {
 }
 
 // SetArbiter sets whether this member knows that a member of its fragment holds the arbiter lease.
-// Members of other fragments then give way to this fragment first. The initial value is false.
+// Members of other fragments then step down for this fragment first. The initial value is false.
 func (s *Service) SetArbiter(here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

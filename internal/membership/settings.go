@@ -60,7 +60,7 @@ func defaultSettings() settings {
 		maxMembers: 10_000,
 		maxRetired: 64,
 		// How long evidence of a split must last, and our own view be unchanged, before a member
-		// gives way: if one has dropped the other, and if there may be a join in progress. The
+		// steps down: if one has dropped the other, and if there may be a join in progress. The
 		// latter is above two rounds of every provider.
 		patience:     defaultPatience,
 		joinPatience: 10 * defaultPatience,

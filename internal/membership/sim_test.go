@@ -210,7 +210,7 @@ func TestDroppedByItsOwnProvider(t *testing.T) {
 		})
 }
 
-// Of two members that do not both list each other exactly one has to give way: the one on the
+// Of two members that do not both list each other exactly one has to step down: the one on the
 // smaller side, or the one disowned by most; if these are equal, the younger.
 func TestOneThatIsDroppedByOthers(t *testing.T) {
 	for _, test := range []struct {

@@ -29,7 +29,7 @@ func (w *world) judge(l *life, e ending) {
 		}
 	}
 	if others == 0 && between > 0 {
-		w.Fail("%s gives way while nobody has a life", l.id)
+		w.Fail("%s steps down while nobody has a life", l.id)
 	}
 	w.judgeGiver(l, e)
 }
@@ -38,7 +38,7 @@ func (w *world) judge(l *life, e ending) {
 func (w *world) judgeGiver(l *life, e ending) {
 	for _, o := range w.places {
 		if w.waitsFor(l, o, e.at) {
-			w.Fail("%s gives way although it promised %s to stay", l.id, w.addressOf(o.i))
+			w.Fail("%s steps down although it promised %s to stay", l.id, w.addressOf(o.i))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestSplit_Heals(t *testing.T) {
 }
 
 // A member is frozen and expelled by both others. When it goes on, it reaches only one of them for
-// a while, and does not hear that the other does not list it either. It gives way all the same.
+// a while, and does not hear that the other does not list it either. It steps down all the same.
 func TestSplit_AMemberWakingBehindALateLinkStepsDown(t *testing.T) {
 	sim.Run(t, seeds.AtMost(20), func(s *sim.World) {
 		w := newWorld(s, 3)
@@ -72,7 +72,7 @@ func TestSplit_AMemberWakingBehindALateLinkStepsDown(t *testing.T) {
 		w.heals(10 * time.Second)
 		for _, e := range w.ends {
 			if e.place != 0 {
-				w.Fail("the member at %d gives way", e.place)
+				w.Fail("the member at %d steps down", e.place)
 			}
 		}
 	})
@@ -122,9 +122,9 @@ func sides(r *rand.Rand, n int) string {
 
 // TestSimulation_SplitsHeal plays seeded histories of up to 30 members: cuts of single members,
 // halves, fragments, single links and directions, freezes, crashes, joins and leaves during the
-// split, differing views, a second split when the first member gives way, crashing givers of
+// split, differing views, a second split when the first member steps down, crashing givers of
 // permits, and lost or late messages, on providers with rounds of 0.5 to 4 seconds. In each history
-// no member gives way without a permit that answers its own request, at least one member has an
+// no member steps down without a permit that answers its own request, at least one member has an
 // incarnation at any time, a giver of a permit stays until the other member has rejoined, and
 // within two minutes after the last fault all members list all others.
 func TestSimulation_SplitsHeal(t *testing.T) {
@@ -253,7 +253,7 @@ func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 }
 
 // TestSimulation_NoSplitNoLifeEnds plays joins, leaves, crashes and rolling restarts, on slow
-// providers and networks that lose messages. No member gives way.
+// providers and networks that lose messages. No member steps down.
 func TestSimulation_NoSplitNoLifeEnds(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)

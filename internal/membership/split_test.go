@@ -387,7 +387,7 @@ func TestSplit_AMemberDroppedBeforeWeAreListedIsDropped(t *testing.T) {
 }
 
 // Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had
-// equal stamps, and members of each gave way to the other.
+// equal stamps, and members of each stepped down for the other.
 func TestClaim_FragmentsWithEqualStampsAreToldApart(t *testing.T) {
 	f := newFixture(t).step(at("a", "b", "c"))
 	f.step(from("b", 1, 1, 5)).step(from("c", 2, 1, 5))

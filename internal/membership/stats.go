@@ -16,8 +16,8 @@ type Stats struct {
 	Asked        uint64 // hellos to addresses of lost members
 	Evidence     uint64 // running members in conflict with this one, joins in progress included
 	Splits       uint64 // conflicts that lasted longer than the patience
-	PermitsGiven uint64 // members that may give way to this one
-	PermitsTaken uint64 // 1 after this member gave way
+	PermitsGiven uint64 // members that may step down for this one
+	PermitsTaken uint64 // 1 after this member stepped down
 }
 
 type counters struct {

@@ -93,8 +93,8 @@ func TestStranger_DisownsNobodyInTheNameOfAListedMember(t *testing.T) {
 	}
 }
 
-// A member that is never listed here may have to give way, and needs a permit. While the permit is
-// outstanding, this member does not give way itself.
+// A member that is never listed here may have to step down, and needs a permit. While the permit is
+// outstanding, this member does not step down itself.
 func TestStranger_GetsAPermitNowAndThen(t *testing.T) {
 	f := together(t)
 	out := 0

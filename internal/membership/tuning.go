@@ -12,7 +12,7 @@ const (
 // Tuning adapts the protocol that heals a split cluster.
 type Tuning struct {
 	// Patience is how long a member must continuously see that another one and it do not both list
-	// each other, although they can communicate, before one of them gives way. It should be longer
+	// each other, although they can communicate, before one of them steps down. It should be longer
 	// than the time in which a provider's view settles. If neither has dropped the other yet, so
 	// that there may be a join in progress, it is ten times as long. Default 2s; at most 10
 	// minutes.

@@ -321,7 +321,7 @@ func (s *intruder) everywhere(f func(p pair, as string)) {
 }
 
 // largeFragment says hello under its true address, which no member lists, with the incarnation that
-// it has learned, and makes every claim that would make a member give way.
+// it has learned, and makes every claim that would make a member step down.
 func largeFragment(s *intruder) {
 	l := s.open(s.w.victim(), s.address)
 	for i := range uint64(40) { // longer than such claims must last

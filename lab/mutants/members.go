@@ -66,8 +66,8 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestCore_StampIsAboveAllHeardOf$"},
 		},
 		{
-			name:   "a member gives way as soon as it has asked",
-			rule:   "a member gives way only with a permit",
+			name:   "a member steps down as soon as it has asked",
+			rule:   "a member steps down only with a permit",
 			edits:  in("internal", "\tc.emit(send{first.address, first.incarnation, h})", "\tc.emit(send{first.address, first.incarnation, h})\n\tc.remove(ErrSteppedDown)"),
 			killer: killer{pkg: pkg, run: "^TestSimulation_SplitsHeal$", args: "-whole"},
 		},
@@ -84,7 +84,7 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestSimulation_SplitsHeal$", args: "-whole"},
 		},
 		{
-			name: "a member that gave a permit gives way as well",
+			name: "a member that gave a permit steps down as well",
 			rule: "a member that gave a permit stays until the other member is back",
 			edits: []edit{
 				{"internal", "if c.leaving || len(c.permits.given) > 0 {", "if c.leaving {"},
@@ -94,7 +94,7 @@ func members() []mutant {
 		},
 		{
 			name:   "a member that requests a permit gives one",
-			rule:   "a member that may give way does not promise to stay",
+			rule:   "a member that may step down does not promise to stay",
 			edits:  in("internal", "case c.leaving || c.permits.asking() ||", "case c.leaving ||"),
 			killer: killer{pkg: pkg, run: "^TestSplit_NoPermitFromAMemberThatMayGo$"},
 		},
@@ -142,7 +142,7 @@ func members() []mutant {
 		},
 		{
 			name:   "a member that was paused trusts its old view",
-			rule:   "before a member gives way, it asks all members which members they list",
+			rule:   "before a member steps down, it asks all members which members they list",
 			edits:  in("internal", "\t\tc.poll(now)\n", ""),
 			killer: killer{pkg: pkg, run: "^TestSeededHistories$"},
 		},

@@ -265,7 +265,7 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestSilence_IsBounded$"},
 		},
 		{
-			name:   "a message from a stranger makes a member give way",
+			name:   "a message from a stranger makes a member step down",
 			rule:   "a claim of a stranger needs a second source",
 			edits:  in("internal", "case !c.familiar(o.address, o.hello.proof):", "case false:"),
 			killer: killer{pkg: membersPkg, run: "^TestStranger_NobodyGivesWayToIt$"},
@@ -277,7 +277,7 @@ func strangers() []mutant {
 			killer: killer{pkg: membersPkg, run: "^TestStranger_NamesNobody$"},
 		},
 		{
-			name:   "the address of a lost member is enough to make a member give way",
+			name:   "the address of a lost member is enough to make a member step down",
 			rule:   "a member that was listed shows that it is the process that was",
 			edits:  in("internal", "return pledge == \"\" || pledge == pledgeOf(proof)", "return true"),
 			killer: killer{pkg: membersPkg, run: "^TestStranger_TheAddressOfALostMemberProvesNothing$"},
