@@ -119,7 +119,7 @@ func TestLog_ReadsEndAnOutageWithoutWrites(t *testing.T) {
 			Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		s.that(err == nil, "%v", err)
 		s.store.refuses.Store(true)
-		ctx, cancel := context.WithTimeout(s.Context(), 6*time.Second)
+		ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
 		defer cancel()
 		_, err = session.Lease("alone").Acquire(ctx)
 		s.that(err != nil, "acquired")
