@@ -111,6 +111,25 @@ func TestLog_AStoreThatRefusesWritesIsALine(t *testing.T) {
 	})
 }
 
+// When reads have failed too, the first that is answered shows that the store is back.
+func TestLog_AReadEndsAnOutageOfReads(t *testing.T) {
+	onStage(t, func(s *stage) {
+		session, err := coordination.Open(unwatched{s.store}, coordination.Config{})
+		s.that(err == nil, "%v", err)
+		_, err = session.Lease("alone").TryAcquire(s.Context())
+		s.that(err == nil, "%v", err)
+		s.store.away.Store(true)
+		s.sleep(session.TTL())
+		_, err = session.Lease("alone").Holder(s.Context())
+		s.that(err != nil && session.Failing(), "not failing: %v", err)
+		s.store.away.Store(false)
+		s.store.refuses.Store(true)
+		_, err = session.Lease("alone").Holder(s.Context())
+		s.that(err == nil && !session.Failing(), "failing: %v", err)
+		_ = session.Close(s.Context())
+	})
+}
+
 // When nobody wants to write any more, reads show that the store is there.
 func TestLog_ReadsEndAnOutageWithoutWrites(t *testing.T) {
 	onStage(t, func(s *stage) {

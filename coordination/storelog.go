@@ -13,6 +13,7 @@ type storeLog struct {
 	failed  time.Duration // when the first of these calls failed, monotonic
 	last    time.Duration // when the last of them did
 	refused time.Duration // when the last write of them did; 0: none
+	mute    bool          // a read of them did
 	heard   time.Duration // when the store last answered; if it never has, when a call failed first
 	known   bool          // the store has answered
 	back    time.Duration // when it first answered after calls had failed
@@ -31,11 +32,11 @@ const (
 )
 
 // answered records an answer, which is slow if it took longer than bound. A call that began while
-// others failed has waited for the end of that. While writes fail, the answer to a read is none: it
-// keeps no lease.
+// others failed has waited for the end of that. While writes alone fail, the answer to a read is
+// none: it keeps no lease.
 func (l *storeLog) answered(now, took, bound time.Duration) {
 	if l.failure != nil {
-		l.failure, l.refused, l.back = nil, 0, now
+		l.failure, l.refused, l.mute, l.back = nil, 0, false, now
 	}
 	if l.known = true; !l.away {
 		l.heard = now
@@ -52,10 +53,10 @@ func (l *storeLog) answered(now, took, bound time.Duration) {
 	}
 }
 
-// refuses reports whether a write has failed since the store's last answer, less than a TTL ago:
-// writes that are wanted are repeated sooner.
+// refuses reports whether writes alone have failed since the store's last answer, the last of them
+// less than a TTL ago: writes that are wanted are repeated sooner.
 func (l *storeLog) refuses(now, ttl time.Duration) bool {
-	return l.refused > 0 && now-l.refused < ttl
+	return !l.mute && l.refused > 0 && now-l.refused < ttl
 }
 
 // failedCall records a call without an answer.
@@ -69,6 +70,8 @@ func (l *storeLog) failedCall(now time.Duration, op string, err error) {
 	l.failure, l.last = err, now
 	if op == swaps {
 		l.refused = max(now, 1)
+	} else {
+		l.mute = true
 	}
 }
 

@@ -183,6 +183,12 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "TestLog_ReadsEndAnOutageWithoutWrites"},
 		},
 		{
+			name:   "a read does not end an outage in which reads failed too",
+			rule:   "answers to reads do not count only while writes alone fail",
+			edits:  in("coordination", "!l.mute && l.refused > 0", "l.refused > 0"),
+			killer: killer{pkg: "./coordination", run: "^TestLog_AReadEndsAnOutageOfReads$"},
+		},
+		{
 			name:   "a release blanks any record",
 			rule:   "a release is conditional on the holder's own record",
 			edits:  in("coordination", "m.finish(Done)\n\t\treturn\n\t}", "m.ten.version = m.seen.version\n\t}"),
