@@ -352,6 +352,12 @@ func shards() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestAllocation_MovesForBalanceAFewAtATime$"},
 		},
 		{
+			name:   "the member that notices the end of an outage first gets all shards",
+			rule:   "a home keeps its shards until members have differed in the store for Fit [S8c]",
+			edits:  in("sharding", " && !c.unsure(a.Home)", ""),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_AnOutageForAllMovesNoShard$"},
+		},
+		{
 			name:   "all shards try a failing store five times a second",
 			rule:   "a region tries a store that does not answer less and less often",
 			edits:  in("sharding", "unknownPause<<min(s.unanswered, 16)", "unknownPause"),

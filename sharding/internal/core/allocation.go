@@ -24,6 +24,7 @@ type Allocation struct {
 	reports []report // one for each member in the view
 	begun   time.Time
 	changed time.Time // when the view last changed
+	apart   time.Time // since when hosts reach the store and others do not; zero: all are alike
 	settled bool
 	beat    time.Time
 
@@ -215,11 +216,12 @@ func (c *Allocation) reconcile() {
 		return
 	}
 	c.consult(fit)
+	c.compare(fit)
 	var homeless []int
 	load := map[Member]int{}
 	for s, a := range c.table.entries {
 		load[a.Home]++
-		if !slices.Contains(fit, a.Home) && !c.unheard(a.Home) {
+		if !slices.Contains(fit, a.Home) && !c.unheard(a.Home) && !c.unsure(a.Home) {
 			homeless = append(homeless, s)
 		}
 	}
@@ -238,6 +240,23 @@ func (c *Allocation) reconcile() {
 		load[to]++
 		c.assign(s, to)
 	}
+}
+
+// compare notes whether there are members that fit but for the store.
+func (c *Allocation) compare(fit []Member) {
+	out := func(m Member) bool { return c.fit(m, true) && !slices.Contains(fit, m) }
+	switch {
+	case !slices.ContainsFunc(c.view, out):
+		c.apart = time.Time{}
+	case c.apart.IsZero():
+		c.apart = c.now
+	}
+}
+
+// unsure reports whether a member keeps its shards although the store does not answer it. Members
+// notice the beginning and the end of an outage at different times.
+func (c *Allocation) unsure(m Member) bool {
+	return c.fit(m, true) && c.now.Before(c.apart.Add(c.cfg.Fit))
 }
 
 // active returns, for each shard, which of the members has it, or the zero Member; the largest

@@ -181,7 +181,7 @@ func served(t *testing.T) *story {
 	return s
 }
 
-// S8b: a said that its store failed; later reports that its store answers have arrived before.
+// S8b: a said that it leaves; later reports that it stays have arrived before.
 func TestAllocation_AnOvertakenReportDoesNotCount(t *testing.T) {
 	s := served(t)
 	first, _ := s.beat(t)
@@ -189,11 +189,10 @@ func TestAllocation_AnOvertakenReportDoesNotCount(t *testing.T) {
 	has := []core.Tenure{{Shard: 0, Token: 9}}
 	s.hear(a, core.Report{Epoch: 5, Beat: second.Beat, Active: has})
 	for _, late := range []core.Report{
-		{Epoch: 5, Beat: first.Beat, Active: has, Failing: true},
 		{Epoch: 5, Beat: first.Beat, Active: has, Leaving: true},
-		{Epoch: 5, Beat: second.Beat, Active: has, Failing: true}, // of two, the first counts
-		{Epoch: 4, Beat: second.Beat + 1, Failing: true},          // to another coordinator
-		{Epoch: 5, Beat: second.Beat + 10, Failing: true},         // there was no such table
+		{Epoch: 5, Beat: second.Beat, Active: has, Leaving: true}, // of two, the first counts
+		{Epoch: 4, Beat: second.Beat + 1, Leaving: true},          // to another coordinator
+		{Epoch: 5, Beat: second.Beat + 10, Leaving: true},         // there was no such table
 	} {
 		s.hear(a, late)
 		third, said := s.beat(t)
@@ -202,9 +201,33 @@ func TestAllocation_AnOvertakenReportDoesNotCount(t *testing.T) {
 		s.hear(b, core.Report{Epoch: 5, Beat: third.Beat})
 	}
 	newest, _ := s.beat(t)
-	s.hear(a, core.Report{Epoch: 5, Beat: newest.Beat, Active: has, Failing: true})
+	s.hear(a, core.Report{Epoch: 5, Beat: newest.Beat, Active: has, Leaving: true})
 	_, said := s.beat(t)
 	require.Len(t, said, 1, "the newest counts")
+}
+
+// S8c: the store is away for all, and they notice the beginning and the end at different times.
+func TestAllocation_AnOutageForAllMovesNoShard(t *testing.T) {
+	s := served(t)
+	report := func(m core.Member, failing bool) (said []core.Assigned) {
+		s.hear(m, core.Report{Epoch: 5, Failing: failing})
+		_, said = s.beat(t)
+		return said
+	}
+	for range 3 {
+		for _, failing := range []bool{true, false} {
+			for _, m := range []core.Member{c, a, b} {
+				require.Empty(t, report(m, failing))
+			}
+		}
+	}
+	require.Empty(t, report(a, true))
+	var said []core.Assigned
+	for begun := s.now; len(said) == 0; {
+		require.Less(t, s.now.Sub(begun), 2*config(1).Fit)
+		said = slices.Concat(report(b, false), report(c, false), report(a, true))
+	}
+	require.Equal(t, b, said[0].Home, "the store is away for a alone")
 }
 
 // Entries are true at any time.
@@ -301,11 +324,11 @@ func answer(t *testing.T, effects []core.Effect) core.Report {
 // A member of a version that does not number reports is heard.
 func TestAllocation_UnnumberedReportsCountOnArrival(t *testing.T) {
 	s := served(t)
-	for _, failing := range []bool{false, true} {
+	for _, leaving := range []bool{false, true} {
 		s.hear(b, core.Report{Epoch: 5})
-		s.hear(a, core.Report{Epoch: 5, Failing: failing})
+		s.hear(a, core.Report{Epoch: 5, Leaving: leaving})
 		_, said := s.beat(t)
-		require.Equal(t, failing, len(said) == 1)
+		require.Equal(t, leaving, len(said) == 1)
 	}
 }
 
