@@ -1,16 +1,15 @@
-// Package memnet is a loopback network in memory, for tests of servers and their clients that open
-// no port.
+// Package memnet is a loopback network without ports, for tests of servers and their clients.
 package memnet
 
 import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
-
-	"google.golang.org/grpc/test/bufconn"
 )
 
 var (
@@ -18,9 +17,12 @@ var (
 	last      atomic.Uint32
 )
 
+// listener is a Unix socket. Connections within the process, such as grpc's bufconn, have deadlines
+// that may fire after they were changed.
 type listener struct {
-	*bufconn.Listener
+	net.Listener
 	address address
+	dir     string
 }
 
 type address string
@@ -54,13 +56,20 @@ func (l *listener) Addr() net.Addr { return l.address }
 // Close implements net.Listener. The address then refuses connections.
 func (l *listener) Close() error {
 	listeners.Delete(string(l.address))
+	defer os.RemoveAll(l.dir)
 	return l.Listener.Close()
 }
 
 // Listen listens at a port of 127.0.0.1. No listener gets the port of one of the last 60,000.
 func Listen() net.Listener {
-	port := 1000 + last.Add(1)%60_000
-	l := &listener{bufconn.Listen(1 << 16), address(fmt.Sprint("127.0.0.1:", port))}
+	dir, err := os.MkdirTemp("", "net")
+	if err != nil {
+		panic(err)
+	}
+	l := &listener{dir: dir, address: address(fmt.Sprint("127.0.0.1:", 1000+last.Add(1)%60_000))}
+	if l.Listener, err = net.Listen("unix", filepath.Join(dir, "s")); err != nil {
+		panic(err)
+	}
 	listeners.Store(string(l.address), l)
 	return l
 }
@@ -72,7 +81,8 @@ func Dial(ctx context.Context, _, to string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: address(to),
 			Err: syscall.ECONNREFUSED}
 	}
-	c, err := l.(*listener).DialContext(ctx)
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", filepath.Join(l.(*listener).dir, "s"))
 	if err != nil {
 		return nil, err
 	}
