@@ -1,12 +1,15 @@
 package clustertest
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/concord-go/concord/internal/ports"
 )
 
 // Gate is a TCP proxy in front of a provider's server. A shut gate refuses and cuts all
@@ -53,7 +56,8 @@ func (p *pair) copy(to, from net.Conn) {
 // test.
 func NewGate(t testing.TB, target string) *Gate {
 	t.Helper()
-	g := &Gate{address: "127.0.0.1:0", target: target}
+	// While the gate is shut, no connection may be given its port.
+	g := &Gate{address: fmt.Sprint("127.0.0.1:", ports.Free(t, 1)[0]), target: target}
 	g.mu.pairs = map[*pair]bool{}
 	g.Open(t)
 	t.Cleanup(func() { g.Shut(t); g.all.Wait() })
@@ -80,7 +84,7 @@ func (g *Gate) Open(t testing.TB) {
 	if err != nil {
 		t.Fatalf("gate to %s: %v", g.target, err)
 	}
-	g.mu.listener, g.address = l, l.Addr().String()
+	g.mu.listener = l
 	g.all.Go(func() {
 		for {
 			c, err := l.Accept()
