@@ -10,10 +10,12 @@ import "time"
 func (s *Session) Failing() bool {
 	s.stats.Lock()
 	defer s.stats.Unlock()
-	return s.stats.failing()
+	return s.stats.failing(s.cfg.TTL)
 }
 
-func (st *stats) failing() bool { return st.near || st.expired || st.status.NearExpiry > 0 }
+func (st *stats) failing(ttl time.Duration) bool {
+	return st.near || st.expired || st.status.NearExpiry > 0 || st.silent(ttl/2)
+}
 
 // stand changes what is known about the store's answers.
 func (s *Session) stand(change func(*stats)) {

@@ -30,6 +30,24 @@ func TestFailing_WithASessionRecord(t *testing.T) {
 	})
 }
 
+// A session that has no lease, and acquires none because its calls fail, is failing.
+func TestFailing_BeforeTheFirstLease(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.store.away.Store(true)
+		acquired := make(chan error, 1)
+		go func() {
+			_, err := s.a.Lease("lease").Acquire(s.Context())
+			acquired <- err
+		}()
+		s.sleep(s.a.TTL() / 3)
+		s.that(!s.a.Failing(), "failing after a few calls")
+		s.sleep(s.a.TTL() / 3)
+		s.that(s.a.Failing(), "not failing")
+		s.store.away.Store(false)
+		s.that(<-acquired == nil && !s.a.Failing(), "failing although the store is back")
+	})
+}
+
 // Without session records, a session is failing when one of its leases is near expiry.
 func TestFailing_WithoutSessionRecords(t *testing.T) {
 	onStage(t, func(s *stage) {

@@ -105,7 +105,7 @@ func (st *stats) news(now, limit, ttl time.Duration) (lines []storeLine) {
 		lines = append(lines, storeLine{level, text, attrs})
 	}
 	silence := (now - l.heard).Round(time.Millisecond)
-	switch silent := st.failing() || l.silent(ttl/2); {
+	switch silent := st.failing(ttl); {
 	case silent && !l.away && l.failure != nil:
 		l.away = true
 		then := "what runs here under leases stops before they end, and starts again where the " +

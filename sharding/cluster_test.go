@@ -397,7 +397,8 @@ func (c *testCluster) crash(n *node) {
 // faultyStore is the store as reached by one member.
 type faultyStore struct {
 	*testkit.Store
-	spoil atomic.Pointer[func(name string)] // called first by Load; nil: none
+	spoil   atomic.Pointer[func(name string)] // called first by Load; nil: none
+	refuses atomic.Bool                       // writes
 }
 
 var errAway = errors.New("store away")
@@ -416,4 +417,23 @@ func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record,
 		(*spoil)(name)
 	}
 	return f.Store.Load(ctx, name)
+}
+
+func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
+	if f.refuses.Load() {
+		return "", errAway
+	}
+	return f.Store.Swap(ctx, name, old, next)
+}
+
+func (f *faultyStore) SwapAll(ctx context.Context, swaps []leasestore.Swap) []leasestore.Swapped {
+	if f.refuses.Load() {
+		out := make([]leasestore.Swapped, len(swaps))
+		for i := range out {
+			out[i].Err = errAway
+		}
+		return out
+	}
+	return f.Store.SwapAll(ctx, swaps)
 }

@@ -379,6 +379,25 @@ func TestLoss_EntitiesStopAndComeBack(t *testing.T) {
 	})
 }
 
+// A member that has never reached the store, or may not write, hosts nothing until it does.
+func TestLoss_AMemberWithoutTheStoreFromTheStart(t *testing.T) {
+	for name, fault := range map[string]func(*faultyStore, bool){
+		"away": (*faultyStore).away, "refuses": func(f *faultyStore, on bool) { f.refuses.Store(on) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options{setup: func(n *node) { fault(n.store, n.Index == 2) }}
+			run(t, 3, o, func(c *testCluster) {
+				c.settled(ttl, c.node(0), c.node(1))
+				fault(c.node(2).store, false)
+				c.settled(2*ttl, c.all()...)
+				require.Eventually(t, func() bool {
+					return len(c.node(0).region.Status().Homes()) == 3
+				}, time.Minute, time.Second)
+			})
+		})
+	}
+}
+
 // With Rendezvous and equal Shards, shards of two types with the same number are on the same
 // member, also after members have come and gone.
 func TestRendezvous_ShardsOfTwoTypesAreTogether(t *testing.T) {

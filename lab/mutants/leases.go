@@ -189,6 +189,12 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "^TestLog_AReadEndsAnOutageOfReads$"},
 		},
 		{
+			name:   "a session without leases never fails",
+			rule:   "a member that has never reached the store is not given shards",
+			edits:  in("coordination", "st.status.NearExpiry > 0 || st.silent(ttl/2)", "st.status.NearExpiry > 0"),
+			killer: killer{pkg: "./sharding", run: "^TestLoss_AMemberWithoutTheStoreFromTheStart$"},
+		},
+		{
 			name:   "a release blanks any record",
 			rule:   "a release is conditional on the holder's own record",
 			edits:  in("coordination", "m.finish(Done)\n\t\treturn\n\t}", "m.ten.version = m.seen.version\n\t}"),

@@ -353,7 +353,7 @@ func shards() []mutant {
 		},
 		{
 			name:   "the member that notices the end of an outage first gets all shards",
-			rule:   "a home keeps its shards until members have differed in the store for Fit [S8c]",
+			rule:   "a home keeps its shards until members have differed in the store for Fit [S8d]",
 			edits:  in("sharding", " && !c.unsure(a.Home)", ""),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_AnOutageForAllMovesNoShard$"},
 		},

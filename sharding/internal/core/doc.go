@@ -65,7 +65,7 @@
 //   - S8: A member is fit if it is in view, is not leaving, its store answers (unless nobody's
 //     does), and it has named this epoch within Fit. Else a region that cannot hear the table
 //     stays a home.
-//   - S8c: A home whose store does not answer keeps its shards until members have differed in that
+//   - S8d: A home whose store does not answer keeps its shards until members have differed in that
 //     for Fit. Else an outage moves the shards to the member that notices its end first.
 //   - S8b: A report that a later one has overtaken does not count, except for its assignments:
 //     tables are numbered, and reports name the largest number heard. Else a delayed report takes

@@ -206,7 +206,7 @@ func TestAllocation_AnOvertakenReportDoesNotCount(t *testing.T) {
 	require.Len(t, said, 1, "the newest counts")
 }
 
-// S8c: the store is away for all, and they notice the beginning and the end at different times.
+// S8d: the store is away for all, and they notice the beginning and the end at different times.
 func TestAllocation_AnOutageForAllMovesNoShard(t *testing.T) {
 	s := served(t)
 	report := func(m core.Member, failing bool) (said []core.Assigned) {
