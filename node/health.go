@@ -143,8 +143,8 @@ func (h *Health) details() (lines []string) {
 		return nil
 	}
 	if session != nil && session.Failing() {
-		lines = append(lines, "the lease store does not answer: singletons and shards of this "+
-			"member stop before their leases end, until it answers")
+		lines = append(lines, "the lease store does not answer: until it does, no singleton "+
+			"or shard starts here, and those that run stop before their leases end")
 	}
 	members := membership.Attach(system)
 	lost := members.Lost()
