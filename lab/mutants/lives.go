@@ -5,6 +5,18 @@ package main
 func lives() []mutant {
 	return []mutant{
 		{
+			name:   "the last member after a crash misses the table of shards",
+			rule:   "a member that holds only what is made anew has nothing to hand over",
+			edits:  in("distributeddata", "s.done = c.history.Rebuilt()", "s.done = false"),
+			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestDrain_OfTheLastOneAfterACrash$"},
+		},
+		{
+			name:   "the last member after a crash forgets a removal",
+			rule:   "a removal is handed over like every other update",
+			edits:  in("distributeddata", "h.lasts = h.lasts || slices.ContainsFunc(d.touched, lasting)", ""),
+			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestDrain_OfTheLastOneAfterACrash$"},
+		},
+		{
 			name:   "miss the table of shards at the end",
 			rule:   "what is made anew when it is lost need not be handed over [R29]",
 			edits:  in("distributeddata", "if h.kept <= h.copied {", "if false {"),

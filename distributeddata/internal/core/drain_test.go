@@ -129,6 +129,30 @@ func TestDrain_OfOneWhileAnotherIsMissing(t *testing.T) {
 	l.shows("c", "s/x=1\ns/y=1\n")
 }
 
+// The other of two has crashed. What package sharding makes anew is not missed; everything else is,
+// also a removal.
+func TestDrain_OfTheLastOneAfterACrash(t *testing.T) {
+	const table = "concord-sharding-cart/shard-7"
+	for name, ops := range map[string][]op{
+		"table":         {count(table, "k", 1)},
+		"entry":         {count(table, "k", 1), add("s", "x")},
+		"removed entry": {add("s", "x"), drop("s", "x"), count(table, "k", 1)},
+	} {
+		for _, from := range []string{"a", "b"} {
+			l := newLabOf(t, 2, "a", "b")
+			for _, o := range ops {
+				l.update(from, majority, o)
+				l.rounds(2, all)
+			}
+			l.cores["b"] = nil
+			l.step("a", View{})
+			l.step("a", Drain{ID: 77, Leave: true, Deadline: l.now.Add(time.Minute)})
+			require.Contains(t, l.done, uint64(77), name)
+			require.Equal(t, name == "table", l.done[77].Short == nil, "%s by %s", name, from)
+		}
+	}
+}
+
 // Two of three stop while the third is missing: neither waits for it.
 func TestDrain_OfAllWhileOneIsMissing(t *testing.T) {
 	l := twoOfThree(t)

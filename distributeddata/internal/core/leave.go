@@ -47,7 +47,9 @@ func (l *leave) advance(c calls, o *group) (s standing) {
 		s.need = min(c.members.heirs(c.peers), quorum.MajorityOf(c.members.Beside()))
 	}
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.history.Uncopied() > 0) {
-		s.need, s.hopeless = max(1, s.need), true
+		s.need, s.upTo = max(1, s.need), math.MaxUint64
+		s.done = c.history.Rebuilt() // nobody misses it
+		s.hopeless = !s.done
 		return s
 	}
 	have := c.peers.others(l)

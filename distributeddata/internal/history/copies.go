@@ -27,6 +27,7 @@ func (p past) after(o *History) past {
 func (h *History) Continue(o *History) {
 	h.keys, h.seen, h.sum, h.log, h.marks = o.keys, o.seen, o.sum, o.log, o.marks
 	h.clock, h.hashes.heard = o.clock, o.hashes.heard
+	h.lasts = o.lasts
 	h.past = h.past.after(o)
 }
 
@@ -34,6 +35,7 @@ func (h *History) Continue(o *History) {
 func (h *History) Inherit(o *History) Change {
 	h.past = h.past.after(o)
 	h.clock = max(h.clock, o.clock)
+	h.lasts = h.lasts || o.lasts
 	return h.Join(o.State())
 }
 
@@ -75,6 +77,23 @@ func (h *History) safe() uint64 {
 func (h *History) Uncopied() uint64 {
 	return h.Own() - h.safe() + Missing(h.past.events, h.past.copied) + h.open.events()
 }
+
+// Rebuilt reports whether every key that has changed here, or has been received, is rebuilt: if all
+// replicas were lost, nothing would be missed.
+func (h *History) Rebuilt() bool {
+	if h.lasts || h.Gathers() {
+		return false
+	}
+	for key := range h.keys.All() {
+		if lasting(key) {
+			return false
+		}
+	}
+	return true
+}
+
+// lasting reports whether a key is missed when it is lost.
+func lasting(key string) bool { return !homes.Rebuilt(key) }
 
 // UncopiedKeys returns keys that these events changed, without those that are rebuilt, in order, at
 // most limit of them. Of events that are no longer in the log, as those of a member that has been

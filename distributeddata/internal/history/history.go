@@ -28,6 +28,7 @@ type History struct {
 	past   past          // the earlier lives of this process
 	copied uint64        // own events up to this one are known to be at another replica
 	kept   uint64        // own events after this one changed rebuilt keys alone
+	lasts  bool          // an event has changed a key that is not rebuilt
 	scrub  scrub
 
 	batch   batch              // used by the transition in progress
@@ -321,6 +322,7 @@ func (h *History) install(d draft, seen causal.Vector) Change {
 	d.flush()
 	h.Reach("before install")
 	h.keys, h.sum, h.marks, h.seen = d.keys, d.sum, d.marks, seen
+	h.lasts = h.lasts || slices.ContainsFunc(d.touched, lasting)
 	if h.touched = d.touched; cap(h.touched) > maxRoom {
 		h.touched = nil
 	}
