@@ -261,7 +261,8 @@ func (c *control) count(next *membership.View) {
 	}
 	had := map[string]int{}
 	for _, m := range c.view.Members {
-		if o, ok := next.Find(m.ID); !ok || o.Incarnation != m.Incarnation {
+		o, ok := next.Find(m.ID)
+		if m.Incarnation != 0 && (!ok || o.Incarnation != m.Incarnation) {
 			had[m.Address] = 0
 		}
 	}
@@ -269,9 +270,9 @@ func (c *control) count(next *membership.View) {
 		return
 	}
 	for n := range c.life.places {
-		home := c.region.Home(n).Home.Address
-		if _, gone := had[home]; gone {
-			had[home]++
+		host := c.region.Host(n).Address
+		if _, gone := had[host]; gone {
+			had[host]++
 		}
 	}
 	if was := c.life.had.Load(); was != nil && len(*was) < maxMembers {

@@ -138,3 +138,38 @@ func TestStatus_SaysSinceWhenAndAtWhoseRequest(t *testing.T) {
 		require.Equal(t, c.Member(1).Address, here.Requested)
 	})
 }
+
+// What a member hosted when it was dropped is described also if it was silent before, when the
+// coordinator assigned its shards anew, and if another process runs at its address.
+func TestHosted_ByAMemberThatWasSilentBefore(t *testing.T) {
+	for name, again := range map[string]bool{"dropped": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 3, options{}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				lost := c.node(2)
+				n := 0
+				for _, s := range lost.region.Status().Shards {
+					if s.State == sharding.Active {
+						n++
+					}
+				}
+				had := fmt.Sprintf("%d shards of cart", n)
+				near := c.all()[:2]
+				c.Freeze(lost.Member)
+				time.Sleep(5 * time.Second)
+				for _, s := range near[0].region.Status().Shards {
+					require.NotEqual(t, lost.ID, s.Home, "assigned anew")
+				}
+				if again {
+					c.Restart(lost.Member)
+				} else {
+					c.Expel(lost.Member)
+				}
+				time.Sleep(time.Second)
+				for _, nd := range near {
+					require.Equal(t, had, lifecycle.Of(nd.System).Hosted([]string{lost.Address}))
+				}
+			})
+		})
+	}
+}

@@ -16,6 +16,18 @@ var (
 func shards() []mutant {
 	return []mutant{
 		{
+			name:   "a silent member is said to have hosted nothing",
+			rule:   "the line of dropped members says what they hosted",
+			edits:  in("sharding", "s := r.shards[n]; s.last != 0", "s := r.shards[n]; s.last != 0 && r.removed"),
+			killer: killer{pkg: "./sharding", run: "^TestHosted_ByAMemberThatWasSilentBefore$"},
+		},
+		{
+			name:   "a process that starts replaces what the one before it hosted",
+			rule:   "what a member hosted is counted once, when it goes",
+			edits:  in("sharding", "m.Incarnation != 0 && (!ok", "(!ok"),
+			killer: killer{pkg: "./sharding", run: "^TestHosted_ByAMemberThatWasSilentBefore$"},
+		},
+		{
 			name:   "entities start when the shard is assigned, before the lease is held",
 			rule:   "entities run only under a tenure that is held [S1]",
 			edits:  in("sharding", "\ts.blank = Blank{}\n}\n\n// onHeld", "\ts.blank = Blank{}\n\ts.token++\n\ts.activate()\n}\n\n// onHeld"),

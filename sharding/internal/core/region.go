@@ -69,6 +69,15 @@ func (r *Region) Phase(n int) (Phase, uint64) { return r.shards[n].phase, r.shar
 // Home returns the assignment of a shard, as far as this region knows.
 func (r *Region) Home(n int) Assignment { return r.table.entries[n] }
 
+// Host returns the member whose tenure of a shard is the last one known here, or else its home. The
+// coordinator assigns shards anew when a host is silent, before it is dropped.
+func (r *Region) Host(n int) Member {
+	if s := r.shards[n]; s.last != 0 {
+		return s.host
+	}
+	return r.Home(n).Home
+}
+
 // Changed returns the shards whose Phase or Home may have changed since the last call, each once,
 // so that a member with thousands of shards need not examine the others. The caller owns the slice.
 func (r *Region) Changed() []int {
