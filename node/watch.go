@@ -20,7 +20,7 @@ import (
 // removal.
 const gather = 1200 * time.Millisecond
 
-// watch logs which members are dropped and which come back, in one line for each fault.
+// watch logs which members are dropped, replaced or back, in one line for each fault.
 type watch struct {
 	log     *slog.Logger
 	members *membership.Service
@@ -117,6 +117,7 @@ func (w *watch) report(was, v *membership.View) {
 		}
 	}
 	w.lost = lost
+	replaced := w.members.Replaced()
 	all := len(v.Members) + len(w.lost)
 	if n := int(w.counted.Load()); n > 0 {
 		all = max(n, len(v.Members)) // as the line about stepping down
@@ -128,6 +129,13 @@ func (w *watch) report(was, v *membership.View) {
 			slog.String("hosted", cmp.Or(w.hooks.Hosted(dropped), "nothing that is known here")),
 			slog.String("then", w.then(len(v.Members), all)))
 	}
+	if len(replaced) > 0 {
+		w.log.Warn("members replaced: they ended without leaving, and run again",
+			slog.String("replaced", membership.Names(replaced)), remain,
+			slog.String("hosted", cmp.Or(w.hooks.Hosted(replaced), "nothing that is known here")),
+			slog.String("then", w.moves()),
+			slog.String("check", "why they ended: their logs, or those of their supervisor"))
+	}
 	if len(left) > 0 {
 		w.log.Info("members left", slog.String("left", membership.Names(left)), remain)
 	}
@@ -137,13 +145,19 @@ func (w *watch) report(was, v *membership.View) {
 	}
 }
 
+// moves says what follows for singletons and shards of members that were replaced.
+func (w *watch) moves() string {
+	if w.ttl == 0 {
+		return "there is no lease store, and nothing moves"
+	}
+	return fmt.Sprintf("what they hosted moves when their leases end, in at most %v", w.ttl)
+}
+
 // then says what follows for singletons and shards.
 func (w *watch) then(here, all int) string {
 	switch {
-	case w.ttl == 0:
-		return "there is no lease store, and nothing moves"
-	case !w.rule:
-		return fmt.Sprintf("what they hosted moves when their leases end, in at most %v", w.ttl)
+	case w.ttl == 0, !w.rule:
+		return w.moves()
 	case 2*here > all:
 		return fmt.Sprintf("this side has the majority and hosts: what they hosted moves here when "+
 			"they step down, or when their leases end, in at most %v", w.ttl)

@@ -54,3 +54,35 @@ func TestWatch_OneLineForEachFault(t *testing.T) {
 		c.Advance(10 * time.Second)
 	})
 }
+
+// TestWatch_AMemberReplacedAtItsAddress kills a member and starts it again before the others drop
+// it; then it leaves in order and starts again.
+func TestWatch_AMemberReplacedAtItsAddress(t *testing.T) {
+	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
+		var log child.Screen
+		m := c.Member(0)
+		lifecycle.OnHosted(m.System, func(addresses []string) string {
+			return "5 shards of cart at " + strings.Join(addresses, ", ")
+		})
+		r := &runner{session: m.Session, cfg: RunConfig{
+			Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+		r.startWatch(&Node{System: m.System})
+		c.Advance(10 * time.Second)
+		for range 2 {
+			c.Member(2).Crash()
+			c.Member(2).Restart()
+			c.Advance(10 * time.Second)
+		}
+		require.NoError(t, c.Member(2).Leave(t.Context()))
+		c.Member(2).Restart()
+		c.Advance(10 * time.Second)
+		warned := log.With("level=WARN")
+		require.Len(t, warned, 2, log.String())
+		for _, line := range warned {
+			require.Contains(t, line, "members replaced")
+			require.Contains(t, line, "replaced="+c.Member(2).Address)
+			require.Contains(t, line, "5 shards of cart at "+c.Member(2).Address)
+			require.Contains(t, line, "in at most 8s")
+		}
+	})
+}

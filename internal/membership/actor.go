@@ -89,6 +89,8 @@ func (s *memberActor) carryOut(ctx actor.Context, e effect) {
 		s.note(ctx, e)
 	case divided:
 		s.divided(ctx, e)
+	case replaced:
+		s.service.replaced(e.address)
 	case dropped:
 		s.service.counters.dropped[e.why].Add(1)
 	}

@@ -178,7 +178,11 @@ func (c *core) compare(now time.Time, still map[string]*peer) {
 			changed, surprise = true, true
 		}
 		c.conflicts.drop(p.ID)
-		if !p.left && !c.roster.lists(p.Address) {
+		switch {
+		case p.left:
+		case c.roster.lists(p.Address):
+			c.emit(replaced{p.Address})
+		default:
 			c.lost.add(now, p.Address, p.pledge, false)
 		}
 	}

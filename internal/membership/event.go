@@ -66,6 +66,9 @@ type (
 		others []Member
 		since  time.Time // the first of them
 	}
+	// replaced contains the address of a member that is listed under another id there, and has not
+	// left gracefully.
+	replaced struct{ address string }
 )
 
 // notice is an event of a split that concerns operators.
@@ -83,7 +86,7 @@ const (
 
 type (
 	event  any // topology, wake, received, named, leave, arbiter
-	effect any // send, publish, dropped, name, asked, noted, divided
+	effect any // send, publish, dropped, name, asked, noted, divided, replaced
 )
 
 // hello is the message of proto/membership.proto.

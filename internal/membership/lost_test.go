@@ -60,6 +60,23 @@ func TestLost_WhoIsListedAgainOrHasLeftIsNotAsked(t *testing.T) {
 	require.Empty(t, f.c.lost.all, "its good-bye may come later")
 }
 
+// A member whose process was killed and started again at once is never lost, but replaced. One that
+// left before is not.
+func TestReplaced_OnlyWithoutAGoodBye(t *testing.T) {
+	other := topology{members: []listed{{ID: "a", Address: "a:1"}, {ID: "b2", Address: "b:1"}}}
+	f := newFixture(t).step(at("a", "b")).step(other)
+	require.Contains(t, f.out, effect(replaced{"b:1"}))
+
+	f = newFixture(t).step(at("a", "b"))
+	bye := from("b", 1, 1, 5)
+	bye.hello.leaving = true
+	f.step(bye).step(other)
+	require.NotContains(t, f.out, effect(replaced{"b:1"}))
+	f.step(at("a"))
+	f.step(at("a", "b"))
+	require.NotContains(t, f.out, effect(replaced{"b:1"}), "it was lost before")
+}
+
 func TestLost_AMemberThatLeavesSaysSo(t *testing.T) {
 	f := newFixture(t).step(at("a", "b", "c")).step(leave{})
 	n := 0

@@ -45,6 +45,7 @@ type Service struct {
 		tuning   Tuning
 		arbiter  bool
 		seen     map[string]string // addresses of the members that were listed, by id
+		replaced []string          // not yet returned by Replaced
 	}
 }
 
@@ -134,6 +135,26 @@ func (s *Service) Lost() []string {
 		return slices.Clone(d.lost)
 	}
 	return nil
+}
+
+// Replaced returns the sorted addresses at which, since the last call, another incarnation was
+// listed instead of one that had not left gracefully: its process was killed and started again at
+// once, or it rejoined. Such members are never lost.
+func (s *Service) Replaced() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.mu.replaced
+	s.mu.replaced = nil
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (s *Service) replaced(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.mu.replaced) < maxSeen {
+		s.mu.replaced = append(s.mu.replaced, address)
+	}
 }
 
 // Split returns, by id, the running members of this cluster that have been in conflict with this

@@ -227,6 +227,44 @@ func TestRun_TheLastMembersTableOfShardsIsNotMissed(t *testing.T) {
 	c.stop(last)
 }
 
+// TestRun_TheLastMemberAfterACrashStopsInOrder kills one of two members. The program has written
+// nothing, so the other one has nothing to hand over.
+func TestRun_TheLastMemberAfterACrashStopsInOrder(t *testing.T) {
+	c := newWhole(t, 2)
+	c.specs[0].MinMembers, c.specs[1].MinMembers = 2, 2
+	first, last := c.start(0), c.start(1)
+	c.until(map[string]int{"up": 2, "placed": 2})
+	first.Kill()
+	require.Eventually(t, func() bool { return len(last.With("members dropped")) > 0 }, patience,
+		20*time.Millisecond)
+	c.stop(last)
+}
+
+// TestRun_AMemberThatRestartsAtOnceIsLogged kills a member and starts it again before the others
+// drop it. What it hosted waits until its leases end: the log of the others says why.
+func TestRun_AMemberThatRestartsAtOnceIsLogged(t *testing.T) {
+	c := newWhole(t, 3)
+	var all []*child.Process
+	for i := range 3 {
+		all = append(all, c.start(i))
+	}
+	c.until(map[string]int{"up": 3, "placed": 3})
+	all[2].Kill()
+	again := c.start(2)
+	c.until(map[string]int{"up": 4, "placed": 4})
+	for _, p := range all[:2] {
+		require.Eventually(t, func() bool { return len(p.With("members replaced")) > 0 }, patience,
+			20*time.Millisecond)
+		warned := p.With("level=WARN")
+		require.Len(t, warned, 1)
+		for _, part := range []string{fmt.Sprintf("replaced=127.0.0.1:%d", c.specs[2].Port),
+			"shards of cart", "when their leases end, in at most 10s"} {
+			require.Contains(t, warned[0], part)
+		}
+	}
+	require.Empty(t, again.With("level=WARN"))
+}
+
 // TestRun_MembersThatStopTogetherStopInOrder sends three members SIGTERM at the same time.
 func TestRun_MembersThatStopTogetherStopInOrder(t *testing.T) {
 	c := newWhole(t, 3)

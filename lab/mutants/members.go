@@ -6,6 +6,24 @@ func members() []mutant {
 	const netPkg = "./internal/simnet"
 	return []mutant{
 		{
+			name:   "a member that restarts at once is not reported",
+			rule:   "a member that ends without leaving is reported",
+			edits:  in("internal", "c.emit(replaced{p.Address})", "c.lost.add(now, p.Address, p.pledge, false)"),
+			killer: killer{pkg: pkg, run: "^TestReplaced_OnlyWithoutAGoodBye$"},
+		},
+		{
+			name:   "each member that restarts in order is logged as a fault",
+			rule:   "a member that leaves first is not replaced",
+			edits:  in("internal", "case p.left:", "case p.left && !c.roster.lists(p.Address):"),
+			killer: killer{pkg: pkg, run: "^TestReplaced_OnlyWithoutAGoodBye$"},
+		},
+		{
+			name:   "a replaced member is logged again and again",
+			rule:   "each fault is logged in one line",
+			edits:  in("internal", "\ts.mu.replaced = nil\n", ""),
+			killer: killer{pkg: "./node", run: "^TestWatch_AMemberReplacedAtItsAddress$"},
+		},
+		{
 			name:   "both members of a pair ask",
 			rule:   "a healthy pair exchanges two hellos per interval",
 			edits:  in("internal", "return c.self.ID > p.ID", "return c.self.ID == p.ID"),
@@ -119,7 +137,7 @@ func members() []mutant {
 		{
 			name:   "a member that left in order is asked for",
 			rule:   "a member does not ask for members that left in order",
-			edits:  in("internal", "if !p.left && !c.roster.lists(p.Address) {", "if !c.roster.lists(p.Address) {"),
+			edits:  in("internal", "case p.left:", "case p.left && c.roster.lists(p.Address):"),
 			killer: killer{pkg: pkg, run: "^TestLost_WhoIsListedAgainOrHasLeftIsNotAsked$"},
 		},
 		{
