@@ -238,6 +238,9 @@ func (c *control) wait(ctx actor.Context, shard int) {
 }
 
 func (c *control) onView(ctx actor.Context, v *membership.View) {
+	if c.view == nil && c.tenancy != nil {
+		go c.tenancy.observeFormer()
+	}
 	c.count(v)
 	c.view, c.self = v, member(v.Self)
 	c.life.view.Store(v)

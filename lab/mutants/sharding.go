@@ -16,6 +16,12 @@ var (
 func shards() []mutant {
 	return []mutant{
 		{
+			name:   "the sessions of former holders are observed when shards are assigned",
+			rule:   "after a crash of all members, entities wait for one TTL",
+			edits:  in("sharding", "if c.view == nil && c.tenancy != nil {", "if c.tenancy == nil {"),
+			killer: killer{pkg: "./sharding", run: "^TestCrash_OfAllMembersCostsOneTTL$"},
+		},
+		{
 			name:   "a silent member is said to have hosted nothing",
 			rule:   "the line of dropped members says what they hosted",
 			edits:  in("sharding", "s := r.shards[n]; s.last != 0", "s := r.shards[n]; s.last != 0 && r.removed"),
