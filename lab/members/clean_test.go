@@ -240,6 +240,29 @@ func TestRun_TheLastMemberAfterACrashStopsInOrder(t *testing.T) {
 	c.stop(last)
 }
 
+// TestRun_AMemberStopsWhileNoCoordinatorLives kills the member of the coordinator of shards, and
+// stops another one before the next coordinator can begin: nobody moves its shards.
+func TestRun_AMemberStopsWhileNoCoordinatorLives(t *testing.T) {
+	c := newWhole(t, 3)
+	var all []*child.Process
+	for i := range 3 {
+		c.specs[i].MinMembers = 2
+		all = append(all, c.start(i))
+	}
+	c.until(map[string]int{"up": 3, "placed": 3})
+	host := slices.IndexFunc(all, func(p *child.Process) bool {
+		for _, line := range p.With("singleton=shard-coordinator-cart") {
+			if strings.Contains(line, "to=active") {
+				return true
+			}
+		}
+		return false
+	})
+	require.GreaterOrEqual(t, host, 0)
+	all[host].Kill()
+	c.stop(all[(host+1)%3])
+}
+
 // TestRun_AMemberThatRestartsAtOnceIsLogged kills a member and starts it again before the others
 // drop it. What it hosted waits until its leases end: the log of the others says why.
 func TestRun_AMemberThatRestartsAtOnceIsLogged(t *testing.T) {

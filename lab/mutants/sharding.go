@@ -16,6 +16,18 @@ var (
 func shards() []mutant {
 	return []mutant{
 		{
+			name:   "a region that leaves waits for a coordinator until its time is over",
+			rule:   "a region that leaves gives up its shards when no coordinator moves them [S9c]",
+			edits:  in("sharding", "case r.leaving: // nobody", "case r.leaving && r.removed: // nobody"),
+			killer: killer{pkg: shardCore, run: "^TestRegion_LeavesWithoutACoordinator$"},
+		},
+		{
+			name:   "a region that gave up its shards takes them again before it ends",
+			rule:   "a region that leaves takes no shard again [S9c]",
+			edits:  in("sharding", "orphan, over := r.orphan && r.leaving,", "orphan, over := false,"),
+			killer: killer{pkg: shardCore, run: "^TestRegion_LeavesWithoutACoordinator$"},
+		},
+		{
 			name:   "the sessions of former holders are observed when shards are assigned",
 			rule:   "after a crash of all members, entities wait for one TTL",
 			edits:  in("sharding", "if c.view == nil && c.tenancy != nil {", "if c.tenancy == nil {"),
@@ -324,7 +336,7 @@ func shards() []mutant {
 		{
 			name:   "a region that leaves with all others takes shards again",
 			rule:   "a leaving region that was told that all leave takes no shard again [S29b]",
-			edits:  in("sharding", "over := r.over || t.Over && r.leaving;", "over := t.Over && r.leaving;"),
+			edits:  in("sharding", "r.orphan && r.leaving, r.over || t.Over", "r.orphan && r.leaving, t.Over"),
 			killer: killer{pkg: shardCore, run: "^TestRegion_TakesNoShardAgainAfterAllLeave$"},
 		},
 		{

@@ -78,6 +78,8 @@
 //     its shards. For cuts in one direction, or of one link of three; which side of a partition
 //     hosts is decided in package node. Without node.Run, or with HostWithoutMajority, S9 is all
 //     there is.
+//   - S9c: A region that leaves does not ask: after Orphan it drains and releases, and takes no
+//     shard again. Else it stops its entities in the middle when its time is over.
 //   - S19, S19b: An assignment names every region that may still have the shard; the new home
 //     needs a message of each, for this assignment, or its absence from the view. A move by choice
 //     waits until the home has reported the shard active.

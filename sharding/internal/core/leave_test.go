@@ -193,3 +193,36 @@ func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
 	report := s.hear(c, core.Table{Epoch: 5, N: 1})
 	require.True(t, report[len(report)-1].(core.Tell).Message.(core.Report).Leaving)
 }
+
+// S9c: the member of the coordinator crashes while another one leaves. Its shards are drained and
+// released before its time to stop is over; nobody else could take them yet.
+func TestRegion_LeavesWithoutACoordinator(t *testing.T) {
+	pause := core.Tell{To: b, Message: core.Pause{Shard: 0, Token: 7}}
+	for _, leaves := range []bool{true, false} {
+		s := running(t)
+		if leaves {
+			s.step(core.Leave{})
+		}
+		s.hear(c, core.Table{Epoch: 5, N: 1})
+		s.now = s.now.Add(config(1).Orphan / 2)
+		require.NotContains(t, s.step(core.Wake{}), pause)
+		s.now = s.now.Add(config(1).Orphan / 2)
+		effects := s.step(core.Wake{})
+		if !leaves {
+			require.Contains(t, effects, core.Look{})
+			require.NotContains(t, effects, pause)
+			continue
+		}
+		require.Contains(t, effects, pause)
+		require.NotContains(t, effects, core.Look{})
+		s.hear(b, core.Flush{Shard: 0, Token: 7})
+		require.Contains(t, s.hear(c, core.Flush{Shard: 0, Token: 7}),
+			core.Stop{Shard: 0, Token: 7})
+		require.Contains(t, s.step(core.Ended{Shard: 0, Token: 7}),
+			core.Release{Shard: 0, Token: 7})
+		s.step(core.Released{Shard: 0, Token: 7, Certain: true})
+		s.hear(b, core.Table{Epoch: 6})
+		phase, _ := s.core.(*core.Region).Phase(0)
+		require.Equal(t, core.Away, phase, "although it is still the home")
+	}
+}

@@ -37,7 +37,7 @@ type Region struct {
 	beat   uint64    // largest Beat of that epoch heard
 	agreed uint64    // N of the last Table of that epoch with which the own table agreed
 	heard  time.Time // when a coordinator was last heard
-	orphan bool      // on the wrong side of a partition: gives up its shards
+	orphan bool      // without a coordinator that it can hear: gives up its shards
 	asking bool      // a Look is in progress
 	look   time.Time // when the next Look is due
 
@@ -102,7 +102,7 @@ func (r *Region) Epoch() uint64 { return r.epoch }
 // Ended returns the members of the view whose regions have ended. The caller owns the slice.
 func (r *Region) Ended() []Member { return slices.Clone(r.ended) }
 
-// Orphan reports whether the region is on the wrong side of a partition.
+// Orphan reports whether the region gives up its shards since it hears no coordinator.
 func (r *Region) Orphan() bool { return r.orphan }
 
 // Step processes one event at time now and returns the effects, in order. They are valid
@@ -263,8 +263,9 @@ func (r *Region) onTable(from Member, t Table) {
 	for _, e := range t.Entries {
 		r.merge(e)
 	}
-	if over := r.over || t.Over && r.leaving; r.orphan || over != r.over {
-		r.orphan, r.over = false, over
+	orphan, over := r.orphan && r.leaving, r.over || t.Over && r.leaving
+	if orphan != r.orphan || over != r.over {
+		r.orphan, r.over = orphan, over
 		r.settle()
 	}
 	r.report(from, t)
@@ -343,7 +344,12 @@ func (r *Region) repeat() {
 	if !r.askAt.IsZero() && !r.now.Before(r.askAt) {
 		r.askTaken()
 	}
-	if at := r.lookAt(); !at.IsZero() && !at.After(r.now) {
+	switch at := r.lookAt(); {
+	case at.IsZero() || at.After(r.now):
+	case r.leaving: // nobody moves its shards
+		r.orphan = true
+		r.settle()
+	default:
 		r.asking, r.look = true, r.now.Add(r.cfg.Repeat)
 		r.emit(Look{})
 	}
