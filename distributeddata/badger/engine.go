@@ -3,15 +3,20 @@ package badger
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/concord-go/concord/distributeddata/internal/disk"
+	"github.com/concord-go/concord/distributeddata/store"
 )
 
 // engine implements disk.Engine with Badger.
@@ -21,6 +26,36 @@ type engine struct {
 	least   int64 // Config.Reserve
 	// Size of all tables when it was last measured, at least 1, and bytes committed since.
 	measured, grown int64
+	failing         atomic.Pointer[failedFlush] // the last one
+	closing         atomic.Bool
+}
+
+// failedFlush is an attempt of Badger to write a table.
+type failedFlush struct {
+	at   time.Time
+	says string
+}
+
+// flushFailed is called on the goroutine of Badger that writes tables. Badger repeats a failed
+// attempt after a second, without end, and only logs it. The rows are safe in Badger's log. It
+// returns whether this is the first of a series.
+func (e *engine) flushFailed(says string) (first bool) {
+	first = e.flushing() == nil
+	e.failing.Store(&failedFlush{time.Now(), says})
+	if e.closing.Load() {
+		runtime.Goexit() // Close would never return
+	}
+	return first
+}
+
+// flushing returns an error that wraps store.ErrFull while Badger cannot write a table.
+func (e *engine) flushing() error {
+	f := e.failing.Load()
+	if f == nil || time.Since(f.at) > 5*time.Second {
+		return nil
+	}
+	return fmt.Errorf("directory %s: %w: no table can be written: %s", e.reserve.Dir, store.ErrFull,
+		f.says)
 }
 
 // ours reports whether a file of this name may have been made by Badger.
@@ -54,8 +89,14 @@ func tidy(dir string) error {
 }
 
 // Room rejects commits while the disk has too little space: Config.Reserve, plus the size of the
-// tables, since compactions may rewrite all of them before they delete the old ones.
-func (e *engine) Room(more int) error { return e.reserve.Check(e.least + e.tables(more)) }
+// tables, since compactions may rewrite all of them before they delete the old ones. It also
+// rejects them while no table can be written, or Badger would block them.
+func (e *engine) Room(more int) error {
+	if err := e.reserve.Check(e.least + e.tables(more)); err != nil {
+		return err
+	}
+	return e.flushing()
+}
 
 // tables returns the approximate size of all tables once more bytes have been committed.
 func (e *engine) tables(more int) int64 {
@@ -79,7 +120,11 @@ func (e *engine) Update(f func(tx disk.Tx) error) error {
 
 func (e *engine) View() (disk.Snapshot, error) { return snapshot{e.db.NewTransaction(false)}, nil }
 
-func (e *engine) Close() error { return e.db.Close() }
+func (e *engine) Close() error {
+	e.closing.Store(true)
+	err := e.db.Close()
+	return errors.Join(err, e.flushing())
+}
 
 type transaction struct{ txn *badger.Txn }
 

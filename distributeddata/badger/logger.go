@@ -11,12 +11,19 @@ import (
 )
 
 // logger forwards what Badger logs. Badger only logs some failed syncs; they make the store fail.
-type logger struct{ s *disk.Store }
+type logger struct {
+	s      *disk.Store
+	engine *engine
+}
 
 func (l *logger) Errorf(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	if strings.Contains(strings.ToLower(text), "sync") {
-		_ = l.s.Fail(errors.New(text))
+	unsynced := strings.Contains(strings.ToLower(text), "sync")
+	if unsynced {
+		_ = l.s.Fail(errors.New(text)) // logs it
+	}
+	repeated := strings.HasPrefix(text, "error flushing memtable") && !l.engine.flushFailed(text)
+	if unsynced || repeated {
 		return
 	}
 	l.log(slog.LevelWarn, text)

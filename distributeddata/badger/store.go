@@ -48,7 +48,7 @@ func open(dir string, cfg Config) (*db, error) {
 	e := &engine{reserve: disk.Reserve{Dir: dir, Free: disk.FreeSpace}, least: cfg.Reserve}
 	s, err := disk.Open(disk.Kind{Name: "badger", Ours: ours}, dir, cfg.Logger,
 		func(s *disk.Store) (disk.Engine, error) {
-			o := badgerOptions(dir, cfg.Key, &logger{s})
+			o := badgerOptions(dir, cfg.Key, &logger{s, e})
 			if err := tidy(dir); err != nil {
 				return nil, err
 			}

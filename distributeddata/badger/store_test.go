@@ -162,7 +162,8 @@ func TestStore_Conforms(t *testing.T) {
 			Crash: func() { dir = copyDir(t, dir) },
 			// Only the disk can make Badger fail; its failures arrive like this.
 			FailSync: func() {
-				(&logger{last.disk}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite)
+				(&logger{last.disk, last.engine}).Errorf("while syncing %s: %v", "value log",
+					io.ErrShortWrite)
 			},
 			Flip: func(key string) { flip(t, dir, key) },
 		}
@@ -485,4 +486,77 @@ func BenchmarkCommit(b *testing.B) {
 			require.NoError(b, s.Close())
 		})
 	}
+}
+
+// noTables makes Badger unable to create tables until the result is called.
+func noTables(t *testing.T, dir string) (repair func()) {
+	t.Helper()
+	var taken []string
+	for i := 1; i < 1000; i++ {
+		name := filepath.Join(dir, fmt.Sprintf("%06d.sst", i))
+		require.NoError(t, os.Mkdir(name, 0o700))
+		taken = append(taken, name)
+	}
+	return func() {
+		for _, name := range taken {
+			require.NoError(t, os.Remove(name))
+		}
+	}
+}
+
+// Badger repeats without end what it cannot write. A process that stops must end in spite of that.
+func TestClose_EndsWhenNoTableCanBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sync") // the error then looks like that of a sync
+	s, err := open(dir, config)
+	require.NoError(t, err)
+	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
+	repair, closed := noTables(t, dir), make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		require.ErrorContains(t, err, "no table can be written")
+	case <-time.After(time.Minute):
+		t.Fatal("Close does not return")
+	}
+	repair()
+	rows, err := load(mustOpen(t, dir))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1"}, rows)
+}
+
+// Commits are refused as on a full disk, and go on when tables can be written again. The log has a
+// line for each series of failures.
+func TestCommit_IsRefusedWhileNoTableCanBeWritten(t *testing.T) {
+	dir := newDir(t)
+	var log bytes.Buffer
+	noisy := config
+	noisy.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s, err := open(dir, noisy)
+	require.NoError(t, err)
+	// Badger blocks what it has no room for.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	repair, want := noTables(t, dir), map[string]string{}
+	value := strings.Repeat("v", store.MaxValue)
+	for n := 0; err == nil; n++ {
+		require.Less(t, n, 200)
+		key := fmt.Sprintf("%03d", n%20)
+		if err = s.Commit(ctx, puts(key, value)); err == nil {
+			want[key] = value
+		}
+	}
+	require.ErrorIs(t, err, store.ErrFull)
+	require.ErrorContains(t, err, "no table can be written")
+	repair()
+	for err != nil {
+		require.ErrorIs(t, err, store.ErrFull)
+		time.Sleep(100 * time.Millisecond)
+		err = s.Commit(ctx, puts("late", "1"))
+	}
+	want["late"] = "1"
+	require.NoError(t, s.Close())
+	require.Equal(t, 1, strings.Count(log.String(), "error flushing memtable"))
+	rows, err := load(mustOpen(t, dir))
+	require.NoError(t, err)
+	require.Equal(t, want, rows)
 }

@@ -92,6 +92,18 @@ func TestOpen_SaysThatAFileSystemIsReadOnly(t *testing.T) {
 	})
 }
 
+// A directory that is removed under a store makes it fail, and its Close returns.
+func TestRemoved_FailsAndCloses(t *testing.T) {
+	each(t, func(t *testing.T, k kind, _ *rand.Rand) {
+		dir := newDir(t)
+		s := mustOpen(t, k, dir)
+		require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
+		require.NoError(t, os.RemoveAll(dir))
+		require.ErrorIs(t, s.Commit(t.Context(), puts("b", "1")), store.ErrFailed)
+		_ = s.Close() // it may say that files are missing
+	})
+}
+
 // The directory of one store is foreign to the other, and stays unchanged.
 func TestOpen_RefusesTheDirectoryOfAnotherStore(t *testing.T) {
 	each(t, func(t *testing.T, k kind, _ *rand.Rand) {

@@ -27,6 +27,24 @@ func diskStores() []mutant {
 			killer: onDisks("TestSpace_IsThatOfWhatLives$/^badger$", ""),
 		},
 		{
+			name:   "Badger store repeats a failed flush without end when it is closed",
+			rule:   "a store closes on a disk that takes no more writes",
+			edits:  in("distributeddata", "runtime.Goexit() // Close would never return", "runtime.Gosched()"),
+			killer: test("./distributeddata/badger", "TestClose_EndsWhenNoTableCanBeWritten"),
+		},
+		{
+			name:   "Badger store accepts commits while no table can be written",
+			rule:   "commits are refused as on a full disk, and go on when tables can be written",
+			edits:  in("distributeddata", "return e.flushing()\n", "return nil\n"),
+			killer: test("./distributeddata/badger", "TestCommit_IsRefusedWhileNoTableCanBeWritten"),
+		},
+		{
+			name:   "a store that closes reports a removed directory as readable by others",
+			rule:   "a log line names the fault that there is",
+			edits:  in("distributeddata", "if errors.Is(err, os.ErrNotExist) {\n\t\treturn nil\n\t} else if err", "if err"),
+			killer: test("./distributeddata/internal/disk", "TestClose_OfARemovedDirectoryLogsNothing"),
+		},
+		{
 			name:   "allocate what a damaged length in the registry of keys says",
 			rule:   "opening a damaged directory allocates no more than opening a whole one",
 			edits:  in("distributeddata", "if n > uint64(len(raw)) {", "if n > uint64(len(raw)) && false {"),

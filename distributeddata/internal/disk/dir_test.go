@@ -38,9 +38,11 @@ type engine struct{ empty }
 
 func (engine) Close() error { return nil }
 
-func openEmpty(dir string) (*Store, error) {
+func openEmpty(dir string) (*Store, error) { return openLogged(dir, slog.DiscardHandler) }
+
+func openLogged(dir string, log slog.Handler) (*Store, error) {
 	kind := Kind{Name: "none", Ours: func(name string) bool { return name == "rows" }}
-	return Open(kind, dir, slog.New(slog.DiscardHandler), func(*Store) (Engine, error) {
+	return Open(kind, dir, slog.New(log), func(*Store) (Engine, error) {
 		return engine{}, nil
 	})
 }
@@ -139,6 +141,17 @@ func TestOpen_MakesTheDirectoryForThisUserAlone(t *testing.T) {
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}
+
+// A directory that is gone is not reported as one that others may read.
+func TestClose_OfARemovedDirectoryLogsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rows")
+	var log strings.Builder
+	s, err := openLogged(dir, slog.NewTextHandler(&log, nil))
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(dir))
+	_ = s.Close()
+	require.Empty(t, log.String())
 }
 
 // A crash may leave one damaged slot. Any further damage is reported until the next commit.

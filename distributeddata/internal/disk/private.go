@@ -10,7 +10,9 @@ import (
 // everybody may read.
 func private(dir string) error {
 	files, err := os.ReadDir(dir)
-	if err != nil {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	err = restrict(dir)
