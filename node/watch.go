@@ -117,7 +117,9 @@ func (w *watch) report(was, v *membership.View) {
 		}
 	}
 	w.lost = lost
-	replaced := w.members.Replaced()
+	replaced := slices.DeleteFunc(w.members.Replaced(), func(address string) bool {
+		return slices.Contains(back, address) // logged as dropped
+	})
 	all := len(v.Members) + len(w.lost)
 	if n := int(w.counted.Load()); n > 0 {
 		all = max(n, len(v.Members)) // as the line about stepping down

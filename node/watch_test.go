@@ -73,16 +73,29 @@ func TestWatch_AMemberReplacedAtItsAddress(t *testing.T) {
 			c.Member(2).Restart()
 			c.Advance(10 * time.Second)
 		}
+		c.Member(2).Crash()
+		c.Member(2).Expel() // for a moment
+		c.Advance(200 * time.Millisecond)
+		c.Member(2).Restart()
+		c.Advance(10 * time.Second)
 		require.NoError(t, c.Member(2).Leave(t.Context()))
+		c.Advance(100 * time.Millisecond) // its good-bye arrives
 		c.Member(2).Restart()
 		c.Advance(10 * time.Second)
 		warned := log.With("level=WARN")
-		require.Len(t, warned, 2, log.String())
+		require.Len(t, warned, 3, log.String())
 		for _, line := range warned {
 			require.Contains(t, line, "members replaced")
 			require.Contains(t, line, "replaced="+c.Member(2).Address)
 			require.Contains(t, line, "5 shards of cart at "+c.Member(2).Address)
 			require.Contains(t, line, "in at most 8s")
 		}
+		c.Member(2).Crash()
+		c.Member(2).Expel()
+		c.Advance(10 * time.Second)
+		c.Member(2).Restart()
+		c.Advance(10 * time.Second)
+		require.Len(t, log.With("members replaced"), 3, "it was logged as dropped")
+		require.Len(t, log.With("members are back"), 1)
 	})
 }

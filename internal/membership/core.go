@@ -186,7 +186,13 @@ func (c *core) compare(now time.Time, still map[string]*peer) {
 			c.lost.add(now, p.Address, p.pledge, false)
 		}
 	}
-	c.lost.remove(func(l *lostAddress) bool { return c.roster.lists(l.address) })
+	c.lost.remove(func(l *lostAddress) bool {
+		back := c.roster.lists(l.address)
+		if back && !l.named {
+			c.emit(replaced{l.address})
+		}
+		return back
+	})
 	if changed {
 		c.viewAt, c.mine = now, nil
 	}

@@ -66,8 +66,8 @@ type (
 		others []Member
 		since  time.Time // the first of them
 	}
-	// replaced contains the address of a member that is listed under another id there, and has not
-	// left gracefully.
+	// replaced contains the address of a member that did not leave gracefully, at which another one
+	// is listed now.
 	replaced struct{ address string }
 )
 

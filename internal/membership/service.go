@@ -138,8 +138,8 @@ func (s *Service) Lost() []string {
 }
 
 // Replaced returns the sorted addresses at which, since the last call, another incarnation was
-// listed instead of one that had not left gracefully: its process was killed and started again at
-// once, or it rejoined. Such members are never lost.
+// listed after one that had not left gracefully: its process was killed and started again, or it
+// rejoined. If that was at once, the first one has never been lost.
 func (s *Service) Replaced() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

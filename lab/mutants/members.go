@@ -12,6 +12,18 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestReplaced_OnlyWithoutAGoodBye$"},
 		},
 		{
+			name:   "a member that is away for a moment is not reported",
+			rule:   "a member that ends without leaving is reported",
+			edits:  in("internal", "c.emit(replaced{l.address})", "back = true"),
+			killer: killer{pkg: "./node", run: "^TestWatch_AMemberReplacedAtItsAddress$"},
+		},
+		{
+			name:   "a dropped member that is back is reported a second time",
+			rule:   "each fault is logged in one line",
+			edits:  in("node", "return slices.Contains(back, address)", "return false"),
+			killer: killer{pkg: "./node", run: "^TestWatch_AMemberReplacedAtItsAddress$"},
+		},
+		{
 			name:   "each member that restarts in order is logged as a fault",
 			rule:   "a member that leaves first is not replaced",
 			edits:  in("internal", "case p.left:", "case p.left && !c.roster.lists(p.Address):"),
