@@ -273,7 +273,7 @@ func TestAddresses_OfMembersThatAreGoneAreRemembered(t *testing.T) {
 	run(t, cockpit.Config{}, func(w *world) {
 		get[api.Overview](w, "overview")
 		between := w.nodes[0].sources()
-		between.System = nil // as between two lives: no members are in view
+		between.System = nil // as between two incarnations: no members are in view
 		w.Show(between)
 		o := get[api.Overview](w, "overview")
 		require.Empty(t, o.Cluster.Members)

@@ -73,7 +73,7 @@ func (l *Lease) inBackground(system *actor.ActorSystem,
 		return b
 	}
 	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("lease %q", l.name),
-		b.endLife)
+		b.endIncarnation)
 	if err != nil {
 		go b.fail(fmt.Errorf("lease %q: %w", l.name, err))
 		return b
@@ -130,10 +130,10 @@ func (b *background) withdraw() *Grant {
 	return b.grant
 }
 
-// endLife is a stop hook of the actor system. It ends the tenure as Session.Close does, and waits
-// for cancel and for the store, but for cancel not longer than Config.Drain. Without cancel the
-// lease is left to expire, since its work may still run.
-func (b *background) endLife(ctx context.Context) error {
+// endIncarnation is a stop hook of the actor system. It ends the tenure as Session.Close does, and
+// waits for cancel and for the store, but for cancel not longer than Config.Drain. Without cancel
+// the lease is left to expire, since its work may still run.
+func (b *background) endIncarnation(ctx context.Context) error {
 	g := b.withdraw()
 	if g == nil {
 		b.tell(b.failed(fmt.Errorf("lease %q: %w", b.lease.name, lifecycle.ErrStopping)))

@@ -20,11 +20,11 @@ import (
 )
 
 // replica is the actor around the cores: it turns messages into events, and effects into sends,
-// timers and responses. In each life of the member it is a new incarnation with a new replica id,
-// and is refilled before it counts. When Proto.Actor restarts it, it continues with its state; see
-// resume.
+// timers and responses. In each incarnation of the member it has a new
+// replica id, and is refilled before it counts. When Proto.Actor restarts it, it continues with its
+// state; see resume.
 type replica struct {
-	l        *life
+	l        *binding
 	volatile *domain
 	durable  *domain   // nil without Config.Durable
 	domains  []*domain // volatile and, if there is one, durable
@@ -78,10 +78,10 @@ type pending struct {
 	began time.Time // set for measured operations
 }
 
-// former carries the cores of an earlier life to the actor.
+// former carries the cores of an earlier incarnation to the actor.
 type former struct{ held held }
 
-func newReplica(l *life) *replica {
+func newReplica(l *binding) *replica {
 	a := &replica{
 		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{},
 		measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{},
@@ -231,7 +231,7 @@ func (a *replica) startUp() {
 }
 
 // member is the name under which quorums count the member.
-func (l *life) member() string { return cmp.Or(l.cfg.Member, l.system.Address()) }
+func (l *binding) member() string { return cmp.Or(l.cfg.Member, l.system.Address()) }
 
 // shutDown stops all timers and subscriptions, and answers everything that is pending.
 func (a *replica) shutDown() {
@@ -257,7 +257,7 @@ func (a *replica) shutDown() {
 	}
 }
 
-// cutShort returns the error of an operation that the end of the life interrupts.
+// cutShort returns the error of an operation that the end of the incarnation interrupts.
 func (a *replica) cutShort(p pending) error {
 	switch {
 	case !a.l.r.goesOn():

@@ -39,13 +39,13 @@ func (p *posted) respond(res any) {
 // instead.
 func (p *posted) IgnoreDeadLetterLogging() {}
 
-// errNotTaken says that a life ended before its actor took a request: nothing was done.
+// errNotTaken says that an incarnation ended before its actor took a request: nothing was done.
 var errNotTaken = fmt.Errorf("distributeddata: nothing was done: %w", lifecycle.ErrRejoining)
 
 // ask sends a request to the actor and waits for its answer. At the deadline of ctx the actor
 // answers with how far the operation got, so ask waits slightly longer than that. An available
 // answer takes precedence over everything else that ends the wait.
-func (l *life) ask(ctx context.Context, m request) (any, error) {
+func (l *binding) ask(ctx context.Context, m request) (any, error) {
 	p := &posted{request: m, timeout: l.timeout(ctx), answer: make(chan any, 1)}
 	var late <-chan time.Time
 	if _, ok := ctx.Deadline(); !ok {
@@ -88,7 +88,7 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 }
 
 // timeout returns the time that an operation has under ctx.
-func (l *life) timeout(ctx context.Context) time.Duration {
+func (l *binding) timeout(ctx context.Context) time.Duration {
 	if at, ok := ctx.Deadline(); ok {
 		return max(time.Until(at), time.Nanosecond)
 	}

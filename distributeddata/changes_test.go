@@ -155,9 +155,9 @@ func TestChanges_End(t *testing.T) {
 	})
 }
 
-// A loop continues in the next life of the member, with what it yielded in the previous one.
-func TestLives_LoopsOverChangesGoOn(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+// A loop continues in the next incarnation of the member, with what it yielded in the previous one.
+func TestRejoin_LoopsOverChangesContinue(t *testing.T) {
+	runRejoin(t, 3, distributeddata.Config{}, func(c *rejoinCluster) {
 		m := c.Member(0)
 		dd := c.dd[m]
 		put(t, dd, carts.Key("1"), "a")

@@ -53,11 +53,11 @@ type cluster struct {
 	disks  map[string]*testkit.Disk // by address
 	stores map[string]store.Store   // of the present process at an address
 
-	wrap    func(store.Store) store.Store                       // of all members; nil: none
-	vary    func(m *simnet.Member, cfg *distributeddata.Config) // the configuration of a member
-	setup   func(*distributeddata.Replicator)                   // gets each one before its start
-	lives   map[string]*lifecycle.Lives                         // by address; nil: one life each
-	unready bool                                                // the test begins at once
+	wrap         func(store.Store) store.Store                       // of all members; nil: none
+	vary         func(m *simnet.Member, cfg *distributeddata.Config) // changes its configuration
+	setup        func(*distributeddata.Replicator)                   // before its start
+	incarnations map[string]*lifecycle.Incarnations                  // by address; nil: one each
+	unready      bool                                                // the test begins at once
 }
 
 // config returns the configuration of a member. A restarted member finds on its disk what was
@@ -75,10 +75,10 @@ func (c *cluster) config(m *simnet.Member) distributeddata.Config {
 	}
 	if c.disks[m.Address] == nil {
 		c.disks[m.Address] = testkit.NewDisk(1)
-	} else if c.lives == nil {
+	} else if c.incarnations == nil {
 		c.disks[m.Address].Crash()
 	}
-	if c.stores[m.Address] == nil || c.lives == nil {
+	if c.stores[m.Address] == nil || c.incarnations == nil {
 		s, err := c.disks[m.Address].Open("ddata")
 		require.NoError(c.t, err)
 		c.stores[m.Address] = s
@@ -125,11 +125,11 @@ func (c *cluster) run(n int, test func(c *cluster)) {
 
 // start creates the replica of a member.
 func (c *cluster) start(m *simnet.Member) {
-	if c.lives != nil {
-		if c.lives[m.Address] == nil {
-			c.lives[m.Address] = lifecycle.NewLives()
+	if c.incarnations != nil {
+		if c.incarnations[m.Address] == nil {
+			c.incarnations[m.Address] = lifecycle.NewIncarnations()
 		}
-		c.lives[m.Address].Attach(m.System)
+		c.incarnations[m.Address].Attach(m.System)
 	}
 	dd, err := distributeddata.New(m.System, c.config(m))
 	require.NoError(c.t, err)

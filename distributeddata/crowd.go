@@ -18,7 +18,7 @@ func (a *replica) more() bool { return a.mailbox.UserMessageCount() > 0 }
 // handled is called when a message has been handled. If no other follows, it commits the updates
 // that wait for others. The open events of the front are committed when their time has come.
 func (a *replica) handled() {
-	if a.stopped || a.broken { // if stopped, the next life may have the cores already
+	if a.stopped || a.broken { // if stopped, the next incarnation may have the cores already
 		return
 	}
 	a.commitOpen()

@@ -13,9 +13,9 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// disk reads and writes the rows of the durable keys, for all lives of a process. It calls the
-// store on a separate goroutine, one call at a time, in the order of the requests. The goroutine
-// runs while there is work.
+// disk reads and writes the rows of the durable keys, for all incarnations of a process. It calls
+// the store on a separate goroutine, one call at a time, in the order of the requests. The
+// goroutine runs while there is work.
 type disk struct {
 	store store.Store
 	log   *slog.Logger
@@ -27,7 +27,7 @@ type disk struct {
 		jobs []func()
 		busy bool
 		idle chan struct{}    // closed when all jobs are done
-		to   func(diskAnswer) // the actor; nil between two lives
+		to   func(diskAnswer) // the actor; nil between two incarnations
 		left []diskAnswer     // answers for the next actor
 	}
 }

@@ -106,7 +106,7 @@
 //   - Removed or deleted data comes back only through an update that had not seen the removal.
 //
 //   - Writes made while a member was split off reach the other members once it has rejoined in
-//     another incarnation: TestLives_WhatWasWrittenAloneReachesTheOthers.
+//     another incarnation: TestRejoin_WritesMadeAloneReachTheOthers.
 //
 // The guarantees hold under loss, duplication and reordering of messages, under partitions, and
 // when members are killed and restarted. TestHistories in internal/core checks them after every

@@ -28,13 +28,13 @@ type domain struct {
 	core    *core.Core
 	front   *front // of the volatile domain: where callers update it
 	shell   *shell.Shell[core.Event, core.Effect]
-	held    []*core.Core     // cores of earlier lives that have not been merged yet
+	held    []*core.Core     // cores of earlier incarnations that have not been merged yet
 	view    *membership.View // the last one passed to the core
 
 	convergence convergence
 }
 
-// held holds the cores of a life when it ended, in the order of the domains.
+// held holds the cores of an incarnation when it ended, in the order of the domains.
 type held []*core.Core
 
 func newDomain(a *replica, durable bool) *domain {
@@ -97,7 +97,7 @@ func (d *domain) alone(f func()) {
 	f()
 }
 
-// begin creates the core of a life, which continues with the state of the previous one.
+// begin creates the core of an incarnation, which continues with the state of the previous one.
 func (d *domain) begin() {
 	d.view = nil
 	if len(d.held) == 0 {
@@ -108,8 +108,8 @@ func (d *domain) begin() {
 	d.held = slices.Delete(d.held, 0, 1) // which lets go of it
 }
 
-// catchUp merges the state of earlier lives that ended late, and passes the view of the members to
-// the core. If a panic interrupts it, the next call continues where it stopped.
+// catchUp merges the state of earlier incarnations that ended late, and passes the view of the
+// members to the core. If a panic interrupts it, the next call continues where it stopped.
 func (d *domain) catchUp() {
 	for len(d.held) > 0 {
 		c := d.held[0]

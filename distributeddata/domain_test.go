@@ -297,9 +297,10 @@ func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 	}
 }
 
-// The state of a life continues in the next one, in both domains, and so do loops and handles.
-func TestDomains_GoOnInTheNextLife(t *testing.T) {
-	runLives(t, 3, twoDomains, func(c *livesCluster) {
+// The state of an incarnation continues in the next one, in both domains, and so do loops and
+// handles.
+func TestDomains_ContinueAfterRejoining(t *testing.T) {
+	runRejoin(t, 3, twoDomains, func(c *rejoinCluster) {
 		m := c.Member(0)
 		c.alone(m)
 		for _, n := range []string{"a", "b"} {
@@ -308,7 +309,7 @@ func TestDomains_GoOnInTheNextLife(t *testing.T) {
 		}
 		require.NoError(t, c.end(m))
 		require.Equal(t, []string{"cart-a", "cart-b"}, slices.Collect(c.dd[m].Keys()),
-			"between two lives")
+			"between two incarnations")
 		c.again(m)
 		synctest.Wait()
 		time.Sleep(15 * time.Second)

@@ -16,33 +16,33 @@ import (
 // rejected.
 const maxAtDoor = 1024
 
-// door is the process behind Replicator.PID. It is the same in every life, and passes messages to
-// the actor of the present one. Messages that arrive before the actor runs wait, in order. Between
-// two lives only updates without a waiter wait: requests with a sender are answered with an error,
-// and subscriptions end with a life.
+// door is the process behind Replicator.PID. It is the same in every incarnation, and passes
+// messages to the actor of the present one. Messages that arrive before the actor runs wait, in
+// order. Between two incarnations only updates without a waiter wait: requests with a sender are
+// answered with an error, and subscriptions end with an incarnation.
 type door struct {
 	mu struct {
 		sync.RWMutex
-		life    *life // the present or the last one; the next bind replaces it
+		binding *binding // the present or the last one; the next bind replaces it
 		to      actor.Process
 		waiting []any
-		closed  bool // there will be no next life
+		closed  bool // there will be no next incarnation
 	}
 }
 
 // bind makes messages wait for l.
-func (d *door) bind(l *life) {
+func (d *door) bind(l *binding) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.life, d.mu.to, d.mu.closed = l, nil, false
+	d.mu.binding, d.mu.to, d.mu.closed = l, nil, false
 }
 
 // open passes the waiting messages to the actor, and later ones as they come.
-func (d *door) open(l *life) {
+func (d *door) open(l *binding) {
 	to, ok := l.system.ProcessRegistry.GetLocal(l.pid.Id)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !ok || d.mu.life != l {
+	if !ok || d.mu.binding != l {
 		return
 	}
 	for _, m := range d.mu.waiting {
@@ -53,19 +53,19 @@ func (d *door) open(l *life) {
 }
 
 // shut disconnects the actor of l: after shut has returned, no further message reaches it.
-func (d *door) shut(l *life) {
+func (d *door) shut(l *binding) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mu.life == l {
+	if d.mu.binding == l {
 		d.mu.to = nil
 	}
 }
 
-// close rejects the waiting messages and all later ones if l is the last life that was bound. A nil
-// l stands for whatever life that is.
-func (d *door) close(l *life) {
+// close rejects the waiting messages and all later ones if l is the last incarnation that was
+// bound. A nil l stands for whatever incarnation that is.
+func (d *door) close(l *binding) {
 	d.mu.Lock()
-	if d.mu.life == nil || l != nil && l != d.mu.life {
+	if d.mu.binding == nil || l != nil && l != d.mu.binding {
 		d.mu.Unlock()
 		return
 	}
@@ -95,16 +95,17 @@ func (d *door) pass(message any) bool {
 	if d.mu.to == nil {
 		return false
 	}
-	d.mu.life.front.sent(message)
-	d.mu.to.SendUserMessage(d.mu.life.pid, message)
+	d.mu.binding.front.sent(message)
+	d.mu.to.SendUserMessage(d.mu.binding.pid, message)
 	return true
 }
 
-// keep queues a message, or returns an error and the life in which the message must be rejected.
-func (d *door) keep(message any) (*life, error) {
+// keep queues a message, or returns an error and the incarnation in which the message must be
+// rejected.
+func (d *door) keep(message any) (*binding, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.mu.life
+	l := d.mu.binding
 	_, m, sender := actor.UnwrapEnvelope(message)
 	req, ok := asRequest(m)
 	switch {
@@ -129,10 +130,10 @@ func (d *door) SendSystemMessage(pid *actor.PID, message any) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.mu.to == nil {
-		d.mu.life.system.DeadLetter.SendSystemMessage(pid, message)
+		d.mu.binding.system.DeadLetter.SendSystemMessage(pid, message)
 		return
 	}
-	d.mu.to.SendSystemMessage(d.mu.life.pid, message)
+	d.mu.to.SendSystemMessage(d.mu.binding.pid, message)
 }
 
 // Stop implements actor.Process. A stop from outside ends the incarnation without a handover to
@@ -141,14 +142,14 @@ func (d *door) Stop(*actor.PID) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.mu.to != nil {
-		d.mu.to.Stop(d.mu.life.pid)
+		d.mu.to.Stop(d.mu.binding.pid)
 	}
 }
 
 // refuse answers a message that cannot be carried out. A message without a sender, or one that is
 // not a request, goes to the dead letters. That subscribers which stop after the replicator still
 // send it something is no fault.
-func (l *life) refuse(message any, why error) {
+func (l *binding) refuse(message any, why error) {
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if req, ok := asRequest(m); ok && sender != nil && answered(req) {
 		req.refuse(why, l.r, func(res any) {

@@ -46,7 +46,7 @@ func (d *domain) drained(end core.Done, err error) error {
 		return nil // the others have what its disk lacks
 	case end.Short == nil:
 		return err
-	case l.r.goesOn(): // the next life continues with its state
+	case l.r.goesOn(): // the next incarnation continues with its state
 		return nil
 	case end.Short.AllLeave: // members that stop together; those that start again know each other
 		return nil
@@ -69,7 +69,7 @@ func (a *replica) stopDraining() {
 }
 
 // removedErr returns the error of closing at a member that was removed. It is nil if the process
-// continues with its state in another life.
+// continues with its state in another incarnation.
 func (a *replica) removedErr() error {
 	if a.l.r.goesOn() || a.uncopied() == 0 {
 		return nil

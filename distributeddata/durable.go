@@ -171,7 +171,7 @@ func (a *replica) onResumed(m *resumed) {
 	a.carryOut(m.request)
 }
 
-// openDisk starts loading the rows, unless an earlier life of the process has done so.
+// openDisk starts loading the rows, unless an earlier incarnation of the process has done so.
 func (a *replica) openDisk() {
 	k := a.l.r.disk
 	if a.durable.loading() && a.unloaded == nil {
@@ -209,7 +209,7 @@ func (d *domain) diskIs(s core.DiskState) {
 }
 
 // closeFailed closes the replicator of a member whose disk has failed.
-func (l *life) closeFailed() {
+func (l *binding) closeFailed() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.OperationTimeout)
 	defer cancel()
 	if err := l.r.Close(ctx); err != nil {

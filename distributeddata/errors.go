@@ -100,7 +100,7 @@ var errLeft = fmt.Errorf("%w: %w", ErrClosed, core.ErrLeft)
 // errNoMinMembers is returned by operations that need a quorum if MinMembers is not set.
 var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 
-// errNotYet is returned by operations before the first life runs.
+// errNotYet is returned by operations before the first incarnation runs.
 var errNotYet = fmt.Errorf("%w: it has not started yet; it starts with its member, and Ready waits "+
 	"for it", ErrClosed)
 

@@ -45,7 +45,7 @@ func TestReady_SaysWhatItWaitsFor(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		return err
 	}
-	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+	runRejoin(t, 3, distributeddata.Config{MinMembers: 3}, func(c *rejoinCluster) {
 		require.NoError(t, c.end(c.Member(0)))
 		require.ErrorIs(t, ready(c.at(0)), lifecycle.ErrRejoining)
 		m := c.Start(c.Member(0).Address)

@@ -128,9 +128,9 @@ func TestMinMembers_IsThatOfTheProcess(t *testing.T) {
 	var all [][]*distributeddata.Replicator // by member
 	simnet.Run(t, simnet.Config{Options: simnet.Options{Seed: 1}, Members: 2,
 		Setup: func(m *simnet.Member) {
-			lives := lifecycle.NewLives()
-			lives.MinMembers = 2
-			lives.Attach(m.System)
+			incarnations := lifecycle.NewIncarnations()
+			incarnations.MinMembers = 2
+			incarnations.Attach(m.System)
 			var mine []*distributeddata.Replicator
 			for _, cfg := range configs {
 				dd, err := distributeddata.New(m.System, cfg)

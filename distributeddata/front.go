@@ -33,9 +33,9 @@ import (
 // commitPause is the shortest time between two commits of open events.
 const commitPause = 200 * time.Microsecond
 
-// front is the volatile domain as callers see it. It belongs to one life.
+// front is the volatile domain as callers see it. It belongs to one incarnation.
 type front struct {
-	l      *life
+	l      *binding
 	lock   coreLock               // held during a step, and during an update
 	core   *core.Core             // nil: updates are requests to the actor. Guarded by lock
 	shut   bool                   // it stays nil. Guarded by lock
@@ -62,7 +62,7 @@ type openEntry struct {
 	number uint64 // like half.number
 }
 
-func newFront(l *life) *front {
+func newFront(l *binding) *front {
 	f := &front{l: l, lock: newCoreLock()}
 	f.mu.entries = map[string]*openEntry{}
 	return f
@@ -259,7 +259,7 @@ func (f *front) contents() iter.Seq2[string, history.Held] {
 }
 
 // count returns the number of entries, the open ones included.
-func (l *life) count() (n int) {
+func (l *binding) count() (n int) {
 	p := l.published.Load()
 	for h := range p.halves() {
 		n += h.keys.Len()

@@ -162,7 +162,7 @@ type localUpdate[T any] struct {
 
 // here makes an update on this goroutine. With errStep nothing was done: the update must be a step
 // of the core.
-func (k Key[T]) here(ctx context.Context, l *life, u localUpdate[T]) (v T, err error) {
+func (k Key[T]) here(ctx context.Context, l *binding, u localUpdate[T]) (v T, err error) {
 	if err := cmp.Or(k.valid(Local), given(u.modify != nil), l.validTTL(k.id,
 		u.ttl)); err != nil {
 		return k.empty(), err
@@ -181,7 +181,8 @@ func (k Key[T]) here(ctx context.Context, l *life, u localUpdate[T]) (v T, err e
 
 // locked makes the update while it holds the lock of the core, which it gives back even if modify
 // ends the goroutine.
-func (k Key[T]) locked(ctx context.Context, l *life, u localUpdate[T]) (v T, tell bool, err error) {
+func (k Key[T]) locked(ctx context.Context, l *binding, u localUpdate[T]) (v T, tell bool,
+	err error) {
 	f := l.front
 	if err = f.enter(ctx, k.id, u.actor); err != nil {
 		return k.empty(), false, err
@@ -200,7 +201,7 @@ func (k Key[T]) locked(ctx context.Context, l *life, u localUpdate[T]) (v T, tel
 }
 
 // change makes an update part of t, and returns the value after it.
-func (k Key[T]) change(t *history.Txn, l *life, modify func(*crdt.Writer, *T) error,
+func (k Key[T]) change(t *history.Txn, l *binding, modify func(*crdt.Writer, *T) error,
 	ttl time.Duration) (v T, err error) {
 	if err = k.of.check(l.published.Load()); err != nil {
 		return k.empty(), err

@@ -17,7 +17,7 @@ import (
 )
 
 // lifetimes holds Config.Expiry and Config.ClockSkew in milliseconds, and the clock for stamps.
-// Each life has its own.
+// Each incarnation has its own.
 type lifetimes struct {
 	names    map[string]int64
 	prefixes map[string]int64
@@ -205,7 +205,7 @@ func (d expireAfter) apply(o *options) {
 var errNotUpdate = fmt.Errorf("%w: ExpireAfter is an option of Update alone", ErrInvalid)
 
 // validTTL checks the argument of ExpireAfter.
-func (l *life) validTTL(key string, ttl time.Duration) error {
+func (l *binding) validTTL(key string, ttl time.Duration) error {
 	if ttl == 0 {
 		return nil
 	}

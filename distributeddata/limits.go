@@ -51,7 +51,7 @@ func (n *nearness) of(now time.Time) (names []string) {
 }
 
 // within returns an error if n exceeds a limit. Above half of the limit it reports it as near.
-func (l *life) within(of limit, n int, key string) error {
+func (l *binding) within(of limit, n int, key string) error {
 	most := *l.cfg.limits()[of]
 	if n <= most/2 {
 		return nil
@@ -78,7 +78,7 @@ func (e *limitError) Error() string { return e.text }
 func (e *limitError) Unwrap() error { return ErrLimit }
 
 // near records that half of a limit has been exceeded, and logs it at most once a minute.
-func (l *life) near(of limit, n, most int, key string) {
+func (l *binding) near(of limit, n, most int, key string) {
 	now := l.ttls.clock.Now().UnixNano()
 	l.r.near[of].Store(now)
 	was := l.warned[of].Load()
@@ -92,7 +92,7 @@ func (l *life) near(of limit, n, most int, key string) {
 
 // fits checks the limits for an entry that an update has changed from was to is. It adds new
 // entries to added.
-func (l *life) fits(key string, was, is causal.Store, added *int) error {
+func (l *binding) fits(key string, was, is causal.Store, added *int) error {
 	was, is = content(was), content(is)
 	if n := is.Len(); n > was.Len() {
 		if err := l.within(maxElements, n, key); err != nil {

@@ -35,9 +35,9 @@ var (
 	errStoreLeft = errors.New("the call exited its goroutine")
 )
 
-// clerk makes the calls to the Membership in one life, for all domains, one call at a time.
+// clerk makes the calls to the Membership in one incarnation, for all domains, one call at a time.
 type clerk struct {
-	life    context.Context // done when the replica's life ends
+	ended   context.Context // done when the incarnation ends
 	end     context.CancelFunc
 	records pair
 	timeout time.Duration
@@ -46,23 +46,23 @@ type clerk struct {
 }
 
 func newClerk(store Membership, timeout time.Duration) *clerk {
-	life, end := context.WithCancel(context.Background())
-	return &clerk{life: life, end: end, records: pair{store: store}, timeout: timeout,
+	ended, end := context.WithCancel(context.Background())
+	return &clerk{ended: ended, end: end, records: pair{store: store}, timeout: timeout,
 		turn: make(chan struct{}, 1)}
 }
 
 // call runs f and passes its event to answer once. If f has no event in time, answer gets the event
-// of an error. After the end of the life call does not answer.
+// of an error. After the end of the incarnation call does not answer.
 func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core.Event,
 	answer func(core.Event)) {
 	go func() {
 		select {
 		case k.turn <- struct{}{}:
 			defer func() { <-k.turn }()
-		case <-k.life.Done():
+		case <-k.ended.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(k.life, k.timeout)
+		ctx, cancel := context.WithTimeout(k.ended, k.timeout)
 		defer cancel()
 		done := make(chan core.Event, 1)
 		if k.busy.CompareAndSwap(false, true) {
@@ -76,7 +76,7 @@ func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core
 		case <-ctx.Done():
 			ev = failed(fmt.Errorf("no answer within %v: %w", k.timeout, ctx.Err()))
 		}
-		if k.life.Err() == nil {
+		if k.ended.Err() == nil {
 			answer(ev)
 		}
 	}()

@@ -156,8 +156,8 @@ type request interface {
 	refuse(err error, r *Replicator, respond func(any))
 }
 
-// outlives reports whether a request may wait for the next life. An update may, since it changes
-// data. A subscription may not, since it belongs to an actor of the ending life.
+// outlives reports whether a request may wait for the next incarnation. An update may, since it
+// changes data. A subscription may not, since it belongs to an actor of the ending incarnation.
 func outlives(r request) bool {
 	_, ok := r.(interface{ changesData() })
 	return ok

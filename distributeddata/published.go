@@ -24,7 +24,7 @@ type published struct {
 	others   []string         // addresses of members that list other durable keys
 	expiry   []string         // addresses of members with other times to live
 	view     *membership.View // nil before the first view
-	stopped  error            // why the replica serves no more, before its life has ended
+	stopped  error            // why the replica serves no more, before its incarnation has ended
 }
 
 // half is the published state of one domain.
@@ -62,13 +62,13 @@ func sameDisk(a, b core.DiskState) bool {
 // loading reports whether the rows of the domain have not been loaded yet.
 func (h *half) loading() bool { return h.disk.Phase == core.DiskLoading }
 
-// past returns the half as shown after the life in which it was published.
+// past returns the half as shown after the incarnation in which it was published.
 func (h half) past() half {
 	h.ready, h.lags = false, nil
 	return h
 }
 
-// past returns the state as shown after the life in which it was published; nil for nil.
+// past returns the state as shown after the incarnation in which it was published; nil for nil.
 func (p *published) past() *published {
 	if p == nil {
 		return nil

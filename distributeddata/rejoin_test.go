@@ -48,7 +48,7 @@ func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 		require.Error(t, c.Whole())
 		c.Heal()
 		for range 60 {
-			add() // waits between two lives
+			add() // waits between two incarnations
 			c.Advance(200 * time.Millisecond)
 		}
 		testkit.Eventually(t, 10*time.Second, func() error {

@@ -24,12 +24,12 @@ import (
 // context is done, and then fails with node.ErrRejoining.
 type Replicator struct {
 	name    string
-	pid     *actor.PID // PID of the door, the same in every life
+	pid     *actor.PID // PID of the door, the same in every incarnation
 	door    door
-	choice  *choice                   // selects the durable keys; the same in every life
+	choice  *choice                   // selects the durable keys; the same in every incarnation
 	disk    *disk                     // stores their rows; nil: no key is durable
-	present atomic.Pointer[life]      // nil between two lives
-	last    atomic.Pointer[published] // the state of the life that ended last
+	present atomic.Pointer[binding]   // nil between two incarnations
+	last    atomic.Pointer[published] // the state of the incarnation that ended last
 	traffic traffic
 	panics  atomic.Uint64
 	reach   func(place string) // test hook, called in the middle of steps
@@ -46,15 +46,15 @@ type Replicator struct {
 
 	mu struct {
 		sync.Mutex
-		present *life
-		cfg     Config        // of the present life, or of the last one
-		log     *slog.Logger  // of the same life
-		changed chan struct{} // closed when any of these fields has changed
-		lives   int           // number of lives so far
-		again   bool          // another life may follow
-		closed  error         // error for callers that would wait for a life; nil: they may
-		held    []held        // left by lives that have ended, for the next life
-		heir    *actor.PID    // the actor of the present life that took held
+		present      *binding
+		cfg          Config        // of the present incarnation, or of the last one
+		log          *slog.Logger  // of the same incarnation
+		changed      chan struct{} // closed when any of these fields has changed
+		incarnations int           // number of incarnations so far
+		again        bool          // another incarnation may follow
+		closed       error         // error for callers that would wait; nil: they may wait
+		held         []held        // left by ended incarnations, for the next one
+		heir         *actor.PID    // the actor of the present incarnation that took held
 	}
 }
 
@@ -85,7 +85,8 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	fresh := false
 	r, _, err := lifecycle.Handle(system, "replicator "+cfg.Name, func() (*Replicator, error) {
 		fresh = true
-		return newReplicator(cfg, chosen, lifecycle.LivesOf(system) != nil, system.Logger()), nil
+		again := lifecycle.IncarnationsOf(system) != nil
+		return newReplicator(cfg, chosen, again, system.Logger()), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("distributeddata: %w", err)
@@ -95,9 +96,9 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 			"%w: Durable is %q, which is not what the replicator %q of this process began with",
 			ErrInvalid, cfg.Durable, cfg.Name)
 	}
-	if lives := lifecycle.LivesOf(system); fresh && lives != nil {
-		lives.OnLast(r.isLast)
-		lives.OnEnd(r.noMore)
+	if incarnations := lifecycle.IncarnationsOf(system); fresh && incarnations != nil {
+		incarnations.OnLast(r.isLast)
+		incarnations.OnEnd(r.noMore)
 	}
 	if err := r.bind(system, cfg); err != nil {
 		return nil, err
@@ -231,8 +232,8 @@ func applied(opts []Option) (o options) {
 // result is implemented by the responses.
 type result[T any] interface{ Result() (T, error) }
 
-// call sends a request to the actor and waits for its response. A request that a life did not begin
-// is retried in the next one.
+// call sends a request to the actor and waits for its response. A request that an incarnation did
+// not begin is retried in the next one.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
 	if err := r.reentrant(); err != nil {
 		return empty, err
@@ -265,6 +266,6 @@ func callOn[R result[T], T any](ctx context.Context, r *Replicator, empty T, m r
 	}
 }
 
-// notTaken reports whether the request may be retried in the next life. It calls no method of err,
-// which may be the application's.
+// notTaken reports whether the request may be retried in the next incarnation. It calls no method
+// of err, which may be the application's.
 func notTaken(err error) bool { return err == errNotTaken } //nolint:errorlint // never wrapped

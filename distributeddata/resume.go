@@ -18,7 +18,7 @@ import (
 // outlives its actor: it keeps its id, its state, its subscriptions and the pending calls [R41].
 //
 //	running ──panic──▶ interrupted ──Started──▶ running
-//	                        └──repeated panics──▶ stopped, with its state, until the life ends
+//	                        └──repeated panics──▶ stopped, with its state, until the incarnation ends
 
 // errBroken is the answer to a call that a panic of this library has interrupted.
 var errBroken = fmt.Errorf("%w: a bug of this library interrupted the call; see the log",
@@ -154,7 +154,7 @@ func (a *replica) try(what string, f func()) {
 	}
 }
 
-// stop ends the life. Its state goes to the next life even if a part of stop panics.
+// stop ends the incarnation. Its state goes to the next incarnation even if a part of stop panics.
 func (a *replica) stop() {
 	defer func() {
 		if a.durable != nil {

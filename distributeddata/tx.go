@@ -131,7 +131,7 @@ func (tx *Tx) run(modify func(*Tx) error) error {
 }
 
 // fits returns an error if the transaction's entries exceed a limit.
-func (tx *Tx) fits(l *life) error {
+func (tx *Tx) fits(l *binding) error {
 	added := 0
 	for _, o := range tx.open {
 		if err := l.fits(o.id, o.base, tx.txn.Get(o.id), &added); err != nil {

@@ -57,7 +57,7 @@ func (r *Replicator) used(key string, renewAt int64) {
 	}
 }
 
-// now returns the time by the clock of the present life.
+// now returns the time by the clock of the present incarnation.
 func (r *Replicator) now() time.Time {
 	if p := r.state(); p != nil && p.ttls != nil {
 		return p.ttls.clock.Now()

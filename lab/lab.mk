@@ -29,7 +29,7 @@ browser: ## what cockpit-test needs: Chromium or Chrome, Java, and the Nu Html C
 		echo 'cockpit-test: NOT TESTED: npm cannot install vnu-jar, which validates the HTML' >&2; exit 3; }
 
 SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership ./sharding/internal/core
-SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_OneMovePerChange|TestSimulation_NeverTwoAlive|TestSimulation_PlannedMovesLoseNothing|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$
+SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_OneMovePerChange|TestSimulation_NeverTwoAlive|TestSimulation_PlannedMovesLoseNothing|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsLosersOneIncarnation|TestSimulation_WithoutASplitNobodyRejoins)$$
 
 sim: ## SEEDS seeded histories (default 20000) each of replication, leases, singletons, splits and shards; FIRST=1 is the first seed
 	@mkdir -p $(BIN); set -o pipefail; GOGC=400 $(GO) test -p 1 -v -timeout 24h -run '$(SIMULATION_TESTS)' $(SIMULATIONS) \

@@ -28,10 +28,10 @@ type Health struct {
 		system *actor.ActorSystem // nil unless up or stopping
 		cause  error              // of the end of the last incarnation, while the member rejoins
 
-		session *coordination.Session // of that incarnation; nil: there is none
-		address string                // of the last incarnation that was up
-		life    int                   // its number
-		splits  uint64                // that the incarnations before it have noticed
+		session     *coordination.Session // of that incarnation; nil: there is none
+		address     string                // of the last incarnation that was up
+		incarnation int                   // its number
+		splits      uint64                // that the incarnations before it have noticed
 	}
 }
 
@@ -69,7 +69,7 @@ func (h *Health) up(n *Node) {
 	h.set(stateUp, n.System, nil)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.session, h.mu.address, h.mu.life = n.Session, n.System.Address(), n.Incarnation
+	h.mu.session, h.mu.address, h.mu.incarnation = n.Session, n.System.Address(), n.Incarnation
 }
 
 // over records that an incarnation has ended.

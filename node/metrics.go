@@ -18,7 +18,7 @@ type nodeStatus struct {
 	address                  string // of the last incarnation; empty before the first is up
 	ready, hosts             bool
 	members, missing, beyond int
-	life                     int
+	incarnation              int
 	splits                   uint64
 	refusals                 map[string]uint64
 }
@@ -31,7 +31,7 @@ func (r *runner) status() nodeStatus {
 	h := r.cfg.Health
 	h.mu.Lock()
 	system := h.mu.system
-	s := nodeStatus{address: h.mu.address, life: h.mu.life, splits: h.mu.splits}
+	s := nodeStatus{address: h.mu.address, incarnation: h.mu.incarnation, splits: h.mu.splits}
 	h.mu.Unlock()
 	s.refusals = Refusals()
 	if system == nil {
@@ -73,7 +73,7 @@ func (r *runner) observe() (unobserve func() error, err error) {
 		})
 	m.Gauge("concord.node.incarnation", "Number of the incarnation of the member in this process, from 1.",
 		func(s nodeStatus) int {
-			return s.life
+			return s.incarnation
 		})
 	m.Count("concord.node.splits", "Splits of the cluster that this member has noticed.",
 		func(s nodeStatus) uint64 {

@@ -169,8 +169,8 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 	return <-done
 }
 
-// prepare registers this incarnation with lives, and settle to run when the incarnation stops.
-func (n *Node) prepare(lives *lifecycle.Lives) error {
-	lives.Attach(n.System)
+// prepare attaches this incarnation, and registers settle to run when the incarnation stops.
+func (n *Node) prepare(incarnations *lifecycle.Incarnations) error {
+	incarnations.Attach(n.System)
 	return n.onStop(lifecycle.Ingress, "work", n.settle)
 }

@@ -58,10 +58,10 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 		ctx, stop = signals(ctx)
 		defer stop()
 	}
-	r := &runner{cfg: cfg, register: register, lives: lifecycle.NewLives(),
+	r := &runner{cfg: cfg, register: register, incarnations: lifecycle.NewIncarnations(),
 		pace: newPace(cfg.RejoinsPerHour)}
-	r.lives.MinMembers = cfg.MinMembers
-	defer r.lives.End()
+	r.incarnations.MinMembers = cfg.MinMembers
+	defer r.incarnations.End()
 	unobserve, err := r.observe()
 	if err != nil {
 		return fmt.Errorf("node: metrics: %w", err)
@@ -81,15 +81,15 @@ var running atomic.Bool
 
 // runner is one call of Run.
 type runner struct {
-	cfg      RunConfig
-	register func(*Node) error
-	lives    *lifecycle.Lives
-	store    coordination.Store
-	session  *coordination.Session
-	pace     *pace
-	life     int
-	ended    time.Time // of the last incarnation; zero: it is the first
-	counted  int       // members in the last incarnation that knew how many; 0: not known
+	cfg          RunConfig
+	register     func(*Node) error
+	incarnations *lifecycle.Incarnations
+	store        coordination.Store
+	session      *coordination.Session
+	pace         *pace
+	incarnation  int
+	ended        time.Time // of the last incarnation; zero: it is the first
+	counted      int       // members in the last incarnation that knew how many; 0: not known
 }
 
 // open opens the store and the session.
@@ -133,14 +133,14 @@ func (r *runner) closeStore() error {
 
 // run runs one incarnation after the other.
 func (r *runner) run(ctx context.Context) error {
-	for r.life = 1; ; r.life++ {
+	for r.incarnation = 1; ; r.incarnation++ {
 		began := time.Now()
 		again, err := r.live(ctx)
 		if !again {
 			return err
 		}
 		wait := r.pace.next(time.Now(), time.Since(began), err == nil)
-		about := []any{slog.Int("incarnation", r.life+1), slog.Duration("pause", wait)}
+		about := []any{slog.Int("incarnation", r.incarnation+1), slog.Duration("pause", wait)}
 		if err != nil { // of the stop of this incarnation, or of its start
 			about = append(about, slog.Any("error", err))
 		}

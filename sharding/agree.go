@@ -35,11 +35,11 @@ func (b *ballot) most() (most string) {
 // vote counts the announced settings.
 func (c *control) vote() {
 	b := &ballot{}
-	for _, m := range c.view.ByAge(c.life.cfg.Role) {
+	for _, m := range c.view.ByAge(c.binding.cfg.Role) {
 		switch q := c.peers.of(m); {
 		case m.ID == c.view.Self.ID:
-			if c.life.session != nil {
-				b.settings = append(b.settings, c.life.cfg.settings())
+			if c.binding.session != nil {
+				b.settings = append(b.settings, c.binding.cfg.settings())
 			}
 		case q == nil:
 			b.missing++
@@ -47,11 +47,11 @@ func (c *control) vote() {
 			b.settings = append(b.settings, q.settings)
 		}
 	}
-	c.life.ballot.Store(b)
+	c.binding.ballot.Store(b)
 }
 
 // outvoted returns the settings of most members, if they differ from those of this one.
-func (l *life) outvoted() (theirs string) {
+func (l *binding) outvoted() (theirs string) {
 	if b := l.ballot.Load(); b != nil && b.most() != l.cfg.settings() {
 		return b.most()
 	}
@@ -59,7 +59,7 @@ func (l *life) outvoted() (theirs string) {
 }
 
 // agreement holds the settings of all members that have run this type.
-func (l *life) agreement() distributeddata.Key[crdt.GSet[string]] {
+func (l *binding) agreement() distributeddata.Key[crdt.GSet[string]] {
 	return distributeddata.NewKey(homes.Settings(l.cfg.Type), crdt.GSet[string]{})
 }
 
@@ -69,7 +69,7 @@ const lookEvery = 20 * time.Millisecond
 // agree waits until the members agree on the settings, and returns an error if they are not those
 // of this member. Unless all members that have run the type had the same ones, those of most
 // members count. After Settle it is enough that this member joins others.
-func (l *life) agree(ctx context.Context) error {
+func (l *binding) agree(ctx context.Context) error {
 	ready := make(chan error, 1) // also when ctx ends, with what is missing
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,7 +92,7 @@ func (l *life) agree(ctx context.Context) error {
 // joins reports whether this member sees another one, all that it sees have its settings, and those
 // that have run the type had no others. That can be known where the replicator is not ready since
 // too few of its members are there; entities need no majority of them.
-func (l *life) joins(ctx context.Context) bool {
+func (l *binding) joins(ctx context.Context) bool {
 	b, own := l.ballot.Load(), l.cfg.settings()
 	if b == nil || b.missing > 0 || len(b.settings) < 2 || slices.ContainsFunc(b.settings,
 		func(s string) bool { return s != own }) {
@@ -103,7 +103,7 @@ func (l *life) joins(ctx context.Context) bool {
 }
 
 // compare waits until the settings can be compared with those of the others.
-func (l *life) compare(ctx context.Context) error {
+func (l *binding) compare(ctx context.Context) error {
 	for begun := time.Now(); ; {
 		done, err := l.agreed(ctx, time.Since(begun) > l.cfg.Settle)
 		if done || err != nil {
@@ -121,7 +121,7 @@ func (l *life) compare(ctx context.Context) error {
 }
 
 // agreed makes one attempt. late means that members that have announced nothing are not waited for.
-func (l *life) agreed(ctx context.Context, late bool) (done bool, err error) {
+func (l *binding) agreed(ctx context.Context, late bool) (done bool, err error) {
 	own, key := l.cfg.settings(), l.agreement()
 	there, err := key.Get(ctx, l.data)
 	if err != nil && !isNotFound(err) {

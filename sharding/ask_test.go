@@ -121,7 +121,7 @@ func TestAsk_IsAnsweredThroughAPlannedMove(t *testing.T) {
 }
 
 // An Ask that no member will answer any more ends with the incarnation of this member.
-func TestAsk_EndsWithTheLifeOfItsMember(t *testing.T) {
+func TestAsk_EndsWithItsIncarnation(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		id := c.livesAt(c.node(0))

@@ -34,7 +34,7 @@ func (r *region) Close(ctx context.Context) error {
 
 // close ends the incarnation. Later calls wait for the first. The coordinator is stopped in its own
 // phase of the shutdown.
-func (l *life) close(ctx context.Context) error {
+func (l *binding) close(ctx context.Context) error {
 	l.started.Do(func() {}) // if the member is not up yet, prevents up
 	if l.closing.CompareAndSwap(false, true) {
 		l.unhook()
@@ -61,7 +61,7 @@ const hurryFor = time.Second
 
 // handOff gives the shards up, and then stops the control actor. Messages of this process are
 // accepted while shards move; after that, each has left this member, or is reported.
-func (l *life) handOff(ctx context.Context) error {
+func (l *binding) handOff(ctx context.Context) error {
 	_, err := ask.Request(ctx, l.system, l.control, &leave{})
 	l.shut()
 	if err == nil {

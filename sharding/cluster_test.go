@@ -70,7 +70,7 @@ type options struct {
 
 	data func(*simnet.Member) distributeddata.Config // default: only MinMembers is set
 
-	lives map[string]*lifecycle.Lives // of the processes at these addresses
+	incarnations map[string]*lifecycle.Incarnations // of the processes at these addresses
 
 	daemons  bool // workers, not entities
 	majority bool // all members count in majorities, not only the first
@@ -118,7 +118,7 @@ func (c *testCluster) setup(m *simnet.Member) {
 	if c.opts.plant != nil && m.Index == 0 {
 		shell.Plant(m.System, c.opts.plant)
 	}
-	if l := c.opts.lives[m.Address]; l != nil {
+	if l := c.opts.incarnations[m.Address]; l != nil {
 		l.Attach(m.System)
 	}
 	var err error

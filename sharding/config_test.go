@@ -18,7 +18,7 @@ func TestConfig_Defaults(t *testing.T) {
 	for shards, moves := range map[int]int{1: 1, 19: 1, 20: 2, 500: 50, 4096: 50} {
 		require.Equal(t, moves, Config{Shards: shards}.withDefaults().MaxMoves)
 	}
-	l := life{cfg: Config{Type: "cart"}.withDefaults()}
+	l := binding{cfg: Config{Type: "cart"}.withDefaults()}
 	require.Equal(t, "shard-cart-7", l.leaseName(7))
 	require.Equal(t, "shard-cart-coordinator", l.coordinatorLease())
 }

@@ -24,7 +24,7 @@ import (
 // the deliveries, and takes the messages that wait from their places. The value survives a restart
 // of the actor.
 type control struct {
-	life    *life
+	binding *binding
 	log     *slog.Logger
 	region  *core.Region
 	flows   map[core.Member]*lane.Flow // to the members of the view
@@ -89,8 +89,8 @@ func (*known) IgnoreDeadLetterLogging() {}
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*report) IgnoreDeadLetterLogging() {}
 
-func newControl(l *life) *control {
-	c := &control{life: l, log: l.log, region: core.NewRegion(l.cfg.core()),
+func newControl(l *binding) *control {
+	c := &control{binding: l, log: l.log, region: core.NewRegion(l.cfg.core()),
 		flows: map[core.Member]*lane.Flow{}}
 	if l.session != nil {
 		c.tenancy = newTenancy(l)
@@ -185,7 +185,7 @@ func (c *control) receive(ctx actor.Context) {
 		c.leaving, c.last = ctx.Sender(), true
 		c.giveUp(ctx)
 	default:
-		c.life.refuse("", stash.Of(ctx).Envelope(), ErrInvalid)
+		c.binding.refuse("", stash.Of(ctx).Envelope(), ErrInvalid)
 	}
 }
 
@@ -194,8 +194,8 @@ func (c *control) listen(ctx actor.Context) {
 	if !c.begun {
 		return
 	}
-	c.life.members.Subscribe(ctx.Self())
-	c.life.subscribeTable(ctx.Self())
+	c.binding.members.Subscribe(ctx.Self())
+	c.binding.subscribeTable(ctx.Self())
 	if c.tenancy != nil {
 		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
 	} else {
@@ -218,7 +218,7 @@ func (c *control) fired(ctx actor.Context, m *timer.Fired) {
 	c.peers.pass(c.shell.Now())
 	c.introduce(ctx)
 	c.share()
-	if s := c.life.session; s != nil && s.Failing() != c.failing {
+	if s := c.binding.session; s != nil && s.Failing() != c.failing {
 		c.failing = !c.failing
 		c.step(ctx, core.Store{Failing: c.failing})
 	}
@@ -228,12 +228,12 @@ func (c *control) step(ctx actor.Context, ev core.Event) { c.shell.Step(ctx, ev)
 
 // wait lets messages wait for a shard, unless this member was removed for good.
 func (c *control) wait(ctx actor.Context, shard int) {
-	if !c.quit && (c.view == nil || !c.view.Removed) || c.life.follows() {
+	if !c.quit && (c.view == nil || !c.view.Removed) || c.binding.follows() {
 		c.step(ctx, core.Waits{Shard: shard})
 		return
 	}
-	for _, b := range c.life.places[shard].withdraw() {
-		c.life.refuse(b.ID, b.Value, ErrClosed)
+	for _, b := range c.binding.places[shard].withdraw() {
+		c.binding.refuse(b.ID, b.Value, ErrClosed)
 	}
 }
 
@@ -243,12 +243,12 @@ func (c *control) onView(ctx actor.Context, v *membership.View) {
 	}
 	c.count(v)
 	c.view, c.self = v, member(v.Self)
-	c.life.view.Store(v)
+	c.binding.view.Store(v)
 	if v.Removed {
 		c.giveUp(ctx)
 		return
 	}
-	c.peers.keep(v, c.shell.Now().Add(c.life.linger()))
+	c.peers.keep(v, c.shell.Now().Add(c.binding.linger()))
 	c.introduce(ctx)
 	c.look(ctx)
 	if m := c.early; m != nil {
@@ -272,24 +272,24 @@ func (c *control) count(next *membership.View) {
 	if len(had) == 0 {
 		return
 	}
-	for n := range c.life.places {
+	for n := range c.binding.places {
 		host := c.region.Host(n).Address
 		if _, gone := had[host]; gone {
 			had[host]++
 		}
 	}
-	if was := c.life.had.Load(); was != nil && len(*was) < maxMembers {
+	if was := c.binding.had.Load(); was != nil && len(*was) < maxMembers {
 		for address, n := range *was { // one fault may change the view several times
 			if _, again := had[address]; !again {
 				had[address] = n
 			}
 		}
 	}
-	c.life.had.Store(&had)
+	c.binding.had.Store(&had)
 }
 
 // hosted describes the shards of members when they left the view.
-func (l *life) hosted(addresses []string) string {
+func (l *binding) hosted(addresses []string) string {
 	had, n := l.had.Load(), 0
 	for _, address := range addresses {
 		if had != nil {
@@ -311,7 +311,7 @@ func (c *control) look(ctx actor.Context) {
 	v := core.View{Self: c.self}
 	admit := &admission{c.view, map[string]core.Member{}}
 	for _, m := range c.view.Members {
-		if m.Incarnation != 0 && (m.ID == c.view.Self.ID || m.HasRole(c.life.cfg.Role) ||
+		if m.Incarnation != 0 && (m.ID == c.view.Self.ID || m.HasRole(c.binding.cfg.Role) ||
 			c.peers.heard(m)) {
 			v.Members = append(v.Members, member(m))
 			if !c.peers.differs(m) {
@@ -323,21 +323,21 @@ func (c *control) look(ctx actor.Context) {
 	if c.quit {
 		return
 	}
-	c.life.admits.Store(admit)
+	c.binding.admits.Store(admit)
 	c.step(ctx, v)
 	maps.DeleteFunc(c.flows, func(m core.Member, _ *lane.Flow) bool {
 		return !slices.Contains(v.Members, m)
 	})
-	c.life.keepLinks(func(m core.Member) bool { return slices.Contains(v.Members, m) })
+	c.binding.keepLinks(func(m core.Member) bool { return slices.Contains(v.Members, m) })
 }
 
 // giveUp stops everything at once, without waiting.
 func (c *control) giveUp(ctx actor.Context) {
 	c.quit = true
-	c.life.admits.Store(nil)
+	c.binding.admits.Store(nil)
 	c.abandon()
 	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
-	for n, p := range c.life.places {
+	for n, p := range c.binding.places {
 		if p.waiting() > 0 {
 			c.wait(ctx, n)
 		}
@@ -373,16 +373,16 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Open:
 		c.direct(ctx, e)
 	case core.Shut:
-		if c.life.places[e.Shard].shutOut() {
+		if c.binding.places[e.Shard].shutOut() {
 			c.wait(ctx, e.Shard)
 		}
 	case core.Drop:
-		c.life.counts.dropped.Add(1)
+		c.binding.counts.dropped.Add(1)
 		if e.Body.ID != "" {
-			c.life.deadLetter(e.Body.ID, e.Body.Value)
+			c.binding.deadLetter(e.Body.ID, e.Body.Value)
 		}
 	case core.Orphaned:
-		p := c.life.places[e.Shard]
+		p := c.binding.places[e.Shard]
 		p.mu.Lock() // a sender that has a ticket records it
 		defer p.mu.Unlock()
 		if c.orphaned == nil {
@@ -414,7 +414,7 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 		}
 		c.step(ctx, core.Released{Shard: e.Shard, Token: e.Token})
 	case core.Deliver:
-		c.life.delivered(e).report(false)
+		c.binding.delivered(e).report(false)
 	case core.Conclude:
 		if p, ok := e.Body.Value.(*parcel); ok && p.promise != nil {
 			p.promise.conclude(conclusion{ErrUnknown, true})
@@ -426,7 +426,7 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 
 // direct sends the messages of this process to a tenure.
 func (c *control) direct(ctx actor.Context, e core.Open) {
-	p := c.life.places[e.Shard]
+	p := c.binding.places[e.Shard]
 	if e.Host == c.self {
 		p.enter(e)
 	} else if !p.drain(e, c.flow(e.Host)) {
@@ -451,13 +451,13 @@ func (c *control) owing(m core.Member) bool {
 }
 
 func (c *control) deliver(e core.Deliver) {
-	e.Body.Value = c.life.delivered(e)
-	c.life.places[e.Shard].deliver(e.Token, e.Body)
+	e.Body.Value = c.binding.delivered(e)
+	c.binding.places[e.Shard].deliver(e.Token, e.Body)
 }
 
 // start lets entities run, unless the tenure has ended.
 func (c *control) start(ctx actor.Context, e core.Start) {
-	grant, p := c.tenancy.grant(e.Shard, e.Token), c.life.places[e.Shard]
+	grant, p := c.tenancy.grant(e.Shard, e.Token), c.binding.places[e.Shard]
 	if grant != nil && grant.Check() == nil {
 		keeper, err := spawnKeeper(p, e.Token)
 		if err == nil {
@@ -474,7 +474,7 @@ func (c *control) start(ctx actor.Context, e core.Start) {
 
 // admit decides which messages of other members a shard accepts.
 func (c *control) admit(ctx actor.Context, e core.Admit) {
-	p := c.life.places[e.Shard]
+	p := c.binding.places[e.Shard]
 	p.mu.Lock()
 	counted, answer := p.in.Admit(e)
 	p.mu.Unlock()
@@ -485,10 +485,10 @@ func (c *control) admit(ctx actor.Context, e core.Admit) {
 
 // part returns how many entities each shard on this member may run; 0 means any number.
 func (c *control) part() int {
-	if c.life.cfg.Limit == 0 {
+	if c.binding.cfg.Limit == 0 {
 		return 0
 	}
-	return max(1, c.life.cfg.Limit/max(1, c.running))
+	return max(1, c.binding.cfg.Limit/max(1, c.running))
 }
 
 // share sends the shards their part of the limit if it has changed since the last tick.
@@ -498,13 +498,13 @@ func (c *control) share() {
 		return
 	}
 	c.told = n
-	for _, p := range c.life.places {
+	for _, p := range c.binding.places {
 		p.limit(n)
 	}
 }
 
 func (c *control) end(ctx actor.Context, shard int, token uint64, ev core.SlotEvent) {
-	if !c.life.places[shard].end(token, ev) {
+	if !c.binding.places[shard].end(token, ev) {
 		c.step(ctx, core.Ended{Shard: shard, Token: token})
 	}
 }
@@ -513,7 +513,7 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 	if m.err != nil {
 		n := notHeld(m)
 		if !n.Taken && !c.quit {
-			if unlogged, due := c.attempts.Due(c.life.clock.Now(), quiet); due {
+			if unlogged, due := c.attempts.Due(c.binding.clock.Now(), quiet); due {
 				c.log.Info("lease of a shard not acquired: it is tried again", // see the session's log
 					slog.Int("shard", m.shard), slog.Any("error", m.err),
 					slog.Int("unlogged", unlogged))
@@ -528,21 +528,21 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 // settled publishes the new states of the shards, and answers a leave that has completed.
 func (c *control) settled(ctx actor.Context) {
 	if len(c.orphaned) > 0 {
-		c.life.calls.Lose(func(t core.Tenure) bool { return c.orphaned[t] })
+		c.binding.calls.Lose(func(t core.Tenure) bool { return c.orphaned[t] })
 		c.orphaned = nil
 	}
 	if !c.stir {
 		return
 	}
 	c.stir = false
-	c.life.heard.Store(c.region.Epoch() > 0)
-	c.life.orphan.Store(c.region.Orphan())
+	c.binding.heard.Store(c.region.Epoch() > 0)
+	c.binding.orphan.Store(c.region.Orphan())
 	for _, n := range c.region.Changed() {
 		phase, token := c.region.Phase(n)
-		c.life.places[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
+		c.binding.places[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
 	}
-	if ended := c.region.Ended(); !slices.Equal(ended, c.life.endedRegions()) {
-		c.life.gone.Store(&ended)
+	if ended := c.region.Ended(); !slices.Equal(ended, c.binding.endedRegions()) {
+		c.binding.gone.Store(&ended)
 	}
 	if c.leaving != nil && !c.busy() && (!c.last || c.region.Finished(c.owing)) {
 		sender := c.leaving
@@ -557,7 +557,7 @@ func (c *control) settled(ctx actor.Context) {
 // busy reports whether a shard is on this member, or messages wait that may still find a host.
 func (c *control) busy() bool {
 	hopeful := c.hopeful()
-	for n, p := range c.life.places {
+	for n, p := range c.binding.places {
 		if phase, _ := c.region.Phase(n); phase != core.Away || hopeful && p.waiting() > 0 {
 			return true
 		}
@@ -571,29 +571,29 @@ func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.H
 // shutDown gives up everything that is left, without waiting.
 func (c *control) shutDown(ctx actor.Context) {
 	c.shell.Stop()
-	c.life.admits.Store(nil)
-	for _, p := range c.life.places {
+	c.binding.admits.Store(nil)
+	for _, p := range c.binding.places {
 		p.shutOut() // a sender that has a ticket has passed its message to the link
 	}
-	c.life.keepLinks(func(core.Member) bool { return false })
+	c.binding.keepLinks(func(core.Member) bool { return false })
 	c.tick.Stop()
 	c.peers.drop()
-	c.life.members.Unsubscribe(ctx.Self())
+	c.binding.members.Unsubscribe(ctx.Self())
 	if c.tenancy != nil {
 		gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
 		c.tenancy.abandon()
 	}
 	c.abandon()
-	for n, p := range c.life.places {
+	for n, p := range c.binding.places {
 		for _, b := range p.withdraw() {
-			c.life.leave(n, b)
+			c.binding.leave(n, b)
 		}
 	}
-	c.life.actors.Done()
+	c.binding.actors.Done()
 }
 
 // toCoordinator passes a report to the coordinator if it is on this member.
-func (l *life) toCoordinator(from core.Member, r core.Report) {
+func (l *binding) toCoordinator(from core.Member, r core.Report) {
 	if pid := l.coordinator.Load(); pid != nil {
 		contain.Send(l.system, pid, &report{from, r})
 	}

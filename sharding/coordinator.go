@@ -13,14 +13,14 @@ import (
 
 // coordinator is the instance of the singleton that assigns shards: an actor around an Allocation.
 type coordinator struct {
-	life  *life
-	shell *shell.Shell[core.Event, core.Effect]
-	view  *membership.View
-	fresh []core.Entry // to be written to the replicated table
+	binding *binding
+	shell   *shell.Shell[core.Event, core.Effect]
+	view    *membership.View
+	fresh   []core.Entry // to be written to the replicated table
 }
 
-func (l *life) newCoordinator(t coordination.Tenure) actor.Actor {
-	c := &coordinator{life: l}
+func (l *binding) newCoordinator(t coordination.Tenure) actor.Actor {
+	c := &coordinator{binding: l}
 	// One that panicked is made again under its tenure.
 	l.allocation = core.NewAllocation(l.cfg.core(), uint64(t.Token()), l.allocation)
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
@@ -35,17 +35,17 @@ func (c *coordinator) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		c.shell.Start(ctx)
-		c.life.coordinator.Store(ctx.Self())
-		c.shell.Step(ctx, core.Known{Entries: c.life.readTable()})
-		if c.life.cfg.External {
-			c.shell.Step(ctx, c.life.readExternal())
-			c.life.subscribeExternal(ctx.Self())
+		c.binding.coordinator.Store(ctx.Self())
+		c.shell.Step(ctx, core.Known{Entries: c.binding.readTable()})
+		if c.binding.cfg.External {
+			c.shell.Step(ctx, c.binding.readExternal())
+			c.binding.subscribeExternal(ctx.Self())
 		}
-		c.life.members.Subscribe(ctx.Self())
+		c.binding.members.Subscribe(ctx.Self())
 	case *actor.Stopping, *actor.Restarting:
 		c.shell.Stop()
-		c.life.members.Unsubscribe(ctx.Self())
-		c.life.coordinator.CompareAndSwap(ctx.Self(), nil)
+		c.binding.members.Unsubscribe(ctx.Self())
+		c.binding.coordinator.CompareAndSwap(ctx.Self(), nil)
 	case *membership.View:
 		c.onView(ctx, m)
 	case *report:
@@ -64,7 +64,7 @@ func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
 	var newest string
 	for _, m := range v.Members {
-		if m.Incarnation == 0 || !m.HasRole(c.life.cfg.Role) {
+		if m.Incarnation == 0 || !m.HasRole(c.binding.cfg.Role) {
 			continue
 		}
 		out.Members = append(out.Members, member(m))
@@ -80,7 +80,7 @@ func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
 	}
 	c.shell.Step(ctx, out)
 	if first {
-		for _, m := range c.life.endedRegions() { // later ones are passed on as they come
+		for _, m := range c.binding.endedRegions() { // later ones are passed on as they come
 			c.shell.Step(ctx, core.Received{From: m, Message: core.Farewell()})
 		}
 	}
@@ -90,13 +90,13 @@ func (c *coordinator) carryOut(ctx actor.Context, e core.Effect) {
 	switch e := e.(type) {
 	case core.Tell:
 		if e.To == member(c.view.Self) {
-			contain.Send(ctx.ActorSystem(), c.life.control, &heard{e.Message})
+			contain.Send(ctx.ActorSystem(), c.binding.control, &heard{e.Message})
 			return
 		}
 		manifest, m := encode(e.Message)
-		c.life.post(c.view, e.To, manifest, m)
+		c.binding.post(c.view, e.To, manifest, m)
 	case core.Consult:
-		go c.life.consult(ctx.Self(), e)
+		go c.binding.consult(ctx.Self(), e)
 	case core.Assigned:
 		c.fresh = append(c.fresh, e.Entry)
 	}
@@ -104,7 +104,7 @@ func (c *coordinator) carryOut(ctx actor.Context, e core.Effect) {
 
 func (c *coordinator) settled(actor.Context) {
 	if len(c.fresh) > 0 {
-		c.life.writeTable(c.fresh)
+		c.binding.writeTable(c.fresh)
 		c.fresh = nil
 	}
 }

@@ -32,14 +32,14 @@ func NewDaemons[Msg proto.Message](system *actor.ActorSystem, session *coordinat
 	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
 	errs := append(checkHost(session, cfg, produce == nil), checkDaemons(cfg))
-	return begin[Msg](&life{system: system, cfg: cfg.daemons(), session: session, data: replicator,
-		produce: produce}, errs...)
+	return begin[Msg](&binding{system: system, cfg: cfg.daemons(), session: session,
+		data: replicator, produce: produce}, errs...)
 }
 
 // NewDaemonsProxy prepares this member to send to workers, as NewProxy does for entities.
 func NewDaemonsProxy[Msg proto.Message](system *actor.ActorSystem,
 	replicator *distributeddata.Replicator, cfg Config) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator},
+	return begin[Msg](&binding{system: system, cfg: cfg.daemons(), data: replicator},
 		checkDaemons(cfg))
 }
 
@@ -82,7 +82,7 @@ func workerOf(id string, workers int) (int, error) {
 
 // owns returns an error that matches ErrInvalid if the entity belongs to another shard.
 func (p *place) owns(id string) error {
-	n, err := p.life.cfg.shardOf(id)
+	n, err := p.binding.cfg.shardOf(id)
 	if err == nil && n != p.n {
 		err = fmt.Errorf("%w: entity %.80q belongs to shard %d, not %d", ErrInvalid, id, n, p.n)
 	}

@@ -96,10 +96,10 @@ type delivered struct {
 	number uint64
 	again  bool
 
-	life  *life
-	shard int
-	token uint64
-	from  core.Member
+	binding *binding
+	shard   int
+	token   uint64
+	from    core.Member
 }
 
 // Messages for the control actor.
@@ -149,7 +149,8 @@ func (p *promise) certain(err error) error {
 }
 
 // deliver returns ErrClosed if this incarnation has ended before the delivery was confirmed.
-func (l *life) deliver(ctx context.Context, id string, msg proto.Message, p *promise) conclusion {
+func (l *binding) deliver(ctx context.Context, id string, msg proto.Message,
+	p *promise) conclusion {
 	n, err := l.cfg.shardOf(id)
 	if err != nil {
 		return conclusion{err: err}
@@ -188,7 +189,7 @@ func (c *control) promise(ctx actor.Context, ev core.BeginDelivery) {
 
 // abandon ends the deliveries of this incarnation.
 func (c *control) abandon() {
-	for n := range c.life.places {
+	for n := range c.binding.places {
 		for _, e := range c.region.Abandon(n) {
 			conclude(e)
 		}
@@ -225,8 +226,8 @@ func (c *control) unsendable(ctx actor.Context, d core.Data, why error) {
 }
 
 // delivered returns the delivery that an entity of this member gets.
-func (l *life) delivered(e core.Deliver) *delivered {
-	d := &delivered{number: e.Receipt.Number, again: e.Receipt.Again, life: l, shard: e.Shard,
+func (l *binding) delivered(e core.Deliver) *delivered {
+	d := &delivered{number: e.Receipt.Number, again: e.Receipt.Again, binding: l, shard: e.Shard,
 		token: e.Token, from: e.Receipt.From}
 	switch v := e.Body.Value.(type) {
 	case *parcel:
@@ -242,7 +243,7 @@ func (l *life) delivered(e core.Deliver) *delivered {
 
 // report tells the control actor whether the delivery was handled.
 func (d *delivered) report(ok bool) {
-	l := d.life
+	l := d.binding
 	contain.Send(l.system, l.control, (*handled)(&core.Handled{Shard: d.shard, Token: d.token,
 		From: d.from, Number: d.number, OK: ok}))
 }

@@ -11,11 +11,11 @@ import (
 
 // door is the process behind Region.PID. It is not an actor, so that messages are routed in the
 // goroutine of their sender. It cannot be stopped.
-type door struct{ l *life }
+type door struct{ l *binding }
 
 // openDoors registers the door, the inlet, and a name that detects another type with the same
 // leases.
-func (l *life) openDoors() error {
+func (l *binding) openDoors() error {
 	for _, of := range []struct {
 		name, what string
 		process    actor.Process
@@ -36,7 +36,7 @@ func (l *life) openDoors() error {
 	return nil
 }
 
-func (l *life) shutDoors() {
+func (l *binding) shutDoors() {
 	for _, pid := range l.doors {
 		l.system.ProcessRegistry.Remove(pid)
 	}

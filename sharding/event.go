@@ -58,7 +58,7 @@ func (c *changes) take() (order []int) {
 }
 
 // announce publishes changes of shards until the incarnation has ended.
-func (l *life) announce() {
+func (l *binding) announce() {
 	states := map[int]State{} // as last published
 	for ended := false; !ended; {
 		select {
@@ -78,6 +78,6 @@ func (l *life) announce() {
 func (p *place) event(was State) *ShardChanged {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &ShardChanged{Type: p.life.cfg.Type, Shard: p.n, Was: was, State: p.status.State,
+	return &ShardChanged{Type: p.binding.cfg.Type, Shard: p.n, Was: was, State: p.status.State,
 		Home: p.status.Home, Token: p.status.Token, Since: p.status.Since}
 }

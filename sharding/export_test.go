@@ -24,7 +24,7 @@ func (f Ref[Msg]) Activate(ctx context.Context) (*actor.PID, error) { return f.a
 // and some have announced nothing yet.
 func Agreed(ctx context.Context, data *distributeddata.Replicator, cfg Config, missing int,
 	late bool) (done bool, err error) {
-	l := &life{cfg: cfg, data: data}
+	l := &binding{cfg: cfg, data: data}
 	l.ballot.Store(&ballot{missing, []string{cfg.settings()}})
 	return l.agreed(ctx, late)
 }

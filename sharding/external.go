@@ -84,7 +84,7 @@ func (r *region) Allocations(ctx context.Context) (map[int]string, error) {
 	return homesOf(m, r.shards), nil
 }
 
-func (r *region) external() (*life, error) {
+func (r *region) external() (*binding, error) {
 	l := r.present.Load()
 	switch {
 	case l == nil:
@@ -121,7 +121,7 @@ func homesOf(m external, shards int) map[int]string {
 }
 
 // subscribeExternal sends the coordinator the requested homes, now and whenever they change.
-func (l *life) subscribeExternal(to *actor.PID) {
+func (l *binding) subscribeExternal(to *actor.PID) {
 	externalKey(l.cfg.Type).Subscribe(l.data, to, func(c *distributeddata.Changed[external]) any {
 		if c.Err != nil {
 			l.log.Error("requested homes of shards cannot be read", slog.Any("error", c.Err))
@@ -132,7 +132,7 @@ func (l *life) subscribeExternal(to *actor.PID) {
 }
 
 // readExternal returns the requested homes in the replica of this member.
-func (l *life) readExternal() core.Wishes {
+func (l *binding) readExternal() core.Wishes {
 	m, _ := externalKey(l.cfg.Type).Of(l.data.Snapshot())
 	return core.Wishes{Homes: homesOf(m, l.cfg.Shards)}
 }

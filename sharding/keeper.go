@@ -36,11 +36,12 @@ type (
 // spawnKeeper starts a keeper and returns its PID.
 func spawnKeeper(p *place, token uint64) (*actor.PID, error) {
 	props := actor.PropsFromProducer(func() actor.Actor { return &keeper{place: p} },
-		p.life.guardian)
-	name := p.life.cfg.controlName() + "-" + strconv.Itoa(p.n) + "-" + strconv.FormatUint(token, 10)
-	pid, err := p.life.system.Root.SpawnNamed(props, name)
+		p.binding.guardian)
+	name := p.binding.cfg.controlName() + "-" + strconv.Itoa(p.n) + "-" +
+		strconv.FormatUint(token, 10)
+	pid, err := p.binding.system.Root.SpawnNamed(props, name)
 	if err == nil {
-		p.life.actors.Add(1)
+		p.binding.actors.Add(1)
 	}
 	return pid, err
 }
@@ -68,14 +69,14 @@ func (k *keeper) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		k.timer.Stop()
 	case *actor.Stopped:
-		k.place.life.actors.Done()
+		k.place.binding.actors.Done()
 	}
 }
 
 func (k *keeper) spawn(ctx actor.Context, c *cell) {
 	k.next = c
 	defer func() { k.next = nil }()
-	if k.place.life.blueprint != nil {
+	if k.place.binding.blueprint != nil {
 		if why, stack := k.spawnProps(ctx, c); why != nil {
 			k.place.unmade(c.id, why, stack)
 			k.unspawned(c)
@@ -164,7 +165,7 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	if c.box.over() {
 		return false
 	}
-	c.place.life.counts.started.Add(1)
+	c.place.binding.counts.started.Add(1)
 	user, why, stack := in.produce()
 	if why != nil {
 		c.place.unmade(c.id, why, stack)
@@ -184,7 +185,7 @@ func (in *incarnation) produce() (user actor.Actor, why any, stack string) {
 			user, why, stack = nil, p, string(debug.Stack())
 		}
 	}()
-	if user = in.cell.place.life.produce(in.cell.entity()); user == nil {
+	if user = in.cell.place.binding.produce(in.cell.entity()); user == nil {
 		why = "the function given to New returned nil"
 	}
 	return user, why, stack

@@ -14,7 +14,7 @@ func TestKeeper_StopsAfterItsEntities(t *testing.T) {
 	var handled sync.WaitGroup
 	p := openPlace(t, func(Entity) actor.Actor { return &replier{&handled} })
 	var dead sync.Map
-	p.life.system.EventStream.Subscribe(func(e any) {
+	p.binding.system.EventStream.Subscribe(func(e any) {
 		if d, ok := e.(*actor.DeadLetterEvent); ok {
 			dead.Store(d, true)
 		}
@@ -28,7 +28,7 @@ func TestKeeper_StopsAfterItsEntities(t *testing.T) {
 	}
 	handled.Wait()
 	p.last(1)
-	p.life.actors.Wait()
+	p.binding.actors.Wait()
 	for d := range dead.Range {
 		t.Errorf("a %T for %v became a dead letter", d.(*actor.DeadLetterEvent).Message,
 			d.(*actor.DeadLetterEvent).PID)
@@ -54,10 +54,10 @@ func TestKeeper_WaitsForItsEntities(t *testing.T) {
 	<-handled
 	stopped := make(chan struct{})
 	go func() {
-		p.life.actors.Wait()
+		p.binding.actors.Wait()
 		close(stopped)
 	}()
-	p.life.system.Root.Send(p.keeper, finish{})
+	p.binding.system.Root.Send(p.keeper, finish{})
 	tell("second") // spawned by the keeper, after it has received finish
 	select {
 	case <-handled:

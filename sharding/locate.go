@@ -72,14 +72,14 @@ func locates(value any) *actor.PID {
 
 // locate sends the PID of an incarnation.
 func (c *cell) locate(to *actor.PID) {
-	system := c.place.life.system
+	system := c.place.binding.system
 	pid := actor.NewPID(system.Address(), c.path(c.box.parent()))
 	contain.Send(system, to, &cluster.ActivationResponse{Pid: pid})
 }
 
 // used counts a message that was sent to the PID of an entity of newFromProps.
 func (c *cell) used(message any) {
-	l := c.place.life
+	l := c.place.binding
 	if l.blueprint == nil || l.cfg.Idle == 0 && l.cfg.Limit == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (m *mailbox) broke(message any) bool {
 	default:
 		return false
 	}
-	system, keeper := m.cell.place.life.system, m.parent()
+	system, keeper := m.cell.place.binding.system, m.parent()
 	pid := actor.NewPID(system.Address(), m.cell.path(keeper))
 	system.ProcessRegistry.Remove(pid)
 	m.cell.place.terminated(m.cell)
@@ -144,7 +144,7 @@ func (m *mailbox) parent() *actor.PID { return m.invoker.(actor.Context).Parent(
 // ensure ends an incarnation whose actor has terminated, if a middleware of the application has
 // kept Stopped from it.
 func (p *place) ensure(who, keeper *actor.PID) {
-	if p.life.blueprint == nil {
+	if p.binding.blueprint == nil {
 		return
 	}
 	if c := p.cellOf(who, keeper); c != nil {

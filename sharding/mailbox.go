@@ -78,7 +78,7 @@ var errExit = errors.New("sharding: the handler ended its goroutine")
 func (m *mailbox) PostUserMessage(message any) {
 	m.cell.used(message)
 	if !m.post(post{message: message}) {
-		m.cell.place.life.deadLetter(m.cell.name(), message)
+		m.cell.place.binding.deadLetter(m.cell.name(), message)
 	}
 }
 
@@ -92,7 +92,7 @@ func (m *mailbox) post(p post) bool {
 	m.take()
 	l := m.load
 	if n := len(l.user); n >= few && n == cap(l.user) {
-		l.user = m.cell.place.life.buffers.grow(l.user)
+		l.user = m.cell.place.binding.buffers.grow(l.user)
 	}
 	l.user = append(l.user, p)
 	m.schedule()
@@ -310,7 +310,7 @@ func (m *mailbox) one() bool {
 	if ok {
 		m.handle(p)
 	} else if warmer {
-		m.cell.place.life.warm.add(m)
+		m.cell.place.binding.warm.add(m)
 	}
 	return ok
 }
@@ -326,7 +326,7 @@ func (m *mailbox) trim() (warmer bool) {
 	l.user, l.batch = nil, queue[post]{}
 	for _, b := range idle {
 		if cap(b) > few {
-			m.cell.place.life.buffers.put(b)
+			m.cell.place.binding.buffers.put(b)
 		} else if l.user == nil {
 			l.user = b
 		}
@@ -409,7 +409,7 @@ func (m *mailbox) handleSystem(message any) {
 	m.load.last = message
 	m.invoker.InvokeSystemMessage(message)
 	m.load.last = nil
-	if _, ok := message.(*actor.Started); ok && m.cell.place.life.blueprint != nil {
+	if _, ok := message.(*actor.Started); ok && m.cell.place.binding.blueprint != nil {
 		m.succeed() // its messages need not come from the slot
 	}
 }
@@ -424,7 +424,7 @@ func (m *mailbox) succeed() {
 func (m *mailbox) handle(p post) {
 	if p.from == stop {
 		m.ending = true
-		if msg := m.cell.place.life.cfg.StopMessage; msg != nil {
+		if msg := m.cell.place.binding.cfg.StopMessage; msg != nil {
 			p.message = msg
 		} else {
 			m.PostSystemMessage(&actor.Stop{})

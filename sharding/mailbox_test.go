@@ -58,9 +58,9 @@ func TestMailbox_HandlesNothingWhenTheTenureIsOver(t *testing.T) {
 // keeps memory for few messages, and none once enough others have become idle after it.
 func TestMailbox_SharesItsMemoryWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &place{life: &life{}}
+		p := &place{binding: &binding{}}
 		var first *cell
-		for k := range len(p.life.warm.boxes) + 1 {
+		for k := range len(p.binding.warm.boxes) + 1 {
 			var want []any
 			c := &cell{place: p, id: "x", tenure: &held{&hourglass{left: math.MaxInt}}}
 			if k == 0 {

@@ -13,7 +13,7 @@ import (
 const meterName = "github.com/concord-go/concord/sharding"
 
 // observe registers the metrics of this member, and returns a function that unregisters them.
-func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func() error,
+func (r *region) observe(l *binding, provider metric.MeterProvider) (unobserve func() error,
 	err error) {
 	m := meters.New[Stats](provider, meterName)
 	shards := m.GaugeBy("concord.sharding.shards", "Shards by state, as this member sees them.")
@@ -79,7 +79,7 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 
 // check returns nil while this member can find entities: it is up, and has heard a coordinator. The
 // readiness check of the node calls it.
-func (l *life) check() error {
+func (l *binding) check() error {
 	select {
 	case <-l.running:
 	default:

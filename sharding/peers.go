@@ -80,7 +80,7 @@ func (p *peers) drop() {
 }
 
 // linger returns how long the session of a member that is gone is observed: longer than its TTL.
-func (l *life) linger() time.Duration {
+func (l *binding) linger() time.Duration {
 	if l.session == nil {
 		return 0
 	}
@@ -93,7 +93,7 @@ func (c *control) introduce(_ actor.Context) {
 		return
 	}
 	for _, m := range c.view.Members {
-		if m.ID != c.view.Self.ID && m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) &&
+		if m.ID != c.view.Self.ID && m.Incarnation != 0 && m.HasRole(c.binding.cfg.Role) &&
 			!c.peers.heard(m) {
 			c.hello(m, true)
 		}
@@ -103,13 +103,13 @@ func (c *control) introduce(_ actor.Context) {
 // meet records a member that has introduced itself for the first time.
 func (c *control) meet(ctx actor.Context, from membership.Member, settings, session string) {
 	q := &peer{incarnation: from.Incarnation, settings: settings, stop: func() {}}
-	if own := c.life.cfg.settings(); settings != own {
+	if own := c.binding.cfg.settings(); settings != own {
 		q.differs = true
 		c.log.Error("a member has different settings of the type: its messages are ignored",
 			slog.String("member", from.Address), slog.String("there", settings),
 			slog.String("here", own))
 	}
-	if s := c.life.session; s != nil && session != "" {
+	if s := c.binding.session; s != nil && session != "" {
 		if stop, err := s.Observe(session); err == nil {
 			q.stop = stop
 		}

@@ -21,9 +21,9 @@ import (
 // place holds one shard on this member while it is active here. The messages of this process enter
 // it in the goroutine of the sender. User code never runs under its mutex.
 type place struct {
-	life *life
-	n    int
-	away atomic.Bool // messages of this process go to another member, as far as is known
+	binding *binding
+	n       int
+	away    atomic.Bool // messages of this process go to another member, as far as is known
 
 	mu     sync.Mutex
 	in     lane.In
@@ -70,7 +70,8 @@ type cell struct {
 type held struct{ coordination.Tenure }
 
 func (c *cell) entity() Entity {
-	return Entity{Type: c.place.life.cfg.Type, ID: c.id, Shard: c.place.n, Tenure: c.tenure.Tenure}
+	return Entity{Type: c.place.binding.cfg.Type, ID: c.id, Shard: c.place.n,
+		Tenure: c.tenure.Tenure}
 }
 
 // name returns the name of the actor below its keeper; it is different for each incarnation.
@@ -144,7 +145,7 @@ func (p *place) wait(b core.Body) error {
 		return ErrBufferFull
 	}
 	if first {
-		contain.Send(p.life.system, p.life.control, &waits{p.n})
+		contain.Send(p.binding.system, p.binding.control, &waits{p.n})
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func (p *place) wait(b core.Body) error {
 // ship sends a message to the member that hosts the shard. It returns false if earlier messages
 // wait, or this one must.
 func (p *place) ship(id string, value any, c *call) (done bool) {
-	err := pack(id, value, p.life.view.Load().Self.Address, func(m *packet) {
+	err := pack(id, value, p.binding.view.Load().Self.Address, func(m *packet) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		done = p.out.Len() == 0 && !p.shut && p.post(m, c)
@@ -164,7 +165,7 @@ func (p *place) ship(id string, value any, c *call) (done bool) {
 	done = p.out.Away() && p.out.Len() == 0 && !p.shut
 	p.mu.Unlock()
 	if done {
-		p.life.refuse(id, &parcel{value: value, call: c}, err)
+		p.binding.refuse(id, &parcel{value: value, call: c}, err)
 	}
 	return done
 }
@@ -178,10 +179,10 @@ func (p *place) post(m *packet, c *call) bool {
 	}
 	m.shard, m.token, m.number = p.n, t.Token, t.Number
 	if p.link == nil || p.link.to != t.To || !p.link.parcel(m, t.Ask) {
-		p.link = p.life.link(t.To)
+		p.link = p.binding.link(t.To)
 		p.link.parcel(m, t.Ask)
 	}
-	p.life.calls.Sent(c, core.Tenure{Shard: p.n, Token: t.Token})
+	p.binding.calls.Sent(c, core.Tenure{Shard: p.n, Token: t.Token})
 	return true
 }
 
@@ -213,7 +214,7 @@ func (p *place) drain(e core.Open, f *lane.Flow) bool {
 			return true
 		}
 		sent, body := false, b.Value.(*parcel)
-		err := pack(b.ID, body.value, p.life.view.Load().Self.Address, func(m *packet) {
+		err := pack(b.ID, body.value, p.binding.view.Load().Self.Address, func(m *packet) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if sent = p.post(m, body.call); sent {
@@ -227,7 +228,7 @@ func (p *place) drain(e core.Open, f *lane.Flow) bool {
 		if err != nil {
 			p.out.Pop()
 			p.mu.Unlock()
-			p.life.refuse(b.ID, b.Value, err)
+			p.binding.refuse(b.ID, b.Value, err)
 			p.mu.Lock()
 		}
 	}
@@ -263,8 +264,8 @@ func (p *place) push(b core.Body) bool {
 		return false // a step answers it, without the mutex
 	}
 	now := time.Time{}
-	if p.life.cfg.Idle > 0 {
-		now = p.life.clock.Now()
+	if p.binding.cfg.Idle > 0 {
+		now = p.binding.clock.Now()
 	}
 	c, ok := p.slot.Direct(now, b.ID)
 	if !ok {
@@ -296,12 +297,12 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	p.mu.Lock()
 	defer p.unlock()
 	p.token, p.tenure, p.held, p.keeper = token, tenure, &held{tenure}, keeper
-	p.slot = core.NewSlot(p.life.cfg.slot(limit, p.life.pace, p.life.room))
+	p.slot = core.NewSlot(p.binding.cfg.slot(limit, p.binding.pace, p.binding.room))
 	p.door, p.closes, p.alone, p.armed = false, false, false, time.Time{}
-	if p.life.cfg.Remember {
+	if p.binding.cfg.Remember {
 		p.remember(tenure)
 	}
-	if p.life.cfg.numbered {
+	if p.binding.cfg.numbered {
 		p.step(core.Recalled{IDs: []string{strconv.Itoa(p.n)}})
 	}
 }
@@ -352,7 +353,7 @@ func (p *place) terminated(c *cell) {
 	p.mu.Lock()
 	left, dead := c.box.close()
 	if c.box.failed {
-		p.life.counts.failed.Add(1)
+		p.binding.counts.failed.Add(1)
 	}
 	if p.cell(c.id) == c {
 		p.step(core.Terminated{ID: c.id, Run: c.run, Left: left, Failed: c.box.failed,
@@ -362,7 +363,7 @@ func (p *place) terminated(c *cell) {
 	}
 	p.unlock()
 	for _, m := range dead {
-		p.life.deadLetter(c.name(), m)
+		p.binding.deadLetter(c.name(), m)
 	}
 }
 
@@ -375,7 +376,7 @@ func (p *place) step(ev core.SlotEvent) {
 		}
 		p.carryOut(e)
 	}
-	if p.closes || taken && (p.life.cfg.Idle == 0 || !p.armed.IsZero()) {
+	if p.closes || taken && (p.binding.cfg.Idle == 0 || !p.armed.IsZero()) {
 		return
 	}
 	if at := p.slot.NextWake(); !at.IsZero() && (p.armed.IsZero() || at.Before(p.armed)) {
@@ -391,14 +392,14 @@ func (p *place) effects(ev core.SlotEvent) (effects []core.SlotEffect) {
 			p.after.rejected = append(p.after.rejected, t.Body)
 		}
 	})
-	return p.slot.Step(p.life.clock.Now(), ev)
+	return p.slot.Step(p.binding.clock.Now(), ev)
 }
 
 // guard is deferred. It reports a panic and calls failed.
 func (p *place) guard(of any, while string, failed func()) {
 	if r := recover(); r != nil {
-		bugs.Report(p.life.system, p.life.component(), fmt.Sprintf(while, of), r,
-			&p.life.counts.panics)
+		bugs.Report(p.binding.system, p.binding.component(), fmt.Sprintf(while, of), r,
+			&p.binding.counts.panics)
 		failed()
 	}
 }
@@ -424,7 +425,7 @@ func (p *place) carryOut(e core.SlotEffect) {
 		p.after.spawns = append(p.after.spawns, c)
 	case core.End:
 		if !p.closes {
-			p.life.counts.passivated.Add(1)
+			p.binding.counts.passivated.Add(1)
 		}
 		p.cell(e.ID).box.post(post{from: stop})
 	case core.Slay:
@@ -451,14 +452,14 @@ func (p *place) unlock() {
 		p.slot, p.tenure, p.held, p.keeper = nil, nil, nil, nil
 	}
 	p.mu.Unlock()
-	system := p.life.system
+	system := p.binding.system
 	for _, c := range do.spawns {
 		contain.Send(system, keeper, c)
 	}
 	for _, id := range do.overdue {
-		p.failed(&p.life.overdue, id, func(log *slog.Logger) {
+		p.failed(&p.binding.overdue, id, func(log *slog.Logger) {
 			log.Warn("entity stopped: it did not end in time", slog.Duration("limit",
-				p.life.cfg.HandOff))
+				p.binding.cfg.HandOff))
 		})
 	}
 	for _, l := range do.located {
@@ -469,7 +470,7 @@ func (p *place) unlock() {
 			d.report(false)
 			continue
 		}
-		p.life.refuse(b.ID, b.Value, errRejected)
+		p.binding.refuse(b.ID, b.Value, errRejected)
 	}
 	switch {
 	case do.ended && alone:
@@ -477,7 +478,7 @@ func (p *place) unlock() {
 		go func() { _, _ = yield(grant) }()
 	case do.ended:
 		contain.Send(system, keeper, finish{})
-		contain.Send(system, p.life.control, &ended{p.n, token})
+		contain.Send(system, p.binding.control, &ended{p.n, token})
 	case !do.at.IsZero():
 		contain.Send(system, keeper, rearm(do.at))
 	}
@@ -506,26 +507,26 @@ func (p *place) len() int {
 }
 
 // log returns a logger that names the shard.
-func (p *place) log() *slog.Logger { return p.life.log.With(slog.Int("shard", p.n)) }
+func (p *place) log() *slog.Logger { return p.binding.log.With(slog.Int("shard", p.n)) }
 
 // unmade logs that an entity could not be created: the function given to New has panicked, with a
 // stack, or returned nil, which is no bug of it.
 func (p *place) unmade(entity string, why any, stack string) {
 	const text = "entity could not be created"
 	if stack == "" {
-		p.failed(&p.life.refusals, entity, func(log *slog.Logger) {
+		p.failed(&p.binding.refusals, entity, func(log *slog.Logger) {
 			log.Warn(text, slog.Any("reason", why))
 		})
 		return
 	}
-	p.failed(&p.life.panics, entity, func(log *slog.Logger) {
+	p.failed(&p.binding.panics, entity, func(log *slog.Logger) {
 		log.Error(text, slog.Any("reason", why), slog.String("stack", stack))
 	})
 }
 
 // panicked logs that a handler has panicked, or ended its goroutine.
 func (c *cell) panicked(reason, message any, stack string) {
-	c.place.failed(&c.place.life.panics, c.id, func(log *slog.Logger) {
+	c.place.failed(&c.place.binding.panics, c.id, func(log *slog.Logger) {
 		log.Error("entity panicked", slog.Any("reason", reason),
 			slog.String("message", fmt.Sprintf("%T", message)), slog.String("stack", stack))
 	})
@@ -538,7 +539,7 @@ const quiet = 10 * time.Second
 // failed calls write to log a failure of the application's code in an entity, if lines lets that
 // pass.
 func (p *place) failed(lines *bugs.Sparse, entity string, write func(*slog.Logger)) {
-	unlogged, due := lines.Due(p.life.clock.Now(), quiet)
+	unlogged, due := lines.Due(p.binding.clock.Now(), quiet)
 	if !due {
 		return
 	}

@@ -35,7 +35,7 @@ type blueprint = func(Entity) (props *actor.Props, init func(actor.Context), err
 func newFromProps[Msg proto.Message](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config,
 	blueprint func(Entity) (*actor.Props, func(actor.Context), error)) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
+	return begin[Msg](&binding{system: system, cfg: cfg, session: session, data: replicator,
 		blueprint: blueprint}, checkHost(session, cfg, blueprint == nil)...)
 }
 
@@ -85,7 +85,7 @@ func (k *keeper) spawnProps(ctx actor.Context, c *cell) (why any, stack string) 
 		}
 		k.init = nil
 	}()
-	props, init, err := k.place.life.blueprint(c.entity())
+	props, init, err := k.place.binding.blueprint(c.entity())
 	if err == nil && props == nil {
 		err = errNoProps
 	}
@@ -140,7 +140,7 @@ func attend(next actor.ReceiverFunc) actor.ReceiverFunc {
 			if !c.box.entered {
 				return
 			}
-			c.place.life.counts.started.Add(1)
+			c.place.binding.counts.started.Add(1)
 			next(ctx, m)
 		case *actor.Stopping, *actor.Restarting:
 			c.guarded(m.Message, func() { next(ctx, m) })

@@ -159,7 +159,7 @@ func (r *region) ask(ctx context.Context, id string, msg proto.Message) (proto.M
 type call = ask.Call[core.Tenure]
 
 // ask returns ErrClosed if this incarnation has certainly not sent the message.
-func (l *life) ask(ctx context.Context, id string, msg proto.Message) (proto.Message, error) {
+func (l *binding) ask(ctx context.Context, id string, msg proto.Message) (proto.Message, error) {
 	ctx, c, ok := l.calls.Begin(ctx)
 	if !ok {
 		return nil, ErrClosed
@@ -199,7 +199,7 @@ func As[Res proto.Message](reply proto.Message, err error) (Res, error) {
 	return ask.As[Res]("sharding", reply, err)
 }
 
-func (l *life) isClosed() bool {
+func (l *binding) isClosed() bool {
 	select {
 	case <-l.closed:
 		return true

@@ -154,10 +154,10 @@ type change struct {
 // remember begins to read the remembered entities of a tenure. The caller must hold the mutex.
 func (p *place) remember(tenure *coordination.Grant) {
 	m := &memory{place: p,
-		of:    ShardTenure{Type: p.life.cfg.Type, Shard: p.n, Token: tenure.Token()},
-		store: p.life.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
+		of:    ShardTenure{Type: p.binding.cfg.Type, Shard: p.n, Token: tenure.Token()},
+		store: p.binding.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
 	if m.store == nil {
-		m.store = replicated{p.life.data, p.life.cfg.Shards, tenure.Check}
+		m.store = replicated{p.binding.data, p.binding.cfg.Shards, tenure.Check}
 	}
 	p.memory = m
 	go m.recall()
@@ -284,8 +284,8 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 // failed logs that a call of the store has failed. It often fails for all shards of a
 // member at once.
 func (m *memory) failed(what string, err error) {
-	life := m.place.life
-	unlogged, due := life.recalls.Due(life.clock.Now(), quiet)
+	binding := m.place.binding
+	unlogged, due := binding.recalls.Due(binding.clock.Now(), quiet)
 	if !due {
 		return
 	}

@@ -11,11 +11,11 @@ import (
 // BenchmarkSettled measures the cost of each protocol message on a member with 3,000 shards,
 // without the message itself: only the status of the shard that it was for is published.
 func BenchmarkSettled(b *testing.B) {
-	l := &life{cfg: Config{Type: "cart", Shards: 3000}.withDefaults(),
+	l := &binding{cfg: Config{Type: "cart", Shards: 3000}.withDefaults(),
 		log: slog.New(slog.DiscardHandler)}
-	c := &control{life: l, log: l.log, region: core.NewRegion(l.cfg.core())}
+	c := &control{binding: l, log: l.log, region: core.NewRegion(l.cfg.core())}
 	for n := range l.cfg.Shards {
-		l.places = append(l.places, &place{life: l, n: n})
+		l.places = append(l.places, &place{binding: l, n: n})
 	}
 	now := time.Unix(1000, 0)
 	b.ReportAllocs()

@@ -28,7 +28,7 @@ type region struct {
 	typ      string
 	shards   int  // the same in every incarnation
 	numbered bool // as constant: worker mode, where an entity's id is its shard's number
-	present  *lifecycle.Present[life]
+	present  *lifecycle.Present[binding]
 
 	counts counters
 	kept   kept
@@ -57,7 +57,7 @@ type region struct {
 func New[Msg proto.Message](system *actor.ActorSystem, session *coordination.Session,
 	replicator *distributeddata.Replicator, cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator,
+	return begin[Msg](&binding{system: system, cfg: cfg, session: session, data: replicator,
 		produce: produce}, checkHost(session, cfg, produce == nil)...)
 }
 
@@ -79,10 +79,10 @@ func checkHost(session *coordination.Session, cfg Config, noProduce bool) (errs 
 // NewProxy prepares this member to send to entities without hosting any, whatever its roles.
 func NewProxy[Msg proto.Message](system *actor.ActorSystem, replicator *distributeddata.Replicator,
 	cfg Config) (*Region[Msg], error) {
-	return begin[Msg](&life{system: system, cfg: cfg, data: replicator})
+	return begin[Msg](&binding{system: system, cfg: cfg, data: replicator})
 }
 
-func begin[Msg proto.Message](l *life, errs ...error) (*Region[Msg], error) {
+func begin[Msg proto.Message](l *binding, errs ...error) (*Region[Msg], error) {
 	if l.system == nil {
 		errs = append(errs, fmt.Errorf("%w: no actor system", ErrInvalid))
 	}

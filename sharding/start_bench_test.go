@@ -43,11 +43,11 @@ func openPlace(tb testing.TB, produce func(Entity) actor.Actor) *place {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	l := &life{system: system, cfg: Config{Type: "cart"}.withDefaults(), session: session,
+	l := &binding{system: system, cfg: Config{Type: "cart"}.withDefaults(), session: session,
 		produce: produce, counts: &counters{}, clock: timer.ClockOf(system), log: system.Logger(),
 		room: lane.NewHeld(1000), closed: make(chan struct{})}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
-	p := &place{life: l, out: lane.NewOut(lane.NewRoom(1000, 1<<20))}
+	p := &place{binding: l, out: lane.NewOut(lane.NewRoom(1000, 1<<20))}
 	l.places = []*place{p}
 	keeper, err := spawnKeeper(p, 1)
 	if err != nil {
@@ -138,7 +138,7 @@ func BenchmarkStartRequested(b *testing.B) {
 	var done sync.WaitGroup
 	for range 1000 {
 		done.Add(1)
-		p.life.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+		p.binding.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
 			return &asker{p, next, &done}
 		}))
 	}

@@ -97,7 +97,7 @@ func (r *region) Status() Status {
 	return Status{Type: r.typ}
 }
 
-func (l *life) status() Status {
+func (l *binding) status() Status {
 	out := Status{
 		Type: l.cfg.Type, Role: l.cfg.Role, LeasePrefix: l.cfg.LeasePrefix,
 		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0,
@@ -193,7 +193,7 @@ func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token u
 	turned := p.status.turn(state, home, coordination.Token(token), time.Now())
 	p.mu.Unlock()
 	if turned {
-		p.life.changes.note(p.n)
+		p.binding.changes.note(p.n)
 	}
 	if was != state {
 		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()),

@@ -43,7 +43,7 @@ func (*chosen) IgnoreDeadLetterLogging() {}
 // consult calls Config.Strategy in its own goroutine and sends the coordinator at to exactly one
 // answer, even if the function panics or ends the goroutine. A function that does not return blocks
 // the goroutine, and is not called again meanwhile.
-func (l *life) consult(to *actor.PID, e core.Consult) {
+func (l *binding) consult(to *actor.PID, e core.Consult) {
 	answer := &chosen{Round: e.Round}
 	err := contained(func() error {
 		answer.Homes = maps.Clone(l.cfg.Strategy(layoutOf(l.cfg.Type, e)))

@@ -157,7 +157,7 @@ func (c *control) ask(s *survey) {
 	c.surveys[s.number] = s
 	var hosts []membership.Member
 	for _, m := range c.view.Members {
-		if m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) {
+		if m.Incarnation != 0 && m.HasRole(c.binding.cfg.Role) {
 			hosts = append(hosts, m)
 		}
 	}
@@ -166,7 +166,7 @@ func (c *control) ask(s *survey) {
 		switch {
 		case !s.misses(m):
 		case m.ID == c.view.Self.ID:
-			s.answer(c.life.memberStats(m.ID))
+			s.answer(c.binding.memberStats(m.ID))
 		default:
 			c.askStats(m, s.number)
 		}
@@ -181,7 +181,7 @@ func (c *control) answered(from membership.Member, number uint64, m MemberStats)
 	}
 }
 
-func (l *life) memberStats(id string) MemberStats {
+func (l *binding) memberStats(id string) MemberStats {
 	s := l.status()
 	out := MemberStats{Member: id, Shards: s.Count(Active), HandingOff: s.Count(HandingOff),
 		Entities: s.Entities()}

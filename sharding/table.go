@@ -20,12 +20,12 @@ import (
 // replica. Reports repair differences.
 type assignment = crdt.MaxRegister[string]
 
-func (l *life) table() distributeddata.Prefix[assignment] {
+func (l *binding) table() distributeddata.Prefix[assignment] {
 	return distributeddata.NewPrefix(homes.Table(l.cfg.Type), assignment{})
 }
 
 // subscribeTable sends changed entries to the control actor.
-func (l *life) subscribeTable(to *actor.PID) {
+func (l *binding) subscribeTable(to *actor.PID) {
 	l.table().Subscribe(l.data, to, func(c *distributeddata.Changed[assignment]) any {
 		e, ok := l.entryOf(c.Key, c.Value)
 		if !ok {
@@ -36,7 +36,7 @@ func (l *life) subscribeTable(to *actor.PID) {
 }
 
 // readTable returns the entries in the replica of this member.
-func (l *life) readTable() (out []core.Entry) {
+func (l *binding) readTable() (out []core.Entry) {
 	for k, v := range l.table().Of(l.data.Snapshot()) {
 		if e, ok := l.entryOf(k, v); ok {
 			out = append(out, e)
@@ -47,7 +47,7 @@ func (l *life) readTable() (out []core.Entry) {
 }
 
 // writeTable writes entries as one event.
-func (l *life) writeTable(entries []core.Entry) {
+func (l *binding) writeTable(entries []core.Entry) {
 	table := l.table()
 	contain.Send(l.system, l.data.PID(), &distributeddata.Transaction{
 		Modify: func(tx *distributeddata.Tx) error {
@@ -62,7 +62,7 @@ func (l *life) writeTable(entries []core.Entry) {
 		}, At: distributeddata.Local})
 }
 
-func (l *life) entryOf(k distributeddata.Key[assignment], v assignment) (e core.Entry, ok bool) {
+func (l *binding) entryOf(k distributeddata.Key[assignment], v assignment) (e core.Entry, ok bool) {
 	text, ok := v.Value()
 	if !ok {
 		return e, false

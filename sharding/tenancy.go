@@ -16,7 +16,7 @@ import (
 // results by message. When the control actor has stopped, all grants, including later ones, are
 // released.
 type tenancy struct {
-	l     *life
+	l     *binding
 	alive context.Context // ends when the control actor has stopped
 	end   context.CancelFunc
 	held  map[tenure]*coordination.Grant // grants that have not certainly been released
@@ -64,7 +64,7 @@ const (
 	releaseWithin = 10 * time.Second
 )
 
-func newTenancy(l *life) *tenancy {
+func newTenancy(l *binding) *tenancy {
 	alive, end := context.WithCancel(context.Background())
 	return &tenancy{l: l, alive: alive, end: end, held: map[tenure]*coordination.Grant{},
 		turns: make(chan struct{}, callsAtOnce)}

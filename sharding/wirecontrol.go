@@ -23,22 +23,22 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		c.sendData(ctx, m)
 		return
 	case core.Confirm:
-		c.life.link(e.To).confirm(m)
+		c.binding.link(e.To).confirm(m)
 		return
 	case core.Sent: // what it counts goes first
 		if c.owing(e.To) {
-			c.life.link(e.To).sent(c.flows[e.To].Mark())
+			c.binding.link(e.To).sent(c.flows[e.To].Mark())
 		}
 		return
 	case core.Flush:
-		p := c.life.places[m.Shard]
+		p := c.binding.places[m.Shard]
 		p.mu.Lock()
 		m.Number = p.out.Last(m.Token)
 		p.mu.Unlock()
 		e.Message = m
 	case core.Report:
 		if e.To == c.self {
-			c.life.toCoordinator(c.self, m)
+			c.binding.toCoordinator(c.self, m)
 			return
 		}
 	}
@@ -47,12 +47,12 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		return
 	}
 	manifest, m := encode(e.Message)
-	c.life.post(c.view, e.To, manifest, m)
+	c.binding.post(c.view, e.To, manifest, m)
 }
 
 // sendData sends a delivery to another member.
 func (c *control) sendData(ctx actor.Context, d core.Data) {
-	p, body, sent := c.life.places[d.Shard], d.Body.Value.(*parcel), false
+	p, body, sent := c.binding.places[d.Shard], d.Body.Value.(*parcel), false
 	err := pack(d.Body.ID, body.value, c.view.Self.Address, func(m *packet) {
 		m.delivery, m.again, m.origin = d.Delivery, d.Again, body.promise.origin
 		p.mu.Lock()
@@ -69,7 +69,8 @@ func (c *control) sendData(ctx actor.Context, d core.Data) {
 }
 
 // post sends a message to the control actor of another member.
-func (l *life) post(v *membership.View, to core.Member, manifest wire.Manifest, m proto.Message) {
+func (l *binding) post(v *membership.View, to core.Member, manifest wire.Manifest,
+	m proto.Message) {
 	payload, err := proto.Marshal(m)
 	if err != nil || len(payload) > wire.MaxPayload {
 		l.log.Error("message not sent", slog.Any("manifest", manifest),
@@ -80,7 +81,7 @@ func (l *life) post(v *membership.View, to core.Member, manifest wire.Manifest, 
 }
 
 // seal sends a payload to an actor or process of another member.
-func (l *life) seal(v *membership.View, to core.Member, name string, manifest wire.Manifest,
+func (l *binding) seal(v *membership.View, to core.Member, name string, manifest wire.Manifest,
 	payload []byte) {
 	h := wire.Header{Cluster: v.Cluster, Member: v.Self.ID, From: v.Self.Incarnation,
 		To: to.Incarnation}
@@ -97,7 +98,7 @@ func (c *control) open(env *envelope) (from membership.Member, manifest wire.Man
 	}
 	h, manifest, payload, err := wire.Open(env, c.view.Cluster)
 	if err != nil {
-		c.life.ignore(manifest, err)
+		c.binding.ignore(manifest, err)
 		return from, 0, nil, false
 	}
 	m, listed := c.view.Find(h.Member)
@@ -122,7 +123,7 @@ func (c *control) onEnvelope(ctx actor.Context, env *envelope) {
 	c.stir = true
 	m, err := decode(manifest, payload)
 	if err != nil {
-		c.life.ignore(manifest, err)
+		c.binding.ignore(manifest, err)
 		return
 	}
 	c.hear(ctx, member(from), m)
@@ -140,16 +141,16 @@ func (c *control) hear(ctx actor.Context, from core.Member, m core.Message) {
 		c.step(ctx, core.Received{From: from, Message: m})
 	}
 	if reports {
-		c.life.toCoordinator(from, r)
+		c.binding.toCoordinator(from, r)
 	}
 }
 
 func (c *control) hello(to membership.Member, answer bool) {
-	h := &pb.ShardingHello{Settings: c.life.cfg.settings(), Answer: answer}
-	if c.life.session != nil {
-		h.Session = c.life.session.ID()
+	h := &pb.ShardingHello{Settings: c.binding.cfg.settings(), Answer: answer}
+	if c.binding.session != nil {
+		h.Session = c.binding.session.ID()
 	}
-	c.life.post(c.view, member(to), wire.ShardingHello, h)
+	c.binding.post(c.view, member(to), wire.ShardingHello, h)
 }
 
 // maxSettings bounds the settings of a hello, in bytes.
@@ -159,7 +160,7 @@ func (c *control) onHello(ctx actor.Context, from membership.Member, payload []b
 	var h pb.ShardingHello
 	err := proto.Unmarshal(payload, &h)
 	if err != nil || len(h.Settings) > maxSettings {
-		c.life.ignore(wire.ShardingHello, err)
+		c.binding.ignore(wire.ShardingHello, err)
 		return
 	}
 	if !c.peers.heard(from) {

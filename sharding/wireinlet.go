@@ -19,7 +19,7 @@ import (
 // inlet is the process to which other members send messages for entities. It is not an actor: a
 // message reaches the mailbox of its entity in the goroutine that reads the connection. It cannot
 // be stopped.
-type inlet struct{ l *life }
+type inlet struct{ l *binding }
 
 // admission lists the members from which the inlet accepts messages.
 type admission struct {
@@ -142,12 +142,12 @@ func (p *place) receive(from core.Member, d core.Data) {
 		p.hand(d.Token, d.Body)
 	}
 	p.unlock()
-	system, control := p.life.system, p.life.control
+	system, control := p.binding.system, p.binding.control
 	switch {
 	case v == lane.Strange:
 		contain.Send(system, control, &arrived{from, d})
 	case v == lane.Repeated:
-		p.life.counts.dropped.Add(1)
+		p.binding.counts.dropped.Add(1)
 	case d.Delivery != 0:
 		contain.Send(system, control, &arrival{from, d})
 	case v == lane.Awaited:
@@ -163,7 +163,7 @@ type arrived arrival
 func (*arrived) IgnoreDeadLetterLogging() {}
 
 // ignore counts a protocol message that cannot be used.
-func (l *life) ignore(manifest wire.Manifest, err error) {
+func (l *binding) ignore(manifest wire.Manifest, err error) {
 	l.counts.ignored.Add(1)
 	if n, due := l.ignored.Due(l.clock.Now()); due {
 		l.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err),

@@ -14,8 +14,8 @@ import (
 // link collects what is sent to the inlet of another member. Messages that come while a batch is
 // being sent travel together in the next one. It adds no delay.
 type link struct {
-	life *life
-	to   core.Member
+	binding *binding
+	to      core.Member
 
 	mu   sync.Mutex
 	full [][]byte // complete batches, in order
@@ -30,8 +30,8 @@ type link struct {
 // batchSize is the length at which a batch is complete.
 const batchSize = 64 << 10
 
-func newLink(l *life, to core.Member) *link {
-	k := &link{life: l, to: to}
+func newLink(l *binding, to core.Member) *link {
+	k := &link{binding: l, to: to}
 	k.idle.L = &k.mu
 	return k
 }
@@ -113,15 +113,15 @@ func (k *link) run() {
 		}
 		k.last = len(data)
 		k.mu.Unlock()
-		v := k.life.view.Load()
+		v := k.binding.view.Load()
 		for _, b := range full {
-			k.life.seal(v, k.to, k.life.cfg.inletName(), wire.ShardingData, b)
+			k.binding.seal(v, k.to, k.binding.cfg.inletName(), wire.ShardingData, b)
 		}
 		if len(data) > 0 {
-			k.life.seal(v, k.to, k.life.cfg.inletName(), wire.ShardingData, data)
+			k.binding.seal(v, k.to, k.binding.cfg.inletName(), wire.ShardingData, data)
 		}
 		if ask != 0 {
-			k.life.post(v, k.to, wire.ShardingSent, &pb.ShardingWord{Number: ask})
+			k.binding.post(v, k.to, wire.ShardingSent, &pb.ShardingWord{Number: ask})
 		}
 	}
 }
@@ -143,7 +143,7 @@ type links struct {
 }
 
 // link returns the link to a member.
-func (l *life) link(to core.Member) *link {
+func (l *binding) link(to core.Member) *link {
 	l.links.mu.Lock()
 	defer l.links.mu.Unlock()
 	k := l.links.of[to]
@@ -158,7 +158,7 @@ func (l *life) link(to core.Member) *link {
 }
 
 // keepLinks closes the links to members that are not listed.
-func (l *life) keepLinks(listed func(core.Member) bool) {
+func (l *binding) keepLinks(listed func(core.Member) bool) {
 	l.links.mu.Lock()
 	var gone []*link
 	for to, k := range l.links.of {

@@ -24,7 +24,7 @@ func (b *batches) Stop(*actor.PID)                   {}
 func TestLink_ThoseWhoAreReadyShareABatch(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var got batches
-	l := &life{system: actor.NewActorSystem(), cfg: Config{Type: "cart"}}
+	l := &binding{system: actor.NewActorSystem(), cfg: Config{Type: "cart"}}
 	l.view.Store(&membership.View{})
 	_, ok := l.system.ProcessRegistry.Add(&got, l.cfg.inletName())
 	require.True(t, ok)

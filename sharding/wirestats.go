@@ -10,7 +10,7 @@ import (
 
 // askStats queries what a member runs.
 func (c *control) askStats(of membership.Member, number uint64) {
-	c.life.post(c.view, member(of), wire.ShardingAskStats, &pb.ShardingAskStats{Query: number})
+	c.binding.post(c.view, member(of), wire.ShardingAskStats, &pb.ShardingAskStats{Query: number})
 }
 
 // onStats answers the query of a member, or processes the answer to a query of this one.
@@ -18,7 +18,7 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 	if manifest == wire.ShardingStats {
 		number, m, err := decodeStats(payload)
 		if err != nil {
-			c.life.ignore(manifest, err)
+			c.binding.ignore(manifest, err)
 			return
 		}
 		c.answered(from, number, m)
@@ -26,11 +26,11 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 	}
 	var in pb.ShardingAskStats
 	if err := proto.Unmarshal(payload, &in); err != nil {
-		c.life.ignore(manifest, err)
+		c.binding.ignore(manifest, err)
 		return
 	}
-	c.life.post(c.view, member(from), wire.ShardingStats,
-		encodeStats(in.Query, c.life.memberStats("")))
+	c.binding.post(c.view, member(from), wire.ShardingStats,
+		encodeStats(in.Query, c.binding.memberStats("")))
 }
 
 func encodeStats(number uint64, m MemberStats) *pb.ShardingStats {

@@ -62,7 +62,7 @@ func (s *Singleton) Ask(ctx context.Context, msg proto.Message) (reply proto.Mes
 type call = ask.Call[uint64]
 
 // ask returns ErrClosed if this incarnation has certainly not sent the message.
-func (l *life) ask(ctx context.Context, msg proto.Message) (proto.Message, error) {
+func (l *binding) ask(ctx context.Context, msg proto.Message) (proto.Message, error) {
 	ctx, c, ok := l.calls.Begin(ctx)
 	if !ok {
 		return nil, ErrClosed

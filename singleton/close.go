@@ -43,7 +43,7 @@ func (s *Singleton) Close(ctx context.Context) error {
 }
 
 // close ends the incarnation. Later calls wait for the first.
-func (l *life) close(ctx context.Context) error {
+func (l *binding) close(ctx context.Context) error {
 	l.started.Do(func() {}) // so that up never runs, if it has not run yet
 	if l.closing.CompareAndSwap(false, true) {
 		l.unhook()
@@ -62,7 +62,7 @@ func (l *life) close(ctx context.Context) error {
 	}
 }
 
-func (l *life) handOver(ctx context.Context) error {
+func (l *binding) handOver(ctx context.Context) error {
 	var errs []error
 	step := func(pid *actor.PID, m any) {
 		if _, err := ask.Request(ctx, l.system, pid, m); err != nil &&

@@ -52,19 +52,19 @@ type testCluster struct {
 }
 
 type options struct {
-	cfg     singleton.Config
-	roles   func(i int) []string
-	version func(i int) string
-	adjust  func(i int, cfg *singleton.Config) // the configuration of one member
-	produce func(*testCluster, *node) func(coordination.Tenure) actor.Actor
-	plain   bool          // the store cannot watch
-	ttl     time.Duration // of the leases; 0: the usual one
-	lossy   bool          // members may send what is not protobuf, which is lost
-	away    bool          // the store is unavailable at first
-	proxies func(i int) bool
-	unaware func(i int) bool            // members of a version without the singleton
-	lives   map[string]*lifecycle.Lives // of the processes at these addresses
-	system  func(id string) *actor.ActorSystem
+	cfg          singleton.Config
+	roles        func(i int) []string
+	version      func(i int) string
+	adjust       func(i int, cfg *singleton.Config) // the configuration of one member
+	produce      func(*testCluster, *node) func(coordination.Tenure) actor.Actor
+	plain        bool          // the store cannot watch
+	ttl          time.Duration // of the leases; 0: the usual one
+	lossy        bool          // members may send what is not protobuf, which is lost
+	away         bool          // the store is unavailable at first
+	proxies      func(i int) bool
+	unaware      func(i int) bool                   // members of a version without the singleton
+	incarnations map[string]*lifecycle.Incarnations // of the processes at these addresses
+	system       func(id string) *actor.ActorSystem
 
 	sessions map[string]*coordination.Session // not nil: one for all incarnations at an address
 	plant    func(effect any)                 // called before each effect at the first member
@@ -108,7 +108,7 @@ func (c *testCluster) setup(m *simnet.Member) {
 	if c.opts.plant != nil && m.Index == 0 {
 		shell.Plant(m.System, c.opts.plant)
 	}
-	if l := c.opts.lives[m.Address]; l != nil {
+	if l := c.opts.incarnations[m.Address]; l != nil {
 		l.Attach(m.System)
 	}
 	if c.opts.unaware != nil && c.opts.unaware(m.Index) {

@@ -45,15 +45,15 @@ func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why}) // Ask goes on after the rejoining
 		return
 	}
-	st.life.counts.refused.Add(1)
-	if n, due := st.life.refused.Due(timer.ClockOf(st.life.system).Now()); due {
+	st.binding.counts.refused.Add(1)
+	if n, due := st.binding.refused.Due(timer.ClockOf(st.binding.system).Now()); due {
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {
 		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why})
 		e.Sender = nil
 	}
-	contain.DeadLetter(st.life.system, ctx.Self(), e.Envelope())
+	contain.DeadLetter(st.binding.system, ctx.Self(), e.Envelope())
 }
 
 // hopped returns e with one more hop; false if e has reached maxHops.

@@ -30,7 +30,7 @@ const longestHurry = time.Second
 
 // hurry returns how long such an instance may handle its mailbox. It leaves half of Drain for the
 // last message.
-func (l *life) hurry() time.Duration {
+func (l *binding) hurry() time.Duration {
 	return min(l.cfg.HandOver, longestHurry, leases.Held.Drain(l.session)/2)
 }
 
@@ -59,7 +59,7 @@ type manager struct {
 	differs string       // id of an older member with other settings; empty: none
 }
 
-func newManager(l *life) *manager {
+func newManager(l *binding) *manager {
 	m := &manager{
 		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
@@ -104,13 +104,13 @@ func (h hosting) NextWake() time.Time {
 // Receive implements actor.Actor.
 func (m *manager) Receive(ctx actor.Context) {
 	defer func() {
-		m.life.load.kept.Store(int64(m.kept.Len()))
-		m.life.load.here.Store(m.child.pid != nil)
+		m.binding.load.kept.Store(int64(m.kept.Len()))
+		m.binding.load.here.Store(m.child.pid != nil)
 	}()
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		m.shell.Start(ctx)
-		m.life.members.Subscribe(ctx.Self())
+		m.binding.members.Subscribe(ctx.Self())
 		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
 	case *actor.Stopping:
 		m.ending = true
@@ -140,7 +140,7 @@ func (m *manager) receive(ctx actor.Context) {
 		m.clients.keep(msg)
 		m.step(ctx, m.hosts(msg))
 		m.compare(ctx, nil)
-		m.life.news.tell(&attend{m.life})
+		m.binding.news.tell(&attend{m.binding})
 	case *said:
 		if m.view == nil {
 			return // it is said again when this actor attends
@@ -209,7 +209,7 @@ func (m *manager) sayShort() {
 	}
 	m.short = true
 	m.log.Warn("no instance: this member has not seen MinMembers together since its start",
-		slog.Int("seen", seen), slog.Int("MinMembers", m.life.cfg.MinMembers),
+		slog.Int("seen", seen), slog.Int("MinMembers", m.binding.cfg.MinMembers),
 		slog.String("then", "it hosts when it sees as many; start them, or set MinMembers lower"))
 }
 
@@ -226,17 +226,17 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 		m.tellClients(ctx)
 	case core.Pause:
 		m.clients.each(func(c *client) {
-			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused,
+			m.send(ctx, m.self(), c.member, m.binding.cfg.proxyName(), wire.SingletonPaused,
 				&pb.SingletonPaused{Token: e.Token, Lost: e.Lost})
 		})
 	case core.Stop:
-		m.child.stop(ctx, m.life.cfg.StopMessage)
+		m.child.stop(ctx, m.binding.cfg.StopMessage)
 	case core.Kill:
 		m.child.kill(ctx)
 	case core.Release:
 		m.tenancy.release(ctx, e.Token, m.patience(), m.estate.given)
 	case core.TellFree:
-		m.send(ctx, m.self(), e.To, m.life.cfg.managerName(), wire.SingletonFree,
+		m.send(ctx, m.self(), e.To, m.binding.cfg.managerName(), wire.SingletonFree,
 			&pb.SingletonFree{Token: e.Token})
 	case core.TellLeaving:
 		m.tellLeaving(ctx)
@@ -279,9 +279,9 @@ func (m *manager) failed(ctx actor.Context, e core.Effect) {
 // member waits for the release.
 func (m *manager) patience() time.Duration {
 	if m.view.Removed {
-		return min(m.life.cfg.HandOver, longestHurry)
+		return min(m.binding.cfg.HandOver, longestHurry)
 	}
-	return m.life.cfg.HandOver
+	return m.binding.cfg.HandOver
 }
 
 func (m *manager) self() core.Member { return member(m.view.Self) }
@@ -305,7 +305,7 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
-	m.life.counts.started.Add(1)
+	m.binding.counts.started.Add(1)
 	m.child = m.spawn(ctx, e.Run, grant, first, m.inherited(grant))
 	m.tellClients(ctx)
 }
@@ -328,7 +328,7 @@ func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any, stack 
 			a, why, stack = nil, p, string(debug.Stack())
 		}
 	}()
-	if a = m.life.produce(t); a == nil {
+	if a = m.binding.produce(t); a == nil {
 		why = "the function given to New returned nil"
 	}
 	return a, why, stack
@@ -371,13 +371,13 @@ func (m *manager) finish(ctx actor.Context) {
 // shutDown releases everything that is left, without waiting. The child has terminated.
 func (m *manager) shutDown(ctx actor.Context) {
 	m.shell.Stop()
-	m.life.members.Unsubscribe(ctx.Self())
+	m.binding.members.Unsubscribe(ctx.Self())
 	gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
 	m.tenancy.abandon()
 	for e := range m.kept.Drain() {
 		m.refuse(ctx, e, errStopped)
 	}
-	m.life.actors.Done()
+	m.binding.actors.Done()
 }
 
 func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
@@ -400,7 +400,7 @@ func (m *manager) noteStore(msg *attemptEnded) {
 	case failed && m.away.IsZero():
 		m.away = now
 		m.log.Info("singleton cannot acquire its lease: this member does not host it until the "+
-			"lease store answers", slog.String("address", m.life.system.Address()),
+			"lease store answers", slog.String("address", m.binding.system.Address()),
 			slog.Any("error", msg.err))
 	case !failed && !m.away.IsZero():
 		m.log.Info("singleton can acquire its lease again",

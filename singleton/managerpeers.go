@@ -25,7 +25,7 @@ func (m *manager) tellClients(ctx actor.Context) {
 
 func (m *manager) tellHost(ctx actor.Context, c *client) {
 	c.open, c.told = false, true
-	m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonHost,
+	m.send(ctx, m.self(), c.member, m.binding.cfg.proxyName(), wire.SingletonHost,
 		&pb.SingletonHost{Round: c.round, Token: m.machine.Token()})
 }
 
@@ -36,7 +36,7 @@ func (m *manager) tellLeaving(ctx actor.Context) {
 	}
 	m.tellManagers(ctx, wire.SingletonLeaving, &pb.SingletonLeaving{})
 	for _, to := range m.view.Members {
-		m.send(ctx, m.self(), member(to), m.life.cfg.proxyName(), wire.SingletonLeaving,
+		m.send(ctx, m.self(), member(to), m.binding.cfg.proxyName(), wire.SingletonLeaving,
 			&pb.SingletonLeaving{})
 	}
 }
@@ -44,8 +44,8 @@ func (m *manager) tellLeaving(ctx actor.Context) {
 // tellManagers sends a message to every other member that may host.
 func (m *manager) tellManagers(ctx actor.Context, manifest wire.Manifest, msg proto.Message) {
 	for _, to := range m.view.Members {
-		if to.ID != m.view.Self.ID && to.HasRole(m.life.cfg.Role) {
-			m.send(ctx, m.self(), member(to), m.life.cfg.managerName(), manifest, msg)
+		if to.ID != m.view.Self.ID && to.HasRole(m.binding.cfg.Role) {
+			m.send(ctx, m.self(), member(to), m.binding.cfg.managerName(), manifest, msg)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		}
 		m.claimed = e.Claims
 	}
-	m.life.news.tell(&say{m.life, &pb.SingletonWord{
-		Name: m.life.cfg.Name, Sequence: e.Seq, Failing: e.Failing, Claims: e.Claims,
+	m.binding.news.tell(&say{m.binding, &pb.SingletonWord{
+		Name: m.binding.cfg.Name, Sequence: e.Seq, Failing: e.Failing, Claims: e.Claims,
 		Abstains: e.For > 0 && !e.Failing && !e.Claims, Token: e.Token,
-		Settings: m.life.cfg.settings(),
+		Settings: m.binding.cfg.settings(),
 	}})
 }
 
@@ -116,8 +116,8 @@ func (m *manager) forward(ctx actor.Context, e stash.Entry) {
 	case !portable(e.Message):
 		m.refuse(ctx, e, errNotProtobuf)
 	default:
-		m.life.counts.passedOn.Add(1)
-		next := actor.NewPID(to.Address, m.life.cfg.managerName())
+		m.binding.counts.passedOn.Add(1)
+		next := actor.NewPID(to.Address, m.binding.cfg.managerName())
 		contain.Send(ctx.ActorSystem(), next, hop.Envelope())
 	}
 }
@@ -136,7 +136,7 @@ func (m *manager) passOn(ctx actor.Context) {
 func (m *manager) askNext(ctx actor.Context, c *client) {
 	if to, ok := m.machine.Next(); ok && c.open && c.hops < maxHops {
 		c.open = false
-		m.send(ctx, c.member, to, m.life.cfg.managerName(), wire.SingletonIdentify,
+		m.send(ctx, c.member, to, m.binding.cfg.managerName(), wire.SingletonIdentify,
 			&pb.SingletonIdentify{Round: c.round, Hops: c.hops + 1})
 	}
 }

@@ -19,7 +19,7 @@ type load struct {
 }
 
 // observe registers the metrics of this member, and returns a function that unregisters them.
-func (s *Singleton) observe(l *life) (unobserve func() error, err error) {
+func (s *Singleton) observe(l *binding) (unobserve func() error, err error) {
 	m := meters.New[Stats](l.cfg.Meters, meterName)
 	here := m.GaugeBy("concord.singleton.here", "1 at the member where the instance runs.")
 	const unknown = "How long this member has known no host; 0 while it knows one."

@@ -36,11 +36,11 @@ type begun struct{}
 // listen subscribes to views, again after a restart of the actor.
 func (p *proxy) listen(ctx actor.Context) {
 	if p.begun {
-		p.life.members.Subscribe(ctx.Self())
+		p.binding.members.Subscribe(ctx.Self())
 	}
 }
 
-func newProxy(l *life) *proxy {
+func newProxy(l *binding) *proxy {
 	p := &proxy{station: newStation(l), route: core.NewRoute(askInterval),
 		kept: stash.New(l.cfg.Buffer)}
 	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Name: l.component(),
@@ -51,7 +51,7 @@ func newProxy(l *life) *proxy {
 
 // Receive implements actor.Actor.
 func (p *proxy) Receive(ctx actor.Context) {
-	defer func() { p.life.load.queued.Store(int64(p.kept.Len())) }()
+	defer func() { p.binding.load.queued.Store(int64(p.kept.Len())) }()
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		p.shell.Start(ctx)
@@ -62,7 +62,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 	case *membership.View:
 		p.view = m
 		p.step(ctx, p.hosts(m))
-		p.life.news.tell(&attend{p.life})
+		p.binding.news.tell(&attend{p.binding})
 	case *said:
 		if p.view == nil {
 			return // it is said again when this actor attends
@@ -92,14 +92,14 @@ func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 		if p.again(ctx) {
 			return
 		}
-		p.send(ctx, member(p.view.Self), e.To, p.life.cfg.managerName(), wire.SingletonIdentify,
+		p.send(ctx, member(p.view.Self), e.To, p.binding.cfg.managerName(), wire.SingletonIdentify,
 			&pb.SingletonIdentify{Round: e.Round})
 	case core.Found:
 		p.found(ctx, e)
 	case core.Hidden:
 		p.hidden()
 	case core.Orphaned:
-		p.life.calls.Lose(func(token uint64) bool { return token <= e.Token })
+		p.binding.calls.Lose(func(token uint64) bool { return token <= e.Token })
 	}
 }
 
@@ -133,9 +133,9 @@ func (p *proxy) settled(ctx actor.Context) {
 func (p *proxy) found(ctx actor.Context, e core.Found) {
 	p.log.Info("singleton found", slog.String("address", e.Host.Address),
 		slog.Uint64("token", e.Token))
-	p.host = actor.NewPID(e.Host.Address, p.life.cfg.managerName())
+	p.host = actor.NewPID(e.Host.Address, p.binding.cfg.managerName())
 	p.local = e.Host.ID == p.view.Self.ID
-	p.life.place.found(e.Host.Address, coordination.Token(e.Token))
+	p.binding.place.found(e.Host.Address, coordination.Token(e.Token))
 	for en := range p.kept.Drain() {
 		p.deliver(ctx, en)
 	}
@@ -143,7 +143,7 @@ func (p *proxy) found(ctx actor.Context, e core.Found) {
 
 func (p *proxy) hidden() {
 	p.host = nil
-	p.life.place.hidden()
+	p.binding.place.hidden()
 }
 
 // pass sends a message of a user to the host, or keeps it until the host is known.
@@ -172,7 +172,7 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 	}
 	if byAsk {
 		_, token, _ := p.route.Host()
-		p.life.calls.Sent(e.Message.(*asked).call, token)
+		p.binding.calls.Sent(e.Message.(*asked).call, token)
 	}
 	if unaddressed(inner.Sender) {
 		inner.Sender = actor.NewPID(p.view.Self.Address, inner.Sender.Id)
@@ -231,8 +231,8 @@ func (p *proxy) finish(ctx actor.Context) {
 
 func (p *proxy) shutDown(ctx actor.Context) {
 	p.shell.Stop()
-	p.life.members.Unsubscribe(ctx.Self())
+	p.binding.members.Unsubscribe(ctx.Self())
 	p.giveUp(ctx, errStopped)
 	p.hidden()
-	p.life.actors.Done()
+	p.binding.actors.Done()
 }

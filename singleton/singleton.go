@@ -20,7 +20,7 @@ import (
 // incarnation returns it again, bound to the new actor system.
 type Singleton struct {
 	name    string
-	present *lifecycle.Present[life]
+	present *lifecycle.Present[binding]
 	place   locations
 	counts  counters
 }
@@ -53,7 +53,8 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
 	if err := errors.Join(append(errs, cfg.validate())...); err != nil {
 		return nil, err
 	}
-	return begin(&life{system: system, cfg: cfg.withDefaults(), session: session, produce: produce})
+	return begin(&binding{system: system, cfg: cfg.withDefaults(), session: session,
+		produce: produce})
 }
 
 // NewProxy prepares this member for sending to the singleton, without hosting it, whatever its
@@ -66,7 +67,7 @@ func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begin(&life{system: system, cfg: cfg.withDefaults()})
+	return begin(&binding{system: system, cfg: cfg.withDefaults()})
 }
 
 // local is the address that Proto.Actor resolves on any sending system.

@@ -115,9 +115,9 @@ func TestStuck_ASessionThatClosesDoesNotReleaseTheLease(t *testing.T) {
 
 // The incarnation of a member ends while its instance blocks in Receive. The next incarnation has
 // the same session, but it does not take the lease over before it has expired.
-func TestStuck_TheNextLifeDoesNotTakeTheLeaseOver(t *testing.T) {
+func TestStuck_TheNextIncarnationDoesNotTakeTheLease(t *testing.T) {
 	o := blocking()
-	o.lives = map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}
+	o.incarnations = map[string]*lifecycle.Incarnations{"node-0:1": lifecycle.NewIncarnations()}
 	o.sessions = map[string]*coordination.Session{}
 	run(t, 1, o, func(c *testCluster) {
 		first := c.node(0)
@@ -137,6 +137,6 @@ func TestStuck_TheNextLifeDoesNotTakeTheLeaseOver(t *testing.T) {
 		c.unblock()
 		time.Sleep(time.Minute)
 		c.found(second, time.Second)
-		go o.lives["node-0:1"].End()
+		go o.incarnations["node-0:1"].End()
 	})
 }

@@ -15,13 +15,13 @@ import (
 // tenancy acquires and releases outside the manager's mailbox. It belongs to the manager, and
 // reports to it by messages. When the manager is gone, every present or later grant is released.
 type tenancy struct {
-	lease *coordination.Lease
-	tries time.Duration   // bounds an attempt
-	life  context.Context // ends when the manager and its instance have stopped
-	end   context.CancelFunc
-	stop  context.CancelFunc // cancels the pending attempt
-	held  map[uint64]*holding
-	blind func() // stops observing the lease
+	lease    *coordination.Lease
+	tries    time.Duration   // bounds an attempt
+	lifetime context.Context // ends when the manager and its instance have stopped
+	end      context.CancelFunc
+	stop     context.CancelFunc // cancels the pending attempt
+	held     map[uint64]*holding
+	blind    func() // stops observing the lease
 
 	failure error              // of the last attempt
 	last    coordination.Token // of the last tenure here
@@ -81,15 +81,15 @@ func (a *attemptEnded) final() bool {
 }
 
 func newTenancy(l *coordination.Lease, tries time.Duration) tenancy {
-	life, end := context.WithCancel(context.Background())
-	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, blind: func() {},
-		held: map[uint64]*holding{}}
+	lifetime, end := context.WithCancel(context.Background())
+	return tenancy{lease: l, tries: tries, lifetime: lifetime, end: end, stop: func() {},
+		blind: func() {}, held: map[uint64]*holding{}}
 }
 
 // acquire starts an attempt. It ends with one *attemptEnded.
 func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
-	system, self, lease, life := ctx.ActorSystem(), ctx.Self(), t.lease, t.life
-	wait, stop := context.WithTimeout(life, t.tries)
+	system, self, lease, lifetime := ctx.ActorSystem(), ctx.Self(), t.lease, t.lifetime
+	wait, stop := context.WithTimeout(lifetime, t.tries)
 	t.stop = stop
 	go func() {
 		defer stop()
@@ -99,7 +99,7 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 		if err == nil {
 			// Registered before the manager learns of the grant, because the manager may be gone by
 			// now.
-			m.unhook = context.AfterFunc(life, func() { _ = release(grant, releaseAlone) })
+			m.unhook = context.AfterFunc(lifetime, func() { _ = release(grant, releaseAlone) })
 		}
 		contain.Send(system, self, m)
 	}()
@@ -107,14 +107,15 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 
 // probe reads the lease. It ends with one *probeEnded.
 func (t *tenancy) probe(ctx actor.Context, number uint64) {
-	system, self, lease, life, last := ctx.ActorSystem(), ctx.Self(), t.lease, t.life, t.last
+	system, self := ctx.ActorSystem(), ctx.Self()
+	lease, lifetime, last := t.lease, t.lifetime, t.last
 	go func() {
 		p := &probeEnded{probe: number}
 		defer func() {
 			_ = recover() // the store panicked: it was not reached
 			contain.Send(system, self, p)
 		}()
-		h, err := lease.Holder(life)
+		h, err := lease.Holder(lifetime)
 		p.taken = err == nil && h.Owner != "" && h.Token != last // ours holds nothing any more
 		p.reached, p.token = err == nil, uint64(h.Token)
 	}()

@@ -106,7 +106,7 @@ type estate struct {
 
 // loseState counts a state that does not reach the next instance.
 func (m *manager) loseState(err error) {
-	m.life.counts.stateLost.Add(1)
+	m.binding.counts.stateLost.Add(1)
 	m.log.Error("singleton state lost in a hand-over", slog.Any("error", err))
 }
 
@@ -123,7 +123,7 @@ func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.Singleton
 		return
 	}
 	m.estate.given, m.estate.token = make(chan struct{}), s.Token
-	m.send(ctx, m.self(), to, m.life.cfg.managerName(), wire.SingletonState, s)
+	m.send(ctx, m.self(), to, m.binding.cfg.managerName(), wire.SingletonState, s)
 }
 
 // onState keeps the state that the last host has sent, for the next tenure.
@@ -133,7 +133,7 @@ func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonSt
 		return
 	}
 	m.estate.got = s
-	m.send(ctx, m.self(), from, m.life.cfg.managerName(), wire.SingletonStateTaken,
+	m.send(ctx, m.self(), from, m.binding.cfg.managerName(), wire.SingletonStateTaken,
 		&pb.SingletonStateTaken{Token: s.Token})
 }
 

@@ -71,7 +71,7 @@ func (w *locations) found(address string, token coordination.Token) {
 }
 
 // hosted describes the instance if it was last known to be at one of these members.
-func (l *life) hosted(addresses []string) string {
+func (l *binding) hosted(addresses []string) string {
 	if at, _ := l.place.get(); slices.Contains(addresses, at.Address) {
 		return "singleton " + l.cfg.Name
 	}

@@ -25,13 +25,13 @@ const hopsHeader = "concord-singleton-hops"
 
 // station is common to proxy and manager: it knows the view and exchanges envelopes.
 type station struct {
-	life *life
-	log  *slog.Logger
-	view *membership.View
+	binding *binding
+	log     *slog.Logger
+	view    *membership.View
 }
 
-func newStation(l *life) station {
-	return station{life: l, log: l.system.Logger().With(slog.String("singleton", l.cfg.Name))}
+func newStation(l *binding) station {
+	return station{binding: l, log: l.system.Logger().With(slog.String("singleton", l.cfg.Name))}
 }
 
 func member(m membership.Member) core.Member {
@@ -41,11 +41,11 @@ func member(m membership.Member) core.Member {
 // hosts converts the view to the core's type.
 func (st *station) hosts(v *membership.View) core.View {
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
-	byAge := v.ByAge(st.life.cfg.Role)
+	byAge := v.ByAge(st.binding.cfg.Role)
 	for _, m := range byAge {
 		out.Hosts = append(out.Hosts, member(m))
 	}
-	for _, m := range st.life.cfg.preferred(byAge) {
+	for _, m := range st.binding.cfg.preferred(byAge) {
 		out.Preferred = append(out.Preferred, member(m))
 	}
 	return out
@@ -97,8 +97,8 @@ func (st *station) decode(payload []byte, m proto.Message) bool {
 
 // ignore counts a message of the protocol that cannot be used.
 func (st *station) ignore(why slog.Attr) {
-	st.life.counts.ignored.Add(1)
-	if n, due := st.life.ignored.Due(timer.ClockOf(st.life.system).Now()); due {
+	st.binding.counts.ignored.Add(1)
+	if n, due := st.binding.ignored.Due(timer.ClockOf(st.binding.system).Now()); due {
 		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why,
 			slog.Uint64("ignored", n))
 	}

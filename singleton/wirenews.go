@@ -36,13 +36,13 @@ type news struct {
 	self *actor.PID
 
 	// The rest belongs to the actor. It survives a restart.
-	view    *membership.View
-	tick    *timer.Timer
-	ticks   uint64
-	lives   map[string]*life // of this member, by the name of the singleton
-	own     map[string]*pb.SingletonWord
-	version uint64
-	peers   map[string]*teller // by member id
+	view     *membership.View
+	tick     *timer.Timer
+	ticks    uint64
+	bindings map[string]*binding // of this member, by the name of the singleton
+	own      map[string]*pb.SingletonWord
+	version  uint64
+	peers    map[string]*teller // by member id
 }
 
 // teller is another member that announces its singletons.
@@ -55,11 +55,11 @@ type teller struct {
 
 // Messages to the actor.
 type (
-	attend struct{ life *life } // an actor of this incarnation runs, or has a new view
-	depart struct{ life *life } // the actors of this incarnation have ended
-	say    struct {             // by the manager of this incarnation
-		life *life
-		word *pb.SingletonWord
+	attend struct{ binding *binding } // an actor of this incarnation runs, or has a new view
+	depart struct{ binding *binding } // the actors of this incarnation have ended
+	say    struct {                   // by the manager of this incarnation
+		binding *binding
+		word    *pb.SingletonWord
 	}
 )
 
@@ -109,7 +109,7 @@ func newsOf(system *actor.ActorSystem, members *membership.Service) *news {
 	newsLock.Lock()
 	n, ok := system.Extensions.Get(newsID).(*news)
 	if !ok {
-		n = &news{system: system, members: members, lives: map[string]*life{},
+		n = &news{system: system, members: members, bindings: map[string]*binding{},
 			own: map[string]*pb.SingletonWord{}, peers: map[string]*teller{}}
 		system.Extensions.Register(n)
 	}
@@ -138,15 +138,15 @@ func (n *news) Receive(ctx actor.Context) {
 		n.listen(ctx)
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
 	case *attend:
-		if n.attend(ctx, m.life) {
+		if n.attend(ctx, m.binding) {
 			for _, p := range n.peers {
-				n.pass(p, m.life.cfg.Name)
+				n.pass(p, m.binding.cfg.Name)
 			}
 		}
 	case *depart:
-		n.depart(ctx, m.life)
+		n.depart(ctx, m.binding)
 	case *say:
-		if n.attend(ctx, m.life) {
+		if n.attend(ctx, m.binding) {
 			n.say(m)
 		}
 	case *membership.View:
@@ -162,7 +162,7 @@ func (n *news) Receive(ctx actor.Context) {
 
 // listen subscribes to views and arms the timer while there are singletons here.
 func (n *news) listen(ctx actor.Context) {
-	if len(n.lives) == 0 || n.tick.Armed() {
+	if len(n.bindings) == 0 || n.tick.Armed() {
 		return
 	}
 	n.members.Subscribe(ctx.Self())
@@ -170,35 +170,35 @@ func (n *news) listen(ctx actor.Context) {
 }
 
 // attend registers an incarnation, and reports whether it has not ended.
-func (n *news) attend(ctx actor.Context, l *life) bool {
+func (n *news) attend(ctx actor.Context, l *binding) bool {
 	if l.departed {
 		return false
 	}
-	n.lives[l.cfg.Name] = l
+	n.bindings[l.cfg.Name] = l
 	n.listen(ctx)
 	n.passOwn(l)
 	return true
 }
 
 // passOwn passes the announcement of the manager here on to the proxy here.
-func (n *news) passOwn(l *life) {
+func (n *news) passOwn(l *binding) {
 	if w := n.own[l.cfg.Name]; w != nil && n.view != nil {
 		contain.Send(n.system, l.proxy, &said{from: member(n.view.Self), word: w})
 	}
 }
 
-func (n *news) depart(ctx actor.Context, l *life) {
+func (n *news) depart(ctx actor.Context, l *binding) {
 	name := l.cfg.Name
 	l.departed = true
-	if n.lives[name] != l {
+	if n.bindings[name] != l {
 		return
 	}
-	delete(n.lives, name)
+	delete(n.bindings, name)
 	if _, ok := n.own[name]; ok {
 		delete(n.own, name)
 		n.version++ // the others ask for the words that remain
 	}
-	if len(n.lives) == 0 {
+	if len(n.bindings) == 0 {
 		n.tick.Stop()
 		n.members.Unsubscribe(ctx.Self())
 	}
@@ -212,21 +212,21 @@ func (n *news) say(m *say) {
 		n.version++
 		n.send(&pb.SingletonNews{Version: n.version, Words: []*pb.SingletonWord{m.word}})
 	}
-	n.passOwn(m.life)
+	n.passOwn(m.binding)
 }
 
 func (n *news) onView(v *membership.View) {
 	first := n.view == nil
 	n.view = v
 	if first {
-		for _, l := range n.lives {
+		for _, l := range n.bindings {
 			n.passOwn(l)
 		}
 	}
 	maps.DeleteFunc(n.peers, func(id string, p *teller) bool {
 		m, ok := v.Find(id)
 		gone := !ok || m.Incarnation != p.member.Incarnation
-		for _, l := range n.lives {
+		for _, l := range n.bindings {
 			if gone && l.differs.Load() == p {
 				l.differs.Store(nil)
 			}
@@ -346,7 +346,7 @@ func (n *news) refresh(p *teller) {
 	if !due || n.ticks < p.listed+refreshEvery {
 		return
 	}
-	for name, l := range n.lives {
+	for name, l := range n.bindings {
 		if p.words[name] == nil {
 			n.deliver(l, &said{from: p.member, word: &pb.SingletonWord{Name: name, Abstains: true}})
 		}
@@ -355,7 +355,7 @@ func (n *news) refresh(p *teller) {
 
 // pass passes an announcement on to the actors here.
 func (n *news) pass(p *teller, name string) {
-	w, l := p.words[name], n.lives[name]
+	w, l := p.words[name], n.bindings[name]
 	if w == nil || l == nil {
 		return
 	}
@@ -367,7 +367,7 @@ func (n *news) pass(p *teller, name string) {
 	n.deliver(l, s)
 }
 
-func (n *news) deliver(l *life, s *said) {
+func (n *news) deliver(l *binding, s *said) {
 	contain.Send(n.system, l.proxy, s)
 	if l.session != nil {
 		contain.Send(n.system, actor.NewPID(local, l.cfg.managerName()), s)
@@ -375,7 +375,7 @@ func (n *news) deliver(l *life, s *said) {
 }
 
 // check reports a member with other settings of the singleton.
-func (l *life) check() error {
+func (l *binding) check() error {
 	if p := l.differs.Load(); p != nil {
 		return fmt.Errorf("singleton %q: member %s has another Role or LeaseName", l.cfg.Name,
 			p.member.ID)

@@ -39,12 +39,12 @@ type Cluster struct {
 	ending sync.WaitGroup // components of crashed members, and rejoining members
 	over   chan struct{}  // closed when the cluster ends; members no longer rejoin
 
-	births birth // guards the state that is set up for a new life
+	births birth // guards the state that is set up for a new incarnation
 
 	mu struct {
 		sync.Mutex
-		members []*Member // by index: the latest life at that address
-		all     []*Member // every life so far
+		members []*Member // by index: the latest incarnation at that address
+		all     []*Member // every incarnation so far
 		notes   []string  // changes made to the cluster, and warnings of members
 	}
 }
@@ -189,7 +189,7 @@ func (c *Cluster) Settle() {
 		synctest.Wait()
 		due, n := c.sim.Net.Flying()
 		var calls int64
-		for _, m := range c.lives() {
+		for _, m := range c.incarnations() {
 			calls += m.Store.flying.Load()
 		}
 		switch {

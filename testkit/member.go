@@ -34,9 +34,9 @@ type Member struct {
 	disk    *Disk
 	gone    atomic.Bool
 	frozen  atomic.Bool
-	dead    chan struct{} // closed when the process has crashed or left; no life follows
+	dead    chan struct{} // closed when the process has crashed or left; no incarnation follows
 	die     func()        // closes dead
-	coming  atomic.Bool   // the life has ended, and another one will begin
+	coming  atomic.Bool   // the incarnation has ended, and another one will begin
 	await   []readier     // components made by Each
 	members *membership.Service
 }

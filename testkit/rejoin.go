@@ -16,11 +16,11 @@ import (
 // created.
 type birth struct {
 	sync.Mutex
-	each   []func(*Member)
-	clocks []*Clock           // by index
-	disks  []*Disk            // by index
-	again  bool               // the life being created is not the first one of its process
-	lives  []*lifecycle.Lives // of the processes, by index; only with Rejoin
+	each         []func(*Member)
+	clocks       []*Clock                  // by index
+	disks        []*Disk                   // by index
+	again        bool                      // not the first incarnation of its process
+	incarnations []*lifecycle.Incarnations // of the processes, by index; only with Rejoin
 }
 
 // clock returns the clock of the i-th machine.
@@ -52,8 +52,8 @@ func (b *birth) attach(system *actor.ActorSystem, clock *Clock, i int) {
 	if !b.again {
 		clock.boot()
 	}
-	if len(b.lives) > i && b.lives[i] != nil {
-		b.lives[i].Attach(system)
+	if len(b.incarnations) > i && b.incarnations[i] != nil {
+		b.incarnations[i].Attach(system)
 	}
 }
 
@@ -61,14 +61,14 @@ func (b *birth) attach(system *actor.ActorSystem, clock *Clock, i int) {
 func (b *birth) over(i int) {
 	b.Lock()
 	defer b.Unlock()
-	if i < len(b.lives) && b.lives[i] != nil {
-		b.lives[i].End()
+	if i < len(b.incarnations) && b.incarnations[i] != nil {
+		b.incarnations[i].End()
 	}
 }
 
 // end marks all processes as ended.
 func (b *birth) end() {
-	for i := range b.lives {
+	for i := range b.incarnations {
 		b.over(i)
 	}
 }
@@ -78,10 +78,10 @@ func (c *Cluster) boot(i int) *Member {
 	c.births.Lock()
 	defer c.births.Unlock()
 	if c.set.rejoin {
-		for len(c.births.lives) <= i {
-			c.births.lives = append(c.births.lives, nil)
+		for len(c.births.incarnations) <= i {
+			c.births.incarnations = append(c.births.incarnations, nil)
 		}
-		c.births.lives[i] = lifecycle.NewLives()
+		c.births.incarnations[i] = lifecycle.NewIncarnations()
 	}
 	c.sim.Start(address(i))
 	return c.Member(i)
@@ -131,8 +131,8 @@ func (m *Member) reborn() {
 	c.enter(next)
 }
 
-// lives returns all incarnations so far.
-func (c *Cluster) lives() []*Member {
+// incarnations returns all incarnations so far.
+func (c *Cluster) incarnations() []*Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.mu.all)
@@ -156,7 +156,7 @@ func (c *Cluster) Whole() error {
 			return !slices.Contains(sees, o.ID)
 		})
 	}
-	for _, m := range c.lives() {
+	for _, m := range c.incarnations() {
 		if m.coming.Load() {
 			whole, told = false, append(told, fmt.Sprintf("%v is rejoining", m))
 		}

@@ -19,7 +19,7 @@ var (
 )
 
 // handle is a component that is the same in every incarnation.
-type handle struct{ lives int }
+type handle struct{ incarnations int }
 
 func handles(c *testkit.Cluster) *testkit.PerMember[*handle] {
 	return testkit.Each(c, func(m *testkit.Member) (*handle, error) {
@@ -27,7 +27,7 @@ func handles(c *testkit.Cluster) *testkit.PerMember[*handle] {
 			return &handle{}, nil
 		})
 		if err == nil {
-			h.lives++
+			h.incarnations++
 		}
 		return h, err
 	})
@@ -46,13 +46,13 @@ func TestRejoin_OneOfThreeCutOffForSixSeconds(t *testing.T) {
 		c.Heal()
 		testkit.Eventually(t, 8*time.Second, c.Whole)
 		require.Len(t, c.Members(), 3)
-		require.NotSame(t, first, c.Member(2), "it is another life")
+		require.NotSame(t, first, c.Member(2), "it is another incarnation")
 		require.NotEqual(t, first.ID, c.Member(2).ID)
 		require.Equal(t, first.Address, c.Member(2).Address)
 		require.ErrorIs(t, membership.Attach(first.System).Cause(), membership.ErrSteppedDown)
-		require.Same(t, handle, hs.At(2), "the handle of the first life is bound to the second")
-		require.Equal(t, 2, handle.lives)
-		require.Equal(t, 1, hs.At(0).lives)
+		require.Same(t, handle, hs.At(2), "the first handle is bound to the second incarnation")
+		require.Equal(t, 2, handle.incarnations)
+		require.Equal(t, 1, hs.At(0).incarnations)
 		c.Advance(time.Minute)
 		require.NoError(t, c.Whole())
 	}, provider, rejoin)
@@ -101,11 +101,11 @@ func TestRejoin_AfterDrops(t *testing.T) {
 	}, rejoin)
 }
 
-func TestRejoin_CrashesRestartsAndTheEndBetweenTwoLives(t *testing.T) {
+func TestRejoin_CrashRestartAndEndBetweenIncarnations(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		hs := handles(c)
 		c.Advance(20 * time.Second)
-		end := func(i int) { // a life ends, the next one begins in a second
+		end := func(i int) { // an incarnation ends, the next one begins in a second
 			m := c.Member(i)
 			m.Drops(m)
 			c.Advance(100 * time.Millisecond)
@@ -113,15 +113,15 @@ func TestRejoin_CrashesRestartsAndTheEndBetweenTwoLives(t *testing.T) {
 			require.Error(t, c.Whole())
 		}
 		end(0)
-		c.Member(0).Crash() // between its lives: no further life follows
+		c.Member(0).Crash() // between its incarnations: no further incarnation follows
 		c.Advance(time.Minute)
 		require.Len(t, c.Members(), 2)
 		next := c.Member(0).Restart()
-		require.Equal(t, 1, hs.Of(next).lives, "another process")
+		require.Equal(t, 1, hs.Of(next).incarnations, "another process")
 		testkit.Eventually(t, 10*time.Second, c.Whole)
 
 		end(1)
-		next = c.Member(1).Restart() // replaces the next life
+		next = c.Member(1).Restart() // replaces the next incarnation
 		c.Advance(time.Minute)
 		require.Same(t, next, c.Member(1))
 		testkit.Eventually(t, 10*time.Second, c.Whole)

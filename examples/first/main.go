@@ -61,16 +61,18 @@ func register(n *node.Node) error {
 }
 
 // count counts a visit a second until the incarnation of the member ends.
-func count(ctx context.Context, life int, dd *distributeddata.Replicator) error {
+func count(ctx context.Context, incarnation int, dd *distributeddata.Replicator) error {
 	for ctx.Err() == nil {
 		within, cancel := context.WithTimeout(ctx, 2*time.Second)
 		total, err := visits.Update(within, dd, add, distributeddata.Majority)
 		cancel()
 		switch {
 		case err == nil:
-			fmt.Printf("incarnation %d: %v visits, the last one on a majority\n", life, total)
+			fmt.Printf("incarnation %d: %v visits, the last one on a majority\n",
+				incarnation, total)
 		case errors.Is(err, distributeddata.ErrQuorum):
-			fmt.Printf("incarnation %d: %v visits, the last one here: %v\n", life, total, err)
+			fmt.Printf("incarnation %d: %v visits, the last one here: %v\n",
+				incarnation, total, err)
 		case ctx.Err() == nil:
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPresent_AfterWaitsForTheNextLife(t *testing.T) {
+func TestPresent_AfterWaitsForTheNextIncarnation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := errors.New("closed")
 		p, first, second := NewPresent[int](`cart "a"`, closed), new(int), new(int)
@@ -27,7 +27,7 @@ func TestPresent_AfterWaitsForTheNextLife(t *testing.T) {
 			next <- l
 		}()
 		synctest.Wait()
-		require.Empty(t, next, "the same life is not another one")
+		require.Empty(t, next, "the same incarnation is not another one")
 		p.Drop(first, errors.New("why"))
 		require.Nil(t, p.Load())
 		require.EqualError(t, p.Err(), "why")
@@ -37,7 +37,7 @@ func TestPresent_AfterWaitsForTheNextLife(t *testing.T) {
 		require.Same(t, second, <-next)
 
 		p.Drop(first, nil)
-		require.Same(t, second, p.Load(), "a life that ended before drops nothing")
+		require.Same(t, second, p.Load(), "an incarnation that ended before drops nothing")
 		require.EqualError(t, p.Err(), "why")
 	})
 }
@@ -45,7 +45,7 @@ func TestPresent_AfterWaitsForTheNextLife(t *testing.T) {
 func TestPresent_AfterEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed, why := errors.New("closed"), errors.New("why")
-		p, life := NewPresent[int](`cart "a"`, closed), new(int)
+		p, incarnation := NewPresent[int](`cart "a"`, closed), new(int)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
 		_, err := p.After(ctx, nil)
@@ -53,20 +53,20 @@ func TestPresent_AfterEnds(t *testing.T) {
 		require.ErrorIs(t, err, why)
 		require.ErrorContains(t, err, `cart "a": the message was not sent`)
 
-		p.Begin(life, false)
+		p.Begin(incarnation, false)
 		failed := make(chan error, 1)
 		go func() {
-			_, err := p.After(t.Context(), life)
+			_, err := p.After(t.Context(), incarnation)
 			failed <- err
 		}()
 		synctest.Wait()
 		p.Last()
 		require.Equal(t, closed, <-failed)
-		p.Begin(life, false)
-		_, err = p.After(ctx, life)
+		p.Begin(incarnation, false)
+		_, err = p.After(ctx, incarnation)
 		require.ErrorIs(t, err, why, "Begin takes Last back")
-		p.Begin(life, true)
-		_, err = p.After(ctx, life)
+		p.Begin(incarnation, true)
+		_, err = p.After(ctx, incarnation)
 		require.Equal(t, closed, err)
 	})
 }

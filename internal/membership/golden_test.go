@@ -268,7 +268,7 @@ func showEffect(e effect) string {
 		}
 		if e.view.Removed {
 			cause := strings.TrimPrefix(e.view.Cause.Error(), ErrRemoved.Error())
-			s = "this life ends" + cause
+			s = "this incarnation ends" + cause
 		}
 		return s
 	case noted:

@@ -66,14 +66,14 @@ func TestScale_RemovedMemberSoonLearnsOfIt(t *testing.T) {
 		w := newWorld(s, members)
 		w.start(members)
 		w.Until(60 * time.Second)
-		expelled := w.places[7].life
+		expelled := w.places[7].incarnation
 		for _, p := range w.places {
 			if p.i != 7 {
-				p.life.blind[7] = w.Elapsed() + time.Second
+				p.incarnation.blind[7] = w.Elapsed() + time.Second
 			}
 		}
-		w.Eventually(10*time.Second, "the end of the life of the expelled one", func() bool {
-			return w.places[7].life != expelled
+		w.Eventually(10*time.Second, "the end of the incarnation of the expelled one", func() bool {
+			return w.places[7].incarnation != expelled
 		})
 	})
 }

@@ -28,7 +28,7 @@ type Service struct {
 	counters counters
 	view     atomic.Pointer[View]
 	division atomic.Pointer[divided] // nil before the first report
-	removed  chan struct{}           // closed when this life has ended
+	removed  chan struct{}           // closed when this incarnation has ended
 	ready    chan struct{}           // closed when this member has its stamp
 	stopping chan struct{}           // closed by Stop
 	stopped  chan struct{}           // closed when nothing of the service runs any longer

@@ -128,9 +128,9 @@ func sides(r *rand.Rand, n int) string {
 // incarnation at any time, a giver of a permit stays until the other member has rejoined, and
 // within two minutes after the last fault all members list all others.
 func TestSimulation_SplitsHeal(t *testing.T) {
-	var lives atomic.Int64
-	sim.Run(t, *seeds, func(s *sim.World) { lives.Add(int64(len(splits(s).ends))) })
-	t.Logf("%d lives ended", lives.Load())
+	var incarnations atomic.Int64
+	sim.Run(t, *seeds, func(s *sim.World) { incarnations.Add(int64(len(splits(s).ends))) })
+	t.Logf("%d incarnations ended", incarnations.Load())
 }
 
 // splits is a history of splits with all other faults.
@@ -206,13 +206,13 @@ func (w *world) heals(within time.Duration) (took time.Duration) {
 	return took
 }
 
-// TestSimulation_OneSplitCostsTheLosersALife plays one clean split each, with a patience of two
-// rounds of the provider. No more incarnations end than there are members outside the largest
+// TestSimulation_OneSplitCostsLosersOneIncarnation plays one clean split each, with a patience of
+// two rounds of the provider. No more incarnations end than there are members outside the largest
 // fragment, or one more if there are more than ten fragments. The split heals within 5 times the
 // patience if all that were cut off rejoin together, 2 more for each further time, and 19 at most.
 // Members of two fragments rejoin in groups, unless they have asked several members for permits:
 // then, and if there are more fragments, they rejoin one after the other.
-func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
+func TestSimulation_OneSplitCostsLosersOneIncarnation(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)
 		w := newWorld(s, n)
@@ -246,15 +246,15 @@ func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 			allowed++ // seed 510314: 28 members in 19 fragments
 		}
 		if len(w.ends) > allowed {
-			w.Fail("%d lives end, %d members are outside the largest of the fragments %s",
+			w.Fail("%d incarnations end, %d members are outside the largest of the fragments %s",
 				len(w.ends), n-largest, w.sides)
 		}
 	})
 }
 
-// TestSimulation_NoSplitNoLifeEnds plays joins, leaves, crashes and rolling restarts, on slow
-// providers and networks that lose messages. No member steps down.
-func TestSimulation_NoSplitNoLifeEnds(t *testing.T) {
+// TestSimulation_WithoutASplitNobodyRejoins plays joins, leaves, crashes and rolling restarts, on
+// slow providers and networks that lose messages. No member steps down.
+func TestSimulation_WithoutASplitNobodyRejoins(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)
 		w := newWorld(s, n+2)
@@ -272,7 +272,7 @@ func TestSimulation_NoSplitNoLifeEnds(t *testing.T) {
 		w.Calm()
 		w.heals(time.Minute)
 		if len(w.ends) > 0 {
-			w.Fail("%d lives end: %v", len(w.ends), w.ends)
+			w.Fail("%d incarnations end: %v", len(w.ends), w.ends)
 		}
 	})
 }

@@ -364,11 +364,11 @@ func TestTuning(t *testing.T) {
 	}{
 		{Tuning{}, 2 * time.Second, 20 * time.Second},
 		{Tuning{Patience: -1}, 2 * time.Second, 20 * time.Second},
-		{Tuning{Patience: 5 * time.Second, Lives: 2}, 5 * time.Second, 50 * time.Second},
-		{Tuning{Lives: 3}, 4 * time.Second, 40 * time.Second},
-		{Tuning{Lives: 5}, 16 * time.Second, 160 * time.Second},
-		{Tuning{Lives: 1 << 30}, time.Minute, 10 * time.Minute},
-		{Tuning{Patience: 2 * time.Minute, Lives: 9}, 2 * time.Minute, 20 * time.Minute},
+		{Tuning{Patience: 5 * time.Second, Incarnations: 2}, 5 * time.Second, 50 * time.Second},
+		{Tuning{Incarnations: 3}, 4 * time.Second, 40 * time.Second},
+		{Tuning{Incarnations: 5}, 16 * time.Second, 160 * time.Second},
+		{Tuning{Incarnations: 1 << 30}, time.Minute, 10 * time.Minute},
+		{Tuning{Patience: 2 * time.Minute, Incarnations: 9}, 2 * time.Minute, 20 * time.Minute},
 		{Tuning{Patience: time.Hour}, 10 * time.Minute, 100 * time.Minute},
 	} {
 		s := c.t.apply(defaultSettings())
@@ -386,8 +386,8 @@ func TestSplit_AMemberDroppedBeforeWeAreListedIsDropped(t *testing.T) {
 	require.True(t, y.hello.droppedYou)
 }
 
-// Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had
-// equal stamps, and members of each stepped down for the other.
+// Seed 430 of TestSimulation_OneSplitCostsLosersOneIncarnation: the oldest members of two fragments
+// had equal stamps, and members of each stepped down for the other.
 func TestClaim_FragmentsWithEqualStampsAreToldApart(t *testing.T) {
 	f := newFixture(t).step(at("a", "b", "c"))
 	f.step(from("b", 1, 1, 5)).step(from("c", 2, 1, 5))

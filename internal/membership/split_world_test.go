@@ -12,35 +12,35 @@ import (
 // unless the protocol finds their address.
 type world struct {
 	*sim.World
-	places    []*place
-	byAddress map[string]*place
-	lives     int
-	store     *store        // nil if members look for each other
-	round     time.Duration // of providers
-	misses    int           // number of rounds after which a silent member is dropped
-	ends      []ending
-	yields    map[request]int // requests that have reached the intended incarnation
-	slow      float64         // probability that a process starts its next life slowly
+	places       []*place
+	byAddress    map[string]*place
+	incarnations int
+	store        *store        // nil if members look for each other
+	round        time.Duration // of providers
+	misses       int           // number of rounds after which a silent member is dropped
+	ends         []ending
+	yields       map[request]int // requests that have reached the intended incarnation
+	slow         float64         // probability that a process starts its next incarnation slowly
 	// The time until which the giver of a permit stays crashed, and the split triggered when the
 	// first incarnation ends.
 	hunted  time.Duration
 	resplit func()
 	tuning  Tuning
-	whole   time.Duration  // when the last cut ends
-	sides   string         // of the last split
-	givers  map[*life]bool // of permits
+	whole   time.Duration     // when the last cut ends
+	sides   string            // of the last split
+	givers  map[*process]bool // of permits
 }
 
 // place is an address at which the incarnations of one process run, one after another.
 type place struct {
-	w    *world
-	i    int
-	life *life // nil while none runs
-	down bool  // after a crash or a leave, or before the first start
-	was  int   // number of lives so far
-	pid  int   // number of processes that have ended
-	ends []time.Duration
-	last ending // if there has been no life since
+	w           *world
+	i           int
+	incarnation *process // nil while none runs
+	down        bool     // after a crash or a leave, or before the first start
+	was         int      // number of incarnations so far
+	pid         int      // number of processes that have ended
+	ends        []time.Duration
+	last        ending // if there has been no incarnation since
 }
 
 // ending is the end of an incarnation by the protocol.
@@ -56,7 +56,7 @@ const storePlace = 1000
 
 func newWorld(s *sim.World, members int) *world {
 	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{},
-		byAddress: map[string]*place{}, givers: map[*life]bool{}}
+		byAddress: map[string]*place{}, givers: map[*process]bool{}}
 	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 5 * time.Millisecond}
 	for i := range members {
 		p := &place{w: w, i: i, down: true}
@@ -132,16 +132,16 @@ func (w *world) split(a sim.Args) {
 // drop hides one place from the provider of another for a while.
 func (w *world) drop(a sim.Args) {
 	x, y, d := a.Int(0, len(w.places)), a.Int(1, len(w.places)), a.Span(2)
-	if l := w.places[x].life; l != nil && x != y {
+	if l := w.places[x].incarnation; l != nil && x != y {
 		l.blind[y] = w.Elapsed() + d
 	}
 }
 
 // running returns the current incarnations, including those of frozen processes.
-func (w *world) running() (out []*life) {
+func (w *world) running() (out []*process) {
 	for _, p := range w.places {
-		if p.life != nil {
-			out = append(out, p.life)
+		if p.incarnation != nil {
+			out = append(out, p.incarnation)
 		}
 	}
 	return out
@@ -152,8 +152,8 @@ func (w *world) running() (out []*life) {
 func (w *world) oneView() bool {
 	all := w.running()
 	for _, p := range w.places {
-		if p.life == nil && !p.down {
-			return false // between two lives
+		if p.incarnation == nil && !p.down {
+			return false // between two incarnations
 		}
 	}
 	for _, l := range all {

@@ -74,7 +74,7 @@ func TestStranger_TheAddressOfALostMemberProvesNothing(t *testing.T) {
 	for _, id := range []string{"b", "z"} {
 		require.Zero(t, yields(id, ""), id)
 		require.Zero(t, yields(id, "0123456789abcdeF"), id)
-		require.Positive(t, yields(id, proof), "%s: the process itself, in this life or the next", id)
+		require.Positive(t, yields(id, proof), "%s: the process itself, now or rejoined", id)
 	}
 }
 

@@ -5,8 +5,9 @@ import "time"
 const (
 	defaultPatience = 2 * time.Second
 	maxPatience     = 10 * time.Minute
-	// freeLives is the number of incarnations within an hour that do not increase the patience.
-	freeLives = 2
+	// freeIncarnations is the number of incarnations within an hour that do not increase the
+	// patience.
+	freeIncarnations = 2
 )
 
 // Tuning adapts the protocol that heals a split cluster.
@@ -17,10 +18,10 @@ type Tuning struct {
 	// that there may be a join in progress, it is ten times as long. Default 2s; at most 10
 	// minutes.
 	Patience time.Duration
-	// Lives is the number of incarnations of this process that have ended within the last hour.
-	// From the third on, each incarnation doubles the patience, up to a minute, so that a member
-	// that is repeatedly split off comes back less often.
-	Lives int
+	// Incarnations is the number of incarnations of this process that have ended within the last
+	// hour. From the third on, each incarnation doubles the patience, up to a minute, so that a
+	// member that is repeatedly split off comes back less often.
+	Incarnations int
 }
 
 // apply returns the settings with this tuning. Values out of range are clamped.
@@ -30,7 +31,7 @@ func (t Tuning) apply(s settings) settings {
 		p = defaultPatience
 	}
 	p = min(p, maxPatience)
-	for n := freeLives; n < t.Lives && p < time.Minute; n++ {
+	for n := freeIncarnations; n < t.Incarnations && p < time.Minute; n++ {
 		p = min(2*p, time.Minute)
 	}
 	s.patience, s.joinPatience = p, 10*p

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 // patience bounds what has no bound of its own; it leaves room for a slow machine.
 const patience = time.Minute
 
-// life is the time in which an activation has handled messages.
-type life struct{ first, last int64 }
+// span is the time in which an activation has handled messages.
+type span struct{ first, last int64 }
 
 // process is a member as the driver sees it.
 type process struct {
@@ -59,11 +59,11 @@ type driver struct {
 	all  []*process
 
 	mu     sync.Mutex
-	grains map[string]map[string]*life // by grain and activation
+	grains map[string]map[string]*span // by grain and activation
 }
 
 func newDriver(t *testing.T, nodes int, s spec) *driver {
-	d := &driver{t: t, net: netem.New(t, nodes), spec: s, grains: map[string]map[string]*life{}}
+	d := &driver{t: t, net: netem.New(t, nodes), spec: s, grains: map[string]map[string]*span{}}
 	d.spec.Dir = t.TempDir()
 	for i := range nodes {
 		d.spec.Hosts = append(d.spec.Hosts, d.net.Addr(i))
@@ -103,15 +103,15 @@ func (d *driver) hear(p *process, line []byte) {
 		p.calls = *r.Calls
 	}
 	for _, h := range r.Handled {
-		lives := d.grains[h.Grain]
-		if lives == nil {
-			lives = map[string]*life{}
-			d.grains[h.Grain] = lives
+		spans := d.grains[h.Grain]
+		if spans == nil {
+			spans = map[string]*span{}
+			d.grains[h.Grain] = spans
 		}
-		l := lives[h.Activation]
+		l := spans[h.Activation]
 		if l == nil {
-			l = &life{h.At, h.At}
-			lives[h.Activation] = l
+			l = &span{h.At, h.At}
+			spans[h.Activation] = l
 		}
 		l.first, l.last = min(l.first, h.At), max(l.last, h.At)
 	}
@@ -166,13 +166,13 @@ func (d *driver) leave(p *process) {
 func (d *driver) doubles() (n, activations int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, lives := range d.grains {
-		var sorted []*life
-		for _, l := range lives {
+	for _, spans := range d.grains {
+		var sorted []*span
+		for _, l := range spans {
 			sorted = append(sorted, l)
 		}
 		activations += len(sorted)
-		slices.SortFunc(sorted, func(a, b *life) int { return cmp.Compare(a.first, b.first) })
+		slices.SortFunc(sorted, func(a, b *span) int { return cmp.Compare(a.first, b.first) })
 		for i := 1; i < len(sorted); i++ {
 			if sorted[i-1].last >= sorted[i].first {
 				n++
@@ -328,8 +328,8 @@ func TestGrains_NotBesideDisthash(t *testing.T) {
 func (d *driver) activations(p *process) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, lives := range d.grains {
-		for name := range lives {
+	for _, spans := range d.grains {
+		for name := range spans {
 			if strings.HasPrefix(name, p.name+"-") {
 				n++
 			}

@@ -76,7 +76,7 @@ func (d *depositing) configure(cfg *node.RunConfig) (store.Store, error) {
 }
 
 func (d *depositing) register(n *node.Node) error {
-	d.life.Store(int64(n.Incarnation))
+	d.incarnation.Store(int64(n.Incarnation))
 	d.system.Store(n)
 	dd, err := distributeddata.New(n.System, d.data)
 	if err != nil {

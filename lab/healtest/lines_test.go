@@ -51,7 +51,7 @@ func (o outage) expected(c *members, s side, i int) map[string]times {
 		role = "this side rejoins"
 	}
 	want := maps.Clone(alarms[role])
-	if o.begin < 10*time.Second { // its first life may not have been ready yet
+	if o.begin < 10*time.Second { // its first incarnation may not have been ready yet
 		want[startedAgain] = times{0, 1}
 	}
 	if slices.Contains(c.silenced, i) {

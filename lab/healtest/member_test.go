@@ -84,19 +84,19 @@ const statusInterval = 100 * time.Millisecond
 
 // status is a snapshot of a member. Times are of the boot clock, which all processes share.
 type status struct {
-	At       time.Duration
-	Life     int
-	NotReady string            `json:",omitempty"` // reason, from node.Health
-	IDs      []string          // of the members in view, sorted
-	Addrs    []string          // of the same members
-	Sum      uint64            // the common counter
-	By       map[string]uint64 // each process's adds to it
-	Set      int               // elements of the set
-	Added    uint64            // by this process, acknowledged
-	Maybe    uint64            // by this process, with an unknown outcome
-	Faulty   uint64            // alarms of the replicator
-	Routines int               // goroutines of the process
-	Asked    time.Duration     // when the latest answered request to the singleton was sent
+	At          time.Duration
+	Incarnation int
+	NotReady    string            `json:",omitempty"` // reason, from node.Health
+	IDs         []string          // of the members in view, sorted
+	Addrs       []string          // of the same members
+	Sum         uint64            // the common counter
+	By          map[string]uint64 // each process's adds to it
+	Set         int               // elements of the set
+	Added       uint64            // by this process, acknowledged
+	Maybe       uint64            // by this process, with an unknown outcome
+	Faulty      uint64            // alarms of the replicator
+	Routines    int               // goroutines of the process
+	Asked       time.Duration     // when the latest answered request to the singleton was sent
 	// of the latest failed request, if that was later
 	AskErr string `json:",omitempty"`
 }
@@ -104,13 +104,13 @@ type status struct {
 // member is a member process.
 type member struct {
 	spec
-	health node.Health
-	life   atomic.Int64
-	system atomic.Pointer[node.Node] // of the latest life
-	dd     atomic.Pointer[distributeddata.Replicator]
-	worker atomic.Pointer[singleton.Singleton]
-	load   load
-	quiet  chan struct{} // closed when the load must end
+	health      node.Health
+	incarnation atomic.Int64
+	system      atomic.Pointer[node.Node] // of the latest incarnation
+	dd          atomic.Pointer[distributeddata.Replicator]
+	worker      atomic.Pointer[singleton.Singleton]
+	load        load
+	quiet       chan struct{} // closed when the load must end
 
 	out struct {
 		sync.Mutex
@@ -215,7 +215,7 @@ func (m *member) providers() (hosts []string) {
 
 // register creates the components of an incarnation.
 func (m *member) register(n *node.Node) error {
-	m.life.Store(int64(n.Incarnation))
+	m.incarnation.Store(int64(n.Incarnation))
 	m.system.Store(n)
 	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: len(m.Hosts)/2 + 1})
 	if err != nil {
@@ -255,8 +255,8 @@ func (m *member) say(r report) {
 }
 
 func (m *member) status() *status {
-	s := &status{At: bootTime(), Routines: runtime.NumGoroutine(), Life: int(m.life.Load()),
-		By: map[string]uint64{}}
+	s := &status{At: bootTime(), Routines: runtime.NumGoroutine(),
+		Incarnation: int(m.incarnation.Load()), By: map[string]uint64{}}
 	if err := m.health.Ready(); err != nil {
 		s.NotReady = err.Error()
 	}

@@ -35,15 +35,15 @@ type process struct {
 
 // heard is what a process has reported so far.
 type heard struct {
-	last     *status           // nil: nothing yet
-	seen     map[string]uint64 // the highest count seen of each process's adds
-	acked    []acked
-	answers  []answered
-	quiet    bool
-	dumps    [][]string
-	lives    int
-	rounds   []questions
-	deposits []deposited
+	last         *status           // nil: nothing yet
+	seen         map[string]uint64 // the highest count seen of each process's adds
+	acked        []acked
+	answers      []answered
+	quiet        bool
+	dumps        [][]string
+	incarnations int
+	rounds       []questions
+	deposits     []deposited
 }
 
 // launch starts a member process by calling start.
@@ -103,7 +103,7 @@ func (p *process) read(out io.Reader) {
 func (h *heard) take(r report) {
 	switch {
 	case r.Status != nil:
-		h.last, h.lives = r.Status, max(h.lives, r.Status.Life)
+		h.last, h.incarnations = r.Status, max(h.incarnations, r.Status.Incarnation)
 		for name, n := range r.Status.By {
 			h.seen[name] = max(h.seen[name], n)
 		}

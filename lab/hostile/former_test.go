@@ -61,7 +61,7 @@ func TestFormer_AnswersAreNotForTheNextProcess(t *testing.T) {
 	next := w.launch(one.spec, one.address)
 	await(t, func() error {
 		s, err := next.say("release 0")
-		if err == nil && s.Life == 0 {
+		if err == nil && s.Ordinal == 0 {
 			err = fmt.Errorf("not up")
 		}
 		return err
@@ -108,7 +108,7 @@ func TestFormer_TheAddressOfADeadMemberProvesNothing(t *testing.T) {
 	for _, p := range rest {
 		is, err := p.status()
 		require.NoError(t, err)
-		require.Equal(t, 1, is.Life, "member at %s", p.address)
+		require.Equal(t, 1, is.Ordinal, "member at %s", p.address)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestFormer_DeadMembersHealthPortDisplacesNobody(t *testing.T) {
 				for _, p := range rest {
 					s, err := p.status()
 					require.NoError(t, err)
-					require.Equal(t, 1, s.Life, "member at %s", p.address)
+					require.Equal(t, 1, s.Ordinal, "member at %s", p.address)
 					require.NotContains(t, s.IDs, "z")
 				}
 			}

@@ -44,7 +44,7 @@ type spec struct {
 // status is a member's answer to a line on its standard input.
 type status struct {
 	N           int
-	Life        int
+	Ordinal     int // of the incarnation, from 1
 	Self        string
 	IDs         []string // of the members that it sees
 	Incarnation uint64
@@ -95,7 +95,7 @@ func runMember(raw string) int {
 		panic(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	m := &life{}
+	m := &incarnation{}
 	go func() {
 		for n, in := 1, bufio.NewScanner(os.Stdin); in.Scan(); n++ {
 			line, _ := json.Marshal(m.command(ctx, n, in.Text()))
@@ -120,8 +120,8 @@ func runMember(raw string) int {
 	return node.ExitCode(err)
 }
 
-// life is the present incarnation of the member.
-type life struct {
+// incarnation is the present one of the member.
+type incarnation struct {
 	mu     sync.Mutex
 	node   *node.Node
 	dd     *distributeddata.Replicator
@@ -134,7 +134,7 @@ type life struct {
 	}
 }
 
-func (l *life) register(n *node.Node, s spec) error {
+func (l *incarnation) register(n *node.Node, s spec) error {
 	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (l *life) register(n *node.Node, s spec) error {
 }
 
 // fails records the failures of actors.
-func (l *life) fails(event any) {
+func (l *incarnation) fails(event any) {
 	if e, ok := event.(*actor.SupervisorEvent); ok {
 		l.failed.Lock()
 		defer l.failed.Unlock()
@@ -216,7 +216,7 @@ func answer(ctx actor.Context, m *wrapperspb.StringValue, held *[]func()) {
 }
 
 // ask asks the singleton.
-func (l *life) ask(ctx context.Context, question string) error {
+func (l *incarnation) ask(ctx context.Context, question string) error {
 	answer, err := singleton.As[*wrapperspb.StringValue](l.single.Ask(ctx,
 		wrapperspb.String(question)))
 	if err == nil && answer.Value != "re: "+question {
@@ -226,21 +226,21 @@ func (l *life) ask(ctx context.Context, question string) error {
 }
 
 // ready reports whether the member has registered its components.
-func (l *life) ready() bool {
+func (l *incarnation) ready() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.single != nil
 }
 
 // hold asks n questions that are held, and waits for no answer.
-func (l *life) hold(ctx context.Context, n int) {
+func (l *incarnation) hold(ctx context.Context, n int) {
 	for i := range n {
 		go func() { _ = l.ask(ctx, fmt.Sprint(hold, i)) }()
 	}
 }
 
 // release asks n questions, one after the other, and returns what was wrong with the answers.
-func (l *life) release(ctx context.Context, n int) string {
+func (l *incarnation) release(ctx context.Context, n int) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for i := range n {
@@ -252,7 +252,7 @@ func (l *life) release(ctx context.Context, n int) string {
 }
 
 // command carries out a line of the standard input.
-func (l *life) command(ctx context.Context, n int, line string) status {
+func (l *incarnation) command(ctx context.Context, n int, line string) status {
 	word, arg, _ := strings.Cut(line, " ")
 	count, _ := strconv.Atoi(arg)
 	switch {
@@ -262,19 +262,19 @@ func (l *life) command(ctx context.Context, n int, line string) status {
 		l.hold(ctx, count)
 		return status{N: n}
 	case word == "release":
-		return status{N: n, Life: 1, Asked: l.release(ctx, count)}
+		return status{N: n, Ordinal: 1, Asked: l.release(ctx, count)}
 	}
 	return l.status(ctx, n)
 }
 
-func (l *life) status(ctx context.Context, n int) (s status) {
+func (l *incarnation) status(ctx context.Context, n int) (s status) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.N = n
 	if l.node == nil {
 		return s
 	}
-	s.Life, s.Refusals = l.node.Incarnation, node.Refusals()
+	s.Ordinal, s.Refusals = l.node.Incarnation, node.Refusals()
 	if v := membership.Attach(l.node.System).View(); v != nil {
 		s.Self, s.Incarnation, s.Stamp = v.Self.ID, v.Self.Incarnation, v.Self.Stamp
 		for _, m := range v.ByAge("") {

@@ -174,8 +174,8 @@ func (w *world) well() error {
 		switch {
 		case err != nil:
 			return err
-		case s.Life != 1:
-			return fmt.Errorf("member at %s is in incarnation %d", p.address, s.Life)
+		case s.Ordinal != 1:
+			return fmt.Errorf("member at %s is in incarnation %d", p.address, s.Ordinal)
 		case len(s.IDs) != size:
 			return fmt.Errorf("member at %s sees %v", p.address, s.IDs)
 		case s.Added != "":

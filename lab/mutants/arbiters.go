@@ -129,9 +129,9 @@ func arbiters() []mutant {
 			killer: killer{pkg: pkg, run: "^TestCore_TheSideThatAnOlderMemberYieldedTo$"},
 		},
 		{
-			name:   "a first life that is removed closes the session",
-			rule:   "the session outlives every life but the last",
-			edits:  in("node", "stopped := r.stop(n, !again)", "stopped := r.stop(n, r.life == 1)"),
+			name:   "a first incarnation that is removed closes the session",
+			rule:   "the session outlives every incarnation but the last",
+			edits:  in("node", "stopped := r.stop(n, !again)", "stopped := r.stop(n, r.incarnation == 1)"),
 			killer: killer{pkg: "./lab/noderun", run: "^TestRun_RemovedDuringTheFirstStart$"},
 		},
 		{

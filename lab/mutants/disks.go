@@ -14,13 +14,13 @@ func disks() []mutant {
 		},
 		{
 			name:   "do not process the rows of a disk again after a panic",
-			rule:   "after a panic, a replica processes the input from its disk and from former lives again [R41]",
+			rule:   "after a panic, a replica processes the input from its disk and from former incarnations again [R41]",
 			edits:  in("distributeddata", "if n.taking != nil {", "if false {"),
 			killer: scenario("TestResume_WhatADiskHandsOverIsTaken"),
 		},
 		{
 			name:   "let a disk work before its rows are loaded",
-			rule:   "after a panic, a replica processes the input from its disk and from former lives again [R41]",
+			rule:   "after a panic, a replica processes the input from its disk and from former incarnations again [R41]",
 			edits:  in("distributeddata", "d.holes, d.batches, d.unwritten = len(i.holes), nil, 0", "d.phase, d.holes = DiskWorking, len(i.holes)"),
 			killer: scenario("TestResume_WhatADiskHandsOverIsTaken"),
 		},

@@ -138,7 +138,7 @@ func entities() []mutant {
 		{
 			name:   "each failed call for remembered entities is logged",
 			rule:   "a member without a majority does not flood the log",
-			edits:  in("sharding", "life.recalls.Due(life.clock.Now(), quiet)", "life.recalls.Due(life.clock.Now(), 0)"),
+			edits:  in("sharding", "binding.recalls.Due(binding.clock.Now(), quiet)", "binding.recalls.Due(binding.clock.Now(), 0)"),
 			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityToRememberIsALineInTenSeconds$"},
 		},
 		{

@@ -527,10 +527,10 @@ func leases() []mutant {
 			killer: killer{pkg: "./coordination", run: "TestGated_RestartReleasesAfterTheWorkerStopped"},
 		},
 		{
-			name:   "the end of a life releases leases while its actors work",
+			name:   "the end of an incarnation releases leases while its actors work",
 			rule:   "a lease whose work may still run is not released",
 			edits:  in("coordination", "g.abandon(lifecycle.ErrStopping)", "b.cancel()"),
-			killer: killer{pkg: "./coordination", run: "TestAcquireTo_EndsWithTheLifeOfItsSystem"},
+			killer: killer{pkg: "./coordination", run: "TestAcquireTo_EndsWithItsSystem"},
 		},
 	}
 }

@@ -138,7 +138,7 @@ func members() []mutant {
 			name:   "the smaller fragment stays",
 			rule:   "the larger fragment stays",
 			edits:  in("internal", "cmp.Compare(o.size, r.size)", "cmp.Compare(r.size, o.size)"),
-			killer: killer{pkg: pkg, run: "^TestSimulation_OneSplitCostsTheLosersALife$", args: "-whole"},
+			killer: killer{pkg: pkg, run: "^TestSimulation_OneSplitCostsLosersOneIncarnation$", args: "-whole"},
 		},
 		{
 			name:   "lost members are not asked",
@@ -162,7 +162,7 @@ func members() []mutant {
 			name:   "a join in progress counts as a split",
 			rule:   "evidence that may come from a join needs the longer patience",
 			edits:  in("internal", "return x.joinPatience", "return x.patience"),
-			killer: killer{pkg: pkg, run: "^TestSimulation_NoSplitNoLifeEnds$", args: "-whole"},
+			killer: killer{pkg: pkg, run: "^TestSimulation_WithoutASplitNobodyRejoins$", args: "-whole"},
 		},
 		{
 			name:   "a member is expelled without a permit",

@@ -46,10 +46,10 @@ func messages() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestIntake_ADeliveryOnItsWayIsWaitedFor$"},
 		},
 		{
-			name:   "messages that wait when a life ends are refused",
-			rule:   "messages that wait when a life ends are handled in the next one",
+			name:   "messages that wait when an incarnation ends are refused",
+			rule:   "messages that wait when an incarnation ends are handled in the next one",
 			edits:  in("sharding", "case !l.follows(), sender", "case true, sender"),
-			killer: killer{pkg: "./sharding", run: "^TestLives_MessagesThatWaitAreHandledInTheNextLife$"},
+			killer: killer{pkg: "./sharding", run: "^TestRejoin_WaitingMessagesAreHandledAfterwards$"},
 		},
 
 		{

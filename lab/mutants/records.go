@@ -16,9 +16,9 @@ func records() []mutant {
 			killer: scenario("TestRecord_ThoseThatBeginApartAreOneCluster"),
 		},
 		{
-			name:   "stop the last life like any other",
+			name:   "stop the last incarnation like any other",
 			rule:   "an orderly stop removes a member from the count [M4]",
-			edits:  in("node", "\t\tr.lives.Last()\n", ""),
+			edits:  in("node", "\t\tr.incarnations.Last()\n", ""),
 			killer: killer{pkg: "./lab/noderun", run: "TestRun_TheMembershipMayBeADocumentOfTheLeaseStore"},
 		},
 		{

@@ -23,16 +23,16 @@ func restores() []mutant {
 			killer: scenario("TestRestored_EndsEveryCall"),
 		},
 		{
-			name:   "forget the peers of the former life",
+			name:   "forget the peers of the former incarnation",
 			rule:   "the marks of a replica that ran until recently are kept [R15]",
 			edits:  in("distributeddata", "for _, p := range ps {\n\t\tf.replaced(p.replica", "for _, p := range ps[:0] {\n\t\tf.replaced(p.replica"),
-			killer: scenario("TestFormers_ArePeersOfTheLifeBefore"),
+			killer: scenario("TestFormers_ArePeersOfThePreviousIncarnation"),
 		},
 		{
-			name:   "judge former replicas by the clock of the former life",
+			name:   "judge former replicas by the clock of the former incarnation",
 			rule:   "the marks of a replica that ran until recently are kept [R15]",
 			edits:  in("distributeddata", "all[i].since = time.Time{}", "_ = i"),
-			killer: scenario("TestFormers_ArePeersOfTheLifeBefore"),
+			killer: scenario("TestFormers_ArePeersOfThePreviousIncarnation"),
 		},
 		{
 			name:   "reuse the answer numbers from before a restore",

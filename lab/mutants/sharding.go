@@ -396,7 +396,7 @@ func shards() []mutant {
 		{
 			name:   "each failed attempt at a lease is logged",
 			rule:   "an outage of the store does not flood the log",
-			edits:  in("sharding", "unlogged, due := c.attempts.Due(c.life.clock.Now(), quiet); due", "unlogged := 0; true"),
+			edits:  in("sharding", "unlogged, due := c.attempts.Due(c.binding.clock.Now(), quiet); due", "unlogged := 0; true"),
 			killer: killer{pkg: "./sharding", run: "^TestLease_AStoreThatFailsIsTriedAgain$"},
 		},
 		{

@@ -307,16 +307,16 @@ func singletons() []mutant {
 			killer: golden(pkg, "route_orphans"),
 		},
 		{
-			name:   "a Singleton keeps the ended life",
+			name:   "a Singleton keeps the ended incarnation",
 			rule:   "nothing retains an actor system that has ended",
-			edits:  in("internal", "if p.life.CompareAndSwap(l, nil) {", "if true {"),
-			killer: killer{pkg: top, run: "TestLives_NothingKeepsALifeThatHasEnded"},
+			edits:  in("internal", "if p.incarnation.CompareAndSwap(l, nil) {", "if true {"),
+			killer: killer{pkg: top, run: "TestRejoin_AnEndedIncarnationIsCollected"},
 		},
 		{
-			name:   "an Ask between two lives fails at once",
-			rule:   "calls wait for the next life",
-			edits:  in("singleton", "s.present.Begin(l, lives == nil)", "s.present.Begin(l, true)"),
-			killer: killer{pkg: top, run: "TestLives_TheSameSingletonWorksInTheNextLife"},
+			name:   "an Ask between two incarnations fails at once",
+			rule:   "calls wait for the next incarnation",
+			edits:  in("singleton", "s.present.Begin(l, incarnations == nil)", "s.present.Begin(l, true)"),
+			killer: killer{pkg: top, run: "TestRejoin_TheSingletonWorksAgain"},
 		},
 		{
 			name:   "a newcomer asks for the host once an interval",

@@ -37,7 +37,7 @@ func (k killer) flags() []string {
 
 // table returns all planted bugs.
 func table() []mutant {
-	return slices.Concat(leases(), stores(), replication(), bases(), levels(), restores(), lives(), quorums(), records(), values(), singletons(), shards(), entities(), messages(), members(), strangers(), arbiters(), simulator(), subscriptions(), collections(), expiries(), disks(), diskStores(), cockpits(), mistakes())
+	return slices.Concat(leases(), stores(), replication(), bases(), levels(), restores(), incarnations(), quorums(), records(), values(), singletons(), shards(), entities(), messages(), members(), strangers(), arbiters(), simulator(), subscriptions(), collections(), expiries(), disks(), diskStores(), cockpits(), mistakes())
 }
 
 // in is one edit.

@@ -19,9 +19,9 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// TestRun_LogsNoErrorOfACleanLife also checks that few lines are logged: Proto.Actor alone logs
+// TestRun_LogsNoErrorOfACleanRun also checks that few lines are logged: Proto.Actor alone logs
 // dozens.
-func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
+func TestRun_LogsNoErrorOfACleanRun(t *testing.T) {
 	for level, most := range map[slog.Level]int{slog.LevelInfo: 6, slog.LevelDebug: 1000} {
 		var out child.Screen
 		ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ func TestRun_IsMeasured(t *testing.T) {
 				cancel()
 				return nil
 			}
-			p := <-h.lives
+			p := <-h.incarnations
 			p.others = []*cluster.Member{{Id: "other", Host: "127.0.0.1", Port: 1}}
 			p.list(false) // dropped
 			<-ctx.Done()

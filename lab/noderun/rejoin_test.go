@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
+func TestRun_ADroppedMemberRejoins(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	h := newHands()
@@ -40,7 +40,7 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 		return nil
 	})
 	first := <-nodes
-	(<-h.lives).list(false)
+	(<-h.incarnations).list(false)
 	require.ErrorIs(t, <-ends, membership.ErrDropped)
 	require.ErrorIs(t, first.Context().Err(), context.Canceled)
 	require.ErrorContains(t, <-ends, "user actor stopped")
@@ -66,7 +66,7 @@ func TestRun_RemovedDuringTheFirstStart(t *testing.T) {
 	waits := make(chan struct{})
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
 		if n.Incarnation == 1 {
-			go func() { <-waits; (<-h.lives).list(false) }()
+			go func() { <-waits; (<-h.incarnations).list(false) }()
 			lifecycle.OnStart(n.System, "test", func(ctx context.Context) error {
 				close(waits)
 				<-ctx.Done()
@@ -124,7 +124,7 @@ func TestRun_ExitsInsteadOfRejoiningIfToldTo(t *testing.T) {
 	cfg.OnSplit = node.Exit
 	err := node.Run(t.Context(), cfg, func(n *node.Node) error {
 		n.Go(func(ctx context.Context) error {
-			(<-h.lives).list(false)
+			(<-h.incarnations).list(false)
 			<-ctx.Done()
 			return nil
 		})

@@ -63,13 +63,13 @@ func (h *hand) list(self bool) {
 }
 
 // hands creates a provider for each incarnation.
-type hands struct{ lives chan *hand }
+type hands struct{ incarnations chan *hand }
 
 func newHands() hands { return hands{make(chan *hand, 10)} }
 
 func (h hands) provider() (cluster.ClusterProvider, error) {
 	p := &hand{}
-	h.lives <- p
+	h.incarnations <- p
 	return p, nil
 }
 
@@ -336,7 +336,7 @@ func TestRun_TheMembershipMayBeADocumentOfTheLeaseStore(t *testing.T) {
 			}
 			require.Equal(t, 1, dd.Status().Counted)
 			if n.Incarnation == 1 {
-				p := <-h.lives
+				p := <-h.incarnations
 				p.others = []*cluster.Member{{Id: "other", Host: "127.0.0.1", Port: 1}}
 				p.list(false) // dropped
 				<-ctx.Done()
@@ -344,7 +344,7 @@ func TestRun_TheMembershipMayBeADocumentOfTheLeaseStore(t *testing.T) {
 			}
 			text, _, err := members.Load(ctx)
 			require.NoError(t, err)
-			require.Contains(t, string(text), `"epoch":2,`, "one place, taken in each life")
+			require.Contains(t, string(text), `"epoch":2,`, "one place, taken in each incarnation")
 			cancel()
 			return nil
 		})

@@ -384,9 +384,9 @@ func TestConfig_Refuses(t *testing.T) {
 
 func TestMinMembers_IsThatOfTheProcess(t *testing.T) {
 	system := testkit.NewSystem(t)
-	lives := lifecycle.NewLives()
-	lives.MinMembers = 2
-	lives.Attach(system)
+	incarnations := lifecycle.NewIncarnations()
+	incarnations.MinMembers = 2
+	incarnations.Attach(system)
 	_, err := grains.New(system, grains.Config{})
 	require.NoError(t, err)
 }

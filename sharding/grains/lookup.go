@@ -190,7 +190,7 @@ func (l *lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 		l.system.Logger().Error("kinds of grains refused", slog.Any("error", err))
 		lifecycle.OnStart(l.system, "grains", func(context.Context) error { return err })
 	}
-	if l.hosts && lifecycle.LivesOf(l.system) == nil {
+	if l.hosts && lifecycle.IncarnationsOf(l.system) == nil {
 		l.system.Logger().Warn("grains without node.Run: a member that is dropped stays alone until its process is restarted, and each side of a partition with access to the lease store may host")
 	}
 	r := newRivals(l.system, l.mu.kinds)

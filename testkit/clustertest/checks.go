@@ -137,10 +137,10 @@ func portTaken(e *env) {
 // leaves compares incarnations of one process. The first incarnations start what belongs to the
 // process.
 func leaves(e *env) {
-	const warm, lives = 2, 4
+	const warm, incarnations = 2, 4
 	all := e.cluster(2)
 	var before report
-	for i := range warm + lives {
+	for i := range warm + incarnations {
 		if i > 0 {
 			all[1].start()
 		}
@@ -149,33 +149,34 @@ func leaves(e *env) {
 			before = all[1].tell(cmdCount, evCounted)
 		}
 	}
-	e.compare(before, all[1], lives)
+	e.compare(before, all[1], incarnations)
 }
 
 // compare counts repeatedly for up to LeftWithin, since goroutines of an incarnation may outlast
 // it.
-func (e *env) compare(before report, p *process, lives int) {
+func (e *env) compare(before report, p *process, incarnations int) {
 	var after report
 	var has int
 	had := len(before.Goroutines)
 	for deadline := time.Now().Add(e.config.LeftWithin); ; {
 		after = p.tell(cmdCount, evCounted)
 		has = len(after.Goroutines)
-		ended := has-had <= lives*e.config.Leaks.Goroutines &&
-			after.Files-before.Files <= lives*e.config.Leaks.Files
+		ended := has-had <= incarnations*e.config.Leaks.Goroutines &&
+			after.Files-before.Files <= incarnations*e.config.Leaks.Files
 		if ended || time.Now().After(deadline) {
 			break
 		}
 	}
-	e.Logf("%d incarnations: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files,
-		after.Files)
-	if has-had > lives*e.config.Leaks.Goroutines {
-		e.Errorf("P11: %d incarnations leave %d goroutines behind, %d allowed:\n%s", lives, has-had,
-			lives*e.config.Leaks.Goroutines, strings.Join(after.Goroutines, "\n\n"))
+	e.Logf("%d incarnations: goroutines from %d to %d, files from %d to %d", incarnations,
+		had, has, before.Files, after.Files)
+	if has-had > incarnations*e.config.Leaks.Goroutines {
+		e.Errorf("P11: %d incarnations leave %d goroutines behind, %d allowed:\n%s",
+			incarnations, has-had, incarnations*e.config.Leaks.Goroutines,
+			strings.Join(after.Goroutines, "\n\n"))
 	}
-	if grown := after.Files - before.Files; grown > lives*e.config.Leaks.Files {
-		e.Errorf("P11: %d incarnations leave %d open files behind, %d allowed", lives, grown,
-			lives*e.config.Leaks.Files)
+	if grown := after.Files - before.Files; grown > incarnations*e.config.Leaks.Files {
+		e.Errorf("P11: %d incarnations leave %d open files behind, %d allowed", incarnations, grown,
+			incarnations*e.config.Leaks.Files)
 	}
 }
 

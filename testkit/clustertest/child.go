@@ -25,7 +25,7 @@ const childEnv = "CONCORD_CLUSTERTEST"
 // order describes the member that a child runs.
 type order struct {
 	Member Member
-	Begin  time.Duration // bounds the start of a life, so that the child reports the failure
+	Begin  time.Duration // bounds the start, so that the child reports the failure
 }
 
 // Commands read by a child, one per line.
@@ -99,7 +99,7 @@ func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 type inside struct {
 	order   order
 	provide func(Member) (cluster.ClusterProvider, error)
-	cluster *cluster.Cluster // of the current life
+	cluster *cluster.Cluster // of the current incarnation
 
 	mu sync.Mutex // one line at a time
 }

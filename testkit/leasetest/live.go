@@ -239,22 +239,24 @@ type liveScribe struct {
 
 type liveClient struct {
 	*liveScribe
-	number  int
-	store   leasestore.Store
-	lives   int
-	rnd     *rand.Rand
-	session *coordination.Session
-	link    *link
+	number       int
+	store        leasestore.Store
+	incarnations int
+	rnd          *rand.Rand
+	session      *coordination.Session
+	link         *link
 }
 
-func (c *liveClient) holder() string { return fmt.Sprintf("client %d.%d", c.number, c.lives) }
+func (c *liveClient) holder() string {
+	return fmt.Sprintf("client %d.%d", c.number, c.incarnations)
+}
 
 // turn is one attempt, with its consequences.
 func (c *liveClient) turn() {
 	if c.session == nil {
-		c.lives++
+		c.incarnations++
 		var err error
-		c.link = &link{store: c.store, busy: map[string]bool{}, shared: c.lives%2 == 1 &&
+		c.link = &link{store: c.store, busy: map[string]bool{}, shared: c.incarnations%2 == 1 &&
 			keepsSessions(c.store)}
 		if c.session, err = coordination.Open(c.link, liveConfig(c.holder())); err != nil {
 			c.t.Errorf("%v", err)

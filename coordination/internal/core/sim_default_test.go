@@ -25,7 +25,7 @@ func calm(s *sim.World, call time.Duration) *world {
 	w.opt.cfg.LockDelay = 0
 	w.shared, w.fair, w.mixed, w.watch = w.Number("all-shared", 0, 1), 0, false, true
 	for _, n := range w.nodes[2:] {
-		n.life++ // it never starts
+		n.incarnation++ // it never starts
 	}
 	w.nodes = w.nodes[:2]
 	for _, n := range w.nodes {

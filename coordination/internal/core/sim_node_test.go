@@ -10,15 +10,15 @@ import (
 
 // node is one process: a machine, its clocks, and a user of the lease.
 type node struct {
-	w    *world
-	i    int
-	life int // counts restarts
-	cfg  core.Config
-	m    *core.Machine
-	keep *core.Machine // of the session record, or nil
-	back core.Event    // its last event: Backed or Unbacked
-	obs  []*observing  // observed sessions of other nodes
-	shut bool          // closed, finally
+	w           *world
+	i           int
+	incarnation int // counts restarts
+	cfg         core.Config
+	m           *core.Machine
+	keep        *core.Machine // of the session record, or nil
+	back        core.Event    // its last event: Backed or Unbacked
+	obs         []*observing  // observed sessions of other nodes
+	shut        bool          // closed, finally
 
 	born     time.Duration
 	rate     float64          // of its clocks against true time
@@ -48,7 +48,7 @@ type node struct {
 
 // boot starts the process, or restarts it with a new nonce and a new origin of its clocks.
 func (n *node) boot() {
-	n.life++
+	n.incarnation++
 	n.born, n.rate = n.w.Elapsed(), 1+float64(n.drift())/1e6
 	n.stopped, n.unseen = [2]time.Duration{}, 0
 	n.frozen, n.thawed, n.jumped, n.asleep, n.wakeAt = [2]time.Duration{}, 0, 0, 0, 0
@@ -86,7 +86,7 @@ func (n *node) drift() int {
 }
 
 // nonce returns the nonce of the node's present session.
-func (n *node) nonce() string { return fmt.Sprint(n.i, ".", n.life) }
+func (n *node) nonce() string { return fmt.Sprint(n.i, ".", n.incarnation) }
 
 func (n *node) reading() core.Reading {
 	now := n.w.Elapsed()
@@ -265,9 +265,9 @@ func (n *node) arm() {
 		return
 	}
 	n.wakeAt = due
-	life := n.life
+	incarnation := n.incarnation
 	n.w.After(due-now, func() {
-		if n.life != life {
+		if n.incarnation != incarnation {
 			return
 		}
 		if n.keep != nil {
@@ -463,10 +463,10 @@ func (n *node) release(d time.Duration) {
 
 // later runs f in this incarnation, once the process is awake.
 func (n *node) later(d time.Duration, f func()) {
-	life := n.life
+	incarnation := n.incarnation
 	n.w.After(d, func() {
 		switch now := n.w.Elapsed(); {
-		case n.life != life:
+		case n.incarnation != incarnation:
 		case n.asleep > now:
 			n.later(n.asleep-now, f)
 		default:

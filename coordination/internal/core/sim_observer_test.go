@@ -71,9 +71,9 @@ func (w *world) hintOf(name string) {
 	for _, n := range w.nodes {
 		for _, o := range n.obs {
 			if o.watching && o.nonce == name {
-				life := n.life
+				incarnation := n.incarnation
 				w.Send(w.store(), n.i, ev, func() {
-					if n.life == life {
+					if n.incarnation == incarnation {
 						n.stepObserver(o, ev)
 					}
 				})

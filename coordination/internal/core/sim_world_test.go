@@ -133,10 +133,10 @@ func (w *world) store() int { return len(w.nodes) }
 // arrive, and an error does not tell whether the operation was performed.
 func (w *world) call(n *node, what any, do func() core.Event, failed core.Event,
 	step func(core.Event)) {
-	life := n.life
+	incarnation := n.incarnation
 	answer := func(ev core.Event) func() {
 		return func() {
-			if n.life == life {
+			if n.incarnation == incarnation {
 				step(ev)
 			}
 		}

@@ -199,5 +199,6 @@ func (s *Set[M]) Use(now time.Time, v, seen causal.Vector) {
 	}
 }
 
-// Next returns the set with which the next life of the process begins: nothing is being fetched.
+// Next returns the set with which the next incarnation of the process begins: nothing is being
+// fetched.
 func (s *Set[M]) Next() Set[M] { return Set[M]{own: s.own, known: slices.Clone(s.known)} }

@@ -219,7 +219,7 @@ func TestDisk_CountersOfTheDeparted(t *testing.T) {
 			d.behind = behind
 		}
 		for i, n := range []string{"a", "b", "c", "a", "c"} {
-			l.crash(n) // every member counts in several lives
+			l.crash(n) // every member counts in several incarnations
 			l.boot(n)
 			l.meet()
 			id := l.update(n, majority, count("c", "k", int64(i+1)))
@@ -491,7 +491,8 @@ func (d *simDisk) bytes() (n int) {
 	return n
 }
 
-// A life that ends after the next one has begun hands over its disk, with the batch in flight.
+// An incarnation that ends after the next one has begun hands over its disk, with the batch in
+// flight.
 func TestDisk_IsInherited(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	d := l.disks["a"]

@@ -56,8 +56,8 @@ func isView(ev Event) bool {
 	return ok
 }
 
-// take continues with the disk of an earlier life of this process, which was the given incarnation.
-// Outputs that waited for the disk belonged to that life and are dropped.
+// take continues with the disk of an earlier incarnation of this process, which was the given
+// incarnation. Outputs that waited for the disk belonged to that incarnation and are dropped.
 func (d *disk) take(old *disk, was quorum.Incarnation) {
 	cfg, views := d.cfg, d.pending
 	*d = *old
@@ -76,7 +76,7 @@ func (d *disk) take(old *disk, was quorum.Incarnation) {
 func (c cluster) adoptRows(i *Image) {
 	d, h := c.disk, i.header
 	if d.phase != DiskLoading {
-		return // an earlier life has handed over the disk
+		return // an earlier incarnation has handed over the disk
 	}
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
 	if m, err := decodeMemory(i.memory); err == nil && i.memory != nil {
@@ -106,8 +106,8 @@ func (c cluster) adoptRows(i *Image) {
 	c.emit(DiskIs{d.state()})
 }
 
-// remember merges the memory of an earlier process or life, unless a record holds the membership
-// [M9].
+// remember merges the memory of an earlier process or incarnation, unless a record holds the
+// membership [M9].
 func (c cluster) remember(m quorum.Memory) {
 	if !c.cfg.Recorded {
 		c.recall(c.members.Merge(m))

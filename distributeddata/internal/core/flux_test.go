@@ -53,7 +53,7 @@ func newFluxPlayOn(w *sim.World, store *simStore) *play {
 func (f *flux) baptize(sl *slot) {
 	f.names++
 	sl.member = fmt.Sprintf("%c%d", 'a'+sl.i, f.names)
-	sl.disk = simDisk{life: sl.disk.life + 1} // another machine
+	sl.disk = simDisk{incarnation: sl.disk.incarnation + 1} // another machine
 }
 
 func (s *play) least() int {
@@ -347,6 +347,6 @@ func TestHistories_WhereMembersComeAndGo(t *testing.T) {
 		s := newFluxPlay(w)
 		s.runFlux()
 		return s
-	}, "acknowledged writes", "reads checked", "joins", "members that left", "lives continued",
-		"members gone")
+	}, "acknowledged writes", "reads checked", "joins", "members that left",
+		"incarnations continued", "members gone")
 }

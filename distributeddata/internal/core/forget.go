@@ -124,8 +124,8 @@ func (r *removal) progress(c calls, o *group) standing {
 	return s
 }
 
-// handed reports whether v covers all that this replica and the earlier lives of its process have
-// done. It is sealed, so it does nothing else.
+// handed reports whether v covers all that this replica and the earlier incarnations of its process
+// have done. It is sealed, so it does nothing else.
 func (c calls) handed(v causal.Vector) bool {
 	return c.members.sealed && c.members.Own().Inc == c.members.inc && c.history.AllIn(v)
 }

@@ -11,7 +11,7 @@ import (
 // present one may receive a late message of it [R15].
 type former struct {
 	replica causal.Replica
-	since   time.Time // zero: an earlier life of this process knew it
+	since   time.Time // zero: an earlier incarnation of this process knew it
 }
 
 // maxFormers bounds the number of known former replicas. formerBeats is for how many heartbeat
@@ -50,9 +50,9 @@ func (f *formers) replaced(r causal.Replica, now time.Time) {
 	f.list = append(kept[max(0, len(kept)+1-maxFormers):], former{r, now})
 }
 
-// next returns the former replicas of the next life of this process: those of this life, and its
-// peers, which the next one does not see yet. Their times begin anew, since the clock may have been
-// set.
+// next returns the former replicas of the next incarnation of this process: those of this
+// incarnation, and its peers, which the next one does not see yet. Their times begin anew, since
+// the clock may have been set.
 func (f *formers) next(ps peers) formers {
 	for _, p := range ps {
 		f.replaced(p.replica, time.Time{})

@@ -27,9 +27,9 @@ func TestFormers_AreBounded(t *testing.T) {
 	require.Empty(t, a.formers.list)
 }
 
-// The next life of a process sees no peers at first. The replicas that the life before it saw are
-// former replicas to it: a late message of one may still reach a member.
-func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
+// The next incarnation of a process sees no peers at first. The replicas that the incarnation
+// before it saw are former replicas to it: a late message of one may still reach a member.
+func TestFormers_ArePeersOfThePreviousIncarnation(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
 	l.settled(l.id)

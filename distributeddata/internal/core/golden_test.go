@@ -53,16 +53,16 @@ func TestGolden(t *testing.T) {
 // golden is a lab whose steps are written down.
 type golden struct {
 	*lab
-	out    strings.Builder
-	names  map[causal.Replica]string
-	lives  map[string]int // replicas of each member so far
-	groups []string       // of members that can talk to each other; nil: all can
-	kept   map[string]*Core
-	quiet  map[wire.Manifest]int // not nil: messages are counted instead of written
+	out          strings.Builder
+	names        map[causal.Replica]string
+	incarnations map[string]int // replicas of each member so far
+	groups       []string       // of members that can talk to each other; nil: all can
+	kept         map[string]*Core
+	quiet        map[wire.Manifest]int // not nil: messages are counted instead of written
 }
 
 func playGolden(t *testing.T, script string) string {
-	g := &golden{names: map[causal.Replica]string{}, lives: map[string]int{},
+	g := &golden{names: map[causal.Replica]string{}, incarnations: map[string]int{},
 		kept: map[string]*Core{}}
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")
@@ -176,9 +176,9 @@ func (g *golden) begin(name string) {
 func (g *golden) named(member string) string {
 	r := g.cores[member].Replica()
 	if g.names[r] == "" {
-		g.lives[member]++
+		g.incarnations[member]++
 		g.names[r] = member
-		if n := g.lives[member]; n > 1 {
+		if n := g.incarnations[member]; n > 1 {
 			g.names[r] = fmt.Sprint(member, n)
 		}
 	}

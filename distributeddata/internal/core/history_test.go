@@ -24,9 +24,9 @@ func TestHistories(t *testing.T) {
 		s.run()
 		return s
 	}, "acknowledged writes", "acknowledged writes that changed nothing", "Bulks", "Compared",
-		"Deltas", "Waiting", "lives continued", "leaves handed over", "forged bases refused",
-		"panics", "lives beside the next", "kills during a refill", "snapshots restored", "Bases",
-		"Awaiting", "updates between steps")
+		"Deltas", "Waiting", "incarnations continued", "leaves handed over", "forged bases refused",
+		"panics", "incarnations beside the next", "kills during a refill", "snapshots restored",
+		"Bases", "Awaiting", "updates between steps")
 	require.Zero(t, total["Malformed"], "messages of our own that were refused")
 }
 

@@ -159,7 +159,8 @@ func TestMark_OfAReplicaThatOnlyOthersSee(t *testing.T) {
 }
 
 // A member that was forgotten without having handed over what it held may come back with it, in
-// its next life or from its disk. The mark of a counter that was deleted meanwhile stays for it.
+// its next incarnation or from its disk. The mark of a counter that was deleted meanwhile stays for
+// it.
 func TestMark_OfAForgottenMemberThatComesBack(t *testing.T) {
 	for _, disks := range []bool{false, true} {
 		t.Run(fmt.Sprint("disks ", disks), func(t *testing.T) {

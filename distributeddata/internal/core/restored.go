@@ -10,11 +10,11 @@ import (
 // its machine. What an update among them did is kept, unless other members decide otherwise [R26].
 var ErrRestored = errors.New("core: this replica was restored from a snapshot, and goes on as a new one")
 
-// beginAnew goes on as a new replica, with the state of this one, as the next life of the process
-// would: another member has more own events of it than it knows, or other ones, so its machine was
-// restored from a snapshot [R3, R4]. What it did is now what an origin that has departed did. It
-// counts when it has been refilled. If members hold different events under one number, fingerprints
-// find that, and one side mends itself.
+// beginAnew goes on as a new replica, with the state of this one, as the next incarnation of the
+// process would: another member has more own events of it than it knows, or other ones, so its
+// machine was restored from a snapshot [R3, R4]. What it did is now what an origin that has
+// departed did. It counts when it has been refilled. If members hold different events under one
+// number, fingerprints find that, and one side mends itself.
 func (c *Core) beginAnew() {
 	c.end()
 	n := c.successor(c.cfg)

@@ -115,13 +115,13 @@ func TestRestored_AllMembers(t *testing.T) {
 
 // Both of two writes under one number have been acknowledged by a majority before anybody notices.
 // One of them is lost, and nothing that another replica did; also if the restored process ends
-// before it hears of it, by a kill or in another life.
+// before it hears of it, by a kill or in another incarnation.
 func TestLimit_ARestoredMemberLosesAnAcknowledgedWrite(t *testing.T) {
 	for name, then := range map[string]func(l *lab, snapshot *Core){
-		"it goes on":      func(*lab, *Core) {},
-		"restored twice":  func(l *lab, snapshot *Core) { l.cores["a"] = snapshot },
-		"killed":          func(l *lab, _ *Core) { l.start("a"); l.meet() },
-		"in another life": func(l *lab, _ *Core) { l.again("a"); l.meet() },
+		"it goes on":             func(*lab, *Core) {},
+		"restored twice":         func(l *lab, snapshot *Core) { l.cores["a"] = snapshot },
+		"killed":                 func(l *lab, _ *Core) { l.start("a"); l.meet() },
+		"in another incarnation": func(l *lab, _ *Core) { l.again("a"); l.meet() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, snapshot := restorable(t, "c")

@@ -14,10 +14,10 @@ import (
 
 // Resume continues after a step that panicked [R41]. The replica holds its state from before or
 // after that step, since transitions of the history are atomic. Knowledge about other members,
-// answers and bases in flight, and the window are rebuilt. A state that a disk or an earlier life
-// was handing over is processed once more. calls are the ids of all pending calls, which end as
-// Interrupted. The effects are those that Step has not returned, and those of resuming. Resume may
-// panic too: c is then unchanged, and Resume can be called again.
+// answers and bases in flight, and the window are rebuilt. A state that a disk or an earlier
+// incarnation was handing over is processed once more. calls are the ids of all pending calls,
+// which end as Interrupted. The effects are those that Step has not returned, and those of
+// resuming. Resume may panic too: c is then unchanged, and Resume can be called again.
 func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	n := *c
 	n.now, n.effects, n.touched = now, nil, nil

@@ -207,8 +207,8 @@ func TestResume_WhatADiskHandsOverIsTaken(t *testing.T) {
 	}
 }
 
-// Nothing that an earlier life hands over is lost either.
-func TestResume_WhatALifeHandsOverIsTaken(t *testing.T) {
+// Nothing that an earlier incarnation hands over is lost either.
+func TestResume_TakesWhatAnIncarnationHandsOver(t *testing.T) {
 	for place, blasted := 1, 1; blasted > 0; place++ {
 		l := newDiskLab(t, "a", "b", "c")
 		l.update("a", Level{}, add("s", "x"))

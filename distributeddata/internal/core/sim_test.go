@@ -30,7 +30,7 @@ type bounds struct {
 	forge     bool   // some parts of bases are changed in flight
 	letters   string // the kinds of keys that it has
 	sameIDs   bool   // a member that comes back has its previous id
-	badClocks bool   // each life of a member has a different clock
+	badClocks bool   // each incarnation of a member has a different clock
 	disks     bool   // members have disks
 	behind    bool   // and acknowledge before the disk does
 	batchRows int    // size of a batch
@@ -76,7 +76,7 @@ type play struct {
 	bounds
 	w       *sim.World
 	slots   []*slot
-	ghosts  []*slot // earlier lives of members that still run
+	ghosts  []*slot // earlier incarnations of members that still run
 	did     *chronicle
 	events  map[causal.Dot]*eventOf
 	nextRep causal.Replica
@@ -102,26 +102,26 @@ type attempt struct {
 
 // slot is a place at which one member after another runs.
 type slot struct {
-	i        int
-	life     int
-	name     string
-	member   string // the name under which quorums count it
-	core     *Core  // nil while down
-	coming   bool   // it will start
-	wake     time.Time
-	skew     time.Duration // error of its clock
-	past     *Core         // the core of the ended life, between two lives
-	leaving  uint64        // the pending drain
-	handed   names         // what it showed when that began
-	away     time.Duration // how long it will be gone after that
-	frozen   *image        // a snapshot of its machine
-	restored bool          // it was restored, and no member has noticed
-	lacks    names         // what it showed before the restore
+	i           int
+	incarnation int
+	name        string
+	member      string // the name under which quorums count it
+	core        *Core  // nil while down
+	coming      bool   // it will start
+	wake        time.Time
+	skew        time.Duration // error of its clock
+	past        *Core         // the core of the ended incarnation, between two incarnations
+	leaving     uint64        // the pending drain
+	handed      names         // what it showed when that began
+	away        time.Duration // how long it will be gone after that
+	frozen      *image        // a snapshot of its machine
+	restored    bool          // it was restored, and no member has noticed
+	lacks       names         // what it showed before the restore
 
 	shows names                 // the updates that are readable in it
 	texts map[string]*shownText // what it shows, by key
 	open  []*deed               // updates of the open events
-	mine  names                 // what its lives did, which must not be lost unless it is killed
+	mine  names                 // what its incarnations did: not lost unless it is killed
 	last  causal.Vector         // vector at the last check
 	has   names                 // the updates of the events covered by last
 	told  map[string]string     // what a subscriber to every key was last sent
@@ -159,7 +159,7 @@ func newPlay(w *sim.World) *play {
 	return s
 }
 
-// running returns the slots, and the earlier lives that still run.
+// running returns the slots, and the earlier incarnations that still run.
 func (s *play) running() []*slot { return append(slices.Clone(s.slots), s.ghosts...) }
 
 // now returns the time according to the member's clock.

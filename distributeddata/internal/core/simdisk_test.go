@@ -22,15 +22,15 @@ import (
 // simDisk is the disk of a member, which outlives its processes.
 type simDisk struct {
 	content
-	under  []Commit // not written yet
-	life   int      // of the process
-	busy   time.Time
-	full   time.Time // full until then
-	fails  bool      // the next batch fails
-	failed bool      // it has failed, until the next process
-	former content   // at an earlier moment
-	safe   names     // what must be on it
-	counts bool      // it has a member that counts, with all that it has acknowledged
+	under       []Commit // not written yet
+	incarnation int      // of the process
+	busy        time.Time
+	full        time.Time // full until then
+	fails       bool      // the next batch fails
+	failed      bool      // it has failed, until the next process
+	former      content   // at an earlier moment
+	safe        names     // what must be on it
+	counts      bool      // it has a member that counts, with all that it has acknowledged
 }
 
 // content is what a disk holds. Rows that are rotten cannot be read.
@@ -69,9 +69,9 @@ func (s *play) commit(sl *slot, e Commit) {
 	}
 	d.busy = d.busy.Add(took)
 	d.under = append(d.under, e)
-	life := d.life
+	incarnation := d.incarnation
 	s.w.After(d.busy.Sub(s.w.Now()), func() {
-		if d.life == life {
+		if d.incarnation == incarnation {
 			s.written(sl)
 		}
 	})
@@ -126,7 +126,7 @@ func (s *play) reboot(sl *slot) {
 		s.end(sl)
 		s.tellViews(3 * time.Second)
 		s.comeBack(sl, s.w.Span("rebooted", 0, 2*time.Second))
-	case sl.coming: // between two lives of its process
+	case sl.coming: // between two incarnations of its process
 		s.w.After(time.Second, func() { s.reboot(sl) })
 	}
 }
@@ -144,7 +144,8 @@ func (s *play) crashDisk(sl *slot) {
 	if len(d.under) > 0 {
 		s.happened["crashes"]++
 	}
-	d.under, d.failed, d.fails, d.busy, d.life = nil, false, false, time.Time{}, d.life+1
+	d.under, d.failed, d.fails, d.busy = nil, false, false, time.Time{}
+	d.incarnation++
 }
 
 // loadSoon reads the rows for a process that starts.
@@ -155,12 +156,12 @@ func (s *play) loadSoon(sl *slot) {
 	s.loadIn(sl, s.w.Span("load", 0, 600*time.Millisecond))
 }
 
-// loadIn gives the rows to the process of a member, in whatever life it is then.
+// loadIn gives the rows to the process of a member, in whatever incarnation it is then.
 func (s *play) loadIn(sl *slot, after time.Duration) {
-	life := sl.disk.life
+	incarnation := sl.disk.incarnation
 	s.w.After(after, func() {
 		switch {
-		case sl.disk.life != life:
+		case sl.disk.incarnation != incarnation:
 		case sl.core == nil:
 			s.loadIn(sl, 100*time.Millisecond)
 		default:

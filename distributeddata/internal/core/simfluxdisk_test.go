@@ -85,10 +85,10 @@ func (s *play) replaceDisk(sl *slot) (ended bool) {
 	s.happened["disks lost"]++
 	switch s.w.Number("replaced by", 0, 3) {
 	case 0:
-		sl.disk = simDisk{life: sl.disk.life + 1}
+		sl.disk = simDisk{incarnation: sl.disk.incarnation + 1}
 		return true
 	case 1:
-		sl.disk = simDisk{life: sl.disk.life + 1}
+		sl.disk = simDisk{incarnation: sl.disk.incarnation + 1}
 	default:
 		s.flux.baptize(sl)
 	}

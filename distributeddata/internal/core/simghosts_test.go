@@ -14,14 +14,14 @@ import (
 // Members with two processes: one that was presumed dead and still runs, and one that is restored
 // from a snapshot.
 
-// ghost begins another life of a member while the present one continues for a while: ghost MEMBER
-// for TIME. The member thereby fails, as if it had been killed.
+// ghost begins another incarnation of a member while the present one continues for a while: ghost
+// MEMBER for TIME. The member thereby fails, as if it had been killed.
 func (s *play) ghost(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.frozen != nil || sl.leaving != 0 || sl.core == nil || !s.mayFail(sl) {
 		return
 	}
-	s.happened["lives beside the next"]++
+	s.happened["incarnations beside the next"]++
 	g := *sl
 	s.ghosts = append(s.ghosts, &g)
 	s.arm(&g, g.core.NextWake())
@@ -30,8 +30,8 @@ func (s *play) ghost(a sim.Args) {
 	s.w.After(a.Span(2), func() { s.vanish(&g) })
 }
 
-// restart begins the next life of a member whose place another process of its name has taken, as an
-// operator would do after the alarm.
+// restart begins the next incarnation of a member whose place another process of its name has
+// taken, as an operator would do after the alarm.
 func (s *play) restart(sl *slot) {
 	if sl != s.slots[sl.i] || s.flux != nil {
 		return
@@ -56,7 +56,7 @@ func (s *play) endGhosts() {
 	}
 }
 
-// haunt lets a client update an earlier life: haunt MEMBER LEVEL OP, OP …
+// haunt lets a client update an earlier incarnation: haunt MEMBER LEVEL OP, OP …
 func (s *play) haunt(a sim.Args) {
 	i := a.Int(0, len(s.slots))
 	for _, g := range s.ghosts {

@@ -43,7 +43,7 @@ func (s *play) heal() {
 		}
 		for _, o := range s.slots {
 			if lost := o.mine.without(sl.shows).without(doubtful); len(lost) > 0 {
-				s.w.Fail("%s lacks what former lives of %s did: %v", sl.id(), o.id(), lost)
+				s.w.Fail("%s lacks what former incarnations of %s did: %v", sl.id(), o.id(), lost)
 			}
 		}
 		if a, b := stateBytes(s.slots[0].core), stateBytes(sl.core); !bytes.Equal(a, b) {

@@ -64,7 +64,7 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 }
 
 // call records a call, which must be answered exactly once, unless its member is killed or ends its
-// life.
+// incarnation.
 func (s *play) call(sl *slot) uint64 {
 	s.nextID++
 	id, core := s.nextID, sl.core

@@ -138,8 +138,8 @@ type (
 		Force    bool
 		Deadline time.Time
 	}
-	// Inherit hands over the replica of the previous life of this process, if that life ended after
-	// this one had begun. Old must not be used afterwards.
+	// Inherit hands over the replica of the previous incarnation of this process, if that
+	// incarnation ended after this one had begun. Old must not be used afterwards.
 	Inherit struct{ Old *Core }
 	// RecordLoaded answers LoadRecord: the record and its version, both empty if there is no
 	// record, or an error.

@@ -8,13 +8,13 @@ import (
 	"github.com/concord-go/concord/internal/homes"
 )
 
-// past is what the earlier lives of this process did [R40].
+// past is what the earlier incarnations of this process did [R40].
 type past struct {
 	events causal.Vector // by their replica ids
 	copied causal.Vector // those that another replica is known to have
 }
 
-// after returns the past as of the end of the life of o.
+// after returns the past as of the end of the incarnation of o.
 func (p past) after(o *History) past {
 	return past{
 		events: p.events.Join(o.past.events).Set(o.me, o.Own()),
@@ -22,8 +22,8 @@ func (p past) after(o *History) past {
 	}
 }
 
-// Continue makes h, which has seen nothing, the next life of the process of o: it has the state of
-// o, under its own id. o must not be used afterwards.
+// Continue makes h, which has seen nothing, the next incarnation of the process of o: it has the
+// state of o, under its own id. o must not be used afterwards.
 func (h *History) Continue(o *History) {
 	h.keys, h.seen, h.sum, h.log, h.marks = o.keys, o.seen, o.sum, o.log, o.marks
 	h.clock, h.hashes.heard = o.clock, o.hashes.heard
@@ -31,7 +31,7 @@ func (h *History) Continue(o *History) {
 	h.past = h.past.after(o)
 }
 
-// Inherit joins the state of an earlier life of this process, in which no event is open.
+// Inherit joins the state of an earlier incarnation of this process, in which no event is open.
 func (h *History) Inherit(o *History) Change {
 	h.past = h.past.after(o)
 	h.clock = max(h.clock, o.clock)
@@ -39,21 +39,21 @@ func (h *History) Inherit(o *History) Change {
 	return h.Join(o.State())
 }
 
-// Mine reports whether a replica is this one, or was an earlier life of its process.
+// Mine reports whether a replica is this one, or was an earlier incarnation of its process.
 func (h *History) Mine(r causal.Replica) bool { return r == h.me || h.past.events.Get(r) > 0 }
 
 // Copied records that another replica has the own events up to n.
 func (h *History) Copied(n uint64) { h.copied = max(h.copied, n) }
 
-// CopiedBefore records that another replica has seen v, of what the earlier lives did.
+// CopiedBefore records that another replica has seen v, of what the earlier incarnations did.
 func (h *History) CopiedBefore(v causal.Vector) {
 	if p := &h.past; !p.events.Leq(p.copied) {
 		p.copied = p.copied.Join(v.Meet(p.events))
 	}
 }
 
-// AllIn reports whether v covers all that this replica and the earlier lives of its process have
-// done.
+// AllIn reports whether v covers all that this replica and the earlier incarnations of its process
+// have done.
 func (h *History) AllIn(v causal.Vector) bool {
 	return h.Own() == v.Get(h.me) && h.past.events.Leq(v)
 }
@@ -72,8 +72,9 @@ func (h *History) safe() uint64 {
 	return h.copied
 }
 
-// Uncopied returns the number of events of this replica, and of the earlier lives of its process,
-// that no other replica is known to have. It is 0 if the loss of all these would cost nothing.
+// Uncopied returns the number of events of this replica, and of the earlier incarnations of its
+// process, that no other replica is known to have. It is 0 if the loss of all these would cost
+// nothing.
 func (h *History) Uncopied() uint64 {
 	return h.Own() - h.safe() + Missing(h.past.events, h.past.copied) + h.open.events()
 }

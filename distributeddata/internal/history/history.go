@@ -25,7 +25,7 @@ type History struct {
 	clock  uint64        // hybrid logical clock, for registers
 	last   causal.Vector // the newest own event and everything that it follows
 	hashes hashes        // of the events of all origins, as far as they are known
-	past   past          // the earlier lives of this process
+	past   past          // the earlier incarnations of this process
 	copied uint64        // own events up to this one are known to be at another replica
 	kept   uint64        // own events after this one changed rebuilt keys alone
 	lasts  bool          // an event has changed a key that is not rebuilt

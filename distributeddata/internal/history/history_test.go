@@ -112,7 +112,7 @@ func (g *group) act() {
 	case 7:
 		h.Trim(h.seen.Meet(o.seen), nil, func(causal.Replica) bool { return true },
 			g.r.IntN(1000))
-	case 8: // another life
+	case 8: // another incarnation
 		g.next++
 		h.Commit()
 		n := New(g.next, nil)

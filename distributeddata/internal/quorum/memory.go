@@ -263,7 +263,7 @@ func later(a, b Member) int {
 }
 
 // maxReturning is how many of the members that have gone without having handed over what they had
-// done, the newest, may come back with it: in another life of the process, or from its disk.
+// done, the newest, may come back with it: in another incarnation of the process, or from its disk.
 const maxReturning = 32
 
 // MayReturn reports whether a member that is gone may come back with events that no other member

@@ -71,7 +71,7 @@ type Cluster struct {
 	// reasons why not.
 	GateOpen bool     `json:"gate_open"`
 	GateWhy  []string `json:"gate_why"`
-	Removed  string   `json:"removed,omitempty"` // why this life of the member ended
+	Removed  string   `json:"removed,omitempty"` // why this incarnation of the member ended
 	// CutOff means that the member sees less than half of the members, or half of them and must not
 	// host singletons and shards: the others are likely to run on the other side.
 	CutOff bool `json:"cut_off"`

@@ -80,7 +80,7 @@ type shop struct {
 	data     *distributeddata.Replicator
 	accounts *sharding.Region[*wrapperspb.StringValue]
 	clerk    *singleton.Singleton
-	made     sync.Once // in the first life; the handles stay the same
+	made     sync.Once // in the first incarnation; the handles stay the same
 	log      *slog.Logger
 }
 

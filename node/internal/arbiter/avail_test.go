@@ -17,8 +17,8 @@ func (w *world) bound() time.Duration {
 
 // side is what is true of one side of a partition.
 type side struct {
-	members, open []*life
-	leader        *life
+	members, open []*incarnation
+	leader        *incarnation
 }
 
 func (w *world) sides() map[int]*side {
@@ -76,7 +76,7 @@ func (w *world) majorityServes() error {
 // lease: members have left it in order, or were missing for a minute, so it counts fewer of them. A
 // holder that has just seen that it is on the side of l gives the lease up when l has spoken, and l
 // acquires it with its next attempt.
-func (w *world) disputed(l *life) bool {
+func (w *world) disputed(l *incarnation) bool {
 	h := w.leases[arbiter.Majority].holder
 	switch {
 	case h == nil:
@@ -97,7 +97,7 @@ func (w *world) oneSide() error {
 	if w.Elapsed()-w.changed <= w.bound() || w.Loss > 0 && !w.IsCalm() {
 		return nil
 	}
-	var open *life
+	var open *incarnation
 	for _, s := range w.sides() {
 		if len(s.open) == 0 || !s.leader.store {
 			continue
@@ -123,7 +123,7 @@ func (w *world) noFlaps() error {
 }
 
 // mayOpen checks a member whose gate opens.
-func (w *world) mayOpen(l *life) {
+func (w *world) mayOpen(l *incarnation) {
 	if _, known := l.core.Counts(); l.view.Oldest == l.id && known == 0 && !l.begun {
 		w.Fail("%s hosts (%v), and has not seen as many members as begin a cluster", l.id, l.core)
 	}
@@ -133,7 +133,7 @@ func (w *world) mayOpen(l *life) {
 
 // mayBegin checks a member that has just started and sees only itself: another side that hosts
 // without a majority goes on.
-func (w *world) mayBegin(l *life) {
+func (w *world) mayBegin(l *incarnation) {
 	h := w.leases[arbiter.Rest].holder
 	if l.held[arbiter.Majority] != 0 && h != nil && !h.over && h != l && h.gate.Open &&
 		h.held[arbiter.Rest] != 0 && len(l.view.Members) == 1 {
@@ -144,7 +144,7 @@ func (w *world) mayBegin(l *life) {
 // mayGoOn checks a member whose gate opens after an outage of the store that both sides have seen
 // while they were apart: a side that goes on with a majority may be the later one to have a
 // session, and the other side does not host before that.
-func (w *world) mayGoOn(l *life) {
+func (w *world) mayGoOn(l *incarnation) {
 	back := l.w.sides()[l.side].leader.back
 	contest := w.parted + w.detection + 2*w.cfg.Operation() // it has begun, and asked the store
 	if l.held[arbiter.Rest] == 0 || back < contest || w.Elapsed() > back+ttl ||
@@ -192,7 +192,7 @@ func (w *world) hosted() bool {
 
 // began reports whether a member knows how many members there are.
 func (w *world) began() bool {
-	return slices.ContainsFunc(w.living(), func(l *life) bool {
+	return slices.ContainsFunc(w.living(), func(l *incarnation) bool {
 		_, all := l.core.Counts()
 		return all > 0
 	})

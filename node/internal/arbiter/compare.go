@@ -5,7 +5,7 @@ import "time"
 // stores is what a member knows about the lease store that its leader uses.
 type stores struct {
 	session string    // through which the leader says that it holds Majority; empty: it does not
-	same    bool      // that session has been found in this member's store, in this life
+	same    bool      // that session has been found in this member's store, in this incarnation
 	check   claim     // the attempts to find it
 	other   time.Time // since when it is not there; zero: it is, or that is not known
 	told    bool      // that this member uses another store

@@ -21,37 +21,37 @@ const (
 // delays, and a lease that some of them cannot reach for some time.
 type world struct {
 	*sim.World
-	cfg       arbiter.Config
-	nodes     []*node
-	all       map[string]*life
-	lives     int
-	moved     time.Duration // when a member or a side last changed
-	parted    time.Duration // when sides last changed
-	changed   time.Duration // when a view, a store or a side last changed
-	leases    [2]record
-	released  time.Duration // when the lease of the majority was last given up
-	detection time.Duration // maximum delay until a view follows
+	cfg          arbiter.Config
+	nodes        []*node
+	all          map[string]*incarnation
+	incarnations int
+	moved        time.Duration // when a member or a side last changed
+	parted       time.Duration // when sides last changed
+	changed      time.Duration // when a view, a store or a side last changed
+	leases       [2]record
+	released     time.Duration // when the lease of the majority was last given up
+	detection    time.Duration // maximum delay until a view follows
 }
 
 // record is the state of a lease in the store.
 type record struct {
-	holder *life
+	holder *incarnation
 	until  time.Duration
 }
 
 // freeFor reports whether a lease can be acquired by l.
-func (w *world) freeFor(name arbiter.Name, l *life) bool {
+func (w *world) freeFor(name arbiter.Name, l *incarnation) bool {
 	r := &w.leases[name]
 	return r.holder == nil || r.holder == l || w.Elapsed() >= r.until
 }
 
 // node is a machine of the cluster.
 type node struct {
-	w     *world
-	i     int
-	side  int
-	life  *life // nil while down
-	store bool  // the store is reachable
+	w           *world
+	i           int
+	side        int
+	incarnation *incarnation // nil while down
+	store       bool         // the store is reachable
 	// until when it has no session after an outage of the store, in which the last one has ended
 	session      time.Duration
 	since, until time.Duration // of an outage of the store
@@ -61,8 +61,8 @@ type node struct {
 // acquires reports whether the node can acquire leases.
 func (n *node) acquires() bool { return n.store && n.w.Elapsed() >= n.session }
 
-// life is one process on a node.
-type life struct {
+// incarnation is one process on a node.
+type incarnation struct {
 	*node
 	id      string
 	born    int // order of birth
@@ -84,7 +84,7 @@ type life struct {
 }
 
 func newWorld(s *sim.World) *world {
-	w := &world{World: s, all: map[string]*life{}}
+	w := &world{World: s, all: map[string]*incarnation{}}
 	w.Faults = sim.Faults{Loss: w.Fraction("loss", 0.2), Delay: time.Millisecond,
 		Jitter: w.Span("jitter", 0, 500*time.Millisecond)}
 	w.detection = w.Span("detection", 0, 6*time.Second)
@@ -105,10 +105,12 @@ func newWorld(s *sim.World) *world {
 	w.Can("split", w.split)
 	w.Can("unite", func(a sim.Args) { w.unite(a.Word(0) == "restart") })
 	w.Can("away", func(a sim.Args) { w.storeAway(a) })
-	for verb, do := range map[string]func(*life){"crash": (*life).crash, "leave": (*life).leave} {
+	for verb, do := range map[string]func(*incarnation){
+		"crash": (*incarnation).crash, "leave": (*incarnation).leave,
+	} {
 		w.Can(verb, func(a sim.Args) {
-			if i := a.Int(0, 7); i < len(w.nodes) && w.nodes[i].life != nil {
-				do(w.nodes[i].life)
+			if i := a.Int(0, 7); i < len(w.nodes) && w.nodes[i].incarnation != nil {
+				do(w.nodes[i].incarnation)
 				w.After(a.Span(1), w.nodes[i].boot)
 			}
 		})
@@ -122,16 +124,16 @@ func newWorld(s *sim.World) *world {
 // touch records a change that requires a new agreement of the sides.
 func (w *world) touch() { w.changed = w.Elapsed() }
 
-func (w *world) living() (all []*life) {
+func (w *world) living() (all []*incarnation) {
 	for _, n := range w.nodes {
-		if n.life != nil {
-			all = append(all, n.life)
+		if n.incarnation != nil {
+			all = append(all, n.incarnation)
 		}
 	}
 	return all
 }
 
-func (w *world) byID(id string) *life {
+func (w *world) byID(id string) *incarnation {
 	if l := w.all[id]; l != nil && !l.over {
 		return l
 	}
@@ -151,31 +153,31 @@ func (n *node) rejoin(counted int) {
 }
 
 func (n *node) begin(members int, later bool) {
-	if n.life != nil {
+	if n.incarnation != nil {
 		return
 	}
-	n.w.lives++
-	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives,
-		members: members, begun: later || members == 1}
+	n.w.incarnations++
+	l := &incarnation{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.incarnations),
+		born: n.w.incarnations, members: members, begun: later || members == 1}
 	cfg := n.w.cfg
 	cfg.Session, cfg.Members, cfg.Later = l.id, members, later
 	l.core = arbiter.New(cfg)
-	n.life, n.w.all[l.id] = l, l
+	n.incarnation, n.w.all[l.id] = l, l
 	l.view = arbiter.View{Self: l.id, Oldest: l.id, Members: []string{l.id}}
 	l.step(l.view)
 	n.w.views(l)
 }
 
-func (l *life) end() {
+func (l *incarnation) end() {
 	l.over = true
-	l.life = nil
+	l.incarnation = nil
 	l.w.touch()
 	l.w.views(nil)
 }
 
-func (l *life) crash() { l.end() }
+func (l *incarnation) crash() { l.end() }
 
-func (l *life) leave() {
+func (l *incarnation) leave() {
 	l.left, l.ended = true, l.w.Elapsed()
 	l.w.touch() // others may rely on its lease until they hear of it
 	l.w.moved = l.w.Elapsed()
@@ -189,7 +191,7 @@ func (l *life) leave() {
 
 // views makes every member see its side, each after a delay; a new member sees itself at once, and
 // the others in the first round of its provider.
-func (w *world) views(fresh *life) {
+func (w *world) views(fresh *incarnation) {
 	w.touch()
 	w.moved = w.Elapsed()
 	for _, l := range w.living() {
@@ -201,7 +203,7 @@ func (w *world) views(fresh *life) {
 	}
 }
 
-func (l *life) look() {
+func (l *incarnation) look() {
 	if l.over {
 		return
 	}
@@ -252,11 +254,11 @@ func (w *world) cuts() {
 // begin another incarnation.
 func (w *world) unite(restart bool) {
 	for _, n := range w.nodes {
-		if restart && n.side != w.nodes[0].side && n.life != nil {
-			n.life.left, n.life.ended = true, w.Elapsed()
-			_, counted := n.life.core.Counts()
-			n.life.step(arbiter.View{Self: n.life.id, Removed: true})
-			n.life.end()
+		if restart && n.side != w.nodes[0].side && n.incarnation != nil {
+			n.incarnation.left, n.incarnation.ended = true, w.Elapsed()
+			_, counted := n.incarnation.core.Counts()
+			n.incarnation.step(arbiter.View{Self: n.incarnation.id, Removed: true})
+			n.incarnation.end()
 			w.After(w.Span("rejoin", time.Second, 5*time.Second), func() { n.rejoin(counted) })
 		}
 		n.side = 0
@@ -295,7 +297,7 @@ func (n *node) storeAway(span time.Duration) {
 	})
 }
 
-func (l *life) step(e any) {
+func (l *incarnation) step(e any) {
 	if l.over {
 		return
 	}
@@ -335,7 +337,7 @@ func (l *life) step(e any) {
 	}
 }
 
-func (l *life) send(e arbiter.Send) {
+func (l *incarnation) send(e arbiter.Send) {
 	for _, to := range e.To {
 		o := l.w.byID(to)
 		if o == nil {
@@ -347,7 +349,7 @@ func (l *life) send(e arbiter.Send) {
 	}
 }
 
-func (l *life) wakeAt(at time.Time) {
+func (l *incarnation) wakeAt(at time.Time) {
 	l.wake++
 	if at.IsZero() {
 		return
@@ -362,7 +364,7 @@ func (l *life) wakeAt(at time.Time) {
 
 // try is one attempt. While the store is unavailable, its outcome is unknown: the lease may have
 // been granted, and is then released.
-func (l *life) try(e arbiter.Try) {
+func (l *incarnation) try(e arbiter.Try) {
 	w, r := l.w, &l.w.leases[e.Lease]
 	w.After(w.Span("try", 0, 200*time.Millisecond), func() {
 		free := w.freeFor(e.Lease, l)
@@ -386,7 +388,7 @@ func (l *life) try(e arbiter.Try) {
 	})
 }
 
-func (l *life) probe(op uint64) {
+func (l *incarnation) probe(op uint64) {
 	w := l.w
 	w.After(w.Span("probe", 0, 200*time.Millisecond), func() {
 		result := arbiter.Taken
@@ -405,7 +407,7 @@ func (l *life) probe(op uint64) {
 	})
 }
 
-func (l *life) compare(e arbiter.Compare) {
+func (l *incarnation) compare(e arbiter.Compare) {
 	w := l.w
 	w.After(w.Span("compare", 0, 200*time.Millisecond), func() {
 		result := arbiter.Held
@@ -419,7 +421,7 @@ func (l *life) compare(e arbiter.Compare) {
 	})
 }
 
-func (l *life) renew(e arbiter.Try) {
+func (l *incarnation) renew(e arbiter.Try) {
 	w, r := l.w, &l.w.leases[e.Lease]
 	if l.over || l.held[e.Lease] != e.Op {
 		return
@@ -436,7 +438,7 @@ func (l *life) renew(e arbiter.Try) {
 	}
 }
 
-func (l *life) release(op uint64) {
+func (l *incarnation) release(op uint64) {
 	for name := range l.held {
 		if l.held[name] != op {
 			continue

@@ -147,7 +147,7 @@ type Process struct {
 	lines  [numberOfReasons]bugs.Doubling
 	log    atomic.Pointer[slog.Logger]
 	member atomic.Pointer[member]
-	guard  atomic.Pointer[Guard] // of the present life
+	guard  atomic.Pointer[Guard] // of the present incarnation
 }
 
 // Check returns an error if the certificate of the present incarnation is not valid for its own

@@ -78,7 +78,7 @@ func (n *node) run(f func()) {
 	f()
 }
 
-// after runs f on this node, in this life.
+// after runs f on this node, in this incarnation.
 func (n *node) after(d time.Duration, f func()) {
 	inc := n.inc
 	n.w.After(d, func() {

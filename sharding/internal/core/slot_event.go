@@ -111,7 +111,7 @@ type Room interface {
 	Hold(n int)
 }
 
-// SlotConfig configures the life of entities.
+// SlotConfig configures when entities start and stop, and how many messages wait for them.
 type SlotConfig struct {
 	// Idle is the time without a message after which an entity is passivated; 0 means never.
 	Idle time.Duration

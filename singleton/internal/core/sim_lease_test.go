@@ -15,15 +15,15 @@ const (
 // lease is a lease service that keeps its promises: it reports a grant that cannot be renewed as
 // over before another node gets one, and late answers arrive late.
 type lease struct {
-	holder  *node
-	life    uint64 // of the holder
-	token   uint64
-	high    uint64
-	renewed time.Duration
-	lost    bool // the loss was reported to the holder
-	away    map[*node]time.Duration
-	tries   map[*node]uint64 // pending attempt
-	taken   map[*node]bool   // its last probe found the lease held
+	holder      *node
+	incarnation uint64 // of the holder
+	token       uint64
+	high        uint64
+	renewed     time.Duration
+	lost        bool // the loss was reported to the holder
+	away        map[*node]time.Duration
+	tries       map[*node]uint64 // pending attempt
+	taken       map[*node]bool   // its last probe found the lease held
 }
 
 func (l *lease) unreachable(n *node, until time.Duration) {
@@ -38,7 +38,7 @@ func (l *lease) reach(w *world, n *node) bool { return l.away[n] <= w.Elapsed() 
 func (l *lease) free() { l.holder = nil }
 
 func (l *lease) holds(n *node, token uint64) bool {
-	return l.holder == n && l.life == n.life && l.token == token
+	return l.holder == n && l.incarnation == n.incarnation && l.token == token
 }
 
 // valid is Tenure.Check: it reports whether work may start.
@@ -49,10 +49,10 @@ func (l *lease) valid(w *world, n *node, token uint64) bool {
 // begin tries until the attempt is granted or cancelled.
 func (l *lease) begin(w *world, n *node, attempt uint64) {
 	l.unreachable(n, l.away[n])
-	if l.tries[n] != 0 && l.tries[n]>>32 == n.life {
+	if l.tries[n] != 0 && l.tries[n]>>32 == n.incarnation {
 		w.Fail("member %d: attempt %d overlaps another one", n.i, attempt)
 	}
-	l.tries[n], l.taken[n] = n.life<<32|attempt, false
+	l.tries[n], l.taken[n] = n.incarnation<<32|attempt, false
 	w.After(w.delay("ask"), n.living(func() { l.try(w, n, attempt) }))
 	w.After(attemptFor, n.living(func() {
 		if l.trying(n, attempt) {
@@ -69,12 +69,14 @@ func (l *lease) probe(w *world, n *node, number uint64) {
 			w.After(time.Second, n.living(func() { n.step(core.Probed{Probe: number}) }))
 			return
 		}
-		taken := l.holder != nil && !(l.holder == n && l.life == n.life)
+		taken := l.holder != nil && !(l.holder == n && l.incarnation == n.incarnation)
 		n.step(core.Probed{Probe: number, Reached: true, Taken: taken, Token: l.token})
 	}))
 }
 
-func (l *lease) trying(n *node, attempt uint64) bool { return l.tries[n] == n.life<<32|attempt }
+func (l *lease) trying(n *node, attempt uint64) bool {
+	return l.tries[n] == n.incarnation<<32|attempt
+}
 
 func (l *lease) try(w *world, n *node, attempt uint64) {
 	if !l.trying(n, attempt) {
@@ -90,7 +92,8 @@ func (l *lease) try(w *world, n *node, attempt uint64) {
 	l.tries[n] = 0
 	l.high++
 	token := l.high
-	l.holder, l.life, l.token, l.renewed, l.lost = n, n.life, token, w.Elapsed(), false
+	l.holder, l.incarnation, l.token = n, n.incarnation, token
+	l.renewed, l.lost = w.Elapsed(), false
 	l.renew(w, n, token)
 	late := w.delay("grant")
 	if !w.opt.prompt && w.Chance("grant-late", 0.2) {

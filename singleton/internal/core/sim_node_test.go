@@ -21,14 +21,14 @@ const (
 // node is one member: a machine, a route, and sometimes an instance. After a restart it is another
 // incarnation.
 type node struct {
-	w      *world
-	i      int
-	life   uint64
-	born   time.Duration
-	member core.Member
-	ran    uint64 // last token under which an instance ran
-	m      *core.Machine
-	r      *core.Route
+	w           *world
+	i           int
+	incarnation uint64
+	born        time.Duration
+	member      core.Member
+	ran         uint64 // last token under which an instance ran
+	m           *core.Machine
+	r           *core.Route
 
 	version int  // of the application
 	inside  bool // it has the preferred role
@@ -46,8 +46,8 @@ type node struct {
 func (n *node) me() core.Member { return n.member }
 
 func (n *node) boot() {
-	n.life++
-	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life,
+	n.incarnation++
+	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.incarnation,
 		Address: fmt.Sprint("host", n.i)}
 	n.born, n.closed, n.final, n.wake, n.waiting = n.w.Elapsed(), false, false, 0, map[int]uint64{}
 	n.shut, n.shutAt, n.sick = 0, 0, 0
@@ -58,9 +58,9 @@ func (n *node) boot() {
 		Doubt: 6 * time.Second,
 	})
 	n.r = core.NewRoute(interval)
-	life := n.life
+	incarnation := n.incarnation
 	n.w.After(0, func() {
-		if n.life == life {
+		if n.incarnation == incarnation {
 			n.w.view(n, func(*node) bool { return true })
 		}
 	})
@@ -160,7 +160,7 @@ func (n *node) step(ev core.Event) {
 	for _, e := range n.r.Step(at, ev) {
 		w.Note("member %d routes: %T%+v", n.i, e, e)
 		if ask, ok := e.(core.Ask); ok {
-			w.send(n, ask.To, ask, func(to *node) { to.identify(n.i, n.life, ask.Round, 0) })
+			w.send(n, ask.To, ask, func(to *node) { to.identify(n.i, n.incarnation, ask.Round, 0) })
 		}
 	}
 	for _, e := range n.m.Step(at, ev) {
@@ -188,9 +188,9 @@ func (n *node) arm(ticked bool) {
 			continue
 		}
 		n.wake = at
-		life := n.life
+		incarnation := n.incarnation
 		w.After(at-now, func() {
-			if n.life == life {
+			if n.incarnation == incarnation {
 				n.step(core.Wake{})
 			}
 		})
@@ -316,19 +316,19 @@ func (n *node) instanceEnds() {
 	}
 }
 
-// living returns f, restricted to the present life of the process.
+// living returns f, restricted to the present incarnation of the process.
 func (n *node) living(f func()) func() {
-	life := n.life
+	incarnation := n.incarnation
 	return func() {
-		if n.life == life {
+		if n.incarnation == incarnation {
 			f()
 		}
 	}
 }
 
 // identify answers a route, later if the instance will run here, or passes the question on.
-func (n *node) identify(from int, life, round uint64, hops int) {
-	if n.w.nodes[from].life != life {
+func (n *node) identify(from int, incarnation, round uint64, hops int) {
+	if n.w.nodes[from].incarnation != incarnation {
 		return
 	}
 	switch to, ok := n.m.Next(); {
@@ -338,7 +338,7 @@ func (n *node) identify(from int, life, round uint64, hops int) {
 		n.waiting[from] = round
 	case ok && hops < 3:
 		n.w.send(n, to, core.Ask{To: to, Round: round}, func(to *node) {
-			to.identify(from, life, round, hops+1)
+			to.identify(from, incarnation, round, hops+1)
 		})
 	}
 }

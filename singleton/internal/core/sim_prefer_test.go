@@ -56,11 +56,11 @@ func (w *world) equip(n *node) {
 		return
 	}
 	pick := func(what string, most int) int {
-		return w.Number(fmt.Sprintf("%s-%d-%d", what, n.i, n.life), 0, most)
+		return w.Number(fmt.Sprintf("%s-%d-%d", what, n.i, n.incarnation), 0, most)
 	}
 	n.version, n.inside = pick("version", 2), pick("role", 1) == 1
 	n.wants = w.nodes[0].wants
-	if n.i == 0 && n.life == 1 || !w.opt.calm && w.Chance("each-its-own", 0.3) {
+	if n.i == 0 && n.incarnation == 1 || !w.opt.calm && w.Chance("each-its-own", 0.3) {
 		n.wants = preference{newest: pick("newest", 1) == 1, role: pick("prefers-role", 1) == 1}
 	}
 }

@@ -199,9 +199,9 @@ func (w *world) unite(sim.Args) {
 }
 
 func (w *world) later(n *node, f func()) {
-	life := n.life
+	incarnation := n.incarnation
 	w.After(w.delay("view"), func() {
-		if n.life == life {
+		if n.incarnation == incarnation {
 			f()
 		}
 	})

@@ -36,7 +36,7 @@ func bracketed(host string) string {
 
 // Self is the member that a provider serves.
 type Self struct {
-	Member          // Its ID is that of the actor system, new in each life.
+	Member          // Its ID is that of the actor system, new in each incarnation.
 	Cluster  string // name of the cluster
 	Listener string // host that remoting listens on, as configured
 	System   *actor.ActorSystem

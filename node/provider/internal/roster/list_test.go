@@ -18,7 +18,7 @@ func ids(members []Member) string {
 func TestList(t *testing.T) {
 	a := Member{ID: "a", Host: "h", Port: 1}
 	b := Member{ID: "b", Host: "h", Port: 2}
-	c := Member{ID: "c", Host: "h", Port: 2, Order: 1} // b's next life
+	c := Member{ID: "c", Host: "h", Port: 2, Order: 1} // b's next incarnation
 	start := time.Unix(1000, 0)
 	type step struct {
 		name    string
@@ -52,7 +52,7 @@ func TestList(t *testing.T) {
 			{"over", 15 * time.Second, false, nil, "a b"},
 			{"gone", 16 * time.Second, false, []Member{a}, "a"},
 		},
-		"another life replaces the missing": {
+		"another incarnation replaces the missing": {
 			{"both", 0, false, []Member{a, b}, "a b"},
 			{"lost", time.Second, true, nil, "a b"},
 			{"back", 2 * time.Second, false, []Member{a, c}, "a c"},

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// again ends the life of a replica and begins the next one.
+// again ends the incarnation of a replica and begins the next one.
 func (l *lab) again(name string) {
 	old := l.cores[name]
 	l.start(name)
@@ -20,7 +20,7 @@ func (l *lab) again(name string) {
 }
 
 // Without the handover, 47 of 314 updates of a member that was cut off were silently lost.
-func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
+func TestRejoin_WritesMadeAloneReachTheOthers(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "before"))
 	l.deliver(all)
@@ -47,7 +47,7 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 }
 
 // The homes of shards are assigned anew when they are lost; nothing else is.
-func TestLives_TheTableOfShardsIsNotMissed(t *testing.T) {
+func TestRejoin_TheTableOfShardsIsNotMissed(t *testing.T) {
 	const table, stay = "concord-sharding-cart/shard-7", "concord-sharding-cart/external"
 	l := newLab(t, "a", "b")
 	alone := func(keys ...string) {
@@ -74,7 +74,7 @@ func TestLives_TheTableOfShardsIsNotMissed(t *testing.T) {
 		"concord-sharding-cart/shard-7/k=2\ns/x=1\n")
 }
 
-func TestLives_TheOpenEventGoesAlong(t *testing.T) {
+func TestRejoin_TheOpenEventIsKept(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1))
 	l.quiet("a", count("c", "k", 1)) // they have no waiters: one open event
@@ -88,9 +88,9 @@ func TestLives_TheOpenEventGoesAlong(t *testing.T) {
 	l.shows("b", "c/k=3\n")
 }
 
-// A life that counted at once would acknowledge, and answer reads, before it knows what a majority
-// of the others wrote without it.
-func TestLives_TheNextOneCountsNowhereUntilRefilled(t *testing.T) {
+// An incarnation that counted at once would acknowledge, and answer reads, before it knows what a
+// majority of the others wrote without it.
+func TestRejoin_CountsNowhereUntilRefilled(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("b", majority, add("s", "x"))
 	l.take(between("b", "a"))
@@ -107,9 +107,9 @@ func TestLives_TheNextOneCountsNowhereUntilRefilled(t *testing.T) {
 	l.shows("a", "s/x=1\n")
 }
 
-// The next life reaches no member either, and the one after it still holds what the first one
-// wrote.
-func TestLives_WhatNobodyFetchedGoesOnToTheNext(t *testing.T) {
+// The next incarnation reaches no member either, and the one after it still holds what the first
+// one wrote.
+func TestRejoin_UnfetchedEventsReachTheNextButOne(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
 	l.take(all)
@@ -121,8 +121,8 @@ func TestLives_WhatNobodyFetchedGoesOnToTheNext(t *testing.T) {
 	l.shows("b", "s/x=1\ns/y=1\n")
 }
 
-// A member that leaves in order also waits for the events of its earlier lives.
-func TestLives_DrainWaitsForWhatFormerOnesDid(t *testing.T) {
+// A member that leaves in order also waits for the events of its earlier incarnations.
+func TestRejoin_DrainWaitsForEarlierIncarnations(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
 	l.take(all)
@@ -152,8 +152,8 @@ func TestDrain_AloneBelowMinMembersEndsAtOnce(t *testing.T) {
 	require.Equal(t, []string{"b"}, l.done[6].Short.Missing, "b had it, and may be gone")
 }
 
-// The actor of the earlier life was stuck in user code when the next one began.
-func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
+// The actor of the earlier incarnation was stuck in user code when the next one began.
+func TestRejoin_AnIncarnationThatEndsLateIsInherited(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
 	l.take(all)
@@ -174,9 +174,9 @@ func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	require.True(t, l.cores["b"].Seen().Covers(causal.Dot{Replica: old.Replica(), N: 2}))
 }
 
-// The increments of a counter's earlier life must neither come back after a reset nor be lost by
-// it.
-func TestLives_ACounterIsResetAcrossLives(t *testing.T) {
+// The increments of a counter's earlier incarnation must neither come back after a reset nor be
+// lost by it.
+func TestRejoin_ACounterIsResetAcrossIncarnations(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, count("c", "k", 5))
 	l.deliver(all)

@@ -11,8 +11,8 @@ import (
 	"github.com/concord-go/concord/internal/sim"
 )
 
-// life is one incarnation of the process at a place: a core with its provider.
-type life struct {
+// process is one incarnation of the process at a place: a core with its provider.
+type process struct {
 	p      *place
 	w      *world
 	id     string
@@ -30,25 +30,26 @@ type life struct {
 }
 
 func (p *place) start() {
-	if p.life != nil {
+	if p.incarnation != nil {
 		return
 	}
 	p.down = false
 	p.was++
-	p.w.lives++
-	l := &life{
-		p: p, w: p.w, id: fmt.Sprintf("m%03d", p.w.lives), told: map[string]int{},
+	p.w.incarnations++
+	l := &process{
+		p: p, w: p.w, id: fmt.Sprintf("m%03d", p.w.incarnations), told: map[string]int{},
 		banned: map[string]bool{},
 		missed: map[int]int{}, blind: map[int]time.Duration{},
 	}
 	t := p.w.tuning
 	for _, at := range p.ends {
 		if p.w.Elapsed()-at < time.Hour {
-			t.Lives++
+			t.Incarnations++
 		}
 	}
-	l.core = newCore(t.apply(defaultSettings()), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives), p.key())
-	p.life, p.last = l, ending{}
+	l.core = newCore(t.apply(defaultSettings()), "", p.w.addressOf(p.i), l.id,
+		uint64(p.w.incarnations), p.key())
+	p.incarnation, p.last = l, ending{}
 	p.w.Note("%s starts at %d", l.id, p.i)
 	p.w.After(p.w.Span("look", 0, p.w.round), l.look)
 	if p.w.store != nil {
@@ -64,12 +65,12 @@ func (p *place) key() []byte { return fmt.Append(nil, p.i, p.pid) }
 // crash ends the incarnation abruptly, and the process.
 func (p *place) crash() {
 	p.pid++
-	p.life, p.down = nil, true
+	p.incarnation, p.down = nil, true
 }
 
 // leave ends the incarnation gracefully.
 func (p *place) leave() {
-	if l := p.life; l != nil && !l.frozen {
+	if l := p.incarnation; l != nil && !l.frozen {
 		if p.w.store != nil {
 			p.w.store.forget(l.id)
 		}
@@ -79,7 +80,7 @@ func (p *place) leave() {
 
 // freeze suspends the process.
 func (p *place) freeze(d time.Duration) {
-	l := p.life
+	l := p.incarnation
 	if l == nil || l.frozen {
 		return
 	}
@@ -94,9 +95,9 @@ func (p *place) freeze(d time.Duration) {
 }
 
 // do runs f if the incarnation is still running; while it is frozen, f is deferred.
-func (l *life) do(f func()) {
+func (l *process) do(f func()) {
 	switch {
-	case l.p.life != l:
+	case l.p.incarnation != l:
 	case l.frozen:
 		l.held = append(l.held, f)
 	default:
@@ -104,7 +105,7 @@ func (l *life) do(f func()) {
 	}
 }
 
-func (l *life) String() string {
+func (l *process) String() string {
 	s := l.id
 	if l.frozen {
 		s += " frozen"
@@ -120,8 +121,8 @@ func (l *life) String() string {
 }
 
 // look is one round of the provider.
-func (l *life) look() {
-	if l.p.life != l {
+func (l *process) look() {
+	if l.p.incarnation != l {
 		return
 	}
 	l.w.After(l.w.round, func() { l.do(l.look) })
@@ -144,8 +145,8 @@ func (l *life) look() {
 
 // ask adds the incarnation running at p to the list. If it does not answer, the previous
 // incarnation stays listed until enough rounds were missed.
-func (l *life) ask(p *place, raw map[string]int) {
-	o := p.life
+func (l *process) ask(p *place, raw map[string]int) {
+	o := p.incarnation
 	if o != nil && !o.frozen && l.w.reach(l.p.i, p.i) && l.blind[p.i] <= l.w.Elapsed() {
 		raw[o.id], l.missed[p.i] = p.i, 0
 		return
@@ -160,7 +161,7 @@ func (l *life) ask(p *place, raw map[string]int) {
 }
 
 // tell publishes like Proto.Actor: without banned ids, and only if something has changed.
-func (l *life) tell(raw map[string]int) {
+func (l *process) tell(raw map[string]int) {
 	for id := range l.banned {
 		delete(raw, id)
 	}
@@ -180,8 +181,8 @@ func (l *life) tell(raw map[string]int) {
 	l.step(t)
 }
 
-func (l *life) step(e event) {
-	if l.p.life != l {
+func (l *process) step(e event) {
+	if l.p.incarnation != l {
 		return
 	}
 	l.hear(e)
@@ -214,7 +215,7 @@ func (l *life) step(e event) {
 }
 
 // hear records what judge needs.
-func (l *life) hear(e event) {
+func (l *process) hear(e event) {
 	r, ok := e.(received)
 	if !ok || r.to != l.core.incarnation {
 		return
@@ -227,7 +228,7 @@ func (l *life) hear(e event) {
 	}
 }
 
-func (l *life) wakeAt(at time.Time) {
+func (l *process) wakeAt(at time.Time) {
 	l.wake++
 	if n := l.wake; !at.IsZero() {
 		l.w.After(at.Sub(l.w.Now()), func() {
@@ -240,26 +241,26 @@ func (l *life) wakeAt(at time.Time) {
 	}
 }
 
-func (l *life) carry(address string, e event) {
+func (l *process) carry(address string, e event) {
 	to := l.w.placeAt(address)
 	if to == nil {
 		return
 	}
 	l.w.Send(l.p.i, to.i, e, func() {
-		if o := to.life; o != nil {
+		if o := to.incarnation; o != nil {
 			o.do(func() { o.step(e) })
 		}
 	})
 }
 
 // publish ends the incarnation if the view is a removal; another one then begins at the same place.
-func (l *life) publish(v *View) {
+func (l *process) publish(v *View) {
 	if !v.Removed {
 		l.w.Note("%s sees %s", l.id, strings.Join(idsOf(v.Members), " "))
 		return
 	}
 	l.w.Note("%s ends: %v", l.id, v.Cause)
-	l.p.life = nil
+	l.p.incarnation = nil
 	if s := l.w.store; s != nil {
 		s.forget(l.id)
 	}
@@ -301,8 +302,8 @@ type entry struct {
 }
 
 // keep writes the incarnation's key, now and until the incarnation ends.
-func (s *store) keep(l *life) {
-	if l.p.life != l {
+func (s *store) keep(l *process) {
+	if l.p.incarnation != l {
 		return
 	}
 	s.w.After(s.ttl/3, func() { l.do(func() { s.keep(l) }) })
@@ -313,7 +314,7 @@ func (s *store) keep(l *life) {
 
 func (s *store) forget(id string) { delete(s.keys, id) }
 
-func (s *store) read(l *life, raw map[string]int) {
+func (s *store) read(l *process, raw map[string]int) {
 	for id, e := range s.keys {
 		if e.expiry > s.w.Elapsed() && l.blind[e.place] <= s.w.Elapsed() {
 			raw[id] = e.place

@@ -23,7 +23,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.cfg.Health.set(stateStarting, nil, nil)
 	n, err := r.make(ctx)
 	if err != nil {
-		return r.life > 1 && ctx.Err() == nil, err
+		return r.incarnation > 1 && ctx.Err() == nil, err
 	}
 	defer n.end(nil)
 	defer func() { r.counted = cmp.Or(int(n.counted.Load()), r.counted) }()
@@ -40,7 +40,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 		if r.ended.IsZero() {
 			r.ended = time.Now()
 		}
-		again := (r.life > 1 || errors.Is(err, ErrRemoved)) && ctx.Err() == nil
+		again := (r.incarnation > 1 || errors.Is(err, ErrRemoved)) && ctx.Err() == nil
 		stopped := r.stop(n, !again) // the session outlives all but the last incarnation
 		if ctx.Err() != nil {
 			return false, stopped // asked to stop during the start
@@ -50,8 +50,8 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.keepPort(n)
 	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster),
 		slog.String("address", n.System.Address()),
-		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("incarnation", r.life),
-		r.away())
+		slog.String("member", membership.Attach(n.System).View().Self.ID),
+		slog.Int("incarnation", r.incarnation), r.away())
 	r.cfg.Health.up(n)
 	n.begin()
 	return r.serve(ctx, n)
@@ -83,12 +83,12 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	r.ended = time.Now()
 	n.end(cause)
 	r.cfg.Health.over(n.System, cause)
-	r.cfg.Logger.Info("incarnation ends", slog.Int("incarnation", r.life), slog.Any("cause", cause),
-		slog.String("then", r.cfg.OnSplit.String()))
+	r.cfg.Logger.Info("incarnation ends", slog.Int("incarnation", r.incarnation),
+		slog.Any("cause", cause), slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
 	if stopped != nil { // not a reason to stay away: unreleased leases expire
-		r.cfg.Logger.Error("incarnation did not stop in order", slog.Int("incarnation", r.life),
-			slog.Any("error", stopped))
+		r.cfg.Logger.Error("incarnation did not stop in order",
+			slog.Int("incarnation", r.incarnation), slog.Any("error", stopped))
 	}
 	switch r.cfg.OnSplit {
 	case Reexec:
@@ -127,13 +127,13 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	n := &Node{
 		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc,
 			options...)),
-		Session: r.session, Incarnation: r.life, store: r.store, failed: make(chan struct{}),
+		Session: r.session, Incarnation: r.incarnation, store: r.store, failed: make(chan struct{}),
 	}
 	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience,
-		Lives: r.pace.lately(time.Now())})
+		Incarnations: r.pace.lately(time.Now())})
 	n.ctx, n.end = context.WithCancelCause(ctx)
 	r.startWatch(n)
-	return n, n.prepare(r.lives)
+	return n, n.prepare(r.incarnations)
 }
 
 // registered calls the user's register function, which creates the components. In the last
@@ -221,7 +221,7 @@ func (r *runner) majorityHosts() bool {
 
 // start starts the member and waits until it is ready.
 func (r *runner) start(n *Node) error {
-	if r.life == 1 {
+	if r.incarnation == 1 {
 		lifecycle.OnStart(n.System, "members", func(ctx context.Context) error {
 			return awaitMembers(ctx, n.Cluster, max(r.cfg.MinMembers, 1))
 		})
@@ -244,7 +244,7 @@ func (r *runner) keepPort(n *Node) {
 func (r *runner) stop(n *Node, last bool) error {
 	if last {
 		n.setLast()
-		r.lives.Last()
+		r.incarnations.Last()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout)
 	defer cancel()

@@ -12,14 +12,14 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// begin makes l the present life.
-func (r *Replicator) begin(l *life) {
+// begin makes l the present incarnation.
+func (r *Replicator) begin(l *binding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if stuck := r.mu.present; stuck != nil { // its actor has not stopped yet
 		r.last.Store(cmp.Or(stuck.published.Load().past(), r.last.Load()))
 	}
-	r.mu.lives++
+	r.mu.incarnations++
 	r.mu.present, r.mu.closed, r.mu.cfg, r.mu.log = l, nil, l.cfg, l.system.Logger()
 	r.shut.Store(false)
 	r.present.Store(l)
@@ -27,8 +27,8 @@ func (r *Replicator) begin(l *life) {
 	r.signalLocked()
 }
 
-// inheritance returns the state of the earlier lives for the actor of l, whose PID is pid.
-func (r *Replicator) inheritance(l *life, pid *actor.PID) []held {
+// inheritance returns the state of the earlier incarnations for the actor of l, whose PID is pid.
+func (r *Replicator) inheritance(l *binding, pid *actor.PID) []held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.present != l {
@@ -39,9 +39,9 @@ func (r *Replicator) inheritance(l *life, pid *actor.PID) []held {
 	return all
 }
 
-// finished takes the state of l's actor. If the next life is running already, because the actor of
-// this one was stuck in user code, the state is sent to the next one.
-func (r *Replicator) finished(l *life, what held) {
+// finished takes the state of l's actor. If the next incarnation is running already, because the
+// actor of this one was stuck in user code, the state is sent to the next one.
+func (r *Replicator) finished(l *binding, what held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := r.mu.present
@@ -65,14 +65,14 @@ func (r *Replicator) finished(l *life, what held) {
 	r.signalLocked()
 }
 
-// isLast marks the present life as the last: it leaves the cluster in order.
+// isLast marks the present incarnation as the last: it leaves the cluster in order.
 func (r *Replicator) isLast() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.again = false
 }
 
-// noMore records that there is no next life.
+// noMore records that there is no next incarnation.
 func (r *Replicator) noMore() {
 	r.mu.Lock()
 	var lost uint64
@@ -104,9 +104,10 @@ func (r *Replicator) signalLocked() {
 	r.mu.changed = make(chan struct{})
 }
 
-// look returns the present life, or nil between two lives, and a channel that is closed when that
-// changes. It returns an error if there is no life and callers must not wait for one.
-func (r *Replicator) look() (l *life, changed <-chan struct{}, err error) {
+// look returns the present incarnation, or nil between two incarnations, and a channel that is
+// closed when that changes. It returns an error if there is no incarnation and callers must not
+// wait for one.
+func (r *Replicator) look() (l *binding, changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed != nil {
@@ -115,10 +116,10 @@ func (r *Replicator) look() (l *life, changed <-chan struct{}, err error) {
 	return r.mu.present, r.mu.changed, nil
 }
 
-// living returns the present life once its actor runs. Between lives it waits for the next one
-// until ctx is done, or for Config.OperationTimeout if ctx has no deadline. Before the first life
-// it does not wait.
-func (r *Replicator) living(ctx context.Context) (*life, error) {
+// living returns the present incarnation once its actor runs. Between incarnations it waits for the
+// next one until ctx is done, or for Config.OperationTimeout if ctx has no deadline. Before the
+// first incarnation it does not wait.
+func (r *Replicator) living(ctx context.Context) (*binding, error) {
 	if l := r.present.Load(); l != nil && l.state.Load() == running {
 		return l, nil
 	}
@@ -144,11 +145,11 @@ func (r *Replicator) living(ctx context.Context) (*life, error) {
 	}
 }
 
-// first reports whether l is the first life and does not run yet.
-func (r *Replicator) first(l *life) bool {
+// first reports whether l is the first incarnation and does not run yet.
+func (r *Replicator) first(l *binding) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mu.lives == 1 && r.mu.present == l && l.state.Load() == bound
+	return r.mu.incarnations == 1 && r.mu.present == l && l.state.Load() == bound
 }
 
 // bounded returns ctx, with a timeout of Config.OperationTimeout if ctx has no deadline.
@@ -161,7 +162,8 @@ func (r *Replicator) bounded(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeout(ctx, r.mu.cfg.OperationTimeout)
 }
 
-// state returns the present state, with the open entries, or nil before the first life has run.
+// state returns the present state, with the open entries, or nil before the first incarnation has
+// run.
 func (r *Replicator) state() *published {
 	if l := r.present.Load(); l != nil {
 		if p := l.front.state(); p != nil {
@@ -193,8 +195,8 @@ func (r *Replicator) published() *published {
 	return r.last.Load()
 }
 
-// readable returns the state that reads show. It is nil before the first life has run, and after
-// the replicator has been closed.
+// readable returns the state that reads show. It is nil before the first incarnation has run, and
+// after the replicator has been closed.
 func (r *Replicator) readable() *published {
 	if r.shut.Load() {
 		return nil
@@ -213,7 +215,7 @@ func (r *Replicator) unreadable() error {
 	return errNotYet
 }
 
-// goesOn reports whether there may be a next life that calls may wait for.
+// goesOn reports whether there may be a next incarnation that calls may wait for.
 func (r *Replicator) goesOn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

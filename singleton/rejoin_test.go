@@ -22,8 +22,8 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// endLife does what node.Run does with an incarnation that was removed.
-func endLife(t *testing.T, n *node) (took time.Duration) {
+// endIncarnation does what node.Run does with an incarnation that was removed.
+func endIncarnation(t *testing.T, n *node) (took time.Duration) {
 	t.Helper()
 	start := time.Now()
 	require.NoError(t, lifecycle.Of(n.System).Stop(context.Background(), nil))
@@ -32,10 +32,10 @@ func endLife(t *testing.T, n *node) (took time.Duration) {
 	return took
 }
 
-func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
-	lives := lifecycle.NewLives()
-	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}, cfg: singleton.Config{
-		MinMembers: 3}}
+func TestRejoin_TheSingletonWorksAgain(t *testing.T) {
+	incarnations := lifecycle.NewIncarnations()
+	o := options{cfg: singleton.Config{MinMembers: 3},
+		incarnations: map[string]*lifecycle.Incarnations{"node-0:1": incarnations}}
 	run(t, 3, o, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
@@ -51,7 +51,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 				asks <- fmt.Sprint(answer, err)
 			}()
 			synctest.Wait()
-			require.Less(t, endLife(t, first), 100*time.Millisecond)
+			require.Less(t, endIncarnation(t, first), 100*time.Millisecond)
 		}
 		_, err := first.ask("who", time.Second)
 		require.ErrorIs(t, err, lifecycle.ErrRejoining)
@@ -77,15 +77,17 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 		require.Equal(t, second.ID, host)
 
 		require.NoError(t, lifecycle.Of(second.System).Stop(context.Background(), nil))
-		go lives.End()
+		go incarnations.End()
 		_, err = second.ask("who", time.Hour)
 		require.ErrorIs(t, err, singleton.ErrClosed)
 	})
 }
 
 // After an application has closed its singleton, Ask does not wait for another incarnation.
-func TestLives_CloseIsNotBetweenLives(t *testing.T) {
-	run(t, 1, options{lives: map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}},
+func TestRejoin_CloseIsPermanent(t *testing.T) {
+	o := options{incarnations: map[string]*lifecycle.Incarnations{
+		"node-0:1": lifecycle.NewIncarnations()}}
+	run(t, 1, o,
 		func(c *testCluster) {
 			require.NoError(t, c.node(0).single.Close(context.Background()))
 			_, err := c.node(0).ask("who", time.Hour)
@@ -93,11 +95,12 @@ func TestLives_CloseIsNotBetweenLives(t *testing.T) {
 		})
 }
 
-func TestNew_TwiceInOneLifeIsInvalid(t *testing.T) {
-	for name, lives := range map[string]*lifecycle.Lives{"one life": nil,
-		"several": lifecycle.NewLives()} {
+func TestNew_TwiceInOneIncarnationIsInvalid(t *testing.T) {
+	for name, incarnations := range map[string]*lifecycle.Incarnations{"one incarnation": nil,
+		"several": lifecycle.NewIncarnations()} {
 		t.Run(name, func(t *testing.T) {
-			run(t, 2, options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}},
+			o := options{incarnations: map[string]*lifecycle.Incarnations{"node-0:1": incarnations}}
+			run(t, 2, o,
 				func(c *testCluster) {
 					n := c.node(0)
 					again := func() error {
@@ -116,7 +119,7 @@ func TestNew_TwiceInOneLifeIsInvalid(t *testing.T) {
 }
 
 // The host is busy for a long time, and its cluster has dropped it.
-func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
+func TestRejoin_ARemovedMemberStopsQuickly(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
@@ -128,7 +131,7 @@ func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		c.Expel(c.Member(0))
 		<-membership.Attach(c.Member(0).System).Removed()
-		took := endLife(t, c.node(0))
+		took := endIncarnation(t, c.node(0))
 		require.Less(t, took, 1300*time.Millisecond)
 		host, _ := c.found(c.node(2), 20*time.Second)
 		require.Equal(t, "m001", host)
@@ -137,15 +140,15 @@ func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
 }
 
 // An actor system takes three megabytes. This one runs alone, without a network.
-func TestLives_NothingKeepsALifeThatHasEnded(t *testing.T) {
+func TestRejoin_AnEndedIncarnationIsCollected(t *testing.T) {
 	var kept []weak.Pointer[actor.ActorSystem]
 	simnet.Bubble(t, func(t *testing.T) {
-		lives := lifecycle.NewLives()
+		incarnations := lifecycle.NewIncarnations()
 		session, err := coordination.Open(memory.New(), coordination.Config{TTL: ttl})
 		require.NoError(t, err)
 		var s *singleton.Singleton
 		for i := range 4 {
-			system := oneLife(t, lives, session, i, &s)
+			system := oneIncarnation(t, incarnations, session, i, &s)
 			kept = append(kept, system)
 			_, now := s.Where()
 			require.False(t, now)
@@ -157,18 +160,19 @@ func TestLives_NothingKeepsALifeThatHasEnded(t *testing.T) {
 			synctest.Wait()
 		}
 		for i, p := range kept {
-			require.Nil(t, p.Value(), "life %d", i)
+			require.Nil(t, p.Value(), "incarnation %d", i)
 		}
 		runtime.KeepAlive(s)
-		runtime.KeepAlive(lives)
+		runtime.KeepAlive(incarnations)
 	})
 }
 
-func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session, i int,
-	last **singleton.Singleton) weak.Pointer[actor.ActorSystem] {
-	system := simnet.NewSystem(fmt.Sprint("life", i))
+func oneIncarnation(t *testing.T, incarnations *lifecycle.Incarnations,
+	session *coordination.Session, i int, last **singleton.Singleton,
+) weak.Pointer[actor.ActorSystem] {
+	system := simnet.NewSystem(fmt.Sprint("incarnation", i))
 	system.ProcessRegistry.Address = "here:1"
-	lives.Attach(system)
+	incarnations.Attach(system)
 	s, err := singleton.New(system, session, singleton.Config{Name: "jobs"},
 		func(coordination.Tenure) actor.Actor {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
@@ -186,9 +190,9 @@ func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	res, err := singleton.As[*wrapperspb.StringValue](s.Ask(ctx,
-		wrapperspb.String("produced in life ")))
+		wrapperspb.String("produced in incarnation ")))
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprint("produced in life ", i), res.Value)
+	require.Equal(t, fmt.Sprint("produced in incarnation ", i), res.Value)
 	require.NoError(t, lifecycle.Of(system).Stop(ctx, nil))
 	membership.Attach(system).Stop()
 	<-membership.Attach(system).Stopped()

@@ -1,8 +1,8 @@
 package main
 
-// lives are bugs of steps that panic and of consecutive lives. Rules in brackets are those of
-// docs/replication.md.
-func lives() []mutant {
+// incarnations are bugs of steps that panic and of consecutive incarnations. Rules in brackets are
+// those of docs/replication.md.
+func incarnations() []mutant {
 	return []mutant{
 		{
 			name:   "the last member after a crash misses the table of shards",
@@ -20,13 +20,13 @@ func lives() []mutant {
 			name:   "miss the table of shards at the end",
 			rule:   "what is made anew when it is lost need not be handed over [R29]",
 			edits:  in("distributeddata", "if h.kept <= h.copied {", "if false {"),
-			killer: scenario("TestLives_TheTableOfShardsIsNotMissed"),
+			killer: scenario("TestRejoin_TheTableOfShardsIsNotMissed"),
 		},
 		{
 			name:   "miss nothing that was written beside the table of shards",
 			rule:   "an update of an application that no other member has is named at the end [R29]",
 			edits:  in("distributeddata", "h.kept = h.Own() + h.open.events()", "h.kept = h.Own()"),
-			killer: scenario("TestLives_TheTableOfShardsIsNotMissed"),
+			killer: scenario("TestRejoin_TheTableOfShardsIsNotMissed"),
 		},
 		{
 			name:   "an actor that is being spawned handles messages at once",
@@ -125,10 +125,10 @@ func lives() []mutant {
 			killer: scenario("TestResume_APushIsAppliedOnce"),
 		},
 		{
-			name:   "a life forgets the open event of the former life",
-			rule:   "the next life holds all events of the former one [R40]",
+			name:   "an incarnation forgets the open event of the former incarnation",
+			rule:   "the next incarnation holds all events of the former one [R40]",
 			edits:  in("distributeddata", "c.endAgain() // c may have panicked\n\treturn c.successor(cfg)", "return c.successor(cfg)"),
-			killer: scenario("TestLives_TheOpenEventGoesAlong"),
+			killer: scenario("TestRejoin_TheOpenEventIsKept"),
 		},
 		{
 			name:   "no key is known of updates that the log has cut",
@@ -137,34 +137,34 @@ func lives() []mutant {
 			killer: killer{pkg: "./distributeddata", run: "TestClose_AloneForLongNamesTheKeys"},
 		},
 		{
-			name:   "a life starts with the former state but without its log",
-			rule:   "the events of a former life are served like those of any origin [R40]",
+			name:   "an incarnation starts with the former state but without its log",
+			rule:   "the events of a former incarnation are served like those of any origin [R40]",
 			edits:  in("distributeddata", "o.sum, o.log, o.marks", "o.sum, h.log, o.marks"),
-			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
+			killer: scenario("TestRejoin_WritesMadeAloneReachTheOthers"),
 		},
 		{
-			name:   "a life keeps the replica id of the former life",
-			rule:   "every life has its own replica id [R40]",
+			name:   "an incarnation keeps the replica id of the former incarnation",
+			rule:   "every incarnation has its own replica id [R40]",
 			edits:  in("distributeddata", "h.clock, h.hashes.heard = o.clock, o.hashes.heard", "h.clock, h.hashes.heard, h.me = o.clock, o.hashes.heard, o.me"),
-			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
+			killer: scenario("TestRejoin_WritesMadeAloneReachTheOthers"),
 		},
 		{
-			name:   "a life that follows another one is ready at once",
-			rule:   "a life is refilled before it counts [R23, R40]",
+			name:   "an incarnation that follows another one is ready at once",
+			rule:   "an incarnation is refilled before it counts [R23, R40]",
 			edits:  in("distributeddata", "n.history.Continue(&c.history)", "n.history.Continue(&c.history)\n\tn.members.ready = true"),
-			killer: scenario("TestLives_TheNextOneCountsNowhereUntilRefilled"),
+			killer: scenario("TestRejoin_CountsNowhereUntilRefilled"),
 		},
 		{
-			name:   "leave without the events of former lives",
-			rule:   "a leaving member also waits for the events of its former lives [R29, R40]",
+			name:   "leave without the events of former incarnations",
+			rule:   "a leaving member also waits for the events of its former incarnations [R29, R40]",
 			edits:  in("distributeddata", "leave{want: c.Seen(), forget: forget}", "leave{want: causal.Vector{}.Set(c.Replica(), c.history.Own()), forget: forget}"),
-			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
+			killer: scenario("TestRejoin_DrainWaitsForEarlierIncarnations"),
 		},
 		{
-			name:   "a replicator forgets the state of the ended life",
-			rule:   "the next life holds all events of the former one [R40]",
+			name:   "a replicator forgets the state of the ended incarnation",
+			rule:   "the next incarnation holds all events of the former one [R40]",
 			edits:  in("distributeddata", "r.mu.held = append(r.mu.held, what)", ""),
-			killer: killer{pkg: "./distributeddata", run: "^TestLives_WhatWasWrittenAloneReachesTheOthers$"},
+			killer: killer{pkg: "./distributeddata", run: "^TestRejoin_WritesMadeAloneReachTheOthers$"},
 		},
 		{
 			name:   "start empty when the actor is restarted",

@@ -25,9 +25,9 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// life is the part of a region that belongs to one actor system. Nothing refers to it after it has
-// ended.
-type life struct {
+// binding is the part of a region that belongs to one actor system. Nothing refers to it after it
+// has ended.
+type binding struct {
 	system    *actor.ActorSystem
 	cfg       Config
 	session   *coordination.Session // nil: a proxy
@@ -89,7 +89,7 @@ type life struct {
 }
 
 // endedRegions returns the members whose regions have ended, as the control actor knows them.
-func (l *life) endedRegions() []core.Member {
+func (l *binding) endedRegions() []core.Member {
 	if ended := l.gone.Load(); ended != nil {
 		return *ended
 	}
@@ -97,15 +97,15 @@ func (l *life) endedRegions() []core.Member {
 }
 
 // component returns the name of the region for reports of bugs.
-func (l *life) component() string { return "sharding " + l.cfg.Type }
+func (l *binding) component() string { return "sharding " + l.cfg.Type }
 
-func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }
+func (l *binding) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }
 
-func (l *life) coordinatorLease() string { return l.cfg.LeasePrefix + "coordinator" }
+func (l *binding) coordinatorLease() string { return l.cfg.LeasePrefix + "coordinator" }
 
 // begin accepts messages, which wait until the member is up, and registers with the lifecycle of
 // the member.
-func (l *life) begin(key string) (err error) {
+func (l *binding) begin(key string) (err error) {
 	l.unhook, err = lifecycle.OnStop(l.system, lifecycle.Sharding, key, l.close)
 	if err == nil {
 		// Other members may answer until then.
@@ -126,7 +126,7 @@ func (l *life) begin(key string) (err error) {
 	}
 	room := lane.NewRoom(l.cfg.Buffer, l.cfg.BufferBytes)
 	for n := range l.cfg.Shards {
-		l.places = append(l.places, &place{life: l, n: n, out: lane.NewOut(room)})
+		l.places = append(l.places, &place{binding: l, n: n, out: lane.NewOut(room)})
 	}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
 	c := newControl(l)
@@ -156,12 +156,12 @@ func (l *life) begin(key string) (err error) {
 }
 
 // endCalls ends the calls of Ask that no member will answer any more.
-func (l *life) endCalls(context.Context) error {
+func (l *binding) endCalls(context.Context) error {
 	l.calls.Close(ErrClosed)
 	return nil
 }
 
-func (l *life) coordinatorConfig() singleton.Config {
+func (l *binding) coordinatorConfig() singleton.Config {
 	return singleton.Config{
 		Name: l.cfg.coordinatorName(), Role: l.cfg.Role, MinMembers: l.cfg.MinMembers,
 		Settle:    l.cfg.Settle,
@@ -170,14 +170,14 @@ func (l *life) coordinatorConfig() singleton.Config {
 }
 
 // up continues the start once the member has an address.
-func (l *life) up(self membership.Member) {
+func (l *binding) up(self membership.Member) {
 	l.pid.Store(actor.NewPID(self.Address, l.cfg.doorName()))
 	contain.Send(l.system, l.control, &begun{})
 	close(l.running)
 }
 
 // ready waits until the member is up and its settings agree with those of the others.
-func (l *life) ready(ctx context.Context) error {
+func (l *binding) ready(ctx context.Context) error {
 	select {
 	case <-l.running:
 		return l.agree(ctx)
@@ -190,7 +190,7 @@ func (l *life) ready(ctx context.Context) error {
 
 // send accepts a message of this process for an entity. It returns an error if the message was not
 // accepted.
-func (l *life) send(id string, value any, c *call) error {
+func (l *binding) send(id string, value any, c *call) error {
 	select {
 	case <-l.closed:
 		return ErrClosed
@@ -204,7 +204,7 @@ func (l *life) send(id string, value any, c *call) error {
 }
 
 // pass lets a message of an earlier incarnation wait, before all messages of this one.
-func (l *life) pass(m sent) {
+func (l *binding) pass(m sent) {
 	if err := l.places[m.shard].wait(m.body); err != nil {
 		l.refuse(m.body.ID, m.body.Value, err)
 	}
@@ -212,7 +212,7 @@ func (l *life) pass(m sent) {
 
 // shut stops the acceptance of messages of this process. When it returns, those that were accepted
 // are with their entities or the remoting, or wait.
-func (l *life) shut() {
+func (l *binding) shut() {
 	for _, p := range l.places {
 		p.mu.Lock()
 		p.shut = true
@@ -223,7 +223,7 @@ func (l *life) shut() {
 // refuse counts a message, and sends it to the dead letters. If the message came from Ask, its
 // sender gets the reason instead. That a member which leaves in order takes no further messages is
 // no fault.
-func (l *life) refuse(id string, value any, why error) {
+func (l *binding) refuse(id string, value any, why error) {
 	l.counts.refused.Add(1)
 	level, lines := slog.LevelWarn, &l.refused
 	if errors.Is(why, ErrClosed) && l.closing.Load() && !l.follows() {
@@ -244,7 +244,7 @@ func (l *life) refuse(id string, value any, why error) {
 
 // answer sends the caller of Ask the reason why its message was refused, or returns false if the
 // message did not come from Ask.
-func (l *life) answer(p *parcel, why error) bool {
+func (l *binding) answer(p *parcel, why error) bool {
 	_, _, sender := actor.UnwrapEnvelope(p.value)
 	if p.call == nil || sender == nil {
 		return false
@@ -253,7 +253,7 @@ func (l *life) answer(p *parcel, why error) bool {
 	return true
 }
 
-func (l *life) deadLetter(name string, message any) {
+func (l *binding) deadLetter(name string, message any) {
 	contain.DeadLetter(l.system, actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
 		message)
 }

@@ -17,10 +17,10 @@ import (
 
 // bind starts an incarnation of the region that an earlier incarnation of this process left, or of
 // a new region.
-func bind(l *life) (*region, error) {
-	lives, key := lifecycle.LivesOf(l.system), "sharding "+l.cfg.Type
+func bind(l *binding) (*region, error) {
+	incarnations, key := lifecycle.IncarnationsOf(l.system), "sharding "+l.cfg.Type
 	r, kept, err := lifecycle.Handle(l.system, key, func() (*region, error) {
-		present := lifecycle.NewPresent[life](fmt.Sprintf("sharding %q", l.cfg.Type), ErrClosed)
+		present := lifecycle.NewPresent[binding](fmt.Sprintf("sharding %q", l.cfg.Type), ErrClosed)
 		return &region{typ: l.cfg.Type, shards: l.cfg.Shards, numbered: l.cfg.numbered,
 			present: present, origin: rand.Uint64()}, nil
 	})
@@ -36,9 +36,9 @@ func bind(l *life) (*region, error) {
 			"sharding %q: %w: %d shards, and %d in an earlier incarnation of this member", l.cfg.Type,
 			ErrInvalid, l.cfg.Shards, r.shards)
 	}
-	if lives != nil && !kept {
-		lives.OnLast(r.present.Last)
-		lives.OnEnd(r.kept.refuse)
+	if incarnations != nil && !kept {
+		incarnations.OnLast(r.present.Last)
+		incarnations.OnEnd(r.kept.refuse)
 	}
 	if kept {
 		l.cfg.MinMembers = 0 // it joins a cluster that already has hosts
@@ -56,7 +56,7 @@ func bind(l *life) (*region, error) {
 		return nil, errors.Join(err, l.unobserve())
 	}
 	r.kept.pass(l)
-	r.present.Begin(l, lives == nil)
+	r.present.Begin(l, incarnations == nil)
 	l.members.WhenUp(func(self membership.Member) { l.started.Do(func() { l.up(self) }) })
 	return r, nil
 }
@@ -65,7 +65,7 @@ func bind(l *life) (*region, error) {
 // until the next incarnation takes them. The bounds of Config.Buffer, which they met, bound them.
 type kept struct {
 	mu       sync.Mutex
-	from     *life // nil: no messages
+	from     *binding // nil: no messages
 	messages []sent
 }
 
@@ -76,12 +76,12 @@ type sent struct {
 }
 
 // follows reports whether another incarnation may follow.
-func (l *life) follows() bool { return l.region.present.Follows() }
+func (l *binding) follows() bool { return l.region.present.Follows() }
 
 // leave keeps a message that still waits for a host when an incarnation ends, for the next
 // incarnation. If none follows, or if its sender is an actor, which has ended with the incarnation,
 // the message is refused. Ask sends its message again in the next incarnation.
-func (l *life) leave(shard int, b core.Body) {
+func (l *binding) leave(shard int, b core.Body) {
 	p := b.Value.(*parcel)
 	_, _, sender := actor.UnwrapEnvelope(p.value)
 	switch {
@@ -98,7 +98,7 @@ func (l *life) leave(shard int, b core.Body) {
 }
 
 // take removes and returns the messages.
-func (k *kept) take() (from *life, messages []sent) {
+func (k *kept) take() (from *binding, messages []sent) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	from, messages = k.from, k.messages
@@ -107,7 +107,7 @@ func (k *kept) take() (from *life, messages []sent) {
 }
 
 // pass makes the messages the first ones of an incarnation.
-func (k *kept) pass(to *life) {
+func (k *kept) pass(to *binding) {
 	_, messages := k.take()
 	for _, m := range messages {
 		to.pass(m)

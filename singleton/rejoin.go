@@ -10,17 +10,17 @@ import (
 
 // begin starts an incarnation: of the Singleton that an earlier incarnation of this process left,
 // or of a new one.
-func begin(l *life) (*Singleton, error) {
-	lives, key := lifecycle.LivesOf(l.system), "singleton "+l.cfg.Name
+func begin(l *binding) (*Singleton, error) {
+	incarnations, key := lifecycle.IncarnationsOf(l.system), "singleton "+l.cfg.Name
 	s, kept, err := lifecycle.Handle(l.system, key, func() (*Singleton, error) {
-		present := lifecycle.NewPresent[life](fmt.Sprintf("singleton %q", l.cfg.Name), ErrClosed)
+		present := lifecycle.NewPresent[binding](fmt.Sprintf("singleton %q", l.cfg.Name), ErrClosed)
 		return &Singleton{name: l.cfg.Name, present: present}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("singleton %q: %w", l.cfg.Name, err)
 	}
-	if lives != nil && !kept {
-		lives.OnEnd(s.present.Last)
+	if incarnations != nil && !kept {
+		incarnations.OnEnd(s.present.Last)
 	}
 	if kept {
 		l.cfg.MinMembers = 0 // it joins a cluster that has hosts
@@ -35,7 +35,7 @@ func begin(l *life) (*Singleton, error) {
 	if err := l.begin(key); err != nil {
 		return nil, errors.Join(err, l.unobserve())
 	}
-	s.present.Begin(l, lives == nil)
+	s.present.Begin(l, incarnations == nil)
 	l.members.WhenUp(func(self membership.Member) { l.started.Do(func() { l.up(self) }) })
 	return s, nil
 }

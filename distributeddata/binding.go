@@ -17,12 +17,12 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// life is the part of a Replicator that belongs to one life of its member. Nothing that outlives
-// the life may reference it, since it keeps an actor system alive.
+// binding is the part of a Replicator that belongs to one incarnation of its member. Nothing that
+// outlives the incarnation may reference it, since it keeps an actor system alive.
 //
 //	bound ──the member is up──▶ running ──close──▶ over
 //	  └────────────────close────────────────────────▲
-type life struct {
+type binding struct {
 	r         *Replicator
 	system    *actor.ActorSystem
 	cfg       Config
@@ -53,9 +53,9 @@ const (
 	over
 )
 
-// bind starts a life of the replicator on system.
+// bind starts an incarnation of the replicator on system.
 func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
-	l := &life{
+	l := &binding{
 		r: r, system: system, cfg: cfg, members: membership.Attach(system),
 		ttls:    newLifetimes(cfg, timer.ClockOf(system)),
 		running: make(chan struct{}), ready: make(chan struct{}),
@@ -84,7 +84,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	return nil
 }
 
-func (l *life) spawn() {
+func (l *binding) spawn() {
 	l.spawning.Do(func() {
 		a := newReplica(l)
 		// also after a restart
@@ -106,7 +106,7 @@ func (l *life) spawn() {
 const throughput = 300
 
 // run opens the way for messages and calls to the actor, which has started.
-func (l *life) run(pid *actor.PID) {
+func (l *binding) run(pid *actor.PID) {
 	l.pid = pid
 	if l.state.CompareAndSwap(bound, running) {
 		l.r.door.open(l)
@@ -115,8 +115,8 @@ func (l *life) run(pid *actor.PID) {
 	}
 }
 
-// finish ends the life. what is the state that the actor held, nil if it never ran.
-func (l *life) finish(what held) {
+// finish ends the incarnation. what is the state that the actor held, nil if it never ran.
+func (l *binding) finish(what held) {
 	l.state.Store(over)
 	l.r.door.shut(l)
 	l.r.finished(l, what)
@@ -124,7 +124,7 @@ func (l *life) finish(what held) {
 }
 
 // up waits until the actor runs.
-func (l *life) up(ctx context.Context) error {
+func (l *binding) up(ctx context.Context) error {
 	select {
 	case <-l.running:
 		return nil
@@ -137,7 +137,7 @@ func (l *life) up(ctx context.Context) error {
 }
 
 // check returns nil if the replica counts in quorums, or need not.
-func (l *life) check() error {
+func (l *binding) check() error {
 	if p := l.published.Load(); p != nil && p.stopped != nil {
 		return p.stopped
 	}
@@ -151,7 +151,7 @@ func (l *life) check() error {
 }
 
 // waitsFor returns an error that says why the replica is not ready yet.
-func (l *life) waitsFor() error {
+func (l *binding) waitsFor() error {
 	p := l.published.Load()
 	if p == nil {
 		return errors.New("this member is not listed in its own view yet")
@@ -176,7 +176,7 @@ func (l *life) waitsFor() error {
 }
 
 // lacks returns an error that says why a domain is not ready yet.
-func (l *life) lacks(p *published, h *half) error {
+func (l *binding) lacks(p *published, h *half) error {
 	want := l.cfg.MinMembers
 	if h == p.durable && p.unloaded != nil {
 		return p.unloaded
@@ -210,9 +210,9 @@ func (l *life) lacks(p *published, h *half) error {
 	return errors.New(text)
 }
 
-// close ends the life as Replicator.Close describes. Later calls wait for the first one and return
-// its error.
-func (l *life) close(ctx context.Context) error {
+// close ends the incarnation as Replicator.Close describes. Later calls wait for the first one and
+// return its error.
+func (l *binding) close(ctx context.Context) error {
 	ctx, cancel := l.r.bounded(ctx)
 	defer cancel()
 	l.spawning.Do(func() { l.finish(nil) }) // the actor was never spawned
@@ -242,7 +242,7 @@ func (l *life) close(ctx context.Context) error {
 
 // leave waits until the updates made here are safe. It then stops the actor, after all messages
 // sent to it before.
-func (l *life) leave(ctx context.Context) (err error) {
+func (l *binding) leave(ctx context.Context) (err error) {
 	select {
 	case <-l.running:
 	case <-l.ended.Done():
@@ -269,4 +269,4 @@ func (l *life) leave(ctx context.Context) (err error) {
 }
 
 // over reports whether the actor has stopped.
-func (l *life) over() bool { return l.ended.Err() != nil }
+func (l *binding) over() bool { return l.ended.Err() != nil }

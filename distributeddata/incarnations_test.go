@@ -20,22 +20,22 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// livesCluster is a virtual cluster whose processes run one life of their member after another.
-type livesCluster struct{ *cluster }
+// rejoinCluster is a virtual cluster whose processes run one incarnation of their member after
+// another.
+type rejoinCluster struct{ *cluster }
 
-// runLives runs a test with n members, each in its first life.
-func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *livesCluster)) {
+// runRejoin runs a test with n members, each in its first incarnation.
+func runRejoin(t *testing.T, n int, cfg distributeddata.Config, test func(c *rejoinCluster)) {
 	t.Helper()
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = 1
 	}
-	(&cluster{t: t, cfg: cfg, lives: map[string]*lifecycle.Lives{}}).run(n, func(c *cluster) {
-		test(&livesCluster{c})
-	})
+	c := &cluster{t: t, cfg: cfg, incarnations: map[string]*lifecycle.Incarnations{}}
+	c.run(n, func(c *cluster) { test(&rejoinCluster{c}) })
 }
 
 // alone cuts a member off, until all have dropped it and it has dropped them.
-func (c *livesCluster) alone(m *simnet.Member) {
+func (c *rejoinCluster) alone(m *simnet.Member) {
 	others := slices.DeleteFunc(c.Live(), func(o *simnet.Member) bool { return o == m })
 	for _, o := range others {
 		c.Net.Cut(m.Address, o.Address)
@@ -45,8 +45,8 @@ func (c *livesCluster) alone(m *simnet.Member) {
 	synctest.Wait()
 }
 
-// end ends the life of a member as package node does.
-func (c *livesCluster) end(m *simnet.Member) error {
+// end ends the incarnation of a member as package node does.
+func (c *rejoinCluster) end(m *simnet.Member) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := lifecycle.Of(m.System).Stop(ctx, nil)
@@ -55,8 +55,8 @@ func (c *livesCluster) end(m *simnet.Member) error {
 	return err
 }
 
-// again begins the next life of the process of m.
-func (c *livesCluster) again(m *simnet.Member) *simnet.Member {
+// again begins the next incarnation of the process of m.
+func (c *rejoinCluster) again(m *simnet.Member) *simnet.Member {
 	c.Net.Heal()
 	next := c.Restart(m)
 	require.Same(c.t, c.dd[m], c.dd[next], "a handle that was kept works on")
@@ -64,8 +64,8 @@ func (c *livesCluster) again(m *simnet.Member) *simnet.Member {
 }
 
 // A reproduction in virtual time: what a member wrote while it was alone was silently lost.
-func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+func TestRejoin_WritesMadeAloneReachTheOthers(t *testing.T) {
+	runRejoin(t, 3, distributeddata.Config{}, func(c *rejoinCluster) {
 		for i := range 3 {
 			require.NoError(t, c.count(i, 1))
 		}
@@ -80,7 +80,7 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 		require.NoError(t, c.end(m))
 		require.Less(t, time.Since(begin), time.Second)
 		require.EqualValues(t, 50, c.total(0),
-			"between two lives a local read serves what was there")
+			"between two incarnations a local read serves what was there")
 		next := c.again(m)
 		c.ready(next)
 		time.Sleep(2 * time.Second)
@@ -92,9 +92,10 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 	})
 }
 
-// When the life ends, messages without a waiter are in an open event or still in the mailbox.
-func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+// When the incarnation ends, messages without a waiter are in an open event or still in the
+// mailbox.
+func TestRejoin_UpdatesWithoutAWaiterAreKept(t *testing.T) {
+	runRejoin(t, 3, distributeddata.Config{}, func(c *rejoinCluster) {
 		m, pid := c.Member(0), c.at(0).PID()
 		send := func() {
 			m.System.Root.Send(pid, &distributeddata.Update[crdt.PNCounter]{
@@ -109,7 +110,7 @@ func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
 		}
 		require.NoError(t, c.end(m))
 		for range 10 {
-			send() // between two lives
+			send() // between two incarnations
 		}
 		require.Same(t, pid, c.at(0).PID())
 		c.ready(c.again(m))
@@ -120,8 +121,8 @@ func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
 	})
 }
 
-func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+func TestRejoin_CallsWaitForTheNextIncarnation(t *testing.T) {
+	runRejoin(t, 3, distributeddata.Config{MinMembers: 3}, func(c *rejoinCluster) {
 		require.NoError(t, c.count(0, 1, distributeddata.All))
 		m := c.Member(0)
 		require.NoError(t, c.end(m))
@@ -163,10 +164,10 @@ func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
 	})
 }
 
-// Operations in flight when a life ends: a read continues in the next one; for an applied write the
-// level is unknown.
-func TestLives_OperationsUnderWayWhenOneEnds(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+// Operations in flight when an incarnation ends: a read continues in the next one; for an applied
+// write the level is unknown.
+func TestRejoin_PendingOperationsAtTheEnd(t *testing.T) {
+	runRejoin(t, 3, distributeddata.Config{MinMembers: 3}, func(c *rejoinCluster) {
 		m := c.Member(0)
 		c.Net.Partition(addresses(c.cluster, 0), addresses(c.cluster, 1, 2))
 		write, read := make(chan error, 1), make(chan error, 1)
@@ -254,7 +255,7 @@ func TestClose_IsBoundedByItsContext(t *testing.T) {
 
 // Alone in its view below MinMembers a member waits for no other, and the updates are lost.
 func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+	runRejoin(t, 3, distributeddata.Config{MinMembers: 3}, func(c *rejoinCluster) {
 		c.alone(c.Member(0))
 		require.NoError(t, c.count(0, 1))
 		begin := time.Now()
@@ -267,7 +268,7 @@ func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
 
 // A member that is alone keeps no log. The keys of its updates are found in its state.
 func TestClose_AloneForLongNamesTheKeys(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+	runRejoin(t, 3, distributeddata.Config{MinMembers: 3}, func(c *rejoinCluster) {
 		require.NoError(t, c.count(0, 1, distributeddata.All))
 		require.NoError(t, c.add(0, "milk", distributeddata.All))
 		c.alone(c.Member(0))
@@ -280,9 +281,9 @@ func TestClose_AloneForLongNamesTheKeys(t *testing.T) {
 }
 
 // A modify function blocks the actor for longer than the stop may take. Its result reaches the next
-// life, which has begun without it.
-func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
-	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+// incarnation, which has begun without it.
+func TestRejoin_AnIncarnationThatEndsLateIsInherited(t *testing.T) {
+	runRejoin(t, 3, distributeddata.Config{}, func(c *rejoinCluster) {
 		m := c.Member(0)
 		c.alone(m)
 		require.NoError(t, c.count(0, 1))
@@ -312,15 +313,15 @@ func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
 	})
 }
 
-func TestLives_TheEndOfAllEndsWhoWaits(t *testing.T) {
-	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
+func TestRejoin_TheFinalEndFailsWaitingCalls(t *testing.T) {
+	runRejoin(t, 2, distributeddata.Config{}, func(c *rejoinCluster) {
 		m := c.Member(0)
 		require.NoError(t, c.end(m))
 		errs := make(chan error, 2)
 		go func() { errs <- c.count(0, 1) }()
 		go func() { errs <- c.at(0).Ready(context.Background()) }()
 		synctest.Wait()
-		c.lives[m.Address].End()
+		c.incarnations[m.Address].End()
 		require.ErrorIs(t, <-errs, distributeddata.ErrClosed)
 		require.ErrorIs(t, <-errs, distributeddata.ErrClosed)
 		require.ErrorIs(t, c.count(0, 1), distributeddata.ErrClosed)
@@ -328,9 +329,10 @@ func TestLives_TheEndOfAllEndsWhoWaits(t *testing.T) {
 	})
 }
 
-// Subscriptions belong to actors of one life; those of the next life are notified as usual.
-func TestLives_SubscriptionsOfTheNextAreTold(t *testing.T) {
-	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
+// Subscriptions belong to actors of one incarnation; those of the next incarnation are notified as
+// usual.
+func TestRejoin_NewSubscribersReceiveValues(t *testing.T) {
+	runRejoin(t, 2, distributeddata.Config{}, func(c *rejoinCluster) {
 		m := c.Member(0)
 		old, now := &atomic.Int64{}, &atomic.Int64{}
 		c.watch(m, old)
@@ -348,7 +350,7 @@ func TestLives_SubscriptionsOfTheNextAreTold(t *testing.T) {
 }
 
 // watch stores the last value of visits that an actor of m was sent.
-func (c *livesCluster) watch(m *simnet.Member, told *atomic.Int64) {
+func (c *rejoinCluster) watch(m *simnet.Member, told *atomic.Int64) {
 	pid := m.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		if ch, ok := ctx.Message().(*distributeddata.Changed[crdt.PNCounter]); ok {
 			told.Store(ch.Value.Value())
@@ -357,9 +359,9 @@ func (c *livesCluster) watch(m *simnet.Member, told *atomic.Int64) {
 	visits.Subscribe(c.dd[m], pid, nil)
 }
 
-// A different configuration in a later life takes effect.
-func TestLives_TheNewConfigurationCounts(t *testing.T) {
-	runLives(t, 2, distributeddata.Config{MinMembers: 2}, func(c *livesCluster) {
+// A different configuration in a later incarnation takes effect.
+func TestRejoin_TheNewConfigurationCounts(t *testing.T) {
+	runRejoin(t, 2, distributeddata.Config{MinMembers: 2}, func(c *rejoinCluster) {
 		m := c.Member(0)
 		require.NoError(t, c.end(m))
 		c.cfg.MinMembers = 3
@@ -375,7 +377,7 @@ func TestLives_TheNewConfigurationCounts(t *testing.T) {
 }
 
 func TestNew_TwiceOnOneSystemIsRefused(t *testing.T) {
-	runLives(t, 1, distributeddata.Config{}, func(c *livesCluster) {
+	runRejoin(t, 1, distributeddata.Config{}, func(c *rejoinCluster) {
 		_, err := distributeddata.New(c.Member(0).System, listed(distributeddata.Config{}))
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		require.ErrorContains(t, err, `"ddata"`)
@@ -389,12 +391,12 @@ func TestNew_TwiceOnOneSystemIsRefused(t *testing.T) {
 }
 
 // Every retained actor system costs 3 MB.
-func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
+func TestRejoin_AnEndedIncarnationIsCollected(t *testing.T) {
 	gone := make(chan int, 10)
-	lives := lifecycle.NewLives()
+	incarnations := lifecycle.NewIncarnations()
 	dd, n := (*distributeddata.Replicator)(nil), 5
 	for i := range n {
-		dd = shortLife(t, lives, gone, i)
+		dd = shortIncarnation(t, incarnations, gone, i)
 	}
 	collected := map[int]bool{}
 	for range 100 {
@@ -413,15 +415,15 @@ func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
 	v, err := visits.Get(context.Background(), dd)
 	require.NoError(t, err)
 	require.EqualValues(t, n, v.Value())
-	lives.End()
+	incarnations.End()
 }
 
-// shortLife is one life of a cluster of one, in real time; gone receives i when its system has been
-// collected.
-func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int,
+// shortIncarnation is one incarnation of a cluster of one, in real time; gone receives i when its
+// system has been collected.
+func shortIncarnation(t *testing.T, incarnations *lifecycle.Incarnations, gone chan<- int,
 	i int) (dd *distributeddata.Replicator) {
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
-		lives.Attach(m.System)
+		incarnations.Attach(m.System)
 		var err error
 		dd, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: 1})
 		require.NoError(t, err)

@@ -11,12 +11,12 @@ import (
 	"github.com/concord-go/concord/internal/sim"
 )
 
-// The lives of the members of a history.
+// The incarnations of the members of a history.
 
 func (s *play) start(sl *slot) {
 	sl.coming = false
-	sl.life, sl.fuse, sl.broke, sl.skew = sl.life+1, 0, false, s.clock()
-	if sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.life); s.sameIDs {
+	sl.incarnation, sl.fuse, sl.broke, sl.skew = sl.incarnation+1, 0, false, s.clock()
+	if sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.incarnation); s.sameIDs {
 		sl.name = fmt.Sprintf("m%d", sl.i)
 	}
 	sl.shows, sl.texts, sl.last, sl.has = nil, map[string]*shownText{}, causal.Vector{}, nil
@@ -38,8 +38,8 @@ func (s *play) start(sl *slot) {
 	s.tellView(sl)
 }
 
-// clock returns the clock error of a life that begins: ahead of or behind the clock of the previous
-// life.
+// clock returns the clock error of an incarnation that begins: ahead of or behind the clock of the
+// previous incarnation.
 func (s *play) clock() time.Duration {
 	if !s.badClocks {
 		return 0
@@ -61,7 +61,7 @@ func (s *play) tellViews(within time.Duration) {
 // age gives a member that starts with the history the past of its cluster, of which only its vector
 // is left, and often a base of its own.
 func (s *play) age(sl *slot) {
-	if s.past == 0 || sl.life > 1 {
+	if s.past == 0 || sl.incarnation > 1 {
 		return
 	}
 	var dots, some []causal.Dot
@@ -122,7 +122,7 @@ func (s *play) forget(sl *slot) {
 
 // leave makes a member leave in order, and come back empty after a while: leave MEMBER for TIME.
 // This does not count as a failure. If its data was not handed over in time, it goes to its next
-// life.
+// incarnation.
 func (s *play) leave(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.core == nil || sl.leaving != 0 {
@@ -160,8 +160,8 @@ func (s *play) left(sl *slot, short bool) {
 	s.comeBack(sl, away)
 }
 
-// again ends the life of a member, and begins its next one after a while: again MEMBER for TIME.
-// This does not count as a failure, since the next life gets the data.
+// again ends the incarnation of a member, and begins its next one after a while: again MEMBER for
+// TIME. This does not count as a failure, since the next incarnation gets the data.
 func (s *play) again(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.core == nil || s.flux != nil && !s.mayFail(sl) {
@@ -172,26 +172,26 @@ func (s *play) again(a sim.Args) {
 
 func (s *play) goAgain(sl *slot, after time.Duration) {
 	sl.past, sl.core = sl.core, nil
-	s.w.Note("%s ends its life", sl.id())
+	s.w.Note("%s ends its incarnation", sl.id())
 	s.tellViews(3 * time.Second)
 	sl.coming = true
 	s.w.After(after, func() { s.startIfItMay(sl) })
 }
 
-// goOn begins the next life of a member, and asserts that it holds everything that the previous one
-// did.
+// goOn begins the next incarnation of a member, and asserts that it holds everything that the
+// previous one did.
 func (s *play) goOn(sl *slot, past *Core) *Core {
-	s.happened["lives continued"]++
+	s.happened["incarnations continued"]++
 	was, held := past.Replica(), s.namesIn(past.Keys(), nil).join(sl.done())
 	next := past.Again(s.config(sl))
 	switch {
 	case next.Ready():
 		s.w.Fail("%s counts in quorums before it has been refilled", sl.id())
 	case next.Replica() == was:
-		s.w.Fail("%s goes on under the id of its former life", sl.id())
+		s.w.Fail("%s goes on under the id of its former incarnation", sl.id())
 	}
 	if lost := held.without(s.namesIn(next.Keys(), nil)); len(lost) > 0 && !s.thawed {
-		s.w.Fail("%s lost what its former life held: %v", sl.id(), lost)
+		s.w.Fail("%s lost what its former incarnation held: %v", sl.id(), lost)
 	}
 	sl.mine, sl.open = sl.mine.join(sl.done()), nil
 	return next

@@ -19,8 +19,8 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// life returns another actor system on the stage, as in the next incarnation of a member.
-func (s *stage) life() *actor.ActorSystem {
+// nextSystem returns another actor system on the stage, as in the next incarnation of a member.
+func (s *stage) nextSystem() *actor.ActorSystem {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}))
@@ -28,9 +28,9 @@ func (s *stage) life() *actor.ActorSystem {
 	return system
 }
 
-// endLife stops the components that the system has registered, within d, and returns how long that
-// took.
-func (s *stage) endLife(system *actor.ActorSystem, d time.Duration) (time.Duration, error) {
+// endIncarnation stops the components that the system has registered, within d, and returns how
+// long that took.
+func (s *stage) endIncarnation(system *actor.ActorSystem, d time.Duration) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), d)
 	defer cancel()
 	t := time.Now()
@@ -38,31 +38,31 @@ func (s *stage) endLife(system *actor.ActorSystem, d time.Duration) (time.Durati
 	return time.Since(t), err
 }
 
-func TestGated_EndsWithTheLifeOfItsSystem(t *testing.T) {
+func TestGated_EndsWithItsSystem(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}
-		first, second := s.life(), s.life()
+		first, second := s.nextSystem(), s.nextSystem()
 		g, err := s.b.Lease("waits").TryAcquire(s.Context())
 		s.that(err == nil, "%v %v", g, err)
 		gated := coordination.Gated(s.a.Lease("lease"), 10, j.worker)
 		first.Root.Spawn(gated)
 		first.Root.Spawn(coordination.Gated(s.a.Lease("waits"), 10, j.worker))
 		s.expect(j, "[start 1]")
-		took, err := s.endLife(first, time.Minute)
+		took, err := s.endIncarnation(first, time.Minute)
 		s.that(err == nil && took < time.Second, "%v after %v", err, took)
 		s.expect(j, "[stop 1]")
 		pid := second.Root.Spawn(gated)
 		s.expect(j, "[start 2]")
 		late := first.Root.Spawn(gated)
 		s.sleep(time.Second)
-		first.Root.Send(late, "to a life that is over")
+		first.Root.Send(late, "to an incarnation that is over")
 		second.Root.Stop(pid)
 		s.expect(j, "[stop 2]")
 		s.that(s.free(), "not released")
 	})
 }
 
-func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
+func TestAcquireTo_EndsWithItsSystem(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.probe()
 		tell := func(name string) func() { return s.a.Lease(name).AcquireTo(s.system, p.pid) }
@@ -72,7 +72,7 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 		begun := time.Now()
 		ended := make(chan error)
 		go func() {
-			_, err := s.endLife(s.system, time.Minute)
+			_, err := s.endIncarnation(s.system, time.Minute)
 			ended <- err
 		}()
 		got := p.take()
@@ -91,7 +91,7 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 			"stopped after %v", time.Since(begun))
 		g, err := s.b.Lease("kept").TryAcquire(s.Context())
 		s.that(g == nil, "released while its work may run: %v", err)
-		s.acquireWithin(s.a.Lease("kept"), time.Minute) // the next life does not take it earlier
+		s.acquireWithin(s.a.Lease("kept"), time.Minute) // the next incarnation waits as long
 		s.that(time.Since(begun) > 20*time.Second, "taken after %v", time.Since(begun))
 		tell("late")
 		got = p.take()
@@ -107,7 +107,7 @@ func TestAcquireTo_StopOutOfTimeReleasesNothing(t *testing.T) {
 		p := s.probe()
 		s.a.Lease("lease").AcquireTo(s.system, p.pid)
 		s.sleep(0)
-		_, err := s.endLife(s.system, time.Second)
+		_, err := s.endIncarnation(s.system, time.Second)
 		s.that(errors.Is(err, coordination.ErrUnknown), "got %v", err)
 		s.sleep(5 * time.Second)
 		s.that(!s.free(), "released while its work may run")

@@ -19,9 +19,9 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// life is the part of a Singleton that belongs to one actor system. Nothing refers to it after it
-// has ended.
-type life struct {
+// binding is the part of a Singleton that belongs to one actor system. Nothing refers to it after
+// it has ended.
+type binding struct {
 	system  *actor.ActorSystem
 	cfg     Config
 	session *coordination.Session // nil: only a proxy
@@ -56,16 +56,16 @@ type life struct {
 }
 
 // guardian restarts the actors forever.
-func (l *life) guardian() actor.PropsOption {
+func (l *binding) guardian() actor.PropsOption {
 	return bugs.Guardian(l.component(), &l.counts.panics)
 }
 
 // component returns the name of the singleton for reports of bugs.
-func (l *life) component() string { return "singleton " + l.cfg.Name }
+func (l *binding) component() string { return "singleton " + l.cfg.Name }
 
 // begin spawns the proxy, which keeps messages until the member is up, and registers with the
 // member.
-func (l *life) begin(key string) error {
+func (l *binding) begin(key string) error {
 	unhook, err := lifecycle.OnStop(l.system, lifecycle.Singleton, key, l.close)
 	if err != nil {
 		return fmt.Errorf("singleton %q: %w", l.cfg.Name, err)
@@ -91,7 +91,7 @@ func (l *life) begin(key string) error {
 }
 
 // up starts the manager once the member has an address, and then the proxy.
-func (l *life) up(self membership.Member) {
+func (l *binding) up(self membership.Member) {
 	if l.proxy.Address != self.Address { // the PID has had no address so far
 		l.pid.Store(actor.NewPID(self.Address, l.cfg.proxyName()))
 	}
@@ -112,7 +112,7 @@ func (l *life) up(self membership.Member) {
 	close(l.running)
 }
 
-func (l *life) fail(err error) {
+func (l *binding) fail(err error) {
 	l.system.Logger().Error("singleton not started", slog.String("singleton", l.cfg.Name),
 		slog.Any("error", err))
 	if l.closing.CompareAndSwap(false, true) {
@@ -123,7 +123,7 @@ func (l *life) fail(err error) {
 }
 
 // over ends the incarnation: it fails the pending calls and closes closed.
-func (l *life) over(err error) {
+func (l *binding) over(err error) {
 	l.err = err
 	l.calls.Close(ErrClosed)
 	_ = l.unobserve() // the provider may be gone by now
@@ -133,7 +133,7 @@ func (l *life) over(err error) {
 }
 
 // ready waits until the actors run.
-func (l *life) ready(ctx context.Context) error {
+func (l *binding) ready(ctx context.Context) error {
 	select {
 	case <-l.running:
 		return nil

@@ -18,27 +18,27 @@ import (
 // A member is cut off from the others, and rejoins. What it accepted meanwhile waits and is handled
 // in order, before later messages; also an Ask. With a request, whose actor has ended, and with
 // everything if it does not rejoin, it is one dead letter.
-func TestLives_MessagesThatWaitAreHandledInTheNextLife(t *testing.T) {
-	lives := lifecycle.NewLives()
+func TestRejoin_WaitingMessagesAreHandledAfterwards(t *testing.T) {
+	incarnations := lifecycle.NewIncarnations()
 	var dead reported
-	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives},
+	o := options{incarnations: map[string]*lifecycle.Incarnations{"node-0:1": incarnations},
 		cfg: func(int) sharding.Config {
 			return sharding.Config{Type: "cart", Shards: 16, Buffer: 1000}
 		}, setup: func(n *node) { dead.at(n) }}
 	run(t, 3, o, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		first, n := c.node(0), 0
-		tell := func(life *node, count int) {
+		tell := func(binding *node, count int) {
 			for range count {
-				life.tell(fmt.Sprint("e", n%20), fmt.Sprint(n))
+				binding.tell(fmt.Sprint("e", n%20), fmt.Sprint(n))
 				n++
 			}
 		}
-		end := func(life *node) {
-			tell(life, 200)
-			require.NoError(t, lifecycle.Of(life.System).Stop(context.Background(), nil))
-			_ = life.session.Close(context.Background())
-			err := life.region.Ref("e1").Tell(wrapperspb.String("never"))
+		end := func(binding *node) {
+			tell(binding, 200)
+			require.NoError(t, lifecycle.Of(binding.System).Stop(context.Background(), nil))
+			_ = binding.session.Close(context.Background())
+			err := binding.region.Ref("e1").Tell(wrapperspb.String("never"))
 			require.ErrorIs(t, err, sharding.ErrClosed)
 		}
 		c.Expel(first.Member)
@@ -62,13 +62,13 @@ func TestLives_MessagesThatWaitAreHandledInTheNextLife(t *testing.T) {
 			require.Equal(t, want, c.alive.notes(fmt.Sprintf("e%d ", e)))
 		}
 		require.Empty(t, dead.all())
-		require.EqualValues(t, 1, second.region.Stats().Refused, "the one between the lives")
+		require.EqualValues(t, 1, second.region.Stats().Refused, "the one between the incarnations")
 
 		c.Expel(second.Member)
 		time.Sleep(stale)
 		end(second)
 		require.Empty(t, dead.all())
-		lives.End()
+		incarnations.End()
 		require.Len(t, dead.all(), 200)
 		require.EqualValues(t, 202, second.region.Stats().Refused)
 	})
@@ -77,10 +77,10 @@ func TestLives_MessagesThatWaitAreHandledInTheNextLife(t *testing.T) {
 // While the member rejoins, Tell returns ErrClosed, Status is empty, Ask and Deliver wait and
 // continue in the next incarnation, or say that the context ended between incarnations. Counters go
 // on. A request that waits when the incarnation of its actor ends is one dead letter.
-func TestLives_WhatEachCallDoesBetweenThem(t *testing.T) {
-	lives := lifecycle.NewLives()
+func TestRejoin_WhatEachCallDoesMeanwhile(t *testing.T) {
+	incarnations := lifecycle.NewIncarnations()
 	var dead reported
-	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives},
+	o := options{incarnations: map[string]*lifecycle.Incarnations{"node-0:1": incarnations},
 		setup: func(n *node) { dead.at(n) }}
 	run(t, 3, o, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -128,6 +128,6 @@ func TestLives_WhatEachCallDoesBetweenThem(t *testing.T) {
 		require.Equal(t, []string{"begun before", "begun between"}, got)
 		require.GreaterOrEqual(t, second.region.Stats().Refused, before.Refused+3)
 		require.GreaterOrEqual(t, second.region.Stats().Started, before.Started)
-		lives.End()
+		incarnations.End()
 	})
 }
