@@ -82,7 +82,7 @@
 //     watches on behalf of others, answers of a member that was not asked, and messages that
 //     members do not send to their receiver.
 //   - Of a process that is not a member only introductions are delivered, and messages for the
-//     actors in Config.Public. Members list a newcomer at different times, so its first messages
+//     actors in Config.Public. Members list a new member at different times, so its first messages
 //     wait for up to 1.5 seconds for that.
 //   - A message for another address is not relayed. A sender must be at the peer or at a member;
 //     each connection may name a few other sender addresses.

@@ -91,7 +91,7 @@ func TestAsk_WithAnEndedContextSendsNothing(t *testing.T) {
 	})
 }
 
-// A newcomer who does not know Proto.Actor's supervision needs to see where an instance panicked.
+// A reader who does not know Proto.Actor's supervision needs to see where an instance panicked.
 func TestLog_APanicHasItsReasonAndItsStack(t *testing.T) {
 	var log warnings
 	var broken atomic.Bool

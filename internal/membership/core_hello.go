@@ -235,8 +235,8 @@ func (c *core) chooseStamp(now time.Time) {
 }
 
 // mayWithdraw reports whether we have chosen our stamp only because we were listed alone, shortly
-// after our start, and have not sent it to anyone. Some providers list a newcomer before they list
-// the members it joins, and its clock alone must not make it the oldest of them.
+// after our start, and have not sent it to anyone. Some providers list a new member before the
+// members it joins, and its clock alone must not make it the oldest of them.
 func (c *core) mayWithdraw(now time.Time) bool {
 	return c.stamp != 0 && !c.told && now.Sub(c.upAt) < c.stampWait
 }

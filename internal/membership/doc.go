@@ -86,7 +86,7 @@
 //
 // In normal operation each pair exchanges two hellos every 7 seconds. In a cluster of more than ten
 // members the interval is 0.7 seconds times the number of members, so that a member sends three
-// hellos every two seconds, of about 90 bytes each, whatever the size of the cluster. A newcomer
+// hellos every two seconds, of about 90 bytes each, whatever the size of the cluster. A new member
 // exchanges a few hellos with each member. After a crash each of the others sends a hello to the
 // address every two seconds, for two minutes.
 //

@@ -54,7 +54,7 @@ func TestScale_ANewcomerCostsEachMemberAFewHellos(t *testing.T) {
 			w.Fail("not one view: %s", w.told())
 		}
 		if n := (said - rest) / members; n > 20 {
-			w.Fail("a newcomer costs each member %d hellos", n)
+			w.Fail("a new member costs each member %d hellos", n)
 		}
 	})
 }

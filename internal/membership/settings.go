@@ -31,7 +31,7 @@ type settings struct {
 
 func defaultSettings() settings {
 	return settings{
-		// How long a newcomer waits for the stamps of the members it sees.
+		// How long a new member waits for the stamps of the members it sees.
 		stampWait: 2 * time.Second,
 		// The interval of hellos to a peer whose stamp is unknown, and how long it applies: longer
 		// than a provider's round, to cover a peer that lists us later than we list it.

@@ -114,7 +114,7 @@ func TestMemberAloneStampsItselfAfterTheWait(t *testing.T) {
 		})
 }
 
-// Some providers list a newcomer alone before they list the others. The newcomer's clock may lag.
+// Some providers list a new member alone before they list the others. Its clock may lag.
 func TestMemberListedAloneIsNotOlderThanItsCluster(t *testing.T) {
 	simnet.Run(t, simnet.Config{Setup: attach, Options: network},
 		func(t *testing.T, c *simnet.Cluster) {

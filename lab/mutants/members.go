@@ -60,7 +60,7 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestScale_AMemberThatLostManyAsksTenASecond$"},
 		},
 		{
-			name:   "let every member ask every other member about a newcomer",
+			name:   "let every member ask every other member about a new member",
 			rule:   "a join in progress does not cause a member to ask the whole view",
 			edits:  in("internal", "if !o.polled && (o.certain || now.Sub(o.since) >= c.patience) {", "if !o.polled {"),
 			killer: killer{pkg: pkg, run: "^TestScale_ANewcomerCostsEachMemberAFewHellos$"},
@@ -90,7 +90,7 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestCore_WhatIsDropped$"},
 		},
 		{
-			name:   "a newcomer with a lagging clock is the oldest",
+			name:   "a new member with a lagging clock is the oldest",
 			rule:   "a stamp is larger than every stamp heard before",
 			edits:  in("internal", "c.stamp = max(stampAt(now), c.maxStamp+1)", "c.stamp = stampAt(now)"),
 			killer: killer{pkg: pkg, run: "^TestCore_StampIsAboveAllHeardOf$"},

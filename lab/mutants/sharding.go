@@ -293,7 +293,7 @@ func shards() []mutant {
 		},
 		{
 			name:   "homes are chosen by number modulo members",
-			rule:   "with rendezvous hashing, only a newcomer gets shards [S26]",
+			rule:   "with rendezvous hashing, only a new member gets shards [S26]",
 			edits:  in("sharding", "\treturn slices.MaxFunc(fit, func(a, b Member) int {\n\t\treturn cmp.Compare(weight(uint64(s), a), weight(uint64(s), b))\n\t})", "\treturn fit[s%len(fit)]"),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_RendezvousMovesOnlyToTheNewcomer$"},
 		},

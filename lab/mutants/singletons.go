@@ -319,8 +319,8 @@ func singletons() []mutant {
 			killer: killer{pkg: top, run: "TestRejoin_TheSingletonWorksAgain"},
 		},
 		{
-			name:   "a newcomer asks for the host once an interval",
-			rule:   "a newcomer finds the host soon after it is listed",
+			name:   "a new member asks for the host once an interval",
+			rule:   "a new member finds the host soon after it is listed",
 			edits:  in("singleton", "const hasty = 32", "const hasty = 1"),
 			killer: killer{pkg: pkg, run: "TestRoute_ANewcomerFindsTheHostSoonAfterItIsListed"},
 		},

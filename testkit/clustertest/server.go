@@ -30,10 +30,10 @@ func outage(e *env) {
 	late := all[0].member
 	free := ports.Free(e, 2)
 	late.Index, late.Port, late.Spare = len(all), free[0], append(late.Spare, free[1])
-	newcomer := e.launch(late).start()
-	e.agree(e.config.ListedWithin, all[0], all[1], all[2], newcomer)
+	added := e.launch(late).start()
+	e.agree(e.config.ListedWithin, all[0], all[1], all[2], added)
 	all[1].kill()
-	e.agree(e.config.DroppedWithin, all[0], all[2], newcomer)
+	e.agree(e.config.DroppedWithin, all[0], all[2], added)
 }
 
 // silent lets the connections of one member to the server fall silent.
@@ -52,8 +52,8 @@ func silent(e *env) {
 	late := all[0].member
 	free := ports.Free(e, 2)
 	late.Index, late.Port, late.Spare = len(all), free[0], append(late.Spare, free[1])
-	newcomer := e.launch(late).start()
-	e.agree(e.config.KeptFor, all[0], all[1], all[2], newcomer)
+	added := e.launch(late).start()
+	e.agree(e.config.KeptFor, all[0], all[1], all[2], added)
 }
 
 // keeps fails if the members of a cluster stop agreeing within the given time.

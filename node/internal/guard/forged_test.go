@@ -120,7 +120,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 		"unwatch":                 &actor.Unwatch{Watcher: pid(a.address, "x")},
 		"hello": envelope("a", wire.MembershipHello,
 			&pb.Hello{Address: a.address}),
-		"hello of a newcomer": envelope("a2", wire.MembershipHello,
+		"hello of a new member": envelope("a2", wire.MembershipHello,
 			&pb.Hello{Address: a.address}),
 		"beat":    envelope("a", wire.ReplicatorBeat, &pb.Beat{}),
 		"leaving": envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}),

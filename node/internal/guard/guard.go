@@ -38,7 +38,7 @@ type Config struct {
 	// no bound.
 	MaxRate int
 	// Settle is how long messages of a process that has just appeared wait for it to be listed, if
-	// only members may send them: members list a newcomer at different times. 0: not at all.
+	// only members may send them: members list a new member at different times. 0: not at all.
 	Settle time.Duration
 	// Silence bounds TLS and the start of HTTP/2, and the wait for the first message of a stream.
 	// Default 5s.
