@@ -78,7 +78,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	}
 	name := "replicator " + cfg.Name
 	lifecycle.OnStart(system, name, l.up)
-	lifecycle.OnCheck(system, name, l.check)
+	lifecycle.OnCheck(system, name, func() error { return errors.Join(l.check(), l.r.free()) })
 	r.begin(l)
 	l.members.WhenUp(func(membership.Member) { l.spawn() })
 	return nil

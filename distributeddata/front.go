@@ -160,6 +160,7 @@ func (f *front) wait(ctx context.Context) error {
 	if err := f.l.r.reentrant(); err != nil {
 		return err
 	}
+	f.l.r.blocked() // from now on
 	var late <-chan time.Time
 	if _, ok := ctx.Deadline(); !ok {
 		t := f.l.timers.get(f.l.cfg.OperationTimeout)

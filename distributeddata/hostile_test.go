@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -310,7 +312,7 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 		v, err := cart.Get(ctx, dd)
 		require.NoError(t, err, "local reads go on")
 		require.Equal(t, 1, v.Len())
-		for what, call := range map[string]func() error{
+		calls := map[string]func() error{
 			"get": func() error {
 				_, err := cart.Get(ctx, dd, distributeddata.Majority)
 				return err
@@ -326,14 +328,20 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 					return nil
 				}, local)
 			},
-		} {
-			begin := time.Now()
-			err := call()
-			require.ErrorIs(t, err, distributeddata.ErrUnknown, what)
-			require.ErrorIs(t, err, context.DeadlineExceeded, what)
-			require.ErrorContains(t, err, `busy in a function passed for "cart"`, what)
-			require.Less(t, time.Since(begin), 6*time.Second, what)
 		}
+		testkit.ExpectLog(t, system, testkit.Log{Level: slog.LevelWarn, Times: 1,
+			Message: "a function of the application occupies the replicator",
+			Attrs:   map[string]any{"what": "cart"}}, func() {
+			for what, call := range calls {
+				begin := time.Now()
+				err := call()
+				require.ErrorIs(t, err, distributeddata.ErrUnknown, what)
+				require.ErrorIs(t, err, context.DeadlineExceeded, what)
+				require.ErrorContains(t, err, `busy in a function passed for "cart"`, what)
+				require.Less(t, time.Since(begin), 6*time.Second, what)
+			}
+		})
+		require.ErrorContains(t, lifecycle.Of(system).Check(), `in a function passed for "cart"`)
 		begin := time.Now()
 		err = dd.Close(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)

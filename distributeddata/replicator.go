@@ -35,6 +35,7 @@ type Replicator struct {
 	reach   func(place string) // test hook, called in the middle of steps
 	number  number             // identifies its actor in call stacks
 	hosts   atomic.Pointer[string]
+	block   atomic.Pointer[blockage] // the last one seen
 	faults  faults
 	near    nearness
 	uses    uses

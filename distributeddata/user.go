@@ -49,13 +49,64 @@ func (r *Replicator) reentrant() error {
 		ErrInvalid, *what)
 }
 
+// blockedAfter is how long an application function runs before operators are told.
+const blockedAfter = 2 * time.Second
+
+// blockage is an application function that was running when somebody waited for the replicator.
+type blockage struct {
+	what   *string // of this run of the function alone
+	since  time.Time
+	logged atomic.Bool
+}
+
+// blocked returns the application function that occupies the replicator, and how long ago it was
+// first seen; nil if there is none.
+func (r *Replicator) blocked() (b *blockage, so time.Duration) {
+	what := r.running()
+	if what == nil {
+		return nil, 0
+	}
+	now := time.Now()
+	if b = r.block.Load(); b == nil || b.what != what {
+		b = &blockage{what: what, since: now}
+		r.block.Store(b)
+	}
+	return b, now.Sub(b.since)
+}
+
 // busy wraps why, the reason for which a call has ended, with the application function that
 // occupies the replicator, if there is one.
 func (r *Replicator) busy(why error) error {
-	if what := r.running(); what != nil {
-		return fmt.Errorf("the replicator is busy in a function passed for %q: %w", *what, why)
+	b, so := r.blocked()
+	if b == nil {
+		return why
 	}
-	return why
+	if so >= blockedAfter && !b.logged.Swap(true) {
+		_ = guarded(func() error { // the log handler is the application's too
+			r.log().Warn("a function of the application occupies the replicator",
+				slog.String("replicator", r.name), slog.String("what", *b.what),
+				slog.Duration("for", so), slog.String("then", "no update, and no read at a majority, "+
+					"is done at this member until the function returns"),
+				slog.String("check", "functions passed to the replicator must not wait"))
+			return nil
+		})
+	}
+	return fmt.Errorf("the replicator is busy in a function passed for %q: %w", *b.what, why)
+}
+
+// free returns an error if an application function has occupied the replicator for long.
+func (r *Replicator) free() error {
+	if b, so := r.blocked(); so >= blockedAfter {
+		return fmt.Errorf("the replicator has been busy for %v in a function passed for %q",
+			so.Round(time.Second), *b.what)
+	}
+	return nil
+}
+
+func (r *Replicator) log() *slog.Logger {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.log
 }
 
 // numbers generates a unique number for each Replicator of the process.
@@ -125,15 +176,12 @@ type faults struct {
 // fault records that an application function panicked or ended its goroutine.
 func (r *Replicator) fault(what string, err error) {
 	r.faults.count.Add(1)
-	r.mu.Lock()
-	log := r.mu.log
-	r.mu.Unlock()
 	unlogged, due := r.faults.lines.Due(time.Now(), time.Second)
 	if !due {
 		return
 	}
 	_ = guarded(func() error { // the log handler is the application's too
-		log.Error("a function of the application failed", slog.String("replicator", r.name),
+		r.log().Error("a function of the application failed", slog.String("replicator", r.name),
 			slog.String("what", what), slog.Any("error", err), slog.Int("unlogged", unlogged),
 			slog.String("stack", stackOf(err)))
 		return nil

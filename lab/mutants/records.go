@@ -75,5 +75,17 @@ func records() []mutant {
 			edits:  in("distributeddata", "if k.busy.CompareAndSwap(false, true) {", "if k.busy.CompareAndSwap(false, true) || true {"),
 			killer: killer{pkg: "./distributeddata", run: "TestMembership_AStoreThatMisbehavesBlocksNothing"},
 		},
+		{
+			name:   "a function that occupies the replicator is not logged",
+			rule:   "operators are told once of a function that blocks a replicator",
+			edits:  in("distributeddata", "so >= blockedAfter && !b.logged.Swap(true)", "false"),
+			killer: killer{pkg: "./distributeddata", run: "^TestHostile_AFunctionThatNeverReturns$"},
+		},
+		{
+			name:   "a member whose replicator is blocked is ready",
+			rule:   "/readyz names a function that blocks a replicator",
+			edits:  in("distributeddata", "b, so := r.blocked(); so >= blockedAfter", "b, so := r.blocked(); so < 0"),
+			killer: killer{pkg: "./distributeddata", run: "^TestHostile_AFunctionThatNeverReturns$"},
+		},
 	}
 }
