@@ -5,8 +5,9 @@ import "time"
 // Failing reports whether the store has not answered for so long that leases are near expiry, in
 // the sense of Grant.OnNearExpiry, or have expired. It stays true until the store answers; while
 // writes alone fail, as on a full disk, answers to reads do not count. One failed call, or several
-// that are repeated in time, are not enough. A session that has never held a lease is not failing.
-// Failing does no I/O and does not allocate.
+// that are repeated in time, are not enough. A session that holds no lease, and perhaps has never
+// held one, is failing when its calls have failed for half of Config.TTL. Failing does no I/O and
+// does not allocate.
 func (s *Session) Failing() bool {
 	s.stats.Lock()
 	defer s.stats.Unlock()

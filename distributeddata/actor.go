@@ -20,9 +20,8 @@ import (
 )
 
 // replica is the actor around the cores: it turns messages into events, and effects into sends,
-// timers and responses. In each incarnation of the member it has a new
-// replica id, and is refilled before it counts. When Proto.Actor restarts it, it continues with its
-// state; see resume.
+// timers and responses. In each incarnation of the member it has a new replica id, and is refilled
+// before it counts. When Proto.Actor restarts it, it continues with its state; see resume.
 type replica struct {
 	l        *binding
 	volatile *domain

@@ -35,7 +35,7 @@ func TestScale_AtRestAMemberSaysNoMoreInALargeCluster(t *testing.T) {
 	})
 }
 
-func TestScale_ANewcomerCostsEachMemberAFewHellos(t *testing.T) {
+func TestScale_ANewMemberCostsEachMemberAFewHellos(t *testing.T) {
 	const members = 40
 	sim.Run(t, sim.Seeds{First: 1, Count: 3}, func(s *sim.World) {
 		w := newWorld(s, members+1)

@@ -63,7 +63,7 @@ func members() []mutant {
 			name:   "let every member ask every other member about a new member",
 			rule:   "a join in progress does not cause a member to ask the whole view",
 			edits:  in("internal", "if !o.polled && (o.certain || now.Sub(o.since) >= c.patience) {", "if !o.polled {"),
-			killer: killer{pkg: pkg, run: "^TestScale_ANewcomerCostsEachMemberAFewHellos$"},
+			killer: killer{pkg: pkg, run: "^TestScale_ANewMemberCostsEachMemberAFewHellos$"},
 		},
 		{
 			name:   "count members that have not said that they list this one",

@@ -295,7 +295,7 @@ func shards() []mutant {
 			name:   "homes are chosen by number modulo members",
 			rule:   "with rendezvous hashing, only a new member gets shards [S26]",
 			edits:  in("sharding", "\treturn slices.MaxFunc(fit, func(a, b Member) int {\n\t\treturn cmp.Compare(weight(uint64(s), a), weight(uint64(s), b))\n\t})", "\treturn fit[s%len(fit)]"),
-			killer: killer{pkg: shardCore, run: "^TestAllocation_RendezvousMovesOnlyToTheNewcomer$"},
+			killer: killer{pkg: shardCore, run: "^TestAllocation_RendezvousMovesOnlyToTheNewMember$"},
 		},
 		{
 			name:   "equal members get the next shard in the same order for each type",

@@ -322,7 +322,7 @@ func singletons() []mutant {
 			name:   "a new member asks for the host once an interval",
 			rule:   "a new member finds the host soon after it is listed",
 			edits:  in("singleton", "const hasty = 32", "const hasty = 1"),
-			killer: killer{pkg: pkg, run: "TestRoute_ANewcomerFindsTheHostSoonAfterItIsListed"},
+			killer: killer{pkg: pkg, run: "TestRoute_ANewMemberFindsTheHostSoonAfterItIsListed"},
 		},
 	}
 }

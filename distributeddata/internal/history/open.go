@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/homes"
 )
 
 // Own events are open until end commits them. An open event may still grow, and nothing of it is
@@ -239,7 +238,7 @@ func (h *History) Commit() Change {
 		return Change{}
 	}
 	for key := range h.open.keys {
-		if !homes.Rebuilt(key) {
+		if lasting(key) {
 			h.kept = h.Own() + h.open.events()
 			break
 		}

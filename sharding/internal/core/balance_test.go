@@ -132,7 +132,7 @@ func TestAllocation_FollowsUsersWhileVersionsDiffer(t *testing.T) {
 
 // S26: with rendezvous hashing a member that joins gets shards of both others, and no shard moves
 // between those.
-func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
+func TestAllocation_RendezvousMovesOnlyToTheNewMember(t *testing.T) {
 	cfg := config(64)
 	cfg.Rendezvous, cfg.Moves, cfg.Stable = true, 64, time.Second
 	alloc := core.NewAllocation(cfg, 5, nil)

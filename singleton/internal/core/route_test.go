@@ -9,10 +9,10 @@ import (
 	"github.com/concord-go/concord/singleton/internal/core"
 )
 
-// TestRoute_ANewcomerFindsTheHostSoonAfterItIsListed plays a member that joins: the host ignores
+// TestRoute_ANewMemberFindsTheHostSoonAfterItIsListed plays a member that joins: the host ignores
 // its questions until it lists the member, up to a second later. The member has found the host when
 // it has waited twice as long.
-func TestRoute_ANewcomerFindsTheHostSoonAfterItIsListed(t *testing.T) {
+func TestRoute_ANewMemberFindsTheHostSoonAfterItIsListed(t *testing.T) {
 	const interval = time.Second
 	for listed := time.Duration(0); listed <= interval; listed += interval / 100 {
 		begin := time.Unix(1000, 0)
