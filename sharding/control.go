@@ -32,7 +32,7 @@ type control struct {
 	view    *membership.View
 	self    core.Member
 	peers   peers
-	tenancy *tenancy // nil: a proxy
+	leases  *leaseHolder // nil: a proxy
 	tick    *timer.Timer
 	begun   bool
 	early   *heard // of the coordinator here, before the first view
@@ -93,7 +93,7 @@ func newControl(l *binding) *control {
 	c := &control{binding: l, log: l.log, region: core.NewRegion(l.cfg.core()),
 		flows: map[core.Member]*lane.Flow{}}
 	if l.session != nil {
-		c.tenancy = newTenancy(l)
+		c.leases = newLeaseHolder(l)
 	}
 	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
 		Name: l.component(), Core: c.region, Wake: core.Wake{}, CarryOut: c.carryOut,
@@ -171,7 +171,7 @@ func (c *control) receive(ctx actor.Context) {
 	case *over:
 		c.step(ctx, core.Lost{Shard: m.shard, Token: m.token})
 	case *freed:
-		c.tenancy.forget(m.Shard, m.Token)
+		c.leases.forget(m.Shard, m.Token)
 		c.step(ctx, core.Released(*m))
 	case *looked:
 		c.step(ctx, core.Looked(*m))
@@ -196,7 +196,7 @@ func (c *control) listen(ctx actor.Context) {
 	}
 	c.binding.members.Subscribe(ctx.Self())
 	c.binding.subscribeTable(ctx.Self())
-	if c.tenancy != nil {
+	if c.leases != nil {
 		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
 	} else {
 		c.step(ctx, core.Gate{}) // it hosts nothing, also if the member has the role
@@ -238,8 +238,8 @@ func (c *control) wait(ctx actor.Context, shard int) {
 }
 
 func (c *control) onView(ctx actor.Context, v *membership.View) {
-	if c.view == nil && c.tenancy != nil {
-		go c.tenancy.observeFormer()
+	if c.view == nil && c.leases != nil {
+		go c.leases.observeFormer()
 	}
 	c.count(v)
 	c.view, c.self = v, member(v.Self)
@@ -342,10 +342,10 @@ func (c *control) giveUp(ctx actor.Context) {
 			c.wait(ctx, n)
 		}
 	}
-	if c.tenancy == nil {
+	if c.leases == nil {
 		return
 	}
-	for _, t := range c.tenancy.tenures() {
+	for _, t := range c.leases.tenures() {
 		c.step(ctx, core.Lost{Shard: t.shard, Token: t.token})
 	}
 }
@@ -357,7 +357,7 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Deliver:
 		c.deliver(e)
 	case core.Acquire:
-		c.tenancy.acquire(e)
+		c.leases.acquire(e)
 	case core.Start:
 		c.start(ctx, e)
 	case core.Admit:
@@ -367,7 +367,7 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Kill:
 		c.end(ctx, e.Shard, e.Token, core.KillAll{})
 	case core.Release:
-		c.tenancy.release(e)
+		c.leases.release(e)
 	case core.Conclude:
 		conclude(e)
 	case core.Open:
@@ -390,7 +390,7 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 		}
 		c.orphaned[e.Tenure] = true
 	case core.Look:
-		c.tenancy.look(c.region.Epoch())
+		c.leases.look(c.region.Epoch())
 	}
 }
 
@@ -409,7 +409,7 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 		c.end(ctx, e.Shard, e.Token, core.KillAll{})
 	case core.Release:
 		// Otherwise the session would renew it for ever.
-		if grant := c.tenancy.grant(e.Shard, e.Token); grant != nil {
+		if grant := c.leases.grant(e.Shard, e.Token); grant != nil {
 			go func() { _, _ = yield(grant) }()
 		}
 		c.step(ctx, core.Released{Shard: e.Shard, Token: e.Token})
@@ -457,7 +457,7 @@ func (c *control) deliver(e core.Deliver) {
 
 // start lets entities run, unless the tenure has ended.
 func (c *control) start(ctx actor.Context, e core.Start) {
-	grant, p := c.tenancy.grant(e.Shard, e.Token), c.binding.places[e.Shard]
+	grant, p := c.leases.grant(e.Shard, e.Token), c.binding.places[e.Shard]
 	if grant != nil && grant.Check() == nil {
 		keeper, err := spawnKeeper(p, e.Token)
 		if err == nil {
@@ -522,7 +522,7 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 		c.step(ctx, n)
 		return
 	}
-	c.step(ctx, core.Held{Shard: m.shard, Attempt: m.attempt, Token: c.tenancy.granted(m)})
+	c.step(ctx, core.Held{Shard: m.shard, Attempt: m.attempt, Token: c.leases.granted(m)})
 }
 
 // settled publishes the new states of the shards, and answers a leave that has completed.
@@ -579,9 +579,9 @@ func (c *control) shutDown(ctx actor.Context) {
 	c.tick.Stop()
 	c.peers.drop()
 	c.binding.members.Unsubscribe(ctx.Self())
-	if c.tenancy != nil {
+	if c.leases != nil {
 		gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
-		c.tenancy.abandon()
+		c.leases.abandon()
 	}
 	c.abandon()
 	for n, p := range c.binding.places {

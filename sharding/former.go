@@ -17,43 +17,43 @@ const (
 // When all members have crashed, the first coordinator begins when the lease of the former one has
 // been unchanged for a TTL. If the sessions of the other members were observed only from then on,
 // entities would wait for a second TTL. A member that joins others hears their coordinator at once.
-func (t *tenancy) observeFormer() {
+func (lh *leaseHolder) observeFormer() {
 	observed := map[string]func(){}
 	defer func() {
 		for _, stop := range observed {
 			stop()
 		}
 	}()
-	if !t.pause(formerAfter) {
+	if !lh.pause(formerAfter) {
 		return
 	}
-	for _, shard := range rand.Perm(t.l.cfg.Shards) {
-		if t.l.heard.Load() {
+	for _, shard := range rand.Perm(lh.l.cfg.Shards) {
+		if lh.l.heard.Load() {
 			break
 		}
-		h, err := holder(t.alive, t.lease(shard))
+		h, err := holder(lh.alive, lh.lease(shard))
 		if err != nil {
-			if !t.pause(formerRetry) {
+			if !lh.pause(formerRetry) {
 				return
 			}
 			continue
 		}
-		if observed[h.Session] != nil || h.Session == "" || h.Session == t.l.session.ID() {
+		if observed[h.Session] != nil || h.Session == "" || h.Session == lh.l.session.ID() {
 			continue
 		}
-		if stop, err := t.l.session.Observe(h.Session); err == nil {
+		if stop, err := lh.l.session.Observe(h.Session); err == nil {
 			observed[h.Session] = stop
 		}
 	}
 	if len(observed) > 0 {
-		t.pause(3 * t.l.session.TTL()) // by then the shards have been acquired
+		lh.pause(3 * lh.l.session.TTL()) // by then the shards have been acquired
 	}
 }
 
 // pause reports whether the control actor still runs after d.
-func (t *tenancy) pause(d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(t.alive, d)
+func (lh *leaseHolder) pause(d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(lh.alive, d)
 	defer cancel()
 	<-ctx.Done()
-	return t.alive.Err() == nil
+	return lh.alive.Err() == nil
 }

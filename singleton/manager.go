@@ -43,7 +43,7 @@ type manager struct {
 	state   core.State // last state logged
 	kept    *stash.Stash
 	clients clients
-	tenancy tenancy
+	lease   leaseHolder
 	child   child
 	estate  estate
 
@@ -72,7 +72,7 @@ func newManager(l *binding) *manager {
 			Doubt: l.cfg.StoreTimeout + 5*time.Second,
 			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
 		}),
-		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
+		lease: newLeaseHolder(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}
 	m.shell = shell.New(shell.Config[core.Event, core.Effect]{
 		Name: l.component(), Core: hosting{m}, Wake: core.Wake{}, CarryOut: m.carryOut,
@@ -115,7 +115,7 @@ func (m *manager) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		m.ending = true
 		m.step(ctx, core.Close{})
-		m.tenancy.leave()
+		m.lease.leave()
 	case *actor.Stopped: // the instance is gone
 		m.shutDown(ctx)
 	case *actor.Terminated:
@@ -216,9 +216,9 @@ func (m *manager) sayShort() {
 func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	switch e := e.(type) {
 	case core.Acquire:
-		m.tenancy.acquire(ctx, e.Attempt)
+		m.lease.acquire(ctx, e.Attempt)
 	case core.Cancel:
-		m.tenancy.cancel()
+		m.lease.cancel()
 	case core.Start:
 		m.start(ctx, e)
 	case core.Restart:
@@ -234,7 +234,7 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Kill:
 		m.child.kill(ctx)
 	case core.Release:
-		m.tenancy.release(ctx, e.Token, m.patience(), m.estate.given)
+		m.lease.release(ctx, e.Token, m.patience(), m.estate.given)
 	case core.TellFree:
 		m.send(ctx, m.self(), e.To, m.binding.cfg.managerName(), wire.SingletonFree,
 			&pb.SingletonFree{Token: e.Token})
@@ -243,9 +243,9 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	case core.TellAbstain:
 		m.tellAbstain(ctx, e)
 	case core.Probe:
-		m.tenancy.probe(ctx, e.Probe)
+		m.lease.probe(ctx, e.Probe)
 	case core.Follow:
-		m.tenancy.follow(e.On)
+		m.lease.follow(e.On)
 	case core.Closed:
 		m.handed = true
 	}
@@ -262,7 +262,7 @@ func (m *manager) failed(ctx actor.Context, e core.Effect) {
 			m.step(ctx, core.Gone{Run: e.Run})
 		}
 	case core.Release:
-		if grant := m.tenancy.grant(e.Token); grant != nil { // it would be renewed for ever
+		if grant := m.lease.grant(e.Token); grant != nil { // it would be renewed for ever
 			go func() { _ = release(grant, releaseAlone) }()
 		}
 		m.step(ctx, core.Released{Token: e.Token})
@@ -288,7 +288,7 @@ func (m *manager) self() core.Member { return member(m.view.Self) }
 
 // start makes the instance, and reports it to the proxies.
 func (m *manager) start(ctx actor.Context, e core.Start) {
-	grant := m.tenancy.grant(e.Token)
+	grant := m.lease.grant(e.Token)
 	if m.ending || grant == nil || grant.Check() != nil {
 		m.step(ctx, core.Lost{Token: e.Token})
 		m.step(ctx, core.Gone{Run: e.Run})
@@ -373,7 +373,7 @@ func (m *manager) shutDown(ctx actor.Context) {
 	m.shell.Stop()
 	m.binding.members.Unsubscribe(ctx.Self())
 	gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
-	m.tenancy.abandon()
+	m.lease.abandon()
 	for e := range m.kept.Drain() {
 		m.refuse(ctx, e, errStopped)
 	}
@@ -381,13 +381,13 @@ func (m *manager) shutDown(ctx actor.Context) {
 }
 
 func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
-	m.tenancy.failure = msg.err
+	m.lease.failure = msg.err
 	m.noteStore(msg)
 	if msg.err != nil {
 		m.step(ctx, core.Failed{Attempt: msg.attempt, Final: msg.final(), Taken: msg.taken()})
 		return
 	}
-	m.tenancy.granted(ctx, msg)
+	m.lease.granted(ctx, msg)
 	m.step(ctx, core.Held{Attempt: msg.attempt, Token: uint64(msg.grant.Token())})
 }
 
@@ -418,7 +418,7 @@ func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 		m.estate.given = nil
 		m.loseState(fmt.Errorf("%w: the next host did not confirm it", errState))
 	}
-	m.tenancy.forget(msg.token)
+	m.lease.forget(msg.token)
 	m.step(ctx, core.Released{Token: msg.token, Certain: msg.err == nil})
 }
 

@@ -65,7 +65,7 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 			m.log.Info("member abstains from hosting the singleton",
 				slog.Bool("failing", m.machine.Aside()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why),
-				slog.Any("store", m.tenancy.failure))
+				slog.Any("store", m.lease.failure))
 		case m.claimed:
 			m.log.Info("member no longer claims the singleton")
 		default:

@@ -30,7 +30,7 @@ func shards() []mutant {
 		{
 			name:   "the sessions of former holders are observed when shards are assigned",
 			rule:   "after a crash of all members, entities wait for one TTL",
-			edits:  in("sharding", "if c.view == nil && c.tenancy != nil {", "if c.tenancy == nil {"),
+			edits:  in("sharding", "if c.view == nil && c.leases != nil {", "if c.leases == nil {"),
 			killer: killer{pkg: "./sharding", run: "^TestCrash_OfAllMembersCostsOneTTL$"},
 		},
 		{

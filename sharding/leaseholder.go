@@ -12,10 +12,10 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// tenancy acquires and releases leases outside the mailbox of the control actor, and reports the
-// results by message. When the control actor has stopped, all grants, including later ones, are
+// leaseHolder acquires and releases leases outside the mailbox of the control actor, and reports
+// the results by message. When the control actor has stopped, all grants, including later ones, are
 // released.
-type tenancy struct {
+type leaseHolder struct {
 	l     *binding
 	alive context.Context // ends when the control actor has stopped
 	end   context.CancelFunc
@@ -28,7 +28,7 @@ type tenure struct {
 	token uint64
 }
 
-// Messages of a tenancy. Each names the shard or the attempt that it is about, if any.
+// Messages of a leaseHolder. Each names the shard or the attempt that it is about, if any.
 type (
 	attempted struct {
 		shard   int
@@ -64,37 +64,37 @@ const (
 	releaseWithin = 10 * time.Second
 )
 
-func newTenancy(l *binding) *tenancy {
+func newLeaseHolder(l *binding) *leaseHolder {
 	alive, end := context.WithCancel(context.Background())
-	return &tenancy{l: l, alive: alive, end: end, held: map[tenure]*coordination.Grant{},
+	return &leaseHolder{l: l, alive: alive, end: end, held: map[tenure]*coordination.Grant{},
 		turns: make(chan struct{}, callsAtOnce)}
 }
 
-func (t *tenancy) lease(shard int) *coordination.Lease {
-	return t.l.session.Lease(t.l.leaseName(shard))
+func (lh *leaseHolder) lease(shard int) *coordination.Lease {
+	return lh.l.session.Lease(lh.l.leaseName(shard))
 }
 
 // call runs f outside the mailbox once one of callsAtOnce turns is free.
-func (t *tenancy) call(f func()) {
+func (lh *leaseHolder) call(f func()) {
 	go func() {
 		select {
-		case t.turns <- struct{}{}:
-			defer func() { <-t.turns }()
-		case <-t.alive.Done():
+		case lh.turns <- struct{}{}:
+			defer func() { <-lh.turns }()
+		case <-lh.alive.Done():
 		}
 		f()
 	}()
 }
 
 // acquire makes an attempt. It results in one *attempted.
-func (t *tenancy) acquire(e core.Acquire) {
-	lease, system, control := t.lease(e.Shard), t.l.system, t.l.control
-	t.call(func() {
-		grant, err := try(t.alive, lease, e.Blank)
+func (lh *leaseHolder) acquire(e core.Acquire) {
+	lease, system, control := lh.lease(e.Shard), lh.l.system, lh.l.control
+	lh.call(func() {
+		grant, err := try(lh.alive, lease, e.Blank)
 		m := &attempted{shard: e.Shard, attempt: e.Attempt, grant: grant, err: err}
 		if err == nil {
 			// Registered before the message is sent: the control actor may already have stopped.
-			m.unhook = context.AfterFunc(t.alive, func() { _, _ = yield(grant) })
+			m.unhook = context.AfterFunc(lh.alive, func() { _, _ = yield(grant) })
 		}
 		contain.Send(system, control, m)
 	})
@@ -115,11 +115,11 @@ func try(ctx context.Context, lease *coordination.Lease,
 }
 
 // granted records the grant of an attempt. The control actor gets one message if it is lost.
-func (t *tenancy) granted(m *attempted) uint64 {
-	grant, system, control := m.grant, t.l.system, t.l.control
+func (lh *leaseHolder) granted(m *attempted) uint64 {
+	grant, system, control := m.grant, lh.l.system, lh.l.control
 	key := tenure{m.shard, uint64(grant.Token())}
 	m.unhook()
-	t.held[key] = grant
+	lh.held[key] = grant
 	context.AfterFunc(grant.Context(), func() {
 		if !errors.Is(context.Cause(grant.Context()), coordination.ErrReleased) {
 			contain.Send(system, control, (*over)(&key))
@@ -129,14 +129,14 @@ func (t *tenancy) granted(m *attempted) uint64 {
 }
 
 // grant returns the grant of a tenure, or nil if there is none.
-func (t *tenancy) grant(shard int, token uint64) *coordination.Grant {
-	return t.held[tenure{shard, token}]
+func (lh *leaseHolder) grant(shard int, token uint64) *coordination.Grant {
+	return lh.held[tenure{shard, token}]
 }
 
 // release releases a tenure. It results in one *freed.
-func (t *tenancy) release(e core.Release) {
-	grant, system, control := t.grant(e.Shard, e.Token), t.l.system, t.l.control
-	t.call(func() {
+func (lh *leaseHolder) release(e core.Release) {
+	grant, system, control := lh.grant(e.Shard, e.Token), lh.l.system, lh.l.control
+	lh.call(func() {
 		m := &freed{Shard: e.Shard, Token: e.Token, Certain: true}
 		if grant != nil {
 			b, err := yield(grant)
@@ -153,8 +153,8 @@ func yield(g *coordination.Grant) (leases.Blank, error) {
 }
 
 // forget drops a grant that has been released, or is being released in the background.
-func (t *tenancy) forget(shard int, token uint64) {
-	delete(t.held, tenure{shard, token})
+func (lh *leaseHolder) forget(shard int, token uint64) {
+	delete(lh.held, tenure{shard, token})
 }
 
 // lookTwice is how long a look waits for a coordinator that has just begun to announce itself.
@@ -164,13 +164,13 @@ const lookTwice = 2 * time.Second
 // *looked. A record does not show whether its holder is alive. Unless the record is of a later
 // tenure than the last one heard, look therefore waits until the holder has renewed it; or, for a
 // holder that does not renew, until the record would have been taken over or marked as ended.
-func (t *tenancy) look(epoch uint64) {
-	lease, session, system, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session,
-		t.l.system, t.l.control
+func (lh *leaseHolder) look(epoch uint64) {
+	lease, session, system, control := lh.l.session.Lease(lh.l.coordinatorLease()), lh.l.session,
+		lh.l.system, lh.l.control
 	go func() {
 		m := &looked{}
 		defer contain.Send(system, control, m)
-		h, err := holder(t.alive, lease)
+		h, err := holder(lh.alive, lease)
 		if err != nil || h.Session == "" || h.Session == session.ID() {
 			return
 		}
@@ -181,7 +181,7 @@ func (t *tenancy) look(epoch uint64) {
 				return
 			}
 			defer stop()
-			ctx, cancel := context.WithTimeout(t.alive,
+			ctx, cancel := context.WithTimeout(lh.alive,
 				lookTwice+h.Remaining+h.Remaining/50+time.Second)
 			defer cancel()
 			_, err = guarded(func() (h coordination.Holder, _ error) {
@@ -193,10 +193,10 @@ func (t *tenancy) look(epoch uint64) {
 		}
 		select {
 		case <-soon:
-		case <-t.alive.Done():
+		case <-lh.alive.Done():
 			return
 		}
-		again, err := holder(t.alive, lease)
+		again, err := holder(lh.alive, lease)
 		m.Other = err == nil && again.Session != "" && again.Session != session.ID()
 	}()
 }
@@ -221,16 +221,16 @@ func guarded(read func() (coordination.Holder, error)) (h coordination.Holder, e
 // abandon withdraws and releases everything without waiting. Tenures in which entities still run
 // are released when the entities have stopped; until then, the next incarnation of this member, in
 // the same session, must not take them over.
-func (t *tenancy) abandon() {
-	t.end()
-	for key, grant := range t.held {
-		if t.l.places[key.shard].last(key.token) {
+func (lh *leaseHolder) abandon() {
+	lh.end()
+	for key, grant := range lh.held {
+		if lh.l.places[key.shard].last(key.token) {
 			leases.Held.Abandon(grant)
 		} else {
 			go func() { _, _ = yield(grant) }()
 		}
 	}
-	clear(t.held)
+	clear(lh.held)
 }
 
 // notHeld returns the event for an attempt that was not granted.
@@ -240,8 +240,8 @@ func notHeld(m *attempted) core.NotHeld {
 }
 
 // tenures returns the tenures that have not certainly been released.
-func (t *tenancy) tenures() (out []tenure) {
-	for k := range t.held {
+func (lh *leaseHolder) tenures() (out []tenure) {
+	for k := range lh.held {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b tenure) int { return a.shard - b.shard })

@@ -12,9 +12,9 @@ import (
 	"github.com/concord-go/concord/internal/leases"
 )
 
-// tenancy acquires and releases outside the manager's mailbox. It belongs to the manager, and
+// leaseHolder acquires and releases outside the manager's mailbox. It belongs to the manager, and
 // reports to it by messages. When the manager is gone, every present or later grant is released.
-type tenancy struct {
+type leaseHolder struct {
 	lease    *coordination.Lease
 	tries    time.Duration   // bounds an attempt
 	lifetime context.Context // ends when the manager and its instance have stopped
@@ -33,7 +33,7 @@ type holding struct {
 	unhook func() bool
 }
 
-// Messages of a tenancy. Each names its attempt, grant, probe or tenure.
+// Messages of a leaseHolder. Each names its attempt, grant, probe or tenure.
 type (
 	attemptEnded struct {
 		attempt   uint64
@@ -80,17 +80,17 @@ func (a *attemptEnded) final() bool {
 	return errors.Is(a.err, coordination.ErrClosed) || errors.Is(a.err, coordination.ErrInvalid)
 }
 
-func newTenancy(l *coordination.Lease, tries time.Duration) tenancy {
+func newLeaseHolder(l *coordination.Lease, tries time.Duration) leaseHolder {
 	lifetime, end := context.WithCancel(context.Background())
-	return tenancy{lease: l, tries: tries, lifetime: lifetime, end: end, stop: func() {},
+	return leaseHolder{lease: l, tries: tries, lifetime: lifetime, end: end, stop: func() {},
 		blind: func() {}, held: map[uint64]*holding{}}
 }
 
 // acquire starts an attempt. It ends with one *attemptEnded.
-func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
-	system, self, lease, lifetime := ctx.ActorSystem(), ctx.Self(), t.lease, t.lifetime
-	wait, stop := context.WithTimeout(lifetime, t.tries)
-	t.stop = stop
+func (lh *leaseHolder) acquire(ctx actor.Context, attempt uint64) {
+	system, self, lease, lifetime := ctx.ActorSystem(), ctx.Self(), lh.lease, lh.lifetime
+	wait, stop := context.WithTimeout(lifetime, lh.tries)
+	lh.stop = stop
 	go func() {
 		defer stop()
 		grant, err := lease.Acquire(wait)
@@ -106,9 +106,9 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 }
 
 // probe reads the lease. It ends with one *probeEnded.
-func (t *tenancy) probe(ctx actor.Context, number uint64) {
+func (lh *leaseHolder) probe(ctx actor.Context, number uint64) {
 	system, self := ctx.ActorSystem(), ctx.Self()
-	lease, lifetime, last := t.lease, t.lifetime, t.last
+	lease, lifetime, last := lh.lease, lh.lifetime, lh.last
 	go func() {
 		p := &probeEnded{probe: number}
 		defer func() {
@@ -122,10 +122,10 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 }
 
 // follow starts or stops observing the lease.
-func (t *tenancy) follow(on bool) {
-	t.blind()
-	if t.blind = func() {}; on {
-		t.blind = leases.Held.Observe(t.lease)
+func (lh *leaseHolder) follow(on bool) {
+	lh.blind()
+	if lh.blind = func() {}; on {
+		lh.blind = leases.Held.Observe(lh.lease)
 	}
 }
 
@@ -140,19 +140,19 @@ func release(g *coordination.Grant, within time.Duration) error {
 }
 
 // cancel ends the pending attempt soon.
-func (t *tenancy) cancel() { t.stop() }
+func (lh *leaseHolder) cancel() { lh.stop() }
 
 // granted stores the grant of an attempt. The manager gets one *tenureOver when the grant is over.
-func (t *tenancy) granted(ctx actor.Context, m *attemptEnded) {
+func (lh *leaseHolder) granted(ctx actor.Context, m *attemptEnded) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), m.grant
-	t.last = grant.Token()
-	t.held[uint64(grant.Token())] = &holding{grant, m.unhook}
+	lh.last = grant.Token()
+	lh.held[uint64(grant.Token())] = &holding{grant, m.unhook}
 	context.AfterFunc(grant.Context(), func() { contain.Send(system, self, &tenureOver{grant}) })
 }
 
 // grant returns the grant with this token, nil if there is none.
-func (t *tenancy) grant(token uint64) *coordination.Grant {
-	if h := t.held[token]; h != nil {
+func (lh *leaseHolder) grant(token uint64) *coordination.Grant {
+	if h := lh.held[token]; h != nil {
 		return h.grant
 	}
 	return nil
@@ -161,9 +161,9 @@ func (t *tenancy) grant(token uint64) *coordination.Grant {
 // release gives a tenure up, and waits for the release for at most within. If the next host is
 // being sent a state, it first waits, for a bounded time, until that host has the state. It ends
 // with one *releaseEnded.
-func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration,
+func (lh *leaseHolder) release(ctx actor.Context, token uint64, within time.Duration,
 	given <-chan struct{}) {
-	system, self, grant := ctx.ActorSystem(), ctx.Self(), t.grant(token)
+	system, self, grant := ctx.ActorSystem(), ctx.Self(), lh.grant(token)
 	go func() {
 		if given != nil {
 			timeout := time.NewTimer(min(stateWait, within/2))
@@ -182,23 +182,23 @@ func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration,
 }
 
 // forget drops a grant that has been released, or whose release continues in the background.
-func (t *tenancy) forget(token uint64) {
-	if h := t.held[token]; h != nil {
+func (lh *leaseHolder) forget(token uint64) {
+	if h := lh.held[token]; h != nil {
 		h.unhook()
-		delete(t.held, token)
+		delete(lh.held, token)
 	}
 }
 
 // leave ends the tenures whose instance has not stopped: the next incarnation of this member, in
 // the same session, must not take them over.
-func (t *tenancy) leave() {
-	for _, h := range t.held {
+func (lh *leaseHolder) leave() {
+	for _, h := range lh.held {
 		leases.Held.Abandon(h.grant)
 	}
 }
 
 // abandon cancels the attempt and releases every grant, without waiting.
-func (t *tenancy) abandon() {
-	t.blind()
-	t.end()
+func (lh *leaseHolder) abandon() {
+	lh.blind()
+	lh.end()
 }
