@@ -48,13 +48,13 @@ type binding struct {
 	// Lines about messages. A member that leaves in order has a count of its own, at DEBUG.
 	refused, leaving, ignored bugs.Doubling
 
-	places      []*place
+	shards      []*hostedShard
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
 	host        *singleton.Singleton      // of the coordinator
 	allocation  *core.Allocation          // of its last instance here; only newCoordinator uses it
-	doors       []*actor.PID
-	pid         atomic.Pointer[actor.PID] // of the door, for users
+	processes   []*actor.PID
+	pid         atomic.Pointer[actor.PID] // of the ingress, for users
 
 	view   atomic.Pointer[membership.View] // of the control actor; nil: none yet
 	gone   atomic.Pointer[[]core.Member]   // see endedRegions; nil: none
@@ -117,7 +117,7 @@ func (l *binding) begin(key string) (err error) {
 	defer func() {
 		if err != nil {
 			l.unhook()
-			l.shutDoors()
+			l.removeProcesses()
 		}
 	}()
 	l.changes.wake, l.room = make(chan struct{}, 1), lane.NewHeld(l.cfg.Buffer)
@@ -126,11 +126,11 @@ func (l *binding) begin(key string) (err error) {
 	}
 	room := lane.NewRoom(l.cfg.Buffer, l.cfg.BufferBytes)
 	for n := range l.cfg.Shards {
-		l.places = append(l.places, &place{binding: l, n: n, out: lane.NewOut(room)})
+		l.shards = append(l.shards, &hostedShard{binding: l, n: n, out: lane.NewOut(room)})
 	}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
 	c := newControl(l)
-	if err := l.openDoors(); err != nil {
+	if err := l.addProcesses(); err != nil {
 		return err
 	}
 	if l.session != nil {
@@ -171,7 +171,7 @@ func (l *binding) coordinatorConfig() singleton.Config {
 
 // up continues the start once the member has an address.
 func (l *binding) up(self membership.Member) {
-	l.pid.Store(actor.NewPID(self.Address, l.cfg.doorName()))
+	l.pid.Store(actor.NewPID(self.Address, l.cfg.ingressName()))
 	contain.Send(l.system, l.control, &begun{})
 	close(l.running)
 }
@@ -200,12 +200,12 @@ func (l *binding) send(id string, value any, c *call) error {
 	if err != nil {
 		return err
 	}
-	return l.places[n].send(id, value, c)
+	return l.shards[n].send(id, value, c)
 }
 
 // pass lets a message of an earlier incarnation wait, before all messages of this one.
 func (l *binding) pass(m sent) {
-	if err := l.places[m.shard].wait(m.body); err != nil {
+	if err := l.shards[m.shard].wait(m.body); err != nil {
 		l.refuse(m.body.ID, m.body.Value, err)
 	}
 }
@@ -213,10 +213,10 @@ func (l *binding) pass(m sent) {
 // shut stops the acceptance of messages of this process. When it returns, those that were accepted
 // are with their entities or the remoting, or wait.
 func (l *binding) shut() {
-	for _, p := range l.places {
-		p.mu.Lock()
-		p.shut = true
-		p.mu.Unlock()
+	for _, s := range l.shards {
+		s.mu.Lock()
+		s.shut = true
+		s.mu.Unlock()
 	}
 }
 
@@ -254,7 +254,7 @@ func (l *binding) answer(p *parcel, why error) bool {
 }
 
 func (l *binding) deadLetter(name string, message any) {
-	contain.DeadLetter(l.system, actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name),
+	contain.DeadLetter(l.system, actor.NewPID(l.system.Address(), l.cfg.ingressName()+"/"+name),
 		message)
 }
 

@@ -72,7 +72,7 @@ func (l *binding) handOff(ctx context.Context) error {
 		defer cancel()
 		_, _ = ask.Request(in, l.system, l.control, &hurry{})
 	}
-	l.shutDoors()
+	l.removeProcesses()
 	l.system.Root.Poison(l.control) // behind the messages that it has
 	if e := lifecycle.Wait(ctx, &l.actors); err == nil {
 		err = e

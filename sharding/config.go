@@ -241,8 +241,8 @@ func unfit(r rune) bool {
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
 func (c Config) controlName() string     { return "concord-sharding-" + c.Type }
-func (c Config) doorName() string        { return "concord-region-" + c.Type }
-func (c Config) inletName() string       { return "concord-inlet-" + c.Type }
+func (c Config) ingressName() string     { return "concord-region-" + c.Type }
+func (c Config) receiverName() string    { return "concord-inlet-" + c.Type }
 func (c Config) coordinatorName() string { return "shard-coordinator-" + c.Type }
 
 // settings returns, as text, the settings on which all members of the type must agree.

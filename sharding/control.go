@@ -21,8 +21,8 @@ import (
 )
 
 // control is the actor around the core of a region. It receives the messages of the protocol and
-// the deliveries, and takes the messages that wait from their places. The value survives a restart
-// of the actor.
+// the deliveries, and takes the messages that wait from the hosted shards. The value survives a
+// restart of the actor.
 type control struct {
 	binding *binding
 	log     *slog.Logger
@@ -232,7 +232,7 @@ func (c *control) wait(ctx actor.Context, shard int) {
 		c.step(ctx, core.Waits{Shard: shard})
 		return
 	}
-	for _, b := range c.binding.places[shard].withdraw() {
+	for _, b := range c.binding.shards[shard].withdraw() {
 		c.binding.refuse(b.ID, b.Value, ErrClosed)
 	}
 }
@@ -272,7 +272,7 @@ func (c *control) count(next *membership.View) {
 	if len(had) == 0 {
 		return
 	}
-	for n := range c.binding.places {
+	for n := range c.binding.shards {
 		host := c.region.Host(n).Address
 		if _, gone := had[host]; gone {
 			had[host]++
@@ -337,8 +337,8 @@ func (c *control) giveUp(ctx actor.Context) {
 	c.binding.admits.Store(nil)
 	c.abandon()
 	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
-	for n, p := range c.binding.places {
-		if p.waiting() > 0 {
+	for n, s := range c.binding.shards {
+		if s.waiting() > 0 {
 			c.wait(ctx, n)
 		}
 	}
@@ -373,7 +373,7 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Open:
 		c.direct(ctx, e)
 	case core.Shut:
-		if c.binding.places[e.Shard].shutOut() {
+		if c.binding.shards[e.Shard].shutOut() {
 			c.wait(ctx, e.Shard)
 		}
 	case core.Drop:
@@ -382,9 +382,9 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 			c.binding.deadLetter(e.Body.ID, e.Body.Value)
 		}
 	case core.Orphaned:
-		p := c.binding.places[e.Shard]
-		p.mu.Lock() // a sender that has a ticket records it
-		defer p.mu.Unlock()
+		s := c.binding.shards[e.Shard]
+		s.mu.Lock() // a sender that has a ticket records it
+		defer s.mu.Unlock()
 		if c.orphaned == nil {
 			c.orphaned = map[core.Tenure]bool{}
 		}
@@ -426,10 +426,10 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 
 // direct sends the messages of this process to a tenure.
 func (c *control) direct(ctx actor.Context, e core.Open) {
-	p := c.binding.places[e.Shard]
+	s := c.binding.shards[e.Shard]
 	if e.Host == c.self {
-		p.enter(e)
-	} else if !p.drain(e, c.flow(e.Host)) {
+		s.enter(e)
+	} else if !s.drain(e, c.flow(e.Host)) {
 		c.step(ctx, core.Blocked{Shard: e.Shard, Token: e.Token})
 	}
 }
@@ -452,17 +452,17 @@ func (c *control) owing(m core.Member) bool {
 
 func (c *control) deliver(e core.Deliver) {
 	e.Body.Value = c.binding.delivered(e)
-	c.binding.places[e.Shard].deliver(e.Token, e.Body)
+	c.binding.shards[e.Shard].deliver(e.Token, e.Body)
 }
 
 // start lets entities run, unless the tenure has ended.
 func (c *control) start(ctx actor.Context, e core.Start) {
-	grant, p := c.leases.grant(e.Shard, e.Token), c.binding.places[e.Shard]
+	grant, s := c.leases.grant(e.Shard, e.Token), c.binding.shards[e.Shard]
 	if grant != nil && grant.Check() == nil {
-		keeper, err := spawnKeeper(p, e.Token)
+		supervisor, err := spawnSupervisor(s, e.Token)
 		if err == nil {
 			c.running++
-			p.open(e.Token, grant, keeper, c.part())
+			s.open(e.Token, grant, supervisor, c.part())
 			return
 		}
 		// tokens are unique
@@ -474,10 +474,10 @@ func (c *control) start(ctx actor.Context, e core.Start) {
 
 // admit decides which messages of other members a shard accepts.
 func (c *control) admit(ctx actor.Context, e core.Admit) {
-	p := c.binding.places[e.Shard]
-	p.mu.Lock()
-	counted, answer := p.in.Admit(e)
-	p.mu.Unlock()
+	s := c.binding.shards[e.Shard]
+	s.mu.Lock()
+	counted, answer := s.in.Admit(e)
+	s.mu.Unlock()
 	if answer {
 		c.step(ctx, counted)
 	}
@@ -498,13 +498,13 @@ func (c *control) share() {
 		return
 	}
 	c.told = n
-	for _, p := range c.binding.places {
-		p.limit(n)
+	for _, s := range c.binding.shards {
+		s.limit(n)
 	}
 }
 
 func (c *control) end(ctx actor.Context, shard int, token uint64, ev core.SlotEvent) {
-	if !c.binding.places[shard].end(token, ev) {
+	if !c.binding.shards[shard].end(token, ev) {
 		c.step(ctx, core.Ended{Shard: shard, Token: token})
 	}
 }
@@ -539,7 +539,7 @@ func (c *control) settled(ctx actor.Context) {
 	c.binding.orphan.Store(c.region.Orphan())
 	for _, n := range c.region.Changed() {
 		phase, token := c.region.Phase(n)
-		c.binding.places[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
+		c.binding.shards[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
 	}
 	if ended := c.region.Ended(); !slices.Equal(ended, c.binding.endedRegions()) {
 		c.binding.gone.Store(&ended)
@@ -557,8 +557,8 @@ func (c *control) settled(ctx actor.Context) {
 // busy reports whether a shard is on this member, or messages wait that may still find a host.
 func (c *control) busy() bool {
 	hopeful := c.hopeful()
-	for n, p := range c.binding.places {
-		if phase, _ := c.region.Phase(n); phase != core.Away || hopeful && p.waiting() > 0 {
+	for n, s := range c.binding.shards {
+		if phase, _ := c.region.Phase(n); phase != core.Away || hopeful && s.waiting() > 0 {
 			return true
 		}
 	}
@@ -572,8 +572,8 @@ func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.H
 func (c *control) shutDown(ctx actor.Context) {
 	c.shell.Stop()
 	c.binding.admits.Store(nil)
-	for _, p := range c.binding.places {
-		p.shutOut() // a sender that has a ticket has passed its message to the link
+	for _, s := range c.binding.shards {
+		s.shutOut() // a sender that has a ticket has passed its message to the link
 	}
 	c.binding.keepLinks(func(core.Member) bool { return false })
 	c.tick.Stop()
@@ -584,8 +584,8 @@ func (c *control) shutDown(ctx actor.Context) {
 		c.leases.abandon()
 	}
 	c.abandon()
-	for n, p := range c.binding.places {
-		for _, b := range p.withdraw() {
+	for n, s := range c.binding.shards {
+		for _, b := range s.withdraw() {
 			c.binding.leave(n, b)
 		}
 	}

@@ -81,10 +81,10 @@ func workerOf(id string, workers int) (int, error) {
 }
 
 // owns returns an error that matches ErrInvalid if the entity belongs to another shard.
-func (p *place) owns(id string) error {
-	n, err := p.binding.cfg.shardOf(id)
-	if err == nil && n != p.n {
-		err = fmt.Errorf("%w: entity %.80q belongs to shard %d, not %d", ErrInvalid, id, n, p.n)
+func (s *hostedShard) owns(id string) error {
+	n, err := s.binding.cfg.shardOf(id)
+	if err == nil && n != s.n {
+		err = fmt.Errorf("%w: entity %.80q belongs to shard %d, not %d", ErrInvalid, id, n, s.n)
 	}
 	return err
 }

@@ -63,11 +63,11 @@ type Delivery struct {
 // DeliveryOf returns the delivery that the entity is handling, or false if the message was not sent
 // with Deliver. Call it within Receive.
 func DeliveryOf(ctx actor.Context) (Delivery, bool) {
-	c := cellOf(ctx)
-	if c == nil {
+	in := incarnationOf(ctx)
+	if in == nil {
 		return Delivery{}, false
 	}
-	d, ok := c.box.handling().(*delivered)
+	d, ok := in.box.handling().(*delivered)
 	if !ok {
 		return Delivery{}, false
 	}
@@ -189,7 +189,7 @@ func (c *control) promise(ctx actor.Context, ev core.BeginDelivery) {
 
 // abandon ends the deliveries of this incarnation.
 func (c *control) abandon() {
-	for n := range c.binding.places {
+	for n := range c.binding.shards {
 		for _, e := range c.region.Abandon(n) {
 			conclude(e)
 		}

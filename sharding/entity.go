@@ -24,8 +24,8 @@ type Entity struct {
 // Self returns the entity that handles the message of ctx, or false if ctx does not belong to an
 // entity.
 func Self(ctx actor.Context) (Entity, bool) {
-	if c := cellOf(ctx); c != nil {
-		return c.entity(), true
+	if in := incarnationOf(ctx); in != nil {
+		return in.entity(), true
 	}
 	return Entity{}, false
 }
@@ -34,11 +34,11 @@ func Self(ctx actor.Context) (Entity, bool) {
 // call. Later messages wait and start it again, so none is lost. A remembered entity is also
 // started again with its shard; see Forget. Passivate reports whether ctx belongs to an entity.
 func Passivate(ctx actor.Context) bool {
-	c := cellOf(ctx)
-	if c != nil {
-		c.place.passivate(c, false)
+	in := incarnationOf(ctx)
+	if in != nil {
+		in.shard.passivate(in, false)
 	}
-	return c != nil
+	return in != nil
 }
 
 // maxID bounds the id of an entity, in bytes.

@@ -67,7 +67,7 @@ func (l *binding) announce() {
 			ended = true
 		}
 		for _, n := range l.changes.take() {
-			e := l.places[n].event(states[n])
+			e := l.shards[n].event(states[n])
 			states[n] = e.State
 			<-contain.Publish(l.system, "taking a ShardChanged", e,
 				slog.String("sharding", l.cfg.Type))
@@ -75,9 +75,9 @@ func (l *binding) announce() {
 	}
 }
 
-func (p *place) event(was State) *ShardChanged {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return &ShardChanged{Type: p.binding.cfg.Type, Shard: p.n, Was: was, State: p.status.State,
-		Home: p.status.Home, Token: p.status.Token, Since: p.status.Since}
+func (s *hostedShard) event(was State) *ShardChanged {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &ShardChanged{Type: s.binding.cfg.Type, Shard: s.n, Was: was, State: s.status.State,
+		Home: s.status.Home, Token: s.status.Token, Since: s.status.Since}
 }

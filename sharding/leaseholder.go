@@ -224,7 +224,7 @@ func guarded(read func() (coordination.Holder, error)) (h coordination.Holder, e
 func (lh *leaseHolder) abandon() {
 	lh.end()
 	for key, grant := range lh.held {
-		if lh.l.places[key.shard].last(key.token) {
+		if lh.l.shards[key.shard].last(key.token) {
 			leases.Held.Abandon(grant)
 		} else {
 			go func() { _, _ = yield(grant) }()

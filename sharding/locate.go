@@ -55,8 +55,8 @@ const (
 
 // located is a process that has asked for the PID of an incarnation.
 type located struct {
-	to   *actor.PID
-	cell *cell
+	to          *actor.PID
+	incarnation *incarnation
 }
 
 // locates returns the sender of a message that asks for the PID of an entity, or nil if a message
@@ -71,15 +71,15 @@ func locates(value any) *actor.PID {
 }
 
 // locate sends the PID of an incarnation.
-func (c *cell) locate(to *actor.PID) {
-	system := c.place.binding.system
-	pid := actor.NewPID(system.Address(), c.path(c.box.parent()))
+func (in *incarnation) locate(to *actor.PID) {
+	system := in.shard.binding.system
+	pid := actor.NewPID(system.Address(), in.path(in.box.parent()))
 	contain.Send(system, to, &cluster.ActivationResponse{Pid: pid})
 }
 
 // used counts a message that was sent to the PID of an entity of newFromProps.
-func (c *cell) used(message any) {
-	l := c.place.binding
+func (in *incarnation) used(message any) {
+	l := in.shard.binding
 	if l.blueprint == nil || l.cfg.Idle == 0 && l.cfg.Limit == 0 {
 		return
 	}
@@ -87,10 +87,10 @@ func (c *cell) used(message any) {
 	case *actor.ReceiveTimeout, *actor.PoisonPill:
 		return
 	}
-	c.place.mu.Lock()
-	defer c.place.mu.Unlock()
-	if c.place.cell(c.id) == c {
-		c.place.slot.Direct(l.clock.Now(), c.id)
+	in.shard.mu.Lock()
+	defer in.shard.mu.Unlock()
+	if in.shard.incarnation(in.id) == in {
+		in.shard.slot.Direct(l.clock.Now(), in.id)
 	}
 }
 
@@ -99,7 +99,7 @@ func (c *cell) used(message any) {
 func (m *mailbox) found() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.started && !m.leaving && !m.halted && !m.closed && m.cell.tenure.Check() == nil
+	return m.started && !m.leaving && !m.halted && !m.closed && m.incarnation.tenure.Check() == nil
 }
 
 // unlocate removes and returns the processes that have asked for the PID before the actor existed.
@@ -130,24 +130,24 @@ func (m *mailbox) broke(message any) bool {
 	default:
 		return false
 	}
-	system, keeper := m.cell.place.binding.system, m.parent()
-	pid := actor.NewPID(system.Address(), m.cell.path(keeper))
+	system, supervisor := m.incarnation.shard.binding.system, m.parent()
+	pid := actor.NewPID(system.Address(), m.incarnation.path(supervisor))
 	system.ProcessRegistry.Remove(pid)
-	m.cell.place.terminated(m.cell)
-	contain.Send(system, keeper, &actor.Terminated{Who: pid})
+	m.incarnation.shard.terminated(m.incarnation)
+	contain.Send(system, supervisor, &actor.Terminated{Who: pid})
 	return true
 }
 
-// parent returns the PID of the keeper.
+// parent returns the PID of the supervisor.
 func (m *mailbox) parent() *actor.PID { return m.invoker.(actor.Context).Parent() }
 
 // ensure ends an incarnation whose actor has terminated, if a middleware of the application has
 // kept Stopped from it.
-func (p *place) ensure(who, keeper *actor.PID) {
-	if p.binding.blueprint == nil {
+func (s *hostedShard) ensure(who, supervisor *actor.PID) {
+	if s.binding.blueprint == nil {
 		return
 	}
-	if c := p.cellOf(who, keeper); c != nil {
-		p.terminated(c)
+	if in := s.incarnationOf(who, supervisor); in != nil {
+		s.terminated(in)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // returns unhandled messages, and has no memory for messages while it is idle. It exists before the
 // actor does, so messages need not wait until the actor is spawned.
 type mailbox struct {
-	cell    *cell
-	invoker actor.MessageInvoker
+	incarnation *incarnation
+	invoker     actor.MessageInvoker
 
 	mu        sync.Mutex
 	load      *load       // nil: no messages of users, and not busy
@@ -76,9 +76,9 @@ var errExit = errors.New("sharding: the handler ended its goroutine")
 
 // PostUserMessage implements actor.Mailbox, for messages that are not from the slot.
 func (m *mailbox) PostUserMessage(message any) {
-	m.cell.used(message)
+	m.incarnation.used(message)
 	if !m.post(post{message: message}) {
-		m.cell.place.binding.deadLetter(m.cell.name(), message)
+		m.incarnation.shard.binding.deadLetter(m.incarnation.name(), message)
 	}
 }
 
@@ -92,7 +92,7 @@ func (m *mailbox) post(p post) bool {
 	m.take()
 	l := m.load
 	if n := len(l.user); n >= few && n == cap(l.user) {
-		l.user = m.cell.place.binding.buffers.grow(l.user)
+		l.user = m.incarnation.shard.binding.buffers.grow(l.user)
 	}
 	l.user = append(l.user, p)
 	m.schedule()
@@ -129,13 +129,13 @@ func (m *mailbox) pushSystem(message any) {
 }
 
 // RegisterHandlers implements actor.Mailbox. Each entity runs in a goroutine of its own. The
-// invoker is the context of the actor that is being spawned; its first incarnation learns its cell
+// invoker is the context of the actor that is being spawned; its first actor learns its incarnation
 // here.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	m.invoker = invoker
 	if ctx, ok := invoker.(actor.Context); ok {
-		if in, ok := ctx.Actor().(*incarnation); ok {
-			in.cell = m.cell
+		if a, ok := ctx.Actor().(*entityActor); ok {
+			a.incarnation = m.incarnation
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (m *mailbox) Start() {
 	m.schedule()
 	m.mu.Unlock()
 	for _, to := range waiting {
-		m.cell.locate(to)
+		m.incarnation.locate(to)
 	}
 }
 
@@ -175,7 +175,7 @@ func (m *mailbox) halt() {
 func (m *mailbox) over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.cell.tenure.Check() != nil {
+	if m.incarnation.tenure.Check() != nil {
 		m.halted = true
 		m.urgent.Store(true)
 	}
@@ -201,7 +201,7 @@ func (m *mailbox) close() (left []core.Body, dead []any) {
 	for _, p := range append(m.load.batch.rest(), m.load.user...) {
 		switch p.from {
 		case slot:
-			left = append(left, core.Body{ID: m.cell.id, Value: p.message, Size: p.size})
+			left = append(left, core.Body{ID: m.incarnation.id, Value: p.message, Size: p.size})
 		case others:
 			dead = append(dead, p.message)
 		case stop:
@@ -239,7 +239,7 @@ func (m *mailbox) process() {
 		}
 		m.fail()
 		message := m.conclude(false)
-		m.cell.panicked(reason, message, string(debug.Stack()))
+		m.incarnation.panicked(reason, message, string(debug.Stack()))
 		if m.stopped && m.broke(message) {
 			return
 		}
@@ -257,7 +257,7 @@ func (m *mailbox) process() {
 // one handles the next message, and reports whether there was one.
 func (m *mailbox) one() bool {
 	batch := &m.load.batch
-	if !m.urgent.Load() && batch.len() > 0 && m.cell.tenure.Check() == nil {
+	if !m.urgent.Load() && batch.len() > 0 && m.incarnation.tenure.Check() == nil {
 		p, _ := batch.pop()
 		m.handle(p)
 		return true
@@ -294,7 +294,7 @@ func (m *mailbox) one() bool {
 		}
 		switch {
 		case batch.len() == 0:
-		case m.cell.tenure.Check() == nil:
+		case m.incarnation.tenure.Check() == nil:
 			p, ok = batch.pop()
 		default:
 			m.halted = true // the region learns of the loss and kills the entities
@@ -310,7 +310,7 @@ func (m *mailbox) one() bool {
 	if ok {
 		m.handle(p)
 	} else if warmer {
-		m.cell.place.binding.warm.add(m)
+		m.incarnation.shard.binding.warm.add(m)
 	}
 	return ok
 }
@@ -326,7 +326,7 @@ func (m *mailbox) trim() (warmer bool) {
 	l.user, l.batch = nil, queue[post]{}
 	for _, b := range idle {
 		if cap(b) > few {
-			m.cell.place.binding.buffers.put(b)
+			m.incarnation.shard.binding.buffers.put(b)
 		} else if l.user == nil {
 			l.user = b
 		}
@@ -409,7 +409,7 @@ func (m *mailbox) handleSystem(message any) {
 	m.load.last = message
 	m.invoker.InvokeSystemMessage(message)
 	m.load.last = nil
-	if _, ok := message.(*actor.Started); ok && m.cell.place.binding.blueprint != nil {
+	if _, ok := message.(*actor.Started); ok && m.incarnation.shard.binding.blueprint != nil {
 		m.succeed() // its messages need not come from the slot
 	}
 }
@@ -424,7 +424,7 @@ func (m *mailbox) succeed() {
 func (m *mailbox) handle(p post) {
 	if p.from == stop {
 		m.ending = true
-		if msg := m.cell.place.binding.cfg.StopMessage; msg != nil {
+		if msg := m.incarnation.shard.binding.cfg.StopMessage; msg != nil {
 			p.message = msg
 		} else {
 			m.PostSystemMessage(&actor.Stop{})
@@ -432,7 +432,7 @@ func (m *mailbox) handle(p post) {
 		}
 	}
 	if to := locates(p.message); to != nil {
-		m.cell.locate(to)
+		m.incarnation.locate(to)
 		return
 	}
 	m.load.last = p.message
@@ -452,7 +452,7 @@ func (m *mailbox) handle(p post) {
 func (m *mailbox) conclude(returned bool) (message any) {
 	message, m.load.last = m.load.last, nil
 	if d, ok := message.(*delivered); ok {
-		d.report(returned && m.cell.tenure.Check() == nil)
+		d.report(returned && m.incarnation.tenure.Check() == nil)
 		return d.value
 	}
 	return message

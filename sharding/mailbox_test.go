@@ -33,21 +33,21 @@ func (n *noted) EscalateFailure(reason, _ any) { panic(reason) }
 // lease is over. Each message is checked against the clock, so none is handled any more.
 func TestMailbox_HandlesNothingWhenTheTenureIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cell{id: "x", tenure: &held{&hourglass{left: 2}}}
-		c.box.cell = c
+		in := &incarnation{id: "x", tenure: &held{&hourglass{left: 2}}}
+		in.box.incarnation = in
 		n := &noted{}
-		c.box.RegisterHandlers(n, nil)
+		in.box.RegisterHandlers(n, nil)
 		for _, m := range []string{"a", "b", "c", "d"} {
-			if !c.box.post(post{message: m, from: slot}) {
+			if !in.box.post(post{message: m, from: slot}) {
 				t.Fatal("the mailbox is closed")
 			}
 		}
-		c.box.Start()
+		in.box.Start()
 		synctest.Wait()
 		if want := []any{"a", "b"}; !slices.Equal(n.handled, want) {
 			t.Errorf("%v were handled, want %v", n.handled, want)
 		}
-		left, dead := c.box.close()
+		left, dead := in.box.close()
 		if len(left) != 2 || left[0].Value != "c" || left[1].Value != "d" || len(dead) > 0 {
 			t.Errorf("left are %v and %v", left, dead)
 		}
@@ -58,29 +58,29 @@ func TestMailbox_HandlesNothingWhenTheTenureIsOver(t *testing.T) {
 // keeps memory for few messages, and none once enough others have become idle after it.
 func TestMailbox_SharesItsMemoryWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &place{binding: &binding{}}
-		var first *cell
-		for k := range len(p.binding.warm.boxes) + 1 {
+		s := &hostedShard{binding: &binding{}}
+		var first *incarnation
+		for k := range len(s.binding.warm.boxes) + 1 {
 			var want []any
-			c := &cell{place: p, id: "x", tenure: &held{&hourglass{left: math.MaxInt}}}
+			in := &incarnation{shard: s, id: "x", tenure: &held{&hourglass{left: math.MaxInt}}}
 			if k == 0 {
-				first = c
+				first = in
 			}
-			c.box.cell = c
+			in.box.incarnation = in
 			n := &noted{}
-			c.box.RegisterHandlers(n, nil)
+			in.box.RegisterHandlers(n, nil)
 			for i := range []int{1, 10 * few}[k%2] {
 				want = append(want, i)
-				if !c.box.post(post{message: i, from: slot}) {
+				if !in.box.post(post{message: i, from: slot}) {
 					t.Fatal("the mailbox is closed")
 				}
 			}
-			c.box.Start()
+			in.box.Start()
 			synctest.Wait()
 			if !slices.Equal(n.handled, want) {
 				t.Fatalf("%v were handled, want %v", n.handled, want)
 			}
-			if l := c.box.load; l != nil && cap(l.user)+cap(l.batch.items) > few {
+			if l := in.box.load; l != nil && cap(l.user)+cap(l.batch.items) > few {
 				t.Errorf("the idle mailbox has room for more than %d messages", few)
 			}
 		}

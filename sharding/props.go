@@ -39,25 +39,25 @@ func newFromProps[Msg proto.Message](system *actor.ActorSystem, session *coordin
 		blueprint: blueprint}, checkHost(session, cfg, blueprint == nil)...)
 }
 
-// cellID is allocated once per process, since each context has a slot for every id.
-var cellID = ctxext.NextContextExtensionID()
+// incarnationID is allocated once per process, since each context has a slot for every id.
+var incarnationID = ctxext.NextContextExtensionID()
 
 // ExtensionID implements ctxext.ContextExtension.
-func (*cell) ExtensionID() ctxext.ContextExtensionID { return cellID }
+func (*incarnation) ExtensionID() ctxext.ContextExtensionID { return incarnationID }
 
-// cellOf returns the incarnation that handles the message of ctx, or nil.
-func cellOf(ctx actor.Context) *cell {
-	if in, ok := ctx.Actor().(*incarnation); ok {
-		return in.cell
+// incarnationOf returns the incarnation that handles the message of ctx, or nil.
+func incarnationOf(ctx actor.Context) *incarnation {
+	if a, ok := ctx.Actor().(*entityActor); ok {
+		return a.incarnation
 	}
-	return cellIn(ctx)
+	return incarnationIn(ctx)
 }
 
-// cellIn returns the incarnation of an entity that was spawned from props, or nil.
-func cellIn(ctx actor.ExtensionContext) (c *cell) {
+// incarnationIn returns the incarnation of an entity that was spawned from props, or nil.
+func incarnationIn(ctx actor.ExtensionContext) (in *incarnation) {
 	defer func() { _ = recover() }() // Proto.Actor panics if the context has no slot for the id
-	c, _ = ctx.Get(cellID).(*cell)
-	return c
+	in, _ = ctx.Get(incarnationID).(*incarnation)
+	return in
 }
 
 // init sets what package sharding/grains uses.
@@ -76,24 +76,24 @@ func init() {
 var errNoProps = errors.New("the function given to NewRegion returned no props")
 
 // spawnProps spawns an entity from its props. It runs code of the application, which may panic.
-func (k *keeper) spawnProps(ctx actor.Context, c *cell) (why any, stack string) {
+func (v *shardSupervisor) spawnProps(ctx actor.Context, in *incarnation) (why any, stack string) {
 	defer func() {
 		if p := recover(); p != nil {
 			why, stack = p, string(debug.Stack())
 			system := ctx.ActorSystem()
-			system.ProcessRegistry.Remove(actor.NewPID(system.Address(), c.path(ctx.Self())))
+			system.ProcessRegistry.Remove(actor.NewPID(system.Address(), in.path(ctx.Self())))
 		}
-		k.init = nil
+		v.init = nil
 	}()
-	props, init, err := k.place.binding.blueprint(c.entity())
+	props, init, err := v.shard.binding.blueprint(in.entity())
 	if err == nil && props == nil {
 		err = errNoProps
 	}
 	if err != nil {
 		return err, ""
 	}
-	k.init = init
-	_, err = actor.DefaultSpawner(ctx.ActorSystem(), c.path(ctx.Self()), k.derive(props), ctx)
+	v.init = init
+	_, err = actor.DefaultSpawner(ctx.ActorSystem(), in.path(ctx.Self()), v.derive(props), ctx)
 	if err != nil {
 		return err, ""
 	}
@@ -102,53 +102,53 @@ func (k *keeper) spawnProps(ctx actor.Context, c *cell) (why any, stack string) 
 
 // derive returns props that work in this shard, a copy for each that the function of newFromProps
 // returns.
-func (k *keeper) derive(props *actor.Props) *actor.Props {
-	if p := k.derived[props]; p != nil {
+func (v *shardSupervisor) derive(props *actor.Props) *actor.Props {
+	if p := v.derived[props]; p != nil {
 		return p
 	}
-	if k.derived == nil || len(k.derived) >= maxDerived {
-		k.derived = map[*actor.Props]*actor.Props{}
+	if v.derived == nil || len(v.derived) >= maxDerived {
+		v.derived = map[*actor.Props]*actor.Props{}
 	}
 	p := props.Clone(
-		actor.WithMailbox(func() actor.Mailbox { return &k.next.box }),
+		actor.WithMailbox(func() actor.Mailbox { return &v.next.box }),
 		actor.WithReceiverMiddleware(attend),
 		actor.WithOnInit(func(ctx actor.Context) {
-			ctx.Set(k.next)
-			if k.init != nil {
-				k.init(ctx)
+			ctx.Set(v.next)
+			if v.init != nil {
+				v.init(ctx)
 			}
 		}))
-	k.derived[props] = p
+	v.derived[props] = p
 	return p
 }
 
-// maxDerived bounds the props that a keeper remembers, for a function that returns others each
+// maxDerived bounds the props that a supervisor remembers, for a function that returns others each
 // time.
 const maxDerived = 1000
 
 // attend is the innermost middleware of an entity that was spawned from props: it does for it what
-// incarnation does for others.
+// entityActor does for others.
 func attend(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, m *actor.MessageEnvelope) {
-		c := cellIn(ctx)
-		if c == nil {
+		in := incarnationIn(ctx)
+		if in == nil {
 			return // never: OnInit has set it
 		}
 		switch m.Message.(type) {
 		case *actor.Started:
-			c.box.entered = !c.box.over()
-			if !c.box.entered {
+			in.box.entered = !in.box.over()
+			if !in.box.entered {
 				return
 			}
-			c.place.binding.counts.started.Add(1)
+			in.shard.binding.counts.started.Add(1)
 			next(ctx, m)
 		case *actor.Stopping, *actor.Restarting:
-			c.guarded(m.Message, func() { next(ctx, m) })
+			in.guarded(m.Message, func() { next(ctx, m) })
 		case *actor.Stopped:
-			c.guarded(m.Message, func() { next(ctx, m) })
-			c.place.terminated(c)
+			in.guarded(m.Message, func() { next(ctx, m) })
+			in.shard.terminated(in)
 		default:
-			if c.box.entered {
+			if in.box.entered {
 				next(ctx, m)
 			}
 		}

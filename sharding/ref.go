@@ -177,7 +177,8 @@ func (l *binding) ask(ctx context.Context, id string, msg proto.Message) (proto.
 		return nil, l.region.refused(fmt.Errorf("%w: %w: %w", ErrUndelivered,
 			ask.Unsent(l.running), context.Cause(ctx)))
 	}
-	answer, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, call: c})
+	answer, err := ask.Request(ctx, l.system, l.processes[0],
+		&Envelope{ID: id, Message: msg, call: c})
 	if refused, ok := answer.(*refusal); ok {
 		return nil, refused.err
 	}

@@ -136,12 +136,12 @@ const (
 // memory reads and writes the remembered entities of a shard in one tenure, outside all mailboxes.
 // Its calls of the store follow each other.
 type memory struct {
-	place   *place
+	shard   *hostedShard
 	of      ShardTenure // its Seq is that of the last call
 	store   RememberStore
 	tenure  context.Context
 	check   func() error
-	changes []change // guarded by the mutex of the place
+	changes []change // guarded by the mutex of the shard
 	busy    bool     // guarded likewise: a goroutine writes
 }
 
@@ -152,24 +152,24 @@ type change struct {
 }
 
 // remember begins to read the remembered entities of a tenure. The caller must hold the mutex.
-func (p *place) remember(tenure *coordination.Grant) {
-	m := &memory{place: p,
-		of:    ShardTenure{Type: p.binding.cfg.Type, Shard: p.n, Token: tenure.Token()},
-		store: p.binding.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
+func (s *hostedShard) remember(tenure *coordination.Grant) {
+	m := &memory{shard: s,
+		of:    ShardTenure{Type: s.binding.cfg.Type, Shard: s.n, Token: tenure.Token()},
+		store: s.binding.cfg.RememberStore, tenure: tenure.Context(), check: tenure.Check}
 	if m.store == nil {
-		m.store = replicated{p.binding.data, p.binding.cfg.Shards, tenure.Check}
+		m.store = replicated{s.binding.data, s.binding.cfg.Shards, tenure.Check}
 	}
-	p.memory = m
+	s.memory = m
 	go m.recall()
 }
 
 // tell passes an event of this tenure to the slot.
 func (m *memory) tell(ev core.SlotEvent) {
-	m.place.mu.Lock()
-	if m.place.slot != nil && m.place.token == uint64(m.of.Token) {
-		m.place.step(ev)
+	m.shard.mu.Lock()
+	if m.shard.slot != nil && m.shard.token == uint64(m.of.Token) {
+		m.shard.step(ev)
 	}
-	m.place.unlock()
+	m.shard.unlock()
 }
 
 // recall reads the entities that are remembered.
@@ -191,7 +191,7 @@ func (m *memory) own(ids []string) []string {
 	for _, id := range ids {
 		err := checkID(id)
 		if err == nil {
-			err = m.place.owns(id)
+			err = m.shard.owns(id)
 		}
 		if err == nil {
 			own = append(own, id)
@@ -200,14 +200,14 @@ func (m *memory) own(ids []string) []string {
 		}
 	}
 	if first != nil {
-		m.place.log().Warn("remembered entities ignored", slog.Any("error", first),
+		m.shard.log().Warn("remembered entities ignored", slog.Any("error", first),
 			slog.Int("ignored", len(ids)-len(own)))
 	}
 	return own
 }
 
 // add records a change, to be written together with others. The caller must hold the mutex of the
-// place.
+// shard.
 func (m *memory) add(c change) {
 	m.changes = append(m.changes, c)
 	if !m.busy {
@@ -223,10 +223,10 @@ func (m *memory) run() {
 		case <-time.After(gather):
 		case <-m.tenure.Done():
 		}
-		m.place.mu.Lock()
+		m.shard.mu.Lock()
 		batch := m.changes
 		m.changes, m.busy = nil, len(batch) > 0
-		m.place.mu.Unlock()
+		m.shard.mu.Unlock()
 		if len(batch) == 0 {
 			return
 		}
@@ -284,12 +284,12 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 // failed logs that a call of the store has failed. It often fails for all shards of a
 // member at once.
 func (m *memory) failed(what string, err error) {
-	binding := m.place.binding
+	binding := m.shard.binding
 	unlogged, due := binding.recalls.Due(binding.clock.Now(), quiet)
 	if !due {
 		return
 	}
-	m.place.log().Warn("remembered entities: no majority, or the store fails",
+	m.shard.log().Warn("remembered entities: no majority, or the store fails",
 		slog.String("call", what), slog.Any("error", err), slog.Int("unlogged", unlogged))
 }
 
@@ -298,9 +298,9 @@ func (m *memory) failed(what string, err error) {
 // before the change has been stored, the entity is started again without a message. Forget reports
 // whether ctx belongs to an entity.
 func Forget(ctx actor.Context) bool {
-	c := cellOf(ctx)
-	if c != nil {
-		c.place.passivate(c, true)
+	in := incarnationOf(ctx)
+	if in != nil {
+		in.shard.passivate(in, true)
 	}
-	return c != nil
+	return in != nil
 }

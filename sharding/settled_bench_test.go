@@ -15,7 +15,7 @@ func BenchmarkSettled(b *testing.B) {
 		log: slog.New(slog.DiscardHandler)}
 	c := &control{binding: l, log: l.log, region: core.NewRegion(l.cfg.core())}
 	for n := range l.cfg.Shards {
-		l.places = append(l.places, &place{binding: l, n: n})
+		l.shards = append(l.shards, &hostedShard{binding: l, n: n})
 	}
 	now := time.Unix(1000, 0)
 	b.ReportAllocs()

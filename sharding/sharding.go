@@ -123,7 +123,7 @@ func (r *region) PID() *actor.PID {
 	if l := r.present.Load(); l != nil {
 		return l.pid.Load()
 	}
-	return actor.NewPID(local, Config{Type: r.typ}.doorName())
+	return actor.NewPID(local, Config{Type: r.typ}.ingressName())
 }
 
 // Envelope addresses a message to an entity. It never leaves the member.

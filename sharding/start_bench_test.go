@@ -30,8 +30,8 @@ func (r *replier) Receive(ctx actor.Context) {
 	}
 }
 
-// openPlace returns a shard that is active on an actor system of its own, without a region.
-func openPlace(tb testing.TB, produce func(Entity) actor.Actor) *place {
+// openShard returns a shard that is active on an actor system of its own, without a region.
+func openShard(tb testing.TB, produce func(Entity) actor.Actor) *hostedShard {
 	tb.Helper()
 	system := actor.NewActorSystem(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
@@ -47,26 +47,26 @@ func openPlace(tb testing.TB, produce func(Entity) actor.Actor) *place {
 		produce: produce, counts: &counters{}, clock: timer.ClockOf(system), log: system.Logger(),
 		room: lane.NewHeld(1000), closed: make(chan struct{})}
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
-	p := &place{binding: l, out: lane.NewOut(lane.NewRoom(1000, 1<<20))}
-	l.places = []*place{p}
-	keeper, err := spawnKeeper(p, 1)
+	s := &hostedShard{binding: l, out: lane.NewOut(lane.NewRoom(1000, 1<<20))}
+	l.shards = []*hostedShard{s}
+	supervisor, err := spawnSupervisor(s, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.open(1, grant, keeper, 0)
-	p.enter(core.Open{Token: 1})
+	s.open(1, grant, supervisor, 0)
+	s.enter(core.Open{Token: 1})
 	tb.Cleanup(func() {
-		p.last(1)
+		s.last(1)
 		l.actors.Wait()
 		_ = session.Close(context.Background())
 	})
-	return p
+	return s
 }
 
 // BenchmarkStart measures the start of an entity by its first message.
 func BenchmarkStart(b *testing.B) {
 	var handled sync.WaitGroup
-	p := openPlace(b, func(Entity) actor.Actor { return &replier{&handled} })
+	s := openShard(b, func(Entity) actor.Actor { return &replier{&handled} })
 	ids := make([]string, b.N)
 	for i := range ids {
 		ids[i] = "entity-" + strconv.Itoa(1_000_000+i)
@@ -77,7 +77,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ResetTimer()
 	work := processor()
 	for _, id := range ids {
-		if err := p.send(id, message, nil); err != nil {
+		if err := s.send(id, message, nil); err != nil {
 			b.Fatal("the shard is not open")
 		}
 	}
@@ -88,7 +88,7 @@ func BenchmarkStart(b *testing.B) {
 
 // asker starts entities by requests, each after the answer to the one before.
 type asker struct {
-	place *place
+	shard *hostedShard
 	next  func() (id string, ok bool)
 	done  *sync.WaitGroup
 }
@@ -106,14 +106,14 @@ func (a *asker) Receive(ctx actor.Context) {
 		return
 	}
 	request := &actor.MessageEnvelope{Message: wrapperspb.Int64(1), Sender: ctx.Self()}
-	if err := a.place.send(id, request, nil); err != nil {
+	if err := a.shard.send(id, request, nil); err != nil {
 		panic("the shard is not open")
 	}
 }
 
 // BenchmarkStartRequested measures the start of an entity by a request, with 1,000 under way.
 func BenchmarkStartRequested(b *testing.B) {
-	p := openPlace(b, func(Entity) actor.Actor {
+	s := openShard(b, func(Entity) actor.Actor {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if ctx.Sender() != nil {
 				ctx.Respond(wrapperspb.Int64(1))
@@ -138,8 +138,8 @@ func BenchmarkStartRequested(b *testing.B) {
 	var done sync.WaitGroup
 	for range 1000 {
 		done.Add(1)
-		p.binding.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-			return &asker{p, next, &done}
+		s.binding.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &asker{s, next, &done}
 		}))
 	}
 	done.Wait()
@@ -164,7 +164,7 @@ func (e *echo) Receive(ctx actor.Context) {
 // BenchmarkTell measures a message to an entity that runs, with at most 2,000 under way.
 func BenchmarkTell(b *testing.B) {
 	answered := make(chan struct{}, 2)
-	p := openPlace(b, func(Entity) actor.Actor { return &echo{answered: answered} })
+	s := openShard(b, func(Entity) actor.Actor { return &echo{answered: answered} })
 	message := wrapperspb.Int64(1)
 	answered <- struct{}{}
 	b.ReportAllocs()
@@ -174,7 +174,7 @@ func BenchmarkTell(b *testing.B) {
 		if i%1000 == 0 {
 			<-answered
 		}
-		if err := p.send("entity", message, nil); err != nil {
+		if err := s.send("entity", message, nil); err != nil {
 			b.Fatal("the shard is not open")
 		}
 	}

@@ -101,10 +101,10 @@ func (l *binding) status() Status {
 	out := Status{
 		Type: l.cfg.Type, Role: l.cfg.Role, LeasePrefix: l.cfg.LeasePrefix,
 		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0,
-			len(l.places)),
+			len(l.shards)),
 	}
-	for _, p := range l.places {
-		out.Shards = append(out.Shards, p.now())
+	for _, s := range l.shards {
+		out.Shards = append(out.Shards, s.now())
 	}
 	if l.cfg.External {
 		for n, name := range l.readExternal().Homes {
@@ -130,8 +130,8 @@ func (r *region) Entities(atMost int) (ids []string) {
 	if l == nil {
 		return nil
 	}
-	for _, p := range l.places {
-		if ids = p.ids(ids, atMost); len(ids) >= atMost {
+	for _, s := range l.shards {
+		if ids = s.ids(ids, atMost); len(ids) >= atMost {
 			break
 		}
 	}
@@ -139,13 +139,13 @@ func (r *region) Entities(atMost int) (ids []string) {
 }
 
 // ids appends the ids of the entities on this member, up to atMost in total.
-func (p *place) ids(to []string, atMost int) []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.slot == nil {
+func (s *hostedShard) ids(to []string, atMost int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slot == nil {
 		return to
 	}
-	for id := range p.slot.Live() {
+	for id := range s.slot.Live() {
 		if len(to) >= atMost {
 			break
 		}
@@ -154,18 +154,18 @@ func (p *place) ids(to []string, atMost int) []string {
 	return to
 }
 
-func (p *place) now() ShardStatus {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.status
-	s.Shard, s.Entities, s.Waiting = p.n, p.len(), p.out.Len()
-	if p.slot != nil {
-		s.Held = p.slot.Held()
+func (s *hostedShard) now() ShardStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.status
+	now.Shard, now.Entities, now.Waiting = s.n, s.len(), s.out.Len()
+	if s.slot != nil {
+		now.Held = s.slot.Held()
 	}
-	if s.State == Elsewhere && s.Waiting > 0 {
-		s.State = Stashing
+	if now.State == Elsewhere && now.Waiting > 0 {
+		now.State = Stashing
 	}
-	return s
+	return now
 }
 
 // turn records the state of a shard at a time, and reports whether it is new.
@@ -185,18 +185,18 @@ func (s *ShardStatus) turn(state State, home string, token coordination.Token,
 }
 
 // publish records the state of the shard according to the core.
-func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token uint64) {
+func (s *hostedShard) publish(log *slog.Logger, home string, phase core.Phase, token uint64) {
 	state := [...]State{Elsewhere, AwaitingLease, AwaitingLease, Active, HandingOff, HandingOff,
 		HandingOff}[phase]
-	p.mu.Lock()
-	was := p.status.State
-	turned := p.status.turn(state, home, coordination.Token(token), time.Now())
-	p.mu.Unlock()
+	s.mu.Lock()
+	was := s.status.State
+	turned := s.status.turn(state, home, coordination.Token(token), time.Now())
+	s.mu.Unlock()
 	if turned {
-		p.binding.changes.note(p.n)
+		s.binding.changes.note(s.n)
 	}
 	if was != state {
-		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()),
+		log.Debug("shard changed state", slog.Int("shard", s.n), slog.String("from", was.String()),
 			slog.String("to", state.String()), slog.Uint64("token", token))
 	}
 }

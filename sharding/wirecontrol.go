@@ -31,10 +31,10 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		}
 		return
 	case core.Flush:
-		p := c.binding.places[m.Shard]
-		p.mu.Lock()
-		m.Number = p.out.Last(m.Token)
-		p.mu.Unlock()
+		s := c.binding.shards[m.Shard]
+		s.mu.Lock()
+		m.Number = s.out.Last(m.Token)
+		s.mu.Unlock()
 		e.Message = m
 	case core.Report:
 		if e.To == c.self {
@@ -52,12 +52,12 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 
 // sendData sends a delivery to another member.
 func (c *control) sendData(ctx actor.Context, d core.Data) {
-	p, body, sent := c.binding.places[d.Shard], d.Body.Value.(*parcel), false
+	s, body, sent := c.binding.shards[d.Shard], d.Body.Value.(*parcel), false
 	err := pack(d.Body.ID, body.value, c.view.Self.Address, func(m *packet) {
 		m.delivery, m.again, m.origin = d.Delivery, d.Again, body.promise.origin
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		sent = p.out.Token() == d.Token && p.post(m, nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		sent = s.out.Token() == d.Token && s.post(m, nil)
 	})
 	switch {
 	case err != nil:

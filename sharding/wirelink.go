@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// link collects what is sent to the inlet of another member. Messages that come while a batch is
+// link collects what is sent to the receiver of another member. Messages that come while a batch is
 // being sent travel together in the next one. It adds no delay.
 type link struct {
 	binding *binding
@@ -115,10 +115,10 @@ func (k *link) run() {
 		k.mu.Unlock()
 		v := k.binding.view.Load()
 		for _, b := range full {
-			k.binding.seal(v, k.to, k.binding.cfg.inletName(), wire.ShardingData, b)
+			k.binding.seal(v, k.to, k.binding.cfg.receiverName(), wire.ShardingData, b)
 		}
 		if len(data) > 0 {
-			k.binding.seal(v, k.to, k.binding.cfg.inletName(), wire.ShardingData, data)
+			k.binding.seal(v, k.to, k.binding.cfg.receiverName(), wire.ShardingData, data)
 		}
 		if ask != 0 {
 			k.binding.post(v, k.to, wire.ShardingSent, &pb.ShardingWord{Number: ask})

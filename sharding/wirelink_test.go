@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// batches counts the batches that reach an inlet.
+// batches counts the batches that reach an receiver.
 type batches struct{ atomic.Int64 }
 
 func (b *batches) SendUserMessage(*actor.PID, any)   { b.Add(1) }
@@ -26,7 +26,7 @@ func TestLink_ThoseWhoAreReadyShareABatch(t *testing.T) {
 	var got batches
 	l := &binding{system: actor.NewActorSystem(), cfg: Config{Type: "cart"}}
 	l.view.Store(&membership.View{})
-	_, ok := l.system.ProcessRegistry.Add(&got, l.cfg.inletName())
+	_, ok := l.system.ProcessRegistry.Add(&got, l.cfg.receiverName())
 	require.True(t, ok)
 	k := newLink(l, core.Member{Address: l.system.Address()})
 

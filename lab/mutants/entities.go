@@ -13,8 +13,8 @@ func entities() []mutant {
 			name: "a message in a mailbox is not checked against the tenure",
 			rule: "each message is checked against the tenure before it is handled [S2]",
 			edits: []edit{
-				{"sharding", "batch.len() > 0 && m.cell.tenure.Check() == nil {", "batch.len() > 0 {"},
-				{"sharding", "case m.cell.tenure.Check() == nil:\n\t\t\tp, ok", "case true:\n\t\t\tp, ok"},
+				{"sharding", "batch.len() > 0 && m.incarnation.tenure.Check() == nil {", "batch.len() > 0 {"},
+				{"sharding", "case m.incarnation.tenure.Check() == nil:\n\t\t\tp, ok", "case true:\n\t\t\tp, ok"},
 			},
 			killer: killer{pkg: "./sharding", run: "^TestMailbox_HandlesNothingWhenTheTenureIsOver$"},
 		},
@@ -162,14 +162,14 @@ func entities() []mutant {
 		{
 			name:   "a member starts entities of other shards that a store returns",
 			rule:   "an entity runs in its own shard [S40]",
-			edits:  in("sharding", "err = m.place.owns(id)", "err = nil"),
+			edits:  in("sharding", "err = m.shard.owns(id)", "err = nil"),
 			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ReturnsIdsThatCannotBe$"},
 		},
 		{
 			name:   "a member starts entities of other shards that a peer names",
 			rule:   "an entity runs in its own shard [S40]",
 			edits:  in("sharding", "err != nil {\n\t\t\td = core.Data", "false {\n\t\t\td = core.Data"),
-			killer: killer{pkg: "./sharding", run: "^TestInlet_"},
+			killer: killer{pkg: "./sharding", run: "^TestReceiver_"},
 		},
 		{
 			name:   "a store of remembered entities ignores tokens",

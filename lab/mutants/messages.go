@@ -62,7 +62,7 @@ func messages() []mutant {
 			name:   "a host accepts messages of other members before it checks their number",
 			rule:   "numbers under one tenure rise [S12b]",
 			edits:  in("sharding", "if (v == lane.Accepted || v == lane.Awaited) && d.Delivery == 0", "if v != lane.Strange && d.Delivery == 0"),
-			killer: killer{pkg: "./sharding", run: "^TestInlet_"},
+			killer: killer{pkg: "./sharding", run: "^TestReceiver_"},
 		},
 		{
 			name:   "messages for another tenure are accepted",
@@ -128,7 +128,7 @@ func messages() []mutant {
 		{
 			name:   "a delivery that outlived its lease counts as handled",
 			rule:   "a delivery is confirmed when its tenure was held after its handler [S38b]",
-			edits:  in("sharding", "d.report(returned && m.cell.tenure.Check() == nil)", "d.report(returned)"),
+			edits:  in("sharding", "d.report(returned && m.incarnation.tenure.Check() == nil)", "d.report(returned)"),
 			killer: killer{pkg: "./sharding", run: "^TestDeliver_HandlerOutlivingItsLeaseDoesNotCount$"},
 		},
 		{

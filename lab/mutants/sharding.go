@@ -418,10 +418,10 @@ func shards() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestConfig_NoLeaseHasTwoTypes$"},
 		},
 		{
-			name:   "the keeper of a shard stops before its entities",
-			rule:   "a keeper stops after its entities",
-			edits:  in("sharding", "if k.over && k.live <= 0 {", "if k.over {"),
-			killer: killer{pkg: "./sharding", run: "^TestKeeper_WaitsForItsEntities$"},
+			name:   "the supervisor of a shard stops before its entities",
+			rule:   "a supervisor stops after its entities",
+			edits:  in("sharding", "if v.over && v.live <= 0 {", "if k.over {"),
+			killer: killer{pkg: "./sharding", run: "^TestSupervisor_WaitsForItsEntities$"},
 		},
 	}
 }

@@ -17,49 +17,49 @@ import (
 	"github.com/concord-go/concord/internal/contain"
 )
 
-// doorName is the process of each member that finds grains for clients.
-const doorName = "concord-grains"
+// ingressName is the process of each member that finds grains for clients.
+const ingressName = "concord-grains"
 
 // maxAsking bounds the grains that a member looks for at the same time on behalf of clients.
 const maxAsking = 1000
 
-// door answers clients. It is not an actor, since it must not wait for one grain before another.
-type door struct {
+// ingress answers clients. It is not an actor, since it must not wait for one grain before another.
+type ingress struct {
 	lookup *lookup
 	turns  chan struct{}
 }
 
 // SendUserMessage implements actor.Process.
-func (d *door) SendUserMessage(self *actor.PID, message any) {
+func (i *ingress) SendUserMessage(self *actor.PID, message any) {
 	_, msg, sender := actor.UnwrapEnvelope(message)
 	request, ok := msg.(*cluster.ActivationRequest)
 	if !ok || sender == nil {
-		contain.DeadLetter(d.lookup.system, self, message)
+		contain.DeadLetter(i.lookup.system, self, message)
 		return
 	}
 	if request.ClusterIdentity == nil { // another member asks whether the lookup is this one
-		contain.Send(d.lookup.system, sender, &cluster.ActivationResponse{Failed: true})
+		contain.Send(i.lookup.system, sender, &cluster.ActivationResponse{Failed: true})
 		return
 	}
 	select {
-	case d.turns <- struct{}{}:
+	case i.turns <- struct{}{}:
 	default:
-		contain.Send(d.lookup.system, sender, &cluster.ActivationResponse{Failed: true})
+		contain.Send(i.lookup.system, sender, &cluster.ActivationResponse{Failed: true})
 		return
 	}
 	go func() {
-		defer func() { <-d.turns }()
-		pid := d.lookup.Get(request.ClusterIdentity)
-		contain.Send(d.lookup.system, sender, &cluster.ActivationResponse{Pid: pid,
+		defer func() { <-i.turns }()
+		pid := i.lookup.Get(request.ClusterIdentity)
+		contain.Send(i.lookup.system, sender, &cluster.ActivationResponse{Pid: pid,
 			Failed: pid == nil})
 	}()
 }
 
 // SendSystemMessage implements actor.Process. It ignores system messages.
-func (d *door) SendSystemMessage(*actor.PID, any) {}
+func (i *ingress) SendSystemMessage(*actor.PID, any) {}
 
 // Stop implements actor.Process.
-func (d *door) Stop(*actor.PID) {}
+func (i *ingress) Stop(*actor.PID) {}
 
 // client finds grains through the members that its provider lists.
 type client struct {
@@ -131,7 +131,7 @@ func (c *client) ask(ctx context.Context, i int, of *cluster.ClusterIdentity) (*
 	at := members[i%len(members)]
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	res, err := ask.Request(ctx, c.system, actor.NewPID(at, doorName),
+	res, err := ask.Request(ctx, c.system, actor.NewPID(at, ingressName),
 		&cluster.ActivationRequest{ClusterIdentity: of})
 	if err != nil {
 		return nil, fmt.Errorf("grains: member %s: %w", at, err)

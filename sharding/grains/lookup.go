@@ -38,7 +38,7 @@ type lookup struct {
 		cluster *cluster.Cluster // nil: Setup has not been called
 		kinds   map[string]*kind
 		client  *client    // nil: this is a member
-		door    *actor.PID // where clients ask; nil: none
+		ingress *actor.PID // where clients ask; nil: none
 		rivals  *rivals    // nil: this is a client
 	}
 }
@@ -204,7 +204,8 @@ func (l *lookup) Setup(c *cluster.Cluster, kinds []string, isClient bool) {
 	}
 	l.mu.rivals = r
 	lifecycle.WhileStarting(l.system, "grains", r.none)
-	l.mu.door, _ = l.system.ProcessRegistry.Add(&door{l, make(chan struct{}, maxAsking)}, doorName)
+	l.mu.ingress, _ = l.system.ProcessRegistry.Add(
+		&ingress{l, make(chan struct{}, maxAsking)}, ingressName)
 }
 
 // lingering is how long a member that leaves answers requests to the grains that were there: their
@@ -229,13 +230,13 @@ const stopWithin = 10 * time.Second
 // that before the member leaves, it has nothing to do.
 func (l *lookup) Shutdown() {
 	l.mu.Lock()
-	c, door := l.mu.client, l.mu.door
+	c, ingress := l.mu.client, l.mu.ingress
 	l.mu.Unlock()
 	if c != nil {
 		c.close()
 	}
-	if door != nil {
-		l.system.ProcessRegistry.Remove(door)
+	if ingress != nil {
+		l.system.ProcessRegistry.Remove(ingress)
 	}
 	if hooks := lifecycle.Of(l.system); !hooks.Stopping() {
 		l.stop(hooks)

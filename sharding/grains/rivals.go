@@ -91,7 +91,7 @@ func (r *rivals) ask(id, address string) {
 	dead := 0
 	for pause := 500 * time.Millisecond; ; pause = min(2*pause, time.Minute) {
 		ctx, cancel := context.WithTimeout(r.alive, askWithin)
-		_, err := ask.Request(ctx, r.system, actor.NewPID(address, doorName),
+		_, err := ask.Request(ctx, r.system, actor.NewPID(address, ingressName),
 			&cluster.ActivationRequest{})
 		cancel()
 		switch {

@@ -11,7 +11,7 @@ import (
 // host carries out the effects of the slot of one shard on one node.
 type host struct {
 	in       lane.In
-	door     bool // messages of this member enter here
+	local    bool // messages of this member enter here
 	n        *node
 	s        int
 	token    uint64

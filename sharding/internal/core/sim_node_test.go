@@ -351,10 +351,10 @@ func (n *node) carryOut(e core.Effect) {
 			n.after(0, func() { n.step(counted) })
 		}
 	case core.Stop:
-		n.hosts[e.Shard].door = false
+		n.hosts[e.Shard].local = false
 		n.hosts[e.Shard].step(core.StopAll{})
 	case core.Kill:
-		n.hosts[e.Shard].door = false
+		n.hosts[e.Shard].local = false
 		n.hosts[e.Shard].step(core.KillAll{})
 	case core.Deliver:
 		e.Body.Value = n.arrives(e)
@@ -502,7 +502,7 @@ func (n *node) tells(shard int, b core.Body) {
 // posts sends a message to the known tenure, or returns false if it must wait.
 func (n *node) posts(d core.Data) bool {
 	out := &n.outs[d.Shard]
-	if h := n.hosts[d.Shard]; h.door && d.Delivery == 0 {
+	if h := n.hosts[d.Shard]; h.local && d.Delivery == 0 {
 		h.take(h.token, d.Body)
 		return true
 	}
@@ -526,7 +526,7 @@ func (n *node) opens(e core.Open) {
 	out := &n.outs[e.Shard]
 	if e.Host == n.me() {
 		out.Open(e.Host, e.Token, nil)
-		n.hosts[e.Shard].door = n.hosts[e.Shard].token == e.Token
+		n.hosts[e.Shard].local = n.hosts[e.Shard].token == e.Token
 	} else {
 		if n.flows[e.Host] == nil {
 			n.flows[e.Host] = lane.NewFlow(400) // five messages

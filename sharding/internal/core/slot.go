@@ -50,13 +50,13 @@ const (
 )
 
 type entity struct {
-	id       string
-	run      uint64
-	cell     any           // of the caller, for the incarnation
-	at       time.Duration // running: of the last message; ending: deadline; backing off: end
-	failures int32
-	state    entityState
-	forget   bool // ending: stop remembering it
+	id          string
+	run         uint64
+	incarnation any           // attached by the caller; nil: none, or it has terminated
+	at          time.Duration // running: of the last message; ending: deadline; backing off: end
+	failures    int32
+	state       entityState
+	forget      bool // ending: stop remembering it
 
 	in         *list
 	prev, next *entity
@@ -137,9 +137,10 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 }
 
 // Direct is equivalent to Step with a Take for an entity that is running, but without an effect: it
-// returns the cell to which the message must be pushed. If ok is false, nothing has changed, and
-// the message must be passed to Step. now may be zero without SlotConfig.Idle.
-func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
+// returns the attached value of its incarnation, to which the message must be pushed. If ok is
+// false, nothing has changed, and the message must be passed to Step. now may be zero without
+// SlotConfig.Idle.
+func (s *Slot) Direct(now time.Time, id string) (incarnation any, ok bool) {
 	e := s.entities[id]
 	if !s.runs(e) {
 		return nil, false
@@ -148,31 +149,31 @@ func (s *Slot) Direct(now time.Time, id string) (cell any, ok bool) {
 		e.at = now.Sub(s.epoch)
 	}
 	s.used.add(e)
-	return e.cell, true
+	return e.incarnation, true
 }
 
 // runs reports whether an entity exists and takes messages without further ado.
 func (s *Slot) runs(e *entity) bool { return e != nil && e.state == running && !s.killed }
 
-// Attach sets the cell of an incarnation that was just spawned: a value of the caller, which the
-// slot keeps until the incarnation has terminated.
-func (s *Slot) Attach(id string, cell any) { s.entities[id].cell = cell }
+// Attach sets the value of an incarnation that was just spawned. The slot keeps it for the caller
+// until the incarnation has terminated.
+func (s *Slot) Attach(id string, value any) { s.entities[id].incarnation = value }
 
 // Live returns the ids of the entities with an incarnation that has not terminated, in any order.
 func (s *Slot) Live() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for id, e := range s.entities {
-			if e.cell != nil && !yield(id) {
+			if e.incarnation != nil && !yield(id) {
 				return
 			}
 		}
 	}
 }
 
-// Cell returns the cell of an incarnation that has not terminated, or nil.
-func (s *Slot) Cell(id string) any {
+// Incarnation returns the attached value of an incarnation that has not terminated, or nil.
+func (s *Slot) Incarnation(id string) any {
 	if e := s.entities[id]; e != nil {
-		return e.cell
+		return e.incarnation
 	}
 	return nil
 }
@@ -287,7 +288,7 @@ func (s *Slot) onTerminated(ev Terminated) {
 	if e == nil || e.run != ev.Run || e.state == backingOff || e.state == unknown {
 		return
 	}
-	e.cell = nil
+	e.incarnation = nil
 	itself := e.state == running
 	failed := ev.Failed || itself && !ev.Worked // it may stop at every start
 	if len(ev.Left) > 0 {

@@ -114,7 +114,7 @@ func TestOut_WhatWaitsIsBoundedAndInOrder(t *testing.T) {
 }
 
 // Senders pass or wait, and one goroutine opens, drains and shuts, each under the lock of the
-// shard, as a place does. Every message leaves once, in the order of its sender, and numbers rise.
+// shard, as a shard does. Every message leaves once, in the order of its sender, and numbers rise.
 func TestOut_KeepsTheOrderOfEachSender(t *testing.T) {
 	const senders, each = 4, 2000
 	type sent struct{ sender, value int }

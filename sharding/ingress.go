@@ -9,45 +9,45 @@ import (
 	"github.com/concord-go/concord/internal/ask"
 )
 
-// door is the process behind Region.PID. It is not an actor, so that messages are routed in the
+// ingress is the process behind Region.PID. It is not an actor, so that messages are routed in the
 // goroutine of their sender. It cannot be stopped.
-type door struct{ l *binding }
+type ingress struct{ l *binding }
 
-// openDoors registers the door, the inlet, and a name that detects another type with the same
-// leases.
-func (l *binding) openDoors() error {
+// addProcesses registers the ingress, the receiver, and a name that detects another type with the
+// same leases.
+func (l *binding) addProcesses() error {
 	for _, of := range []struct {
 		name, what string
 		process    actor.Process
 	}{
-		{l.cfg.doorName(), "region of this type", &door{l}},
-		{l.cfg.inletName(), "region of this type", &inlet{l}},
+		{l.cfg.ingressName(), "region of this type", &ingress{l}},
+		{l.cfg.receiverName(), "region of this type", &receiver{l}},
 		{"concord-leases-" + l.cfg.LeasePrefix, fmt.Sprintf("type with LeasePrefix %q",
-			l.cfg.LeasePrefix), &door{l}},
+			l.cfg.LeasePrefix), &ingress{l}},
 	} {
 		pid, ok := l.system.ProcessRegistry.Add(of.process, of.name)
 		if !ok {
 			return fmt.Errorf("sharding %q: %w: the member has a %s already", l.cfg.Type,
 				ErrInvalid, of.what)
 		}
-		l.doors = append(l.doors, pid)
+		l.processes = append(l.processes, pid)
 	}
-	l.pid.Store(l.doors[0])
+	l.pid.Store(l.processes[0])
 	return nil
 }
 
-func (l *binding) shutDoors() {
-	for _, pid := range l.doors {
+func (l *binding) removeProcesses() {
+	for _, pid := range l.processes {
 		l.system.ProcessRegistry.Remove(pid)
 	}
 }
 
 // SendUserMessage implements actor.Process.
-func (d *door) SendUserMessage(_ *actor.PID, message any) {
+func (i *ingress) SendUserMessage(_ *actor.PID, message any) {
 	header, msg, sender := actor.UnwrapEnvelope(message)
 	e, err := opened(msg)
 	if err != nil {
-		d.l.refuse("", message, err)
+		i.l.refuse("", message, err)
 		return
 	}
 	var value any = e.Message
@@ -60,10 +60,10 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 	}
 	err = check(e.ID, e.Message)
 	if err == nil {
-		err = d.l.send(e.ID, value, e.call)
+		err = i.l.send(e.ID, value, e.call)
 	}
 	if err != nil {
-		d.l.refuse(e.ID, &parcel{value: value, call: e.call}, err)
+		i.l.refuse(e.ID, &parcel{value: value, call: e.call}, err)
 	}
 }
 
@@ -80,10 +80,10 @@ func opened(msg any) (*Envelope, error) {
 }
 
 // SendSystemMessage implements actor.Process. It ignores system messages.
-func (d *door) SendSystemMessage(*actor.PID, any) {}
+func (i *ingress) SendSystemMessage(*actor.PID, any) {}
 
 // Stop implements actor.Process.
-func (d *door) Stop(*actor.PID) {}
+func (i *ingress) Stop(*actor.PID) {}
 
 // checkMessage returns ErrInvalid for what must not be sent to an entity as a user message.
 func checkMessage(msg proto.Message) error {

@@ -16,12 +16,12 @@ import (
 	"github.com/concord-go/concord/sharding/internal/lane"
 )
 
-// inlet is the process to which other members send messages for entities. It is not an actor: a
+// receiver is the process to which other members send messages for entities. It is not an actor: a
 // message reaches the mailbox of its entity in the goroutine that reads the connection. It cannot
 // be stopped.
-type inlet struct{ l *binding }
+type receiver struct{ l *binding }
 
-// admission lists the members from which the inlet accepts messages.
+// admission lists the members from which the receiver accepts messages.
 type admission struct {
 	view    *membership.View
 	members map[string]core.Member // by id
@@ -44,110 +44,110 @@ type confirmed struct {
 func (*confirmed) IgnoreDeadLetterLogging() {}
 
 // SendUserMessage implements actor.Process.
-func (i *inlet) SendUserMessage(_ *actor.PID, message any) {
+func (r *receiver) SendUserMessage(_ *actor.PID, message any) {
 	_, msg, _ := actor.UnwrapEnvelope(message)
 	env, ok := msg.(*envelope)
 	if !ok {
-		i.l.refuse("", message, ErrInvalid)
+		r.l.refuse("", message, ErrInvalid)
 		return
 	}
-	a := i.l.admits.Load()
+	a := r.l.admits.Load()
 	if a == nil {
 		return // the member is not up, or was removed
 	}
 	h, manifest, payload, err := wire.Open(env, a.view.Cluster)
 	if err == nil && manifest != wire.ShardingData {
-		err = errors.New("not for an inlet")
+		err = errors.New("not for an receiver")
 	}
 	if err != nil {
-		i.l.ignore(manifest, err)
+		r.l.ignore(manifest, err)
 		return
 	}
 	from, listed := a.members[h.Member]
 	if !listed || from.Incarnation != h.From || h.To != 0 && h.To != a.view.Self.Incarnation {
 		return
 	}
-	i.receive(from, payload)
+	r.receive(from, payload)
 }
 
 // SendSystemMessage implements actor.Process.
-func (i *inlet) SendSystemMessage(*actor.PID, any) {}
+func (r *receiver) SendSystemMessage(*actor.PID, any) {}
 
 // Stop implements actor.Process.
-func (i *inlet) Stop(*actor.PID) {}
+func (r *receiver) Stop(*actor.PID) {}
 
 // receive processes a concord.v1.ShardingData.
-func (i *inlet) receive(from core.Member, payload []byte) {
+func (r *receiver) receive(from core.Member, payload []byte) {
 	var c names
 	var t types
 	err := fields(payload, func(n protowire.Number, typ protowire.Type, _ uint64, b []byte) error {
 		switch {
 		case typ != protowire.BytesType:
 		case n == fieldParcels:
-			i.parcel(from, b, &c, &t)
+			r.parcel(from, b, &c, &t)
 		case n == fieldConfirmed:
-			i.confirmed(from, b)
+			r.confirmed(from, b)
 		}
 		return nil
 	})
 	if err != nil {
-		i.l.ignore(wire.ShardingData, err)
+		r.l.ignore(wire.ShardingData, err)
 	}
 }
 
-func (i *inlet) parcel(from core.Member, b []byte, c *names, t *types) {
+func (r *receiver) parcel(from core.Member, b []byte, c *names, t *types) {
 	p, err := decodePacket(b, c)
-	if err == nil && p.shard >= len(i.l.places) {
+	if err == nil && p.shard >= len(r.l.shards) {
 		err = errors.New("no such shard")
 	}
 	if err != nil {
-		i.l.ignore(wire.ShardingData, err)
+		r.l.ignore(wire.ShardingData, err)
 		return
 	}
 	d, sender, err := t.unpack(&p)
 	if err == nil {
-		if err = i.l.places[p.shard].owns(p.entity); err != nil {
+		if err = r.l.shards[p.shard].owns(p.entity); err != nil {
 			d = core.Data{Shard: d.Shard, Token: d.Token, Number: d.Number}
 		}
 	}
 	if err != nil && !errors.Is(err, errNoMessage) {
-		i.l.ignore(wire.ShardingData, err)
+		r.l.ignore(wire.ShardingData, err)
 		if sender != nil {
-			contain.Send(i.l.system, sender, &actor.DeadLetterResponse{})
+			contain.Send(r.l.system, sender, &actor.DeadLetterResponse{})
 		}
 	}
 	if d.Number != 0 {
-		i.l.places[d.Shard].receive(from, d)
+		r.l.shards[d.Shard].receive(from, d)
 	}
 }
 
-func (i *inlet) confirmed(from core.Member, b []byte) {
+func (r *receiver) confirmed(from core.Member, b []byte) {
 	var m pb.ShardingConfirmed
 	err := linear.Unmarshal(b, &m)
 	if err == nil {
 		err = fits(m.Shard, 0)
 	}
 	if err != nil {
-		i.l.ignore(wire.ShardingData, err)
+		r.l.ignore(wire.ShardingData, err)
 		return
 	}
-	contain.Send(i.l.system, i.l.control, &confirmed{from, int(m.Shard), m.Numbers})
+	contain.Send(r.l.system, r.l.control, &confirmed{from, int(m.Shard), m.Numbers})
 }
 
 // receive accepts a message of another member.
-func (p *place) receive(from core.Member, d core.Data) {
-	p.mu.Lock()
-	v := p.in.Take(from, d)
+func (s *hostedShard) receive(from core.Member, d core.Data) {
+	s.mu.Lock()
+	v := s.in.Take(from, d)
 	if (v == lane.Accepted || v == lane.Awaited) && d.Delivery == 0 && d.Body.ID != "" {
-		p.hand(d.Token, d.Body)
+		s.hand(d.Token, d.Body)
 	}
-	p.unlock()
-	system, control := p.binding.system, p.binding.control
+	s.unlock()
+	system, control := s.binding.system, s.binding.control
 	switch {
 	case v == lane.Strange:
 		contain.Send(system, control, &arrived{from, d})
 	case v == lane.Repeated:
-		p.binding.counts.dropped.Add(1)
+		s.binding.counts.dropped.Add(1)
 	case d.Delivery != 0:
 		contain.Send(system, control, &arrival{from, d})
 	case v == lane.Awaited:

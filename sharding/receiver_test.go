@@ -16,9 +16,9 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// The inlet of a member accepts a message once, only from a member of its view in its incarnation,
-// for its own incarnation, under the tenure of the shard and with a number that rises.
-func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
+// The receiver of a member accepts a message once, only from a member of its view in its
+// incarnation, for its own incarnation, under the tenure of the shard and with a number that rises.
+func TestReceiver_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		sender, host := c.node(0), c.node(1)
@@ -39,7 +39,7 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 		sender.tell(id, "genuine")
 		first := <-seen
 		time.Sleep(100 * time.Millisecond)
-		env, inlet := first.Message.(*pb.Envelope), first.Target
+		env, receiver := first.Message.(*pb.Envelope), first.Target
 		var in pb.ShardingData
 		require.NoError(t, proto.Unmarshal(env.Payload, &in))
 		require.Len(t, in.Parcels, 1)
@@ -54,7 +54,7 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 				e.Payload, err = proto.Marshal(&pb.ShardingData{Parcels: []*pb.ShardingParcel{p}})
 				require.NoError(t, err)
 			}
-			sender.System.Root.Send(actor.NewPID(host.Address, inlet), e)
+			sender.System.Root.Send(actor.NewPID(host.Address, receiver), e)
 			time.Sleep(100 * time.Millisecond)
 		}
 		for name, edit := range map[string]func(*pb.Envelope, *pb.ShardingParcel){
@@ -102,7 +102,8 @@ func TestInlet_AcceptsNothingButMessagesOfItsPeers(t *testing.T) {
 				require.Zero(t, dead.Load())
 			}
 		}
-		sender.System.Root.Send(actor.NewPID(host.Address, inlet), wrapperspb.String("no envelope"))
+		sender.System.Root.Send(actor.NewPID(host.Address, receiver),
+			wrapperspb.String("no envelope"))
 
 		// A message that no entity of the shard can have counts as received, and no more.
 		other := "e0"
