@@ -9,7 +9,7 @@ unexport GOWORK
 
 .DEFAULT_GOAL := help
 include lab/lab.mk
-.PHONY: help lab test check lint unit race quickstart cockpit-test stores
+.PHONY: help lab test check lint simulations unit race quickstart cockpit-test stores
 
 LIST = awk -F ':.*\#\# ' '/^[a-z-]+:.*\#\# / {printf "  %-20s %s\n", $$1, $$2}'
 help: ## list the targets
@@ -19,7 +19,7 @@ lab: ## list the targets of lab/lab.mk
 	@$(LIST) lab/lab.mk
 
 test: browser ## everything that must pass before a change lands; installs what it needs
-	$(MAKE) stores & $(MAKE) check; r=$$?; wait $$! && exit $$r # stores mostly waits
+	$(MAKE) stores & $(MAKE) check simulations; r=$$?; wait $$! && exit $$r # stores mostly waits
 	$(MAKE) unit quickstart cockpit-test
 
 check: lint proto-check docs-check ## formatting, vet, linters, generated code, documents
@@ -37,8 +37,11 @@ SEQUENTIAL := ./crdt ./docs ./internal/arrows ./internal/causal ./internal/pmap 
 	./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
 PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
 TEST := $(GO) test -vet=off -timeout 20m# check vets
-unit: ## every test once, with the race detector where it can find something
-	$(TEST) -tags long $(SEQUENTIAL) & $(TEST) $(PROCESSES); r=$$?; wait $$! && exit $$r
+simulations: ## the packages without goroutines, with long histories
+	$(TEST) -tags long $(SEQUENTIAL)
+
+unit: simulations ## every test once, with the race detector where it can find something
+	$(TEST) $(PROCESSES)
 	$(TEST) ./distributeddata -run '^TestCost_'
 	$(TEST) -race $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
 
