@@ -204,7 +204,7 @@ func (l *binding) send(id string, value any, c *call) error {
 }
 
 // pass lets a message of an earlier incarnation wait, before all messages of this one.
-func (l *binding) pass(m sent) {
+func (l *binding) pass(m keptMessage) {
 	if err := l.shards[m.shard].wait(m.body); err != nil {
 		l.refuse(m.body.ID, m.body.Value, err)
 	}
@@ -233,20 +233,20 @@ func (l *binding) refuse(id string, value any, why error) {
 		l.log.Log(context.Background(), level, "message refused", slog.Any("error", why),
 			slog.Uint64("refused", n))
 	}
-	if p, long := value.(*parcel); long {
-		if l.answer(p, why) {
+	if m, long := value.(*outgoing); long {
+		if l.answer(m, why) {
 			return
 		}
-		value = p.value
+		value = m.value
 	}
 	l.deadLetter(id, value)
 }
 
 // answer sends the caller of Ask the reason why its message was refused, or returns false if the
 // message did not come from Ask.
-func (l *binding) answer(p *parcel, why error) bool {
-	_, _, sender := actor.UnwrapEnvelope(p.value)
-	if p.call == nil || sender == nil {
+func (l *binding) answer(m *outgoing, why error) bool {
+	_, _, sender := actor.UnwrapEnvelope(m.value)
+	if m.call == nil || sender == nil {
 		return false
 	}
 	contain.Send(l.system, sender, &refusal{why})

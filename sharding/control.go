@@ -119,18 +119,18 @@ func (c *control) Receive(ctx actor.Context) {
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
 	case *waits:
 		c.wait(ctx, m.shard)
-	case *promised:
-		c.promise(ctx, core.BeginDelivery(*m))
-	case *released:
+	case *deliveryBegun:
+		c.beginDelivery(ctx, core.BeginDelivery(*m))
+	case *deliveryEnded:
 		c.step(ctx, core.EndDelivery(*m))
 	case *handled:
 		c.step(ctx, core.Handled(*m))
 	case *envelope:
 		c.onEnvelope(ctx, m)
-	case *arrival:
+	case *arrived:
 		c.stir = c.stir || m.Data.Delivery == 0 // the shard waits for it to stop
 		c.step(ctx, core.Arrived(*m))
-	case *arrived:
+	case *rejected:
 		c.step(ctx, core.Received{From: m.From, Message: m.Data})
 	case *confirmed:
 		for _, n := range m.numbers {
@@ -414,10 +414,10 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 		}
 		c.step(ctx, core.Released{Shard: e.Shard, Token: e.Token})
 	case core.Deliver:
-		c.binding.delivered(e).report(false)
+		c.binding.incoming(e).report(false)
 	case core.Conclude:
-		if p, ok := e.Body.Value.(*parcel); ok && p.promise != nil {
-			p.promise.conclude(conclusion{ErrUnknown, true})
+		if m, ok := e.Body.Value.(*outgoing); ok && m.delivery != nil {
+			m.delivery.conclude(conclusion{ErrUnknown, true})
 		}
 	case core.Look:
 		c.step(ctx, core.Looked{})
@@ -451,7 +451,7 @@ func (c *control) owing(m core.Member) bool {
 }
 
 func (c *control) deliver(e core.Deliver) {
-	e.Body.Value = c.binding.delivered(e)
+	e.Body.Value = c.binding.incoming(e)
 	c.binding.shards[e.Shard].deliver(e.Token, e.Body)
 }
 

@@ -94,7 +94,7 @@ func (c *coordinator) carryOut(ctx actor.Context, e core.Effect) {
 			return
 		}
 		manifest, m := encode(e.Message)
-		c.binding.post(c.view, e.To, manifest, m)
+		c.binding.tell(c.view, e.To, manifest, m)
 	case core.Consult:
 		go c.binding.consult(ctx.Self(), e)
 	case core.Assigned:

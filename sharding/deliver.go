@@ -67,16 +67,15 @@ func DeliveryOf(ctx actor.Context) (Delivery, bool) {
 	if in == nil {
 		return Delivery{}, false
 	}
-	d, ok := in.box.handling().(*delivered)
+	d, ok := in.box.handling().(*incomingDelivery)
 	if !ok {
 		return Delivery{}, false
 	}
 	return Delivery{ID: fmt.Sprintf("%016x-%d", d.origin, d.number), Again: d.again}, true
 }
 
-// promise is one call of Deliver. Only the goroutine of the call uses the unexported state of
-// earlier incarnations.
-type promise struct {
+// pendingDelivery is one call of Deliver. Only the goroutine of the call uses again.
+type pendingDelivery struct {
 	origin uint64
 	number uint64
 	again  bool // an earlier incarnation may have sent it
@@ -89,8 +88,8 @@ type conclusion struct {
 	sent bool // the message may have been handled, in spite of the error
 }
 
-// delivered is a delivery at its host.
-type delivered struct {
+// incomingDelivery is a delivery at its host.
+type incomingDelivery struct {
 	value  any // message or *actor.MessageEnvelope
 	origin uint64
 	number uint64
@@ -104,16 +103,16 @@ type delivered struct {
 
 // Messages for the control actor.
 type (
-	promised core.BeginDelivery
-	released core.EndDelivery
-	handled  core.Handled
+	deliveryBegun core.BeginDelivery
+	deliveryEnded core.EndDelivery
+	handled       core.Handled
 )
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
-func (*promised) IgnoreDeadLetterLogging() {}
+func (*deliveryBegun) IgnoreDeadLetterLogging() {}
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
-func (*released) IgnoreDeadLetterLogging() {}
+func (*deliveryEnded) IgnoreDeadLetterLogging() {}
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*handled) IgnoreDeadLetterLogging() {}
@@ -122,18 +121,18 @@ func (*handled) IgnoreDeadLetterLogging() {}
 func (r *region) deliver(ctx context.Context, id string, msg proto.Message) error {
 	r.delivering.Add(1)
 	defer r.delivering.Add(-1)
-	p := &promise{origin: r.origin, number: r.deliveries.Add(1)}
+	d := &pendingDelivery{origin: r.origin, number: r.deliveries.Add(1)}
 	for l := r.present.Load(); ; {
 		if l != nil {
-			end := l.deliver(ctx, id, msg, p)
-			p.again = p.again || end.sent
+			end := l.deliver(ctx, id, msg, d)
+			d.again = d.again || end.sent
 			if !errors.Is(end.err, ErrClosed) {
-				return p.certain(end.err)
+				return d.certain(end.err)
 			}
 		}
 		next, err := r.present.After(ctx, l)
 		if err != nil {
-			return p.certain(err)
+			return d.certain(err)
 		}
 		l = next
 	}
@@ -141,8 +140,8 @@ func (r *region) deliver(ctx context.Context, id string, msg proto.Message) erro
 
 // certain returns err, or ErrUnknown if err says that the message was not handled although it may
 // have been.
-func (p *promise) certain(err error) error {
-	if err == nil || !p.again || errors.Is(err, ErrUnknown) {
+func (d *pendingDelivery) certain(err error) error {
+	if err == nil || !d.again || errors.Is(err, ErrUnknown) {
 		return err
 	}
 	return fmt.Errorf("%w: %v", ErrUnknown, err) //nolint:errorlint // it must not match the errors that exclude it
@@ -150,25 +149,25 @@ func (p *promise) certain(err error) error {
 
 // deliver returns ErrClosed if this incarnation has ended before the delivery was confirmed.
 func (l *binding) deliver(ctx context.Context, id string, msg proto.Message,
-	p *promise) conclusion {
+	d *pendingDelivery) conclusion {
 	n, err := l.cfg.shardOf(id)
 	if err != nil {
 		return conclusion{err: err}
 	}
-	p.done = make(chan conclusion, 1)
-	b := core.Body{ID: id, Value: &parcel{value: msg, promise: p}, Size: sizeOf(msg)}
-	contain.Send(l.system, l.control, (*promised)(&core.BeginDelivery{Shard: n, Number: p.number,
-		Body: b, Again: p.again}))
+	d.done = make(chan conclusion, 1)
+	b := core.Body{ID: id, Value: &outgoing{value: msg, delivery: d}, Size: sizeOf(msg)}
+	contain.Send(l.system, l.control, (*deliveryBegun)(&core.BeginDelivery{Shard: n,
+		Number: d.number, Body: b, Again: d.again}))
 	select {
-	case end := <-p.done:
+	case end := <-d.done:
 		return end
 	case <-l.closed:
 	case <-ctx.Done():
 		contain.Send(l.system, l.control,
-			(*released)(&core.EndDelivery{Shard: n, Number: p.number}))
+			(*deliveryEnded)(&core.EndDelivery{Shard: n, Number: d.number}))
 	}
 	select {
-	case end := <-p.done: // it came first
+	case end := <-d.done: // it came first
 		return end
 	default:
 	}
@@ -178,10 +177,10 @@ func (l *binding) deliver(ctx context.Context, id string, msg proto.Message,
 	return conclusion{err: fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx)), sent: true}
 }
 
-// promise begins a delivery.
-func (c *control) promise(ctx actor.Context, ev core.BeginDelivery) {
+// beginDelivery begins a delivery.
+func (c *control) beginDelivery(ctx actor.Context, ev core.BeginDelivery) {
 	if c.quit || c.view != nil && c.view.Removed {
-		ev.Body.Value.(*parcel).promise.conclude(conclusion{err: ErrClosed})
+		ev.Body.Value.(*outgoing).delivery.conclude(conclusion{err: ErrClosed})
 		return
 	}
 	c.step(ctx, ev)
@@ -208,31 +207,31 @@ func conclude(e core.Conclude) {
 	case core.InDoubt:
 		end = conclusion{ErrClosed, true}
 	}
-	e.Body.Value.(*parcel).promise.conclude(end)
+	e.Body.Value.(*outgoing).delivery.conclude(end)
 }
 
 // conclude passes the end of a delivery to its caller, unless it has one already.
-func (p *promise) conclude(end conclusion) {
+func (d *pendingDelivery) conclude(end conclusion) {
 	select {
-	case p.done <- end:
+	case d.done <- end:
 	default:
 	}
 }
 
 // unsendable ends a delivery to another member that cannot be sent there.
 func (c *control) unsendable(ctx actor.Context, d core.Data, why error) {
-	d.Body.Value.(*parcel).promise.conclude(conclusion{why, d.Again})
+	d.Body.Value.(*outgoing).delivery.conclude(conclusion{why, d.Again})
 	c.step(ctx, core.EndDelivery{Shard: d.Shard, Number: d.Delivery})
 }
 
-// delivered returns the delivery that an entity of this member gets.
-func (l *binding) delivered(e core.Deliver) *delivered {
-	d := &delivered{number: e.Receipt.Number, again: e.Receipt.Again, binding: l, shard: e.Shard,
-		token: e.Token, from: e.Receipt.From}
+// incoming returns the delivery that an entity of this member gets.
+func (l *binding) incoming(e core.Deliver) *incomingDelivery {
+	d := &incomingDelivery{number: e.Receipt.Number, again: e.Receipt.Again, binding: l,
+		shard: e.Shard, token: e.Token, from: e.Receipt.From}
 	switch v := e.Body.Value.(type) {
-	case *parcel:
-		d.value, d.origin = v.value, v.promise.origin
-	case *delivered:
+	case *outgoing:
+		d.value, d.origin = v.value, v.delivery.origin
+	case *incomingDelivery:
 		d.value, d.origin = v.value, v.origin
 	}
 	if d.again {
@@ -242,7 +241,7 @@ func (l *binding) delivered(e core.Deliver) *delivered {
 }
 
 // report tells the control actor whether the delivery was handled.
-func (d *delivered) report(ok bool) {
+func (d *incomingDelivery) report(ok bool) {
 	l := d.binding
 	contain.Send(l.system, l.control, (*handled)(&core.Handled{Shard: d.shard, Token: d.token,
 		From: d.from, Number: d.number, OK: ok}))

@@ -76,7 +76,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A parcel is a message to an entity, or an error with its number.
+// A wireMessage is a message to an entity, or an error with its number.
 func FuzzUnpack(f *testing.F) {
 	good, err := proto.Marshal(&pb.ShardingParcel{Shard: 3, Token: 7, Number: 1, Entity: "x",
 		Type: "google.protobuf.StringValue", SenderId: "s"})
@@ -85,19 +85,19 @@ func FuzzUnpack(f *testing.F) {
 	}
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		p, err := decodePacket(payload, &names{})
+		m, err := decodeWireMessage(payload, &names{})
 		if err != nil {
 			return
 		}
-		if n := len(p.appendTo(nil)); n != p.size() {
-			t.Fatalf("%d bytes instead of %d", n, p.size())
+		if n := len(m.appendTo(nil)); n != m.size() {
+			t.Fatalf("%d bytes instead of %d", n, m.size())
 		}
 		var in pb.ShardingParcel
 		if proto.Unmarshal(payload, &in) == nil &&
-			!proto.Equal(&in, parcelOf(p, in.ProtoReflect().GetUnknown())) {
-			t.Fatalf("%+v instead of %v", p, &in)
+			!proto.Equal(&in, generatedOf(m, in.ProtoReflect().GetUnknown())) {
+			t.Fatalf("%+v instead of %v", m, &in)
 		}
-		d, _, err := new(types).unpack(&p)
+		d, _, err := new(types).unpack(&m)
 		switch {
 		case err == nil && (d.Body.Value == nil || checkID(d.Body.ID) != nil ||
 			d.Shard >= maxShards):

@@ -121,7 +121,7 @@ func (s *hostedShard) send(id string, value any, c *call) error {
 		return ErrClosed
 	case !s.local || s.out.Len() > 0:
 		s.mu.Unlock()
-		b := core.Body{ID: id, Value: &parcel{value: value, call: c}, Size: sizeOf(value)}
+		b := core.Body{ID: id, Value: &outgoing{value: value, call: c}, Size: sizeOf(value)}
 		return s.wait(b)
 	}
 	if b := (core.Body{ID: id, Value: value}); s.push(b) {
@@ -154,10 +154,10 @@ func (s *hostedShard) wait(b core.Body) error {
 // ship sends a message to the member that hosts the shard. It returns false if earlier messages
 // wait, or this one must.
 func (s *hostedShard) ship(id string, value any, c *call) (done bool) {
-	err := pack(id, value, s.binding.view.Load().Self.Address, func(m *packet) {
+	err := pack(id, value, s.binding.view.Load().Self.Address, func(m *wireMessage) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		done = s.out.Len() == 0 && !s.shut && s.post(m, c)
+		done = s.out.Len() == 0 && !s.shut && s.forward(m, c)
 	})
 	if err == nil {
 		return done
@@ -166,22 +166,22 @@ func (s *hostedShard) ship(id string, value any, c *call) (done bool) {
 	done = s.out.Away() && s.out.Len() == 0 && !s.shut
 	s.mu.Unlock()
 	if done {
-		s.binding.refuse(id, &parcel{value: value, call: c}, err)
+		s.binding.refuse(id, &outgoing{value: value, call: c}, err)
 	}
 	return done
 }
 
-// post passes a packet to the link to the host, with its number, or returns false if it must wait.
-// The caller must hold the mutex.
-func (s *hostedShard) post(m *packet, c *call) bool {
+// forward passes a message to the link to the host, with its number, or returns false if it must
+// wait. The caller must hold the mutex.
+func (s *hostedShard) forward(m *wireMessage, c *call) bool {
 	t, ok := s.out.Next(len(m.payload))
 	if !ok {
 		return false
 	}
 	m.shard, m.token, m.number = s.n, t.Token, t.Number
-	if s.link == nil || s.link.to != t.To || !s.link.parcel(m, t.Ask) {
+	if s.link == nil || s.link.to != t.To || !s.link.add(m, t.Ask) {
 		s.link = s.binding.link(t.To)
-		s.link.parcel(m, t.Ask)
+		s.link.add(m, t.Ask)
 	}
 	s.binding.calls.Sent(c, core.Tenure{Shard: s.n, Token: t.Token})
 	return true
@@ -195,7 +195,7 @@ func (s *hostedShard) enter(e core.Open) {
 	s.away.Store(false)
 	if s.slot != nil && s.token == e.Token && !s.closes {
 		for _, b := range s.out.Withdraw() {
-			b.Value = b.Value.(*parcel).value
+			b.Value = b.Value.(*outgoing).value
 			s.hand(e.Token, b)
 		}
 		s.local = true
@@ -215,11 +215,11 @@ func (s *hostedShard) drain(e core.Open, f *lane.Flow) bool {
 		if !ok {
 			return true
 		}
-		sent, body := false, b.Value.(*parcel)
-		err := pack(b.ID, body.value, s.binding.view.Load().Self.Address, func(m *packet) {
+		sent, body := false, b.Value.(*outgoing)
+		err := pack(b.ID, body.value, s.binding.view.Load().Self.Address, func(m *wireMessage) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if sent = s.post(m, body.call); sent {
+			if sent = s.forward(m, body.call); sent {
 				s.out.Pop()
 			}
 		})
@@ -273,7 +273,7 @@ func (s *hostedShard) push(b core.Body) bool {
 	if !ok {
 		return false
 	}
-	c.(*incarnation).box.post(post{message: b.Value, size: b.Size, from: slot})
+	c.(*incarnation).box.enqueue(queued{message: b.Value, size: b.Size, from: slot})
 	return true
 }
 
@@ -420,7 +420,7 @@ func (s *hostedShard) carryOut(e core.SlotEffect) {
 			s.after.located = append(s.after.located, located{to, in})
 			return
 		}
-		in.box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
+		in.box.enqueue(queued{message: e.Body.Value, size: e.Body.Size, from: slot})
 	case core.Spawn:
 		in := &incarnation{shard: s, id: e.ID, run: e.Run, tenure: s.held}
 		in.box.incarnation = in
@@ -430,7 +430,7 @@ func (s *hostedShard) carryOut(e core.SlotEffect) {
 		if !s.closes {
 			s.binding.counts.passivated.Add(1)
 		}
-		s.incarnation(e.ID).box.post(post{from: stop})
+		s.incarnation(e.ID).box.enqueue(queued{from: stop})
 	case core.Slay:
 		s.incarnation(e.ID).box.halt()
 		if !s.closes {
@@ -469,7 +469,7 @@ func (s *hostedShard) unlock() {
 		l.incarnation.locate(l.to)
 	}
 	for _, b := range do.rejected {
-		if d, ok := b.Value.(*delivered); ok {
+		if d, ok := b.Value.(*incomingDelivery); ok {
 			d.report(false)
 			continue
 		}

@@ -63,7 +63,7 @@ func (i *ingress) SendUserMessage(_ *actor.PID, message any) {
 		err = i.l.send(e.ID, value, e.call)
 	}
 	if err != nil {
-		i.l.refuse(e.ID, &parcel{value: value, call: e.call}, err)
+		i.l.refuse(e.ID, &outgoing{value: value, call: e.call}, err)
 	}
 }
 

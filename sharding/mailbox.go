@@ -45,19 +45,19 @@ type mailbox struct {
 // load is what a mailbox holds only while it has messages, or had some lately: a million idle
 // entities do without.
 type load struct {
-	first [1]post // what user begins with
-	user  []post
+	first [1]queued // what user begins with
+	user  []queued
 
 	// Used only by the processing goroutine, or with the mutex while there is none.
-	batch queue[post] // taken from user, to be handled before it
-	last  any         // message being handled; a *delivered with that of a delivery
+	batch queue[queued] // taken from user, to be handled before it
+	last  any           // message being handled; an *incomingDelivery with that of a delivery
 }
 
 func (l *load) len() int { return len(l.user) + l.batch.len() }
 
-// post is a message in a mailbox: from the slot, or from any other sender that knows the PID of the
-// entity, such as an actor that replies to it.
-type post struct {
+// queued is a message in a mailbox: from the slot, or from any other sender that knows the PID of
+// the entity, such as an actor that replies to it.
+type queued struct {
 	message any
 	size    int
 	from    source
@@ -77,13 +77,13 @@ var errExit = errors.New("sharding: the handler ended its goroutine")
 // PostUserMessage implements actor.Mailbox, for messages that are not from the slot.
 func (m *mailbox) PostUserMessage(message any) {
 	m.incarnation.used(message)
-	if !m.post(post{message: message}) {
+	if !m.enqueue(queued{message: message}) {
 		m.incarnation.shard.binding.deadLetter(m.incarnation.name(), message)
 	}
 }
 
-// post adds a message, and returns false if the incarnation has ended.
-func (m *mailbox) post(p post) bool {
+// enqueue adds a message, and returns false if the incarnation has ended.
+func (m *mailbox) enqueue(p queued) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -207,7 +207,7 @@ func (m *mailbox) close() (left []core.Body, dead []any) {
 		case stop:
 		}
 	}
-	m.load.batch, m.load.user = queue[post]{}, nil
+	m.load.batch, m.load.user = queue[queued]{}, nil
 	return left, dead
 }
 
@@ -287,7 +287,7 @@ func (m *mailbox) one() bool {
 		m.mu.Unlock()
 		return true
 	}
-	p, ok := post{}, false
+	p, ok := queued{}, false
 	if !m.suspended && !m.halted {
 		if batch.len() == 0 {
 			batch.items, m.load.user = m.load.user, batch.items[:0]
@@ -322,8 +322,8 @@ func (m *mailbox) trim() (warmer bool) {
 	if l.len() > 0 {
 		return false
 	}
-	idle := [...][]post{l.user, l.batch.items[:0]}
-	l.user, l.batch = nil, queue[post]{}
+	idle := [...][]queued{l.user, l.batch.items[:0]}
+	l.user, l.batch = nil, queue[queued]{}
 	for _, b := range idle {
 		if cap(b) > few {
 			m.incarnation.shard.binding.buffers.put(b)
@@ -379,15 +379,15 @@ func (w *warm) add(m *mailbox) {
 type buffers struct{ pool sync.Pool }
 
 // grow returns a larger buffer with the same messages, or the same one if there is none.
-func (b *buffers) grow(items []post) []post {
-	if larger, ok := b.pool.Get().(*[]post); ok && cap(*larger) > len(items) {
+func (b *buffers) grow(items []queued) []queued {
+	if larger, ok := b.pool.Get().(*[]queued); ok && cap(*larger) > len(items) {
 		return append(*larger, items...)
 	}
 	return items
 }
 
 // put keeps an empty buffer.
-func (b *buffers) put(empty []post) {
+func (b *buffers) put(empty []queued) {
 	if cap(empty) <= many {
 		b.pool.Put(&empty)
 	}
@@ -421,7 +421,7 @@ func (m *mailbox) succeed() {
 	m.mu.Unlock()
 }
 
-func (m *mailbox) handle(p post) {
+func (m *mailbox) handle(p queued) {
 	if p.from == stop {
 		m.ending = true
 		if msg := m.incarnation.shard.binding.cfg.StopMessage; msg != nil {
@@ -436,7 +436,7 @@ func (m *mailbox) handle(p post) {
 		return
 	}
 	m.load.last = p.message
-	if d, ok := p.message.(*delivered); ok {
+	if d, ok := p.message.(*incomingDelivery); ok {
 		p.message = d.value
 	}
 	m.invoker.InvokeUserMessage(p.message)
@@ -451,7 +451,7 @@ func (m *mailbox) handle(p post) {
 // this one: then the delivery counts as not handled.
 func (m *mailbox) conclude(returned bool) (message any) {
 	message, m.load.last = m.load.last, nil
-	if d, ok := message.(*delivered); ok {
+	if d, ok := message.(*incomingDelivery); ok {
 		d.report(returned && m.incarnation.tenure.Check() == nil)
 		return d.value
 	}

@@ -38,7 +38,7 @@ func TestMailbox_HandlesNothingWhenTheTenureIsOver(t *testing.T) {
 		n := &noted{}
 		in.box.RegisterHandlers(n, nil)
 		for _, m := range []string{"a", "b", "c", "d"} {
-			if !in.box.post(post{message: m, from: slot}) {
+			if !in.box.enqueue(queued{message: m, from: slot}) {
 				t.Fatal("the mailbox is closed")
 			}
 		}
@@ -71,7 +71,7 @@ func TestMailbox_SharesItsMemoryWhenIdle(t *testing.T) {
 			in.box.RegisterHandlers(n, nil)
 			for i := range []int{1, 10 * few}[k%2] {
 				want = append(want, i)
-				if !in.box.post(post{message: i, from: slot}) {
+				if !in.box.enqueue(queued{message: i, from: slot}) {
 					t.Fatal("the mailbox is closed")
 				}
 			}

@@ -66,11 +66,11 @@ func bind(l *binding) (*region, error) {
 type kept struct {
 	mu       sync.Mutex
 	from     *binding // nil: no messages
-	messages []sent
+	messages []keptMessage
 }
 
-// sent is a message of this process that waits for a shard.
-type sent struct {
+// keptMessage is a message of this process that waits for a shard.
+type keptMessage struct {
 	shard int
 	body  core.Body
 }
@@ -82,23 +82,23 @@ func (l *binding) follows() bool { return l.region.present.Follows() }
 // incarnation. If none follows, or if its sender is an actor, which has ended with the incarnation,
 // the message is refused. Ask sends its message again in the next incarnation.
 func (l *binding) leave(shard int, b core.Body) {
-	p := b.Value.(*parcel)
-	_, _, sender := actor.UnwrapEnvelope(p.value)
+	m := b.Value.(*outgoing)
+	_, _, sender := actor.UnwrapEnvelope(m.value)
 	switch {
-	case !l.follows(), sender != nil && p.call == nil:
-		l.refuse(b.ID, p, errStopped)
-	case p.call != nil:
-		l.answer(p, ErrClosed)
+	case !l.follows(), sender != nil && m.call == nil:
+		l.refuse(b.ID, m, errStopped)
+	case m.call != nil:
+		l.answer(m, ErrClosed)
 	default:
 		k := &l.region.kept
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.from, k.messages = l, append(k.messages, sent{shard, b})
+		k.from, k.messages = l, append(k.messages, keptMessage{shard, b})
 	}
 }
 
 // take removes and returns the messages.
-func (k *kept) take() (from *binding, messages []sent) {
+func (k *kept) take() (from *binding, messages []keptMessage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	from, messages = k.from, k.messages

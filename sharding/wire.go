@@ -19,7 +19,7 @@ func member(m membership.Member) core.Member {
 }
 
 // encode returns the wire form of a protocol message. Data is encoded separately: see
-// wireparcel.go.
+// wiremessage.go.
 func encode(m core.Message) (wire.Manifest, proto.Message) {
 	word := func(shard int, token, number uint64) *pb.ShardingWord {
 		return &pb.ShardingWord{Shard: uint32(shard), Token: token, Number: number}

@@ -27,7 +27,7 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		return
 	case core.Sent: // what it counts goes first
 		if c.owing(e.To) {
-			c.binding.link(e.To).sent(c.flows[e.To].Mark())
+			c.binding.link(e.To).askTaken(c.flows[e.To].Mark())
 		}
 		return
 	case core.Flush:
@@ -47,29 +47,29 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		return
 	}
 	manifest, m := encode(e.Message)
-	c.binding.post(c.view, e.To, manifest, m)
+	c.binding.tell(c.view, e.To, manifest, m)
 }
 
 // sendData sends a delivery to another member.
 func (c *control) sendData(ctx actor.Context, d core.Data) {
-	s, body, sent := c.binding.shards[d.Shard], d.Body.Value.(*parcel), false
-	err := pack(d.Body.ID, body.value, c.view.Self.Address, func(m *packet) {
-		m.delivery, m.again, m.origin = d.Delivery, d.Again, body.promise.origin
+	s, body, sent := c.binding.shards[d.Shard], d.Body.Value.(*outgoing), false
+	err := pack(d.Body.ID, body.value, c.view.Self.Address, func(m *wireMessage) {
+		m.delivery, m.again, m.origin = d.Delivery, d.Again, body.delivery.origin
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		sent = s.out.Token() == d.Token && s.post(m, nil)
+		sent = s.out.Token() == d.Token && s.forward(m, nil)
 	})
 	switch {
 	case err != nil:
 		c.unsendable(ctx, d, err)
 	case !sent:
-		c.step(ctx, core.Unposted{Shard: d.Shard, Token: d.Token, Number: d.Delivery,
+		c.step(ctx, core.NoCredit{Shard: d.Shard, Token: d.Token, Number: d.Delivery,
 			Again: d.Again})
 	}
 }
 
-// post sends a message to the control actor of another member.
-func (l *binding) post(v *membership.View, to core.Member, manifest wire.Manifest,
+// tell sends a message to the control actor of another member.
+func (l *binding) tell(v *membership.View, to core.Member, manifest wire.Manifest,
 	m proto.Message) {
 	payload, err := proto.Marshal(m)
 	if err != nil || len(payload) > wire.MaxPayload {
@@ -150,7 +150,7 @@ func (c *control) hello(to membership.Member, answer bool) {
 	if c.binding.session != nil {
 		h.Session = c.binding.session.ID()
 	}
-	c.binding.post(c.view, member(to), wire.ShardingHello, h)
+	c.binding.tell(c.view, member(to), wire.ShardingHello, h)
 }
 
 // maxSettings bounds the settings of a hello, in bytes.

@@ -36,10 +36,10 @@ func newLink(l *binding, to core.Member) *link {
 	return k
 }
 
-// parcel adds a packet, and then a question about the bytes sent, unless confirm is 0. It returns
+// add adds a message, and then a question about the bytes sent, unless confirm is 0. It returns
 // false if the link has been closed.
-func (k *link) parcel(p *packet, confirm uint64) bool {
-	n := p.size()
+func (k *link) add(m *wireMessage, confirm uint64) bool {
+	n := m.size()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.gone {
@@ -48,7 +48,7 @@ func (k *link) parcel(p *packet, confirm uint64) bool {
 	k.reserve(n + 1 + protowire.SizeVarint(uint64(n)))
 	k.data = protowire.AppendTag(k.data, fieldParcels, protowire.BytesType)
 	k.data = protowire.AppendVarint(k.data, uint64(n))
-	k.data = p.appendTo(k.data)
+	k.data = m.appendTo(k.data)
 	k.ask = max(k.ask, confirm)
 	k.begin()
 	return true
@@ -70,8 +70,8 @@ func (k *link) confirm(m core.Confirm) {
 	k.begin()
 }
 
-// sent asks the member to confirm the bytes that were sent before.
-func (k *link) sent(bytes uint64) {
+// askTaken asks the member to confirm the bytes that were sent before.
+func (k *link) askTaken(bytes uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ask = max(k.ask, bytes)
@@ -121,7 +121,7 @@ func (k *link) run() {
 			k.binding.seal(v, k.to, k.binding.cfg.receiverName(), wire.ShardingData, data)
 		}
 		if ask != 0 {
-			k.binding.post(v, k.to, wire.ShardingSent, &pb.ShardingWord{Number: ask})
+			k.binding.tell(v, k.to, wire.ShardingSent, &pb.ShardingWord{Number: ask})
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestLink_ThoseWhoAreReadyShareABatch(t *testing.T) {
 	const callers = 200
 	var all sync.WaitGroup
 	for range callers {
-		all.Go(func() { k.parcel(&packet{entity: "x"}, 0) })
+		all.Go(func() { k.add(&wireMessage{entity: "x"}, 0) })
 	}
 	all.Wait()
 	k.close()

@@ -27,11 +27,11 @@ type admission struct {
 	members map[string]core.Member // by id
 }
 
-// arrival is a message of another member that the region must know of.
-type arrival core.Arrived
+// arrived is a message of another member that the region must know of.
+type arrived core.Arrived
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
-func (*arrival) IgnoreDeadLetterLogging() {}
+func (*arrived) IgnoreDeadLetterLogging() {}
 
 // confirmed is a confirmation of deliveries.
 type confirmed struct {
@@ -84,7 +84,7 @@ func (r *receiver) receive(from core.Member, payload []byte) {
 		switch {
 		case typ != protowire.BytesType:
 		case n == fieldParcels:
-			r.parcel(from, b, &c, &t)
+			r.message(from, b, &c, &t)
 		case n == fieldConfirmed:
 			r.confirmed(from, b)
 		}
@@ -95,18 +95,18 @@ func (r *receiver) receive(from core.Member, payload []byte) {
 	}
 }
 
-func (r *receiver) parcel(from core.Member, b []byte, c *names, t *types) {
-	p, err := decodePacket(b, c)
-	if err == nil && p.shard >= len(r.l.shards) {
+func (r *receiver) message(from core.Member, b []byte, c *names, t *types) {
+	m, err := decodeWireMessage(b, c)
+	if err == nil && m.shard >= len(r.l.shards) {
 		err = errors.New("no such shard")
 	}
 	if err != nil {
 		r.l.ignore(wire.ShardingData, err)
 		return
 	}
-	d, sender, err := t.unpack(&p)
+	d, sender, err := t.unpack(&m)
 	if err == nil {
-		if err = r.l.shards[p.shard].owns(p.entity); err != nil {
+		if err = r.l.shards[m.shard].owns(m.entity); err != nil {
 			d = core.Data{Shard: d.Shard, Token: d.Token, Number: d.Number}
 		}
 	}
@@ -145,22 +145,22 @@ func (s *hostedShard) receive(from core.Member, d core.Data) {
 	system, control := s.binding.system, s.binding.control
 	switch {
 	case v == lane.Strange:
-		contain.Send(system, control, &arrived{from, d})
+		contain.Send(system, control, &rejected{from, d})
 	case v == lane.Repeated:
 		s.binding.counts.dropped.Add(1)
 	case d.Delivery != 0:
-		contain.Send(system, control, &arrival{from, d})
+		contain.Send(system, control, &arrived{from, d})
 	case v == lane.Awaited:
 		d.Body = core.Body{}
-		contain.Send(system, control, &arrival{from, d})
+		contain.Send(system, control, &arrived{from, d})
 	}
 }
 
-// arrived is a message of another member that met no tenure.
-type arrived arrival
+// rejected is a message of another member that met no tenure.
+type rejected arrived
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
-func (*arrived) IgnoreDeadLetterLogging() {}
+func (*rejected) IgnoreDeadLetterLogging() {}
 
 // ignore counts a protocol message that cannot be used.
 func (l *binding) ignore(manifest wire.Manifest, err error) {

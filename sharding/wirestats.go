@@ -10,7 +10,7 @@ import (
 
 // askStats queries what a member runs.
 func (c *control) askStats(of membership.Member, number uint64) {
-	c.binding.post(c.view, member(of), wire.ShardingAskStats, &pb.ShardingAskStats{Query: number})
+	c.binding.tell(c.view, member(of), wire.ShardingAskStats, &pb.ShardingAskStats{Query: number})
 }
 
 // onStats answers the query of a member, or processes the answer to a query of this one.
@@ -29,7 +29,7 @@ func (c *control) onStats(from membership.Member, manifest wire.Manifest, payloa
 		c.binding.ignore(manifest, err)
 		return
 	}
-	c.binding.post(c.view, member(from), wire.ShardingStats,
+	c.binding.tell(c.view, member(from), wire.ShardingStats,
 		encodeStats(in.Query, c.binding.memberStats("")))
 }
 

@@ -51,7 +51,7 @@ func TestCredit_DeliveriesWaitToo(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(b, core.Active{Shard: 0, Token: 7})
 	require.Equal(t, []core.Effect{carries(b, 7, 1, false)}, s.step(begin(1)))
-	require.Empty(t, s.step(core.Unposted{Shard: 0, Token: 7, Number: 1}))
+	require.Empty(t, s.step(core.NoCredit{Shard: 0, Token: 7, Number: 1}))
 	var sent []core.Effect
 	for range 350 {
 		sent = append(sent, s.step(core.Wake{})...)

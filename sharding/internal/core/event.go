@@ -205,8 +205,9 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Unposted is the result of a Tell with a delivery that was not sent, for want of credit.
-	Unposted struct {
+	// NoCredit is the result of a Tell with a delivery that was not sent, because its host has not
+	// taken enough of what was sent before.
+	NoCredit struct {
 		Shard         int
 		Token, Number uint64
 		Again         bool // of the Tell
@@ -308,7 +309,7 @@ func (Received) event()      {}
 func (Wake) event()          {}
 func (Waits) event()         {}
 func (Blocked) event()       {}
-func (Unposted) event()      {}
+func (NoCredit) event()      {}
 func (Arrived) event()       {}
 func (Counted) event()       {}
 func (BeginDelivery) event() {}

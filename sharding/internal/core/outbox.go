@@ -49,12 +49,12 @@ func (s *shard) begin(ev BeginDelivery) {
 	s.r.delivering++
 	s.r.deliveringBytes += ev.Body.Size
 	if s.to != 0 {
-		s.post(d)
+		s.sendDelivery(d)
 	}
 }
 
-// post sends a delivery to the known tenure.
-func (s *shard) post(d *delivery) {
+// sendDelivery sends a delivery to the known tenure.
+func (s *shard) sendDelivery(d *delivery) {
 	if s.scan.IsZero() {
 		s.scan = s.r.now.Add(s.r.cfg.Repeat)
 	}
@@ -68,8 +68,8 @@ func (s *shard) post(d *delivery) {
 	s.r.tell(s.host, Data{Shard: s.n, Token: s.to, Body: body, Delivery: d.Number, Again: again})
 }
 
-// onUnposted sends a delivery at the next scan.
-func (s *shard) onUnposted(ev Unposted) {
+// onNoCredit sends a delivery at the next scan.
+func (s *shard) onNoCredit(ev NoCredit) {
 	s.onBlocked(ev.Token)
 	if d := s.deliveries[ev.Number]; d != nil && d.sent == ev.Token {
 		d.sent, d.due, d.Again = 0, s.r.now, ev.Again
@@ -81,7 +81,7 @@ func (s *shard) redeliver() {
 	for _, d := range slices.Clone(s.order) {
 		if !d.concluded && d.sent != s.to {
 			d.pause = s.r.cfg.Resend
-			s.post(d)
+			s.sendDelivery(d)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (s *shard) resend() {
 			if d.sent == s.to {
 				d.pause = min(2*d.pause, s.r.cfg.MaxResend)
 			}
-			s.post(d)
+			s.sendDelivery(d)
 		}
 	}
 	s.compact()

@@ -149,8 +149,8 @@ func (r *Region) onShard(ev Event) {
 		r.at(ev.Shard, (*shard).onWaits)
 	case Blocked:
 		r.at(ev.Shard, func(s *shard) { s.onBlocked(ev.Token) })
-	case Unposted:
-		r.at(ev.Shard, func(s *shard) { s.onUnposted(ev) })
+	case NoCredit:
+		r.at(ev.Shard, func(s *shard) { s.onNoCredit(ev) })
 	case BeginDelivery:
 		r.at(ev.Shard, func(s *shard) { s.begin(ev) })
 	case EndDelivery:

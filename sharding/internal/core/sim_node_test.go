@@ -310,7 +310,7 @@ func (n *node) tell(to core.Member, m core.Message) {
 		if n.outs[m.Shard].Token() == m.Token && n.posts(m) {
 			n.departs(m)
 		} else {
-			n.step(core.Unposted{Shard: m.Shard, Token: m.Token, Number: m.Delivery,
+			n.step(core.NoCredit{Shard: m.Shard, Token: m.Token, Number: m.Delivery,
 				Again: m.Again})
 		}
 		return

@@ -16,18 +16,18 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// parcel is a message of this process that waits, or a delivery.
-type parcel struct {
-	value   any      // proto.Message, or *actor.MessageEnvelope of one
-	call    *call    // nil: not by Ask, whose sender handles refusals
-	promise *promise // nil: not a delivery
+// outgoing is a message of this process on its way to an entity, and who waits for its result.
+type outgoing struct {
+	value    any              // proto.Message, or *actor.MessageEnvelope of one
+	call     *call            // nil: not by Ask, whose sender handles refusals
+	delivery *pendingDelivery // nil: not a delivery
 }
 
-// maxMessage bounds an encoded message to an entity at another member, and maxParcel the message
-// with its header and names, so that it fits into an envelope.
+// maxMessage bounds an encoded message to an entity at another member, and maxWireMessage the
+// message with its header and names, so that it fits into an envelope.
 const (
-	maxMessage = 4_000_000
-	maxParcel  = wire.MaxData - 16
+	maxMessage     = 4_000_000
+	maxWireMessage = wire.MaxData - 16
 )
 
 // sizeOf returns the size that a message counts for in a buffer.
@@ -42,18 +42,18 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // mostScratch bounds the buffers that scratch keeps.
 const mostScratch = 64 << 10
 
-// pack calls do with the packet of a message for another member, without its shard, token and
-// number. The packet is valid during the call. With an error, do is not called.
-func pack(id string, value any, self string, do func(*packet)) error {
+// pack calls do with the encoding of a message for another member, without its shard, token and
+// number. It is valid during the call. With an error, do is not called.
+func pack(id string, value any, self string, do func(*wireMessage)) error {
 	header, msg, sender := actor.UnwrapEnvelope(value)
-	m := msg.(proto.Message)
+	body := msg.(proto.Message)
 	buf := scratch.Get().(*[]byte)
 	defer func() {
 		if cap(*buf) <= mostScratch {
 			scratch.Put(buf)
 		}
 	}()
-	payload, err := marshal((*buf)[:0], m)
+	payload, err := marshal((*buf)[:0], body)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUndelivered, err)
@@ -61,22 +61,24 @@ func pack(id string, value any, self string, do func(*packet)) error {
 		return fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, len(payload), maxMessage)
 	}
 	*buf = payload
-	p := packet{entity: id, typ: string(m.ProtoReflect().Descriptor().FullName()), payload: payload}
+	m := wireMessage{entity: id, typ: string(body.ProtoReflect().Descriptor().FullName()),
+		payload: payload}
 	if sender != nil {
-		p.senderAddress, p.senderID = sender.Address, sender.Id
+		m.senderAddress, m.senderID = sender.Address, sender.Id
 		if sender.Address == local { // the PID is older than the address of this system
-			p.senderAddress = self
+			m.senderAddress = self
 		}
 	}
 	if header != nil && header.Length() > 0 {
-		p.header = header.ToMap()
+		m.header = header.ToMap()
 	}
-	numbers := packet{shard: maxShards, token: math.MaxUint64, number: math.MaxUint64,
+	numbers := wireMessage{shard: maxShards, token: math.MaxUint64, number: math.MaxUint64,
 		delivery: math.MaxUint64, again: true, origin: 1}
-	if n := p.size() + numbers.size(); n > maxParcel {
-		return fmt.Errorf("%w: %d bytes with its header, at most %d", errTooLarge, n, maxParcel)
+	if n := m.size() + numbers.size(); n > maxWireMessage {
+		return fmt.Errorf("%w: %d bytes with its header, at most %d", errTooLarge, n,
+			maxWireMessage)
 	}
-	do(&p)
+	do(&m)
 	return nil
 }
 
@@ -93,30 +95,30 @@ func marshal(b []byte, m proto.Message) (out []byte, err error) {
 // errNoMessage means that only the number of a message arrived.
 var errNoMessage = errors.New("no message")
 
-// unpack returns the message of a packet and its sender. With an error, data has no body but still
+// unpack returns the content of a message and its sender. With an error, data has no body but still
 // its number.
-func (t *types) unpack(p *packet) (data core.Data, sender *actor.PID, err error) {
-	data = core.Data{Shard: p.shard, Token: p.token, Number: p.number}
-	if p.senderID != "" {
-		sender = actor.NewPID(p.senderAddress, p.senderID)
+func (t *types) unpack(m *wireMessage) (data core.Data, sender *actor.PID, err error) {
+	data = core.Data{Shard: m.shard, Token: m.token, Number: m.number}
+	if m.senderID != "" {
+		sender = actor.NewPID(m.senderAddress, m.senderID)
 	}
-	if p.entity == "" {
+	if m.entity == "" {
 		return data, sender, errNoMessage
 	}
-	if err := checkID(p.entity); err != nil {
+	if err := checkID(m.entity); err != nil {
 		return data, sender, err
 	}
-	msg, err := t.unmarshal(p.typ, p.payload)
+	msg, err := t.unmarshal(m.typ, m.payload)
 	if err != nil {
 		return data, sender, err
 	}
-	data.Body = core.Body{ID: p.entity, Value: msg, Size: len(p.payload)}
-	if sender != nil || len(p.header) > 0 {
-		data.Body.Value = &actor.MessageEnvelope{Header: p.header, Message: msg, Sender: sender}
+	data.Body = core.Body{ID: m.entity, Value: msg, Size: len(m.payload)}
+	if sender != nil || len(m.header) > 0 {
+		data.Body.Value = &actor.MessageEnvelope{Header: m.header, Message: msg, Sender: sender}
 	}
-	if p.delivery != 0 {
-		data.Delivery, data.Again = p.delivery, p.again
-		data.Body.Value = &delivered{value: data.Body.Value, origin: p.origin}
+	if m.delivery != 0 {
+		data.Delivery, data.Again = m.delivery, m.again
+		data.Body.Value = &incomingDelivery{value: data.Body.Value, origin: m.origin}
 	}
 	return data, sender, nil
 }

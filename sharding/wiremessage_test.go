@@ -13,21 +13,21 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// parcelOf returns the generated message with the content of a packet.
-func parcelOf(p packet, unknown protoreflect.RawFields) *pb.ShardingParcel {
+// generatedOf returns the generated message with the same content.
+func generatedOf(m wireMessage, unknown protoreflect.RawFields) *pb.ShardingParcel {
 	out := &pb.ShardingParcel{
-		Shard: uint32(p.shard), Token: p.token, Number: p.number, Entity: p.entity, Type: p.typ,
-		Payload: p.payload, SenderAddress: p.senderAddress, SenderId: p.senderID, Header: p.header,
-		Delivery: p.delivery, Again: p.again, Origin: p.origin,
+		Shard: uint32(m.shard), Token: m.token, Number: m.number, Entity: m.entity, Type: m.typ,
+		Payload: m.payload, SenderAddress: m.senderAddress, SenderId: m.senderID, Header: m.header,
+		Delivery: m.delivery, Again: m.again, Origin: m.origin,
 	}
 	out.ProtoReflect().SetUnknown(unknown)
 	return out
 }
 
 // Generated code and the code of this package read what the other writes.
-func TestPacket_IsAShardingParcel(t *testing.T) {
+func TestWireMessage_IsAShardingParcel(t *testing.T) {
 	long := strings.Repeat("x", 1<<17)
-	for _, p := range []packet{
+	for _, m := range []wireMessage{
 		{},
 		{shard: 3, token: 7, number: 1, entity: "x", typ: "t", payload: []byte("p"),
 			senderAddress: "a:1", senderID: "s"},
@@ -39,16 +39,16 @@ func TestPacket_IsAShardingParcel(t *testing.T) {
 			origin: math.MaxUint64, header: map[string]string{"": "", "key": long, long: "value"},
 		},
 	} {
-		b := p.appendTo(nil)
-		require.Len(t, b, p.size())
+		b := m.appendTo(nil)
+		require.Len(t, b, m.size())
 		var in pb.ShardingParcel
 		require.NoError(t, proto.Unmarshal(b, &in))
-		require.True(t, proto.Equal(parcelOf(p, nil), &in))
+		require.True(t, proto.Equal(generatedOf(m, nil), &in))
 		written, err := proto.Marshal(&in)
 		require.NoError(t, err)
-		again, err := decodePacket(written, &names{})
+		again, err := decodeWireMessage(written, &names{})
 		require.NoError(t, err)
-		require.Equal(t, p, again)
+		require.Equal(t, m, again)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestLink_CollectsShardingData(t *testing.T) {
 	k.busy = true // nothing is sent
 	payload := make([]byte, 10_000)
 	for n := range 30 {
-		require.True(t, k.parcel(&packet{shard: 2, token: 7, number: uint64(n + 1), entity: "x",
+		require.True(t, k.add(&wireMessage{shard: 2, token: 7, number: uint64(n + 1), entity: "x",
 			payload: payload}, 0))
 	}
 	k.confirm(core.Confirm{Shard: 0, Number: 5})

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// packet is a concord.v1.ShardingParcel. It is encoded and decoded here, since generated code would
-// allocate several times for each message to another member.
-type packet struct {
+// wireMessage is a concord.v1.ShardingParcel. It is encoded and decoded here, since generated code
+// would allocate several times for each message to another member.
+type wireMessage struct {
 	shard         int
 	token, number uint64
 	entity, typ   string
@@ -45,18 +45,18 @@ const (
 	fieldNumbers   protowire.Number = 2
 )
 
-// size returns the length of the encoded packet.
-func (p *packet) size() int {
-	n := sizeVarint(uint64(p.shard)) + sizeVarint(p.token) + sizeVarint(p.number) +
-		sizeBytes(len(p.entity)) + sizeBytes(len(p.typ)) + sizeBytes(len(p.payload)) +
-		sizeBytes(len(p.senderAddress)) + sizeBytes(len(p.senderID)) + sizeVarint(p.delivery)
-	for key, value := range p.header {
+// size returns the length of the encoded message.
+func (m *wireMessage) size() int {
+	n := sizeVarint(uint64(m.shard)) + sizeVarint(m.token) + sizeVarint(m.number) +
+		sizeBytes(len(m.entity)) + sizeBytes(len(m.typ)) + sizeBytes(len(m.payload)) +
+		sizeBytes(len(m.senderAddress)) + sizeBytes(len(m.senderID)) + sizeVarint(m.delivery)
+	for key, value := range m.header {
 		n += 1 + protowire.SizeBytes(sizeBytes(len(key))+sizeBytes(len(value)))
 	}
-	if p.again {
+	if m.again {
 		n += 2
 	}
-	if p.origin != 0 {
+	if m.origin != 0 {
 		n += 1 + 8
 	}
 	return n
@@ -77,32 +77,32 @@ func sizeBytes(n int) int {
 	return 1 + protowire.SizeBytes(n)
 }
 
-// appendTo appends the encoded packet.
-func (p *packet) appendTo(b []byte) []byte {
-	b = appendVarint(b, fieldShard, uint64(p.shard))
-	b = appendVarint(b, fieldToken, p.token)
-	b = appendVarint(b, fieldNumber, p.number)
-	b = appendString(b, fieldEntity, p.entity)
-	b = appendString(b, fieldType, p.typ)
-	if len(p.payload) > 0 {
+// appendTo appends the encoded message.
+func (m *wireMessage) appendTo(b []byte) []byte {
+	b = appendVarint(b, fieldShard, uint64(m.shard))
+	b = appendVarint(b, fieldToken, m.token)
+	b = appendVarint(b, fieldNumber, m.number)
+	b = appendString(b, fieldEntity, m.entity)
+	b = appendString(b, fieldType, m.typ)
+	if len(m.payload) > 0 {
 		b = protowire.AppendTag(b, fieldPayload, protowire.BytesType)
-		b = protowire.AppendBytes(b, p.payload)
+		b = protowire.AppendBytes(b, m.payload)
 	}
-	b = appendString(b, fieldSenderAddress, p.senderAddress)
-	b = appendString(b, fieldSenderID, p.senderID)
-	for key, value := range p.header {
+	b = appendString(b, fieldSenderAddress, m.senderAddress)
+	b = appendString(b, fieldSenderID, m.senderID)
+	for key, value := range m.header {
 		b = protowire.AppendTag(b, fieldHeader, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(sizeBytes(len(key))+sizeBytes(len(value))))
 		b = appendString(b, fieldKey, key)
 		b = appendString(b, fieldValue, value)
 	}
-	b = appendVarint(b, fieldDelivery, p.delivery)
-	if p.again {
+	b = appendVarint(b, fieldDelivery, m.delivery)
+	if m.again {
 		b = appendVarint(b, fieldAgain, 1)
 	}
-	if p.origin != 0 {
+	if m.origin != 0 {
 		b = protowire.AppendTag(b, fieldOrigin, protowire.Fixed64Type)
-		b = protowire.AppendFixed64(b, p.origin)
+		b = protowire.AppendFixed64(b, m.origin)
 	}
 	return b
 }
@@ -157,7 +157,7 @@ func fields(in []byte, do func(n protowire.Number, t protowire.Type, v uint64,
 	return nil
 }
 
-// names caches the texts of a batch that repeat from packet to packet.
+// names caches the texts of a batch that repeat from message to message.
 type names struct{ typ, address, id string }
 
 // text returns b as a string: the cached one if it is equal.
@@ -168,52 +168,52 @@ func text(b []byte, cached *string) string {
 	return *cached
 }
 
-// decodePacket is the inverse of appendTo.
-func decodePacket(in []byte, c *names) (p packet, err error) {
+// decodeWireMessage is the inverse of appendTo.
+func decodeWireMessage(in []byte, c *names) (m wireMessage, err error) {
 	shard := uint64(0)
 	err = fields(in, func(n protowire.Number, t protowire.Type, v uint64, b []byte) error {
 		switch {
 		case n == fieldShard && t == protowire.VarintType:
 			shard = v
 		case n == fieldToken && t == protowire.VarintType:
-			p.token = v
+			m.token = v
 		case n == fieldNumber && t == protowire.VarintType:
-			p.number = v
+			m.number = v
 		case n == fieldEntity && t == protowire.BytesType:
-			p.entity = string(b)
+			m.entity = string(b)
 		case n == fieldType && t == protowire.BytesType:
-			p.typ = text(b, &c.typ)
+			m.typ = text(b, &c.typ)
 		case n == fieldPayload && t == protowire.BytesType:
-			p.payload = b
+			m.payload = b
 		case n == fieldSenderAddress && t == protowire.BytesType:
-			p.senderAddress = text(b, &c.address)
+			m.senderAddress = text(b, &c.address)
 		case n == fieldSenderID && t == protowire.BytesType:
-			p.senderID = text(b, &c.id)
+			m.senderID = text(b, &c.id)
 		case n == fieldHeader && t == protowire.BytesType:
-			return p.addHeader(b)
+			return m.addHeader(b)
 		case n == fieldDelivery && t == protowire.VarintType:
-			p.delivery = v
+			m.delivery = v
 		case n == fieldAgain && t == protowire.VarintType:
-			p.again = v != 0
+			m.again = v != 0
 		case n == fieldOrigin && t == protowire.Fixed64Type:
-			p.origin = v
+			m.origin = v
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
-		return packet{}, err
+		return wireMessage{}, err
 	case shard >= maxShards:
-		return packet{}, fmt.Errorf("shard %d, at most %d", shard, maxShards-1)
-	case !utf8.ValidString(p.senderAddress) || !utf8.ValidString(p.senderID):
-		return packet{}, errors.New("sender is not UTF-8")
+		return wireMessage{}, fmt.Errorf("shard %d, at most %d", shard, maxShards-1)
+	case !utf8.ValidString(m.senderAddress) || !utf8.ValidString(m.senderID):
+		return wireMessage{}, errors.New("sender is not UTF-8")
 	}
-	p.shard = int(shard)
-	return p, fits(uint32(shard), p.token)
+	m.shard = int(shard)
+	return m, fits(uint32(shard), m.token)
 }
 
 // addHeader adds one encoded entry of the header.
-func (p *packet) addHeader(in []byte) error {
+func (m *wireMessage) addHeader(in []byte) error {
 	var key, value string
 	err := fields(in, func(n protowire.Number, t protowire.Type, _ uint64, b []byte) error {
 		switch {
@@ -231,9 +231,9 @@ func (p *packet) addHeader(in []byte) error {
 	case !utf8.ValidString(key) || !utf8.ValidString(value):
 		return errors.New("header is not UTF-8")
 	}
-	if p.header == nil {
-		p.header = map[string]string{}
+	if m.header == nil {
+		m.header = map[string]string{}
 	}
-	p.header[key] = value
+	m.header[key] = value
 	return nil
 }
