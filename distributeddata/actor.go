@@ -418,10 +418,10 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		a.expirer.changed(e.Keys)
 		a.changed(e.Keys)
 	case core.Diverged:
-		d.log.Error("another replica with an equal vector holds a different state; the outvoted one will take the state of the others",
+		d.log.Error("another replica has received the same updates and holds different values: memory or disk is damaged, or there is a bug; the replica that most others contradict takes their values",
 			slog.String("member", a.address[e.Member]), slog.Uint64("corrupted", d.core.Stats().Corrupted))
 	case core.Mended:
-		d.log.Warn("this replica was outvoted and has taken the state of another")
+		d.log.Warn("most other replicas contradicted this one: it has taken the values of another")
 	case core.LoadRecord, core.SwapRecord:
 		a.callStore(d, e)
 	case core.Troubled:
@@ -432,7 +432,7 @@ func (a *replica) effect(d *domain, e core.Effect) {
 	case core.Forgotten:
 		d.log.Warn("the others have forgotten this member although it runs; it rejoins as a new member", slog.String("name", a.l.member()))
 	case core.Unequal:
-		d.log.Warn("a member has a different MinMembers",
+		d.log.Warn("a member has a different MinMembers: configure the same at all members",
 			slog.String("name", e.Member), slog.Int("theirs", e.Least),
 			slog.Int("here", a.l.cfg.MinMembers))
 	case core.OtherExpiry:

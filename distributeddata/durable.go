@@ -213,7 +213,7 @@ func (l *binding) closeFailed() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.OperationTimeout)
 	defer cancel()
 	if err := l.r.Close(ctx); err != nil {
-		l.system.Logger().Error("closing after the disk has failed", slog.Any("error", err))
+		l.system.Logger().Error("replicator not closed after its disk had failed", slog.Any("error", err))
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 		slog.Any("cause", cause), slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
 	if stopped != nil { // not a reason to stay away: unreleased leases expire
-		r.cfg.Logger.Error("incarnation did not stop in order",
+		r.cfg.Logger.Error("member not stopped in order: its leases may be free only after their TTL",
 			slog.Int("incarnation", r.incarnation), slog.Any("error", stopped))
 	}
 	switch r.cfg.OnSplit {

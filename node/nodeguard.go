@@ -82,7 +82,8 @@ func (g *nodeGuard) run(ctx context.Context) {
 			g.shut("the lease session is closed")
 			return
 		case ctx.Err() == nil:
-			g.log.Warn("guard lease not acquired", slog.Any("error", err))
+			g.log.Warn("guard lease not acquired: no guarded work runs on this member until it is",
+				slog.Any("error", err))
 			g.pause(ctx, guardRetry)
 		}
 	}

@@ -124,7 +124,7 @@ func homesOf(m external, shards int) map[int]string {
 func (l *binding) subscribeExternal(to *actor.PID) {
 	externalKey(l.cfg.Type).Subscribe(l.data, to, func(c *distributeddata.Changed[external]) any {
 		if c.Err != nil {
-			l.log.Error("requested homes of shards cannot be read", slog.Any("error", c.Err))
+			l.log.Error("requested homes of shards cannot be read: the last ones apply", slog.Any("error", c.Err))
 			return nil
 		}
 		return &chosen{Homes: homesOf(c.Value, l.cfg.Shards)}

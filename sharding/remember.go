@@ -200,7 +200,7 @@ func (m *memory) own(ids []string) []string {
 		}
 	}
 	if first != nil {
-		m.shard.log().Warn("remembered entities ignored", slog.Any("error", first),
+		m.shard.log().Warn("remembered entities ignored: their ids are invalid or belong to another shard", slog.Any("error", first),
 			slog.Int("ignored", len(ids)-len(own)))
 	}
 	return own

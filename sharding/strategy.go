@@ -50,7 +50,7 @@ func (l *binding) consult(to *actor.PID, e core.Consult) {
 		return mistakes(answer.Homes, e)
 	})
 	if err != nil {
-		l.log.Warn("Strategy failed", slog.Any("error", err))
+		l.log.Warn("Strategy failed: its invalid choices are ignored", slog.Any("error", err))
 	}
 	contain.Send(l.system, to, answer)
 }

@@ -71,7 +71,8 @@ func (l *binding) entryOf(k distributeddata.Key[assignment], v assignment) (e co
 	if rest, _ := l.table().Rest(k); err != nil || rest != strconv.Itoa(e.Shard) ||
 		e.Shard >= l.cfg.Shards {
 		l.counts.ignored.Add(1)
-		l.log.Warn("entry of the table ignored", slog.String("key", k.ID()), slog.Any("error", err))
+		l.log.Warn("home of a shard cannot be read and is ignored", slog.String("key", k.ID()),
+			slog.Any("error", err))
 		return e, false
 	}
 	return e, true

@@ -57,7 +57,7 @@ func (r *receiver) SendUserMessage(_ *actor.PID, message any) {
 	}
 	h, manifest, payload, err := wire.Open(env, a.view.Cluster)
 	if err == nil && manifest != wire.ShardingData {
-		err = errors.New("not for an receiver")
+		err = errors.New("not a message for entities")
 	}
 	if err != nil {
 		r.l.ignore(manifest, err)
@@ -166,7 +166,7 @@ func (*rejected) IgnoreDeadLetterLogging() {}
 func (l *binding) ignore(manifest wire.Manifest, err error) {
 	l.counts.ignored.Add(1)
 	if n, due := l.ignored.Due(l.clock.Now()); due {
-		l.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err),
+		l.log.Warn("message of another member ignored", slog.Any("manifest", manifest), slog.Any("error", err),
 			slog.Uint64("ignored", n))
 	}
 }

@@ -107,7 +107,7 @@ type estate struct {
 // loseState counts a state that does not reach the next instance.
 func (m *manager) loseState(err error) {
 	m.binding.counts.stateLost.Add(1)
-	m.log.Error("singleton state lost in a hand-over", slog.Any("error", err))
+	m.log.Error("singleton state lost in a hand-over: the next instance starts without it", slog.Any("error", err))
 }
 
 // handState sends the state that the instance has left to the next host. estate.given is closed

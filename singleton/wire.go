@@ -99,7 +99,7 @@ func (st *station) decode(payload []byte, m proto.Message) bool {
 func (st *station) ignore(why slog.Attr) {
 	st.binding.counts.ignored.Add(1)
 	if n, due := st.binding.ignored.Due(timer.ClockOf(st.binding.system).Now()); due {
-		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why,
+		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message of another member ignored", why,
 			slog.Uint64("ignored", n))
 	}
 }
