@@ -420,7 +420,7 @@ func shards() []mutant {
 		{
 			name:   "the supervisor of a shard stops before its entities",
 			rule:   "a supervisor stops after its entities",
-			edits:  in("sharding", "if v.over && v.live <= 0 {", "if k.over {"),
+			edits:  in("sharding", "if v.over && v.live <= 0 {", "if v.over {"),
 			killer: killer{pkg: "./sharding", run: "^TestSupervisor_WaitsForItsEntities$"},
 		},
 	}
