@@ -363,9 +363,9 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Admit:
 		c.admit(ctx, e)
 	case core.Stop:
-		c.end(ctx, e.Shard, e.Token, core.StopAll{})
-	case core.Kill:
-		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+		c.stop(ctx, e.Shard, e.Token, core.StopAll{})
+	case core.StopNow:
+		c.stop(ctx, e.Shard, e.Token, core.StopAllNow{})
 	case core.Release:
 		c.leases.release(e)
 	case core.Conclude:
@@ -402,11 +402,11 @@ func (c *control) failed(ctx actor.Context, e core.Effect) {
 		c.step(ctx, core.NotHeld{Shard: e.Shard, Attempt: e.Attempt})
 	case core.Start:
 		c.step(ctx, core.Lost(e))
-		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+		c.stop(ctx, e.Shard, e.Token, core.StopAllNow{})
 	case core.Stop:
-		c.end(ctx, e.Shard, e.Token, core.KillAll{})
-	case core.Kill:
-		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+		c.stop(ctx, e.Shard, e.Token, core.StopAllNow{})
+	case core.StopNow:
+		c.stop(ctx, e.Shard, e.Token, core.StopAllNow{})
 	case core.Release:
 		// Otherwise the session would renew it for ever.
 		if grant := c.leases.grant(e.Shard, e.Token); grant != nil {
@@ -503,8 +503,8 @@ func (c *control) share() {
 	}
 }
 
-func (c *control) end(ctx actor.Context, shard int, token uint64, ev core.SlotEvent) {
-	if !c.binding.shards[shard].end(token, ev) {
+func (c *control) stop(ctx actor.Context, shard int, token uint64, ev core.SlotEvent) {
+	if !c.binding.shards[shard].stop(token, ev) {
 		c.step(ctx, core.Ended{Shard: shard, Token: token})
 	}
 }

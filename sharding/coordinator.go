@@ -51,7 +51,7 @@ func (c *coordinator) Receive(ctx actor.Context) {
 	case *report:
 		c.shell.Step(ctx, core.Received{From: m.from, Message: m.report})
 	case *chosen:
-		c.shell.Step(ctx, core.Wishes(*m))
+		c.shell.Step(ctx, core.Overrides(*m))
 	case *timer.Fired:
 		c.shell.Fired(ctx, m)
 	}

@@ -132,7 +132,7 @@ func (l *binding) subscribeExternal(to *actor.PID) {
 }
 
 // readExternal returns the requested homes in the replica of this member.
-func (l *binding) readExternal() core.Wishes {
+func (l *binding) readExternal() core.Overrides {
 	m, _ := externalKey(l.cfg.Type).Of(l.data.Snapshot())
-	return core.Wishes{Homes: homesOf(m, l.cfg.Shards)}
+	return core.Overrides{Homes: homesOf(m, l.cfg.Shards)}
 }

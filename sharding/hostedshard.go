@@ -310,8 +310,9 @@ func (s *hostedShard) open(token uint64, tenure *coordination.Grant, supervisor 
 	}
 }
 
-// end asks the entities of a tenure to stop, or kills them. It reports whether the tenure exists.
-func (s *hostedShard) end(token uint64, ev core.SlotEvent) bool {
+// stop asks the entities of a tenure to stop, or stops them now. It reports whether the tenure
+// exists.
+func (s *hostedShard) stop(token uint64, ev core.SlotEvent) bool {
 	s.mu.Lock()
 	if s.slot == nil || s.token != token {
 		s.mu.Unlock()
@@ -374,7 +375,7 @@ func (s *hostedShard) terminated(in *incarnation) {
 func (s *hostedShard) step(ev core.SlotEvent) {
 	_, taken := ev.(core.Take)
 	for _, e := range s.effects(ev) {
-		if _, ends := e.(core.End); ends { // it has a deadline
+		if _, ends := e.(core.StopEntity); ends { // it has a deadline
 			taken = false
 		}
 		s.carryOut(e)
@@ -426,13 +427,13 @@ func (s *hostedShard) carryOut(e core.SlotEffect) {
 		in.box.incarnation = in
 		s.slot.Attach(e.ID, in)
 		s.after.spawns = append(s.after.spawns, in)
-	case core.End:
+	case core.StopEntity:
 		if !s.closes {
 			s.binding.counts.passivated.Add(1)
 		}
 		s.incarnation(e.ID).box.enqueue(queued{from: stop})
-	case core.Slay:
-		s.incarnation(e.ID).box.halt()
+	case core.StopEntityNow:
+		s.incarnation(e.ID).box.stopNow()
 		if !s.closes {
 			s.after.overdue = append(s.after.overdue, e.ID)
 		}
@@ -487,15 +488,15 @@ func (s *hostedShard) unlock() {
 	}
 }
 
-// last reports whether entities still run in a tenure. If so, it kills them and releases the lease
-// when they have stopped.
+// last reports whether entities still run in a tenure. If so, it stops them now and releases the
+// lease when they have stopped.
 func (s *hostedShard) last(token uint64) bool {
 	s.mu.Lock()
 	there := s.slot != nil && s.token == token
 	s.alone = there
 	if there {
 		s.local, s.closes = false, true
-		s.step(core.KillAll{})
+		s.step(core.StopAllNow{})
 	}
 	s.unlock()
 	return there

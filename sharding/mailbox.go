@@ -18,19 +18,19 @@ type mailbox struct {
 	incarnation *incarnation
 	invoker     actor.MessageInvoker
 
-	mu        sync.Mutex
-	load      *load       // nil: no messages of users, and not busy
-	system    *queue[any] // nil: empty
-	begins    bool        // the actor gets *actor.Started next
-	started   bool        // the actor has been spawned
-	busy      bool        // a goroutine is processing the mailbox
-	suspended bool
-	halted    bool // no more user messages are handled
-	closed    bool // the incarnation has ended
-	failed    bool // a failure since it last handled a message
-	worked    bool // it has handled a message
-	leaving   bool // Proto.Actor is stopping the actor
-	warm      bool // it is in the warm mailboxes of the incarnation
+	mu         sync.Mutex
+	load       *load       // nil: no messages of users, and not busy
+	system     *queue[any] // nil: empty
+	begins     bool        // the actor gets *actor.Started next
+	started    bool        // the actor has been spawned
+	busy       bool        // a goroutine is processing the mailbox
+	suspended  bool
+	stoppedNow bool // no more user messages are handled
+	closed     bool // the incarnation has ended
+	failed     bool // a failure since it last handled a message
+	worked     bool // it has handled a message
+	leaving    bool // Proto.Actor is stopping the actor
+	warm       bool // it is in the warm mailboxes of the incarnation
 
 	// urgent is set if system is not empty, or user messages must not be handled: then the
 	// processing goroutine must not handle the batch without the mutex.
@@ -163,11 +163,11 @@ func (m *mailbox) UserMessageCount() int {
 	return len(m.load.user)
 }
 
-// halt prevents the entity from handling further messages, and stops it.
-func (m *mailbox) halt() {
+// stopNow prevents the entity from handling further messages, and stops it.
+func (m *mailbox) stopNow() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.halted = true
+	m.stoppedNow = true
 	m.pushSystem(&actor.Stop{})
 }
 
@@ -176,10 +176,10 @@ func (m *mailbox) over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.incarnation.tenure.Check() != nil {
-		m.halted = true
+		m.stoppedNow = true
 		m.urgent.Store(true)
 	}
-	return m.halted
+	return m.stoppedNow
 }
 
 // fail records a failure.
@@ -222,7 +222,7 @@ func (m *mailbox) schedule() {
 // work reports whether there is anything to process.
 func (m *mailbox) work() bool {
 	return m.begins || m.system != nil ||
-		!m.suspended && !m.halted && m.load != nil && m.load.len() > 0
+		!m.suspended && !m.stoppedNow && m.load != nil && m.load.len() > 0
 }
 
 // process processes messages until none are left. If a handler panics or ends the goroutine, that
@@ -244,7 +244,7 @@ func (m *mailbox) process() {
 			return
 		}
 		if m.ending {
-			m.halt() // nothing else would stop it
+			m.stopNow() // nothing else would stop it
 		}
 		m.invoker.EscalateFailure(reason, message)
 		go m.process()
@@ -288,7 +288,7 @@ func (m *mailbox) one() bool {
 		return true
 	}
 	p, ok := queued{}, false
-	if !m.suspended && !m.halted {
+	if !m.suspended && !m.stoppedNow {
 		if batch.len() == 0 {
 			batch.items, m.load.user = m.load.user, batch.items[:0]
 		}
@@ -297,10 +297,10 @@ func (m *mailbox) one() bool {
 		case m.incarnation.tenure.Check() == nil:
 			p, ok = batch.pop()
 		default:
-			m.halted = true // the region learns of the loss and kills the entities
+			m.stoppedNow = true // the region learns of the loss and stops the entities now
 		}
 	}
-	m.urgent.Store(m.suspended || m.halted)
+	m.urgent.Store(m.suspended || m.stoppedNow)
 	warmer := false
 	if !ok {
 		m.busy = false

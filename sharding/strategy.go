@@ -35,7 +35,7 @@ func layoutOf(typ string, e core.Consult) Layout {
 }
 
 // chosen is the answer of Config.Strategy to one question.
-type chosen core.Wishes
+type chosen core.Overrides
 
 // IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*chosen) IgnoreDeadLetterLogging() {}

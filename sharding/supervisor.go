@@ -170,7 +170,7 @@ func (a *entityActor) begin(ctx actor.Context) bool {
 	if why != nil {
 		in.shard.unmade(in.id, why, stack)
 		in.box.fail()
-		in.box.halt()
+		in.box.stopNow()
 		return false
 	}
 	a.user = user

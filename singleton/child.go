@@ -162,8 +162,8 @@ func (c child) stop(ctx actor.Context, message any) {
 	ctx.Poison(c.pid)
 }
 
-// kill stops the instance after its present message.
-func (c child) kill(ctx actor.Context) {
+// stopNow stops the instance after its present message.
+func (c child) stopNow(ctx actor.Context) {
 	if c.pid != nil {
 		c.planned.Store(false)
 		c.over.Store(true)

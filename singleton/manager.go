@@ -231,8 +231,8 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 		})
 	case core.Stop:
 		m.child.stop(ctx, m.binding.cfg.StopMessage)
-	case core.Kill:
-		m.child.kill(ctx)
+	case core.StopNow:
+		m.child.stopNow(ctx)
 	case core.Release:
 		m.lease.release(ctx, e.Token, m.patience(), m.estate.given)
 	case core.TellFree:
@@ -268,7 +268,7 @@ func (m *manager) failed(ctx actor.Context, e core.Effect) {
 		m.step(ctx, core.Released{Token: e.Token})
 	case core.Probe:
 		m.step(ctx, core.Probed{Probe: e.Probe})
-	case core.Restart, core.Stop, core.Kill:
+	case core.Restart, core.Stop, core.StopNow:
 		if m.child.pid != nil {
 			ctx.Stop(m.child.pid)
 		}

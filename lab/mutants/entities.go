@@ -21,7 +21,7 @@ func entities() []mutant {
 		{
 			name:   "messages go to an entity that was told to stop",
 			rule:   "messages after the stop request wait for the next incarnation [S14]",
-			edits:  in("sharding", "e.state == running && !s.killed", "(e.state == running || e.state == ending) && !s.killed"),
+			edits:  in("sharding", "e.state == running && !s.stoppedNow", "(e.state == running || e.state == ending) && !s.stoppedNow"),
 			killer: plannedMoves,
 		},
 		{
@@ -57,13 +57,13 @@ func entities() []mutant {
 		{
 			name:   "more entities run than the limit allows",
 			rule:   "above the limit, the least recently used entities are passivated [S34]",
-			edits:  in("sharding", "\t\ts.end(e)\n\t}\n\ts.trim()\n}", "\t\ts.end(e)\n\t}\n}"),
+			edits:  in("sharding", "\t\ts.stop(e)\n\t}\n\ts.trim()\n}", "\t\ts.stop(e)\n\t}\n}"),
 			killer: killer{pkg: shardCore, run: "^TestSimulation_OfALimit$"},
 		},
 		{
 			name:   "the most recently used entity is passivated",
 			rule:   "above the limit, the least recently used entities are passivated [S34b]",
-			edits:  in("sharding", "\t\ts.end(s.used.last)\n\t}\n}\n\nfunc (s *Slot) end", "\t\ts.end(s.used.first.next)\n\t}\n}\n\nfunc (s *Slot) end"),
+			edits:  in("sharding", "\t\ts.stop(s.used.last)\n\t}\n}\n\nfunc (s *Slot) stop(", "\t\ts.stop(s.used.first.next)\n\t}\n}\n\nfunc (s *Slot) stop("),
 			killer: killer{pkg: shardCore, run: "^TestSlot_PassivatesTheLeastRecentlyUsed$"},
 		},
 		{
@@ -192,7 +192,7 @@ func entities() []mutant {
 		{
 			name:   "an entity that ignores StopMessage keeps its shard forever",
 			rule:   "entities are killed after HandOff [S23]",
-			edits:  in("sharding", "s.kill()\n\t\t}\n\t}\n\ts.ask()", "}\n\t}\n\ts.ask()"),
+			edits:  in("sharding", "s.stopNow()\n\t\t}\n\t}\n\ts.ask()", "}\n\t}\n\ts.ask()"),
 			killer: killer{pkg: "./sharding", run: "^TestStopMessage_AnEntityThatNeverStopsIsStopped$"},
 		},
 	}

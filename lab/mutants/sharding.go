@@ -66,7 +66,7 @@ func shards() []mutant {
 		{
 			name:   "on a loss, entities are asked to stop",
 			rule:   "on a loss, entities are killed before validity ends [S2b]",
-			edits:  in("sharding", "\ts.kill()\n}\n\n// onEnded", "\ts.r.emit(Stop{s.n, s.token})\n}\n\n// onEnded"),
+			edits:  in("sharding", "\ts.stopNow()\n}\n\n// onEnded", "\ts.r.emit(Stop{s.n, s.token})\n}\n\n// onEnded"),
 			killer: shardChaos,
 		},
 		{
@@ -304,16 +304,16 @@ func shards() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestAllocation_NoMemberGetsTheOddShardOfEveryType$"},
 		},
 		{
-			name:   "a wish for a member that is not fit is followed",
-			rule:   "a wish counts while its member is fit [S35]",
+			name:   "an override for a member that is not fit is followed",
+			rule:   "an override counts while its member is fit [S35]",
 			edits:  in("sharding", "i := slices.IndexFunc(fit, func(m Member) bool { return m.ID == name || m.Address == name })\n\tif i < 0 {\n\t\treturn Member{}, false\n\t}\n\treturn fit[i], true", "i := slices.IndexFunc(fit, func(m Member) bool { return m.ID == name || m.Address == name })\n\tif i < 0 {\n\t\treturn Member{ID: name, Incarnation: 1}, true\n\t}\n\treturn fit[i], true"),
-			killer: killer{pkg: shardCore, run: "^TestSimulation_Wishes$", args: "-whole"},
+			killer: killer{pkg: shardCore, run: "^TestSimulation_Overrides$", args: "-whole"},
 		},
 		{
-			name:   "a shard with a wish is moved for balance",
-			rule:   "a shard with a wish is not moved for balance [S35b]",
-			edits:  in("sharding", "\t\t\t_, ok := c.wished(s, fit)\n\t\t\treturn ok\n", "\t\t\treturn false\n"),
-			killer: killer{pkg: shardCore, run: "^TestAllocation_FollowsWishesForMembersThatAreFit$"},
+			name:   "a shard with an override is moved for balance",
+			rule:   "a shard with an override is not moved for balance [S35b]",
+			edits:  in("sharding", "\t\t\t_, ok := c.override(s, fit)\n\t\t\treturn ok\n", "\t\t\treturn false\n"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_FollowsOverridesForFitMembers$"},
 		},
 		{
 			name:   "a shard waits for the user's function forever",

@@ -15,7 +15,7 @@ func singletons() []mutant {
 		{
 			name:   "release on loss without waiting for the instance",
 			rule:   "a tenure is released only when its instance has terminated",
-			edits:  in("singleton", "case Stopping:\n\t\tm.kill()", "case Stopping:\n\t\tm.kill()\n\t\tm.release()"),
+			edits:  in("singleton", "case Stopping:\n\t\tm.stopNow()", "case Stopping:\n\t\tm.stopNow()\n\t\tm.release()"),
 			killer: golden(pkg, "loss"),
 		},
 		{
@@ -27,13 +27,13 @@ func singletons() []mutant {
 		{
 			name:   "continue after a loss",
 			rule:   "a loss ends the instance at once",
-			edits:  in("singleton", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.kill()", "m.enter(Active)"),
+			edits:  in("singleton", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.stopNow()", "m.enter(Active)"),
 			killer: saved(pkg, "goes_on_after_a_loss"),
 		},
 		{
 			name:   "let the instance finish after a loss",
 			rule:   "the instance ends before another member can hold the lease",
-			edits:  in("singleton", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.kill()", "m.stop()"),
+			edits:  in("singleton", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.stopNow()", "m.stop()"),
 			killer: killer{pkg: top, run: "^TestScenario_InstanceDoesNotOutliveItsLease$"},
 		},
 		{

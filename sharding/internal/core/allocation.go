@@ -28,7 +28,7 @@ type Allocation struct {
 	settled bool
 	beat    time.Time
 
-	wishes
+	overrides
 }
 
 // report is the answer of a region to the latest Table of this coordinator, as far as it has
@@ -73,8 +73,8 @@ func (c *Allocation) Step(now time.Time, ev Event) []Effect {
 		}
 	case Known:
 		c.merge(ev.Entries)
-	case Wishes:
-		c.onWishes(ev)
+	case Overrides:
+		c.onOverrides(ev)
 	case Move:
 		c.move(ev)
 	}

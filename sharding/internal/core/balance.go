@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// rebalance moves shards for a better distribution. It first moves shards to their wished homes. It
-// moves the others from the home with the most shards to the one with the fewest, until these
-// differ by at most Config.Spread, or, with Config.Rendezvous, to the home given by rendezvous
-// hashing. It waits while the view has changed recently or a member cannot host, and allows at most
-// Config.Moves shards that have not arrived. While versions of the application differ, it moves
-// shards only to homes that users have named: the members of the older version will leave.
+// rebalance moves shards for a better distribution. It first moves shards to the homes of their
+// overrides. It moves the others from the home with the most shards to the one with the fewest,
+// until these differ by at most Config.Spread, or, with Config.Rendezvous, to the home given by
+// rendezvous hashing. It waits while the view has changed recently or a member cannot host, and
+// allows at most Config.Moves shards that have not arrived. While versions of the application
+// differ, it moves shards only to homes that users have named: the members of the older version
+// will leave.
 func (c *Allocation) rebalance() {
 	fit := c.hosts()
 	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) ||
@@ -39,7 +40,7 @@ func (c *Allocation) rebalance() {
 	}
 	for m := range arrived {
 		arrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool {
-			_, ok := c.wished(s, fit)
+			_, ok := c.override(s, fit)
 			return ok
 		})
 	}
@@ -60,7 +61,7 @@ func (c *Allocation) rebalance() {
 // gather moves shards that have arrived elsewhere to the homes given by rendezvous hashing.
 func (c *Allocation) gather(fit []Member, at []Member, room int) {
 	for s, a := range c.table.entries {
-		if _, ok := c.wished(s, fit); ok {
+		if _, ok := c.override(s, fit); ok {
 			continue
 		}
 		if to := rendezvous(s, fit); room > 0 && at[s] == a.Home && a.Home != to {
@@ -73,7 +74,7 @@ func (c *Allocation) gather(fit []Member, at []Member, room int) {
 // choose returns a home for a shard that has none. Members of the newest version come first, so
 // that the shard does not move again during the update.
 func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
-	if to, ok := c.wished(s, fit); ok {
+	if to, ok := c.override(s, fit); ok {
 		return to
 	}
 	if len(c.newest) > 0 {

@@ -112,15 +112,15 @@ func TestAllocation_FollowsUsersWhileVersionsDiffer(t *testing.T) {
 		cfg.Moves, cfg.Consult, cfg.Again, cfg.Answer = 1, function, time.Minute, 700*ms
 		alloc := core.NewAllocation(cfg, 5, nil)
 		s := tell(alloc)
-		s.step(core.Wishes{Round: 1, Homes: map[int]string{0: "a"}})
+		s.step(core.Overrides{Round: 1, Homes: map[int]string{0: "a"}})
 		s.arrived(300*ms, 1)
-		s.step(core.Wishes{Round: 1, Homes: map[int]string{0: "a"}})
+		s.step(core.Overrides{Round: 1, Homes: map[int]string{0: "a"}})
 		s.arrived(300*ms, 1)
 		require.Equal(t, []string{"a"}, decided(alloc, 1))
 		s.step(core.View{Self: a, Members: []core.Member{a, b, c}, Newest: []core.Member{c}})
 		s.now = s.now.Add(time.Minute)
 		s.arrived(300*ms, 1)
-		s.step(core.Wishes{Round: 2, Homes: map[int]string{0: "b"}})
+		s.step(core.Overrides{Round: 2, Homes: map[int]string{0: "b"}})
 		s.arrived(300*ms, 1)
 		want := map[bool]string{false: "b", true: "a"}[function]
 		require.Equal(t, []string{want}, decided(alloc, 1))

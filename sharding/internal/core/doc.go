@@ -45,7 +45,7 @@
 //   - S1: Entities run only under a tenure that is held. Else A, which has not heard of the
 //     assignment to B, runs the shard too.
 //   - S2, S2b: Each message, the stop message included, is checked against the tenure before it is
-//     handled. On a loss, entities are killed before validity ends.
+//     handled. On a loss, entities are stopped after their present message, before validity ends.
 //   - S3, S4: The lease is released when every entity has terminated; the shard is announced as
 //     free when the release is certain. Else the next home starts while stop messages are queued,
 //     or waits a retry interval.
@@ -97,7 +97,7 @@
 //     their deadline.
 //   - S30: A lost lease does not change the home, unless it reports that its store does not answer
 //     and another's does.
-//   - S35, S35b: A wish for a home counts while the named member is fit, and its shard is not
+//   - S35, S35b: An override for a home counts while the named member is fit, and its shard is not
 //     moved for balance.
 //   - S36, S36b: A shard without a home waits for the answer of a user's function, not for long;
 //     an answer counts only for its question.
@@ -147,7 +147,7 @@
 //   - S22, S22b, S22c: An entity that stops by itself or fails leaves its mailbox to the next
 //     incarnation, before later messages. One that ends without having handled a message has
 //     failed; after 8 such failures waiting messages are refused.
-//   - S23: After HandOff entities are killed; unhandled messages are returned to their senders.
+//   - S23: After HandOff entities are stopped after their present message; unhandled messages are returned to their senders.
 //   - S34 to S34c: Above a limit, divided evenly among shards, the entity whose last
 //     message is the oldest is passivated.
 //   - S37, S37b: A worker is started again after every end, unless its shard moves, and is not

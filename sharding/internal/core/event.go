@@ -267,7 +267,8 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Ended reports that all entities of a tenure have stopped; it is the result of Stop and Kill.
+	// Ended reports that all entities of a tenure have stopped; it is the result of Stop and
+	// StopNow.
 	Ended struct {
 		Shard int
 		Token uint64
@@ -367,8 +368,8 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Kill stops them after the message that each is handling.
-	Kill struct {
+	// StopNow stops them after the message that each is handling.
+	StopNow struct {
 		Shard int
 		Token uint64
 	}
@@ -428,7 +429,7 @@ func (Acquire) effect()  {}
 func (Start) effect()    {}
 func (Admit) effect()    {}
 func (Stop) effect()     {}
-func (Kill) effect()     {}
+func (StopNow) effect()  {}
 func (Release) effect()  {}
 func (Deliver) effect()  {}
 func (Conclude) effect() {}
@@ -459,7 +460,7 @@ type Config struct {
 	Repeat time.Duration
 	// FlushTimeout bounds how long a host waits for other regions before it stops its entities.
 	FlushTimeout time.Duration
-	// HandOff bounds a planned stop, after which the entities are killed.
+	// HandOff bounds a planned stop, after which the entities are stopped now.
 	HandOff time.Duration
 	// Patience is how long a new home waits for an answer of the regions that may still have the
 	// shard.

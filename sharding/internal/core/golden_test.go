@@ -361,8 +361,8 @@ func showEffect(e core.Effect) string {
 		return fmt.Sprintf("admit under %d", e.Token)
 	case core.Stop:
 		return fmt.Sprintf("stop under %d", e.Token)
-	case core.Kill:
-		return fmt.Sprintf("kill under %d", e.Token)
+	case core.StopNow:
+		return fmt.Sprintf("stop now under %d", e.Token)
 	case core.Release:
 		return fmt.Sprintf("release %d", e.Token)
 	case core.Open:

@@ -93,7 +93,7 @@ func TestScenario_EveryEndReleasesTheLease(t *testing.T) {
 			s := running(t)
 			effects := s.step(end)
 			stops := func(e core.Effect) bool {
-				return e == core.Stop{Shard: 0, Token: 7} || e == core.Kill{Shard: 0, Token: 7}
+				return e == core.Stop{Shard: 0, Token: 7} || e == core.StopNow{Shard: 0, Token: 7}
 			}
 			for range 4 {
 				if slices.ContainsFunc(effects, stops) {

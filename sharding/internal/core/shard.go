@@ -13,7 +13,7 @@ import (
 //	 │◀──────────────────┘                                 ▼                   ▼
 //	 │◀── Free sent ◀── release certain, or over ── Releasing ◀─gone─ Stopping ◀── Flushing
 //	                                                                    ▲ all have flushed, or FlushTimeout
-//	                                                Running, Flushing: lost ─┘ kill
+//	                                                Running, Flushing: lost ─┘ stop now
 type Phase uint8
 
 // Phases. Entities exist only in Running, Flushing and Stopping.
@@ -46,12 +46,12 @@ type shard struct {
 
 	unanswered int // attempts in a row without an answer of the store
 
-	free   []Member // members that reported so, for the version freeOf
-	freeOf Version
-	blank  Blank // state in which the last holder left the lease
-	killed bool
-	marked bool // in Region.changed
-	queued bool // in turns.queue
+	free       []Member // members that reported so, for the version freeOf
+	freeOf     Version
+	blank      Blank // state in which the last holder left the lease
+	stoppedNow bool
+	marked     bool // in Region.changed
+	queued     bool // in turns.queue
 
 	owed []debt // regions that must flush
 	tally
@@ -249,7 +249,7 @@ func (s *shard) onNotHeld(ev NotHeld) {
 
 func (s *shard) activate() {
 	s.enter(Running)
-	s.killed, s.inbox, s.tally, s.unanswered = false, inbox{}, tally{}, 0
+	s.stoppedNow, s.inbox, s.tally, s.unanswered = false, inbox{}, tally{}, 0
 	s.r.emit(Start{s.n, s.token})
 	s.r.emit(Admit{Shard: s.n, Token: s.token})
 	s.r.tellOthers(Active{s.n, s.token})
@@ -306,10 +306,10 @@ func (s *shard) flushed() {
 	s.r.emit(Stop{s.n, s.token})
 }
 
-func (s *shard) kill() {
-	if !s.killed {
-		s.killed = true
-		s.r.emit(Kill{s.n, s.token})
+func (s *shard) stopNow() {
+	if !s.stoppedNow {
+		s.stoppedNow = true
+		s.r.emit(StopNow{s.n, s.token})
 	}
 }
 
@@ -323,7 +323,7 @@ func (s *shard) onLost(ev Lost) {
 	if s.phase != Stopping {
 		s.enter(Stopping)
 	}
-	s.kill()
+	s.stopNow()
 }
 
 // onEnded releases the lease. Invariant: every entity of the tenure has terminated.
@@ -388,7 +388,7 @@ func (s *shard) repeat() {
 		s.flushed()
 	case Stopping:
 		if !s.r.now.Before(s.since.Add(s.r.cfg.HandOff)) {
-			s.kill()
+			s.stopNow()
 		}
 	}
 	s.ask()
@@ -414,7 +414,7 @@ func (s *shard) arm() {
 		soonest(again)
 		soonest(s.since.Add(s.r.cfg.FlushTimeout))
 	case Stopping:
-		if !s.killed {
+		if !s.stoppedNow {
 			soonest(s.since.Add(s.r.cfg.HandOff))
 		}
 	}

@@ -18,7 +18,7 @@ func (w *world) oneAlive() error {
 		valid, id := 0, strconv.Itoa(i)
 		for _, e := range w.alive[id] {
 			n := e.h.n
-			if e.killing && e.busy && e.since < n.woke {
+			if e.stopsNow && e.busy && e.since < n.woke {
 				continue // the handler ran when the node fell asleep: only the token protects
 			}
 			counts := e.h.gen == n.gen && n.validUntil != 0 && w.Elapsed() < n.validUntil
@@ -136,8 +136,8 @@ func (w *world) astray(c *node, s int) string {
 	if a.Version.N == 0 || !c.sees(a.Home) || w.IsCut(c.i, w.node(a.Home).i) {
 		return "assigned to nobody in view"
 	}
-	if to := w.mayWish(c, s); to != nil && to.me() != a.Home {
-		return fmt.Sprintf("at %v, and not at %v as wished", a.Home, to.me())
+	if to := w.mayOverride(c, s); to != nil && to.me() != a.Home {
+		return fmt.Sprintf("at %v, and not at %v, its override", a.Home, to.me())
 	}
 	home := w.node(a.Home)
 	if phase, _ := home.region.Phase(s); !home.up || home.me() != a.Home || phase != core.Running {

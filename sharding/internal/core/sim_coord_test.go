@@ -65,13 +65,13 @@ func (n *node) stand() {
 			}
 		}
 		n.stepAlloc(core.Known{Entries: known})
-		n.hearWishes()
+		n.hearOverrides()
 	})
 }
 
 func (n *node) stepAlloc(ev core.Event) {
 	_, choice := ev.(core.Move)
-	choice = choice || n.w.opt.wish != nobody // some wishes move shards
+	choice = choice || n.w.opt.override != nobody // some overrides move shards
 	for _, e := range n.alloc.Step(n.w.Now(), ev) {
 		switch e := e.(type) {
 		case core.Tell:

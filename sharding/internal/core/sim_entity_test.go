@@ -78,7 +78,7 @@ func (h *host) step(ev core.SlotEvent) {
 func (h *host) count() {
 	running := 0
 	for _, e := range h.entities {
-		if !e.ending && !e.killing {
+		if !e.ending && !e.stopsNow {
 			running++
 		}
 	}
@@ -166,10 +166,10 @@ func (h *host) carryOut(e core.SlotEffect) {
 		}
 	case core.Push:
 		h.entities[e.ID].deliver(e.Body)
-	case core.End:
+	case core.StopEntity:
 		h.entities[e.ID].stop()
-	case core.Slay:
-		h.entities[e.ID].kill()
+	case core.StopEntityNow:
+		h.entities[e.ID].stopNow()
 	case core.Reject:
 		if w.opt.planned {
 			w.Fail("planned: a message to an entity is rejected")
@@ -201,7 +201,7 @@ func writeOf(e core.SlotEffect) write {
 // tires makes an entity ask, at some time, to stop and to be forgotten.
 func (e *entity) tires() {
 	e.h.n.after(time.Duration(100+e.h.n.w.Number("tires", 0, 900))*ms, func() {
-		if h := e.h; !e.dead && !e.ending && !e.killing && h.n.w.acting && h.slot == e.slot {
+		if h := e.h; !e.dead && !e.ending && !e.stopsNow && h.n.w.acting && h.slot == e.slot {
 			h.step(core.Passivate{ID: e.name, Run: e.run, Forget: e.run%2 == 0})
 		}
 	})
@@ -209,21 +209,21 @@ func (e *entity) tires() {
 
 // entity is one incarnation of an entity: an actor with a mailbox.
 type entity struct {
-	h       *host
-	slot    *core.Slot
-	name    string
-	run     uint64
-	token   uint64
-	mailbox []core.Body
-	since   time.Duration // busy
-	busy    bool
-	ending  bool
-	killing bool
-	failed  bool
-	worked  bool
-	current message // being handled
-	dead    bool
-	forgets bool // it has asked to be forgotten
+	h        *host
+	slot     *core.Slot
+	name     string
+	run      uint64
+	token    uint64
+	mailbox  []core.Body
+	since    time.Duration // busy
+	busy     bool
+	ending   bool
+	stopsNow bool
+	failed   bool
+	worked   bool
+	current  message // being handled
+	dead     bool
+	forgets  bool // it has asked to be forgotten
 }
 
 func (e *entity) deliver(b core.Body) {
@@ -242,8 +242,8 @@ func (e *entity) stop() {
 	e.h.n.after(ms, e.work) // the stop message's way through the mailbox
 }
 
-func (e *entity) kill() {
-	e.killing = true
+func (e *entity) stopNow() {
+	e.stopsNow = true
 	if !e.busy {
 		e.end()
 	}
@@ -255,7 +255,7 @@ func (e *entity) work() {
 	switch {
 	case e.dead || e.busy:
 		return
-	case e.killing, len(e.mailbox) == 0 && e.ending && !n.check(e.h.gen):
+	case e.stopsNow, len(e.mailbox) == 0 && e.ending && !n.check(e.h.gen):
 		// nor is a stop message handled
 		e.end()
 		return

@@ -353,9 +353,9 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Stop:
 		n.hosts[e.Shard].local = false
 		n.hosts[e.Shard].step(core.StopAll{})
-	case core.Kill:
+	case core.StopNow:
 		n.hosts[e.Shard].local = false
-		n.hosts[e.Shard].step(core.KillAll{})
+		n.hosts[e.Shard].step(core.StopAllNow{})
 	case core.Deliver:
 		e.Body.Value = n.arrives(e)
 		n.hosts[e.Shard].take(e.Token, e.Body)

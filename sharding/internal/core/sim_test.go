@@ -48,8 +48,8 @@ func (w *world) makeUpAct(at time.Duration, of int) {
 	kind, i := acts[of], r.IntN(w.opt.nodes)
 	switch kind {
 	case "move":
-		if w.opt.wish != nobody {
-			w.Act(at, "wish", r.IntN(w.opt.shards), r.IntN(w.opt.nodes+2))
+		if w.opt.override != nobody {
+			w.Act(at, "override", r.IntN(w.opt.shards), r.IntN(w.opt.nodes+2))
 			return
 		}
 		w.Act(at, kind, r.IntN(w.opt.shards), i)
@@ -87,7 +87,7 @@ func (w *world) chooseActs(kinds int) {
 
 // learn defines how acts are carried out.
 func (w *world) learn() {
-	w.Can("wish", func(a sim.Args) { w.wish(a.Int(0, w.opt.shards), a.Int(1, len(w.nodes)+2)) })
+	w.Can("override", func(a sim.Args) { w.override(a.Int(0, w.opt.shards), a.Int(1, len(w.nodes)+2)) })
 	for verb, do := range map[string]func(*node, sim.Args){
 		"leave": (*node).leave, "crash": (*node).crashes, "pause": (*node).pauses,
 		"split":   (*node).splits,
@@ -407,11 +407,11 @@ func TestSimulation_OfALimit(t *testing.T) {
 	simulate(t, tight, part(4))
 }
 
-// A table has wishes for homes, with all other faults.
-func TestSimulation_Wishes(t *testing.T) {
+// A table has overrides for homes, with all other faults.
+func TestSimulation_Overrides(t *testing.T) {
 	s := part(4)
-	simulate(t, wishingPlanned, s)
-	simulate(t, wishing, s)
+	simulate(t, overridingPlanned, s)
+	simulate(t, overriding, s)
 }
 
 // A function chooses homes; it is late, never answers, or names members that do not exist.
@@ -449,7 +449,7 @@ func TestExplore_SmallWorlds(t *testing.T) {
 }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	for _, opt := range []options{planned, chaos, delivering, wishing, consulting} {
+	for _, opt := range []options{planned, chaos, delivering, overriding, consulting} {
 		sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds/4, 60), Twice: true}, history(opt))
 	}
 }

@@ -30,10 +30,10 @@ type world struct {
 	order     map[orderID]int
 	tokens    map[int]uint64 // highest token under which a message of each shard was handled
 	// entities that a majority remembers, by the number of their last addition
-	known  map[string]int
-	adds   int
-	wishes map[int]string // by shard: the wishes of users and of their function
-	alive  map[string][]*entity
+	known     map[string]int
+	adds      int
+	overrides map[int]string // by shard: the overrides of users and of their function
+	alive     map[string][]*entity
 
 	deliveries map[messageID]*delivery
 	inOrder    map[core.Tenure]bool // tenures that their hosts gave up in order
@@ -52,7 +52,7 @@ type options struct {
 	pace                    int    // of starting remembered entities, in each second; 0: at once
 	deliver                 bool   // half of the messages are deliveries
 	keep                    bool   // each shard has one entity, which always runs
-	wish                    choice // source of homes
+	override                choice // source of homes
 	explore                 bool   // every random choice is possible, and acts are random
 	restless                bool   // shards move all the time
 }
@@ -72,14 +72,14 @@ var (
 	rememberingPaced = options{nodes: 3, shards: 2, entities: 4, acts: 16,
 		every: 900 * time.Millisecond, remember: true, pace: 4}
 
-	wishing = options{nodes: 3, shards: 3, entities: 2, acts: 16,
-		every: 900 * time.Millisecond, wish: table}
-	wishingPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8,
-		every: 1800 * time.Millisecond, planned: true, wish: table}
+	overriding = options{nodes: 3, shards: 3, entities: 2, acts: 16,
+		every: 900 * time.Millisecond, override: table}
+	overridingPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8,
+		every: 1800 * time.Millisecond, planned: true, override: table}
 	consulting = options{nodes: 3, shards: 3, entities: 2, acts: 16,
-		every: 900 * time.Millisecond, wish: function}
+		every: 900 * time.Millisecond, override: function}
 	consultPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8,
-		every: 1800 * time.Millisecond, planned: true, wish: function}
+		every: 1800 * time.Millisecond, planned: true, override: function}
 
 	delivering = options{nodes: 3, shards: 2, entities: 2, acts: 16,
 		every: 900 * time.Millisecond, deliver: true}

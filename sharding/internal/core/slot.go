@@ -26,16 +26,16 @@ type Slot struct {
 	now   time.Duration // since the epoch
 	out   []SlotEffect
 
-	entities map[string]*entity
-	used     list // running, the least recently used last
-	rest     list // ending, backing off and unknown
-	limit    int  // of used; 0: none
-	run      uint64
-	stopping bool
-	killed   bool
-	empty    bool              // Empty was emitted
-	waiting  map[string][]Body // for entities that do not run, or not yet
-	held     int               // messages in waiting
+	entities   map[string]*entity
+	used       list // running, the least recently used last
+	rest       list // ending, backing off and unknown
+	limit      int  // of used; 0: none
+	run        uint64
+	stopping   bool
+	stoppedNow bool
+	empty      bool              // Empty was emitted
+	waiting    map[string][]Body // for entities that do not run, or not yet
+	held       int               // messages in waiting
 
 	remembers // with SlotConfig.Remember
 }
@@ -79,7 +79,7 @@ func (s *Slot) NextWake() (at time.Time) {
 		next = after(last.at, s.cfg.Idle)
 	}
 	for e := s.rest.first; e != nil; e = e.next {
-		if e.state == backingOff || e.state == ending && !s.stopping { // else KillAll ends it
+		if e.state == backingOff || e.state == ending && !s.stopping { // else StopAllNow ends it
 			next = min(next, e.at)
 		}
 	}
@@ -111,14 +111,14 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 	case Passivate:
 		if e := s.entities[ev.ID]; e != nil && e.run == ev.Run && e.state == running {
 			e.forget = ev.Forget && !s.cfg.Keep
-			s.end(e)
+			s.stop(e)
 		}
 	case Terminated:
 		s.onTerminated(ev)
 	case StopAll:
 		s.stopAll()
-	case KillAll:
-		s.killAll()
+	case StopAllNow:
+		s.stopAllNow()
 	case Pass:
 		s.pass()
 	case Recalled:
@@ -153,7 +153,7 @@ func (s *Slot) Direct(now time.Time, id string) (incarnation any, ok bool) {
 }
 
 // runs reports whether an entity exists and takes messages without further ado.
-func (s *Slot) runs(e *entity) bool { return e != nil && e.state == running && !s.killed }
+func (s *Slot) runs(e *entity) bool { return e != nil && e.state == running && !s.stoppedNow }
 
 // Attach sets the value of an incarnation that was just spawned. The slot keeps it for the caller
 // until the incarnation has terminated.
@@ -187,7 +187,7 @@ func (s *Slot) take(b Body) {
 		e.at = s.now
 		s.used.add(e)
 		s.emit(Push{b.ID, e.run, b})
-	case s.killed:
+	case s.stoppedNow:
 		s.emit(Reject{b})
 	case e == nil && (!s.cfg.Remember || s.known[b.ID]):
 		s.start(s.enter(b.ID), b)
@@ -248,7 +248,7 @@ func (s *Slot) start(e *entity, arrived ...Body) {
 		s.emit(Push{e.id, e.run, b})
 	}
 	if s.stopping {
-		s.end(e)
+		s.stop(e)
 	}
 	s.trim()
 }
@@ -256,17 +256,17 @@ func (s *Slot) start(e *entity, arrived ...Body) {
 // trim passivates entities above the limit. Entities that are ending do not count.
 func (s *Slot) trim() {
 	for s.limit > 0 && s.used.n > s.limit {
-		s.end(s.used.last)
+		s.stop(s.used.last)
 	}
 }
 
-func (s *Slot) end(e *entity) {
+func (s *Slot) stop(e *entity) {
 	e.state, e.at = ending, never
 	if s.cfg.HandOff > 0 {
 		e.at = after(s.now, s.cfg.HandOff)
 	}
 	s.rest.add(e)
-	s.emit(End{e.id, e.run})
+	s.emit(StopEntity{e.id, e.run})
 }
 
 func (s *Slot) remove(e *entity) {
@@ -303,7 +303,7 @@ func (s *Slot) onTerminated(ev Terminated) {
 	}
 	again := (s.cfg.Remember && itself || s.cfg.Keep) && !s.stopping // unasked, or must run
 	switch {
-	case s.killed, int(e.failures) >= s.cfg.Failures && !again:
+	case s.stoppedNow, int(e.failures) >= s.cfg.Failures && !again:
 		s.reject(e)
 		s.remove(e)
 	case e.forget:
@@ -341,12 +341,12 @@ func (s *Slot) stopAll() {
 		e = next
 	}
 	for s.used.last != nil {
-		s.end(s.used.last)
+		s.stop(s.used.last)
 	}
 }
 
-func (s *Slot) killAll() {
-	s.stopping, s.killed, s.pending = true, true, nil
+func (s *Slot) stopAllNow() {
+	s.stopping, s.stoppedNow, s.pending = true, true, nil
 	for _, l := range []*list{&s.used, &s.rest} {
 		for e := l.first; e != nil; {
 			next := e.next
@@ -354,7 +354,7 @@ func (s *Slot) killAll() {
 				s.reject(e)
 				s.remove(e)
 			} else {
-				s.emit(Slay{e.id, e.run})
+				s.emit(StopEntityNow{e.id, e.run})
 			}
 			e = next
 		}
@@ -366,7 +366,7 @@ func (s *Slot) killAll() {
 func (s *Slot) pass() {
 	for e := s.used.last; s.cfg.Idle > 0 && e != nil &&
 		s.now-e.at >= s.cfg.Idle; e = s.used.last {
-		s.end(e)
+		s.stop(e)
 	}
 	for e := s.rest.first; e != nil; {
 		next := e.next
@@ -374,7 +374,7 @@ func (s *Slot) pass() {
 		case s.now < e.at, e.state == unknown:
 		case e.state == ending:
 			e.at = never
-			s.emit(Slay{e.id, e.run})
+			s.emit(StopEntityNow{e.id, e.run})
 		case len(s.waiting[e.id]) > 0 || s.known[e.id]:
 			s.start(e)
 		default:

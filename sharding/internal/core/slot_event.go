@@ -28,8 +28,8 @@ type (
 	}
 	// StopAll asks all entities to stop once they have handled their messages.
 	StopAll struct{}
-	// KillAll stops all entities after the message that each is handling.
-	KillAll struct{}
+	// StopAllNow stops all entities after the message that each is handling.
+	StopAllNow struct{}
 	// Pass advances the time.
 	Pass struct{}
 	// Recalled reports, once per tenure, the entities that a majority remembers.
@@ -44,7 +44,7 @@ func (Take) slotEvent()       {}
 func (Passivate) slotEvent()  {}
 func (Terminated) slotEvent() {}
 func (StopAll) slotEvent()    {}
-func (KillAll) slotEvent()    {}
+func (StopAllNow) slotEvent() {}
 func (Pass) slotEvent()       {}
 func (Limit) slotEvent()      {}
 func (Recalled) slotEvent()   {}
@@ -66,20 +66,21 @@ type (
 		Run  uint64
 		Body Body
 	}
-	// End puts the stop message after all pushed messages; it results in Terminated.
-	End struct {
+	// StopEntity puts the stop message after all pushed messages; it results in Terminated.
+	StopEntity struct {
 		ID  string
 		Run uint64
 	}
-	// Slay stops an entity after the message that it is handling; it results in Terminated.
-	Slay struct {
+	// StopEntityNow stops an entity after the message that it is handling; it results in
+	// Terminated.
+	StopEntityNow struct {
 		ID  string
 		Run uint64
 	}
 	// Reject rejects a message: too many wait for the entity, or it does not start, or it is
-	// killed.
+	// stopped now.
 	Reject struct{ Body Body }
-	// Empty reports, once, that no entity is left after StopAll or KillAll.
+	// Empty reports, once, that no entity is left after StopAll or StopAllNow.
 	Empty struct{}
 	// Remember stores an entity at a majority; it results in Remembered.
 	Remember struct{ ID string }
@@ -87,14 +88,14 @@ type (
 	Forget struct{ ID string }
 )
 
-func (Spawn) slotEffect()    {}
-func (Push) slotEffect()     {}
-func (End) slotEffect()      {}
-func (Slay) slotEffect()     {}
-func (Reject) slotEffect()   {}
-func (Empty) slotEffect()    {}
-func (Remember) slotEffect() {}
-func (Forget) slotEffect()   {}
+func (Spawn) slotEffect()         {}
+func (Push) slotEffect()          {}
+func (StopEntity) slotEffect()    {}
+func (StopEntityNow) slotEffect() {}
+func (Reject) slotEffect()        {}
+func (Empty) slotEffect()         {}
+func (Remember) slotEffect()      {}
+func (Forget) slotEffect()        {}
 
 // Pace bounds how fast the slots of one member start remembered entities without messages.
 type Pace interface {

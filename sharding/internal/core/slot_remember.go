@@ -29,7 +29,7 @@ func (s *Slot) await(e *entity) {
 // recall starts the remembered entities, and writes the others for which messages wait. While the
 // shard is given up, it starts no entity without messages.
 func (s *Slot) recall(ids []string) {
-	if s.recalled || s.killed {
+	if s.recalled || s.stoppedNow {
 		return
 	}
 	s.recalled = true
@@ -89,7 +89,7 @@ func (s *Slot) revive(n int) {
 }
 
 func (s *Slot) onRemembered(ids []string) {
-	if s.killed {
+	if s.stoppedNow {
 		return
 	}
 	for _, id := range ids {

@@ -38,18 +38,18 @@ func TestSlot_AnEntityThatDoesNotStart(t *testing.T) {
 	require.Zero(t, slot.Len())
 
 	step(core.Take{Body: body})
-	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 9}},
+	require.Equal(t, []core.SlotEffect{core.StopEntity{ID: "x", Run: 9}},
 		step(core.Passivate{ID: "x", Run: 9}))
 	require.Empty(t, step(core.Passivate{ID: "x", Run: 9}), "asked twice")
 	require.Empty(t, step(core.Take{Body: body}))
 	require.Empty(t, step(core.Take{Body: body}))
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}),
 		"the third waits in vain")
-	require.Equal(t, []core.SlotEffect{core.Slay{ID: "x", Run: 9}}, step(core.KillAll{}))
+	require.Equal(t, []core.SlotEffect{core.StopEntityNow{ID: "x", Run: 9}}, step(core.StopAllNow{}))
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}, core.Reject{Body: body},
 		core.Empty{}}, step(core.Terminated{ID: "x", Run: 9}))
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}),
-		"killed")
+		"they are stopped now")
 }
 
 // S14c: an entity that does not end when it is asked to is stopped after HandOff, and the messages
@@ -60,13 +60,13 @@ func TestSlot_AnEntityThatDoesNotEnd(t *testing.T) {
 	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
 	body := core.Body{ID: "x"}
 	step(core.Take{Body: body})
-	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 1}},
+	require.Equal(t, []core.SlotEffect{core.StopEntity{ID: "x", Run: 1}},
 		step(core.Passivate{ID: "x", Run: 1}))
 	require.Empty(t, step(core.Take{Body: body}))
 	require.Equal(t, now.Add(10*time.Second), slot.NextWake())
 	require.Empty(t, step(core.Pass{}))
 	now = now.Add(10 * time.Second)
-	require.Equal(t, []core.SlotEffect{core.Slay{ID: "x", Run: 1}}, step(core.Pass{}))
+	require.Equal(t, []core.SlotEffect{core.StopEntityNow{ID: "x", Run: 1}}, step(core.Pass{}))
 	require.Zero(t, slot.NextWake())
 	require.Empty(t, step(core.Pass{}), "once")
 	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 2},
@@ -94,7 +94,7 @@ func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
 	require.Empty(t, step(core.Terminated{ID: "x", Run: 2, Left: []core.Body{body(3)}, Failed: true,
 		Worked: true}))
 	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 3}, push(3, 3),
-		core.End{ID: "x", Run: 3}}, step(core.StopAll{}))
+		core.StopEntity{ID: "x", Run: 3}}, step(core.StopAll{}))
 	require.Equal(t, []core.SlotEffect{core.Empty{}},
 		step(core.Terminated{ID: "x", Run: 3, Worked: true}))
 }
@@ -124,7 +124,7 @@ func TestSlot_PassivatesTheLeastRecentlyUsed(t *testing.T) {
 		}
 		var got []string
 		for _, e := range slices.Clone(slot.Step(now, ev)) {
-			if end, ok := e.(core.End); ok {
+			if end, ok := e.(core.StopEntity); ok {
 				got = append(got, end.ID)
 				slot.Step(now, core.Terminated{ID: end.ID, Run: end.Run})
 			}
@@ -185,7 +185,7 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 		require.Equal(t, []core.SlotEffect{spawn("old", run+1)}, later())
 	}
 
-	require.Equal(t, []core.SlotEffect{core.End{ID: "new", Run: 2}},
+	require.Equal(t, []core.SlotEffect{core.StopEntity{ID: "new", Run: 2}},
 		step(core.Passivate{ID: "new", Run: 2, Forget: true}))
 	require.Empty(t, step(core.Take{Body: b}))
 	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}, core.Remember{ID: "new"}},
@@ -196,7 +196,7 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}},
 		step(core.Terminated{ID: "new", Run: 10}))
 
-	require.Equal(t, []core.SlotEffect{core.End{ID: "old", Run: 9}}, step(core.StopAll{}))
+	require.Equal(t, []core.SlotEffect{core.StopEntity{ID: "old", Run: 9}}, step(core.StopAll{}))
 	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "old", Run: 9}))
 }
 
@@ -225,7 +225,7 @@ func TestSlot_StartsWhatItRemembersAtAPace(t *testing.T) {
 	b := core.Body{ID: "c"}
 	require.Equal(t, []core.SlotEffect{spawn("c", 3), core.Push{ID: "c", Run: 3, Body: b}},
 		step(0, 50*ms, core.Take{Body: b}), "a message does not wait")
-	require.Equal(t, []core.SlotEffect{core.End{ID: "c", Run: 3}},
+	require.Equal(t, []core.SlotEffect{core.StopEntity{ID: "c", Run: 3}},
 		step(0, 50*ms, core.Passivate{ID: "c", Run: 3, Forget: true}))
 	require.Equal(t, []core.SlotEffect{core.Forget{ID: "c"}},
 		step(0, 60*ms, core.Terminated{ID: "c", Run: 3, Worked: true}))
@@ -237,7 +237,7 @@ func TestSlot_StartsWhatItRemembersAtAPace(t *testing.T) {
 	require.Equal(t, []core.SlotEffect{spawn("f", 6)}, step(0, 300*ms, core.Pass{}))
 	require.True(t, slots[0].NextWake().IsZero())
 
-	require.Equal(t, []core.SlotEffect{core.End{ID: "x", Run: 1}, core.End{ID: "y", Run: 2}},
+	require.Equal(t, []core.SlotEffect{core.StopEntity{ID: "x", Run: 1}, core.StopEntity{ID: "y", Run: 2}},
 		step(1, 310*ms, core.StopAll{}))
 	require.True(t, slots[1].NextWake().IsZero(), "a shard that is given up starts no more")
 	require.Empty(t, step(1, 400*ms, core.Pass{}))
@@ -271,7 +271,7 @@ func TestSlot_WhatWaitsIsBounded(t *testing.T) {
 	require.Len(t, step(0, core.Remembered{IDs: []string{"a"}}), 3)
 	require.Zero(t, slots[0].Held())
 	require.Equal(t, []core.SlotEffect{core.Remember{ID: "c"}}, step(8, core.Take{Body: body("c")}))
-	require.Len(t, step(1, core.KillAll{}), 3)
+	require.Len(t, step(1, core.StopAllNow{}), 3)
 	require.Zero(t, slots[1].Held())
 	require.Empty(t, step(8, core.Take{Body: body("c")}))
 	require.Equal(t, 2, slots[8].Held())
@@ -291,7 +291,7 @@ func TestSlot_LimitsChange(t *testing.T) {
 			ev = core.Limit{N: limit}
 		}
 		for _, e := range slices.Clone(slot.Step(now, ev)) {
-			if e, ok := e.(core.End); ok {
+			if e, ok := e.(core.StopEntity); ok {
 				slot.Step(now, core.Terminated{ID: e.ID, Run: e.Run, Worked: true})
 			}
 		}
@@ -300,7 +300,7 @@ func TestSlot_LimitsChange(t *testing.T) {
 	}
 	running, ended := slot.Len(), 0
 	for _, e := range slices.Clone(slot.Step(now, core.StopAll{})) {
-		if e, ok := e.(core.End); ok {
+		if e, ok := e.(core.StopEntity); ok {
 			ended++
 			slot.Step(now, core.Terminated{ID: e.ID, Run: e.Run, Worked: true})
 		}

@@ -32,7 +32,7 @@ const (
 )
 
 // Take decides about a message. The caller must pass accepted messages on in this order, and before
-// the region's next Stop or Kill of the tenure is carried out.
+// the region's next Stop or StopNow of the tenure is carried out.
 func (i *In) Take(from core.Member, d core.Data) Verdict {
 	switch {
 	case i.admit.Token == 0 || d.Token != i.admit.Token:

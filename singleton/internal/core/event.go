@@ -126,8 +126,8 @@ type (
 	}
 	// Stop asks the instance to stop when it has done its work; answered by Gone.
 	Stop struct{ Run uint64 }
-	// Kill stops the instance after its present message; answered by Gone.
-	Kill struct{ Run uint64 }
+	// StopNow stops the instance after its present message; answered by Gone.
+	StopNow struct{ Run uint64 }
 	// Release gives the tenure up; answered by Released.
 	Release struct{ Token uint64 }
 	// TellFree notifies the next host that the lease is free.
@@ -176,7 +176,7 @@ func (Start) effect()       {}
 func (Restart) effect()     {}
 func (Pause) effect()       {}
 func (Stop) effect()        {}
-func (Kill) effect()        {}
+func (StopNow) effect()     {}
 func (Release) effect()     {}
 func (TellFree) effect()    {}
 func (TellLeaving) effect() {}
@@ -191,10 +191,10 @@ func (Orphaned) effect()    {}
 
 // Config is the configuration of a Machine.
 type Config struct {
-	// HandOver bounds a planned stop; after it the instance is killed.
+	// HandOver bounds a planned stop; after it the instance is stopped now.
 	HandOver time.Duration
 	// Hurry bounds a stop without a member to hand over to, or without time; after it the instance
-	// is killed.
+	// is stopped now.
 	Hurry time.Duration
 	// BackOff is the wait before an instance that has failed is made again, doubled each time up to
 	// MaxBackOff. The wait starts over after an instance has run for MaxBackOff. To fail is to

@@ -46,13 +46,13 @@ type Machine struct {
 	state State
 	ring  ring
 
-	attempt uint64 // number of the last attempt
-	token   uint64 // of the tenure; 0: none
-	run     uint64 // number of the last instance
-	killed  bool   // the instance of run was killed
-	broken  bool   // the instance of run has panicked and is suspended; in BackOff only
-	lost    bool   // the tenure is over, and its instance or its release has not ended yet
-	stuck   bool   // the instance of a lost tenure does not terminate
+	attempt    uint64 // number of the last attempt
+	token      uint64 // of the tenure; 0: none
+	run        uint64 // number of the last instance
+	stoppedNow bool   // the instance of run was told to stop now
+	broken     bool   // the instance of run has panicked and is suspended; in BackOff only
+	lost       bool   // the tenure is over, and its instance or its release has not ended yet
+	stuck      bool   // the instance of a lost tenure does not terminate
 
 	follows      bool // the lease is observed
 	closing      bool
@@ -228,10 +228,10 @@ func (m *Machine) settle() {
 			m.again()
 		}
 	case Stopping:
-		if !m.killed {
+		if !m.stoppedNow {
 			m.due = earliest(m.due, m.stopDeadline)
 			if m.passed() {
-				m.kill()
+				m.stopNow()
 			}
 		}
 	}

@@ -212,8 +212,8 @@ func (n *node) carryOut(e core.Effect) {
 		if w.opt.earlyRelease {
 			w.lease.free()
 		}
-		n.ends(e.Run, w.Span("stops-after", 0, 2*handOver)) // may need to be killed
-	case core.Kill:
+		n.ends(e.Run, w.Span("stops-after", 0, 2*handOver)) // may need StopNow
+	case core.StopNow:
 		if !w.lease.valid(w, n, n.ran) && w.Chance("stuck", 0.1) {
 			n.sticks(e.Run)
 			return

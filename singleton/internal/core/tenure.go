@@ -38,7 +38,7 @@ func (m *Machine) onFailed(ev Failed) {
 func (m *Machine) start() {
 	m.enter(Active)
 	m.run++
-	m.killed, m.lost, m.stuck = false, false, false
+	m.stoppedNow, m.lost, m.stuck = false, false, false
 	m.started, m.stopDeadline = m.now, time.Time{}
 	m.emit(Start{m.run, m.token})
 }
@@ -51,11 +51,11 @@ func (m *Machine) stop() {
 	m.emit(Stop{m.run})
 }
 
-func (m *Machine) kill() {
-	if !m.killed {
-		m.killed = true
+func (m *Machine) stopNow() {
+	if !m.stoppedNow {
+		m.stoppedNow = true
 		m.due = time.Time{}
-		m.emit(Kill{m.run})
+		m.emit(StopNow{m.run})
 	}
 }
 
@@ -73,9 +73,9 @@ func (m *Machine) onLost(ev Lost) {
 	case Active:
 		m.enter(Stopping)
 		m.emit(Pause{Token: m.token, Lost: true})
-		m.kill()
+		m.stopNow()
 	case Stopping:
-		m.kill()
+		m.stopNow()
 	case BackOff:
 		m.end()
 	}
@@ -94,7 +94,7 @@ func (m *Machine) end() {
 	m.broken = false
 	m.enter(Stopping)
 	m.emit(Pause{Token: m.token, Lost: true})
-	m.kill()
+	m.stopNow()
 }
 
 // again starts or restarts the instance after a back-off.

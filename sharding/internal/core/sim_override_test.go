@@ -13,40 +13,40 @@ type choice int
 
 const (
 	nobody   choice = iota // the coordinator alone
-	table                  // a replicated table of wishes
+	table                  // a replicated table of overrides
 	function               // a user function
 )
 
 func (o options) config() core.Config {
 	c := config(o.shards)
-	if o.wish != nobody {
+	if o.override != nobody {
 		c.Moves, c.Stable = 2, 1000*ms
 	}
-	c.Consult, c.Again, c.Answer = o.wish == function, 2000*ms, 700*ms
+	c.Consult, c.Again, c.Answer = o.override == function, 2000*ms, 700*ms
 	return c
 }
 
-// wish carries out: wish SHARD MEMBER. One of the possible members does not exist, and one stands
-// for removing the wish.
-func (w *world) wish(shard, to int) {
-	if w.wishes == nil {
-		w.wishes = map[int]string{}
+// override carries out: override SHARD MEMBER. One of the possible members does not exist, and one
+// stands for removing the override.
+func (w *world) override(shard, to int) {
+	if w.overrides == nil {
+		w.overrides = map[int]string{}
 	}
-	w.wishes[shard] = fmt.Sprint("n", to)
+	w.overrides[shard] = fmt.Sprint("n", to)
 	if to > len(w.nodes) {
-		delete(w.wishes, shard)
+		delete(w.overrides, shard)
 	}
 	for _, n := range w.nodes {
 		if n.up {
-			n.after(w.quorum(), n.hearWishes)
+			n.after(w.quorum(), n.hearOverrides)
 		}
 	}
 }
 
-// hearWishes makes the coordinator, if it is on this node, read the table of wishes.
-func (n *node) hearWishes() {
-	if n.alloc != nil && n.w.opt.wish == table {
-		n.stepAlloc(core.Wishes{Homes: maps.Clone(n.w.wishes)})
+// hearOverrides makes the coordinator, if it is on this node, read the table of overrides.
+func (n *node) hearOverrides() {
+	if n.alloc != nil && n.w.opt.override == table {
+		n.stepAlloc(core.Overrides{Homes: maps.Clone(n.w.overrides)})
 	}
 }
 
@@ -54,7 +54,7 @@ func (n *node) hearWishes() {
 // or nonsense.
 func (n *node) consult(e core.Consult) {
 	w, alloc, late := n.w, n.alloc, 5*ms
-	homes := maps.Clone(w.wishes)
+	homes := maps.Clone(w.overrides)
 	if w.acting {
 		switch w.Number("function", 0, 5) {
 		case 0:
@@ -72,19 +72,19 @@ func (n *node) consult(e core.Consult) {
 	n.after(late, func() {
 		if n.alloc == alloc {
 			n.silent = n.silent && !silent
-			n.stepAlloc(core.Wishes{Round: e.Round, Homes: homes})
+			n.stepAlloc(core.Overrides{Round: e.Round, Homes: homes})
 		}
 	})
 }
 
-// mayWish returns the member that is the wished home of a shard, if the coordinator at c can move
-// the shard there.
-func (w *world) mayWish(c *node, s int) *node {
+// mayOverride returns the member that the override of a shard names, if the coordinator at c can
+// move the shard there.
+func (w *world) mayOverride(c *node, s int) *node {
 	if c.silent { // no other question is asked before the answer
 		return nil
 	}
 	for _, o := range w.nodes {
-		if w.wishes[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) ||
+		if w.overrides[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) ||
 			w.IsCut(o.i, c.i) {
 			continue
 		}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// wishes holds homes chosen from outside: by a replicated table that applications write, or by a
-// user function. A wish names a member by id or address. It applies while that member is fit, and
-// is ignored otherwise.
-type wishes struct {
+// overrides holds homes chosen from outside: by a replicated table that applications write, or by a
+// user function. An override names a member by id or address. It applies while that member is fit,
+// and is ignored otherwise.
+type overrides struct {
 	chosen map[int]string // by shard
 
 	round     uint64
@@ -18,14 +18,14 @@ type wishes struct {
 	consulted []Member // the fit members at that time
 }
 
-// Wishes sets the homes chosen from outside, replacing the previous ones. Round is that of the
+// Overrides sets the homes chosen from outside, replacing the previous ones. Round is that of the
 // Consult that it answers.
-type Wishes struct {
+type Overrides struct {
 	Round uint64
 	Homes map[int]string
 }
 
-// Consult asks for Wishes: the answer of the user's function for these hosts and homes. It gets
+// Consult asks for Overrides: the answer of the user's function for these hosts and homes. It gets
 // exactly one answer, however late, and no other Consult is emitted before that.
 type Consult struct {
 	Round uint64
@@ -33,10 +33,10 @@ type Consult struct {
 	Homes []Member // by shard; the zero Member means none
 }
 
-func (Wishes) event()   {}
-func (Consult) effect() {}
+func (Overrides) event() {}
+func (Consult) effect()  {}
 
-func (c *Allocation) onWishes(ev Wishes) {
+func (c *Allocation) onOverrides(ev Overrides) {
 	if c.cfg.Consult {
 		if !c.open || ev.Round != c.round {
 			return
@@ -47,8 +47,8 @@ func (c *Allocation) onWishes(ev Wishes) {
 	c.beat = c.now
 }
 
-// wished returns the member that is the wished home of a shard, if it is fit.
-func (c *Allocation) wished(s int, fit []Member) (Member, bool) {
+// override returns the member that a shard's override names, if it is fit.
+func (c *Allocation) override(s int, fit []Member) (Member, bool) {
 	name := c.chosen[s]
 	if name == "" {
 		return Member{}, false
@@ -60,7 +60,7 @@ func (c *Allocation) wished(s int, fit []Member) (Member, bool) {
 	return fit[i], true
 }
 
-// consult asks for wishes when the set of fit members has changed, and every Again.
+// consult asks for overrides when the set of fit members has changed, and every Again.
 func (c *Allocation) consult(fit []Member) {
 	if !c.cfg.Consult || c.open || slices.Equal(c.consulted, fit) &&
 		c.now.Before(c.asked.Add(c.cfg.Again)) {
@@ -80,11 +80,11 @@ func (c *Allocation) undecided() bool {
 	return c.open && c.now.Before(c.asked.Add(c.cfg.Answer))
 }
 
-// grant moves shards to their wished homes once they have arrived at their present ones, and
-// returns how many more may be moved.
+// grant moves shards to the homes of their overrides once they have arrived at their present ones,
+// and returns how many more may be moved.
 func (c *Allocation) grant(fit []Member, at []Member, room int) int {
 	for s, a := range c.table.entries {
-		if to, ok := c.wished(s, fit); ok && room > 0 && at[s] == a.Home && a.Home != to {
+		if to, ok := c.override(s, fit); ok && room > 0 && at[s] == a.Home && a.Home != to {
 			c.assign(s, to)
 			room--
 		}

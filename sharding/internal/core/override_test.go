@@ -33,23 +33,23 @@ func (s *story) arrived(after time.Duration, shards int) {
 	s.step(core.Wake{})
 }
 
-// S35: a wish decides the home of a shard without one, and moves a shard that has arrived
-// elsewhere; a wish for a member that is not fit is ignored.
-func TestAllocation_FollowsWishesForMembersThatAreFit(t *testing.T) {
+// S35: an override decides the home of a shard without one, and moves a shard that has arrived
+// elsewhere; an override for a member that is not fit is ignored.
+func TestAllocation_FollowsOverridesForFitMembers(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves, cfg.Stable = 4, time.Second
 	alloc := core.NewAllocation(cfg, 5, nil)
 	s := tell(alloc)
-	s.step(core.Wishes{Homes: map[int]string{0: "c", 1: "c", 2: "gone", -1: "a", 99: "a"}})
+	s.step(core.Overrides{Homes: map[int]string{0: "c", 1: "c", 2: "gone", -1: "a", 99: "a"}})
 	s.arrived(300*ms, 4)
 	require.Equal(t, []string{"c", "c", "a", "b"}, decided(alloc, 4), "the others evenly")
 	s.arrived(1100*ms, 4)
 	require.Equal(t, []string{"c", "c", "a", "b"}, decided(alloc, 4))
 
-	s.step(core.Wishes{Homes: map[int]string{0: "c", 1: "c", 3: "c"}})
+	s.step(core.Overrides{Homes: map[int]string{0: "c", 1: "c", 3: "c"}})
 	s.arrived(300*ms, 4)
 	require.Equal(t, []string{"c", "c", "a", "c"}, decided(alloc, 4),
-		"what is wished is not moved for balance")
+		"a shard with an override is not moved for balance")
 	s.arrived(300*ms, 4)
 	require.Equal(t, []string{"c", "c", "a", "c"}, decided(alloc, 4))
 
@@ -59,7 +59,7 @@ func TestAllocation_FollowsWishesForMembersThatAreFit(t *testing.T) {
 	require.NotContains(t, decided(alloc, 4), "c", "it is gone, and its shards wait for nobody")
 }
 
-func TestAllocation_AWishMayNameAnAddress(t *testing.T) {
+func TestAllocation_AnOverrideMayNameAnAddress(t *testing.T) {
 	cfg := config(1)
 	cfg.Moves = 1
 	alloc := core.NewAllocation(cfg, 5, nil)
@@ -68,7 +68,7 @@ func TestAllocation_AWishMayNameAnAddress(t *testing.T) {
 	s.step(core.View{Self: a, Members: []core.Member{a, x}})
 	s.hear(a, reports(5))
 	s.hear(x, reports(5))
-	s.step(core.Wishes{Homes: map[int]string{0: "h:1"}})
+	s.step(core.Overrides{Homes: map[int]string{0: "h:1"}})
 	s.now = s.now.Add(300 * ms)
 	s.step(core.Wake{})
 	require.Equal(t, x, alloc.Home(0).Home)
@@ -103,11 +103,11 @@ func TestAllocation_WaitsForAnAnswerButNotForLong(t *testing.T) {
 	}
 
 	s, alloc, asked := begin()
-	s.step(core.Wishes{Round: asked.Round + 1, Homes: map[int]string{0: "a"}})
+	s.step(core.Overrides{Round: asked.Round + 1, Homes: map[int]string{0: "a"}})
 	require.Equal(t, []string{"", ""}, decided(alloc, 2), "the answer to another question")
-	s.step(core.Wishes{Round: asked.Round, Homes: map[int]string{0: "c", 1: "b"}})
+	s.step(core.Overrides{Round: asked.Round, Homes: map[int]string{0: "c", 1: "b"}})
 	require.Equal(t, []string{"c", "b"}, decided(alloc, 2))
-	s.step(core.Wishes{Round: asked.Round, Homes: map[int]string{0: "a"}})
+	s.step(core.Overrides{Round: asked.Round, Homes: map[int]string{0: "a"}})
 	s.arrived(300*ms, 2)
 	require.Equal(t, []string{"c", "b"}, decided(alloc, 2), "a second answer")
 
@@ -117,7 +117,7 @@ func TestAllocation_WaitsForAnAnswerButNotForLong(t *testing.T) {
 		require.Empty(t, consults(s.hear(a, reports(5))), "one question at a time")
 	}
 	require.NotContains(t, decided(alloc, 2), "", "decided without the answer")
-	s.step(core.Wishes{Round: asked.Round, Homes: map[int]string{0: "c", 1: "c"}})
+	s.step(core.Overrides{Round: asked.Round, Homes: map[int]string{0: "c", 1: "c"}})
 	s.arrived(260*ms, 2)
 	require.Equal(t, []string{"c", "c"}, decided(alloc, 2), "a late answer moves them")
 	s.now = s.now.Add(2 * time.Second)
