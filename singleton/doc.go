@@ -36,8 +36,8 @@
 //	   │                                         BackOff ─not elected, closed, lost▶ Releasing
 //	   └──────────────────────────────────────────────────────────release has ended───────┘
 //
-// A member that cannot host abstains: it announces this to the others, which then elect the next
-// oldest. There are four reasons to abstain:
+// A member that cannot host declines: it announces this to the others, which then elect the next
+// oldest. There are four reasons to decline:
 //
 //   - Instances fail there: Config.Tries in a row have panicked or stopped by themselves.
 //   - Its store does not answer: its lease has expired for that reason, or it has tried to acquire
@@ -47,7 +47,7 @@
 //     that has no majority. Then an instance there stops within Drain: it has half of Drain, at most a
 //     second, to handle the messages in its mailbox.
 //
-// Every member announces each second that its managers run, and which of them abstain, in one
+// Every member announces each second that its managers run, and which of them decline, in one
 // message to each other member for all its singletons. An announcement is valid for ten seconds.
 // Only a member with a valid announcement is elected, or one that was listed less than ten seconds
 // ago, and an instance moves only to a member that has announced that it can host. So in a rolling
@@ -55,10 +55,10 @@
 // are.
 //
 // A member that has just started may host as soon as the node allows it and its store has answered.
-// Any other member that abstains may host again when its store has answered and either no other
+// Any other member that declines may host again when its store has answered and either no other
 // member can host, or nobody holds the lease, or ten seconds have passed, doubled each time up to
 // five minutes: a store that comes and goes does not move the instance back and forth. The last
-// member that may host abstains neither for its store nor for failing instances, so there is always
+// member that may host declines neither for its store nor for failing instances, so there is always
 // one that tries. A member where instances failed does not take the instance back from another
 // member unless they fail there too. Then those members take turns, ten seconds or more apart,
 // doubled each time up to five minutes.
@@ -79,7 +79,7 @@
 // should host by age waits two seconds for that claim before it acquires the lease. So each change
 // of the members moves the instance once at most, a cold start makes it once, and no member without
 // a running manager is chosen. The member repeats its claim each second. A claim is valid for ten
-// seconds, so a crashed or frozen member loses its preference by then. A member that abstains does
+// seconds, so a crashed or frozen member loses its preference by then. A member that declines does
 // not claim, and the rules above decide when it does so again.
 //
 // Each member follows its own Config. When they differ, during the roll-out of a new Config for
@@ -89,7 +89,7 @@
 // An instance that panics is restarted under the same tenure after Config.MinBackoff, doubled each
 // time up to MaxBackoff. Its mailbox is kept, except for the message that caused the panic. An
 // instance that stops by itself is made again after the same time; a panic of produce counts as
-// such a stop. After Config.Tries failures in a row the member abstains, as above, and the contents
+// such a stop. After Config.Tries failures in a row the member declines, as above, and the contents
 // of the mailbox are lost. An instance gets no message before it has handled Started: messages that
 // arrive before then stay with the manager, which passes them on if the instance moves.
 //
@@ -134,7 +134,7 @@
 //   - Receive that does not return: an instance cannot be stopped in the middle of Receive. In a
 //     planned move the member keeps the lease until Receive has returned or, if its session is
 //     closed first, until the lease has expired. A member that stops with a deadline closes the
-//     session at the deadline. After a loss the member passes messages on, and abstains until
+//     session at the deadline. After a loss the member passes messages on, and declines until
 //     Receive has returned. Another member has an instance when the lease has expired; then only
 //     the token protects.
 //   - Partition: under node.Run the side with a majority of the members hosts, and the instance on
@@ -157,13 +157,13 @@
 //     In its next incarnation, if there is one, Ask and PID of the same Singleton work again, and
 //     it may host again, as the youngest.
 //   - Store unavailable for the host only: the instance stops Drain before its validity ends, the
-//     member abstains, and the next oldest has an instance when the lease has expired, or at once
+//     member declines, and the next oldest has an instance when the lease has expired, or at once
 //     if the store was available again before and the lease was released. Unavailable for a member
 //     that does not host: nothing happens. Unavailable for all: the instance stops, and one member
 //     keeps trying. When the store is available again for all, the last host releases, and there is
 //     an instance a few seconds later. If it is available again for one member only, that member
 //     must wait until the lease has expired: its TTL after the member could first read the record,
-//     preceded by ten seconds if it abstained.
+//     preceded by ten seconds if it declined.
 //   - Clients of a lost host: an Ask that was sent there returns ErrUnknown when the host is
 //     dropped or, if the host has lost its lease, when the next host is found.
 //

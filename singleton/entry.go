@@ -39,21 +39,21 @@ func portable(msg any) bool {
 
 // refuse sends a message to the dead letters, and counts it. It answers the sender if the sender
 // understands refusals.
-func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
+func (ml *memberLink) refuse(ctx actor.Context, e stash.Entry, why error) {
 	e, byAsk := unwrap(e)
 	if byAsk && e.Sender != nil && why == ErrClosed { //nolint:errorlint // as given
 		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why}) // Ask goes on after the rejoining
 		return
 	}
-	st.binding.counts.refused.Add(1)
-	if n, due := st.binding.refused.Due(timer.ClockOf(st.binding.system).Now()); due {
-		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
+	ml.binding.counts.refused.Add(1)
+	if n, due := ml.binding.refused.Due(timer.ClockOf(ml.binding.system).Now()); due {
+		ml.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {
 		contain.Send(ctx.ActorSystem(), e.Sender, &refusal{why})
 		e.Sender = nil
 	}
-	contain.DeadLetter(st.binding.system, ctx.Self(), e.Envelope())
+	contain.DeadLetter(ml.binding.system, ctx.Self(), e.Envelope())
 }
 
 // hopped returns e with one more hop; false if e has reached maxHops.

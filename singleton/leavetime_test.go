@@ -15,7 +15,7 @@ import (
 // that have asked it for the host and found the host elsewhere.
 func TestClose_OfAMemberThatDoesNotHostTakesNoTime(t *testing.T) {
 	run(t, 3, options{away: true}, func(c *testCluster) {
-		c.node(1).store.away(false) // the proxies ask m000, which abstains
+		c.node(1).store.away(false) // the proxies ask m000, which declines
 		for i := range 3 {
 			host, _ := c.found(c.node(i), 30*time.Second)
 			require.Equal(t, "m001", host)

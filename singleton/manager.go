@@ -37,15 +37,15 @@ func (l *binding) hurry() time.Duration {
 // manager is the actor around the machine that decides whether this member hosts. Its child is the
 // instance. The same manager value survives a restart of the actor; the child does not.
 type manager struct {
-	station
-	machine *core.Machine
-	shell   *shell.Shell[core.Event, core.Effect]
-	state   core.State // last state logged
-	kept    *stash.Stash
-	clients clients
-	lease   leaseHolder
-	child   child
-	estate  estate
+	memberLink
+	machine  *core.Machine
+	shell    *shell.Shell[core.Event, core.Effect]
+	state    core.State // last state logged
+	kept     *stash.Stash
+	clients  clients
+	lease    leaseHolder
+	child    child
+	handover handoverState
 
 	closers []*actor.PID // senders of handOver that wait for the hand-over
 	handed  bool         // the machine has handed over
@@ -61,14 +61,14 @@ type manager struct {
 
 func newManager(l *binding) *manager {
 	m := &manager{
-		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
+		memberLink: newMemberLink(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
 			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
 			BackOff: l.cfg.MinBackoff, MaxBackOff: l.cfg.MaxBackoff, Tries: l.cfg.Tries,
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
-			Abstain: announcedFor, Repeat: time.Second,
+			AnnouncedFor: announcedFor, Repeat: time.Second,
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
-			// an honest member has abstained by then
+			// an honest member has declined by then
 			Doubt: l.cfg.StoreTimeout + 5*time.Second,
 			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
 		}),
@@ -234,14 +234,14 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	case core.StopNow:
 		m.child.stopNow(ctx)
 	case core.Release:
-		m.lease.release(ctx, e.Token, m.patience(), m.estate.given)
+		m.lease.release(ctx, e.Token, m.patience(), m.handover.given)
 	case core.TellFree:
 		m.send(ctx, m.self(), e.To, m.binding.cfg.managerName(), wire.SingletonFree,
 			&pb.SingletonFree{Token: e.Token})
 	case core.TellLeaving:
 		m.tellLeaving(ctx)
-	case core.TellAbstain:
-		m.tellAbstain(ctx, e)
+	case core.Announce:
+		m.announce(ctx, e)
 	case core.Probe:
 		m.lease.probe(ctx, e.Probe)
 	case core.Follow:
@@ -414,8 +414,8 @@ func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 		m.log.Info("singleton lease possibly not released, it will expire",
 			slog.Uint64("token", msg.token), slog.Any("error", msg.err))
 	}
-	if m.estate.given != nil {
-		m.estate.given = nil
+	if m.handover.given != nil {
+		m.handover.given = nil
 		m.loseState(fmt.Errorf("%w: the next host did not confirm it", errState))
 	}
 	m.lease.forget(msg.token)

@@ -50,8 +50,8 @@ func (m *manager) tellManagers(ctx actor.Context, manifest wire.Manifest, msg pr
 	}
 }
 
-// tellAbstain announces to the other members, and logs each announcement once.
-func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
+// announce announces to the other members, and logs each announcement once.
+func (m *manager) announce(ctx actor.Context, e core.Announce) {
 	if e.Seq != m.told {
 		m.told = e.Seq
 		switch {
@@ -62,14 +62,14 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 			m.log.Info("member claims the singleton, since it is the preferred host")
 		case e.For > 0:
 			// The cause is logged where it is noticed.
-			m.log.Info("member abstains from hosting the singleton",
-				slog.Bool("failing", m.machine.Aside()),
+			m.log.Info("member declines to host the singleton",
+				slog.Bool("failing", m.machine.Failing()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why),
 				slog.Any("store", m.lease.failure))
 		case m.claimed:
 			m.log.Info("member no longer claims the singleton")
 		default:
-			m.log.Info("member no longer abstains from hosting the singleton")
+			m.log.Info("member no longer declines to host the singleton")
 		}
 		m.claimed = e.Claims
 	}

@@ -19,7 +19,7 @@ import (
 // proxy is the actor that receives this member's messages for the singleton. It keeps them until
 // the host has reported that it hosts, and then sends them there, in order.
 type proxy struct {
-	station
+	memberLink
 	route  *core.Route
 	shell  *shell.Shell[core.Event, core.Effect]
 	kept   *stash.Stash
@@ -41,7 +41,7 @@ func (p *proxy) listen(ctx actor.Context) {
 }
 
 func newProxy(l *binding) *proxy {
-	p := &proxy{station: newStation(l), route: core.NewRoute(askInterval),
+	p := &proxy{memberLink: newMemberLink(l), route: core.NewRoute(askInterval),
 		kept: stash.New(l.cfg.Buffer)}
 	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Name: l.component(),
 		Core: p.route, Wake: core.Wake{}, CarryOut: p.carryOut, Settled: p.settled,

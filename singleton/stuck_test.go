@@ -63,7 +63,7 @@ func TestStuck_AnInstanceElsewhereIsReachedAndStays(t *testing.T) {
 	})
 }
 
-// The same if the lease was lost for another reason, so that the member need not abstain for its
+// The same if the lease was lost for another reason, so that the member need not decline for its
 // store.
 func TestStuck_AfterARevokedLeaseAnotherMemberHosts(t *testing.T) {
 	run(t, 2, blocking(), func(c *testCluster) {

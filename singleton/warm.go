@@ -96,9 +96,9 @@ func unpacked(s *pb.SingletonState) (proto.Message, error) {
 	return m, nil
 }
 
-// estate holds the states that are received from and sent to other members. It belongs to the
-// manager.
-type estate struct {
+// handoverState holds the states that are received from and sent to other members. It belongs to
+// the manager.
+type handoverState struct {
 	got   *pb.SingletonState // from the last host; nil: none
 	given chan struct{}      // closed when the next host has our state
 	token uint64             // of our state
@@ -110,7 +110,7 @@ func (m *manager) loseState(err error) {
 	m.log.Error("singleton state lost in a hand-over: the next instance starts without it", slog.Any("error", err))
 }
 
-// handState sends the state that the instance has left to the next host. estate.given is closed
+// handState sends the state that the instance has left to the next host. handover.given is closed
 // when the next host has it.
 func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.SingletonState]) {
 	s := left.Swap(nil)
@@ -122,7 +122,7 @@ func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.Singleton
 		m.loseState(fmt.Errorf("%w: no other member may host", errState))
 		return
 	}
-	m.estate.given, m.estate.token = make(chan struct{}), s.Token
+	m.handover.given, m.handover.token = make(chan struct{}), s.Token
 	m.send(ctx, m.self(), to, m.binding.cfg.managerName(), wire.SingletonState, s)
 }
 
@@ -132,7 +132,7 @@ func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonSt
 		m.ignore(slog.Int("state bytes", len(s.State)))
 		return
 	}
-	m.estate.got = s
+	m.handover.got = s
 	m.send(ctx, m.self(), from, m.binding.cfg.managerName(), wire.SingletonStateTaken,
 		&pb.SingletonStateTaken{Token: s.Token})
 }
@@ -141,20 +141,20 @@ func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonSt
 const maxTypeName = 512
 
 func (m *manager) onStateTaken(t *pb.SingletonStateTaken) {
-	if m.estate.given != nil && m.estate.token == t.Token {
-		close(m.estate.given)
-		m.estate.given = nil
+	if m.handover.given != nil && m.handover.token == t.Token {
+		close(m.handover.given)
+		m.handover.given = nil
 	}
 }
 
 // inherited returns a function that hands the received state to the first instance of a tenure, and
 // forgets the state. It returns nil if there is none.
 func (m *manager) inherited(grant *coordination.Grant) func(actor.Actor) {
-	s := m.estate.got
+	s := m.handover.got
 	if s == nil || s.Token != leases.Held.Previous(grant) {
 		return nil
 	}
-	m.estate.got = nil
+	m.handover.got = nil
 	msg, err := unpacked(s)
 	if err != nil {
 		m.loseState(err)

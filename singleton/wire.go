@@ -23,15 +23,15 @@ const maxHops = 3
 // hopsHeader counts how often a message was passed on.
 const hopsHeader = "concord-singleton-hops"
 
-// station is common to proxy and manager: it knows the view and exchanges envelopes.
-type station struct {
+// memberLink is common to proxy and manager: it knows the view and exchanges envelopes.
+type memberLink struct {
 	binding *binding
 	log     *slog.Logger
 	view    *membership.View
 }
 
-func newStation(l *binding) station {
-	return station{binding: l, log: l.system.Logger().With(slog.String("singleton", l.cfg.Name))}
+func newMemberLink(l *binding) memberLink {
+	return memberLink{binding: l, log: l.system.Logger().With(slog.String("singleton", l.cfg.Name))}
 }
 
 func member(m membership.Member) core.Member {
@@ -39,67 +39,67 @@ func member(m membership.Member) core.Member {
 }
 
 // hosts converts the view to the core's type.
-func (st *station) hosts(v *membership.View) core.View {
+func (ml *memberLink) hosts(v *membership.View) core.View {
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
-	byAge := v.ByAge(st.binding.cfg.Role)
+	byAge := v.ByAge(ml.binding.cfg.Role)
 	for _, m := range byAge {
 		out.Hosts = append(out.Hosts, member(m))
 	}
-	for _, m := range st.binding.cfg.preferred(byAge) {
+	for _, m := range ml.binding.cfg.preferred(byAge) {
 		out.Preferred = append(out.Preferred, member(m))
 	}
 	return out
 }
 
 // send sends a message to the actor with this name at m, on behalf of member from.
-func (st *station) send(ctx actor.Context, from, to core.Member, name string,
+func (ml *memberLink) send(ctx actor.Context, from, to core.Member, name string,
 	manifest wire.Manifest, m proto.Message) {
-	if st.view == nil {
+	if ml.view == nil {
 		return
 	}
 	payload, err := proto.Marshal(m)
 	if err != nil {
-		st.log.Error("message not sent", slog.Any("error", err))
+		ml.log.Error("message not sent", slog.Any("error", err))
 		return
 	}
-	h := wire.Header{Cluster: st.view.Cluster, Member: from.ID, From: from.Incarnation,
+	h := wire.Header{Cluster: ml.view.Cluster, Member: from.ID, From: from.Incarnation,
 		To: to.Incarnation}
 	contain.Send(ctx.ActorSystem(), actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
 }
 
 // open returns the sender of an envelope and its contents. It accepts only members of the view, in
 // the incarnation that the view lists, and only if they address this incarnation.
-func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manifest, payload []byte,
-	ok bool) {
-	if st.view == nil || st.view.Removed {
+func (ml *memberLink) open(env *pb.Envelope) (from core.Member, manifest wire.Manifest,
+	payload []byte, ok bool) {
+	if ml.view == nil || ml.view.Removed {
 		return from, 0, nil, false
 	}
-	h, manifest, payload, err := wire.Open(env, st.view.Cluster)
+	h, manifest, payload, err := wire.Open(env, ml.view.Cluster)
 	if err != nil {
-		st.ignore(slog.Any("error", err))
+		ml.ignore(slog.Any("error", err))
 		return from, 0, nil, false
 	}
-	m, listed := st.view.Find(h.Member)
-	if !listed || m.Incarnation != h.From || h.To != 0 && h.To != st.view.Self.Incarnation {
+	m, listed := ml.view.Find(h.Member)
+	if !listed || m.Incarnation != h.From || h.To != 0 && h.To != ml.view.Self.Incarnation {
 		return from, 0, nil, false
 	}
 	return member(m), manifest, payload, true
 }
 
 // decode reports whether payload is a message of the type of m.
-func (st *station) decode(payload []byte, m proto.Message) bool {
+func (ml *memberLink) decode(payload []byte, m proto.Message) bool {
 	err := proto.Unmarshal(payload, m)
 	if err != nil {
-		st.ignore(slog.Any("error", err))
+		ml.ignore(slog.Any("error", err))
 	}
 	return err == nil
 }
 
 // ignore counts a message of the protocol that cannot be used.
-func (st *station) ignore(why slog.Attr) {
-	st.binding.counts.ignored.Add(1)
-	if n, due := st.binding.ignored.Due(timer.ClockOf(st.binding.system).Now()); due {
-		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message of another member ignored", why,
+func (ml *memberLink) ignore(why slog.Attr) {
+	ml.binding.counts.ignored.Add(1)
+	if n, due := ml.binding.ignored.Due(timer.ClockOf(ml.binding.system).Now()); due {
+		ml.log.LogAttrs(context.Background(), slog.LevelWarn, "message of another member ignored", why,
 			slog.Uint64("ignored", n))
 	}
 }

@@ -70,9 +70,9 @@ type said struct {
 	differs bool // that member has other settings
 }
 
-func (s *said) event() core.Abstain {
+func (s *said) event() core.Announcement {
 	w := s.word
-	ev := core.Abstain{From: s.from, Seq: w.Sequence, Failing: w.Failing, Claims: w.Claims,
+	ev := core.Announcement{From: s.from, Seq: w.Sequence, Failing: w.Failing, Claims: w.Claims,
 		Token: w.Token}
 	if w.Abstains {
 		ev.For = announcedFor

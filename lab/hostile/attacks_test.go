@@ -201,7 +201,7 @@ func forgeries() (all []attack) {
 		return sealed(p.was.Self, p.was.Incarnation, 0, wire.SingletonHost, &pb.SingletonHost{
 			Round: 1 + p.round, Token: math.MaxUint64})
 	})
-	forge("a member abstains", false, "concord-singletons",
+	forge("a member declines", false, "concord-singletons",
 		of(wire.SingletonNews, &pb.SingletonNews{Version: math.MaxUint64, Count: 1, Whole: true,
 			Words: []*pb.SingletonWord{{Name: "jobs", Sequence: math.MaxUint64, Abstains: true}}}))
 	forge("a question from the end of numbers", false, managerActor,

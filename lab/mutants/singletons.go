@@ -115,10 +115,10 @@ func singletons() []mutant {
 			killer: killer{pkg: "./internal/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
 		},
 		{
-			name:   "abstain although no other member may host",
+			name:   "decline although no other member may host",
 			rule:   "the last member that may host keeps trying",
 			edits:  in("singleton", "if m.ring.others() && !m.over() {", "if !m.over() {"),
-			killer: golden(pkg, "abstain_alone"),
+			killer: golden(pkg, "decline_alone"),
 		},
 		{
 			name:   "the oldest member keeps trying with a silent store",
@@ -127,39 +127,39 @@ func singletons() []mutant {
 			killer: liveness,
 		},
 		{
-			name:   "an abstention is announced once",
+			name:   "a member announces once that it declines",
 			rule:   "announcements may be lost",
 			edits:  in("singleton", "a.tell = m.now.Add(m.cfg.Repeat)\n\te :=", "a.tell = time.Time{}\n\te :="),
 			killer: liveness,
 		},
 		{
-			name:   "an older abstention counts",
-			rule:   "of two abstentions of one member, the larger sequence number counts",
+			name:   "an older announcement counts",
+			rule:   "of two announcements of one member, the larger sequence number counts",
 			edits:  in("singleton", "if ev.Seq >= a.seq {", "if true {"),
-			killer: golden(pkg, "abstain_others"),
+			killer: golden(pkg, "decline_others"),
 		},
 		{
 			name:   "a member that announces nothing is elected",
 			rule:   "members that have announced the singleton host it",
-			edits:  in("singleton", "return a != nil && r.present(*a) && !a.abstains", "return a != nil && !a.abstains"),
+			edits:  in("singleton", "return a != nil && r.present(*a) && !a.declines", "return a != nil && !a.declines"),
 			killer: killer{pkg: top, run: "^TestRollout_AddsAndRemovesASingleton$"},
 		},
 		{
 			name:   "a member takes the instance back as soon as the store answers",
 			rule:   "the instance does not flap when a store comes and goes",
 			edits:  in("singleton", "return !back.IsZero() && !m.now.Before(back)", "return !back.IsZero()"),
-			killer: golden(pkg, "abstain_store"),
+			killer: golden(pkg, "decline_store"),
 		},
 		{
 			name:   "an instance behind a shut gate has the usual time to stop",
 			rule:   "a shut gate stops the instance within Hurry",
-			edits:  in("singleton", "m.hurry()\n\t\tm.abstain()", "m.abstain()"),
+			edits:  in("singleton", "m.hurry()\n\t\tm.decline()", "m.decline()"),
 			killer: sim,
 		},
 		{
-			name:   "a member that has just started abstains while another one hosts",
-			rule:   "the abstention of the start ends when the store has answered",
-			edits:  in("singleton", "(!a.taken || !m.seated)", "!a.taken"),
+			name:   "a member that has just started declines while another one hosts",
+			rule:   "a member that declines in its start stops when the store has answered",
+			edits:  in("singleton", "(!a.taken || !m.hasStarted)", "!a.taken"),
 			killer: killer{pkg: "./singleton/internal/core", run: "^TestGolden$"},
 		},
 		{
@@ -199,7 +199,7 @@ func singletons() []mutant {
 			killer: liveness,
 		},
 		{
-			name:   "the last member steps aside when instances fail",
+			name:   "the last member declines when instances fail",
 			rule:   "the last member that may host keeps trying",
 			edits:  in("singleton", "m.failures >= m.cfg.Tries && m.ring.others() && !m.over()", "m.failures >= m.cfg.Tries && !m.over()"),
 			killer: golden(pkg, "failing_alone"),
@@ -255,7 +255,7 @@ func singletons() []mutant {
 		{
 			name:   "host immediately after the start",
 			rule:   "members that start together start the instance once",
-			edits:  in("singleton", "return m.elected() && m.seated }", "return m.elected() }"),
+			edits:  in("singleton", "return m.elected() && m.hasStarted }", "return m.elected() }"),
 			killer: killer{pkg: top, run: "TestStart_TheInstanceIsMadeOnceAndDoesNotMove"},
 		},
 		{
@@ -291,7 +291,7 @@ func singletons() []mutant {
 		{
 			name:   "a member claims the instance before it may host",
 			rule:   "the instance moves only to a member that is ready to host",
-			edits:  in("singleton", "m.seated && !m.over()", "!m.over()"),
+			edits:  in("singleton", "m.hasStarted && !m.over()", "!m.over()"),
 			killer: golden(pkg, "claim_settle"),
 		},
 		{

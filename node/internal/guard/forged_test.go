@@ -99,7 +99,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 			&pb.SingletonLeaving{}),
 		"host of another": envelope("c", wire.SingletonHost,
 			&pb.SingletonHost{Token: 7}),
-		"abstention of another": envelope("c", wire.SingletonNews,
+		"announcement of another": envelope("c", wire.SingletonNews,
 			&pb.SingletonNews{Version: 7}),
 		"question of nobody": envelope("z", wire.SingletonIdentify,
 			&pb.SingletonIdentify{}),

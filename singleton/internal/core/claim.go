@@ -9,7 +9,7 @@ import "time"
 // just said that it hosts, and members with different preferences elect one host nevertheless.
 func (m *Machine) claims() bool {
 	r := &m.ring
-	return m.seated && !m.over() && !m.abst.on && r.best().same(r.self) &&
+	return m.hasStarted && !m.over() && !m.declining.on && r.best().same(r.self) &&
 		(!r.oldest().same(r.self) || r.rivals())
 }
 

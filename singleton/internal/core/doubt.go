@@ -22,7 +22,8 @@ type doubt struct {
 // watch begins, continues or ends the doubt.
 func (m *Machine) watch() {
 	d, e := &m.doubt, m.ring.elect()
-	if m.state != Younger || m.over() || m.abst.on || !m.seated || !m.ring.heir(m.ring.hosts, 1) {
+	if m.state != Younger || m.over() || m.declining.on || !m.hasStarted ||
+		!m.ring.standby(m.ring.hosts, 1) {
 		*d = doubt{}
 		return
 	}
@@ -38,10 +39,10 @@ func (m *Machine) watch() {
 		*d = doubt{}
 		return
 	}
-	if !m.abst.looking && !m.now.Before(d.look) {
-		m.abst.probe++
-		m.abst.looking, d.look = true, m.now.Add(m.cfg.Repeat)
-		m.emit(Probe{m.abst.probe})
+	if !m.declining.looking && !m.now.Before(d.look) {
+		m.declining.probe++
+		m.declining.looking, d.look = true, m.now.Add(m.cfg.Repeat)
+		m.emit(Probe{m.declining.probe})
 	}
 }
 

@@ -51,12 +51,12 @@ type (
 	Close struct{}
 	// Gate reports whether this member may host at all.
 	Gate struct{ Open bool }
-	// Abstain is the announcement of another member that it runs, and does not host for now; if For
-	// is 0, that it may host. Two kinds are no abstentions. Failing: instances fail there, but it
+	// Announcement is that of another member that it runs, and does not host for now; if For
+	// is 0, that it may host. Two kinds do not decline. Failing: instances fail there, but it
 	// hosts, since no other member may. Claims: it claims the instance, because it is the first by
 	// its own preference. Of two announcements of one member the one with the larger Seq counts.
 	// Token: the instance runs there under this tenure; 0: it does not. It is an input of both.
-	Abstain struct {
+	Announcement struct {
 		From            Member
 		Seq             uint64
 		For             time.Duration
@@ -87,22 +87,22 @@ type (
 	}
 )
 
-func (View) event()     {}
-func (Leaving) event()  {}
-func (Wake) event()     {}
-func (Held) event()     {}
-func (Failed) event()   {}
-func (Lost) event()     {}
-func (Gone) event()     {}
-func (Broken) event()   {}
-func (Released) event() {}
-func (Free) event()     {}
-func (Close) event()    {}
-func (Gate) event()     {}
-func (Abstain) event()  {}
-func (Probed) event()   {}
-func (Host) event()     {}
-func (Paused) event()   {}
+func (View) event()         {}
+func (Leaving) event()      {}
+func (Wake) event()         {}
+func (Held) event()         {}
+func (Failed) event()       {}
+func (Lost) event()         {}
+func (Gone) event()         {}
+func (Broken) event()       {}
+func (Released) event()     {}
+func (Free) event()         {}
+func (Close) event()        {}
+func (Gate) event()         {}
+func (Announcement) event() {}
+func (Probed) event()       {}
+func (Host) event()         {}
+func (Paused) event()       {}
 
 // Effect is an output, to be carried out in order.
 type Effect interface{ effect() }
@@ -137,8 +137,8 @@ type (
 	}
 	// TellLeaving notifies all members that we will not host any more.
 	TellLeaving struct{}
-	// TellAbstain sends an Abstain to the other managers, and to all proxies.
-	TellAbstain struct {
+	// Announce sends an Announcement to the other managers, and to all proxies.
+	Announce struct {
 		Seq             uint64
 		For             time.Duration
 		Failing, Claims bool
@@ -180,7 +180,7 @@ func (StopNow) effect()     {}
 func (Release) effect()     {}
 func (TellFree) effect()    {}
 func (TellLeaving) effect() {}
-func (TellAbstain) effect() {}
+func (Announce) effect()    {}
 func (Probe) effect()       {}
 func (Follow) effect()      {}
 func (Closed) effect()      {}
@@ -200,23 +200,23 @@ type Config struct {
 	// MaxBackOff. The wait starts over after an instance has run for MaxBackOff. To fail is to
 	// panic, or to stop without a request.
 	BackOff, MaxBackOff time.Duration
-	// Tries is the number of failures in a row after which this member abstains, if another member
+	// Tries is the number of failures in a row after which this member declines, if another member
 	// may host. At least 1.
 	Tries int
 	// MinMembers is the number of hosts that a member must have seen at the same time before it
 	// hosts. 0: it waits for Settle instead, from its first view on.
 	MinMembers int
 	Settle     time.Duration
-	// Abstain is how long an announcement is valid; it is repeated every Repeat.
-	Abstain, Repeat time.Duration
+	// AnnouncedFor is how long an announcement is valid; it is repeated every Repeat.
+	AnnouncedFor, Repeat time.Duration
 	// Grace is how long a member that is elected by age waits for a claim of the member that it
 	// prefers, before it acquires.
 	Grace time.Duration
 	// Doubt is how long the lease may be free before the next member tries although another one is
 	// elected.
 	Doubt time.Duration
-	// Return is how long the store must have answered before a member that abstained takes the
-	// instance back from another one, doubled with each abstention up to MaxReturn. It starts over
-	// after MaxReturn without an abstention.
+	// Return is how long the store must have answered before a member that declined takes the
+	// instance back from another one, doubled each time that it declines, up to MaxReturn. It
+	// starts over when the member has not declined for MaxReturn.
 	Return, MaxReturn time.Duration
 }

@@ -22,8 +22,8 @@ func FuzzMachine(f *testing.F) {
 		m := core.New(core.Config{HandOver: time.Second, Hurry: time.Second,
 			BackOff:    time.Millisecond,
 			MaxBackOff: time.Second, Tries: 1 + len(data)%3, MinMembers: len(data) % 2,
-			Settle:  time.Second,
-			Abstain: time.Second, Repeat: 100 * time.Millisecond, Return: time.Second,
+			Settle:       time.Second,
+			AnnouncedFor: time.Second, Repeat: 100 * time.Millisecond, Return: time.Second,
 			MaxReturn: time.Minute,
 			Grace:     time.Second})
 		r := core.NewRoute(time.Second)
@@ -91,8 +91,9 @@ func anyEvent(kind, b byte) core.Event {
 	case 12:
 		return core.Free{}
 	case 13, 14:
-		return core.Abstain{From: member(b), Seq: uint64(b >> 3), For: span, Failing: b&16 != 0,
-			Claims: b&32 != 0}
+		return core.Announcement{From: member(b), Seq: uint64(b >> 3), For: span,
+			Failing: b&16 != 0,
+			Claims:  b&32 != 0}
 	case 15:
 		return core.Probed{Probe: n, Reached: b&16 != 0, Taken: b&32 != 0}
 	case 16:

@@ -67,7 +67,7 @@ func config(story string) core.Config {
 	c := core.Config{
 		HandOver: 10 * time.Second, Hurry: time.Second, Grace: 2 * time.Second,
 		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
-		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second,
+		AnnouncedFor: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second,
 		MaxReturn: time.Minute, Doubt: 15 * time.Second,
 	}
 	var settle string
@@ -128,15 +128,15 @@ func parse(t *testing.T, words []string) core.Event {
 	case "open":
 		return core.Gate{Open: true}
 	case "runs": // from, sequence, token
-		return core.Abstain{From: named(words[1]), Seq: number(2), Token: number(3)}
-	case "abstain": // from, sequence, seconds
-		return core.Abstain{From: named(words[1]), Seq: number(2),
+		return core.Announcement{From: named(words[1]), Seq: number(2), Token: number(3)}
+	case "declines": // from, sequence, seconds
+		return core.Announcement{From: named(words[1]), Seq: number(2),
 			For: time.Duration(number(3)) * time.Second}
 	case "failing": // from, sequence, seconds
-		return core.Abstain{From: named(words[1]), Seq: number(2),
+		return core.Announcement{From: named(words[1]), Seq: number(2),
 			For: time.Duration(number(3)) * time.Second, Failing: true}
 	case "claims": // from, sequence, seconds
-		return core.Abstain{From: named(words[1]), Seq: number(2),
+		return core.Announcement{From: named(words[1]), Seq: number(2),
 			For: time.Duration(number(3)) * time.Second, Claims: true}
 	case "unreached": // probe
 		return core.Probed{Probe: number(1)}

@@ -59,13 +59,13 @@ type Machine struct {
 	stopDeadline time.Time // deadline of an instance that is stopping; zero: no hurry
 	told         bool      // Closed was emitted
 
-	abst   abstention
-	doubt  doubt
-	up     time.Time // when the first view came; zero: not yet
-	opened time.Time // since when the gate is open and there is a view, if both
-	met    bool      // enough members were seen, enough time has passed, or a host has handed over
-	seated bool      // the start is over
-	grace  time.Time // end of the wait for a claim of the preferred member; zero: no wait
+	declining  declining
+	doubt      doubt
+	up         time.Time // when the first view came; zero: not yet
+	opened     time.Time // since when the gate is open and there is a view, if both
+	met        bool      // enough members were seen, enough time passed, or a host handed over
+	hasStarted bool      // the start is over
+	grace      time.Time // end of the wait for a claim of the preferred member; zero: no wait
 
 	due      time.Time // when the state's wait ends; zero: no wait
 	started  time.Time // when the present instance started
@@ -73,7 +73,7 @@ type Machine struct {
 }
 
 // New returns the machine of a member that has not seen a view yet.
-func New(cfg Config) *Machine { return &Machine{cfg: cfg, ring: ring{valid: cfg.Abstain}} }
+func New(cfg Config) *Machine { return &Machine{cfg: cfg, ring: ring{valid: cfg.AnnouncedFor}} }
 
 // State returns the present state.
 func (m *Machine) State() State { return m.state }
@@ -89,8 +89,8 @@ func (m *Machine) Run() uint64 {
 	return 0
 }
 
-// Aside reports whether this member abstains because instances failed here.
-func (m *Machine) Aside() bool { return m.abst.aside() }
+// Failing reports whether this member declines because instances failed here.
+func (m *Machine) Failing() bool { return m.declining.asFailing() }
 
 // Next returns the member that gets messages which are not for an instance here; false if that is
 // this member, or if none is known.
@@ -117,8 +117,8 @@ func (m *Machine) NextWake() time.Time {
 	if m.over() {
 		return m.due
 	}
-	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt(), m.graceEnd(),
-		m.doubt.due(m.abst.looking))
+	return earliest(m.due, m.ring.due(), m.declining.due(m), m.startEnds(), m.graceEnd(),
+		m.doubt.due(m.declining.looking))
 }
 
 // Step handles one event at time now and returns its effects, in order. The caller owns the slice.
@@ -150,14 +150,14 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 		m.close()
 	case Gate:
 		m.onGate(ev)
-	case Abstain:
-		m.ring.onAbstain(ev)
+	case Announcement:
+		m.ring.onAnnouncement(ev)
 	case Probed:
 		m.onProbed(ev)
 	case Wake:
 	}
-	m.seat()
-	m.stepAside()
+	m.endStart()
+	m.declineIfFailing()
 	m.attend()
 	m.watch()
 	m.yield()
@@ -166,15 +166,16 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	return m.out
 }
 
-// heirs is the number of members next to the elected one, by age and by preference, that observe
+// standbys is the number of members next to the elected one, by age and by preference, that observe
 // the lease.
-const heirs = 2
+const standbys = 2
 
 // follow lets the members that may host next observe the lease, so that after a crash of the host
 // its TTL runs while the crash is being noticed.
 func (m *Machine) follow() {
 	r := &m.ring
-	on := m.state == Younger && !m.over() && (r.heir(r.hosts, heirs) || r.heir(r.prefers, heirs))
+	on := m.state == Younger && !m.over() &&
+		(r.standby(r.hosts, standbys) || r.standby(r.prefers, standbys))
 	if on != m.follows {
 		m.follows = on
 		m.emit(Follow{on})
@@ -196,13 +197,13 @@ func (m *Machine) elected() bool {
 }
 
 // wanted reports whether this member should host now.
-func (m *Machine) wanted() bool { return m.elected() && m.seated }
+func (m *Machine) wanted() bool { return m.elected() && m.hasStarted }
 
 // unwanted reports whether it should not; if no member is known that should, neither is true. An
 // instance leaves this member only for another one that has announced that it can host.
 func (m *Machine) unwanted() bool {
 	e := m.ring.elect()
-	return m.over() || m.abst.on || e.known() && !e.same(m.ring.self) && m.ring.spoke(e)
+	return m.over() || m.declining.on || e.known() && !e.same(m.ring.self) && m.ring.spoke(e)
 }
 
 // passed reports whether the state's wait has ended.

@@ -28,7 +28,7 @@ type ring struct {
 	prefers  []Member // best first, by this member's preference; nil: it has none
 	departed []Member // members that will not host any more
 	said     []announced
-	abstains bool // self abstains
+	declines bool // self declines
 	claims   bool // self claims the instance
 	removed  bool
 }
@@ -42,7 +42,7 @@ type announced struct {
 	at     time.Time // of the last announcement, or when the member was listed
 	spoke  bool      // it has announced something
 
-	abstains        bool // it does not host for now
+	declines        bool // it does not host for now
 	failing, claims bool // it hosts, but instances fail there; it claims the instance
 	token           uint64
 
@@ -76,8 +76,9 @@ func (r *ring) of(m Member) *announced {
 	return &r.said[i]
 }
 
-// onAbstain handles an announcement of another member. A late one only shows that the member runs.
-func (r *ring) onAbstain(ev Abstain) {
+// onAnnouncement handles an announcement of another member. A late one only shows that the member
+// runs.
+func (r *ring) onAnnouncement(ev Announcement) {
 	a := r.of(ev.From)
 	if a == nil || ev.From.same(r.self) {
 		return
@@ -85,7 +86,7 @@ func (r *ring) onAbstain(ev Abstain) {
 	a.at, a.spoke = r.now, true
 	if ev.Seq >= a.seq {
 		a.seq, a.failing, a.claims = ev.Seq, ev.Failing, ev.Claims
-		a.abstains = ev.For > 0 && !ev.Failing && !ev.Claims
+		a.declines = ev.For > 0 && !ev.Failing && !ev.Claims
 		a.token = ev.Token
 	}
 }
@@ -150,10 +151,10 @@ func (r *ring) others() bool {
 // able reports whether a member may host, as far as we know.
 func (r *ring) able(m Member) bool {
 	if m.same(r.self) {
-		return !r.abstains && !r.left(m)
+		return !r.declines && !r.left(m)
 	}
 	a := r.of(m)
-	return a != nil && r.present(*a) && !a.abstains && !r.now.Before(a.shunned) && !r.left(m)
+	return a != nil && r.present(*a) && !a.declines && !r.now.Before(a.shunned) && !r.left(m)
 }
 
 // onLeaving records that a member will not host any more, and reports whether that is new.
@@ -219,9 +220,9 @@ func (r *ring) rivals() bool {
 	})
 }
 
-// heir reports whether this member is one of the first n in the given order, of the members that
+// standby reports whether this member is one of the first n in the given order, of the members that
 // may host, without the elected one.
-func (r *ring) heir(order []Member, n int) bool {
+func (r *ring) standby(order []Member, n int) bool {
 	elected := r.elect()
 	for _, m := range order {
 		switch {

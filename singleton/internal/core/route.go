@@ -79,8 +79,8 @@ func (r *Route) pause() time.Duration {
 func (r *Route) Step(now time.Time, ev Event) []Effect {
 	r.now, r.ring.now, r.out = now, now, nil
 	switch ev := ev.(type) {
-	case Abstain:
-		r.onAbstain(ev)
+	case Announcement:
+		r.onAnnouncement(ev)
 	case View:
 		r.onView(ev)
 	case Leaving:
@@ -134,10 +134,10 @@ func (r *Route) candidate() Member {
 	return all[r.turn%len(all)]
 }
 
-// onAbstain handles an announcement: of the host, or of a member that should host.
-func (r *Route) onAbstain(ev Abstain) {
+// onAnnouncement handles an announcement: of the host, or of a member that should host.
+func (r *Route) onAnnouncement(ev Announcement) {
 	before := r.path()
-	r.ring.onAbstain(ev)
+	r.ring.onAnnouncement(ev)
 	switch {
 	case r.host.known() && r.host.same(ev.From):
 		if r.told = ev.Token == r.token; r.told {

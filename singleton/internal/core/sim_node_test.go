@@ -12,7 +12,7 @@ const (
 	handOver   = 5 * time.Second
 	hurry      = time.Second
 	maxBackOff = 4 * time.Second
-	abstainFor = 6 * time.Second
+	declineFor = 6 * time.Second
 	maxReturn  = 8 * time.Second
 	grace      = 2 * time.Second
 	interval   = time.Second
@@ -54,7 +54,8 @@ func (n *node) boot() {
 	n.m = core.New(core.Config{
 		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff,
 		Tries: 3, Settle: n.w.settle, Grace: grace,
-		Abstain: abstainFor, Repeat: time.Second, Return: 2 * time.Second, MaxReturn: maxReturn,
+		AnnouncedFor: declineFor, Repeat: time.Second,
+		Return: 2 * time.Second, MaxReturn: maxReturn,
 		Doubt: 6 * time.Second,
 	})
 	n.r = core.NewRoute(interval)
@@ -226,8 +227,8 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Follow:
 	case core.Probe:
 		w.lease.probe(w, n, e.Probe)
-	case core.TellAbstain:
-		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing,
+	case core.Announce:
+		word := core.Announcement{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing,
 			Claims: e.Claims, Token: e.Token}
 		for _, o := range w.nodes {
 			w.send(n, o.me(), word, func(to *node) { to.step(word) })

@@ -31,7 +31,7 @@ func (w *world) rollouts() {
 			w.prefer, n.wants = false, preference{}
 			// It is silent for as long as an announcement is valid, the lease of a crashed host
 			// expires, and the first announcements may be lost.
-			w.Eventually(abstainFor+ttl+grace+attemptFor+handOver+5*time.Second,
+			w.Eventually(declineFor+ttl+grace+attemptFor+handOver+5*time.Second,
 				"hosted by the oldest member that runs it", w.settled)
 			if w.Failed() {
 				return

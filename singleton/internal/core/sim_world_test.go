@@ -258,8 +258,8 @@ func (w *world) play() {
 	if !w.Failed() {
 		w.heal()
 		// TTL, one poll of a contender, hand-over, back-off, the expiry of a lost announcement, and
-		// the time until a member that abstained takes the instance back.
-		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second,
+		// the time until a member that declined takes the instance back.
+		w.Eventually(ttl+pollEvery+handOver+maxBackOff+declineFor+maxReturn+grace+time.Second,
 			"settled at the right member", w.settled)
 		w.Until(2 * time.Second)
 		if !w.Failed() && !w.settled() {
@@ -287,7 +287,7 @@ func (w *world) heal() {
 		w.view(n, func(*node) bool { return true })
 	}
 	// Wait until earlier announcements, also to members not in view, are repeated or void.
-	w.Until(maxBackOff + abstainFor)
+	w.Until(maxBackOff + declineFor)
 }
 
 // host returns the member that should have the instance, of those that do not leave it to another
@@ -295,7 +295,7 @@ func (w *world) heal() {
 // oldest.
 func (w *world) host() *node {
 	run := slices.DeleteFunc(w.order(), func(n *node) bool { return n.foreign })
-	able := slices.DeleteFunc(slices.Clone(run), func(n *node) bool { return n.m.Aside() })
+	able := slices.DeleteFunc(slices.Clone(run), func(n *node) bool { return n.m.Failing() })
 	if len(able) == 0 {
 		return run[0]
 	}
@@ -311,7 +311,7 @@ func (w *world) host() *node {
 // there.
 func (w *world) settled() bool {
 	host := w.host()
-	if host.m.Aside() || len(w.alive) != 1 || w.alive[host] == 0 || w.lease.holder != host ||
+	if host.m.Failing() || len(w.alive) != 1 || w.alive[host] == 0 || w.lease.holder != host ||
 		w.lease.token != host.m.Token() {
 		return false
 	}

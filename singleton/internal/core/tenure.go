@@ -146,12 +146,13 @@ func (m *Machine) fail() {
 // fails reports whether instances keep failing here although this member has to host.
 func (m *Machine) fails() bool {
 	hosting := m.state == BackOff || m.state == Active && m.now.Sub(m.started) < m.cfg.MaxBackOff
-	return hosting && m.failures >= m.cfg.Tries && !m.abst.on && !m.over()
+	return hosting && m.failures >= m.cfg.Tries && !m.declining.on && !m.over()
 }
 
-// stepAside abstains, if another member can host then, when instances keep failing here, or when
-// the instance of a lost tenure does not terminate, so that this member cannot make another one.
-func (m *Machine) stepAside() {
+// declineIfFailing declines, if another member can host then, when instances keep failing here, or
+// when the instance of a lost tenure does not terminate, so that this member cannot make another
+// one.
+func (m *Machine) declineIfFailing() {
 	if m.state == Stopping && m.lost && m.passed() {
 		m.stuck, m.due = true, time.Time{}
 	}
@@ -159,9 +160,9 @@ func (m *Machine) stepAside() {
 		m.silence()
 	}
 	if m.state == BackOff && m.failures >= m.cfg.Tries && m.ring.others() && !m.over() &&
-		!m.abst.aside() {
-		m.abstain()
-		m.abst.faulty = true
+		!m.declining.asFailing() {
+		m.decline()
+		m.declining.faulty = true
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole},
 		func(s *sim.World) {
-			newWorld(s, options{prompt: true}).abstentions()
+			newWorld(s, options{prompt: true}).declining()
 		})
 }
 
@@ -28,10 +28,10 @@ func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
 // lease expires.
 func (w *world) takeOver() time.Duration {
 	return validity + handOver + time.Duration(
-		len(w.nodes))*(grace+attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
+		len(w.nodes))*(grace+attemptFor+5*time.Second) + declineFor + ttl + maxReturn
 }
 
-func (w *world) abstentions() {
+func (w *world) declining() {
 	w.Loss = min(w.Loss, 0.15)
 	w.Until(30 * time.Second)
 	may := func(n *node) bool { return w.lease.reach(w, n) && n.shut <= w.Elapsed() }
@@ -55,7 +55,7 @@ func (w *world) abstentions() {
 			w.Eventually(w.takeOver(), "an instance at a member that can host", func() bool {
 				return w.hostedBy(can)
 			})
-			w.Eventually(maxReturn+abstainFor+10*time.Second, "nobody else tries", func() bool {
+			w.Eventually(maxReturn+declineFor+10*time.Second, "nobody else tries", func() bool {
 				return w.hostedBy(can) && w.trying() == 1
 			})
 		} else {
@@ -84,8 +84,8 @@ func (w *world) abstentions() {
 		})
 	}
 	w.Calm()
-	w.Until(maxBackOff + abstainFor) // until no member believes any more that instances fail
-	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second,
+	w.Until(maxBackOff + declineFor) // until no member believes any more that instances fail
+	w.Eventually(ttl+handOver+maxBackOff+declineFor+maxReturn+grace+time.Second,
 		"settled at the right member", w.settled)
 	starts := w.starts
 	w.Until(20 * time.Second)

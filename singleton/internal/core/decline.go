@@ -2,24 +2,24 @@ package core
 
 import "time"
 
-// abstention is the state of a member's own abstention: for now it does not host, so that the next
+// declining is the state of a member that declines to host: for now it does not, so that the next
 // oldest may. Its gate is shut, its store does not answer, or instances keep failing here.
 //
-// Every member repeats its announcement, which is valid only for a while, whether it abstains or
-// not. The abstention ends when the gate is open, the store has answered a read of the lease, and
+// Every member repeats its announcement, which is valid only for a while, whether it declines or
+// not. It may host again when the gate is open, the store has answered a read of the lease, and
 //
 //   - no other member may host, or
-//   - nobody has the lease, and this member has not abstained before recently, or
+//   - nobody has the lease, and this member has not declined before recently, or
 //   - this member is starting, and an older one is there to host before it: else, when members are
 //     replaced one soon after the other, none could host next, or
-//   - the store has answered for a while, which grows with each abstention: a store that comes and
-//     goes does not take the instance back from another member.
+//   - the store has answered for a while, which grows each time that it declines: a store that comes
+//     and goes does not take the instance back from another member.
 //
 // A member where instances failed does not take the instance back from a member where they do not
 // fail. It waits until no other member may host, or nobody has had the lease for MaxReturn, or the
 // host announces that they fail there too. Then these members take turns, each after a while that
 // grows.
-type abstention struct {
+type declining struct {
 	on   bool
 	shut bool   // the gate is shut
 	seq  uint64 // of the last announcement
@@ -38,12 +38,12 @@ type abstention struct {
 	taken   bool      // another session holds the lease
 	vacant  time.Time // since when probes have found the lease free; zero: the last did not
 
-	times int       // abstentions in a row
-	over  time.Time // when the last abstention ended
+	times int       // it declined in a row
+	over  time.Time // when it last stopped declining
 }
 
 // due returns when a Wake is wanted; zero if not at all.
-func (a *abstention) due(m *Machine) time.Time {
+func (a *declining) due(m *Machine) time.Time {
 	if !a.on {
 		return a.tell
 	}
@@ -60,7 +60,7 @@ func (a *abstention) due(m *Machine) time.Time {
 // back returns when this member has waited long enough to host although another member may; zero if
 // that is not known.
 func (m *Machine) back() time.Time {
-	a := &m.abst
+	a := &m.declining
 	switch {
 	case a.able.IsZero():
 		return time.Time{}
@@ -74,39 +74,39 @@ func (m *Machine) back() time.Time {
 	return a.vacant.Add(m.cfg.MaxReturn)
 }
 
-// aside reports whether the member abstains because instances failed here.
-func (a *abstention) aside() bool { return a.on && a.faulty }
+// asFailing reports whether the member declines because instances failed here.
+func (a *declining) asFailing() bool { return a.on && a.faulty }
 
 // patience returns how long the condition in back must have lasted.
-func (a *abstention) patience(cfg Config) time.Duration {
+func (a *declining) patience(cfg Config) time.Duration {
 	return min(cfg.MaxReturn, cfg.Return<<min(max(a.times-1, 0), 16))
 }
 
 // onGate stops hosting at once if the gate is shut. If it is open, the member may return when the
 // store answers too.
 func (m *Machine) onGate(ev Gate) {
-	if m.abst.shut == !ev.Open {
+	if m.declining.shut == !ev.Open {
 		return
 	}
-	m.abst.shut = !ev.Open
-	if m.abst.shut {
+	m.declining.shut = !ev.Open
+	if m.declining.shut {
 		m.hurry()
-		m.abstain()
+		m.decline()
 		return
 	}
 	m.opened = m.now
-	m.abst.able, m.abst.vacant, m.abst.look = time.Time{}, time.Time{}, m.now
+	m.declining.able, m.declining.vacant, m.declining.look = time.Time{}, time.Time{}, m.now
 }
 
-// silence abstains because of the store or a stuck instance, if another member can host then.
+// silence declines because of the store or a stuck instance, if another member can host then.
 func (m *Machine) silence() {
 	if m.ring.others() && !m.over() {
-		m.abstain()
+		m.decline()
 	}
 }
 
-func (m *Machine) abstain() {
-	a := &m.abst
+func (m *Machine) decline() {
+	a := &m.declining
 	if a.on {
 		a.able, a.vacant = time.Time{}, time.Time{}
 		return
@@ -119,11 +119,11 @@ func (m *Machine) abstain() {
 	a.on, a.begun, a.failing, a.claims = true, m.now, false, false
 	a.able, a.vacant = time.Time{}, time.Time{}
 	a.look, a.tell = m.now.Add(m.cfg.Repeat), m.now
-	m.ring.abstains, m.ring.claims = true, false
+	m.ring.declines, m.ring.claims = true, false
 }
 
 func (m *Machine) onProbed(ev Probed) {
-	a := &m.abst
+	a := &m.declining
 	if ev.Probe != a.probe || !a.looking {
 		return
 	}
@@ -147,10 +147,10 @@ func (m *Machine) onProbed(ev Probed) {
 	}
 }
 
-// attend ends an abstention that has no reason any more, and emits the announcements and probes
+// attend stops declining when no reason is left, and emits the announcements and probes
 // that are due.
 func (m *Machine) attend() {
-	a := &m.abst
+	a := &m.declining
 	if m.over() {
 		a.looking, a.tell = false, time.Time{}
 		return
@@ -158,7 +158,7 @@ func (m *Machine) attend() {
 	if a.on && m.mayReturn() {
 		a.on, a.faulty, a.over, a.tell = false, false, m.now, m.now
 		a.seq++
-		m.ring.abstains = false
+		m.ring.declines = false
 	}
 	if failing, claims := m.fails(), m.claims(); failing != a.failing || claims != a.claims {
 		a.seq++
@@ -176,11 +176,11 @@ func (m *Machine) attend() {
 }
 
 func (m *Machine) mayReturn() bool {
-	a := &m.abst
+	a := &m.declining
 	switch {
 	case a.shut || m.lost || a.able.IsZero():
 		return false
-	case !m.ring.others(), a.times == 1 && !a.faulty && (!a.taken || !m.seated):
+	case !m.ring.others(), a.times == 1 && !a.faulty && (!a.taken || !m.hasStarted):
 		return true
 	}
 	back := m.back()
@@ -188,11 +188,11 @@ func (m *Machine) mayReturn() bool {
 }
 
 func (m *Machine) announce() {
-	a := &m.abst
+	a := &m.declining
 	a.tell = m.now.Add(m.cfg.Repeat)
-	e := TellAbstain{Seq: a.seq, Failing: a.failing, Claims: a.claims}
+	e := Announce{Seq: a.seq, Failing: a.failing, Claims: a.claims}
 	if a.on || a.failing || a.claims {
-		e.For = m.cfg.Abstain
+		e.For = m.cfg.AnnouncedFor
 	}
 	if m.state == Active {
 		e.Token = m.token
@@ -205,7 +205,7 @@ func (m *Machine) onView(ev View) {
 		m.hurry()
 	}
 	if m.ring.onView(ev) || m.up.IsZero() {
-		m.abst.tell = m.now
+		m.declining.tell = m.now
 	}
 	if m.closing {
 		m.ring.onLeaving(m.ring.self)
@@ -216,13 +216,13 @@ func (m *Machine) onView(ev View) {
 	}
 }
 
-// seat ends the start, in which a member does not host although it is the oldest that it sees:
+// endStart ends the start, in which a member does not host although it is the oldest that it sees:
 // members that start with it may be older. That is over when another member has the instance: a
 // member that replaces another one while a third is missing must be able to host next. An older one
-// may also abstain a moment longer than this member, until it knows which side of the cluster
+// may also decline a moment longer than this member, until it knows which side of the cluster
 // hosts, and would then take the instance back.
-func (m *Machine) seat() {
-	if m.seated || m.up.IsZero() {
+func (m *Machine) endStart() {
+	if m.hasStarted || m.up.IsZero() {
 		return
 	}
 	enough := len(m.ring.hosts) >= m.cfg.MinMembers
@@ -230,7 +230,7 @@ func (m *Machine) seat() {
 		enough = !m.now.Before(m.up.Add(m.cfg.Settle))
 	}
 	m.met = m.met || enough || m.ring.hosted()
-	m.seated = m.met && !m.abst.shut && !m.lets()
+	m.hasStarted = m.met && !m.declining.shut && !m.lets()
 }
 
 // Waits returns since when this member, which should host, waits for MinMembers, and how many it
@@ -242,15 +242,15 @@ func (m *Machine) Waits() (since time.Time, seen int) {
 	return m.up, len(m.ring.hosts)
 }
 
-// lets reports whether this member, in its start, lets an older one host that may abstain.
+// lets reports whether this member, in its start, lets an older one host that may decline.
 func (m *Machine) lets() bool {
 	return m.ring.older() && m.now.Before(m.opened.Add(m.cfg.Settle))
 }
 
-// seatedAt returns when the start is over, if only time has to pass.
-func (m *Machine) seatedAt() time.Time {
+// startEnds returns when the start is over, if only time has to pass.
+func (m *Machine) startEnds() time.Time {
 	switch {
-	case m.seated || m.up.IsZero() || m.abst.shut:
+	case m.hasStarted || m.up.IsZero() || m.declining.shut:
 	case m.lets():
 		return m.opened.Add(m.cfg.Settle)
 	case m.cfg.MinMembers <= 0:
