@@ -99,7 +99,8 @@ func (in *incarnation) used(message any) {
 func (m *mailbox) found() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.started && !m.leaving && !m.stoppedNow && !m.closed && m.incarnation.tenure.Check() == nil
+	return m.started && !m.leaving && !m.stoppedNow && !m.closed &&
+		m.incarnation.tenure.Check() == nil
 }
 
 // unlocate removes and returns the processes that have asked for the PID before the actor existed.

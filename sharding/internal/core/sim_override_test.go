@@ -84,7 +84,8 @@ func (w *world) mayOverride(c *node, s int) *node {
 		return nil
 	}
 	for _, o := range w.nodes {
-		if w.overrides[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) ||
+		if w.overrides[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) ||
+			w.IsCut(c.i, o.i) ||
 			w.IsCut(o.i, c.i) {
 			continue
 		}

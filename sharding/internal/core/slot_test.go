@@ -45,7 +45,8 @@ func TestSlot_AnEntityThatDoesNotStart(t *testing.T) {
 	require.Empty(t, step(core.Take{Body: body}))
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}),
 		"the third waits in vain")
-	require.Equal(t, []core.SlotEffect{core.StopEntityNow{ID: "x", Run: 9}}, step(core.StopAllNow{}))
+	require.Equal(t, []core.SlotEffect{core.StopEntityNow{ID: "x", Run: 9}},
+		step(core.StopAllNow{}))
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}, core.Reject{Body: body},
 		core.Empty{}}, step(core.Terminated{ID: "x", Run: 9}))
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}),
