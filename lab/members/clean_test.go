@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/child"
@@ -35,15 +34,19 @@ const wholeEnv = "CONCORD_NODE_WHOLE_TEST"
 
 // whole configures a member with every component, in a process of its own.
 type whole struct {
+	Index        int
 	Port, Health int
 	Hosts        []string // health addresses of all
 	Dir          string   // of the lease store
 	MinMembers   int      // 0: 3
 	Talks        bool     // an actor sends messages until the actor system ends
+	Refuses      string   // "calls" or "writes" of the lease store fail until it is released
+	Marks        string   // a directory: an entity keeps a file there while it runs
 }
 
 // runWhole is the main function of such a process. It prints "up" when its work has begun, "here"
-// when the singleton starts in it, and "placed" when it knows the homes of all shards.
+// when the singleton starts in it, "placed" when it knows the homes of all shards, and then the
+// number of shards that are active in it.
 func runWhole() {
 	var s whole
 	if err := json.Unmarshal([]byte(os.Getenv(wholeEnv)), &s); err != nil {
@@ -53,7 +56,7 @@ func runWhole() {
 		Cluster: "clean", Remote: node.Config{Port: s.Port}, MinMembers: cmp.Or(s.MinMembers, 3),
 		Provider: automanaged.New(automanaged.Config{Port: s.Health, Hosts: s.Hosts,
 			Refresh: 200 * time.Millisecond, DropAfter: 10 * time.Second}),
-		Store:   func() (coordination.Store, error) { return file.Open(s.Dir) },
+		Store:   s.store,
 		Session: coordination.Config{TTL: 10 * time.Second},
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, func(n *node.Node) error {
@@ -61,7 +64,6 @@ func runWhole() {
 		if err != nil {
 			return err
 		}
-		idle := actor.ReceiveFunc(func(actor.Context) {})
 		clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"},
 			func(coordination.Tenure) actor.Actor {
 				return actor.ReceiveFunc(func(ctx actor.Context) {
@@ -75,7 +77,7 @@ func runWhole() {
 		}
 		carts, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
 			sharding.Config{Type: "cart", Shards: 16},
-			func(sharding.Entity) actor.Actor { return idle })
+			func(e sharding.Entity) actor.Actor { return &marked{e, s.Marks} })
 		if err != nil {
 			return err
 		}
@@ -94,7 +96,7 @@ func runWhole() {
 				}
 			}
 			fmt.Println("placed")
-			<-ctx.Done()
+			s.countShards(ctx, carts)
 			return nil
 		})
 		return err
@@ -137,10 +139,12 @@ type wholeCluster struct {
 	specs []whole
 	heard chan string
 	said  map[string]int
+	hosts map[int]int // by member: the number of its active shards that it has said last
 }
 
 func newWhole(t *testing.T, n int) *wholeCluster {
-	c := &wholeCluster{T: t, heard: make(chan string, 1000), said: map[string]int{}}
+	c := &wholeCluster{T: t, heard: make(chan string, 1000), said: map[string]int{},
+		hosts: map[int]int{}}
 	free := ports.Free(t, 2*n)
 	var hosts []string
 	for _, port := range free[:n] {
@@ -148,7 +152,8 @@ func newWhole(t *testing.T, n int) *wholeCluster {
 	}
 	dir := t.TempDir()
 	for i, port := range free[:n] {
-		c.specs = append(c.specs, whole{Port: free[n+i], Health: port, Hosts: hosts, Dir: dir})
+		c.specs = append(c.specs, whole{Index: i, Port: free[n+i], Health: port,
+			Hosts: hosts, Dir: dir})
 	}
 	return c
 }
@@ -174,11 +179,20 @@ func (c *wholeCluster) until(want map[string]int) {
 		}
 		select {
 		case word := <-c.heard:
-			c.said[word]++
+			c.hear(word)
 		case <-late:
 			require.Fail(c, "not in time", "%v, want %v", c.said, want)
 		}
 	}
+}
+
+func (c *wholeCluster) hear(word string) {
+	var i, n int
+	if _, err := fmt.Sscanf(word, "active %d %d", &i, &n); err == nil {
+		c.hosts[i] = n
+		return
+	}
+	c.said[word]++
 }
 
 func (c *wholeCluster) stop(p *child.Process) {

@@ -146,5 +146,23 @@ func arbiters() []mutant {
 			edits:  in("node", "append(opts, grpc.WaitForReady(true))", "append(opts, grpc.WaitForReady(false))"),
 			killer: killer{pkg: top, run: "^TestConnector_APeerIsReachedAsSoonAsItCanBe$"},
 		},
+		{
+			name:   "a cluster does not begin while its oldest member does not reach the store",
+			rule:   "a cluster begins if one member reaches the store",
+			edits:  in("node", "c.unnumbered.IsZero() || len", "true || len"),
+			killer: killer{pkg: pkg, run: "^TestSimulation_BeginWithoutTheStore$"},
+		},
+		{
+			name:   "an oldest member without the store does not learn how many there are",
+			rule:   "a leader that does not know the number is told it",
+			edits:  in("node", "case c.leads() && c.known() == 0 && e.Verdict.Members > 0:", "case false:"),
+			killer: killer{pkg: pkg, run: "^TestCore_AnOldestWithoutTheStoreIsToldTheNumber$"},
+		},
+		{
+			name:   "a member begins beside an oldest one that is about to",
+			rule:   "a leader has a TTL to acquire the lease",
+			edits:  in("node", "waits := max(c.cfg.TTL, joining)", "waits := time.Duration(0)"),
+			killer: killer{pkg: pkg, run: "^TestCore_AMemberBeginsForAnOldestWithoutTheStore$"},
+		},
 	}
 }

@@ -21,6 +21,11 @@ type side struct {
 	leader        *incarnation
 }
 
+// reaches reports whether a member of the side reaches the store.
+func (s *side) reaches() bool {
+	return slices.ContainsFunc(s.members, func(l *incarnation) bool { return l.store })
+}
+
 func (w *world) sides() map[int]*side {
 	all := map[int]*side{}
 	for _, l := range w.living() {
@@ -42,7 +47,8 @@ func (w *world) sides() map[int]*side {
 
 // majorityServes checks that every member of a side with a majority has an open gate, once views
 // have matched the sides for a moment, whatever the store does. A side of which nobody knows how
-// many members there are asks the store first.
+// many members there are asks the store first: if the leader does not reach it, another member
+// does, unless one member is enough to begin.
 func (w *world) majorityServes() error {
 	for _, s := range w.sides() {
 		_, known := s.leader.core.Counts()
@@ -51,7 +57,7 @@ func (w *world) majorityServes() error {
 			since = w.Elapsed() - w.changed - w.bound()
 		}
 		if 2*len(s.members) <= len(w.nodes) || since <= w.cfg.Lapse() ||
-			known == 0 && !s.leader.store {
+			known == 0 && (w.cfg.Members == 1 && !s.leader.store || !s.reaches()) {
 			continue
 		}
 		if w.disputed(s.leader) {
@@ -206,6 +212,11 @@ func (w *world) majorities() (n int) {
 		}
 	}
 	return n
+}
+
+// open reports whether every gate is open.
+func (w *world) open() bool {
+	return !slices.ContainsFunc(w.living(), func(l *incarnation) bool { return !l.gate.Open })
 }
 
 func (w *world) healed() bool {

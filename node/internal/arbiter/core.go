@@ -43,7 +43,9 @@ type Core struct {
 	heard     time.Time // last message of the present leader; zero: none
 	verdict   Kind      // its verdict
 	elsewhere time.Time // since when its verdict has been Elsewhere; zero: it is another one
-	stores    stores
+	// since when it is undecided and does not know how many members there are; zero: it is not so
+	unnumbered time.Time
+	stores     stores
 
 	gate Gate
 	told bool
@@ -163,6 +165,7 @@ func (c *Core) onView(v View) {
 	}
 	if old.Oldest != v.Oldest {
 		c.heard, c.verdict, c.elsewhere = time.Time{}, 0, time.Time{}
+		c.unnumbered = time.Time{}
 		c.stores.follows("")
 	}
 	if !slices.Equal(old.Members, v.Members) {
@@ -236,10 +239,19 @@ func (c *Core) onHeard(e Heard) {
 		case c.elsewhere.IsZero():
 			c.elsewhere = c.now
 		}
+		switch unnumbered := c.verdict == Undecided && e.Verdict.Members == 0; {
+		case !unnumbered:
+			c.unnumbered = time.Time{}
+		case c.unnumbered.IsZero():
+			c.unnumbered = c.now
+		}
 		if e.Verdict.Members > 0 {
 			c.assumed = false
 			c.count(e.Verdict.Members)
 		}
+	case c.leads() && c.known() == 0 && e.Verdict.Members > 0: // see founds
+		c.assumed = false
+		c.count(e.Verdict.Members)
 	}
 }
 

@@ -486,3 +486,31 @@ func TestCore_NoProofOfAnotherLeaseStore(t *testing.T) {
 	}
 	s.that(s.gate.Open && s.asks.Op == asked && s.other == "", "found: not looking again")
 }
+
+// The oldest member does not reach the store when the cluster begins. Another one acquires the
+// lease in its place, and gives it up when the oldest one knows how many members there are.
+func TestCore_AMemberBeginsForAnOldestWithoutTheStore(t *testing.T) {
+	s := newStage(t, 2)
+	s.sees("old", "me", "new")
+	hears := func(v arbiter.Verdict) { s.step(arbiter.Heard{From: "old", Verdict: v}) }
+	hears(arbiter.Verdict{Kind: arbiter.Undecided})
+	s.pass(ttl - time.Second)
+	s.that(s.try.Op == 0, "waiting for the oldest")
+	s.pass(2 * time.Second)
+	hears(arbiter.Verdict{Kind: arbiter.Undecided})
+	s.that(s.try.Op > 0 && s.try.Lease == arbiter.Majority && !s.gate.Open, "asking, and shut")
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Held})
+	s.that(s.gate.Open && s.said.Members == 3 && s.gave == 0, "open, and saying how many there are")
+	hears(arbiter.Verdict{Kind: arbiter.Whole, Members: 3})
+	s.that(s.gate.Open && s.gave == s.try.Op, "open, without the lease")
+}
+
+// The oldest member learns from another one how many members there are.
+func TestCore_AnOldestWithoutTheStoreIsToldTheNumber(t *testing.T) {
+	s := newStage(t, 2)
+	s.sees("me", "new", "newest")
+	s.step(arbiter.Tried{Op: s.try.Op, Result: arbiter.Unknown})
+	s.that(!s.gate.Open && s.said.Members == 0, "shut")
+	s.step(arbiter.Heard{From: "new", Verdict: arbiter.Verdict{Kind: arbiter.Pending, Members: 3}})
+	s.that(s.gate.Open && s.said.Members == 3, "open, and saying how many there are")
+}

@@ -32,7 +32,8 @@
 // gives up Rest at once, unless it is a later incarnation, whose others may be gone for good.
 // Where one member is enough to begin, it acquires Rest before Majority, since a side without a
 // majority may host. Members that are assumed to exist are counted until the view has not changed
-// for a moment.
+// for a moment. If the leader does not know for a TTL, as it does not reach the store, members that
+// do acquire Majority in its place, and tell it the number: see Core.founds.
 //
 // A majority that has had the lease and the same view for a minute no longer counts the members
 // that are missing. Another side may then have more members, and also count itself as a majority.
@@ -65,7 +66,8 @@
 // The arbiter is not what prevents two instances: each singleton and each shard has its own lease.
 //
 // A side with a majority hosts as soon as its views show it, from every state, except when it
-// yields, or when nobody there knows how many members there are and the store does not answer. Once
+// yields, or when nobody there knows how many members there are and none of them reaches the store
+// (where one member is enough to begin: the oldest does not). Once
 // views, members and store have not changed for Config.Decided, one side hosts, the others do not,
 // and no gate changes any more; if leases of crashed members are involved, it takes until these
 // have ended, and if two sides count differently, at most twice as long. While the store does not

@@ -59,6 +59,30 @@ func (c *Core) lead() {
 // it begins no cluster beside a side that hosts without a majority.
 func (c *Core) alone() bool { return c.known() == 0 && c.cfg.Members == 1 }
 
+// founds helps a leader that has just started and does not reach the store: a member that does
+// acquires Majority in its place, and tells it how many members there are. It keeps the lease until
+// the leader knows. Where one member is enough to begin, it does not, since that takes both leases.
+func (c *Core) founds() bool {
+	waits := max(c.cfg.TTL, joining)
+	if c.unnumbered.IsZero() || len(c.view.Members) < c.cfg.Members || c.cfg.Members == 1 ||
+		!c.reached(c.unnumbered.Add(waits)) || !c.reached(c.viewAt.Add(waits)) {
+		return false
+	}
+	if c.known() == 0 && !c.major.held && c.attempt(&c.major) {
+		c.emit(Try{c.major.op, Majority})
+	}
+	if c.known() == 0 && c.major.held { // the view has not changed for long: this is all of them
+		c.assumed = false
+		c.count(len(c.view.Members))
+	}
+	if c.known() > 0 && c.reached(c.beat) {
+		c.beat = c.now.Add(c.cfg.Beat())
+		c.emit(Send{[]string{c.view.Oldest}, Verdict{Kind: Pending, Members: c.n}})
+	}
+	c.reached(c.beat)
+	return true
+}
+
 // patience returns how long the view of a majority must be unchanged before the members that are
 // missing are not counted any more.
 func (c *Core) patience() time.Duration {
@@ -147,7 +171,7 @@ func (c *Core) cutOff(then string) string {
 // follow decides as a member that is not the leader.
 func (c *Core) follow() {
 	c.contest, c.apart = time.Time{}, false
-	if !c.heard.IsZero() { // to the leader of both members
+	if !c.heard.IsZero() && !c.founds() { // to the leader of both members
 		c.release(&c.major)
 	}
 	if !c.heard.IsZero() || c.known() == 0 {

@@ -95,3 +95,27 @@ func cutOnce(s *sim.World) {
 // notices and Config.Decided. A cluster that has been cut before it began takes a TTL more,
 // and two more if members were new and not listed by all yet, so that two sides count a majority.
 func TestSimulation_CutOnce(t *testing.T) { sim.Run(t, *seeds, cutOnce) }
+
+// beginWithout starts a cluster of which some members, but not all, do not reach the store for ten
+// minutes.
+func beginWithout(s *sim.World) {
+	w := newWorld(s)
+	if w.cfg.Members == 1 {
+		return // the oldest member needs both leases
+	}
+	reaches := w.Number("reaches", 0, len(w.nodes)-1)
+	for i, n := range w.nodes {
+		if i != reaches && w.Chance("away", 0.7) {
+			n.storeAway(10 * time.Minute)
+		}
+	}
+	w.Until(3*time.Second + w.detection)
+	w.Eventually(w.bound(), "open everywhere", w.open)
+	w.Until(time.Minute)
+	w.Until(10 * time.Minute)
+	w.Eventually(w.bound(), "open everywhere, with one lease", w.healed)
+}
+
+// TestSimulation_BeginWithoutTheStore checks that a cluster begins if one member reaches the store,
+// which need not be the oldest, and that no gate shuts when the others reach it as well.
+func TestSimulation_BeginWithoutTheStore(t *testing.T) { sim.Run(t, *seeds, beginWithout) }
