@@ -27,7 +27,7 @@ func (empty) Swap(context.Context, string, leasestore.Version,
 	return "1", nil
 }
 
-// trap is a log handler that panics on a message, left times.
+// trap is a log handler that panics on a message, left times, as this library may elsewhere.
 type trap struct {
 	slog.Handler
 	on   string
@@ -64,9 +64,9 @@ func broken(t *testing.T, on string, test func(s *Session, log *bytes.Buffer)) {
 		var log bytes.Buffer
 		var left atomic.Int64
 		left.Store(1)
-		s, err := Open(empty{}, Config{Owner: "me", TTL: 10 * time.Second,
-			Logger: slog.New(trap{slog.NewTextHandler(&log, nil), on, &left})})
+		s, err := Open(empty{}, Config{Owner: "me", TTL: 10 * time.Second})
 		require.NoError(t, err)
+		s.cfg.Logger = slog.New(trap{slog.NewTextHandler(&log, nil), on, &left}) // not bounded
 		test(s, &log)
 	})
 }
@@ -130,4 +130,32 @@ func TestBroken_APanicInAStepEndsTheSession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stuck is a log handler that does not return until it is free.
+type stuck struct {
+	slog.Handler
+	free chan struct{}
+}
+
+func (stuck) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h stuck) Handle(context.Context, slog.Record) error {
+	<-h.free
+	return nil
+}
+
+func TestSession_ALogHandlerThatBlocksLosesNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, free := t.Context(), make(chan struct{})
+		defer close(free)
+		s, err := Open(empty{}, Config{Logger: slog.New(stuck{slog.DiscardHandler, free})})
+		require.NoError(t, err)
+		g, err := s.Lease("a").Acquire(ctx) // is logged
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, g.Check())
+		require.NoError(t, g.Release(ctx))
+		require.NoError(t, s.Close(ctx))
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/internal/logging"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -115,6 +116,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = logging.Bounded(c.Logger)
 	defaultTo(&c.TTL, 8*time.Second)
 	defaultTo(&c.Drain, c.TTL/6)
 	defaultTo(&c.Margin, max(c.TTL/50, min(250*time.Millisecond, c.TTL/20)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // ExitCode returns the exit status of a process for an error of Run. If the error matches several,
@@ -39,7 +40,15 @@ func ExitCode(err error) int {
 func Main(cfg RunConfig, register func(*Node) error) {
 	err := Run(context.Background(), cfg, register)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		printed := make(chan struct{})
+		go func() {
+			defer close(printed)
+			fmt.Fprintln(os.Stderr, err)
+		}()
+		select {
+		case <-printed:
+		case <-time.After(time.Second): // nobody reads the pipe
+		}
 	}
 	os.Exit(ExitCode(err))
 }

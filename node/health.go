@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/logging"
 	"github.com/concord-go/concord/internal/membership"
 )
 
@@ -27,6 +29,7 @@ type Health struct {
 		since  time.Time
 		system *actor.ActorSystem // nil unless up or stopping
 		cause  error              // of the end of the last incarnation, while the member rejoins
+		log    *slog.Logger       // of Run
 
 		session     *coordination.Session // of that incarnation; nil: there is none
 		address     string                // of the last incarnation that was up
@@ -62,6 +65,13 @@ func (h *Health) set(s state, system *actor.ActorSystem, cause error) {
 		return // the member rejoins until it is up
 	}
 	h.mu.state, h.mu.since, h.mu.system, h.mu.cause = s, time.Now(), system, cause
+}
+
+// logsTo records the logger of Run.
+func (h *Health) logsTo(log *slog.Logger) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.log = log
 }
 
 // up records that an incarnation is up.
@@ -137,10 +147,14 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // details returns lines for human readers.
 func (h *Health) details() (lines []string) {
 	h.mu.Lock()
-	system, session := h.mu.system, h.mu.session
+	system, session, log := h.mu.system, h.mu.session, h.mu.log
 	h.mu.Unlock()
 	if system == nil {
 		return nil
+	}
+	if d := logging.Blocked(log); d > 0 {
+		lines = append(lines, fmt.Sprintf("the log handler has not returned for %v: what this "+
+			"member logs is not seen", d.Round(time.Second)))
 	}
 	if session != nil && session.Failing() {
 		lines = append(lines, "the lease store does not answer: until it does, no singleton "+

@@ -53,6 +53,7 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	}
 	defer running.Store(false)
 	cfg = cfg.withDefaults()
+	cfg.Health.logsTo(cfg.Logger)
 	if !cfg.NoSignals {
 		var stop func()
 		ctx, stop = signals(ctx)

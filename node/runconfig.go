@@ -16,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/leases"
+	"github.com/concord-go/concord/internal/logging"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -163,6 +164,7 @@ func (c RunConfig) withDefaults() RunConfig {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = logging.Bounded(c.Logger)
 	if c.Session.Logger == nil {
 		c.Session.Logger = c.Logger
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/logging"
 )
 
 // Config configures a store. The zero value is ready for use.
@@ -42,6 +43,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = logging.Bounded(c.Logger)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/logging"
 )
 
 // Config configures a store. The zero value is ready for use.
@@ -44,6 +45,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = logging.Bounded(c.Logger)
 	return c
 }
 

@@ -22,7 +22,8 @@ const module = "github.com/concord-go/concord/"
 // shared lists the machinery below the components, which belongs to none of them.
 var shared = []string{
 	"internal/ask", "internal/bugs", "internal/contain", "internal/gate", "internal/lifecycle",
-	"internal/early", "internal/linear", "internal/membership", "internal/meters",
+	"internal/early", "internal/linear", "internal/logging", "internal/membership",
+	"internal/meters",
 	"internal/settings", "internal/shell", "internal/timer", "internal/wire", "proto",
 }
 
@@ -54,6 +55,7 @@ var arrows = map[string][]string{
 	"internal/wire":      {"proto"},
 	"internal/early":     {},
 	"internal/linear":    {},
+	"internal/logging":   {},
 	"internal/membership": {"internal/bugs", "internal/contain", "internal/lifecycle",
 		"internal/early", "internal/shell", "internal/timer", "internal/wire", "proto"},
 	"internal/meters/meterstest": {},
@@ -91,9 +93,9 @@ var arrows = map[string][]string{
 	"distributeddata/store":         {},
 	"distributeddata/internal/disk": {"distributeddata/store"},
 	"distributeddata/badger": {"distributeddata/internal/disk", "distributeddata/store",
-		"internal/settings"},
+		"internal/logging", "internal/settings"},
 	"distributeddata/bbolt": {"distributeddata/internal/disk", "distributeddata/store",
-		"internal/settings"},
+		"internal/logging", "internal/settings"},
 	"distributeddata/inspect": {"distributeddata/badger", "distributeddata/bbolt",
 		"distributeddata/internal/disk", "distributeddata/store"},
 	"coordination/internal/core": {"coordination/leasestore"},
@@ -165,6 +167,7 @@ var arrows = map[string][]string{
 	"node": {"coordination", "node/internal/arbiter",
 		"node/internal/guard", "internal/gate", "internal/lifecycle", "internal/early",
 		"internal/membership", "internal/bugs", "internal/contain", "internal/leases",
+		"internal/logging",
 		"internal/meters", "internal/settings", "internal/shell", "internal/timer",
 		"internal/wire", "proto"},
 	"node/provider/internal/roster": {},

@@ -69,5 +69,35 @@ func mistakes() []mutant {
 			edits:  in("sharding", "case e == nil:\n\t\treturn nil, fmt.Errorf(\"%w: no message", "case false:\n\t\treturn nil, fmt.Errorf(\"%w: no message"),
 			killer: killer{pkg: "./sharding", run: "^TestSend_RefusesIdsAndMessagesThatCannotBe$"},
 		},
+		{
+			name:   "wait for a log handler in the session",
+			rule:   "nobody waits for a log handler that does not return",
+			edits:  in("coordination", "c.Logger = logging.Bounded(c.Logger)", "_ = logging.Bounded(c.Logger)"),
+			killer: killer{pkg: "./coordination", run: "^TestSession_ALogHandlerThatBlocksLosesNoLease$"},
+		},
+		{
+			name:   "wait for a log handler in a member",
+			rule:   "nobody waits for a log handler that does not return",
+			edits:  in("node", "c.Logger = logging.Bounded(c.Logger)", "_ = logging.Bounded(c.Logger)"),
+			killer: killer{pkg: "./lab/noderun", run: "^TestRun_ALogHandlerThatBlocksStopsNothing$"},
+		},
+		{
+			name:   "wait a second for each line of a log handler that does not return",
+			rule:   "nobody waits for a log handler that does not return",
+			edits:  in("internal/logging", "if q.running && q.late.IsZero() {", "if false {"),
+			killer: killer{pkg: "./internal/logging", run: "^TestBounded_NobodyWaitsForAHandlerThatBlocks$"},
+		},
+		{
+			name:   "keep each line for a log handler that does not return",
+			rule:   "memory is bounded",
+			edits:  in("internal/logging", "if !wait && len(q.waiting) >= most {", "if false {"),
+			killer: killer{pkg: "./internal/logging", run: "^TestBounded_NobodyWaitsForAHandlerThatBlocks$"},
+		},
+		{
+			name:   "log nothing after a log handler has ended its goroutine",
+			rule:   "a function of the application harms only its caller",
+			edits:  in("internal/logging", "go q.run()\n\t\t}\n\t}()", "_ = 0\n\t\t}\n\t}()"),
+			killer: killer{pkg: "./internal/logging", run: "^TestBounded_AHandlerMayPanicOrEndItsGoroutine$"},
+		},
 	}
 }

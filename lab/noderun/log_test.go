@@ -4,7 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/child"
@@ -90,4 +95,66 @@ func TestRun_LogsNoValues(t *testing.T) {
 		require.NotContains(t, out.String(), value, name)
 		require.Contains(t, out.String(), "StringValue", "the type is logged")
 	}
+}
+
+// full is a log handler that does not return from the moment its disk is full.
+type full struct {
+	slog.Handler
+	is   *atomic.Bool
+	free chan struct{}
+}
+
+func (full) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f full) Handle(context.Context, slog.Record) error {
+	if f.is.Load() {
+		<-f.free
+	}
+	return nil
+}
+
+func (f full) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+// TestRun_ALogHandlerThatBlocksStopsNothing but the log: the member answers, and ends in order.
+func TestRun_ALogHandlerThatBlocksStopsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg, store := quiet(newHands()), memory.New()
+	var isFull atomic.Bool
+	free := make(chan struct{})
+	defer close(free)
+	cfg.Logger = slog.New(full{slog.DiscardHandler, &isFull, free})
+	cfg.Health = &node.Health{}
+	cfg.System = []actor.ConfigOption{func(c *actor.Config) {
+		c.DeadLetterThrottleInterval = time.Millisecond // its timer would outlive the test
+	}}
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	up := make(chan struct{})
+	done := background(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(context.Context) error {
+			isFull.Store(true)
+			n.System.Logger().Warn("the first line that is not taken")
+			close(up)
+			return nil
+		})
+		return nil
+	})
+	returned(t, up)
+	w := httptest.NewRecorder()
+	cfg.Health.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, w.Body.String(), "the log handler has not returned for ")
+	cancel()
+	require.NoError(t, returned(t, done))
+}
+
+// returned receives from c.
+func returned[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		require.FailNow(t, "has not returned")
+	}
+	return v
 }
