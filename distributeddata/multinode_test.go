@@ -285,7 +285,7 @@ func TestMultiNode_LaterElementsWaitForEarlierOnes(t *testing.T) {
 }
 
 // 500 small and 15 large sets reach a joining member, in messages within the budget.
-func TestMultiNode_ManyEntriesReachNewMember(t *testing.T) {
+func TestMultiNode_NewMemberGetsManyEntries(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		fill := func(name string, n int, e string) {
 			for i := range n {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,13 @@ func setTo(e string) func(w *crdt.Writer, v *register) error {
 	return func(w *crdt.Writer, v *register) error { v.Set(w, e); return nil }
 }
 
+func textOf(v register) string { text, _ := v.Value(); return text }
+
+// plus returns a function that adds n to a counter.
+func plus(n int64) func(w *crdt.Writer, v *crdt.PNCounter) error {
+	return func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, n); return nil }
+}
+
 // held returns the content of a map at a member.
 func held(t *testing.T, dd *distributeddata.Replicator) map[string]string {
 	t.Helper()
@@ -38,15 +46,13 @@ func held(t *testing.T, dd *distributeddata.Replicator) map[string]string {
 	require.NoError(t, err)
 	got := map[string]string{}
 	for k, v := range now.All() {
-		got[k], _ = v.Value()
+		got[k] = textOf(v)
 		one, err := users.Get(context.Background(), dd, k)
 		require.NoError(t, err)
-		text, _ := one.Value()
-		require.Equal(t, got[k], text)
+		require.Equal(t, got[k], textOf(one))
 		at, ok := now.Get(k)
 		require.True(t, ok)
-		text, _ = at.Value()
-		require.Equal(t, got[k], text)
+		require.Equal(t, got[k], textOf(at))
 	}
 	require.Equal(t, len(got), now.Len())
 	return got
@@ -62,11 +68,10 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 		told, toldSet := map[string]string{}, map[int]bool{}
 		go func() {
 			for ch := range users.Changes(ctx, c.at(2)) {
-				old, _ := ch.Old.Value()
-				if ch.Err != nil || old != told[ch.Key] {
+				if old := textOf(ch.Old); ch.Err != nil || old != told[ch.Key] {
 					t.Errorf("%v: told of %q before: %q", ch.Err, ch.Key, old)
 				}
-				if told[ch.Key], _ = ch.Value.Value(); ch.Removed {
+				if told[ch.Key] = textOf(ch.Value); ch.Removed {
 					delete(told, ch.Key)
 				}
 			}
@@ -110,9 +115,8 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 				default:
 					v, err := users.Update(ctx, dd, key, setTo(fmt.Sprint(n)), local)
 					require.NoError(t, err)
-					text, _ := v.Value()
-					require.Equal(t, fmt.Sprint(n), text)
-					models[i][key], elems[i][e] = text, true
+					require.Equal(t, fmt.Sprint(n), textOf(v))
+					models[i][key], elems[i][e] = textOf(v), true
 					require.NoError(t, seen.Add(ctx, dd, e, local))
 				}
 				time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
@@ -122,13 +126,11 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 			if round == 2 {
 				c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
 			}
-			done := make(chan struct{})
+			var writers sync.WaitGroup
 			for i := range 3 {
-				go func() { defer func() { done <- struct{}{} }(); write(i, 60, uint64(round)) }()
+				writers.Go(func() { write(i, 60, uint64(round)) })
 			}
-			for range 3 {
-				<-done
-			}
+			writers.Wait()
 			c.Net.Heal()
 		}
 		time.Sleep(10 * time.Second)
@@ -162,11 +164,7 @@ func TestShardedMap_ValuesMerge(t *testing.T) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1), addresses(c, 2))
 		for i := range 3 {
 			for page := range 50 {
-				_, err := hits.Update(context.Background(), c.at(i), page,
-					func(w *crdt.Writer, v *crdt.PNCounter) error {
-						v.Add(w, int64(i+1))
-						return nil
-					}, local)
+				_, err := hits.Update(context.Background(), c.at(i), page, plus(int64(i+1)), local)
 				require.NoError(t, err)
 			}
 		}
@@ -192,8 +190,7 @@ func TestSharded_Levels(t *testing.T) {
 		require.NoError(t, err)
 		v, err := users.Get(context.Background(), c.at(1), "ada", distributeddata.Linearizable)
 		require.NoError(t, err)
-		text, _ := v.Value()
-		require.Equal(t, "Ada", text)
+		require.Equal(t, "Ada", textOf(v))
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -201,8 +198,7 @@ func TestSharded_Levels(t *testing.T) {
 		q, ok := errors.AsType[*distributeddata.QuorumError](err)
 		require.True(t, ok, err)
 		require.Contains(t, q.Key, "users#")
-		text, _ = v.Value()
-		require.Equal(t, "Lovelace", text, "it is kept, and shown")
+		require.Equal(t, "Lovelace", textOf(v), "it is kept, and shown")
 		require.ErrorIs(t, users.Remove(ctx, c.at(0), "ada", distributeddata.All),
 			distributeddata.ErrQuorum)
 		_, err = seen.Contains(ctx, c.at(0), 1, distributeddata.Majority)
@@ -314,16 +310,13 @@ func TestSharded_LayoutNeverChanges(t *testing.T) {
 	require.NoError(t, distributeddata.NewShardedSet("seen", 1024,
 		crdt.NewORSet(crdt.JSON[[]int]())).Add(ctx, dd, []int{1, 2}, local))
 	own := distributeddata.NewShardedMap("own", 3, crdt.ORMap[uint8, largest]{})
-	v, err := own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error {
-		*v = 7
-		return nil
-	}, local)
+	to := func(n largest) func(*crdt.Writer, *largest) error {
+		return func(_ *crdt.Writer, v *largest) error { *v = n; return nil }
+	}
+	v, err := own.Update(ctx, dd, 200, to(7), local)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, v)
-	v, err = own.Update(ctx, dd, 200, func(_ *crdt.Writer, v *largest) error {
-		*v = 13
-		return nil
-	}, local)
+	v, err = own.Update(ctx, dd, 200, to(13), local)
 	require.ErrorContains(t, err, "panic: unlucky")
 	require.Zero(t, v)
 	_, err = own.Get(ctx, dd, 200)
@@ -353,12 +346,10 @@ func TestSharded_OtherNumberOfShardsIsNamed(t *testing.T) {
 		defer end()
 		go func() {
 			for ch := range numbers.Changes(looping, c.at(1)) {
-				if ch.Err != nil {
-					told = append(told, "error")
+				if told = append(told, fmt.Sprint(ch.Element, !ch.Removed)); ch.Err != nil {
+					told[len(told)-1] = "error"
 					require.ErrorIs(t, ch.Err, distributeddata.ErrInvalid)
-					continue
 				}
-				told = append(told, fmt.Sprint(ch.Element, !ch.Removed))
 			}
 		}()
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
@@ -402,15 +393,12 @@ func TestSharded_OtherTypesAreNamed(t *testing.T) {
 	_, err := users.Update(t.Context(), dd, "ada", setTo("Ada"), local)
 	require.NoError(t, err)
 	counts := distributeddata.NewShardedMap("users", 16, crdt.ORMap[string, crdt.PNCounter]{})
-	_, err = counts.Update(t.Context(), dd, "bob", func(w *crdt.Writer, v *crdt.PNCounter) error {
-		v.Add(w, 1)
-		return nil
-	}, local)
+	_, err = counts.Update(t.Context(), dd, "bob", plus(1), local)
 	require.ErrorIs(t, err, distributeddata.ErrType)
 	require.ErrorContains(t, err,
 		`collection "users" is of ORMap[string]PNCounter here, but entry "users#ORMap[string]LWWRegister[string]#16#`)
-	set := distributeddata.NewShardedSet("users", 16, crdt.ORSet[string]{})
-	require.ErrorIs(t, set.Add(t.Context(), dd, "bob", local), distributeddata.ErrType)
+	require.ErrorIs(t, distributeddata.NewShardedSet("users", 16, crdt.ORSet[string]{}).Add(
+		t.Context(), dd, "bob", local), distributeddata.ErrType)
 	_, err = distributeddata.NewKey("users#x", items{}).Update(t.Context(), dd, addTo("x"), local)
 	require.NoError(t, err)
 	_, err = users.Get(t.Context(), dd, "ada")
@@ -483,9 +471,8 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.Equal(t, map[string]string{"ada": "Ada"}, held(t, dd))
 
-		for _, fail := range []func() error{func() error {
-			return errors.New("no")
-		}, func() error { panic("boom") }} {
+		for _, fail := range []func() error{func() error { return errors.New("no") },
+			func() error { panic("boom") }} {
 			s := distributeddata.NewShardedSet("coded", 4, crdt.NewORSet(badCodec{fail}))
 			for name, f := range map[string]func() error{
 				"add":      func() error { return s.Add(ctx, dd, 1, local) },
@@ -535,8 +522,7 @@ func TestSharded_UpdatesOfSeveralAreSeenWhole(t *testing.T) {
 					require.NoError(t, err)
 					values := map[string]int{}
 					for _, v := range now.All() {
-						text, _ := v.Value()
-						values[text]++
+						values[textOf(v)]++
 					}
 					require.LessOrEqual(t, len(values), 1, "all of one update")
 					require.True(t, now.Len() == 0 || now.Len() == 20)
@@ -570,8 +556,7 @@ func TestSharded_ChangesOfABusyLoopComeTogether(t *testing.T) {
 		var told []string
 		go func() {
 			for ch := range users.Changes(ctx, c.at(0)) {
-				text, _ := ch.Value.Value()
-				told = append(told, ch.Key+" "+text)
+				told = append(told, ch.Key+" "+textOf(ch.Value))
 				time.Sleep(10 * time.Second)
 			}
 		}()

@@ -55,7 +55,7 @@ func records() []mutant {
 			name:   "the last member leaves without a hand-over",
 			rule:   "the last member hands over to all members that wait for a place [M9]",
 			edits:  in("distributeddata", "s.need = c.members.heirs(c.peers) // any", "s.need = 0 // any"),
-			killer: scenario("TestRecord_TheLastOneHandsOverToAllThatWait"),
+			killer: scenario("TestRecord_LastMemberHandsOverToAllThatWait"),
 		},
 		{
 			name:   "a member that was forced out forces out others",

@@ -292,7 +292,7 @@ func TestRecord_TheLastOneLeavesAnEmptyRecord(t *testing.T) {
 }
 
 // The data of the last member is handed over to those that wait for a place.
-func TestRecord_TheLastOneHandsOverToNewMember(t *testing.T) {
+func TestRecord_LastMemberHandsOverToNewMembers(t *testing.T) {
 	r := newRecorded(t, "a")
 	r.play("write a")
 	r.stands(1, 0)
@@ -309,7 +309,7 @@ func TestRecord_TheLastOneHandsOverToNewMember(t *testing.T) {
 
 // [M9] b has all that the last member holds, but c waits for a place too, and may be the next to
 // count. What the last one does while it leaves is part of that.
-func TestRecord_TheLastOneHandsOverToAllThatWait(t *testing.T) {
+func TestRecord_LastMemberHandsOverToAllThatWait(t *testing.T) {
 	r := newRecorded(t, "a")
 	r.begin("b")
 	r.play("write a; meet a b; leave a; meet a b")
