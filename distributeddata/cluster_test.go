@@ -275,7 +275,10 @@ func TestGet_LinearizableReadsNeverGoBack(t *testing.T) {
 func TestUpdate_LevelThatCannotBeReachedFailsAtOnce(t *testing.T) {
 	run(t, 2, distributeddata.Config{}, func(c *cluster) {
 		begin := time.Now()
-		require.ErrorIs(t, c.add(0, "x", distributeddata.Nodes(3)), distributeddata.ErrQuorum)
+		err := c.add(0, "x", distributeddata.Nodes(3))
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		require.ErrorContains(t, err, "needs more replicas than there are members, 2")
+		require.NotContains(t, err.Error(), c.Member(1).Address, "it is not missing")
 		require.Zero(t, time.Since(begin))
 		require.Equal(t, []string{"x"}, c.elements(0))
 	})

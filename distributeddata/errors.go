@@ -130,7 +130,12 @@ func (e *QuorumError) Error() string {
 	if e.Counted > e.Wanted {
 		fmt.Fprintf(&b, "%d members counted, ", e.Counted)
 	}
-	b.WriteString(seen(e.Seen, e.Wanted, "missing", e.Missing))
+	if e.Needed > e.Counted { // members that are here are not the reason
+		fmt.Fprintf(&b, "%s; the level needs more replicas than there are members, %d",
+			seen(e.Seen, e.Wanted, "", nil), e.Counted)
+	} else {
+		b.WriteString(seen(e.Seen, e.Wanted, "missing", e.Missing))
+	}
 	if e.unready {
 		b.WriteString("; this replica does not count before its Ready has returned")
 	}

@@ -124,5 +124,11 @@ func levels() []mutant {
 			edits:  in("distributeddata", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
 			killer: saved(replCore, "majority_is_half"),
 		},
+		{
+			name:   "the members in view are called missing if a level needs more than there are",
+			rule:   "an error names what has to change",
+			edits:  in("distributeddata", "if e.Needed > e.Counted {", "if false {"),
+			killer: killer{pkg: "./distributeddata", run: "^TestUpdate_LevelThatCannotBeReachedFailsAtOnce$"},
+		},
 	}
 }
