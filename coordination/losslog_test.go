@@ -102,7 +102,8 @@ func TestLog_AStoreThatRefusesWritesIsALine(t *testing.T) {
 			s.that(session.Failing(), "not failing")
 			s.sleep(100 * time.Millisecond)
 		}
-		s.that(log.count(`msg="the lease store does not answer"`) == 1 &&
+		s.that(log.count(`msg="the lease store refuses writes"`) == 1 &&
+			log.count(`check="its free space`) == 1 &&
 			log.count("level=WARN") == 1 && log.count("answers again") == 0, "%v", log.String())
 		s.store.refuses.Store(false)
 		s.that(<-again == nil && !session.Failing(), "failing")

@@ -2,8 +2,11 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // storeLog is what a session has logged about its store: one line for each fault, and one for its
@@ -80,6 +83,13 @@ func (l *storeLog) silent(least time.Duration) bool {
 	return l.failure != nil && l.last-l.failed >= least
 }
 
+// rejected reports whether the last failed call was a write that the store refused, as on a full
+// disk, and not one that began too late.
+func (l *storeLog) rejected() bool {
+	return errors.Is(l.failure, leasestore.ErrRefused) &&
+		!errors.Is(l.failure, context.DeadlineExceeded) && !errors.Is(l.failure, context.Canceled)
+}
+
 // storeLine is a line of the log about the store.
 type storeLine struct {
 	level slog.Level
@@ -113,9 +123,13 @@ func (st *stats) news(now, limit, ttl time.Duration) (lines []storeLine) {
 		if st.status.Held == 0 {
 			then = "no lease is acquired here until it answers"
 		}
-		say(slog.LevelWarn, "the lease store does not answer",
-			slog.Int("leases", st.status.Held), slog.Duration("for", silence),
-			slog.Any("error", l.failure), slog.String("then", then))
+		text, check := "the lease store does not answer", "that it runs, and the network to it"
+		if l.rejected() {
+			text, check = "the lease store refuses writes", "its free space, and the rights to it"
+		}
+		say(slog.LevelWarn, text, slog.Int("leases", st.status.Held),
+			slog.Duration("for", silence), slog.Any("error", l.failure),
+			slog.String("then", then), slog.String("check", check))
 	case !silent && l.away:
 		say(slog.LevelInfo, "the lease store answers again", slog.Duration("after", silence))
 		l.away, l.heard = false, now

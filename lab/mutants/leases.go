@@ -195,6 +195,12 @@ func leases() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestLoss_AMemberWithoutTheStoreFromTheStart$"},
 		},
 		{
+			name:   "a full lease store is said not to answer",
+			rule:   "the line about a failing store says what to check",
+			edits:  in("coordination", "if l.rejected() {", "if false {"),
+			killer: killer{pkg: "./coordination", run: "^TestLog_AStoreThatRefusesWritesIsALine$"},
+		},
+		{
 			name:   "a release blanks any record",
 			rule:   "a release is conditional on the holder's own record",
 			edits:  in("coordination", "m.finish(Done)\n\t\treturn\n\t}", "m.ten.version = m.seen.version\n\t}"),
