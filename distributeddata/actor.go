@@ -38,24 +38,24 @@ type replica struct {
 	others  []string          // their addresses, in order
 	// unlikeExpiry are the members with another Config.Expiry, by id, and otherExpiry their
 	// addresses.
-	unlikeExpiry map[string]bool
-	otherExpiry  []string
-	notify       *timer.Timer
-	commits      *timer.Timer // of the open events
-	waiting      []awaiting   // for the durable rows to be loaded
-	patience     *timer.Timer // timer for waiting
-	unloaded     error        // why the durable rows cannot be used
-	subs         *subscriptions
-	pending      map[uint64]pending
-	expirer      *expirer
-	clerk        *clerk // nil: Config.Membership is not set
-	nextID       uint64
-	before       uint64        // nextID before the message being handled
-	drains       []func(any)   // respond functions of pending drains
-	limit        time.Duration // of the call whose request is being handled
-	telling      bool          // a tellOn is in flight
-	stopped      bool
-	broken       bool // it has panicked repeatedly, and serves no more; see stopServing
+	unlikeExpiry  map[string]bool
+	otherExpiry   []string
+	notify        *timer.Timer
+	commits       *timer.Timer // of the open events
+	waiting       []awaiting   // for the durable rows to be loaded
+	patience      *timer.Timer // timer for waiting
+	unloaded      error        // why the durable rows cannot be used
+	subs          *subscriptions
+	pending       map[uint64]pending
+	expirer       *expirer
+	recordUpdater *recordUpdater // nil: Config.Membership is not set
+	nextID        uint64
+	before        uint64        // nextID before the message being handled
+	drains        []func(any)   // respond functions of pending drains
+	limit         time.Duration // of the call whose request is being handled
+	telling       bool          // a tellOn is in flight
+	stopped       bool
+	broken        bool // it has panicked repeatedly, and serves no more; see stopServing
 
 	turn      uint64 // changes with each request, and when run has returned
 	responded bool   // to the message being handled
@@ -77,8 +77,8 @@ type pending struct {
 	began time.Time // set for measured operations
 }
 
-// former carries the cores of an earlier incarnation to the actor.
-type former struct{ held held }
+// lateState carries the cores of an earlier incarnation to the actor.
+type lateState struct{ held held }
 
 func newReplica(l *binding) *replica {
 	a := &replica{
@@ -90,7 +90,7 @@ func newReplica(l *binding) *replica {
 	a.expirer = &expirer{a: a}
 	a.volatile = newDomain(a, false)
 	a.domains = []*domain{a.volatile}
-	if l.r.choice != nil {
+	if l.r.durableKeys != nil {
 		a.durable = newDomain(a, true)
 		a.domains = append(a.domains, a.durable)
 	}
@@ -142,7 +142,7 @@ func (a *replica) receive(ctx actor.Context) {
 		a.onEnvelope(m)
 	case *timer.Fired:
 		a.onTimer(m)
-	case *former:
+	case *lateState:
 		for i, d := range a.domains {
 			d.held = append(d.held, m.held[i])
 			d.catchUp()
@@ -207,8 +207,8 @@ func (a *replica) startUp() {
 			}
 		}
 	}
-	if m := a.l.cfg.Membership; m != nil && a.clerk == nil {
-		a.clerk = newClerk(m, a.l.cfg.OperationTimeout)
+	if m := a.l.cfg.Membership; m != nil && a.recordUpdater == nil {
+		a.recordUpdater = newRecordUpdater(m, a.l.cfg.OperationTimeout)
 	}
 	for _, d := range a.domains {
 		d.begin()
@@ -247,8 +247,8 @@ func (a *replica) shutDown() {
 		a.refuse(w, a.cutShort(pending{}))
 	}
 	a.waiting = nil
-	if a.clerk != nil {
-		a.clerk.end()
+	if a.recordUpdater != nil {
+		a.recordUpdater.end()
 	}
 	for id, p := range a.pending {
 		delete(a.pending, id)
@@ -314,7 +314,7 @@ func (a *replica) onEnvelope(env *pb.Envelope) {
 	}
 	if manifest.Durable() || manifest == wire.ReplicatorBeat {
 		a.noteList(h)
-		if manifest.Durable() && (d == nil || h.Keys != a.l.r.choice.sum()) {
+		if manifest.Durable() && (d == nil || h.Keys != a.l.r.durableKeys.sum()) {
 			return
 		}
 	}
@@ -452,7 +452,7 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID,
 		From: uint64(d.core.Replica()), To: uint64(e.To)}
 	if d.durable || e.Manifest == wire.ReplicatorBeat {
-		h.Keys = a.l.r.choice.sum()
+		h.Keys = a.l.r.durableKeys.sum()
 	}
 	if d.durable {
 		e.Manifest = e.Manifest.OfDurable()

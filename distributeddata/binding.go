@@ -28,7 +28,7 @@ type binding struct {
 	cfg       Config
 	members   *membership.Service
 	pid       *actor.PID // of the actor, once it runs
-	published atomic.Pointer[published]
+	published atomic.Pointer[replicatorView]
 	state     atomic.Int32
 	running   chan struct{}   // closed when the actor runs
 	ready     chan struct{}   // closed when the replica has become ready for the first time
@@ -62,7 +62,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	}
 	l.ended, l.end = context.WithCancel(context.Background())
 	l.front = newFront(l)
-	if _, ok := system.ProcessRegistry.Add(&r.door, r.pid.Id); !ok {
+	if _, ok := system.ProcessRegistry.Add(&r.ingress, r.pid.Id); !ok {
 		return fmt.Errorf("%w: Name %q: this actor system has a replicator of that name already",
 			ErrInvalid, cfg.Name)
 	}
@@ -90,7 +90,7 @@ func (l *binding) spawn() {
 		// also after a restart
 		props := actor.PropsFromProducer(func() actor.Actor { return a },
 			early.MailboxAt(&a.mailbox),
-			actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
+			actor.WithDispatcher(newPinnedDispatcher(l.r.number, l.ended.Done())),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
 				100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {
@@ -109,7 +109,7 @@ const throughput = 300
 func (l *binding) run(pid *actor.PID) {
 	l.pid = pid
 	if l.state.CompareAndSwap(bound, running) {
-		l.r.door.open(l)
+		l.r.ingress.open(l)
 		close(l.running)
 		l.r.signal()
 	}
@@ -118,7 +118,7 @@ func (l *binding) run(pid *actor.PID) {
 // finish ends the incarnation. what is the state that the actor held, nil if it never ran.
 func (l *binding) finish(what held) {
 	l.state.Store(over)
-	l.r.door.shut(l)
+	l.r.ingress.shut(l)
 	l.r.finished(l, what)
 	l.end()
 }
@@ -159,9 +159,9 @@ func (l *binding) waitsFor() error {
 	if p.stopped != nil {
 		return p.stopped
 	}
-	h := &p.half
+	h := &p.domainView
 	// The durable domain is the one that is not ready.
-	if p.durable != nil && (h.ready || p.choice.all() || p.unloaded != nil) {
+	if p.durable != nil && (h.ready || p.durableKeys.all() || p.unloaded != nil) {
 		h = p.durable
 	}
 	why := l.lacks(p, h)
@@ -176,7 +176,7 @@ func (l *binding) waitsFor() error {
 }
 
 // lacks returns an error that says why a domain is not ready yet.
-func (l *binding) lacks(p *published, h *half) error {
+func (l *binding) lacks(p *replicatorView, h *domainView) error {
 	want := l.cfg.MinMembers
 	if h == p.durable && p.unloaded != nil {
 		return p.unloaded
@@ -259,7 +259,7 @@ func (l *binding) leave(ctx context.Context) (err error) {
 		err = d.err
 	}
 	l.state.Store(over)
-	l.r.door.shut(l)
+	l.r.ingress.shut(l)
 	l.system.Root.Poison(l.pid) // queued behind all earlier messages
 	<-l.ended.Done()
 	if l.r.disk != nil {

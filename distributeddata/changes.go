@@ -54,7 +54,7 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator,
 			l.rearm() // before the state is read
 			flushed := r.flushed.next()
 			_, lives, err := r.look()
-			if err != nil || !f.follow(r.state(), func(key string, old, now told) bool {
+			if err != nil || !f.follow(r.state(), func(key string, old, now entryView) bool {
 				return ctx.Err() == nil && yield(change(e.named(key), old, now, r.now()))
 			}) || !awaitAny(ctx, l.wake, lives) {
 				return
@@ -65,7 +65,7 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator,
 }
 
 // change returns the notice for the change of an entry from the state old to the state now.
-func change[T crdt.Value[T]](k Key[T], old, now told, at time.Time) *Changed[T] {
+func change[T crdt.Value[T]](k Key[T], old, now entryView, at time.Time) *Changed[T] {
 	c := &Changed[T]{Key: k, Deleted: now.gone(), Expired: old.expired(now, at)}
 	c.Value, c.Err = k.load(now.store, now.seen)
 	if now.store.Empty() {
@@ -79,13 +79,13 @@ func change[T crdt.Value[T]](k Key[T], old, now told, at time.Time) *Changed[T] 
 type follower struct {
 	text  string
 	exact bool
-	was   *published // the state last followed, for a prefix
-	held  told       // the entry as last told, for a key
+	was   *replicatorView // the state last followed, for a prefix
+	held  entryView       // the entry as last notified, for a key
 }
 
 // follow calls tell for each entry that has changed, until tell returns false. It reports whether
 // all calls returned true.
-func (f *follower) follow(p *published, tell func(key string, old, now told) bool) bool {
+func (f *follower) follow(p *replicatorView, tell func(key string, old, now entryView) bool) bool {
 	switch {
 	case p == nil:
 		return true
@@ -96,7 +96,7 @@ func (f *follower) follow(p *published, tell func(key string, old, now told) boo
 	}
 	was := f.was
 	f.was = p
-	for key, t := range p.turns(was, f.text) {
+	for key, t := range p.changes(was, f.text) {
 		if !tell(key, t.old, t.now) {
 			return false
 		}

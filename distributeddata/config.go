@@ -221,7 +221,7 @@ func (c Config) validate() error {
 		bad("MinMembers is %d, must be from 1 to %d, or -1 for nothing but Local", c.MinMembers,
 			maxMinMembers)
 	}
-	if _, err := newChoice(c.Durable); err != nil {
+	if _, err := newDurableKeys(c.Durable); err != nil {
 		errs = append(errs, err)
 	}
 	if err := c.wrongExpiry(); err != nil {

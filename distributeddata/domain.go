@@ -196,10 +196,10 @@ func (d *domain) calls() (ids []uint64) {
 	return ids
 }
 
-// half returns what the domain publishes now.
-func (d *domain) half() half {
+// domainView returns what the domain publishes now.
+func (d *domain) domainView() domainView {
 	c := d.core
-	return half{
+	return domainView{
 		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), silent: c.Silent(),
 		stats: c.Stats(), lags: c.Lags(), quorum: c.QuorumStatus(),
 		disk: c.Disk(),
@@ -208,7 +208,7 @@ func (d *domain) half() half {
 
 // of returns the domain of a key.
 func (a *replica) of(key string) *domain {
-	if a.l.r.choice.durable(key) {
+	if a.l.r.durableKeys.durable(key) {
 		return a.durable
 	}
 	return a.volatile

@@ -23,7 +23,7 @@ func (m *drain) run(a *replica, respond func(any)) {
 	a.each(0, func(id uint64, deadline time.Time) core.Event {
 		return core.Drain{ID: id, Leave: !a.l.r.goesOn(), Deadline: deadline}
 	}, func(d *domain, end core.Done, err error) (error, bool) {
-		if all := a.l.r.choice.all(); all && !d.durable {
+		if all := a.l.r.durableKeys.all(); all && !d.durable {
 			return nil, false // no key is volatile
 		} else if err = d.drained(end, err); all {
 			return err, true

@@ -45,13 +45,20 @@ func (m *flush) refuse(err error, _ *Replicator, respond func(any)) { respond(&f
 // whether the request needs the durable keys, and how long it may take; 0 means the time of the
 // call, or Config.OperationTimeout.
 type aboutKey interface {
-	needs(c *choice) (durable bool, timeout time.Duration)
+	needs(c *durableKeys) (durable bool, timeout time.Duration)
 }
 
-func (m *Get[T]) needs(c *choice) (bool, time.Duration)    { return c.durable(m.Key.id), m.Timeout }
-func (m *Update[T]) needs(c *choice) (bool, time.Duration) { return c.durable(m.Key.id), m.Timeout }
-func (m *Delete[T]) needs(c *choice) (bool, time.Duration) { return c.durable(m.Key.id), m.Timeout }
-func (m *flush) needs(c *choice) (bool, time.Duration)     { return c != nil, 0 }
+func (m *Get[T]) needs(c *durableKeys) (bool, time.Duration) {
+	return c.durable(m.Key.id), m.Timeout
+}
+
+func (m *Update[T]) needs(c *durableKeys) (bool, time.Duration) {
+	return c.durable(m.Key.id), m.Timeout
+}
+func (m *Delete[T]) needs(c *durableKeys) (bool, time.Duration) {
+	return c.durable(m.Key.id), m.Timeout
+}
+func (m *flush) needs(c *durableKeys) (bool, time.Duration) { return c != nil, 0 }
 
 // loading reports whether the rows of the domain have not been loaded, which may also never happen.
 func (d *domain) loading() bool { return d.core.Disk().Phase == core.DiskLoading }
@@ -74,7 +81,7 @@ func (a *replica) awaits(m request) bool {
 	if a.durable == nil || !ok || !a.durable.loading() {
 		return false
 	}
-	needs, timeout := k.needs(a.l.r.choice)
+	needs, timeout := k.needs(a.l.r.durableKeys)
 	if !needs {
 		return false
 	}

@@ -42,7 +42,7 @@ func (s Snapshot) Changed(since Snapshot) iter.Seq[string] {
 		if s.p == nil {
 			return
 		}
-		for key := range s.p.turns(since.p, "") {
+		for key := range s.p.changes(since.p, "") {
 			if !yield(causal.Clone(key)) {
 				return
 			}
@@ -50,9 +50,9 @@ func (s Snapshot) Changed(since Snapshot) iter.Seq[string] {
 	}
 }
 
-func (s Snapshot) info(key string, now told) EntryInfo {
+func (s Snapshot) info(key string, now entryView) EntryInfo {
 	e := EntryInfo{
-		Key: causal.Clone(key), Durable: s.p.choice.durable(key), Gone: now.gone(),
+		Key: causal.Clone(key), Durable: s.p.durableKeys.durable(key), Gone: now.gone(),
 		Atoms: now.store.Len(), Bytes: now.bytes,
 	}
 	for path := range now.store.From("") {

@@ -45,7 +45,7 @@ func (e *expirer) start() {
 	}
 	e.table = expiry.New(expiry.Config{Skew: l.ttls.skew, Turn: l.cfg.turn().Milliseconds()})
 	e.view()
-	for h := range l.published.Load().halves() {
+	for h := range l.published.Load().domainViews() {
 		for key, held := range h.keys.All() {
 			e.put(key, held.Store)
 		}

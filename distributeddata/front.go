@@ -49,9 +49,9 @@ type front struct {
 		entries    map[string]*openEntry
 		created    int // number of them that did not exist before the open events
 		seen       causal.Vector
-		whole      *published // the published state with the open entries; nil: to be made
-		of         *published // what whole was made of
-		at         time.Time  // when entries was last committed
+		whole      *replicatorView // the published state with the open entries; nil: to be made
+		of         *replicatorView // what whole was made of
+		at         time.Time       // when entries was last committed
 	}
 }
 
@@ -59,7 +59,7 @@ type front struct {
 type openEntry struct {
 	held   history.Held
 	seen   causal.Vector
-	number uint64 // like half.number
+	number uint64 // like domainView.number
 }
 
 func newFront(l *binding) *front {
@@ -96,7 +96,7 @@ func (f *front) enter(ctx context.Context, key string, actor bool) error {
 
 // take takes the lock for a caller.
 func (f *front) take(ctx context.Context) error {
-	if f.l.r.hosts.Load() != nil { // the actor may be the caller
+	if f.l.r.userCall.Load() != nil { // the actor may be the caller
 		if err := f.l.r.reentrant(); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (f *front) entry(key string) *openEntry {
 }
 
 // state returns the published state with the open entries: a state of one instant.
-func (f *front) state() *published {
+func (f *front) state() *replicatorView {
 	if !f.some.Load() {
 		return f.l.published.Load()
 	}
@@ -262,7 +262,7 @@ func (f *front) contents() iter.Seq2[string, history.Held] {
 // count returns the number of entries, the open ones included.
 func (l *binding) count() (n int) {
 	p := l.published.Load()
-	for h := range p.halves() {
+	for h := range p.domainViews() {
 		n += h.keys.Len()
 	}
 	f := l.front

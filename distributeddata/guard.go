@@ -78,7 +78,7 @@ func adapted[R any](r *Replicator, res *R, adapt func(*R) any, respond func(any)
 		}
 		respond(out)
 	}()
-	defer r.host(new("Adapt")).done()
+	defer r.beginUserCall(new("Adapt")).done()
 	err = guarded(func() error { out = adapt(res); return nil })
 }
 
@@ -95,7 +95,7 @@ var (
 // interrupted runs while the goroutine of the actor exits in the middle of a message because user
 // code has called runtime.Goexit. The operations of that message have not happened, since Modify
 // runs before a step changes anything, and their callers are answered. The mailbox continues on
-// another goroutine; see steadfast.
+// another goroutine; see pinnedDispatcher.
 func (a *replica) interrupted() {
 	if !a.begun() || a.stopped {
 		return

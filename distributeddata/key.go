@@ -23,9 +23,9 @@ import (
 // messages Get, Update, Delete and Subscribe to Replicator.PID.
 type Key[T crdt.Value[T]] struct {
 	id   string
-	none *T         // the empty value; nil in the zero Key. A pointer keeps requests small
-	last *recall[T] // nil if values are not remembered
-	of   *layout    // of the collection that this entry is a shard of; nil: none
+	none *T             // the empty value; nil in the zero Key. A pointer keeps requests small
+	last *valueCache[T] // nil if values are not remembered
+	of   *layout        // of the collection that this entry is a shard of; nil: none
 }
 
 // empty returns the value of a missing entry.
@@ -44,7 +44,7 @@ func (k Key[T]) empty() (v T) {
 // A key remembers the last value read through it for as long as the key is reachable, so reading an
 // unchanged entry again costs next to nothing.
 func NewKey[T crdt.Value[T]](id string, empty T) Key[T] {
-	return Key[T]{id: id, none: &empty, last: newRecall[T]()}
+	return Key[T]{id: id, none: &empty, last: newValueCache[T]()}
 }
 
 // ID returns the name of the entry.
@@ -101,7 +101,7 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, at ...Consistency) (T, e
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error,
 	at Consistency, opts ...Option) (T, error) {
 	o := r.options(opts)
-	if at == Local && r != nil && !r.choice.durable(k.id) {
+	if at == Local && r != nil && !r.durableKeys.durable(k.id) {
 		if l := r.present.Load(); l != nil && l.state.Load() == running {
 			v, err := k.here(ctx, l, localUpdate[T]{modify, o.ttl, false})
 			if err != errStep { //nolint:errorlint // never wrapped
@@ -121,9 +121,10 @@ func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) 
 	return subscribeTo(r, k, to, adapt)
 }
 
-// read returns the value in a published state, whose half h the key belongs to, or of o if that is
+// read returns the value in a published state, whose view h the key belongs to, or of o if that is
 // not nil; and the time from which reading it must be announced as a use; see lifetimes.renewAt.
-func (k Key[T]) read(p *published, h *half, o *openEntry) (v T, renewAt int64, err error) {
+func (k Key[T]) read(p *replicatorView, h *domainView, o *openEntry) (v T, renewAt int64,
+	err error) {
 	number := h.number
 	if o != nil {
 		number = o.number
@@ -136,7 +137,7 @@ func (k Key[T]) read(p *published, h *half, o *openEntry) (v T, renewAt int64, e
 	}
 	now := p.get(k.id)
 	if o != nil {
-		now = p.ttls.told(k.id, o.held, o.seen)
+		now = p.ttls.view(k.id, o.held, o.seen)
 	}
 	if v, err = k.load(now.store, now.seen); err == nil {
 		renewAt = p.ttls.renewAt(now)

@@ -109,16 +109,16 @@ func (t *lifetimes) of(key string, u expiry.Use) int64 {
 }
 
 // renewAt returns the time from which a read of an entry must renew its stamp, or 0 for never.
-func (t *lifetimes) renewAt(e told) int64 {
+func (t *lifetimes) renewAt(e entryView) int64 {
 	if e.ttl == 0 || e.gone() {
 		return 0
 	}
 	return e.use.RenewAt(t.now(), e.ttl, t.skew)
 }
 
-// told splits an entry into its content and its stamp.
-func (t *lifetimes) told(key string, h history.Held, seen causal.Vector) told {
-	e := told{store: content(h.Store), bytes: h.Bytes(), seen: seen}
+// view splits an entry into its content and its stamp.
+func (t *lifetimes) view(key string, h history.Held, seen causal.Vector) entryView {
+	e := entryView{store: content(h.Store), bytes: h.Bytes(), seen: seen}
 	_, e.use = lastUse(h.Store)
 	if t != nil {
 		e.ttl = t.of(key, e.use)

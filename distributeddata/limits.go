@@ -114,7 +114,7 @@ func (l *binding) fits(key string, was, is causal.Store, added *int) error {
 // admit returns an error if too many operations are pending. Operations that are answered at once
 // do not count.
 func (a *replica) admit(at Consistency, key string) error {
-	if at == Local && !a.l.r.choice.durable(key) {
+	if at == Local && !a.l.r.durableKeys.durable(key) {
 		return nil
 	}
 	return a.l.within(maxOperations, len(a.pending)+1, "")

@@ -13,7 +13,7 @@ import (
 // accepts changes of durable keys from the other.
 func (a *replica) noteList(h wire.Header) {
 	address, known := a.address[h.Member]
-	differs := h.Keys != a.l.r.choice.sum()
+	differs := h.Keys != a.l.r.durableKeys.sum()
 	if !known || differs == a.unlike[h.Member] {
 		return
 	}

@@ -35,8 +35,9 @@ var (
 	errStoreLeft = errors.New("the call exited its goroutine")
 )
 
-// clerk makes the calls to the Membership in one incarnation, for all domains, one call at a time.
-type clerk struct {
+// recordUpdater makes the calls to the Membership in one incarnation, for all domains, one call at
+// a time.
+type recordUpdater struct {
 	ended   context.Context // done when the incarnation ends
 	end     context.CancelFunc
 	records pair
@@ -45,15 +46,15 @@ type clerk struct {
 	busy    atomic.Bool   // a call has not returned; it may have timed out already
 }
 
-func newClerk(store Membership, timeout time.Duration) *clerk {
+func newRecordUpdater(store Membership, timeout time.Duration) *recordUpdater {
 	ended, end := context.WithCancel(context.Background())
-	return &clerk{ended: ended, end: end, records: pair{store: store}, timeout: timeout,
+	return &recordUpdater{ended: ended, end: end, records: pair{store: store}, timeout: timeout,
 		turn: make(chan struct{}, 1)}
 }
 
 // call runs f and passes its event to answer once. If f has no event in time, answer gets the event
 // of an error. After the end of the incarnation call does not answer.
-func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core.Event,
+func (k *recordUpdater) call(f func(context.Context) core.Event, failed func(error) core.Event,
 	answer func(core.Event)) {
 	go func() {
 		select {
@@ -82,7 +83,7 @@ func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core
 	}()
 }
 
-func (k *clerk) guarded(ctx context.Context, f func(context.Context) core.Event,
+func (k *recordUpdater) guarded(ctx context.Context, f func(context.Context) core.Event,
 	failed func(error) core.Event, done chan<- core.Event) {
 	ev := failed(errStoreLeft)
 	defer func() {
@@ -95,14 +96,14 @@ func (k *clerk) guarded(ctx context.Context, f func(context.Context) core.Event,
 	ev = f(ctx)
 }
 
-func (k *clerk) load(line int, e core.LoadRecord, answer func(core.Event)) {
+func (k *recordUpdater) load(line int, e core.LoadRecord, answer func(core.Event)) {
 	k.call(func(ctx context.Context) core.Event {
 		record, version, err := k.records.load(ctx, line)
 		return core.RecordLoaded{ID: e.ID, Record: record, Version: version, Err: err}
 	}, func(err error) core.Event { return core.RecordLoaded{ID: e.ID, Err: err} }, answer)
 }
 
-func (k *clerk) swap(line int, e core.SwapRecord, answer func(core.Event)) {
+func (k *recordUpdater) swap(line int, e core.SwapRecord, answer func(core.Event)) {
 	k.call(func(ctx context.Context) core.Event {
 		version, swapped, err := k.records.swap(ctx, line, e.Old, e.Next)
 		return core.RecordSwapped{ID: e.ID, Version: version, Swapped: swapped, Err: err}
@@ -121,9 +122,9 @@ func (a *replica) callStore(d *domain, e core.Effect) {
 	answer := func(ev core.Event) { contain.Send(system, self, &recorded{d, ev}) }
 	switch e := e.(type) {
 	case core.LoadRecord:
-		a.clerk.load(d.line(), e, answer)
+		a.recordUpdater.load(d.line(), e, answer)
 	case core.SwapRecord:
-		a.clerk.swap(d.line(), e, answer)
+		a.recordUpdater.swap(d.line(), e, answer)
 	}
 }
 

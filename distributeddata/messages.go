@@ -209,7 +209,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 			now := p.get(m.Key.id)
 			if d.State != nil {
 				h, _ := d.State.Keys.Get(m.Key.id)
-				now = p.ttls.told(m.Key.id, h, d.State.Seen)
+				now = p.ttls.view(m.Key.id, h, d.State.Seen)
 			}
 			a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
 			v, unread := m.Key.empty(), errExit // in case a codec does not return
@@ -217,7 +217,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 			if unread = m.Key.of.check(p); unread != nil {
 				return
 			}
-			defer a.l.r.host(&m.Key.id).done()
+			defer a.l.r.beginUserCall(&m.Key.id).done()
 			v, unread = m.Key.load(now.store, now.seen)
 		})
 }
@@ -246,7 +246,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		return
 	}
 	waits := m.Adapt != nil || a.asker.waits() // others share events, and are not read before
-	if m.At == Local && waits && !a.l.r.choice.durable(m.Key.id) {
+	if m.At == Local && waits && !a.l.r.durableKeys.durable(m.Key.id) {
 		err := errExited // in case Modify does not return
 		defer func() {
 			if err != errStep { //nolint:errorlint // never wrapped
@@ -261,7 +261,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 	a.expect(m.operation())
 	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil,
 		func(t *history.Txn) (err error) {
-			defer a.l.r.host(&m.Key.id).done()
+			defer a.l.r.beginUserCall(&m.Key.id).done()
 			res.value, err = m.Key.change(t, a.l, m.Modify, m.TTL)
 			return err
 		}, answer)

@@ -35,7 +35,7 @@ func NewPrefix[T crdt.Value[T]](text string, empty T) Prefix[T] { return Prefix[
 
 // Key returns the key of the entry whose name is the prefix followed by rest.
 func (p Prefix[T]) Key(rest string) Key[T] {
-	return Key[T]{id: p.text + rest, none: p.none, last: newRecall[T]()}
+	return Key[T]{id: p.text + rest, none: p.none, last: newValueCache[T]()}
 }
 
 // Rest returns the part of a key's name after the prefix. ok is false if the name does not begin
@@ -66,7 +66,7 @@ func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID,
 }
 
 // named returns the key of an entry found in the state. The program did not declare this key, so it
-// has no recall.
+// has no valueCache.
 func (p Prefix[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), none: p.none} }
 
 // Entries is what can be subscribed to: a Key or a Prefix.

@@ -23,7 +23,7 @@ func (r *Replicator) begin(l *binding) {
 	r.mu.present, r.mu.closed, r.mu.cfg, r.mu.log = l, nil, l.cfg, l.system.Logger()
 	r.shut.Store(false)
 	r.present.Store(l)
-	r.door.bind(l)
+	r.ingress.bind(l)
 	r.signalLocked()
 }
 
@@ -35,7 +35,7 @@ func (r *Replicator) inheritance(l *binding, pid *actor.PID) []held {
 		return nil
 	}
 	all := r.mu.held
-	r.mu.held, r.mu.heir = nil, pid
+	r.mu.held, r.mu.successor = nil, pid
 	return all
 }
 
@@ -47,7 +47,7 @@ func (r *Replicator) finished(l *binding, what held) {
 	next := r.mu.present
 	if next == l {
 		next = nil
-		r.mu.present, r.mu.heir = nil, nil
+		r.mu.present, r.mu.successor = nil, nil
 		r.present.Store(nil)
 		if !r.mu.again {
 			r.mu.closed = errors.Join(ErrClosed, l.failure)
@@ -57,8 +57,8 @@ func (r *Replicator) finished(l *binding, what held) {
 	}
 	switch {
 	case what == nil || !r.mu.again:
-	case next != nil && r.mu.heir != nil:
-		contain.Send(next.system, r.mu.heir, &former{what})
+	case next != nil && r.mu.successor != nil:
+		contain.Send(next.system, r.mu.successor, &lateState{what})
 	default:
 		r.mu.held = append(r.mu.held, what)
 	}
@@ -89,7 +89,7 @@ func (r *Replicator) noMore() {
 	r.shut.Store(true)
 	r.signalLocked()
 	r.mu.Unlock()
-	r.door.close(nil)
+	r.ingress.close(nil)
 }
 
 func (r *Replicator) signal() {
@@ -164,7 +164,7 @@ func (r *Replicator) bounded(ctx context.Context) (context.Context, context.Canc
 
 // state returns the present state, with the open entries, or nil before the first incarnation has
 // run.
-func (r *Replicator) state() *published {
+func (r *Replicator) state() *replicatorView {
 	if l := r.present.Load(); l != nil {
 		if p := l.front.state(); p != nil {
 			return p
@@ -183,7 +183,7 @@ func (r *Replicator) entry(key string) *openEntry {
 
 // published returns the state that reads of one entry show if it is not open; otherwise it is like
 // readable.
-func (r *Replicator) published() *published {
+func (r *Replicator) published() *replicatorView {
 	if r.shut.Load() {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (r *Replicator) published() *published {
 
 // readable returns the state that reads show. It is nil before the first incarnation has run, and
 // after the replicator has been closed.
-func (r *Replicator) readable() *published {
+func (r *Replicator) readable() *replicatorView {
 	if r.shut.Load() {
 		return nil
 	}

@@ -23,27 +23,27 @@ import (
 // Snapshot show the last state. Every other operation waits for the next incarnation until its
 // context is done, and then fails with node.ErrRejoining.
 type Replicator struct {
-	name    string
-	pid     *actor.PID // PID of the door, the same in every incarnation
-	door    door
-	choice  *choice                   // selects the durable keys; the same in every incarnation
-	disk    *disk                     // stores their rows; nil: no key is durable
-	present atomic.Pointer[binding]   // nil between two incarnations
-	last    atomic.Pointer[published] // the state of the incarnation that ended last
-	traffic traffic
-	panics  atomic.Uint64
-	reach   func(place string) // test hook, called in the middle of steps
-	number  number             // identifies its actor in call stacks
-	hosts   atomic.Pointer[string]
-	block   atomic.Pointer[blockage] // the last one seen
-	faults  faults
-	near    nearness
-	uses    uses
-	expired atomic.Uint64 // number of entries that this member has deleted because they expired
-	touches atomic.Uint64 // number of stamps that were not part of another update
-	loops   loops         // over changes
-	flushed news          // wakes waiters for FlushChanges
-	shut    atomic.Bool   // closed for reads as well
+	name        string
+	pid         *actor.PID // PID of the ingress, the same in every incarnation
+	ingress     ingress
+	durableKeys *durableKeys                   // the same in every incarnation
+	disk        *disk                          // stores their rows; nil: no key is durable
+	present     atomic.Pointer[binding]        // nil between two incarnations
+	last        atomic.Pointer[replicatorView] // the state of the incarnation that ended last
+	traffic     traffic
+	panics      atomic.Uint64
+	reach       func(place string) // test hook, called in the middle of steps
+	number      number             // identifies its actor in call stacks
+	userCall    atomic.Pointer[string]
+	block       atomic.Pointer[blockage] // the last one seen
+	faults      faults
+	near        nearness
+	uses        uses
+	expired     atomic.Uint64 // number of entries that this member has deleted because they expired
+	touches     atomic.Uint64 // number of stamps that were not part of another update
+	loops       loops         // over changes
+	flushed     news          // wakes waiters for FlushChanges
+	shut        atomic.Bool   // closed for reads as well
 
 	mu struct {
 		sync.Mutex
@@ -55,7 +55,7 @@ type Replicator struct {
 		again        bool          // another incarnation may follow
 		closed       error         // error for callers that would wait; nil: they may wait
 		held         []held        // left by ended incarnations, for the next one
-		heir         *actor.PID    // the actor of the present incarnation that took held
+		successor    *actor.PID    // the actor of the present incarnation that took held
 	}
 }
 
@@ -79,7 +79,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults().within(lifecycle.MinMembers(system))
-	chosen, err := newChoice(cfg.Durable)
+	chosen, err := newDurableKeys(cfg.Durable)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("distributeddata: %w", err)
 	}
-	if r.choice.sum() != chosen.sum() {
+	if r.durableKeys.sum() != chosen.sum() {
 		return nil, fmt.Errorf(
 			"%w: Durable is %q, which is not what the replicator %q of this process began with",
 			ErrInvalid, cfg.Durable, cfg.Name)
@@ -107,8 +107,8 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	return r, nil
 }
 
-func newReplicator(cfg Config, chosen *choice, again bool, log *slog.Logger) *Replicator {
-	r := &Replicator{name: cfg.Name, choice: chosen, number: number(numbers.Add(1)),
+func newReplicator(cfg Config, chosen *durableKeys, again bool, log *slog.Logger) *Replicator {
+	r := &Replicator{name: cfg.Name, durableKeys: chosen, number: number(numbers.Add(1)),
 		pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
 	if chosen != nil {
 		r.disk = newDisk(cfg.Store, log)
@@ -208,13 +208,13 @@ func (r *Replicator) Close(ctx context.Context) error {
 		r.shut.Store(true)
 		return nil
 	}
-	defer r.door.close(l)
+	defer r.ingress.close(l)
 	defer r.shut.Store(true)
 	return l.close(ctx)
 }
 
 // tell sends a message that is not answered.
-func (r *Replicator) tell(m request) { r.door.SendUserMessage(r.pid, m) }
+func (r *Replicator) tell(m request) { r.ingress.SendUserMessage(r.pid, m) }
 
 func (r *Replicator) options(opts []Option) options {
 	if len(opts) == 0 {

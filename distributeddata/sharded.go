@@ -38,7 +38,7 @@ type layout struct {
 	own     string        // prefix of the entries of this layout
 	after   string        // the first name after all names that begin with own
 	bad     error         // why the layout is not valid
-	checked atomic.Uint64 // half.number of a state that had no other layout
+	checked atomic.Uint64 // domainView.number of a state that had no other layout
 }
 
 func newLayout(name, types string, shards int) *layout {
@@ -88,7 +88,7 @@ func (l *layout) id(encoded []byte) string {
 
 // check returns an error if a state holds entries of the collection in another layout. An entry
 // that is not a shard has a nil layout.
-func (l *layout) check(p *published) error {
+func (l *layout) check(p *replicatorView) error {
 	if l == nil || p == nil {
 		return nil
 	}
@@ -107,8 +107,8 @@ func (l *layout) check(p *published) error {
 
 // state returns the state number of the domain that holds the collection. single is false if the
 // collection may be spread over both domains.
-func (l *layout) state(p *published) (number uint64, single bool) {
-	switch volatile, durable := p.choice.below(l.family); {
+func (l *layout) state(p *replicatorView) (number uint64, single bool) {
+	switch volatile, durable := p.durableKeys.below(l.family); {
 	case !durable:
 		return p.number, true
 	case !volatile:
@@ -118,7 +118,7 @@ func (l *layout) state(p *published) (number uint64, single bool) {
 }
 
 // stray returns the name of an entry of the collection in another layout, or "" if there is none.
-func (l *layout) stray(p *published) string {
+func (l *layout) stray(p *replicatorView) string {
 	for id, now := range p.entries(l.family, l.family) {
 		if id >= l.own {
 			break

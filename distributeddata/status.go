@@ -122,9 +122,9 @@ func (r *Replicator) Status() Status {
 		s.Durable = d.status()
 		s.Durable.Rows, s.Durable.Bytes = r.disk.rows.Load(), r.disk.bytes.Load()
 	}
-	for h := range p.halves() {
+	for h := range p.domainViews() {
 		s.add(h)
-		if h == p.main() || !p.choice.all() {
+		if h == p.main() || !p.durableKeys.all() {
 			s.miss(h)
 		}
 		for _, l := range h.lags {
@@ -168,7 +168,7 @@ type DurableStatus struct {
 	Refilling   bool
 }
 
-func (h *half) status() *DurableStatus {
+func (h *domainView) status() *DurableStatus {
 	s := &DurableStatus{Replica: crdt.ReplicaID(h.replica), Seen: h.seen.String(), Ready: h.ready,
 		Keys: h.keys.Len()}
 	if h.quorum != nil {
@@ -183,7 +183,7 @@ func (h *half) status() *DurableStatus {
 }
 
 // add adds the counters of one domain.
-func (s *Status) add(h *half) {
+func (s *Status) add(h *domainView) {
 	s.Keys += h.keys.Len()
 	s.Updates += h.stats.Events
 	s.Applied += h.stats.Applied
@@ -201,7 +201,7 @@ func (s *Status) add(h *half) {
 }
 
 // miss adds the members that one domain misses.
-func (s *Status) miss(h *half) {
+func (s *Status) miss(h *domainView) {
 	for _, m := range h.quorum.Missing() {
 		if !slices.Contains(s.Missing, m) {
 			s.Missing = append(s.Missing, m)

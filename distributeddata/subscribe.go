@@ -27,7 +27,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 			slog.Any("subscriber", m.Subscriber))
 		return
 	}
-	a.subscribe(m.Subscriber, text, exact, func(key string, old, now told, send func(any)) {
+	a.subscribe(m.Subscriber, text, exact, func(key string, old, now entryView, send func(any)) {
 		k := m.Key.named(key)
 		c := &Changed[T]{Key: k, Value: k.empty(), Old: k.empty(), Deleted: now.gone(),
 			Expired: old.expired(now, a.l.ttls.clock.Now())}
@@ -38,7 +38,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 			}
 			adapted(a.l.r, c, m.Adapt, send)
 		}()
-		defer a.l.r.host(&k.id).done()
+		defer a.l.r.beginUserCall(&k.id).done()
 		c.Value, err = k.load(now.store, now.seen)
 		c.Old, _ = k.load(old.store, old.seen)
 	})

@@ -17,21 +17,21 @@ import (
 // world has subscriptions and the content of entries, and plays the actor's part.
 type world struct {
 	*subscriptions
-	choice *choice
-	cores  [2]*core.Core                // of volatile and durable keys
-	told   map[string]map[string]uint64 // what each subscriber knows: the last dot of each key
-	count  int
-	via    []string // subscriptions through which notices came
+	durableKeys *durableKeys
+	cores       [2]*core.Core                // of volatile and durable keys
+	told        map[string]map[string]uint64 // what each subscriber knows: the last dot of each key
+	count       int
+	via         []string // subscriptions through which notices came
 }
 
 // newWorld returns a world with the given durable keys.
 func newWorld(durable ...string) *world {
-	chosen, err := newChoice(durable)
+	chosen, err := newDurableKeys(durable)
 	if err != nil {
 		panic(err)
 	}
 	w := &world{subscriptions: newSubscriptions(), told: map[string]map[string]uint64{},
-		choice: chosen}
+		durableKeys: chosen}
 	for i := range w.cores {
 		w.cores[i] = core.New(core.Config{
 			NewReplica: func() causal.Replica {
@@ -43,10 +43,11 @@ func newWorld(durable ...string) *world {
 }
 
 // now returns the current state.
-func (w *world) now() *published {
-	p := &published{half: half{keys: w.cores[0].Keys(), seen: w.cores[0].Seen()}, choice: w.choice}
-	if w.choice != nil {
-		p.durable = &half{keys: w.cores[1].Keys(), seen: w.cores[1].Seen()}
+func (w *world) now() *replicatorView {
+	p := &replicatorView{domainView: domainView{keys: w.cores[0].Keys(), seen: w.cores[0].Seen()},
+		durableKeys: w.durableKeys}
+	if w.durableKeys != nil {
+		p.durable = &domainView{keys: w.cores[1].Keys(), seen: w.cores[1].Seen()}
 	}
 	return p
 }
@@ -60,7 +61,7 @@ func (w *world) change(gone bool, keys []string) {
 	var of [2][]string
 	for _, k := range keys {
 		d := 0
-		if w.choice.durable(k) {
+		if w.durableKeys.durable(k) {
 			d = 1
 		}
 		of[d] = append(of[d], k)
@@ -92,7 +93,7 @@ func (w *world) step(c *core.Core, gone bool, keys []string) {
 func (w *world) subscribe(who, text string, exact bool) {
 	s, _ := w.watcher(actor.NewPID("host", who))
 	via := strings.TrimSuffix(text, "*")
-	sub := w.add(s, text, exact, func(key string, old, now told, _ func(any)) {
+	sub := w.add(s, text, exact, func(key string, old, now entryView, _ func(any)) {
 		w.count++
 		w.via = append(w.via, via)
 		if w.told[who] == nil {
@@ -110,16 +111,16 @@ func (w *world) subscribe(who, text string, exact bool) {
 		return
 	}
 	s.toldOf(text, w.now().get(text))
-	w.notify(sub, text, told{})
+	w.notify(sub, text, entryView{})
 }
 
-func (w *world) notify(s *subscription, key string, old told) {
+func (w *world) notify(s *subscription, key string, old entryView) {
 	if now := w.now().get(key); !old.store.SameValue(now.store) {
 		s.notice(key, old, now, nil)
 	}
 }
 
-func (t told) dot() uint64 {
+func (t entryView) dot() uint64 {
 	e, _ := t.store.Get("p")
 	return e.First().N
 }

@@ -17,9 +17,9 @@ import (
 type subscriptions struct {
 	watchers map[string]*watcher // by the id of their PID; all are actors of this member
 	patterns[*subscription]
-	behind list.List  // of *watcher: those with pending changes
-	total  int        // of subscriptions
-	was    *published // the state up to which changes have been recorded
+	behind list.List       // of *watcher: those with pending changes
+	total  int             // of subscriptions
+	was    *replicatorView // the state up to which changes have been recorded
 }
 
 // subscription is the subscription of one subscriber to a key or a prefix.
@@ -30,10 +30,10 @@ type subscription struct {
 }
 
 // noticeFunc sends the message for the change of an entry from the state old to the state now.
-type noticeFunc func(key string, old, now told, send func(any))
+type noticeFunc func(key string, old, now entryView, send func(any))
 
-// told is the content of an entry at some state.
-type told struct {
+// entryView is the content of an entry at some state.
+type entryView struct {
 	store causal.Store // without the atom of its last use
 	bytes int          // of all atoms, with that one
 	seen  causal.Vector
@@ -42,15 +42,15 @@ type told struct {
 }
 
 // gone reports whether the entry does not exist.
-func (t told) gone() bool { return t.store.Empty() || permanentlyDeleted(t.store) }
+func (t entryView) gone() bool { return t.store.Empty() || permanentlyDeleted(t.store) }
 
 // same reports whether both certainly show the same value.
-func (t told) same(o told) bool {
+func (t entryView) same(o entryView) bool {
 	return t.store.SameValue(o.store) || t.use.At+o.use.At != 0 && t.store.EqualValue(o.store)
 }
 
 // expired reports whether the entry is gone in now and had not been used for its time to live.
-func (t told) expired(now told, at time.Time) bool {
+func (t entryView) expired(now entryView, at time.Time) bool {
 	return now.store.Empty() && t.use.Passed(at.UnixMilli(), t.ttl)
 }
 
@@ -133,9 +133,9 @@ func (s *subscriptions) forget(w *watcher) {
 
 // changed records that keys have changed since its last call, when the state was s.was. It reports
 // whether a subscriber has pending changes.
-func (s *subscriptions) changed(keys []string, now *published) bool {
+func (s *subscriptions) changed(keys []string, now *replicatorView) bool {
 	for _, key := range keys {
-		var before *told
+		var before *entryView
 		s.matching(key, func(sub *subscription) {
 			if before == nil {
 				before = new(s.was.get(key))
@@ -149,9 +149,9 @@ func (s *subscriptions) changed(keys []string, now *published) bool {
 }
 
 // caughtUp records all changes since the last call of changed that no one reported.
-func (s *subscriptions) caughtUp(now *published) {
+func (s *subscriptions) caughtUp(now *replicatorView) {
 	var keys []string
-	for key := range now.turns(s.was, "") {
+	for key := range now.changes(s.was, "") {
 		keys = append(keys, causal.Clone(key))
 	}
 	s.changed(keys, now)

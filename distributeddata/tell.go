@@ -50,7 +50,7 @@ func (a *replica) subscribe(pid *actor.PID, text string, exact bool, notice noti
 		return
 	}
 	w.toldOf(text, a.l.published.Load().get(text))
-	a.tell(sub, text, told{})
+	a.tell(sub, text, entryView{})
 }
 
 func (a *replica) unsubscribe(pid *actor.PID, text string, exact bool) {
@@ -86,7 +86,7 @@ func (a *replica) tellAll() {
 }
 
 // tell sends the change of a key to a subscriber. A failure does not affect the other subscribers.
-func (a *replica) tell(s *subscription, key string, old told) {
+func (a *replica) tell(s *subscription, key string, old entryView) {
 	defer a.guard("telling a subscriber")
 	now := a.l.published.Load().get(key)
 	if old.same(now) {

@@ -25,7 +25,9 @@ type operation struct {
 }
 
 // waits reports whether an operation on a key at a level may wait.
-func (c *choice) waits(key string, at Consistency) bool { return at != Local || c.durable(key) }
+func (c *durableKeys) waits(key string, at Consistency) bool {
+	return at != Local || c.durable(key)
+}
 
 // traceable is implemented by requests that are recorded as spans.
 type traceable interface {
@@ -52,7 +54,7 @@ func (r *Replicator) span(ctx context.Context, m request) (context.Context, trac
 		return ctx, nil
 	}
 	op, key := t.operation()
-	if !r.choice.waits(key, op.at) {
+	if !r.durableKeys.waits(key, op.at) {
 		return ctx, nil
 	}
 	return r.startSpan(ctx, above, op, key)
@@ -74,7 +76,7 @@ func (r *Replicator) startSpan(ctx context.Context, above trace.Span, op operati
 func (a *replica) traced(above trace.Span, m traceable) (end func(error)) {
 	end = func(error) {}
 	op, key := m.operation()
-	if above == nil || !a.l.r.choice.waits(key, op.at) || op.at == Local && !a.asker.waits() {
+	if above == nil || !a.l.r.durableKeys.waits(key, op.at) || op.at == Local && !a.asker.waits() {
 		return end
 	}
 	defer a.guard("tracing") // the provider is the application's
@@ -138,7 +140,7 @@ func (a *replica) ended(p pending, d core.Done, err error) {
 
 // expect marks the next operation that begins as op, to be measured if it may wait.
 func (a *replica) expect(op operation, key string) {
-	if a.l.r.choice.waits(key, op.at) {
+	if a.l.r.durableKeys.waits(key, op.at) {
 		a.next = op
 	}
 }

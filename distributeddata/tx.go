@@ -26,16 +26,16 @@ import (
 // Its entries must be all durable or all volatile; see Config.Durable.
 type Tx struct {
 	*crdt.Writer
-	volatile *history.Txn
-	durable  *history.Txn // nil without Config.Durable
-	choice   *choice
-	stamper  stamper
-	now      *published   // the state when the transaction began
-	txn      *history.Txn // volatile or durable: the one that holds the opened entries
-	first    string       // the first opened entry; empty: none is open
-	keys     int          // opened or deleted so far
-	open     []*opened    // in the order in which they were opened
-	byID     map[string]*opened
+	volatile    *history.Txn
+	durable     *history.Txn // nil without Config.Durable
+	durableKeys *durableKeys
+	stamper     stamper
+	now         *replicatorView // the state when the transaction began
+	txn         *history.Txn    // volatile or durable: the one that holds the opened entries
+	first       string          // the first opened entry; empty: none is open
+	keys        int             // opened or deleted so far
+	open        []*opened       // in the order in which they were opened
+	byID        map[string]*opened
 }
 
 // opened is an entry that a transaction has opened.
@@ -96,7 +96,7 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 	}
 	a.expect(m.operation())
 	a.updateEither(m.At, m.Timeout, m.Adapt != nil, func(t *Tx) error {
-		defer a.l.r.host(new("a transaction")).done()
+		defer a.l.r.beginUserCall(new("a transaction")).done()
 		if err := t.run(m.Modify); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (tx *Tx) of(id string) *history.Txn {
 		return nil
 	}
 	txn := tx.volatile
-	if tx.choice.durable(id) {
+	if tx.durableKeys.durable(id) {
 		txn = tx.durable
 	}
 	switch {
@@ -192,8 +192,9 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 	modify func(*Tx) error, done func(core.Done, error)) {
 	if a.durable == nil || a.durable.loading() {
 		a.update(a.volatile, at, timeout, "", adapted, func(t *history.Txn) error {
-			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, stamper: a.l.ttls.stamper(
-				0), now: a.l.published.Load()})
+			return modify(&Tx{volatile: t, txn: t, durableKeys: a.l.r.durableKeys,
+				stamper: a.l.ttls.stamper(
+					0), now: a.l.published.Load()})
 		}, done)
 		return
 	}
@@ -206,8 +207,9 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 		a.expect(operation{"atomically", at}, "")
 		theirs := errElsewhere // unless the transaction turns out to be volatile
 		a.update(a.durable, at, timeout, "", adapted, func(durable *history.Txn) error {
-			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice,
-				stamper: a.l.ttls.stamper(0), now: a.l.published.Load()}
+			tx := &Tx{volatile: volatile, durable: durable, txn: volatile,
+				durableKeys: a.l.r.durableKeys,
+				stamper:     a.l.ttls.stamper(0), now: a.l.published.Load()}
 			if err := modify(tx); err != nil || tx.txn == durable {
 				return err
 			}
@@ -281,7 +283,7 @@ func (k Key[T]) DeleteIn(tx *Tx) {
 
 // Snapshot is the state of this member's replica at one instant. It is immutable and may be kept.
 // It costs memory only for what has changed since.
-type Snapshot struct{ p *published }
+type Snapshot struct{ p *replicatorView }
 
 // Snapshot returns the current state. Reads of several entries from one Snapshot are consistent:
 // they show all of an atomic update or none of it.

@@ -11,21 +11,22 @@ import (
 	"github.com/concord-go/concord/internal/bugs"
 )
 
-// hosting is a period in which the actor runs an application function: Modify, Adapt or a codec.
-type hosting struct{ what *atomic.Pointer[string] }
+// userCall is a period in which the actor runs an application function: Modify, Adapt or a codec.
+type userCall struct{ what *atomic.Pointer[string] }
 
-// host records that the actor runs an application function, for the key or other subject what.
-func (r *Replicator) host(what *string) hosting {
-	r.hosts.Store(what)
-	return hosting{&r.hosts}
+// beginUserCall records that the actor runs an application function, for the key or other subject
+// what.
+func (r *Replicator) beginUserCall(what *string) userCall {
+	r.userCall.Store(what)
+	return userCall{&r.userCall}
 }
 
-func (h hosting) done() { h.what.Store(nil) }
+func (h userCall) done() { h.what.Store(nil) }
 
 // running returns the subject of the application function that runs on the goroutine of the actor,
 // or on that of a caller of an update; nil if there is none.
 func (r *Replicator) running() *string {
-	if what := r.hosts.Load(); what != nil {
+	if what := r.userCall.Load(); what != nil {
 		return what
 	}
 	if l := r.present.Load(); l != nil {

@@ -16,8 +16,8 @@ import (
 type watcher struct {
 	pid            *actor.PID
 	keys, prefixes map[string]*subscription
-	noted          map[string]*told // keys that have changed, with the state last sent
-	queue          []string         // those keys, in the order of their changes
+	noted          map[string]*entryView // keys that have changed, with the state last sent
+	queue          []string              // those keys, in the order of their changes
 	walks          []walk
 	row            *list.Element // its element in subscriptions.behind; nil: none
 	paced          bool          // it answers pace
@@ -100,7 +100,7 @@ func (w *watcher) longest(text string) (best *subscription) {
 
 // awaits reports whether a walk will still send a key. A walk sends existing entries only: a
 // removal must be sent separately, since an earlier subscription may have sent the entry.
-func (w *watcher) awaits(key string, now *published) bool {
+func (w *watcher) awaits(key string, now *replicatorView) bool {
 	for _, k := range w.walks {
 		if k.from <= key && strings.HasPrefix(key, k.prefix) && w.walksOver(k, key) {
 			return !now.get(key).store.Empty()
@@ -116,12 +116,12 @@ func (w *watcher) walksOver(k walk, key string) bool {
 }
 
 // note records that a key no longer holds what was last sent.
-func (w *watcher) note(key string, was *told) {
+func (w *watcher) note(key string, was *entryView) {
 	if w.noted[key] != nil {
 		return
 	}
 	if w.noted == nil {
-		w.noted = map[string]*told{}
+		w.noted = map[string]*entryView{}
 	}
 	w.noted[key] = was
 	w.queue = append(w.queue, key)
@@ -129,7 +129,7 @@ func (w *watcher) note(key string, was *told) {
 
 // toldOf records that the subscriber is being sent the content of a key. A new subscription does
 // not send that a key is empty, so such a key stays recorded.
-func (w *watcher) toldOf(key string, now told) {
+func (w *watcher) toldOf(key string, now entryView) {
 	if w.noted[key] != nil && !now.store.Empty() {
 		w.noted[key] = &now
 	}
@@ -143,8 +143,8 @@ func (w *watcher) begin(prefix string) {
 
 // tell calls notice for up to most keys that have changed or that a walk reaches, and returns the
 // number of keys inspected. notice may not return: its key then counts as sent.
-func (w *watcher) tell(most int, now *published, notice func(s *subscription, key string,
-	old told)) (looked int) {
+func (w *watcher) tell(most int, now *replicatorView, notice func(s *subscription, key string,
+	old entryView)) (looked int) {
 	for ; looked < most && len(w.queue) > 0 && !w.full(); looked++ {
 		key := w.queue[0]
 		old := *w.noted[key]
@@ -163,8 +163,8 @@ func (w *watcher) tell(most int, now *published, notice func(s *subscription, ke
 }
 
 // step continues the first walk.
-func (w *watcher) step(most int, now *published, notice func(s *subscription, key string,
-	old told)) (looked int) {
+func (w *watcher) step(most int, now *replicatorView, notice func(s *subscription, key string,
+	old entryView)) (looked int) {
 	k := &w.walks[0]
 	for key := range now.entries(k.prefix, k.from) {
 		if looked == most || w.full() {
@@ -174,7 +174,7 @@ func (w *watcher) step(most int, now *published, notice func(s *subscription, ke
 		mine := w.walksOver(*k, key)
 		k.from = key + "\x00" // the next name in order
 		if mine {
-			notice(w.best(key), strings.Clone(key), told{})
+			notice(w.best(key), strings.Clone(key), entryView{})
 		}
 	}
 	w.walks = slices.Delete(w.walks, 0, 1)

@@ -188,7 +188,7 @@ func diskStores() []mutant {
 		{
 			name:   "a majority with disks waits for volatile keys although there can be none",
 			rule:   "everything acknowledged at a majority is available once a majority is running",
-			edits:  in("distributeddata", "(p.ready || p.choice.all())", "p.ready"),
+			edits:  in("distributeddata", "(p.ready || p.durableKeys.all())", "p.ready"),
 			killer: killer{pkg: "./distributeddata", run: "^TestDurable_AMajorityIsReadyWithoutTheRest$"},
 		},
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzChoice compares the keys that a list chooses with a linear search of the list, and with those
-// of the reversed list.
-func FuzzChoice(f *testing.F) {
+// FuzzDurableKeys compares the keys that a list chooses with a linear search of the list, and with
+// those of the reversed list.
+func FuzzDurableKeys(f *testing.F) {
 	f.Add("cart-*,cart-1,a", "cart-1")
 	f.Add("*,a*", "")
 	f.Add("a**", "a*")
@@ -17,7 +17,7 @@ func FuzzChoice(f *testing.F) {
 	f.Add("ab*,a*,b,\xff", "abc")
 	f.Fuzz(func(t *testing.T, text, key string) {
 		list := strings.Split(text, ",")
-		c, err := newChoice(list)
+		c, err := newDurableKeys(list)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Fatalf("%v is not ErrInvalid", err)
@@ -37,7 +37,7 @@ func FuzzChoice(f *testing.F) {
 				list, volatile, durable, want)
 		}
 		slices.Reverse(list)
-		if turned, err := newChoice(list); err != nil || turned.sum() != c.sum() {
+		if turned, err := newDurableKeys(list); err != nil || turned.sum() != c.sum() {
 			t.Errorf("%q turned around: %v, or another digest", list, err)
 		}
 	})

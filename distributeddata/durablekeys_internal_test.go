@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestChoice_AKeyIsDurableIfAnEntryNamesItOrItsPrefix(t *testing.T) {
-	c, err := newChoice([]string{"cart-*", "stock", "cart-a*", "cart-17", "a*", "stock-eu"})
+func TestDurableKeys_AKeyIsDurableIfAnEntryNamesItOrItsPrefix(t *testing.T) {
+	c, err := newDurableKeys([]string{"cart-*", "stock", "cart-a*", "cart-17", "a*", "stock-eu"})
 	require.NoError(t, err)
 	for key, want := range map[string]bool{
 		"cart-": true, "cart-17": true, "cart": false, "carts": false, "stock": true,
@@ -17,17 +17,17 @@ func TestChoice_AKeyIsDurableIfAnEntryNamesItOrItsPrefix(t *testing.T) {
 	} {
 		require.Equal(t, want, c.durable(key), key)
 	}
-	all, err := newChoice([]string{"*", "x"})
+	all, err := newDurableKeys([]string{"*", "x"})
 	require.NoError(t, err)
 	require.True(t, all.durable("anything"))
-	none, err := newChoice(nil)
+	none, err := newDurableKeys(nil)
 	require.NoError(t, err)
 	require.False(t, none.durable("anything"))
 	require.Zero(t, none.sum())
 }
 
-func TestChoice_SaysWhichDomainsAPrefixMeets(t *testing.T) {
-	c, err := newChoice([]string{"cart-*", "stock-eu"})
+func TestDurableKeys_SaysWhichDomainsAPrefixMeets(t *testing.T) {
+	c, err := newDurableKeys([]string{"cart-*", "stock-eu"})
 	require.NoError(t, err)
 	type both struct{ volatile, durable bool }
 	for text, want := range map[string]both{
@@ -39,14 +39,14 @@ func TestChoice_SaysWhichDomainsAPrefixMeets(t *testing.T) {
 		volatile, durable := c.below(text)
 		require.Equal(t, want, both{volatile, durable}, text)
 	}
-	var none *choice
+	var none *durableKeys
 	volatile, durable := none.below("")
 	require.Equal(t, both{true, false}, both{volatile, durable})
 }
 
-func TestChoice_ListsThatChooseTheSameKeysAreEqual(t *testing.T) {
+func TestDurableKeys_ListsThatChooseTheSameKeysAreEqual(t *testing.T) {
 	sum := func(list ...string) uint64 {
-		c, err := newChoice(list)
+		c, err := newDurableKeys(list)
 		require.NoError(t, err)
 		require.NotZero(t, c.sum())
 		return c.sum()
@@ -57,7 +57,7 @@ func TestChoice_ListsThatChooseTheSameKeysAreEqual(t *testing.T) {
 	require.NotEqual(t, sum("*"), sum("a*"))
 }
 
-func TestChoice_RefusesWhatItCannotUse(t *testing.T) {
+func TestDurableKeys_RefusesWhatItCannotUse(t *testing.T) {
 	for want, list := range map[string][]string{
 		`an entry is empty; "*" stands for all keys`:      {"a", ""},
 		`"a" is listed twice`:                             {"a", "b", "a"},
@@ -66,7 +66,7 @@ func TestChoice_RefusesWhatItCannotUse(t *testing.T) {
 		"an entry has 513 bytes, over the limit of 512":   {strings.Repeat("x", 513)},
 		`"\xff" is not UTF-8`:                             {"\xff"},
 	} {
-		_, err := newChoice(list)
+		_, err := newDurableKeys(list)
 		require.ErrorIs(t, err, ErrInvalid, want)
 		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, Config{Durable: list}.validate(), ErrInvalid, want)

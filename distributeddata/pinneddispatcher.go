@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// steadfast is the dispatcher of one mailbox, which runs on one goroutine for as long as its actor
-// lives. With Proto.Actor's own dispatcher, each run of the mailbox has a new goroutine, whose
-// stack has to grow again in the middle of an update. An actor whose goroutine has exited by
+// pinnedDispatcher is the dispatcher of one mailbox, which runs on one goroutine for as long as its
+// actor lives. With Proto.Actor's own dispatcher, each run of the mailbox has a new goroutine,
+// whose stack has to grow again in the middle of an update. An actor whose goroutine has exited by
 // runtime.Goexit would never run again.
 //
 // If a goroutine exits by Goexit, the next one starts with the runs that it left. A mailbox has one
 // scheduled run at a time, and may schedule the next while the current one returns.
-type steadfast struct {
+type pinnedDispatcher struct {
 	number number          // written into the call stack
 	ended  <-chan struct{} // closed when the actor has stopped
 	runs   chan func()     // buffered for one run, so that sending never blocks
@@ -24,16 +24,16 @@ type steadfast struct {
 	}
 }
 
-func newSteadfast(n number, ended <-chan struct{}) *steadfast {
-	return &steadfast{number: n, ended: ended, runs: make(chan func(), 1)}
+func newPinnedDispatcher(n number, ended <-chan struct{}) *pinnedDispatcher {
+	return &pinnedDispatcher{number: n, ended: ended, runs: make(chan func(), 1)}
 }
 
 // Throughput implements actor.Dispatcher.
-func (d *steadfast) Throughput() int { return throughput }
+func (d *pinnedDispatcher) Throughput() int { return throughput }
 
 // Schedule implements actor.Dispatcher. A run that is scheduled for a stopped actor turns the
 // actor's messages into dead letters; it gets a goroutine of its own.
-func (d *steadfast) Schedule(run func()) {
+func (d *pinnedDispatcher) Schedule(run func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.over {
@@ -48,12 +48,12 @@ func (d *steadfast) Schedule(run func()) {
 }
 
 // start is the body of a goroutine that serves the mailbox.
-func (d *steadfast) start() {
+func (d *pinnedDispatcher) start() {
 	room()
 	d.number.run(d.serve)
 }
 
-func (d *steadfast) serve() {
+func (d *pinnedDispatcher) serve() {
 	for {
 		select {
 		case run := <-d.runs:
@@ -66,7 +66,7 @@ func (d *steadfast) serve() {
 }
 
 // once runs the mailbox, and hands it to another goroutine if this one exits.
-func (d *steadfast) once(run func()) {
+func (d *pinnedDispatcher) once(run func()) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -79,7 +79,7 @@ func (d *steadfast) once(run func()) {
 }
 
 // end runs anything scheduled now or later on separate goroutines.
-func (d *steadfast) end() {
+func (d *pinnedDispatcher) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.over = true

@@ -12,19 +12,20 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/history"
 )
 
-// choice is the parsed list of Config.Durable: it decides which keys are durable. nil means none.
-type choice struct {
+// durableKeys is the parsed list of Config.Durable: it decides which keys are durable. nil means
+// none.
+type durableKeys struct {
 	names    map[string]bool // none begins with one of the prefixes
 	prefixes []string        // ascending; none begins with another
 	digest   uint64          // of names and prefixes; not 0
 }
 
 // newChoice parses list. Its error names the entry that is not valid.
-func newChoice(list []string) (*choice, error) {
+func newDurableKeys(list []string) (*durableKeys, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	c, had := &choice{names: map[string]bool{}}, map[string]bool{}
+	c, had := &durableKeys{names: map[string]bool{}}, map[string]bool{}
 	for _, entry := range list {
 		if why := wrongEntry(entry); why != "" {
 			return nil, fmt.Errorf("%w: Durable: %s", ErrInvalid, why)
@@ -61,7 +62,7 @@ func wrongEntry(entry string) string {
 
 // reduce removes entries that other entries cover, so that lists that choose the same keys become
 // equal.
-func (c *choice) reduce() {
+func (c *durableKeys) reduce() {
 	slices.Sort(c.prefixes)
 	kept := c.prefixes[:0]
 	for _, p := range c.prefixes {
@@ -74,7 +75,7 @@ func (c *choice) reduce() {
 }
 
 // sign sets the digest.
-func (c *choice) sign() {
+func (c *durableKeys) sign() {
 	h := sha256.New()
 	for _, p := range c.prefixes {
 		fmt.Fprintf(h, "%q*\n", p)
@@ -87,22 +88,22 @@ func (c *choice) sign() {
 
 // covers reports whether text begins with one of the prefixes. Only the last prefix that sorts at
 // or before text can match, since no prefix begins with another.
-func (c *choice) covers(text string) bool {
+func (c *durableKeys) covers(text string) bool {
 	i, found := slices.BinarySearch(c.prefixes, text)
 	return found || i > 0 && strings.HasPrefix(text, c.prefixes[i-1])
 }
 
 // all reports whether every key is durable.
-func (c *choice) all() bool { return c != nil && c.covers("") }
+func (c *durableKeys) all() bool { return c != nil && c.covers("") }
 
 // durable reports whether key is durable.
-func (c *choice) durable(key string) bool {
+func (c *durableKeys) durable(key string) bool {
 	return c != nil && (c.covers(key) || c.names[key])
 }
 
 // below reports whether names that begin with text can be volatile, and whether they can be
 // durable.
-func (c *choice) below(text string) (volatile, durable bool) {
+func (c *durableKeys) below(text string) (volatile, durable bool) {
 	switch {
 	case c == nil:
 		return true, false
@@ -121,8 +122,8 @@ func (c *choice) below(text string) (volatile, durable bool) {
 	return true, false
 }
 
-// sum returns the digest, or 0 for a nil choice.
-func (c *choice) sum() uint64 {
+// sum returns the digest, or 0 for a nil one.
+func (c *durableKeys) sum() uint64 {
 	if c == nil {
 		return 0
 	}

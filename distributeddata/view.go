@@ -12,23 +12,23 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// published is the state that readers see: immutable, and of one instant. All methods that readers
-// use may be called on nil, which holds nothing.
-type published struct {
-	half             // of the volatile keys
-	durable  *half   // nil without Config.Durable
-	choice   *choice // of the durable keys
-	ttls     *lifetimes
-	members  int              // number in view, including this one
-	unloaded error            // why the rows of the durable keys cannot be used
-	others   []string         // addresses of members that list other durable keys
-	expiry   []string         // addresses of members with other times to live
-	view     *membership.View // nil before the first view
-	stopped  error            // why the replica serves no more, before its incarnation has ended
+// replicatorView is the state that readers see: immutable, and of one instant. All methods that
+// readers use may be called on nil, which holds nothing.
+type replicatorView struct {
+	domainView               // of the volatile keys
+	durable     *domainView  // nil without Config.Durable
+	durableKeys *durableKeys // of the durable keys
+	ttls        *lifetimes
+	members     int              // number in view, including this one
+	unloaded    error            // why the rows of the durable keys cannot be used
+	others      []string         // addresses of members that list other durable keys
+	expiry      []string         // addresses of members with other times to live
+	view        *membership.View // nil before the first view
+	stopped     error            // why the replica serves no more, before its incarnation has ended
 }
 
-// half is the published state of one domain.
-type half struct {
+// domainView is the published state of one domain.
+type domainView struct {
 	number  uint64 // unique to each state of any domain of the process
 	replica causal.Replica
 	keys    history.Keys
@@ -44,8 +44,8 @@ type half struct {
 // states generates the numbers of the published states of the process.
 var states atomic.Uint64
 
-// same reports whether both halves show the same state.
-func (h *half) same(o *half) bool {
+// same reports whether both views show the same state.
+func (h *domainView) same(o *domainView) bool {
 	return h.replica == o.replica && h.ready == o.ready && h.keys.Same(o.keys) &&
 		h.seen.Equal(o.seen) && h.stats == o.stats &&
 		h.quorum == o.quorum && sameDisk(h.disk, o.disk) && slices.Equal(h.lags, o.lags) &&
@@ -60,21 +60,21 @@ func sameDisk(a, b core.DiskState) bool {
 }
 
 // loading reports whether the rows of the domain have not been loaded yet.
-func (h *half) loading() bool { return h.disk.Phase == core.DiskLoading }
+func (h *domainView) loading() bool { return h.disk.Phase == core.DiskLoading }
 
-// past returns the half as shown after the incarnation in which it was published.
-func (h half) past() half {
+// past returns the view as shown after the incarnation in which it was published.
+func (h domainView) past() domainView {
 	h.ready, h.lags = false, nil
 	return h
 }
 
 // past returns the state as shown after the incarnation in which it was published; nil for nil.
-func (p *published) past() *published {
+func (p *replicatorView) past() *replicatorView {
 	if p == nil {
 		return nil
 	}
 	q := *p
-	q.half = q.half.past()
+	q.domainView = q.domainView.past()
 	if q.durable != nil {
 		q.durable = new(q.durable.past())
 	}
@@ -82,53 +82,53 @@ func (p *published) past() *published {
 }
 
 // allReady reports whether the replica counts in every domain that can have keys.
-func (p *published) allReady() bool {
-	return (p.ready || p.choice.all()) && (p.durable == nil || p.durable.ready)
+func (p *replicatorView) allReady() bool {
+	return (p.ready || p.durableKeys.all()) && (p.durable == nil || p.durable.ready)
 }
 
-// main returns the half that represents both where there is room for only one. It is the volatile
-// one if there can be volatile keys.
-func (p *published) main() *half {
-	if p.choice.all() {
+// main returns the view that represents both domains where there is room for only one. It is the
+// volatile one if there can be volatile keys.
+func (p *replicatorView) main() *domainView {
+	if p.durableKeys.all() {
 		return p.durable
 	}
-	return &p.half
+	return &p.domainView
 }
 
 // stored reports whether the disk accepts changes; it is true without a disk.
-func (p *published) stored() bool {
+func (p *replicatorView) stored() bool {
 	return p.durable == nil || p.durable.disk.Phase == core.DiskWorking
 }
 
-// halves yields the published state of each domain.
-func (p *published) halves() iter.Seq[*half] {
-	return func(yield func(*half) bool) {
-		if yield(&p.half) && p.durable != nil {
+// domainViews yields the published state of each domain.
+func (p *replicatorView) domainViews() iter.Seq[*domainView] {
+	return func(yield func(*domainView) bool) {
+		if yield(&p.domainView) && p.durable != nil {
 			yield(p.durable)
 		}
 	}
 }
 
-// of returns the half that key belongs to.
-func (p *published) of(key string) *half {
-	if p.choice.durable(key) {
+// of returns the view that key belongs to.
+func (p *replicatorView) of(key string) *domainView {
+	if p.durableKeys.durable(key) {
 		return p.durable
 	}
-	return &p.half
+	return &p.domainView
 }
 
 // get returns the content of an entry.
-func (p *published) get(key string) told {
+func (p *replicatorView) get(key string) entryView {
 	if p == nil {
-		return told{}
+		return entryView{}
 	}
 	h := p.of(key)
 	at, _ := h.keys.Get(key)
-	return p.ttls.told(key, at, h.seen)
+	return p.ttls.view(key, at, h.seen)
 }
 
 // address returns the address of a member, or its id if it is not in view.
-func (p *published) address(id string) string {
+func (p *replicatorView) address(id string) string {
 	for _, m := range p.view.Members {
 		if m.ID == id {
 			return m.Address
@@ -138,7 +138,7 @@ func (p *published) address(id string) string {
 }
 
 // names yields the names of the existing entries that begin with a prefix.
-func (p *published) names(prefix string) iter.Seq[string] {
+func (p *replicatorView) names(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key, now := range p.entries(prefix, prefix) {
 			if !now.gone() && !yield(key) {
@@ -151,18 +151,18 @@ func (p *published) names(prefix string) iter.Seq[string] {
 // entries yields the entries whose names begin with prefix, in order, beginning at the name from,
 // which must begin with prefix. It skips entries that a domain holds under keys of the other one
 // because Config.Durable has changed. The names alias the state.
-func (p *published) entries(prefix, from string) iter.Seq2[string, told] {
+func (p *replicatorView) entries(prefix, from string) iter.Seq2[string, entryView] {
 	if p == nil {
-		return func(func(string, told) bool) {}
+		return func(func(string, entryView) bool) {}
 	}
-	return mergedOf(p.choice, prefix, func(durable bool) iter.Seq2[string, told] {
-		h := &p.half
+	return mergedOf(p.durableKeys, prefix, func(durable bool) iter.Seq2[string, entryView] {
+		h := &p.domainView
 		if durable {
 			h = p.durable
 		}
-		return func(yield func(string, told) bool) {
+		return func(yield func(string, entryView) bool) {
 			for key, at := range h.keys.From(from) {
-				if !strings.HasPrefix(key, prefix) || !yield(key, p.ttls.told(key, at, h.seen)) {
+				if !strings.HasPrefix(key, prefix) || !yield(key, p.ttls.view(key, at, h.seen)) {
 					return
 				}
 			}
@@ -170,25 +170,26 @@ func (p *published) entries(prefix, from string) iter.Seq2[string, told] {
 	})
 }
 
-// turn is the change of an entry between two states.
-type turn struct{ old, now told }
+// entryChange is the change of an entry between two states.
+type entryChange struct{ old, now entryView }
 
-// turns yields the entries with a prefix whose values may differ between was and p, in the order of
-// their names. Its cost is proportional to the changes. The names alias the states.
-func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn] {
-	return mergedOf(p.choice, prefix, func(durable bool) iter.Seq2[string, turn] {
-		now, old := &p.half, &half{}
+// changes yields the entries with a prefix whose values may differ between was and p, in the order
+// of their names. Its cost is proportional to the changes. The names alias the states.
+func (p *replicatorView) changes(was *replicatorView, prefix string) iter.Seq2[string,
+	entryChange] {
+	return mergedOf(p.durableKeys, prefix, func(durable bool) iter.Seq2[string, entryChange] {
+		now, old := &p.domainView, &domainView{}
 		if was != nil {
-			old = &was.half
+			old = &was.domainView
 		}
 		if durable {
 			if now = p.durable; was != nil {
 				old = was.durable
 			}
 		}
-		return func(yield func(string, turn) bool) {
+		return func(yield func(string, entryChange) bool) {
 			history.Changes(old.keys, now.keys, prefix, func(key string, a, b history.Held) bool {
-				t := turn{p.ttls.told(key, a, old.seen), p.ttls.told(key, b, now.seen)}
+				t := entryChange{p.ttls.view(key, a, old.seen), p.ttls.view(key, b, now.seen)}
 				return t.old.same(t.now) || yield(key, t)
 			})
 		}
@@ -197,7 +198,7 @@ func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn]
 
 // mergedOf merges two sequences, of the volatile and of the durable keys with a prefix, in the
 // order of their names. It yields only those keys of each sequence that belong to its domain.
-func mergedOf[T any](c *choice, prefix string, of func(durable bool) iter.Seq2[string,
+func mergedOf[T any](c *durableKeys, prefix string, of func(durable bool) iter.Seq2[string,
 	T]) iter.Seq2[string, T] {
 	volatile, durable := c.below(prefix)
 	switch {
@@ -231,20 +232,21 @@ func mergedOf[T any](c *choice, prefix string, of func(durable bool) iter.Seq2[s
 func (a *replica) publish() {
 	old := a.l.published.Load()
 	if old == nil {
-		old = new(published)
+		old = new(replicatorView)
 	}
-	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, ttls: a.l.ttls,
+	next := replicatorView{domainView: old.domainView, durable: old.durable,
+		durableKeys: a.l.r.durableKeys, ttls: a.l.ttls,
 		unloaded: a.unloaded, members: len(a.address) + 1, others: a.others,
 		expiry: a.otherExpiry, view: a.view}
 	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) ||
 		!slices.Equal(next.others, old.others) || !slices.Equal(next.expiry, old.expiry)
 	for _, d := range a.domains {
-		now := d.half()
+		now := d.domainView()
 		d.note(now.stats)
 		switch {
 		case !d.durable && !old.same(&now):
 			news, now.number = true, states.Add(1)
-			next.half = now
+			next.domainView = now
 		case d.durable && (old.durable == nil || !old.durable.same(&now)):
 			news, now.number = true, states.Add(1)
 			next.durable = new(now)

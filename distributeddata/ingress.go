@@ -16,11 +16,11 @@ import (
 // rejected.
 const maxAtDoor = 1024
 
-// door is the process behind Replicator.PID. It is the same in every incarnation, and passes
+// ingress is the process behind Replicator.PID. It is the same in every incarnation, and passes
 // messages to the actor of the present one. Messages that arrive before the actor runs wait, in
 // order. Between two incarnations only updates without a waiter wait: requests with a sender are
 // answered with an error, and subscriptions end with an incarnation.
-type door struct {
+type ingress struct {
 	mu struct {
 		sync.RWMutex
 		binding *binding // the present or the last one; the next bind replaces it
@@ -31,14 +31,14 @@ type door struct {
 }
 
 // bind makes messages wait for l.
-func (d *door) bind(l *binding) {
+func (d *ingress) bind(l *binding) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.binding, d.mu.to, d.mu.closed = l, nil, false
 }
 
 // open passes the waiting messages to the actor, and later ones as they come.
-func (d *door) open(l *binding) {
+func (d *ingress) open(l *binding) {
 	to, ok := l.system.ProcessRegistry.GetLocal(l.pid.Id)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *door) open(l *binding) {
 }
 
 // shut disconnects the actor of l: after shut has returned, no further message reaches it.
-func (d *door) shut(l *binding) {
+func (d *ingress) shut(l *binding) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.binding == l {
@@ -63,7 +63,7 @@ func (d *door) shut(l *binding) {
 
 // close rejects the waiting messages and all later ones if l is the last incarnation that was
 // bound. A nil l stands for whatever incarnation that is.
-func (d *door) close(l *binding) {
+func (d *ingress) close(l *binding) {
 	d.mu.Lock()
 	if d.mu.binding == nil || l != nil && l != d.mu.binding {
 		d.mu.Unlock()
@@ -78,7 +78,7 @@ func (d *door) close(l *binding) {
 }
 
 // SendUserMessage implements actor.Process.
-func (d *door) SendUserMessage(_ *actor.PID, message any) {
+func (d *ingress) SendUserMessage(_ *actor.PID, message any) {
 	if d.pass(message) {
 		return
 	}
@@ -89,7 +89,7 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 }
 
 // pass sends a message to the actor if the actor is running.
-func (d *door) pass(message any) bool {
+func (d *ingress) pass(message any) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.mu.to == nil {
@@ -102,14 +102,14 @@ func (d *door) pass(message any) bool {
 
 // keep queues a message, or returns an error and the incarnation in which the message must be
 // rejected.
-func (d *door) keep(message any) (*binding, error) {
+func (d *ingress) keep(message any) (*binding, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.mu.binding
 	_, m, sender := actor.UnwrapEnvelope(message)
 	req, ok := asRequest(m)
 	switch {
-	case d.mu.to != nil: // the door was opened meanwhile
+	case d.mu.to != nil: // the ingress was opened meanwhile
 		l.front.sent(message)
 		d.mu.to.SendUserMessage(l.pid, message)
 		return nil, nil
@@ -126,7 +126,7 @@ func (d *door) keep(message any) (*binding, error) {
 }
 
 // SendSystemMessage implements actor.Process.
-func (d *door) SendSystemMessage(pid *actor.PID, message any) {
+func (d *ingress) SendSystemMessage(pid *actor.PID, message any) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.mu.to == nil {
@@ -138,7 +138,7 @@ func (d *door) SendSystemMessage(pid *actor.PID, message any) {
 
 // Stop implements actor.Process. A stop from outside ends the incarnation without a handover to
 // other members.
-func (d *door) Stop(*actor.PID) {
+func (d *ingress) Stop(*actor.PID) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.mu.to != nil {

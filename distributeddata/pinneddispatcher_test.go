@@ -18,10 +18,10 @@ func goroutine() string {
 // A mailbox runs on one goroutine until one of its runs exits that, and then on the next. The
 // goroutine ends with the actor, and runs scheduled later are still executed. The bubble fails if a
 // goroutine is left.
-func TestSteadfast_OneGoroutineUntilTheActorStops(t *testing.T) {
+func TestPinnedDispatcher_OneGoroutineUntilTheActorStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
-		d := newSteadfast(1, ended)
+		d := newPinnedDispatcher(1, ended)
 		var on []string
 		run := func(f func()) {
 			d.Schedule(func() { on = append(on, goroutine()); f() })
