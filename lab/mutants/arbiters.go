@@ -164,5 +164,23 @@ func arbiters() []mutant {
 			edits:  in("node", "waits := max(c.cfg.TTL, joining)", "waits := time.Duration(0)"),
 			killer: killer{pkg: pkg, run: "^TestCore_AMemberBeginsForAnOldestWithoutTheStore$"},
 		},
+		{
+			name:   "members that are assumed to exist are missing when others leave",
+			rule:   "when members leave in order, those count that have been seen",
+			edits:  in("node", "if c.assumed && c.founded {\n\t\tc.assumed = false", "if false {\n\t\tc.assumed = false"),
+			killer: killer{pkg: pkg, run: "^TestCore_MembersLeaveJustAfterTheBeginning$"},
+		},
+		{
+			name:   "members that are assumed to exist are missing if others left too early",
+			rule:   "when members leave in order, those count that have been seen",
+			edits:  in("node", "if len(c.leaving) > 0 {", "if false {"),
+			killer: killer{pkg: pkg, run: "^TestCore_MembersLeaveDuringTheBeginning$"},
+		},
+		{
+			name:   "the number that a leaving oldest member says is ignored",
+			rule:   "when members leave in order, those count that have been seen",
+			edits:  in("node", "!c.leads() && c.known() > 0 && e.Verdict.Members > 0", "false"),
+			killer: killer{pkg: pkg, run: "^TestCore_TheOldestLeavesJustAfterTheBeginning$"},
+		},
 	}
 }

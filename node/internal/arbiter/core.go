@@ -194,6 +194,15 @@ func (c *Core) forget(id string) {
 	c.n = max(c.n-1, min(c.n, 1))
 }
 
+// assumeNone counts only members that have been seen, when one of them leaves after the cluster has
+// begun: fewer than begin a cluster may be left, and no others are missing.
+func (c *Core) assumeNone() {
+	if c.assumed && c.founded {
+		c.assumed = false
+		c.count(len(c.view.Members) + len(c.gone))
+	}
+}
+
 // end shuts the gate permanently and releases the leases.
 func (c *Core) end(why string) {
 	c.release(&c.major)
@@ -203,6 +212,7 @@ func (c *Core) end(why string) {
 
 // onLeave tells the other members not to count this one as missing.
 func (c *Core) onLeave() {
+	c.assumeNone()
 	if !c.viewAt.IsZero() {
 		c.emit(Send{c.others(), Verdict{Kind: Leaving, Members: c.known()}})
 	}
@@ -217,7 +227,11 @@ func (c *Core) others() []string {
 }
 
 func (c *Core) onHeard(e Heard) {
-	switch _, listed := slices.BinarySearch(c.view.Members, e.From); {
+	_, listed := slices.BinarySearch(c.view.Members, e.From)
+	if e.Verdict.Valid() && e.Verdict.Kind == Leaving && (listed || c.gone[e.From]) {
+		c.assumeNone()
+	}
+	switch {
 	case !e.Verdict.Valid():
 	case c.gone[e.From] && e.Verdict.Kind == Leaving: // the view was updated first
 		c.forget(e.From)
@@ -229,6 +243,9 @@ func (c *Core) onHeard(e Heard) {
 		c.leaving[e.From] = true
 		if e.From == c.view.Oldest && c.verdict == Ours {
 			c.verdict = Pending // the lease is released with it
+		}
+		if e.From == c.view.Oldest && !c.leads() && c.known() > 0 && e.Verdict.Members > 0 {
+			c.count(e.Verdict.Members)
 		}
 	case e.From == c.view.Oldest && !c.leads():
 		c.heard, c.verdict = c.now, e.Verdict.Kind

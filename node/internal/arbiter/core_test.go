@@ -514,3 +514,44 @@ func TestCore_AnOldestWithoutTheStoreIsToldTheNumber(t *testing.T) {
 	s.step(arbiter.Heard{From: "new", Verdict: arbiter.Verdict{Kind: arbiter.Pending, Members: 3}})
 	s.that(s.gate.Open && s.said.Members == 3, "open, and saying how many there are")
 }
+
+// Members that are only assumed to exist are not missing when others leave in order.
+func TestCore_MembersLeaveJustAfterTheBeginning(t *testing.T) {
+	s := newStage(t, 3)
+	s.whole("me", "new", "newest")
+	s.step(arbiter.Heard{From: "newest", Verdict: arbiter.Verdict{Kind: arbiter.Leaving, Members: 5}})
+	s.sees("me", "new")
+	s.that(s.gate.Open && s.said.Members == 2, "open with two of two")
+	s.sees("me")
+	s.step(arbiter.Heard{From: "new", Verdict: arbiter.Verdict{Kind: arbiter.Leaving, Members: 2}})
+	s.that(s.gate.Open && s.said.Kind == arbiter.Whole, "open alone")
+	if here, all := s.core.Counts(); here != 1 || all != 1 {
+		t.Errorf("%d of %d", here, all)
+	}
+}
+
+// So it is if they leave while the oldest member acquires the lease.
+func TestCore_MembersLeaveDuringTheBeginning(t *testing.T) {
+	s := newStage(t, 3)
+	s.sees("me", "new", "newest")
+	s.step(arbiter.Heard{From: "newest", Verdict: arbiter.Verdict{Kind: arbiter.Leaving}})
+	s.begins()
+	s.sees("me", "new")
+	s.that(s.gate.Open && s.said.Members == 2, "open with two of two")
+}
+
+// The oldest member that leaves just after the beginning says how many members it has seen.
+func TestCore_TheOldestLeavesJustAfterTheBeginning(t *testing.T) {
+	old := newStage(t, 3)
+	old.whole("me", "new", "newest")
+	old.step(arbiter.Leave{})
+	old.that(old.said.Kind == arbiter.Leaving && old.said.Members == 3, "leaving, of three")
+	s := newStage(t, 3)
+	s.sees("old", "me", "new")
+	s.step(arbiter.Heard{From: "old", Verdict: arbiter.Verdict{Kind: arbiter.Whole, Members: 5}})
+	s.step(arbiter.Heard{From: "old", Verdict: old.said})
+	s.sees("me", "new")
+	if here, all := s.core.Counts(); here != 2 || all != 2 || !s.gate.Open {
+		t.Errorf("%d of %d, %v", here, all, s.gate)
+	}
+}

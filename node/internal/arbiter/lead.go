@@ -29,6 +29,9 @@ func (c *Core) lead() {
 		c.emit(Try{c.major.op, Majority})
 	}
 	c.founded = c.founded || c.major.held // nobody else hosts: this is the beginning of the cluster
+	if len(c.leaving) > 0 {
+		c.assumeNone()
+	}
 	if !c.alone() {
 		c.release(&c.rest)
 	}
