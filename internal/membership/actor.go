@@ -126,7 +126,7 @@ var notices = [numberOfNotices]struct {
 	level slog.Level
 	text  string
 }{
-	evidence:    {slog.LevelDebug, "a running member and this one do not list each other"},
+	inConflict:  {slog.LevelDebug, "a running member and this one do not list each other"},
 	split:       {slog.LevelDebug, "that has lasted: one of the two must rejoin"},
 	agreement:   {slog.LevelInfo, "members list each other again"},
 	permitGiven: {slog.LevelInfo, "another member may step down for this one"},

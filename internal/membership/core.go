@@ -89,8 +89,8 @@ func (c *core) Step(now time.Time, e event) []effect {
 	c.look()
 	c.greet(now)
 	c.askLost(now)
-	c.judge()
-	c.giveWay(now)
+	c.countDisowners()
+	c.stepDown(now)
 	c.report(now)
 	c.show()
 	if c.wake = c.nextWake(now); c.removed {

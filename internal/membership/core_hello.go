@@ -190,10 +190,11 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 	}
 }
 
-// judge determines whether more than half of the peers in our view disown us. In that case we give
-// way without patience, but not without a permit: in a ring of members each of which disowns the
-// next, all would otherwise leave at once. Members of versions without permits cannot give one.
-func (c *core) judge() {
+// countDisowners determines whether more than half of the peers in our view disown us. In that case
+// we give way without patience, but not without a permit: in a ring of members each of which
+// disowns the next, all would otherwise leave at once. Members of versions without permits cannot
+// give one.
+func (c *core) countDisowners() {
 	c.disowned = false
 	if !slices.ContainsFunc(c.roster.order, func(p *peer) bool { return p.against >= c.verdicts }) {
 		return

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// giveWay requests a permit from the first of the members in conflict with us, if it is before us.
-func (c *core) giveWay(now time.Time) {
+// stepDown requests a permit from the first of the members in conflict with us, if it is before us.
+func (c *core) stepDown(now time.Time) {
 	c.permits.forget(now)
 	first := c.first(now)
 	if first == nil || !first.rank().before(c.rank()) || !c.permits.mayAsk(now) {

@@ -79,7 +79,7 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 		}
 		o = &other{id: r.member, incarnation: r.from, since: now}
 		c.conflicts.by[r.member], c.mine = o, nil
-		c.emit(noted{evidence, c.memberOf(r)})
+		c.emit(noted{inConflict, c.memberOf(r)})
 	}
 	if certain := h.droppedYou || c.hasDropped(r.member); certain && !o.certain {
 		o.certain, o.since = true, now

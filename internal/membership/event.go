@@ -75,7 +75,7 @@ type (
 type notice int
 
 const (
-	evidence    notice = iota // a running member and we do not both list each other
+	inConflict  notice = iota // a running member and we do not both list each other
 	split                     // evidence has lasted longer than the patience
 	agreement                 // both list each other again, after a split
 	permitGiven               // it may step down for us

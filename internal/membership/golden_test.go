@@ -272,7 +272,7 @@ func showEffect(e effect) string {
 		}
 		return s
 	case noted:
-		return [...]string{evidence: "in conflict with", split: "the conflict has lasted with",
+		return [...]string{inConflict: "in conflict with", split: "the conflict has lasted with",
 			agreement: "agrees with", permitGiven: "permits", permitTaken: "steps down for",
 			goodbye: "is left by"}[e.what] + " " + e.other.ID
 	case divided:

@@ -38,7 +38,7 @@ func (c *counters) stats() Stats {
 		Own:       c.dropped[whyOwn].Load(),
 
 		Asked:        c.asked.Load(),
-		Evidence:     c.noted[evidence].Load(),
+		Evidence:     c.noted[inConflict].Load(),
 		Splits:       c.noted[split].Load(),
 		PermitsGiven: c.noted[permitGiven].Load(),
 		PermitsTaken: c.noted[permitTaken].Load(),

@@ -33,14 +33,14 @@ func (m *Machine) onAcquire(ev Acquire) {
 	case m.phase == doubtful || m.phase == releasing:
 		m.due = m.now.Mono // an earlier attempt must be resolved first
 	}
-	m.heedBlank(ev.From)
+	m.useBlank(ev.From)
 	m.waiters = append(m.waiters, waiter{id: ev.ID, wait: ev.Wait, after: m.opCount,
 		last: Answer{ID: ev.ID, Outcome: Doubt}})
 }
 
-// heedBlank accepts the last holder's account of the record. If the record has changed by now, the
+// useBlank accepts the last holder's account of the record. If the record has changed by now, the
 // claim fails like any late claim.
-func (m *Machine) heedBlank(b Blank) {
+func (m *Machine) useBlank(b Blank) {
 	if b.Version == "" || b.Token < m.high || b.Token > MaxToken || m.op.id != 0 ||
 		m.phase != idle && m.phase != waiting {
 		return
@@ -127,9 +127,9 @@ func (m *Machine) claimOver() bool {
 	return true
 }
 
-// judge continues after a fresh read. With Fair, a waiter enqueues before claiming, unless it could
-// not claim.
-func (m *Machine) judge(read uint64) {
+// evaluate continues after a fresh read. With Fair, a waiter enqueues before claiming, unless it
+// could not claim.
+func (m *Machine) evaluate(read uint64) {
 	if m.orderly() && m.mayClaim() {
 		m.enqueue(read)
 		return
@@ -168,7 +168,7 @@ func (m *Machine) await(until time.Duration) {
 	}
 	m.phase, m.races, m.until = waiting, 0, max(1, until)
 	m.plan()
-	m.heed()
+	m.useHint()
 }
 
 // plan plans the next read of a waiter: when the record may be taken, or sooner by polling, or at
@@ -311,7 +311,7 @@ func (m *Machine) lostRace() {
 	switch {
 	case m.phase == idle:
 	case m.races < maxRaces:
-		m.judge(m.opCount)
+		m.evaluate(m.opCount)
 	default:
 		m.answerTries(Answer{Outcome: Doubt, Err: errContention})
 		m.await(m.now.Mono + m.cfg.backoff(m.cfg.Retry, 1))

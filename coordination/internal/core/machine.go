@@ -410,7 +410,7 @@ func (m *Machine) onLoaded(ev Loaded) {
 	switch m.phase {
 	case reading:
 		m.failures = 0
-		m.judge(op.id)
+		m.evaluate(op.id)
 	case doubtful:
 		m.resolve()
 	case held:
@@ -523,10 +523,10 @@ func (m *Machine) onChanged(ev Changed) {
 		m.reported = true
 		m.plan()
 	}
-	m.heed()
+	m.useHint()
 }
 
-func (m *Machine) heed() {
+func (m *Machine) useHint() {
 	if m.phase != waiting || m.hint == nil {
 		return
 	}
