@@ -42,6 +42,9 @@ func (j *journal) worker(t coordination.Tenure) actor.Actor {
 		case string:
 			j.add("%s", m)
 			ctx.Respond("re " + m)
+			if m == "fail" {
+				panic("as asked")
+			}
 			if m == "quit" {
 				ctx.Stop(ctx.Self())
 			}
@@ -116,6 +119,31 @@ func TestGated_LossStopsTheWorkerInTime(t *testing.T) {
 		s.expect(j, "[start 3 later]")
 		s.system.Root.Stop(gate)
 		s.expect(j, "[stop 3]")
+	})
+}
+
+// The worker fails, and produce takes longer to make it again than the lease lasts.
+func TestGated_AWorkerDoesNotStartAfterALossMeanwhile(t *testing.T) {
+	onStage(t, func(s *stage) {
+		j := &journal{}
+		made := 0
+		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10,
+			func(t coordination.Tenure) actor.Actor {
+				if made++; made == 2 {
+					s.store.away.Store(true)
+					time.Sleep(time.Minute)
+				}
+				return j.worker(t)
+			}))
+		s.expect(j, "[start 1]")
+		s.system.Root.Send(gate, "fail")
+		s.sleep(2 * time.Minute)
+		s.expect(j, "[fail]")
+		s.store.away.Store(false)
+		s.sleep(time.Minute)
+		s.expect(j, "[start 2]")
+		s.system.Root.Stop(gate)
+		s.expect(j, "[stop 2]")
 	})
 }
 

@@ -17,12 +17,18 @@ var (
 // whatever reason: a loss, a stop or a restart of the gate, or because it stopped itself.
 type worker struct {
 	actor.Actor
+	grant   *Grant
 	release func()
 }
 
 // Receive implements actor.Actor.
 func (w *worker) Receive(ctx actor.Context) {
-	if _, ended := ctx.Message().(*actor.Stopped); ended {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		if w.grant.Check() != nil { // lost while produce ran: the gate stops this actor
+			w.Actor = actor.ReceiveFunc(func(actor.Context) {})
+		}
+	case *actor.Stopped:
 		defer w.release()
 	}
 	w.Actor.Receive(ctx)
@@ -38,7 +44,7 @@ func workerProps(made *gateMade, produce func(Tenure) actor.Actor, release func(
 		if a == nil {
 			a = produceAgain(produce, made.grant)
 		}
-		return &worker{a, release}
+		return &worker{a, made.grant, release}
 	})
 }
 

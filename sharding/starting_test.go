@@ -79,3 +79,47 @@ func TestStats_StartedCountsEachIncarnation(t *testing.T) {
 		require.Equal(t, uint64(7), n.region.Stats().Started)
 	})
 }
+
+// tardy counts how often it has started, and how often without the lease.
+type tardy struct {
+	*entity
+	begun, late *atomic.Int64
+}
+
+func (d *tardy) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*actor.Started); ok {
+		d.begun.Add(1)
+		if d.Check() != nil {
+			d.late.Add(1)
+		}
+	}
+	d.entity.Receive(ctx)
+}
+
+// A function that creates an entity takes longer than the lease lasts: the entity does not begin,
+// since it is alive at another member.
+func TestStarted_NotWhenTheLeaseWasLostMeanwhile(t *testing.T) {
+	var slow atomic.Bool
+	var late, begun atomic.Int64
+	produce := func(n *node) func(sharding.Entity) actor.Actor {
+		return func(e sharding.Entity) actor.Actor {
+			if slow.Swap(false) {
+				n.store.away(true)
+				time.Sleep(time.Minute)
+			}
+			return &tardy{&entity{node: n, Entity: e}, &begun, &late}
+		}
+	}
+	run(t, 2, options{produce: produce}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		slow.Store(true)
+		c.node(0).tell("x", "first")
+		time.Sleep(45 * time.Second)
+		home, err := c.node(0).ask("x", "who", 10*time.Second)
+		require.NoError(t, err)
+		require.NotEmpty(t, home)
+		require.EqualValues(t, 1, begun.Load())
+		time.Sleep(time.Minute)
+		require.Zero(t, late.Load(), "started without the lease")
+	})
+}

@@ -173,6 +173,9 @@ func (a *entityActor) begin(ctx actor.Context) bool {
 		in.box.stopNow()
 		return false
 	}
+	if in.box.over() {
+		return false // the lease was lost meanwhile
+	}
 	a.user = user
 	return true
 }

@@ -35,6 +35,7 @@ func (*instanceUp) IgnoreDeadLetterLogging() {}
 // the last one, and collects its own.
 type hosted struct {
 	actor.Actor
+	over  func() bool       // it must not run any more
 	take  func(actor.Actor) // nil: there is no state
 	up    func()
 	leave func(actor.Actor)
@@ -56,8 +57,12 @@ func (h *hosted) Receive(ctx actor.Context) {
 func (h *hosted) receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
-		if h.take != nil {
+		if h.take != nil && !h.over() {
 			h.take(h.Actor)
+		}
+		if h.over() { // the lease was lost while the instance was made
+			h.Actor = inert{}
+			return
 		}
 		h.Actor.Receive(ctx)
 		h.up()
@@ -91,6 +96,7 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 	stack := new(atomic.Pointer[string])
 	system, manager := ctx.ActorSystem(), ctx.Self()
 	h := hosted{
+		over:  func() bool { return over.Load() || tenure.Check() != nil },
 		take:  take,
 		stack: stack,
 		up:    func() { contain.Send(system, manager, &instanceUp{run}) },
@@ -107,7 +113,7 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 		},
 	}
 	props := actor.PropsFromProducer(func() actor.Actor {
-		if over.Load() || tenure.Check() != nil {
+		if h.over() {
 			return inert{}
 		}
 		if first != nil {

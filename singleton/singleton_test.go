@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -286,6 +287,30 @@ func TestInstance_PanicRestartsItUnderTheSameTenure(t *testing.T) {
 		c.found(c.node(1), time.Second)
 		after, _ := c.node(1).single.Where()
 		require.Equal(t, before, after)
+	})
+}
+
+// The function that makes the instance again after a panic takes longer than the lease lasts.
+// Another member has an instance by then, and the observer fails the test if this one starts.
+func TestInstance_DoesNotStartAfterALossMeanwhile(t *testing.T) {
+	var slow atomic.Bool
+	o := options{produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+		return func(t coordination.Tenure) actor.Actor {
+			if slow.Swap(false) {
+				n.store.away(true)
+				time.Sleep(time.Minute)
+			}
+			return &worker{node: n, tenure: t}
+		}
+	}}
+	run(t, 2, o, func(c *testCluster) {
+		former, _ := c.found(c.node(1), 20*time.Second)
+		slow.Store(true)
+		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("panic"))
+		time.Sleep(50 * time.Second)
+		host, _ := c.found(c.node(1), 5*time.Second)
+		require.NotEqual(t, former, host)
+		time.Sleep(time.Minute)
 	})
 }
 

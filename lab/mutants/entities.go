@@ -195,5 +195,23 @@ func entities() []mutant {
 			edits:  in("sharding", "s.stopNow()\n\t\t}\n\t}\n\ts.ask()", "}\n\t}\n\ts.ask()"),
 			killer: killer{pkg: "./sharding", run: "^TestStopMessage_AnEntityThatNeverStopsIsStopped$"},
 		},
+		{
+			name:   "an entity starts although its lease was lost while it was made",
+			rule:   "an entity is alive once",
+			edits:  in("sharding", "return false // the lease was lost meanwhile", "_ = 0"),
+			killer: killer{pkg: "./sharding", run: "^TestStarted_NotWhenTheLeaseWasLostMeanwhile$"},
+		},
+		{
+			name:   "an instance starts although its lease was lost while it was made",
+			rule:   "at most one instance lives at a time",
+			edits:  in("singleton", "if h.over() { // the lease", "if false { // the lease"),
+			killer: killer{pkg: "./singleton", run: "^TestInstance_DoesNotStartAfterALossMeanwhile$"},
+		},
+		{
+			name:   "a gated worker starts although its lease was lost while it was made",
+			rule:   "at most one holder works at a time",
+			edits:  in("coordination", "if w.grant.Check() != nil {", "if false {"),
+			killer: killer{pkg: "./coordination", run: "^TestGated_AWorkerDoesNotStartAfterALossMeanwhile$"},
+		},
 	}
 }
