@@ -50,6 +50,8 @@ func (d *domain) drained(end core.Done, err error) error {
 		return nil
 	case end.Short.AllLeave: // members that stop together; those that start again know each other
 		return nil
+	case !d.core.Ready() && d.a.uncopied() == 0: // it leaves the others as it has found them
+		return nil
 	case end.Short.Handed:
 		return fmt.Errorf("the others have what this member, %q, held, but have not agreed in time to stop counting it; they do so after ForgetAfter, %v, or when Forget is called: %w",
 			l.member(), l.cfg.ForgetAfter, err)

@@ -186,3 +186,27 @@ func TestClose_OfAMemberThatIsCutOffSaysThatItIsCounted(t *testing.T) {
 		require.Equal(t, 3, c.at(0).Status().Counted)
 	})
 }
+
+// A member that is not ready yet and has nothing of its own stops in order, although the others
+// cannot agree to count without it.
+func TestClose_OfAMemberThatIsNotReadyYet(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		require.NoError(t, c.add(2, "x", distributeddata.All))
+		c.lose(1)
+		again := c.Restart(c.Member(2))
+		time.Sleep(3 * time.Second)
+		wrote := c.Restart(c.Member(0))
+		c.Net.Partition([]string{wrote.Address}, []string{again.Address})
+		time.Sleep(time.Second)
+		cut, stop := context.WithTimeout(context.Background(), 5*time.Second)
+		defer stop()
+		require.NoError(t, c.add(wrote.Index, "mine", distributeddata.Local))
+		require.ErrorContains(t, c.dd[wrote].Close(cut), "may be lost")
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		early, end := context.WithTimeout(ctx, time.Millisecond)
+		defer end()
+		require.Error(t, c.dd[again].Ready(early))
+		require.NoError(t, c.dd[again].Close(ctx))
+	})
+}

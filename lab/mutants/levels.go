@@ -130,5 +130,17 @@ func levels() []mutant {
 			edits:  in("distributeddata", "if e.Needed > e.Counted {", "if false {"),
 			killer: killer{pkg: "./distributeddata", run: "^TestUpdate_LevelThatCannotBeReachedFailsAtOnce$"},
 		},
+		{
+			name:   "a member that is not ready yet does not stop in order",
+			rule:   "a replica that has not counted and has nothing of its own has nothing to hand over",
+			edits:  in("distributeddata", "case !d.core.Ready() && d.a.uncopied() == 0:", "case false:"),
+			killer: killer{pkg: "./distributeddata", run: "^TestClose_OfAMemberThatIsNotReadyYet$"},
+		},
+		{
+			name:   "a member that is not ready yet stops in order with updates of its own",
+			rule:   "Close says what may be lost",
+			edits:  in("distributeddata", "case !d.core.Ready() && d.a.uncopied() == 0:", "case !d.core.Ready():"),
+			killer: killer{pkg: "./distributeddata", run: "^TestClose_OfAMemberThatIsNotReadyYet$"},
+		},
 	}
 }
