@@ -118,8 +118,9 @@ func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.Singleton
 		return
 	}
 	to, ok := m.machine.Next()
-	if !ok {
-		m.loseState(fmt.Errorf("%w: no other member may host", errState))
+	if !ok { // as when all members stop
+		m.binding.counts.stateLost.Add(1)
+		m.log.Info("singleton state lost: no other member may host")
 		return
 	}
 	m.handover.given, m.handover.token = make(chan struct{}), s.Token

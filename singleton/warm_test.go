@@ -108,6 +108,21 @@ func TestWarm_AnInstanceThatFailedInStartedHadTheState(t *testing.T) {
 	})
 }
 
+// All members stop: that the state is lost is no fault.
+func TestWarm_TheLastMemberLogsNoError(t *testing.T) {
+	fails := 0
+	var log warnings
+	o := warmly(&fails)
+	o.system = log.system
+	run(t, 1, o, func(c *testCluster) {
+		c.found(c.node(0), 20*time.Second)
+		c.told(c.node(0), "first")
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		require.EqualValues(t, 1, c.node(0).single.Stats().StateLost)
+		require.Empty(t, log.With("state"))
+	})
+}
+
 // A state is handed over once: an instance that is made again after a panic would take a stale one.
 func TestWarm_AStateIsHandedOverOnce(t *testing.T) {
 	fails := 0

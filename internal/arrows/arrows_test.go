@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"internal/field":     {},
 	"internal/causal":    {"internal/field", "internal/pmap"},
 	"internal/hosted":    {"internal/causal"},
-	"internal/contain":   {},
+	"internal/contain":   {"internal/bugs"},
 	"internal/ask":       {"internal/contain"},
 	"internal/timer":     {"internal/contain"},
 	"internal/bugs":      {"internal/lifecycle"},

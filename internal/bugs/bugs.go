@@ -72,23 +72,35 @@ var extensionID = extensions.NextExtensionID()
 // registering guards our slot in the registry of every system, which is not synchronised.
 var registering sync.Mutex
 
-// extension is the Log of one actor system.
-type extension struct{ Log }
+// extension is the Log of one actor system, and what limits the lines about functions of the
+// application that fail there, by what they do.
+type extension struct {
+	Log
+	functions sync.Map // of string and *Sparse
+}
 
 // ExtensionID implements extensions.Extension.
 func (*extension) ExtensionID() extensions.ExtensionID { return extensionID }
 
 // Of returns the Log of an actor system, whose Check is part of the member's health.
-func Of(system *actor.ActorSystem) *Log {
+func Of(system *actor.ActorSystem) *Log { return &extensionOf(system).Log }
+
+// OfFunction returns what limits the lines about functions of the application that fail at what.
+func OfFunction(system *actor.ActorSystem, what string) *Sparse {
+	lines, _ := extensionOf(system).functions.LoadOrStore(what, &Sparse{})
+	return lines.(*Sparse)
+}
+
+func extensionOf(system *actor.ActorSystem) *extension {
 	registering.Lock()
 	defer registering.Unlock()
 	if e, ok := system.Extensions.Get(extensionID).(*extension); ok {
-		return &e.Log
+		return e
 	}
 	e := &extension{}
 	system.Extensions.Register(e)
 	lifecycle.OnCheck(system, "panics", e.Check)
-	return &e.Log
+	return e
 }
 
 // Report records a panic of a component of an actor system, and increments count unless it is nil.

@@ -3,12 +3,18 @@ package contain
 import (
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/bugs"
 )
 
+// quiet is the least time between two lines about functions that fail at the same thing.
+const quiet = 10 * time.Second
+
 // Call calls f, which runs functions of the application on this goroutine. If one panics, that
-// is logged, with its stack and attrs, and affects nothing else.
+// is logged, with its stack and attrs, at most once in ten seconds, and affects nothing else.
 func Call(system *actor.ActorSystem, what string, f func(), attrs ...any) {
 	defer contained(system, what, attrs)
 	f()
@@ -17,9 +23,13 @@ func Call(system *actor.ActorSystem, what string, f func(), attrs ...any) {
 // contained recovers a panic of the application. Defer it.
 func contained(system *actor.ActorSystem, what string, attrs []any) {
 	if p := recover(); p != nil {
+		unlogged, loud := bugs.OfFunction(system, what).Due(time.Now(), quiet)
+		if !loud {
+			return
+		}
 		defer func() { _ = recover() }() // the log handler is the application's too
 		system.Logger().Error("a function of the application failed", append(attrs,
-			slog.String("what", what), slog.Any("panic", p),
+			slog.String("what", what), slog.Any("panic", p), slog.Int("unlogged", unlogged),
 			slog.String("stack", string(debug.Stack())))...)
 	}
 }

@@ -1,10 +1,14 @@
 package contain_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
@@ -53,5 +57,27 @@ func TestSend_ASubscriberMayPanic(t *testing.T) {
 		require.NoError(t, lifecycle.Of(system).Check())
 		system.Root.Stop(pid)
 		synctest.Wait()
+	})
+}
+
+// Each of many shards changes, and a subscriber panics each time.
+func TestPublish_FailuresAreOneLineInTenSeconds(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		var out bytes.Buffer
+		system := actor.NewActorSystem(actor.WithLoggerFactory(
+			func(*actor.ActorSystem) *slog.Logger {
+				return slog.New(slog.NewTextHandler(&out, nil))
+			}))
+		system.EventStream.Subscribe(func(any) { panic("the application's") })
+		for range 256 {
+			<-contain.Publish(system, "taking a change", "event")
+		}
+		contain.Call(system, "something else", func() { panic("the application's") })
+		require.Equal(t, 1, strings.Count(out.String(), `what="taking a change"`))
+		require.Equal(t, 1, strings.Count(out.String(), `what="something else"`))
+		time.Sleep(10 * time.Second)
+		<-contain.Publish(system, "taking a change", "event")
+		require.Equal(t, 2, strings.Count(out.String(), `what="taking a change"`))
+		require.Contains(t, out.String(), "unlogged=255")
 	})
 }

@@ -99,5 +99,17 @@ func mistakes() []mutant {
 			edits:  in("internal/logging", "go q.run()\n\t\t}\n\t}()", "_ = 0\n\t\t}\n\t}()"),
 			killer: killer{pkg: "./internal/logging", run: "^TestBounded_AHandlerMayPanicOrEndItsGoroutine$"},
 		},
+		{
+			name:   "log each event at which a subscriber panics",
+			rule:   "a fault that lasts is not a flood of lines",
+			edits:  in("internal/contain", "if !loud {", "if false && !loud {"),
+			killer: killer{pkg: "./internal/contain", run: "^TestPublish_FailuresAreOneLineInTenSeconds$"},
+		},
+		{
+			name:   "report a state that is lost because all members stop",
+			rule:   "an orderly stop logs no error",
+			edits:  in("singleton", "m.log.Info(\"singleton state lost: no", "m.log.Error(\"singleton state lost: no"),
+			killer: killer{pkg: "./singleton", run: "^TestWarm_TheLastMemberLogsNoError$"},
+		},
 	}
 }
