@@ -57,12 +57,12 @@ const (
 	releaseOperations = 3
 	// closeOperations adds the same for the record of the session.
 	closeOperations = 2 * releaseOperations
-	// mostNamed bounds the leases that the error of Close names.
+	// mostNamed bounds the leases that the error of Close names, and its lines.
 	mostNamed = 8
 )
 
 var (
-	errNotReleased  = errors.New("not released in time")
+	errNotReleased  = errors.New("not released in time: like that of a crashed holder, it expires")
 	errStillWorking = errors.New("its grant was not released within Drain, so it is left to " +
 		"expire: release it before Close")
 )
@@ -152,21 +152,43 @@ func (l *loop) halt(result error) {
 
 // unreleased returns an error that names the leases whose records may still name this session.
 func (l *loop) unreleased() error {
-	var errs []error
-	left := 0
+	var whys, errs []error
+	names := map[string][]string{} // by the text of the reason
+	more := 0
 	for _, d := range l.leases {
 		why := d.unreleased()
-		if why == nil {
+		switch {
+		case why == nil:
 			continue
+		case len(names[why.Error()]) > 0:
+		case len(whys) == mostNamed:
+			more++
+			continue
+		default:
+			whys = append(whys, why)
 		}
-		if left++; left <= mostNamed {
-			errs = append(errs, fmt.Errorf("lease %q: %w: %w", d.lease.name, ErrUnknown, why))
-		}
+		names[why.Error()] = append(names[why.Error()], d.lease.name)
 	}
-	if left > mostNamed {
-		errs = append(errs, fmt.Errorf("%w: %d more leases", ErrUnknown, left-mostNamed))
+	for _, why := range whys {
+		errs = append(errs, fmt.Errorf("%s: %w: %w", some(names[why.Error()]), ErrUnknown, why))
+	}
+	if more > 0 {
+		errs = append(errs, fmt.Errorf("%w: %d more leases", ErrUnknown, more))
 	}
 	return errors.Join(errs...)
+}
+
+// some names leases, but not very many.
+func some(names []string) string {
+	if len(names) == 1 {
+		return fmt.Sprintf("lease %q", names[0])
+	}
+	first := names[:min(len(names), mostNamed)]
+	s := fmt.Sprintf("%d leases, %q", len(names), first)
+	if len(first) < len(names) {
+		s += " and others"
+	}
+	return s
 }
 
 // unreleased returns why the record of the lease may still name this session, or nil if it does

@@ -255,3 +255,21 @@ func TestClose_DoesNotWaitForALongTTL(t *testing.T) {
 		})
 	}
 }
+
+// The leases that Close could not release for one reason are one line of its error.
+func TestClose_NamesLeasesOfOneReasonInOneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		session, err := coordination.Open(store, coordination.Config{})
+		require.NoError(t, err)
+		for n := range 12 {
+			_, err := session.Lease(fmt.Sprint("lease", n)).TryAcquire(t.Context())
+			require.NoError(t, err)
+		}
+		err = session.Close(t.Context())
+		require.ErrorIs(t, err, coordination.ErrUnknown)
+		require.ErrorContains(t, err, `12 leases, ["lease0" "lease1" `)
+		require.ErrorContains(t, err, `"lease7"] and others: `)
+		require.NotContains(t, err.Error(), "\n")
+	})
+}

@@ -195,6 +195,12 @@ func leases() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestLoss_AMemberWithoutTheStoreFromTheStart$"},
 		},
 		{
+			name:   "each lease that is not released is a line of its own",
+			rule:   "one reason is one line of the error of Close",
+			edits:  in("coordination", "case len(names[why.Error()]) > 0:", "case false:"),
+			killer: killer{pkg: "./coordination", run: "^TestClose_NamesLeasesOfOneReasonInOneLine$"},
+		},
+		{
 			name:   "a full lease store is said not to answer",
 			rule:   "the line about a failing store says what to check",
 			edits:  in("coordination", "if l.rejected() {", "if false {"),
