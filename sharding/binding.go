@@ -40,6 +40,7 @@ type binding struct {
 	clock   timer.Clock
 	log     *slog.Logger
 
+	creating contain.Blocking
 	refusals bugs.Sparse // lines of the log about entities that the application did not create
 	panics   bugs.Sparse // and about panics of its code in entities
 	overdue  bugs.Sparse // and about entities that did not stop when they were asked

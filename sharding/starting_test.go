@@ -1,6 +1,7 @@
 package sharding_test
 
 import (
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/sharding"
 )
 
@@ -110,7 +112,9 @@ func TestStarted_NotWhenTheLeaseWasLostMeanwhile(t *testing.T) {
 			return &tardy{&entity{node: n, Entity: e}, &begun, &late}
 		}
 	}
-	run(t, 2, options{produce: produce}, func(c *testCluster) {
+	var log child.Screen
+	o := options{produce: produce, log: slog.NewTextHandler(&log, nil)}
+	run(t, 2, o, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		slow.Store(true)
 		c.node(0).tell("x", "first")
@@ -121,5 +125,6 @@ func TestStarted_NotWhenTheLeaseWasLostMeanwhile(t *testing.T) {
 		require.EqualValues(t, 1, begun.Load())
 		time.Sleep(time.Minute)
 		require.Zero(t, late.Load(), "started without the lease")
+		require.Len(t, log.With("a function of the application does not return"), 1)
 	})
 }

@@ -188,7 +188,10 @@ func (a *entityActor) produce() (user actor.Actor, why any, stack string) {
 			user, why, stack = nil, p, string(debug.Stack())
 		}
 	}()
-	if user = a.incarnation.shard.binding.produce(a.incarnation.entity()); user == nil {
+	in := a.incarnation
+	defer in.shard.binding.creating.Begin(in.shard.log(), "creating an entity",
+		"messages for the entity wait", slog.String("entity", in.id))()
+	if user = in.shard.binding.produce(in.entity()); user == nil {
 		why = "the function given to New returned nil"
 	}
 	return user, why, stack

@@ -31,6 +31,7 @@ type binding struct {
 	place   *locations // of the Singleton
 	load    load
 
+	making           contain.Blocking
 	refused, ignored bugs.Doubling // lines of the log about messages
 
 	unobserve func() error // unregisters the metrics

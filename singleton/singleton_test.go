@@ -303,6 +303,8 @@ func TestInstance_DoesNotStartAfterALossMeanwhile(t *testing.T) {
 			return &worker{node: n, tenure: t}
 		}
 	}}
+	var log warnings
+	o.system = log.system
 	run(t, 2, o, func(c *testCluster) {
 		former, _ := c.found(c.node(1), 20*time.Second)
 		slow.Store(true)
@@ -311,6 +313,7 @@ func TestInstance_DoesNotStartAfterALossMeanwhile(t *testing.T) {
 		host, _ := c.found(c.node(1), 5*time.Second)
 		require.NotEqual(t, former, host)
 		time.Sleep(time.Minute)
+		require.Len(t, log.With("a function of the application does not return"), 1)
 	})
 }
 

@@ -60,6 +60,32 @@ func TestSend_ASubscriberMayPanic(t *testing.T) {
 	})
 }
 
+func TestBlocking_IsOneLine(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, nil))
+		var b contain.Blocking
+		const text = "a function of the application does not return"
+		run := func(n int, d time.Duration) {
+			for range n {
+				go func() {
+					defer b.Begin(log, "a test", "it waits", slog.String("entity", "x"))()
+					time.Sleep(d)
+				}()
+			}
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		run(10, 9*time.Second)
+		require.Empty(t, out.String())
+		run(100, time.Minute)
+		require.Equal(t, 1, strings.Count(out.String(), text))
+		require.Contains(t, out.String(), `entity=x what="a test" for=10s then="it waits"`)
+		run(1, time.Minute)
+		require.Equal(t, 2, strings.Count(out.String(), text))
+	})
+}
+
 // Each of many shards changes, and a subscriber panics each time.
 func TestPublish_FailuresAreOneLineInTenSeconds(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {

@@ -111,5 +111,23 @@ func mistakes() []mutant {
 			edits:  in("singleton", "m.log.Info(\"singleton state lost: no", "m.log.Error(\"singleton state lost: no"),
 			killer: killer{pkg: "./singleton", run: "^TestWarm_TheLastMemberLogsNoError$"},
 		},
+		{
+			name:   "say nothing of a function that does not return",
+			rule:   "each fault is logged in one line",
+			edits:  in("internal/contain", "time.AfterFunc(patience,", "time.AfterFunc(100*time.Hour,"),
+			killer: killer{pkg: "./sharding", run: "^TestStarted_NotWhenTheLeaseWasLostMeanwhile$"},
+		},
+		{
+			name:   "say that each of many functions does not return",
+			rule:   "each fault is logged in one line",
+			edits:  in("internal/contain", "late && b.late == 1", "late"),
+			killer: killer{pkg: "./internal/contain", run: "^TestBlocking_IsOneLine$"},
+		},
+		{
+			name:   "say only once that functions do not return",
+			rule:   "each fault is logged in one line",
+			edits:  in("internal/contain", "\t\t\tb.late--\n", ""),
+			killer: killer{pkg: "./internal/contain", run: "^TestBlocking_IsOneLine$"},
+		},
 	}
 }
