@@ -3,6 +3,7 @@ package sharding_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/sharding"
 )
 
@@ -162,7 +164,9 @@ func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
 					block = make(chan struct{})
 				}
 			}
-			run(t, 2, options{cfg: cfg, setup: setup}, func(c *testCluster) {
+			var log child.Screen
+			o := options{cfg: cfg, setup: setup, log: slog.NewTextHandler(&log, nil)}
+			run(t, 2, o, func(c *testCluster) {
 				defer close(block)
 				c.settled(20*time.Second, c.all()...)
 				for k := range 20 {
@@ -171,8 +175,12 @@ func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
 				}
 				time.Sleep(12 * time.Second)
 				require.Positive(t, calls.Load())
-				if name == "block" {
+				switch name {
+				case "block":
 					require.EqualValues(t, 1, calls.Load(), "one call at a time")
+					require.Len(t, log.With("does not return"), 1)
+				case "panic", "exit", "gone":
+					require.Len(t, log.With("Strategy failed"), 1, "one line for all calls")
 				}
 				if name == "again" {
 					c.at(0, c.node(1))

@@ -40,11 +40,13 @@ type binding struct {
 	clock   timer.Clock
 	log     *slog.Logger
 
-	creating contain.Blocking
-	refusals bugs.Sparse // lines of the log about entities that the application did not create
-	panics   bugs.Sparse // and about panics of its code in entities
-	overdue  bugs.Sparse // and about entities that did not stop when they were asked
-	recalls  bugs.Sparse // and about failed calls of the store of remembered entities
+	creating contain.Blocking // of entities
+	choosing contain.Blocking // by Config.Strategy
+	mistakes bugs.Doubling    // lines of the log about it
+	refusals bugs.Sparse      // lines of the log about entities that the application did not create
+	panics   bugs.Sparse      // and about panics of its code in entities
+	overdue  bugs.Sparse      // and about entities that did not stop when they were asked
+	recalls  bugs.Sparse      // and about failed calls of the store of remembered entities
 
 	// Lines about messages. A member that leaves in order has a count of its own, at DEBUG.
 	refused, leaving, ignored bugs.Doubling

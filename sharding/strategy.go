@@ -45,12 +45,18 @@ func (*chosen) IgnoreDeadLetterLogging() {}
 // the goroutine, and is not called again meanwhile.
 func (l *binding) consult(to *actor.PID, e core.Consult) {
 	answer := &chosen{Round: e.Round}
+	log := func() *slog.Logger { return l.log }
+	end := l.choosing.Begin(log, "Config.Strategy", "shards stay where they are")
 	err := contained(func() error {
 		answer.Homes = maps.Clone(l.cfg.Strategy(layoutOf(l.cfg.Type, e)))
 		return mistakes(answer.Homes, e)
 	})
+	end()
 	if err != nil {
-		l.log.Warn("Strategy failed: its invalid choices are ignored", slog.Any("error", err))
+		if n, due := l.mistakes.Due(l.clock.Now()); due {
+			l.log.Warn("Strategy failed: its invalid choices are ignored", slog.Any("error", err),
+				slog.Uint64("failed", n))
+		}
 	}
 	contain.Send(l.system, to, answer)
 }

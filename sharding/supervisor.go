@@ -189,8 +189,9 @@ func (a *entityActor) produce() (user actor.Actor, why any, stack string) {
 		}
 	}()
 	in := a.incarnation
-	defer in.shard.binding.creating.Begin(in.shard.log(), "creating an entity",
-		"messages for the entity wait", slog.String("entity", in.id))()
+	log := func() *slog.Logger { return in.shard.log().With(slog.String("entity", in.id)) }
+	defer in.shard.binding.creating.Begin(log, "creating an entity",
+		"messages for the entity wait")()
 	if user = in.shard.binding.produce(in.entity()); user == nil {
 		why = "the function given to New returned nil"
 	}

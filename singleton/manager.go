@@ -328,7 +328,8 @@ func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any, stack 
 			a, why, stack = nil, p, string(debug.Stack())
 		}
 	}()
-	defer m.binding.making.Begin(m.log, "making the instance",
+	log := func() *slog.Logger { return m.log }
+	defer m.binding.making.Begin(log, "making the instance",
 		"messages wait, and no other member hosts")()
 	if a = m.binding.produce(t); a == nil {
 		why = "the function given to New returned nil"

@@ -16,8 +16,9 @@ type Blocking struct {
 	late int // functions that have run for longer than patience
 }
 
-// Begin is called before the function that does what. Its result is called after it, once.
-func (b *Blocking) Begin(log *slog.Logger, what, then string, attrs ...any) (end func()) {
+// Begin is called before the function that does what. Its result is called after it, once. It calls
+// log if there is something to say.
+func (b *Blocking) Begin(log func() *slog.Logger, what, then string) (end func()) {
 	var over, late bool
 	timer := time.AfterFunc(patience, func() {
 		b.mu.Lock()
@@ -27,10 +28,9 @@ func (b *Blocking) Begin(log *slog.Logger, what, then string, attrs ...any) (end
 		first := late && b.late == 1
 		b.mu.Unlock()
 		if first {
-			log.Warn("a function of the application does not return", append(attrs,
-				slog.String("what", what), slog.Duration("for", patience),
-				slog.String("then", then), slog.String("check",
-					"what it waits for; such a function should give up by itself"))...)
+			log().Warn("a function of the application does not return", slog.String("what", what),
+				slog.Duration("for", patience), slog.String("then", then), slog.String("check",
+					"what it waits for; such a function should give up by itself"))
 		}
 	})
 	return func() {

@@ -63,13 +63,15 @@ func TestSend_ASubscriberMayPanic(t *testing.T) {
 func TestBlocking_IsOneLine(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log := slog.New(slog.NewTextHandler(&out, nil))
+		log := func() *slog.Logger {
+			return slog.New(slog.NewTextHandler(&out, nil)).With("entity", "x")
+		}
 		var b contain.Blocking
 		const text = "a function of the application does not return"
 		run := func(n int, d time.Duration) {
 			for range n {
 				go func() {
-					defer b.Begin(log, "a test", "it waits", slog.String("entity", "x"))()
+					defer b.Begin(log, "a test", "it waits")()
 					time.Sleep(d)
 				}()
 			}

@@ -118,6 +118,18 @@ func mistakes() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestStarted_NotWhenTheLeaseWasLostMeanwhile$"},
 		},
 		{
+			name:   "say nothing of a Strategy that does not return",
+			rule:   "each fault is logged in one line",
+			edits:  in("sharding", "log := func() *slog.Logger { return l.log }", "log := func() *slog.Logger { return slog.New(slog.DiscardHandler) }"),
+			killer: killer{pkg: "./sharding", run: "^TestStrategy_MayDoWhatItMustNot$"},
+		},
+		{
+			name:   "say at each call that the Strategy fails",
+			rule:   "each fault is logged in one line",
+			edits:  in("sharding", "n, due := l.mistakes.Due(l.clock.Now()); due", "n, due := l.mistakes.Due(l.clock.Now()); due || true"),
+			killer: killer{pkg: "./sharding", run: "^TestStrategy_MayDoWhatItMustNot$"},
+		},
+		{
 			name:   "say that each of many functions does not return",
 			rule:   "each fault is logged in one line",
 			edits:  in("internal/contain", "late && b.late == 1", "late"),
