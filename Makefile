@@ -35,13 +35,13 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 SEQUENTIAL := ./crdt ./docs ./internal/arrows ./internal/causal ./internal/pmap \
 	./distributeddata/internal/core ./distributeddata/internal/expiry ./distributeddata/internal/sketch \
 	./coordination/internal/core ./singleton/internal/core ./sharding/internal/core ./node/internal/arbiter
-PROCESSES := ./lab/...test ./lab/hostile ./examples/quickstart
+PROCESSES := ./lab/hostile ./lab/...test ./examples/quickstart
 TEST := $(GO) test -vet=off -timeout 20m# check vets
 simulations: ## the packages without goroutines, with long histories
 	$(TEST) -tags long $(SEQUENTIAL)
 
 unit: simulations ## every test once, with the race detector where it can find something
-	$(TEST) $(PROCESSES)
+	$(TEST) -p 3 $(PROCESSES) # which mostly wait
 	$(TEST) ./distributeddata -run '^TestCost_'
 	$(TEST) -race $$($(GO) list work | grep -vxF "$$($(GO) list $(SEQUENTIAL) $(PROCESSES))")
 
