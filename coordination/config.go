@@ -113,9 +113,6 @@ func (c Config) withDefaults() Config {
 	if c.Owner == "" {
 		c.Owner = defaultOwner()
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	c.Logger = logging.Bounded(c.Logger)
 	defaultTo(&c.TTL, 8*time.Second)
 	defaultTo(&c.Drain, c.TTL/6)

@@ -161,9 +161,6 @@ func (c RunConfig) withDefaults() RunConfig {
 	if c.RejoinsPerHour == 0 {
 		c.RejoinsPerHour = 60
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	c.Logger = logging.Bounded(c.Logger)
 	if c.Session.Logger == nil {
 		c.Session.Logger = c.Logger

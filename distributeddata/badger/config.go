@@ -40,9 +40,6 @@ func (c Config) withDefaults() Config {
 	if c.Reserve == 0 {
 		c.Reserve = minReserve
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	c.Logger = logging.Bounded(c.Logger)
 	return c
 }

@@ -42,9 +42,6 @@ func (c Config) withDefaults() Config {
 			c.MaxSize = 16 << 30
 		}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	c.Logger = logging.Bounded(c.Logger)
 	return c
 }

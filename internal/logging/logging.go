@@ -17,8 +17,12 @@ const (
 // Bounded returns a logger that passes records to l one after the other. A call waits until its
 // record has been handled, so that records are in order and none is missing at the end of the
 // process; but if the handler of l has not returned for a second, nobody waits until it does. It
-// then gets a record that says so. A panic of the handler affects nothing.
+// then gets a record that says so. A panic of the handler affects nothing. If l is nil, it is
+// slog.Default.
 func Bounded(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		l = slog.Default()
+	}
 	if _, ok := l.Handler().(handler); ok {
 		return l
 	}

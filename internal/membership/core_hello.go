@@ -191,7 +191,7 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 }
 
 // countDisowners determines whether more than half of the peers in our view disown us. In that case
-// we give way without patience, but not without a permit: in a ring of members each of which
+// we step down without patience, but not without a permit: in a ring of members each of which
 // disowns the next, all would otherwise leave at once. Members of versions without permits cannot
 // give one.
 func (c *core) countDisowners() {
