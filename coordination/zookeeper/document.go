@@ -59,13 +59,14 @@ func (s *store) LoadDocument(ctx context.Context,
 		stat *zk.Stat // nil without a document
 	}
 	got, err := link.Ask(ctx, s.link, func(context.Context) (found, error) {
-		return link.Synced(s.link, s.cfg.Path, func() (found, error) {
-			data, stat, err := s.link.ZK().Get(at)
-			if errors.Is(err, zk.ErrNoNode) {
-				return found{}, nil
-			}
-			return found{data, stat}, err
-		})
+		if err := s.quorum(); err != nil {
+			return found{}, err
+		}
+		data, stat, err := s.link.ZK().Get(at)
+		if errors.Is(err, zk.ErrNoNode) {
+			return found{}, nil
+		}
+		return found{data, stat}, err
 	})
 	switch {
 	case err != nil:
@@ -79,6 +80,17 @@ func (s *store) LoadDocument(ctx context.Context,
 			leasestore.ErrDamaged, at, leasestore.MaxDocument)
 	}
 	return text, edition{string(child), got.stat.Version}.version(), nil
+}
+
+// quorum makes a transaction that changes nothing. What this connection reads afterwards reflects
+// all writes that were confirmed before. A sync is not enough: the server that was the leader until
+// a moment ago answers it, and a leader may apply a write after other servers have confirmed it.
+func (s *store) quorum() error {
+	_, err := s.link.ZK().Multi(check(s.cfg.Path))
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil // the answer of a transaction, too
+	}
+	return err
 }
 
 // SwapDocument implements leasestore.Documents.

@@ -129,13 +129,43 @@ func TestConformance(t *testing.T) {
 			return begin(t, p.(string)), nil
 		},
 		Delete: func(s leasestore.Store, name string) error {
-			return deleteAll(operator, s.(zookeeper.Store).LockPath(name))
+			return shown(s, deleteAll(operator, s.(zookeeper.Store).LockPath(name)))
 		},
 		Damage: func(s leasestore.Store, name string) error {
 			_, err := operator.Set(s.(zookeeper.Store).LockPath(name), []byte("hello"), -1)
-			return err
+			return shown(s, err)
 		},
 	})
+}
+
+// shown returns when the server of a store has applied what an operator has done through another.
+func shown(s leasestore.Store, err error) error {
+	if err == nil {
+		_, _, err = s.(zookeeper.Store).LoadDocument(context.Background(), "none")
+	}
+	return err
+}
+
+// TestLoadDocument_IsATransaction: a leader answers a sync without waiting for anything, although
+// another server may have confirmed a write that it has not applied, or it was replaced.
+func TestLoadDocument_IsATransaction(t *testing.T) {
+	operator, path := client(t), fresh()
+	s := open(t, zookeeper.Config{Path: path})
+	_, err := s.SwapDocument(t.Context(), "document", "", []byte("text"))
+	must(t, err)
+	created := func(name string) int64 {
+		_, err := operator.Create(path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		_, stat, err := operator.Exists(path + "/" + name)
+		must(t, err)
+		return stat.Czxid
+	}
+	before := created("before")
+	_, _, err = s.LoadDocument(t.Context(), "document")
+	must(t, err)
+	if after := created("after"); after == before+1 {
+		t.Errorf("transaction %x follows %x", after, before)
+	}
 }
 
 // TestLive kills the leader of three servers now and then. If TTLs are short, the ZooKeeper

@@ -26,7 +26,8 @@ type Options struct {
 	TokensJump bool
 	// Reopen opens another handle on the records of a store, as another process would.
 	Reopen func(t *testing.T, s leasestore.Store) (leasestore.Store, error)
-	// Delete removes a record without the sessions' knowledge, as an operator may.
+	// Delete removes a record without the sessions' knowledge, as an operator may. When it returns,
+	// Load shows it. So it is with Damage.
 	Delete func(s leasestore.Store, name string) error
 	// Damage makes a record unreadable.
 	Damage func(s leasestore.Store, name string) error
