@@ -98,8 +98,8 @@ func (d *driver) carryOut(e core.Effect) {
 		d.loop.follow(e.Nonce, e.On)
 	case core.LoadSession:
 		d.loadSession(e)
-	case core.Bury:
-		d.bury(e)
+	case core.EndSession:
+		d.endSession(e)
 	case core.Enqueue:
 		d.enqueue(e)
 	case core.Leave:

@@ -99,40 +99,31 @@ func (d *driver) loadSession(e core.LoadSession) {
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
 
-// buriedTTLs is the time, in TTLs, for which the record of an ended session can still be read by
+// endedTTLs is the time, in TTLs, for which the record of an ended session can still be read by
 // contenders for its other leases. A contender that comes later finds no record and waits for the
 // TTL.
-const buriedTTLs = 3
+const endedTTLs = 3
 
-// bury writes down that another session has ended, and removes its record some time later, since a
-// crashed session cannot. If the write fails, another contender notices the end by waiting for it,
-// and buries the session.
-func (d *driver) bury(e core.Bury) {
-	s := d.lease.s
-	s.work.Go(func() {
-		name := leasestore.SessionRecords + e.Nonce
-		version, err := s.putBlank(name, e)
-		if err != nil {
-			return
+// endSession ends a tenure of another session, and removes its record some time later, since a
+// crashed session cannot.
+func (d *driver) endSession(e core.EndSession) {
+	s, name := d.lease.s, leasestore.SessionRecords+e.Nonce
+	d.call(func(ctx context.Context) core.Event {
+		version, err := s.swap(ctx, name, e.Old, e.Next)
+		if err == nil {
+			s.work.Go(func() { s.removeLater(name, version) })
 		}
-		later := newAlarm(s.clock)
-		defer later.off()
-		later.within(buriedTTLs * s.cfg.TTL)
-		select {
-		case <-s.calls.Done():
-		case <-later.rings:
-			s.remove(name, version)
-		}
-	})
+		return core.SessionEnded{Op: e.Op, Status: statusOf(err), Version: version, Err: err}
+	}, func(err error) core.Event { return core.SessionEnded{Op: e.Op, Err: err} })
 }
 
-func (s *Session) putBlank(name string, e core.Bury) (_ leasestore.Version, err error) {
-	ctx, cancel := s.timeout(s.calls)
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked(p)
-		}
-	}()
-	return s.swap(ctx, name, e.Old, e.Next)
+func (s *Session) removeLater(name string, version leasestore.Version) {
+	later := newAlarm(s.clock)
+	defer later.off()
+	later.within(endedTTLs * s.cfg.TTL)
+	select {
+	case <-s.calls.Done():
+	case <-later.rings:
+		s.remove(name, version)
+	}
 }

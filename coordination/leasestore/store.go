@@ -16,8 +16,12 @@ type Store interface {
 	// Load returns the record and its version. If there is no record, the Version is empty and the
 	// Record is zero except for the last Token, if the store still knows it. A missing or blank
 	// record may show a larger Token than the last tenure had, so the next token may be larger by
-	// more than 1. A record that cannot be decoded is an error, never a zero Record. The answer
-	// reflects every Swap that returned before the call.
+	// more than 1. A record that cannot be decoded is an error, never a zero Record.
+	//
+	// The answer reflects every Swap of this store that returned before the call, and is no older
+	// than any answer before, for whatever name. It should reflect every Swap of other stores that
+	// returned before, too. If it is older, a session may be told that a lease is held that has
+	// just been released, but no lease is held twice.
 	Load(ctx context.Context, name string) (Record, Version, error)
 	// Swap writes next if the version is still old, and returns the new version. ErrConflict means
 	// that the version is not old. ErrRefused means that next was certainly not written. After any

@@ -34,10 +34,13 @@
 // two conditions. The version of the record's data must be unchanged, and the child must get
 // exactly the number that shows that no other place has joined the line since the record was read.
 // So two sessions never both get a lease. Writes go through ZooKeeper's quorum. A sync precedes
-// each read; a leader that has just been deposed may still answer it, and then the read is out of
-// date and a write that depends on it is refused. A write on a node that was deleted and created
-// again, and has had as many writes and children since, is detected by its answer and reverted, and
-// the result is a conflict.
+// each read of a lease. It is no quorum operation: a leader may answer it although another server
+// has confirmed a write a moment before, or although it has been replaced and does not know it. A
+// session may then be told that a lease is held that has just been released. No lease is held twice
+// because of that: nothing is decided without a conditional write, and what a store reads never
+// goes back in time. A transaction precedes each read of a document. A write on a node that was
+// deleted and created again, and has had as many writes and children since, is detected by its
+// answer and reverted, and the result is a conflict.
 //
 // A record that is held through a session record is written only while the child of the session
 // record exists. Both belong to one ZooKeeper session. When that ends, all these children disappear

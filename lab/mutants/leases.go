@@ -339,9 +339,9 @@ func leases() []mutant {
 			killer: leaseSim,
 		},
 		{
-			name:   "a session counts as over if the answer arrives late enough",
-			rule:   "the read that finds a session unchanged must begin after the wait",
-			edits:  in("coordination", "case op.sent.Mono >= freeAt:", "case m.now.Mono >= freeAt:"),
+			name:   "a session counts as over although the write that ends it is a conflict",
+			rule:   "a session is over for others when a conditional write has ended it, not when it looks so",
+			edits:  in("coordination", "case ev.Status == Written:\n\t\tm.peer", "case ev.Status != Unknown:\n\t\tm.peer"),
 			killer: golden(leaseCore, "session_of_another"),
 		},
 		{
@@ -351,10 +351,22 @@ func leases() []mutant {
 			killer: golden(leaseCore, "session_record_absent"),
 		},
 		{
-			name:   "an observer considers a session dead if the answer arrives late enough",
-			rule:   "the read that finds a session unchanged must begin after the wait",
-			edits:  in("coordination", "op.sent.Mono >= p.freeAt(o.cfg)", "o.now+0*op.sent.Mono >= p.freeAt(o.cfg)"),
+			name:   "an observer considers a session dead although the write that ends it is a conflict",
+			rule:   "a session is over for others when a conditional write has ended it, not when it looks so",
+			edits:  in("coordination", "if ev.Status != Written {\n\t\to.failed()", "if ev.Status == Unknown {\n\t\to.failed()"),
 			killer: golden(leaseCore, "observer"),
+		},
+		{
+			name:   "a read that finds a session unchanged ends it",
+			rule:   "a server that lags behind ends no session",
+			edits:  in("coordination", "o.cfg.Common.tell(o.peer)\n\tif !o.overdue() {", "if o.overdue() {\n\t\to.peer.ended = max(o.peer.ended, o.peer.seen.record.Token)\n\t}\n\to.cfg.Common.tell(o.peer)\n\tif !o.overdue() {"),
+			killer: leaseSim,
+		},
+		{
+			name:   "the absence of a session's record frees its leases if the answer arrives late enough",
+			rule:   "the read that finds the record missing must begin after the wait",
+			edits:  in("coordination", "case op.sent.Mono >= freeAt:", "case m.now.Mono >= freeAt:"),
+			killer: golden(leaseCore, "session_record_absent"),
 		},
 		{
 			name:   "the report of an earlier renewal counts for a later one",
@@ -365,7 +377,7 @@ func leases() []mutant {
 		{
 			name:   "the end of one tenure of a session ends the next one",
 			rule:   "the end of a tenure of a session ends that tenure and earlier ones only",
-			edits:  in("coordination", "p.ended = max(p.ended, r.Token)\n", "p.ended = max(p.ended, r.Token+1)\n"),
+			edits:  in("coordination", "p.ended = max(p.ended, token)\n", "p.ended = max(p.ended, token+1)\n"),
 			killer: leaseSim,
 		},
 		{

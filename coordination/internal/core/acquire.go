@@ -305,13 +305,18 @@ func (m *Machine) claimAgain() {
 // lostRace continues after a claim that another write has made impossible.
 func (m *Machine) lostRace() {
 	m.ten = tenure{}
-	m.races++
 	m.phase = reading
+	m.retry(func() { m.evaluate(m.opCount) })
+}
+
+// retry runs f after a lost race, unless nobody waits any more or too many were lost.
+func (m *Machine) retry(f func()) {
+	m.races++
 	m.unwanted()
 	switch {
 	case m.phase == idle:
 	case m.races < maxRaces:
-		m.evaluate(m.opCount)
+		f()
 	default:
 		m.answerTries(Answer{Outcome: Doubt, Err: errContention})
 		m.await(m.now.Mono + m.cfg.backoff(m.cfg.Retry, 1))

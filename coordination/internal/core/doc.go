@@ -32,26 +32,24 @@
 // renewals are the only ones. A lease is valid exactly as long as that tenure of the session
 // record.
 //
-// A contender takes such a lease only with a write that is conditional on the lease's record, after
-// a read of the session record that shows that this tenure of the session is over. The tenure is
-// over if
+// A contender takes such a lease only with a write that is conditional on the lease's record, when
+// it knows that this tenure of the session is over. The tenure is over if
 //
 //   - the session record has a larger token: the machine of the session begins a tenure only after
 //     the tenure before has ended and its work has no time left; or
 //   - the session record is blank, with that token or a larger one, in a read that began after the
 //     lease's record was read: the session was given up, which is done when nothing is held through
-//     it any more, or it was found to be over before (Bury). The token of a blank record says
-//     nothing about later tenures, because the store may show any larger one; or
-//   - its present version was first read at some time, and a read that began TTL·(1+ρ)+margin or
-//     more after that time, by the TTL in the record, finds the same version.
+//     it any more, or another session has ended it. The token of a blank record says nothing about
+//     later tenures, because the store may show any larger one; or
+//   - the contender has ended it (EndSession): its present version was first read at some time, and
+//     a write that blanks it, sent TTL·(1+ρ)+margin or more after that time, by the TTL in the
+//     record, and conditional on that version, was made.
 //
-// The last rule is safe although the write that takes the lease is not conditional on the session
-// record. Let the contender first see version s at time t. The holder sent its write of s before t.
-// It believes a later write only if the answer, or a read that finds that write, came back before
-// its stop-by. By the argument for leases above, stop-by is before the second read began. Then the
-// store contained that write by then, and the second read would have found it. So the holder has
-// stopped, and for good: an end is final, and no session believes a write that lands later. Hence
-// it does not matter how much later the contender's own write lands.
+// The last rule is the one for leases, applied to the session record: the holder has stopped, and
+// its next renewal is a conflict. The end is final, so it does not matter how much later the write
+// lands that takes the lease. A read that finds the version unchanged would not do: a server that
+// lags behind may answer it. No read has to be up to date, but what a session reads must never go
+// back in time: else it might find the session record as it was before the lease was claimed.
 //
 // An absent session record, or one with a smaller token, does not free the lease at once: someone
 // has deleted it or restored an older one, and its holder may not know yet. It must stay so for the
@@ -73,15 +71,14 @@
 // If a watch has reported the same write before, it counts from the report: a write is known by its
 // attempt, and its holder has sent it before. An Observer keeps this knowledge fresh while a lease
 // held through that session is waited for or followed, or after a call of Session.Observe. It adds
-// nothing to the rules: a verdict still needs a read that began after the wait and finds the same
-// version, and the verdict is final, whichever lease led to it. Reads of one record by several
-// machines may overtake each other; then the record looks younger than it is.
+// nothing to the rules: a tenure that it has ended is over for all leases. Reads of one record by
+// several machines may overtake each other; then the record looks younger than it is.
 //
 // # A thousand leases
 //
 // While the watch of a lease runs, a waiter does not poll. The observer of the holder's session
-// reads for all leases held through it, and its verdict makes their machines ready: each claims on
-// the version that it has seen, without another read. A watch can fall silent without an error, so
+// reads for all leases held through it, and the end makes their machines ready: each claims on the
+// version that it has seen, without another read. A watch can fall silent without an error, so
 // one of the machines that rely on theirs reads its lease every Config.Retry. Calls that are not
 // renewals wait for a slot, so that a thousand leases that are wanted or released at once do not
 // time out while they wait for the store. All this is in Common. It decides when a machine acts,

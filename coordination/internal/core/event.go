@@ -75,6 +75,13 @@ type (
 		Version Version
 		Err     error
 	}
+	// SessionEnded is the answer to EndSession.
+	SessionEnded struct {
+		Op      uint64
+		Status  Status
+		Version Version // of the blank record, if Written
+		Err     error
+	}
 	// Backed reports that the machine's own session record is held, or renewed.
 	Backed struct {
 		Token    Token
@@ -122,6 +129,7 @@ func (Swapped) event()       {}
 func (Changed) event()       {}
 func (Unwatched) event()     {}
 func (SessionLoaded) event() {}
+func (SessionEnded) event()  {}
 func (Backed) event()        {}
 func (Unbacked) event()      {}
 func (Unbackable) event()    {}
@@ -203,9 +211,9 @@ type (
 		Nonce   string
 		Patient bool // as in Load
 	}
-	// Bury asks for a conditional write on the record of another session that is certainly over.
-	// The machine does not wait for its outcome.
-	Bury struct {
+	// EndSession asks for a conditional write that ends a tenure of another session.
+	EndSession struct {
+		Op    uint64
 		Nonce string
 		Old   Version
 		Next  Record
@@ -249,7 +257,7 @@ func (Answer) effect()      {}
 func (Watch) effect()       {}
 func (Follow) effect()      {}
 func (LoadSession) effect() {}
-func (Bury) effect()        {}
+func (EndSession) effect()  {}
 func (Enqueue) effect()     {}
 func (Leave) effect()       {}
 func (Failing) effect()     {}

@@ -151,11 +151,16 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.Left{Op: arg(1)}
 	case "absent":
 		return core.Loaded{Op: arg(1)}
-	case "swapped":
-		status := map[string]core.Status{"unknown": core.Unknown, "conflicted": core.Conflicted,
-			"refused": core.Refused}
-		if s, ok := status[f[2]]; ok {
-			return core.Swapped{Op: arg(1), Status: s, Err: errTest}
+	case "swapped", "ended":
+		status, failed := map[string]core.Status{"unknown": core.Unknown,
+			"conflicted": core.Conflicted, "refused": core.Refused}[f[2]]
+		switch {
+		case f[0] == "ended" && failed:
+			return core.SessionEnded{Op: arg(1), Status: status, Err: errTest}
+		case f[0] == "ended":
+			return core.SessionEnded{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
+		case failed:
+			return core.Swapped{Op: arg(1), Status: status, Err: errTest}
 		}
 		written := core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
 		if len(f) > 3 {
@@ -228,8 +233,9 @@ func show(e core.Effect) string {
 		return s
 	case core.LoadSession:
 		return fmt.Sprintf("load %d: session of %s", e.Op, e.Nonce)
-	case core.Bury:
-		return fmt.Sprintf("bury %s on %q: token %d", e.Nonce, e.Old, e.Next.Token)
+	case core.EndSession:
+		return fmt.Sprintf("end %d: session of %s on %q, token %d", e.Op, e.Nonce, e.Old,
+			e.Next.Token)
 	case core.Enqueue:
 		return fmt.Sprintf("enqueue %d: %s, beat %d", e.Op, e.Place.Nonce, e.Place.Beat)
 	case core.Leave:

@@ -84,6 +84,7 @@ const (
 	loading
 	swapping
 	consulting // reading the session record of another session
+	ending     // ending its tenure
 	enqueueing
 	leaving
 )
@@ -165,6 +166,8 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		}
 	case SessionLoaded:
 		m.onSessionLoaded(ev)
+	case SessionEnded:
+		m.onSessionEnded(ev)
 	case Enqueued:
 		m.onEnqueued(ev)
 	case Left:
@@ -290,6 +293,8 @@ func (m *Machine) onOverdue() {
 		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
 	case consulting:
 		m.onSessionLoaded(SessionLoaded{Op: op.id, Err: errTimeout})
+	case ending:
+		m.onSessionEnded(SessionEnded{Op: op.id, Err: errTimeout})
 	case enqueueing:
 		m.onEnqueued(Enqueued{Op: op.id, Err: errTimeout})
 	case leaving:
@@ -302,7 +307,7 @@ func (m *Machine) proceed() {
 	if m.phase == idle && m.looking() {
 		m.enter(reading)
 	}
-	if m.phase == reading && (m.op.kind == loading || m.op.kind == consulting) && m.mayClaimOver() {
+	if m.phase == reading && m.op.kind != none && m.op.kind != enqueueing && m.mayClaimOver() {
 		m.op, m.due = operation{}, m.now.Mono // the claim decides
 	}
 	switch {

@@ -3,13 +3,14 @@ package core
 import "time"
 
 // Observer keeps a session's knowledge about one other session up to date. It reads that session's
-// record when a watcher reports a change, every Config.Retry, and when the record would have
-// lapsed. While no watcher runs, it reads four times as often, to see renewals soon. So a lease
-// held through a session that dies can be taken TTL·(1+ρ)+margin after its last renewal was seen,
-// not after the first read of a contender.
+// record when a watcher reports a change, and every Config.Retry. While no watcher runs, it reads
+// four times as often, to see renewals soon. When the record has been unchanged for long enough, it
+// ends the tenure. So a lease held through a session that dies can be taken TTL·(1+ρ)+margin after
+// its last renewal was seen, not after the first read of a contender.
 //
-// It emits LoadSession, Watch and Bury, and takes SessionLoaded, Changed, Tick and Close. What it
-// learns makes the machines ready that wait for a lease of that session (Common.Ready).
+// It emits LoadSession, EndSession and Watch, and takes SessionLoaded, SessionEnded, Changed, Tick
+// and Close. What it learns makes the machines ready that wait for a lease of that session
+// (Common.Ready).
 type Observer struct {
 	cfg  Config
 	peer *peer
@@ -21,6 +22,7 @@ type Observer struct {
 	due      time.Duration
 	failures int
 	watched  bool // a change of the record would be reported
+	unsure   bool // whether the record is as it was seen: a write that ends the tenure has failed
 	begun    bool
 	closed   bool
 }
@@ -43,6 +45,8 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 	switch ev := ev.(type) {
 	case SessionLoaded:
 		o.onLoaded(ev)
+	case SessionEnded:
+		o.onEnded(ev)
 	case Unwatched:
 		o.watched = false
 	case Changed:
@@ -60,17 +64,33 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 	}
 	if o.op.id != 0 && o.now-o.op.sent.Mono >= o.cfg.patience() {
 		o.onLoaded(SessionLoaded{Op: o.op.id, Err: errTimeout})
+		o.onEnded(SessionEnded{Op: o.op.id, Err: errTimeout})
 	}
 	if o.undecided() && o.now >= o.peer.freeAt(o.cfg) {
 		o.op, o.due = operation{}, o.now
 	}
 	if o.op.id == 0 && o.now >= o.due {
-		o.ops++
-		o.op = operation{id: o.ops, kind: consulting, sent: now, known: o.peer.last}
-		o.due = o.now + o.poll()
-		o.out = append(o.out, LoadSession{o.op.id, o.peer.nonce, false})
+		o.call(now)
 	}
 	return o.out
+}
+
+// call ends the tenure if it is overdue, or reads the record.
+func (o *Observer) call(now Reading) {
+	o.ops++
+	o.due = o.now + o.poll()
+	if o.overdue() && !o.unsure {
+		o.op = operation{id: o.ops, kind: ending, sent: now, known: o.peer.seen.record.Token}
+		o.out = append(o.out, o.peer.end(o.op.id))
+		return
+	}
+	o.op = operation{id: o.ops, kind: consulting, sent: now, known: o.peer.last}
+	o.out = append(o.out, LoadSession{o.op.id, o.peer.nonce, false})
+}
+
+// overdue reports whether the tenure in the record may be ended.
+func (o *Observer) overdue() bool {
+	return o.peer.seen.version != "" && !o.settled() && o.now >= o.peer.freeAt(o.cfg)
 }
 
 // Wake returns when the observer wants a Tick, on the monotonic clock.
@@ -113,25 +133,22 @@ func (o *Observer) close() {
 // onLoaded handles a read, and plans the next one. If a change was reported while the read was in
 // flight, it reads again at once.
 func (o *Observer) onLoaded(ev SessionLoaded) {
-	if ev.Op != o.op.id {
+	if ev.Op != o.op.id || o.op.kind != consulting {
 		return
 	}
 	op := o.op
 	o.op = operation{}
 	changed := o.due <= o.now
 	if ev.Err != nil {
-		o.failures++
-		o.due = o.now + o.cfg.backoff(o.cfg.Retry, o.failures)
+		o.failed()
 		return
 	}
-	o.failures = 0
 	o.peer.observe(ev, op.known, o.now)
-	if p := o.peer; op.sent.Mono >= p.freeAt(o.cfg) && !o.settled() {
-		if b, ok := p.lapse(); ok {
-			o.out = append(o.out, b)
-		}
-	}
 	o.cfg.Common.tell(o.peer)
+	if !o.overdue() {
+		o.failures = 0
+	}
+	o.unsure = false
 	switch {
 	case changed:
 		o.due = o.now
@@ -142,6 +159,33 @@ func (o *Observer) onLoaded(ev SessionLoaded) {
 	default:
 		o.due = min(max(o.now, op.sent.Mono+o.poll()), o.peer.freeAt(o.cfg))
 	}
+}
+
+// onEnded handles the answer to a write that ends the tenure. If the record was written by another
+// session, or may have been by this one, it is read before the next try.
+func (o *Observer) onEnded(ev SessionEnded) {
+	if ev.Op != o.op.id || o.op.kind != ending {
+		return
+	}
+	token := o.op.known
+	o.op = operation{}
+	if ev.Status != Written {
+		o.failed()
+		o.unsure = true
+		if ev.Status == Conflicted && o.failures == 1 {
+			o.due = o.now
+		}
+		return
+	}
+	o.failures = 0
+	o.peer.hasEnded(token, ev.Version, o.now)
+	o.cfg.Common.tell(o.peer)
+	o.due = o.now + o.cfg.audit()
+}
+
+func (o *Observer) failed() {
+	o.failures++
+	o.due = o.now + o.cfg.backoff(o.cfg.Retry, o.failures)
 }
 
 // settled reports whether the session is known to hold nothing.

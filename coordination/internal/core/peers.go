@@ -14,7 +14,6 @@ type peer struct {
 	report    report
 	last      Token // largest tenure that its record has named
 	ended     Token // tenures of that session up to this one are over, for good
-	buried    bool  // a Bury was emitted for the tenure in seen
 	told      news  // to the machines
 }
 
@@ -90,7 +89,6 @@ func (c *Common) tell(p *peer) {
 func (p *peer) observe(ev SessionLoaded, known Token, now time.Duration) {
 	if !p.seen.known || ev.Version != p.seen.version {
 		p.seen = observation{record: ev.Record, version: ev.Version, since: now, known: true}
-		p.buried = false
 		if p.report.of(ev.Record) {
 			p.seen.since = p.report.at
 			p.report = report{} // a store that is restored may show that record again
@@ -116,19 +114,16 @@ func (p *peer) shows(token Token) bool {
 // not renewed in time. The result true is final.
 func (p *peer) over(token Token) bool { return token <= p.ended }
 
-// lapse ends the tenure in seen, after a read that began late enough has found the record
-// unchanged. It returns, once, the write that reports this end to contenders that have not watched.
-func (p *peer) lapse() (Bury, bool) {
-	r := p.seen.record
-	if p.seen.version == "" || r.Nonce != p.nonce {
-		return Bury{}, false
-	}
-	p.ended = max(p.ended, r.Token)
-	if p.buried {
-		return Bury{}, false
-	}
-	p.buried = true
-	return Bury{p.nonce, p.seen.version, Record{Token: r.Token}}, true
+// end returns the write that ends the tenure in seen, if the record has not been written since it
+// was seen.
+func (p *peer) end(op uint64) EndSession {
+	return EndSession{op, p.nonce, p.seen.version, Record{Token: p.seen.record.Token}}
+}
+
+// hasEnded notes that the write has ended the tenure of that token.
+func (p *peer) hasEnded(token Token, v Version, now time.Duration) {
+	p.ended = max(p.ended, token)
+	p.seen = observation{record: Record{Token: token}, version: v, since: now, known: true}
 }
 
 // freeAt returns when the tenure in seen is over unless the record changes.
@@ -173,12 +168,16 @@ func (m *Machine) consult(look uint64) {
 	switch {
 	case m.overThere():
 		m.claim()
-	case m.peer.observers > 0 && m.lives() && m.now.Mono < freeAt && !m.tried():
-		m.taken(look, freeAt)
+	case m.peer.observers > 0 && m.lives() && !m.tried():
+		m.taken(look, max(freeAt, m.now.Mono+m.cfg.Retry)) // the observer ends it
 	default:
-		m.start(operation{kind: consulting, look: look, known: m.peer.last, patient: true})
-		m.emit(LoadSession{m.op.id, m.peer.nonce, true})
+		m.loadSession(look)
 	}
+}
+
+func (m *Machine) loadSession(look uint64) {
+	m.start(operation{kind: consulting, look: look, known: m.peer.last, patient: true})
+	m.emit(LoadSession{m.op.id, m.peer.nonce, true})
 }
 
 func (m *Machine) onSessionLoaded(ev SessionLoaded) {
@@ -199,21 +198,38 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 }
 
 // judgeSession decides on a lease that is held through another session. The tenure of that session
-// is over if its record says so. It is also over if the record has been unchanged for long enough
-// and a read that began after that still finds it unchanged, because then no renewal can have
-// reached its holder in time. The end is final, so later changes do not matter.
+// is over if its record says so. If the record has been unchanged for long enough, the machine ends
+// the tenure.
 func (m *Machine) judgeSession(op operation) {
 	freeAt := m.sessionFreeAt()
-	switch {
+	switch shows := m.peer.shows(m.seen.record.Session); {
 	case m.overThere():
 		m.claim()
+	case shows && m.now.Mono >= freeAt:
+		m.start(operation{kind: ending, look: op.look, known: m.seen.record.Session})
+		m.emit(m.peer.end(m.op.id))
 	case op.sent.Mono >= freeAt:
-		if b, ok := m.peer.lapse(); ok {
-			m.emit(b)
-		}
 		m.claim()
 	default:
 		m.taken(op.look, freeAt)
+	}
+}
+
+func (m *Machine) onSessionEnded(ev SessionEnded) {
+	op, ok := m.answered(ev.Op, ending)
+	switch {
+	case !ok:
+		return
+	case ev.Status == Written:
+		m.peer.hasEnded(op.known, ev.Version, m.now.Mono)
+		m.cfg.Common.tell(m.peer)
+		if m.phase == reading {
+			m.claim()
+		}
+	case ev.Status != Conflicted:
+		m.onUnread(op, ev.Err)
+	case m.phase == reading:
+		m.retry(func() { m.loadSession(op.look) })
 	}
 }
 

@@ -31,6 +31,8 @@ type node struct {
 	down     time.Duration    // last true time at which it was not up
 	tried    time.Duration    // true time of the last single attempt, or of its answer
 	wakeAt   time.Duration
+	lags     time.Duration // true time until which its server answers reads with the state at sees
+	sees     time.Duration
 	watching bool
 
 	nextID  uint64
@@ -52,7 +54,7 @@ func (n *node) boot() {
 	n.born, n.rate = n.w.Elapsed(), 1+float64(n.drift())/1e6
 	n.stopped, n.unseen = [2]time.Duration{}, 0
 	n.frozen, n.thawed, n.jumped, n.asleep, n.wakeAt = [2]time.Duration{}, 0, 0, 0, 0
-	n.down = n.w.Elapsed()
+	n.down, n.lags = n.w.Elapsed(), 0
 	n.pending, n.token, n.working, n.watching = map[uint64]string{}, 0, false, false
 	cfg := n.w.opt.cfg
 	if n.w.mixed && n.i%2 == 1 {
@@ -115,6 +117,15 @@ func (n *node) mute(a sim.Args) { n.lose(n.w.store(), n.i, a.Span(2)) }
 func (n *node) lose(from, to int, d time.Duration) {
 	n.w.Cut(from, to)
 	n.w.After(d, func() { n.w.Mend(from, to) })
+}
+
+// lag carries out "lag NODE for TIME": its server has been replaced as leader, and still answers
+// reads.
+func (n *node) lag(a sim.Args) {
+	if n.lags <= n.w.Elapsed() {
+		n.sees = n.w.Elapsed()
+	}
+	n.lags = n.w.Elapsed() + a.Span(2)
 }
 
 // pause carries out "pause NODE for TIME": the process runs nothing, but its clocks continue.
@@ -216,13 +227,13 @@ func (n *node) carryOutKeeper(e core.Effect) {
 	switch e := e.(type) {
 	case core.Load:
 		w.call(n, e, func() core.Event {
-			r, v := w.read(nonce)
+			r, v := w.readBy(n, nonce)
 			return core.Loaded{Op: e.Op, Record: r, Version: v}
 		}, core.Loaded{Op: e.Op, Err: errTest}, n.stepKeeper)
 		return
 	case core.Swap:
 		w.call(n, e, func() core.Event {
-			return w.swap(nonce, e)
+			return w.swapBy(n, nonce, e)
 		}, core.Swapped{Op: e.Op, Err: errTest}, n.stepKeeper)
 		return
 	}
@@ -285,23 +296,24 @@ func (n *node) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case core.Load:
 		w.call(n, e, func() core.Event {
-			r, v := w.read(lease)
+			r, v := w.readBy(n, lease)
 			return core.Loaded{Op: e.Op, Record: r, Version: v}
 		}, core.Loaded{Op: e.Op, Err: errTest}, n.step)
 		return // the message is in the story
 	case core.Swap:
 		w.call(n, e, func() core.Event {
-			return w.swap(lease, e)
+			return w.swapBy(n, lease, e)
 		}, core.Swapped{Op: e.Op, Err: errTest}, n.step)
 		return
 	case core.LoadSession:
 		w.call(n, e, func() core.Event {
-			r, v := w.read(e.Nonce)
+			r, v := w.readBy(n, e.Nonce)
 			return core.SessionLoaded{Op: e.Op, Record: r, Version: v}
 		}, core.SessionLoaded{Op: e.Op, Err: errTest}, n.step)
 		return
-	case core.Bury:
-		w.Send(n.i, w.store(), e, func() { w.bury(e) })
+	case core.EndSession:
+		w.call(n, e, func() core.Event { return w.endSession(n, e) },
+			core.SessionEnded{Op: e.Op, Err: errTest}, n.step)
 		return
 	case core.Follow:
 		n.follow(e)

@@ -48,13 +48,16 @@ func (n *node) stepObserver(o *observing, ev core.Event) {
 		switch e := e.(type) {
 		case core.LoadSession:
 			w.call(n, e, func() core.Event {
-				r, v := w.read(e.Nonce)
+				r, v := w.readBy(n, e.Nonce)
 				return core.SessionLoaded{Op: e.Op, Record: r, Version: v}
 			}, core.SessionLoaded{Op: e.Op, Err: errTest}, func(ev core.Event) {
 				n.stepObserver(o, ev)
 			})
-		case core.Bury:
-			w.Send(n.i, w.store(), e, func() { w.bury(e) })
+		case core.EndSession:
+			w.call(n, e, func() core.Event { return w.endSession(n, e) },
+				core.SessionEnded{Op: e.Op, Err: errTest}, func(ev core.Event) {
+					n.stepObserver(o, ev)
+				})
 		case core.Watch:
 			o.watching = e.On && w.watch
 			w.Note("node %d observes %s: %v", n.i, o.nonce, e.On)

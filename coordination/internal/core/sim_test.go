@@ -19,7 +19,7 @@ func (w *world) makeUp(r *rand.Rand) {
 	var faults []string
 	kinds := orderFaults
 	if !w.opt.order {
-		kinds = append([]string{"cut", "mute", "halt"}, orderFaults...)
+		kinds = append([]string{"cut", "mute", "halt", "lag"}, orderFaults...)
 	}
 	for _, f := range kinds {
 		if r.IntN(4) > 0 {
@@ -46,7 +46,7 @@ func (w *world) makeUp(r *rand.Rand) {
 			w.Act(t, "look", n, []string{"on", "off"}[r.IntN(2)])
 		}
 		switch what {
-		case "cut", "mute", "halt":
+		case "cut", "mute", "halt", "lag":
 			w.Act(t, what, n, "for", ms(1000, 30000))
 		case "pause":
 			w.Act(t, what, n, "for", ms(100, 25000))

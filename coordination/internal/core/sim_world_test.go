@@ -16,7 +16,8 @@ type world struct {
 	opt options
 
 	cells   map[string]cell // records, by name
-	version int             // version of the newest record
+	former  map[string][]formerCell
+	version int // version of the newest record
 	nodes   []*node
 	errs    float64 // share of calls that the store answers with an error
 	refused float64 // share of swaps that the store refuses
@@ -64,7 +65,8 @@ const (
 
 // newWorld picks sizes and faults. Each seed has some of them, and rarely all.
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[core.Token]core.Token{},
+	w := &world{World: s, opt: opt, cells: map[string]cell{},
+		former: map[string][]formerCell{}, before: map[core.Token]core.Token{},
 		target: target{unfenced: opt.unfenced}}
 	w.Faults = sim.Faults{
 		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
@@ -95,7 +97,7 @@ func newWorld(s *sim.World, opt options) *world {
 		"suspend": (*node).suspend, "jump": (*node).jump,
 		"restart": (*node).restart, "close": (*node).close, "acquire": (*node).wants,
 		"stop": (*node).stop, "write": (*node).write, "look": (*node).looks,
-		"halt": (*node).halt,
+		"halt": (*node).halt, "lag": (*node).lag,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -162,6 +164,12 @@ type cell struct {
 
 const lease = "lease" // its name; the name of a session record is the nonce
 
+// swapBy is swap for a node.
+func (w *world) swapBy(n *node, name string, e core.Swap) core.Swapped {
+	n.sees = w.Elapsed()
+	return w.swap(name, e)
+}
+
 func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if e.Old != w.cells[name].version && !w.opt.blindStore {
 		return core.Swapped{Op: e.Op, Status: core.Conflicted}
@@ -179,7 +187,7 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	}
 	w.version++
 	c := cell{e.Next, core.Version(fmt.Sprint(w.version))}
-	w.cells[name] = c
+	w.set(name, c)
 	if name != lease {
 		w.expire(name, c)
 	}
@@ -204,9 +212,37 @@ func (w *world) give(name string, next *core.Record) (token core.Token) {
 	return next.Token
 }
 
+// formerCell is what a name had until then.
+type formerCell struct {
+	cell
+	until time.Duration
+}
+
+// set replaces a cell. The zero cell is an absent record.
+func (w *world) set(name string, c cell) {
+	w.former[name] = append(w.former[name], formerCell{w.cells[name], w.Elapsed()})
+	w.cells[name] = c
+}
+
+// readBy is read for a node. While its server lags behind, the node reads what was there when it
+// began, or when the node has written last.
+func (w *world) readBy(n *node, name string) (core.Record, core.Version) {
+	if w.Elapsed() < n.lags {
+		for _, f := range w.former[name] {
+			if f.until > n.sees {
+				return w.shown(f.cell)
+			}
+		}
+	}
+	return w.shown(w.cells[name])
+}
+
 // read returns the record and the version that the store shows.
 func (w *world) read(name string) (core.Record, core.Version) {
-	c := w.cells[name]
+	return w.shown(w.cells[name])
+}
+
+func (w *world) shown(c cell) (core.Record, core.Version) {
 	if w.shows && c.record.Nonce == "" {
 		c.record.Token += core.Token(w.Number("shown", 0, 20))
 	}
@@ -223,27 +259,27 @@ func (w *world) expire(name string, c cell) {
 		switch {
 		case w.cells[name].version != c.version:
 		case w.Chance("deletes", 0.5):
-			delete(w.cells, name)
+			w.set(name, cell{})
 		default:
 			w.version++
-			w.cells[name] = cell{core.Record{Token: c.record.Token},
-				core.Version(fmt.Sprint(w.version))}
+			w.set(name, cell{core.Record{Token: c.record.Token},
+				core.Version(fmt.Sprint(w.version))})
 			w.hintOf(name)
 		}
 	})
 }
 
-// bury blanks the record of an ended session, and removes it some time later.
-func (w *world) bury(e core.Bury) {
-	done := w.swap(e.Nonce, core.Swap{Old: e.Old, Next: e.Next})
-	if done.Status != core.Written {
-		return
+// endSession blanks the record of a session, and removes it some time later.
+func (w *world) endSession(n *node, e core.EndSession) core.SessionEnded {
+	done := w.swapBy(n, e.Nonce, core.Swap{Old: e.Old, Next: e.Next})
+	if done.Status == core.Written {
+		w.After(w.Span("ended-for", 0, 3*w.opt.cfg.TTL), func() {
+			if w.cells[e.Nonce].version == done.Version {
+				w.set(e.Nonce, cell{})
+			}
+		})
 	}
-	w.After(w.Span("buried-for", 0, 3*w.opt.cfg.TTL), func() {
-		if w.cells[e.Nonce].version == done.Version {
-			delete(w.cells, e.Nonce)
-		}
-	})
+	return core.SessionEnded{Op: e.Op, Status: done.Status, Version: done.Version, Err: done.Err}
 }
 
 // free reports whether the lease is free.
