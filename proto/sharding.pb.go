@@ -399,13 +399,15 @@ type ShardingReport struct {
 	// Empty if the table named the held of this report: the coordinator has the list.
 	Active  []*ShardingTenure `protobuf:"bytes,6,rep,name=active,proto3" json:"active,omitempty"`
 	Leaving bool              `protobuf:"varint,7,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	// The lease store does not answer.
+	// The lease store or the store of remembered entities does not answer.
 	Failing bool `protobuf:"varint,8,opt,name=failing,proto3" json:"failing,omitempty"`
 	// Largest beat of a table of that epoch that the region has received. The coordinator ignores the
 	// report if it has received one with an equal or larger beat, but for the entries. 0: not numbered.
 	Beat uint64 `protobuf:"varint,9,opt,name=beat,proto3" json:"beat,omitempty"`
 	// Checksum of the active shards and their tokens. 0: there are none, or the sender has no sums.
-	Held          uint64 `protobuf:"fixed64,10,opt,name=held,proto3" json:"held,omitempty"`
+	Held uint64 `protobuf:"fixed64,10,opt,name=held,proto3" json:"held,omitempty"`
+	// Store of remembered entities: 0 works or there is none, 1 no recent call, 2 fails.
+	Memory        uint32 `protobuf:"varint,11,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -506,6 +508,13 @@ func (x *ShardingReport) GetBeat() uint64 {
 func (x *ShardingReport) GetHeld() uint64 {
 	if x != nil {
 		return x.Held
+	}
+	return 0
+}
+
+func (x *ShardingReport) GetMemory() uint32 {
+	if x != nil {
+		return x.Memory
 	}
 	return 0
 }
@@ -1160,7 +1169,7 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\x04held\x18\b \x01(\x06R\x04held\"<\n" +
 	"\x0eShardingTenure\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\x04R\x05token\"\xc1\x02\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\"\xd9\x02\n" +
 	"\x0eShardingReport\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12\x10\n" +
@@ -1172,7 +1181,8 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\afailing\x18\b \x01(\bR\afailing\x12\x12\n" +
 	"\x04beat\x18\t \x01(\x04R\x04beat\x12\x12\n" +
 	"\x04held\x18\n" +
-	" \x01(\x06R\x04held\"x\n" +
+	" \x01(\x06R\x04held\x12\x16\n" +
+	"\x06memory\x18\v \x01(\rR\x06memory\"x\n" +
 	"\x0fShardingAskFree\x124\n" +
 	"\amembers\x18\x01 \x03(\v2\x1a.concord.v1.ShardingMemberR\amembers\x12/\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.concord.v1.ShardingEntryR\x05entry\"\x8e\x01\n" +

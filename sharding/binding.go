@@ -47,6 +47,7 @@ type binding struct {
 	panics   bugs.Sparse      // and about panics of its code in entities
 	overdue  bugs.Sparse      // and about entities that did not stop when they were asked
 	recalls  bugs.Sparse      // and about failed calls of the store of remembered entities
+	breaker  *breaker         // of that store
 
 	// Lines about messages. A member that leaves in order has a count of its own, at DEBUG.
 	refused, leaving, ignored bugs.Doubling
@@ -131,6 +132,7 @@ func (l *binding) begin(key string) (err error) {
 	for n := range l.cfg.Shards {
 		l.shards = append(l.shards, &hostedShard{binding: l, n: n, out: lane.NewOut(room)})
 	}
+	l.breaker = newBreaker()
 	l.guardian = bugs.Guardian(l.component(), &l.counts.panics)
 	c := newControl(l)
 	if err := l.addProcesses(); err != nil {

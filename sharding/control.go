@@ -35,11 +35,12 @@ type control struct {
 	leases  *leaseHolder // nil: a proxy
 	tick    *timer.Timer
 	begun   bool
-	early   *heard // of the coordinator here, before the first view
-	stir    bool   // the phase of a shard may have changed
-	failing bool   // the store does not answer
-	running int    // shards whose entities run or are stopping here
-	told    int    // their part of the limit, as last sent to them
+	early   *heard     // of the coordinator here, before the first view
+	stir    bool       // the phase of a shard may have changed
+	store   core.Store // as last passed to the core
+	tripped bool       // the log says so
+	running int        // shards whose entities run or are stopping here
+	told    int        // their part of the limit, as last sent to them
 
 	orphaned map[core.Tenure]bool // whose calls have not been failed yet
 
@@ -204,7 +205,7 @@ func (c *control) listen(ctx actor.Context) {
 	c.tick.Set(tickEvery, nil)
 }
 
-// tickEvery is how often the control actor checks whether the store answers, divides Config.Limit,
+// tickEvery is how often the control actor checks whether the stores answer, divides Config.Limit,
 // and introduces itself to members that it has not heard.
 const tickEvery = time.Second
 
@@ -218,9 +219,8 @@ func (c *control) fired(ctx actor.Context, m *timer.Fired) {
 	c.peers.pass(c.shell.Now())
 	c.introduce(ctx)
 	c.share()
-	if s := c.binding.session; s != nil && s.Failing() != c.failing {
-		c.failing = !c.failing
-		c.step(ctx, core.Store{Failing: c.failing})
+	if now, changed := c.heed(); changed {
+		c.step(ctx, now)
 	}
 }
 

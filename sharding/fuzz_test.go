@@ -21,7 +21,7 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range []core.Message{
 		core.Table{Epoch: 4, Beat: 9, N: 5, Sum: 6, Entries: []core.Entry{entry}, Over: true},
 		core.Report{Epoch: 4, Beat: 9, N: 5, Sum: 6, Entries: []core.Entry{entry},
-			Active: []core.Tenure{{Shard: 3, Token: 7}}, Leaving: true},
+			Active: []core.Tenure{{Shard: 3, Token: 7}}, Leaving: true, Memory: core.MemoryFails},
 		core.Farewell(),
 		core.AskFree{Entry: entry}, core.Free{Shard: 3, Version: entry.Version, Blank: core.Blank{
 			Version: "v", Token: 7}},

@@ -440,9 +440,9 @@ func (s *hostedShard) carryOut(e core.SlotEffect) {
 	case core.Reject:
 		s.after.rejected = append(s.after.rejected, e.Body)
 	case core.Remember:
-		s.memory.add(change{e.ID, false})
+		s.memory.add(change{id: e.ID})
 	case core.Forget:
-		s.memory.add(change{e.ID, true})
+		s.memory.add(change{id: e.ID, forget: true})
 	case core.Empty:
 		s.after.ended = true
 	}

@@ -149,6 +149,7 @@ type memory struct {
 type change struct {
 	id     string
 	forget bool
+	again  bool // it is remembered: the call shows whether the store works
 }
 
 // remember begins to read the remembered entities of a tenure. The caller must hold the mutex.
@@ -230,20 +231,21 @@ func (m *memory) run() {
 		if len(batch) == 0 {
 			return
 		}
-		add, remove := last(batch)
+		add, remove, fresh := last(batch)
 		if !m.insist("change", func(ctx context.Context) error {
 			return m.store.Change(ctx, m.of, add, remove)
 		}) {
 			return
 		}
-		if len(add) > 0 {
-			m.tell(core.Remembered{IDs: add})
+		if len(fresh) > 0 {
+			m.tell(core.Remembered{IDs: fresh})
 		}
 	}
 }
 
-// last returns the ids to add and to remove according to the last change of each.
-func last(batch []change) (add, remove []string) {
+// last returns the ids to add and to remove according to the last change of each, and those of the
+// added ones for which entities wait.
+func last(batch []change) (add, remove, fresh []string) {
 	at := map[string]int{}
 	for i, c := range batch {
 		at[c.id] = i
@@ -253,11 +255,13 @@ func last(batch []change) (add, remove []string) {
 		case at[c.id] != i:
 		case c.forget:
 			remove = append(remove, c.id)
-		default:
+		case c.again:
 			add = append(add, c.id)
+		default:
+			add, fresh = append(add, c.id), append(fresh, c.id)
 		}
 	}
-	return add, remove
+	return add, remove, fresh
 }
 
 // insist repeats a call of the store while the tenure lasts, and reports whether it succeeded.
@@ -267,11 +271,14 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 		ctx, cancel := context.WithTimeout(m.tenure, rememberTimeout)
 		err := contained(func() error { return do(ctx) })
 		cancel()
+		if err == nil || m.tenure.Err() == nil {
+			b := m.shard.binding
+			if b.breaker.called(b.clock.Now(), m.of.Shard, err) {
+				m.failed(what, err)
+			}
+		}
 		if err == nil {
 			return true
-		}
-		if m.tenure.Err() == nil {
-			m.failed(what, err)
 		}
 		select {
 		case <-time.After(rememberAgain):

@@ -26,6 +26,9 @@ import (
 // Token, a removal by the former home removes an entity that runs at the new one; without the Seq,
 // a removal that timed out removes an entity that has been added again since.
 //
+// If the calls of a member fail for some seconds and none succeeds, its shards move to members
+// where calls succeed, if there are any, and from time to time it is tried again with one shard.
+//
 // Package testkit/remembertest tests this, and sharding/remembersql is an implementation. Methods
 // are called concurrently, with contexts that end after 3s or with the tenure. After an error or a
 // panic the call is repeated while the tenure lasts, and the first messages to entities wait. Ids

@@ -1,9 +1,11 @@
 package sharding_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -365,5 +367,158 @@ func TestRemember_SurvivesAnotherNumberOfShards(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			want--
 		}
+	})
+}
+
+// reached is a store as one member reaches it.
+type reached struct {
+	*remembertest.Memory
+	away atomic.Bool
+}
+
+func (r *reached) Load(ctx context.Context, of sharding.ShardTenure) ([]string, error) {
+	if r.away.Load() {
+		return nil, errAway
+	}
+	return r.Memory.Load(ctx, of)
+}
+
+func (r *reached) Change(ctx context.Context, of sharding.ShardTenure, add, remove []string) error {
+	if r.away.Load() {
+		return errAway
+	}
+	return r.Memory.Change(ctx, of, add, remove)
+}
+
+// reachedByEach returns a store as each of n members reaches it, and a configuration with it.
+func reachedByEach(n int) (stores []*reached, cfg func(int) sharding.Config) {
+	shared := &remembertest.Memory{}
+	for range n {
+		stores = append(stores, &reached{Memory: shared})
+	}
+	return stores, func(i int) sharding.Config { return storing(stores[i])(i) }
+}
+
+// S41: a member that does not reach the store gives its shards to members that do. When it reaches
+// the store, it gets shards again.
+func TestRememberStore_AMemberThatDoesNotReachItLosesItsShards(t *testing.T) {
+	stores, cfg := reachedByEach(3)
+	var log bytes.Buffer
+	o := options{cfg: cfg, log: slog.NewTextHandler(&log, nil)}
+	run(t, 3, o, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		out := c.node(2)
+		askAll := func(n int) {
+			for k := range n {
+				_, err := c.node(0).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+				require.NoError(t, err)
+			}
+			require.Equal(t, n, c.alive.count())
+		}
+		askAll(40)
+		stores[2].away.Store(true)
+		for k := range 80 {
+			out.tell(fmt.Sprint("e", k), "x")
+		}
+		time.Sleep(30 * time.Second)
+		askAll(80)
+		require.Empty(t, out.region.Entities(100))
+		require.True(t, out.region.Status().StoreFails)
+		require.False(t, c.node(0).region.Status().StoreFails)
+		for range 60 { // it is given a shard from time to time
+			time.Sleep(time.Minute)
+			require.GreaterOrEqual(t, c.alive.count(), 70)
+			require.LessOrEqual(t, out.region.Status().Count(sharding.Active), 1)
+		}
+		stores[2].away.Store(false)
+		time.Sleep(12 * time.Minute)
+		askAll(80)
+		require.Equal(t, 5, out.region.Status().Count(sharding.Active))
+		require.Equal(t, 1, strings.Count(log.String(), "fails at this member"))
+		require.Equal(t, 1, strings.Count(log.String(), "works again at this member"))
+	})
+}
+
+// S41: while no member reaches the store, shards stay, and entities that run do so.
+func TestRememberStore_AnOutageForAllMovesNoShard(t *testing.T) {
+	for busy, moves := range map[string]int{
+		"all members": 0,
+		// The others are given a shard each, since they may reach the store.
+		"one member": 2,
+	} {
+		t.Run("called by "+busy, func(t *testing.T) {
+			stores, cfg := reachedByEach(3)
+			run(t, 3, options{cfg: cfg}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				for k := range 40 {
+					_, err := c.node(0).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+					require.NoError(t, err)
+				}
+				starts, last := c.alive.starts, c.node(2)
+				for _, s := range stores {
+					s.away.Store(true)
+				}
+				had := last.region.Status()
+				for k := range 40 {
+					ref := last.region.Ref(fmt.Sprint("new", k))
+					if moves == 0 || had.Shards[ref.Shard()].State == sharding.Active {
+						last.tell(ref.ID(), "x")
+					}
+				}
+				others := len(c.node(0).region.Entities(100)) + len(c.node(1).region.Entities(100))
+				for range 30 {
+					time.Sleep(time.Minute)
+					require.Equal(t, had.Count(sharding.Active)-moves,
+						last.region.Status().Count(sharding.Active))
+					require.Equal(t, others, len(c.node(0).region.Entities(100))+
+						len(c.node(1).region.Entities(100)))
+				}
+				require.Equal(t, starts, c.alive.starts)
+				for _, s := range stores {
+					s.away.Store(false)
+				}
+				time.Sleep(30 * time.Second)
+				require.Greater(t, c.alive.count(), 40)
+			})
+		})
+	}
+}
+
+// damaged is a store with a shard that cannot be read or changed.
+type damaged struct {
+	remembertest.Memory
+	shard atomic.Int64
+}
+
+func (d *damaged) Load(ctx context.Context, of sharding.ShardTenure) ([]string, error) {
+	if int64(of.Shard) == d.shard.Load() {
+		return nil, errAway
+	}
+	return d.Memory.Load(ctx, of)
+}
+
+func (d *damaged) Change(ctx context.Context, of sharding.ShardTenure, add, rem []string) error {
+	if int64(of.Shard) == d.shard.Load() {
+		return errAway
+	}
+	return d.Memory.Change(ctx, of, add, rem)
+}
+
+// S41: a shard that alone cannot be read or changed moves no shard.
+func TestRememberStore_ADamagedShardMovesNone(t *testing.T) {
+	bad := &damaged{}
+	bad.shard.Store(-1)
+	run(t, 2, options{cfg: storing(bad)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 40 {
+			_, err := c.node(0).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+			require.NoError(t, err)
+		}
+		starts := c.alive.starts
+		bad.shard.Store(int64(c.node(0).region.Ref("new").Shard()))
+		c.node(0).tell("new", "x")
+		time.Sleep(20 * time.Minute)
+		require.Equal(t, starts, c.alive.starts)
+		require.Equal(t, 40, c.alive.count())
 	})
 }

@@ -64,6 +64,7 @@ type Status struct {
 	Role        string        // of the members that host it; empty: all
 	LeasePrefix string        // the lease of a shard has this name, followed by the shard's number
 	Movable     bool          // Allocate can move shards: External is set, and MaxMoves is not -1
+	StoreFails  bool          // of remembered entities, for calls of this member
 	Shards      []ShardStatus // all of them
 }
 
@@ -103,6 +104,7 @@ func (l *binding) status() Status {
 		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0,
 			len(l.shards)),
 	}
+	out.StoreFails, _ = l.breaker.tripped()
 	for _, s := range l.shards {
 		out.Shards = append(out.Shards, s.now())
 	}

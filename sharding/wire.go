@@ -34,7 +34,7 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 	case core.Report:
 		var r roll
 		out := &pb.ShardingReport{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum,
-			Leaving: m.Leaving, Failing: m.Failing, Held: m.Held,
+			Leaving: m.Leaving, Failing: m.Failing, Held: m.Held, Memory: uint32(m.Memory),
 			Entries: r.entries(m.Entries)}
 		out.Members = r.members
 		for _, t := range m.Active {
@@ -146,7 +146,8 @@ func decodeReport(payload []byte) (core.Message, error) {
 	}
 	entries, err := decodeEntries(m.Members, m.Entries)
 	r := core.Report{Epoch: m.Epoch, Beat: m.Beat, N: m.N, Sum: m.Sum, Entries: entries,
-		Leaving: m.Leaving, Failing: m.Failing, Held: m.Held}
+		Leaving: m.Leaving, Failing: m.Failing, Held: m.Held,
+		Memory: core.Memory(min(m.Memory, uint32(core.MemoryFails)))}
 	for _, t := range m.Active {
 		if e := fits(t.GetShard(), t.GetToken()); e != nil {
 			return nil, e

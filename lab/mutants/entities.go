@@ -139,7 +139,7 @@ func entities() []mutant {
 			name:   "each failed call for remembered entities is logged",
 			rule:   "a member without a majority does not flood the log",
 			edits:  in("sharding", "binding.recalls.Due(binding.clock.Now(), quiet)", "binding.recalls.Due(binding.clock.Now(), 0)"),
-			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityToRememberIsALineInTenSeconds$"},
+			killer: killer{pkg: "./sharding", run: "^TestLog_NoMajorityToRememberIsTwoLines$"},
 		},
 		{
 			name:   "remembered entities are all started at once",

@@ -16,6 +16,48 @@ var (
 func shards() []mutant {
 	return []mutant{
 		{
+			name:   "a region whose store of remembered entities fails keeps its shards",
+			rule:   "a member that does not reach the store of remembered entities gives its shards to others [S41]",
+			edits:  in("sharding", "case b.Open(now):", "case false:"),
+			killer: remembers,
+		},
+		{
+			name:   "a member is not given shards again once its store has failed",
+			rule:   "a region is tried again after a time [S41]",
+			edits:  in("sharding", "b.opened > 0 && now.Before(b.last.Add(b.wait()))", "b.opened > 0"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_AMemberThatDoesNotReachItLosesItsShards$"},
+		},
+		{
+			name:   "the wait for another trial stays the same",
+			rule:   "the wait doubles with each trial that fails [S41]",
+			edits:  in("sharding", "b.cfg.Wait<<min(b.opened-1, 16)", "b.cfg.Wait"),
+			killer: killer{pkg: shardCore, run: "^TestBreaker_TheWaitDoublesWhileNoCallSucceeds$"},
+		},
+		{
+			name:   "all shards move to members that may not reach the store either",
+			rule:   "shards move to members where a call has succeeded; each other one is given one shard [S41]",
+			edits:  in("sharding", "takers = c.takers(fit)", "takers = fit"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_AnOutageForAllMovesNoShard$"},
+		},
+		{
+			name:   "shards move for balance while the store fails for all",
+			rule:   "no shard moves by choice while a member fails [S27]",
+			edits:  in("sharding", "{ return !c.fit(m, false) }", "{ return !slices.Contains(fit, m) }"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_AnOutageForAllMovesNoShard$"},
+		},
+		{
+			name:   "a member on trial is given many shards",
+			rule:   "a member on trial is given one shard [S41]",
+			edits:  in("sharding", "takers := slices.DeleteFunc(slices.Clone(fit), c.onTrial)", "takers := slices.Clone(fit)"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_AMemberThatDoesNotReachItLosesItsShards$"},
+		},
+		{
+			name:   "a shard that cannot be read opens the circuit breaker",
+			rule:   "calls for another shard decide [S41]",
+			edits:  in("sharding", "failed := b.core.Failed(n)", "failed := true"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ADamagedShardMovesNone$"},
+		},
+		{
 			name:   "a region that leaves waits for a coordinator until its time is over",
 			rule:   "a region that leaves gives up its shards when no coordinator moves them [S9c]",
 			edits:  in("sharding", "case r.leaving: // nobody", "case r.leaving && r.removed: // nobody"),
@@ -372,7 +414,7 @@ func shards() []mutant {
 		{
 			name:   "shards move for balance while a member cannot host",
 			rule:   "no shard moves by choice while a member is not fit [S27]",
-			edits:  in("sharding", "len(fit) != len(c.view) ||", "false ||"),
+			edits:  in("sharding", "slices.ContainsFunc(c.view, fails) ||", "slices.ContainsFunc(fit, fails) ||"),
 			killer: killer{pkg: shardCore, run: "^TestAllocation_NoBalancingWhileAMemberCannotHost$"},
 		},
 		{

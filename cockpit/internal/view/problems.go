@@ -197,6 +197,10 @@ func (p *problems) shards(s api.Shards, follows bool) {
 		p.add(Warn, fmt.Sprintf("messages wait for %d shards of %s without a known host", n,
 			s.Type), "After a crash this lasts up to the TTL of the leases. If it lasts longer, check the lease store.")
 	}
+	if s.StoreFails {
+		p.add(Bad, fmt.Sprintf("the store of remembered entities of %s fails at this member",
+			s.Type), "Repair the store, and the network to it. The shards move to members where calls succeed, if there are any.")
+	}
 	if s.Failed > 0 {
 		p.add(Warn, fmt.Sprintf("%d entities of %s could not be created, or panicked too often",
 			s.Failed, s.Type), "The log of the node names them.")

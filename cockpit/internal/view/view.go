@@ -197,7 +197,7 @@ func Shards(s sharding.Status, st sharding.Stats, c api.Cluster,
 		Type: s.Type, Shards: len(s.Shards), States: map[string]int{},
 		Homes: []api.Home{}, Map: []int{},
 		Entities: s.Entities(), Refused: st.Refused, Failed: st.Failed, Panics: st.Panics,
-		Movable: s.Movable, Hosts: Hosts(c, s.Role),
+		Movable: s.Movable, StoreFails: s.StoreFails, Hosts: Hosts(c, s.Role),
 	}
 	for id, n := range s.Homes() {
 		if id != "" {

@@ -192,6 +192,9 @@ func TestProblems_EachSaysWhatToDo(t *testing.T) {
 		"shards": {func(o *api.Overview) {
 			o.Shards = []api.Shards{{States: map[string]int{"stashing": 1}}}
 		}, view.Warn},
+		"store of remembered entities": {func(o *api.Overview) {
+			o.Shards = []api.Shards{{StoreFails: true}}
+		}, view.Bad},
 		"entities": {func(o *api.Overview) { o.Shards = []api.Shards{{Failed: 1}} }, view.Warn},
 		"health": {func(o *api.Overview) {
 			o.Health = api.Health{Known: true, Why: []string{"stopped"}}

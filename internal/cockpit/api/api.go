@@ -247,6 +247,8 @@ type Shards struct {
 	Map []int `json:"map"`
 	// Movable reports whether action move can move shards of this type.
 	Movable bool `json:"movable"`
+	// StoreFails reports whether the store of remembered entities fails for calls of this member.
+	StoreFails bool `json:"storeFails"`
 	// Hosts are the addresses of the members in view that can host shards of this type.
 	Hosts []string `json:"hosts"`
 	// Requested is the number of shards for which a home has been requested.

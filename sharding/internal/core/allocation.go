@@ -37,7 +37,8 @@ type report struct {
 	from Member
 	Report
 	heard time.Time
-	ended bool // if there is none yet: the region has ended
+	ended bool      // if there is none yet: the region has ended
+	tried time.Time // when it was last given a shard while unproven; zero: not since it was not
 }
 
 // NewAllocation returns the core of a coordinator whose lease has the token epoch. The core before
@@ -130,7 +131,8 @@ func (c *Allocation) onReport(from Member, r Report) {
 	if r.Epoch != c.epoch || r.Beat != 0 && (r.Beat <= c.reports[i].Beat || r.Beat > c.beats) {
 		return
 	}
-	switch known := c.reports[i]; {
+	known := c.reports[i]
+	switch {
 	case len(r.Active) > 0 || r.Held == 0:
 		r.Held = held(r.Active)
 	case known.Held != r.Held:
@@ -139,6 +141,9 @@ func (c *Allocation) onReport(from Member, r Report) {
 		r.Active = known.Active
 	}
 	c.reports[i] = report{from: from, Report: r, heard: c.now}
+	if r.Memory == MemoryUnproven {
+		c.reports[i].tried = known.tried
+	}
 }
 
 func (c *Allocation) index(m Member) int {
@@ -235,7 +240,14 @@ func (c *Allocation) reconcile() {
 			continue
 		}
 		if to == (Member{}) {
-			to = c.choose(s, fit, load)
+			takers := fit
+			if c.forgets(c.table.entries[s].Home) {
+				takers = c.takers(fit)
+			}
+			if len(takers) == 0 {
+				continue
+			}
+			to = c.choose(s, takers, load)
 		}
 		load[to]++
 		c.assign(s, to)
@@ -258,6 +270,34 @@ func (c *Allocation) compare(fit []Member) {
 func (c *Allocation) unsure(m Member) bool {
 	return c.fit(m, true) && c.now.Before(c.apart.Add(c.cfg.Fit))
 }
+
+// forgets reports whether a member could host but for its store of remembered entities.
+func (c *Allocation) forgets(m Member) bool {
+	return c.fit(m, true) && c.of(m).Memory == MemoryFails
+}
+
+// takers returns the members to which shards of a member move whose store fails: those for which a
+// call of the store of remembered entities has succeeded meanwhile. If there are none, the store
+// may fail for all. Then, after a longer time, each member gets one shard, which shows it.
+func (c *Allocation) takers(fit []Member) []Member {
+	proven := slices.DeleteFunc(slices.Clone(fit), func(m Member) bool {
+		return c.of(m).Memory != MemoryWorks
+	})
+	if len(proven) > 0 || c.now.Before(c.apart.Add(4*c.cfg.Fit)) {
+		return proven
+	}
+	return slices.DeleteFunc(slices.Clone(fit), c.onTrial)
+}
+
+// onTrial reports whether a member was given a shard, and has not shown yet that its store of
+// remembered entities answers. No further shard moves there by choice.
+func (c *Allocation) onTrial(m Member) bool {
+	r := c.of(m)
+	return r != nil && r.Memory == MemoryUnproven && c.now.Before(r.tried.Add(trial))
+}
+
+// trial bounds onTrial: the report of a success may be lost.
+const trial = time.Minute
 
 // active returns, for each shard, which of the members has it, or the zero Member; the largest
 // token wins.
@@ -297,6 +337,9 @@ func (c *Allocation) assign(s int, to Member) {
 				}
 			}
 		}
+	}
+	if i := c.index(to); i >= 0 && c.reports[i].Memory == MemoryUnproven {
+		c.reports[i].tried = c.now
 	}
 	c.n++
 	e := Entry{s, Assignment{Version{c.epoch, c.n}, to, before}}

@@ -14,7 +14,8 @@ import (
 // will leave.
 func (c *Allocation) rebalance() {
 	fit := c.hosts()
-	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) ||
+	fails := func(m Member) bool { return !c.fit(m, false) }
+	if c.cfg.Moves == 0 || len(fit) == 0 || slices.ContainsFunc(c.view, fails) ||
 		c.now.Before(c.changed.Add(c.cfg.Stable)) || c.cfg.Consult && len(c.newest) > 0 {
 		return
 	}
@@ -38,15 +39,16 @@ func (c *Allocation) rebalance() {
 		c.gather(fit, at, room)
 		return
 	}
+	takers := slices.DeleteFunc(slices.Clone(fit), c.onTrial)
 	for m := range arrived {
 		arrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool {
 			_, ok := c.override(s, fit)
 			return ok
 		})
 	}
-	for ; room > 0; room-- {
+	for ; room > 0 && len(takers) > 0; room-- {
 		most := slices.MaxFunc(fit, c.by(load))
-		least := slices.MinFunc(fit, c.by(load))
+		least := slices.MinFunc(takers, c.by(load))
 		last := len(arrived[most]) - 1
 		if load[most]-load[least] <= max(1, c.cfg.Spread) || last < 0 {
 			return
@@ -55,6 +57,7 @@ func (c *Allocation) rebalance() {
 		arrived[most] = arrived[most][:last]
 		load[most]--
 		load[least]++
+		takers = slices.DeleteFunc(takers, c.onTrial)
 	}
 }
 
@@ -64,7 +67,8 @@ func (c *Allocation) gather(fit []Member, at []Member, room int) {
 		if _, ok := c.override(s, fit); ok {
 			continue
 		}
-		if to := rendezvous(s, fit); room > 0 && at[s] == a.Home && a.Home != to {
+		if to := rendezvous(s, fit); room > 0 && at[s] == a.Home && a.Home != to &&
+			!c.onTrial(to) {
 			c.assign(s, to)
 			room--
 		}

@@ -62,8 +62,8 @@
 //   - S7, S7b: A coordinator decides when all members of its view have reported, or after Settle,
 //     and keeps every home that is fit. A home in view that has not reported yet keeps its shards
 //     for Fit. Else three lost messages move the shards of a healthy member.
-//   - S8: A member is fit if it is in view, is not leaving, its store answers (unless nobody's
-//     does), and it has named this epoch within Fit. Else a region that cannot hear the table
+//   - S8: A member is fit if it is in view, is not leaving, its stores answer (unless nobody's
+//     do), and it has named this epoch within Fit. Else a region that cannot hear the table
 //     stays a home.
 //   - S8d: A home whose store does not answer keeps its shards until members have differed in that
 //     for Fit. Else an outage moves the shards to the member that notices its end first.
@@ -152,6 +152,12 @@
 //     message is the oldest is passivated.
 //   - S37, S37b: A worker is started again after every end, unless its shard moves, and is not
 //     forgotten.
+//   - S41: A region whose calls of the store of remembered entities have failed for Fit, without a
+//     success and for a second shard too, reports so (breaker.go); then S8 and S8d apply. Its shards
+//     move to members where a call has succeeded recently; if there are none, each other member
+//     gets one, later. A region is tried with one shard, at growing intervals. Else shards at a
+//     member that alone does not reach the store are dead as long as that lasts, or an outage for
+//     all, or one damaged shard, moves shards without end.
 //   - S40: An entity runs in its own shard: a host ignores messages and ids that belong to
 //     another.
 //

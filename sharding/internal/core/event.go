@@ -71,7 +71,8 @@ type (
 		Active  []Tenure
 		Held    uint64
 		Leaving bool
-		Failing bool // the lease store does not answer
+		Failing bool // the lease store or the store of remembered entities does not answer
+		Memory  Memory
 	}
 	// Tenure is an active shard.
 	Tenure struct {
@@ -283,8 +284,12 @@ type (
 	}
 	// Looked is the result of Look: whether another living session holds the coordinator's lease.
 	Looked struct{ Other bool }
-	// Store reports whether the lease store fails to answer.
-	Store struct{ Failing bool }
+	// Store reports whether the lease store fails to answer, and what is known of the store of
+	// remembered entities.
+	Store struct {
+		Failing bool
+		Memory  Memory
+	}
 	// Leave asks this region to stop hosting.
 	Leave struct{}
 	// Finish reports that no message of this process follows. The other members are asked to

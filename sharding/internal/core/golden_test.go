@@ -428,6 +428,7 @@ func showReport(m core.Report) string {
 	if m.Failing {
 		s += ", store fails"
 	}
+	s += [...]string{"", ", memory unproven", ", memory fails"}[m.Memory]
 	return s + showEntries(m.Entries)
 }
 

@@ -84,7 +84,8 @@ func (c *Allocation) undecided() bool {
 // and returns how many more may be moved.
 func (c *Allocation) grant(fit []Member, at []Member, room int) int {
 	for s, a := range c.table.entries {
-		if to, ok := c.override(s, fit); ok && room > 0 && at[s] == a.Home && a.Home != to {
+		if to, ok := c.override(s, fit); ok && room > 0 && at[s] == a.Home && a.Home != to &&
+			!c.onTrial(to) {
 			c.assign(s, to)
 			room--
 		}

@@ -28,7 +28,7 @@ type Region struct {
 	removed  bool
 	leaving  bool
 	over     bool // every region leaves, and so does this one: it takes no shard again
-	failing  bool
+	store    Store
 	shut     bool      // the gate is shut
 	finish   time.Time // after Finish: when it no longer waits for other members
 
@@ -118,7 +118,7 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 	case Looked:
 		r.onLooked(ev)
 	case Store:
-		r.failing = ev.Failing
+		r.store = ev
 	case Leave:
 		r.leaving = true
 	case Finish:
@@ -292,7 +292,8 @@ func (r *Region) report(to Member, t Table) {
 		r.agreed = max(r.agreed, t.N)
 	}
 	rep := Report{Epoch: r.epoch, Beat: r.beat, N: r.agreed, Sum: r.table.sum,
-		Leaving: r.leaving || r.shut, Failing: r.failing}
+		Leaving: r.leaving || r.shut, Failing: r.store.Failing ||
+			r.store.Memory == MemoryFails, Memory: r.store.Memory}
 	if r.table.sum != t.Sum {
 		rep.Entries = r.table.since(0, 0)
 	}

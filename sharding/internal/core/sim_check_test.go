@@ -143,6 +143,9 @@ func (w *world) astray(c *node, s int) string {
 	if phase, _ := home.region.Phase(s); !home.up || home.me() != a.Home || phase != core.Running {
 		return fmt.Sprintf("%v at its home %v", phase, a.Home)
 	}
+	if h := home.hosts[s]; w.opt.remember && (!h.recalled || len(h.writes) > 0) {
+		return "its home waits for the store of remembered entities"
+	}
 	for _, m := range c.seen.Members {
 		o := w.node(m)
 		if w.IsCut(c.i, o.i) {

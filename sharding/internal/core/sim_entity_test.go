@@ -20,17 +20,19 @@ type host struct {
 	wakeAt   time.Time
 	entities map[string]*entity // running entities
 	writes   []write            // pending changes of the remembered entities, in order
+	recalled bool               // they were read in this tenure
 }
 
 // write remembers an entity, or forgets it.
 type write struct {
 	id     string
 	forget bool
+	again  bool // it is remembered already
 }
 
 func (h *host) start(token uint64) {
 	h.token, h.gen = token, h.n.grants[h.s].gen
-	h.writes = nil
+	h.writes, h.recalled = nil, false
 	idle := 120 * ms
 	remember, keep := h.n.w.opt.remember, h.n.w.opt.keep
 	switch {
@@ -94,6 +96,15 @@ func (h *host) recall() {
 		if h.slot != slot {
 			return
 		}
+		if !h.reaches() {
+			h.n.after(200*ms, func() {
+				if h.slot == slot {
+					h.recall()
+				}
+			})
+			return
+		}
+		h.recalled = true
 		var ids []string
 		for i := range w.opt.entities * w.opt.shards {
 			if id := strconv.Itoa(i); i%w.opt.shards == h.s && w.known[id] > 0 {
@@ -103,6 +114,13 @@ func (h *host) recall() {
 		}
 		h.step(core.Recalled{IDs: ids})
 	})
+}
+
+// reaches reports whether a call of the store of remembered entities succeeds.
+func (h *host) reaches() bool {
+	ok := h.n.w.forgetful[h.n.i] <= h.n.w.Elapsed()
+	h.n.breaker.Called(h.n.w.Now(), h.s, ok)
+	return ok
 }
 
 func (w *world) add(id string) {
@@ -128,6 +146,14 @@ func (h *host) write(wr write) {
 // removed at any time after that, unless it was added again in the meantime.
 func (h *host) writeNext(slot *core.Slot) {
 	w, wr := h.n.w, h.writes[0]
+	if !h.reaches() {
+		h.n.after(200*ms, func() {
+			if h.slot == slot {
+				h.writeNext(slot)
+			}
+		})
+		return
+	}
 	seen, may := w.known[wr.id], h.n.check(h.gen) && h.n.grants[h.s].token == h.token
 	if wr.forget && may {
 		w.After(w.quorum(), func() {
@@ -143,6 +169,8 @@ func (h *host) writeNext(slot *core.Slot) {
 		h.writes = h.writes[1:]
 		if !wr.forget {
 			w.add(wr.id)
+		}
+		if !wr.forget && !wr.again {
 			h.step(core.Remembered{IDs: []string{wr.id}})
 		}
 		if len(h.writes) > 0 {
@@ -193,9 +221,9 @@ func (h *host) carryOut(e core.SlotEffect) {
 
 func writeOf(e core.SlotEffect) write {
 	if f, ok := e.(core.Forget); ok {
-		return write{f.ID, true}
+		return write{id: f.ID, forget: true}
 	}
-	return write{e.(core.Remember).ID, false}
+	return write{id: e.(core.Remember).ID}
 }
 
 // tires makes an entity ask, at some time, to stop and to be forgotten.

@@ -28,7 +28,7 @@ func (w *world) makeUpMoves() {
 	for k := range w.opt.acts {
 		at := startUp + time.Duration(k)*w.opt.every
 		if r.Float64() < faults {
-			w.makeUpAct(at, 1+r.IntN(len(acts)-1))
+			w.makeUpAct(at, 1+r.IntN(w.kinds()-1))
 			continue
 		}
 		for s := range w.opt.shards {

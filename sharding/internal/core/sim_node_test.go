@@ -50,6 +50,7 @@ type node struct {
 	outs    []lane.Out // by shard
 	flows   map[core.Member]*lane.Flow
 	leaving bool
+	breaker *core.Breaker
 	counter int
 	heard   []core.Version
 	not     []time.Duration      // since when each shard is not assigned here
@@ -120,6 +121,8 @@ func (n *node) boot() {
 	for s := range n.hosts {
 		n.hosts[s] = &host{n: n, s: s, entities: map[string]*entity{}}
 	}
+	n.breaker = core.NewBreaker(core.BreakerConfig{Trip: cfg.Fit, Wait: 3000 * ms,
+		MaxWait: 6000 * ms})
 	n.renew()
 	n.every(renewal, n.renew)
 	n.every(250*ms, n.candidacy)
@@ -151,11 +154,11 @@ func (n *node) renew() {
 		now := w.Elapsed()
 		if !ok {
 			n.lastFail = now
-			n.step(core.Store{Failing: n.failing()})
+			n.heed()
 			return
 		}
 		n.lastRenew = now
-		n.step(core.Store{Failing: n.failing()})
+		n.heed()
 		if gen != n.gen {
 			return
 		}
@@ -174,6 +177,33 @@ func (n *node) renew() {
 
 // failing reports whether the session is near expiry: one failed call is not an outage.
 func (n *node) failing() bool { return n.w.Elapsed() >= n.lastRenew+2*renewal+operation+200*ms }
+
+// heed passes what is known about the stores to the region.
+func (n *node) heed() {
+	ev := core.Store{Failing: n.failing()}
+	if n.w.opt.remember {
+		if n.breaker.Suspects(n.w.Now()) && !n.askAnother() {
+			n.breaker.Trip()
+		}
+		ev.Memory = n.breaker.Memory(n.w.Now())
+	}
+	n.step(ev)
+}
+
+// askAnother stores an entity again in a shard whose calls have not failed.
+func (n *node) askAnother() bool {
+	for s, h := range n.hosts {
+		if phase, _ := n.region.Phase(s); phase != core.Running || n.breaker.Failed(s) {
+			continue
+		}
+		if id, ok := h.slot.Remembered(); ok {
+			n.breaker.Ask(n.w.Now(), s)
+			h.write(write{id: id, again: true})
+			return true
+		}
+	}
+	return false
+}
 
 // lose ends all tenures of the session; the next renewal opens another session.
 func (n *node) lose() {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,14 +17,22 @@ var seeds = sim.Flags(usualSeeds)
 
 // acts are the events of a history; the first two are not faults.
 var acts = []string{"move", "leave", "crash", "crash", "pause", "pause", "split", "one-way",
-	"away", "outage"}
+	"away", "outage", "forgetful", "amnesia"}
+
+// kinds returns how many of the acts a history has. Those of the store of remembered entities are
+// the last.
+func (w *world) kinds() int {
+	switch {
+	case w.opt.planned:
+		return 2
+	case w.opt.remember:
+		return len(acts)
+	}
+	return len(acts) - 2
+}
 
 func (w *world) makeUp() {
-	r := w.Rand()
-	kinds := len(acts)
-	if w.opt.planned {
-		kinds = 2
-	}
+	r, kinds := w.Rand(), w.kinds()
 	if w.opt.explore {
 		w.chooseActs(kinds)
 		return
@@ -90,7 +99,8 @@ func (w *world) learn() {
 	w.Can("override", func(a sim.Args) { w.override(a.Int(0, w.opt.shards), a.Int(1, len(w.nodes)+2)) })
 	for verb, do := range map[string]func(*node, sim.Args){
 		"leave": (*node).leave, "crash": (*node).crashes, "pause": (*node).pauses,
-		"split":   (*node).splits,
+		"split":     (*node).splits,
+		"forgetful": (*node).forgets, "amnesia": (*node).amnesia,
 		"one-way": (*node).oneWay, "away": (*node).loseStore, "outage": (*node).outage,
 	} {
 		w.Can(verb, func(a sim.Args) {
@@ -212,6 +222,31 @@ func (n *node) outage(sim.Args) {
 	}
 }
 
+// forgets carries out: forgetful NODE. The node does not reach the store of remembered entities.
+func (n *node) forgets(sim.Args) {
+	n.hurt(12 * time.Second)
+	n.w.forgetful[n.i] = max(n.w.forgetful[n.i], n.w.Elapsed()+8*time.Second)
+}
+
+// forgetAll lets all entities here ask to be forgotten.
+func (n *node) forgetAll() {
+	for i := range n.w.opt.entities * n.w.opt.shards {
+		h := n.hosts[i%n.w.opt.shards]
+		if e := h.entities[strconv.Itoa(i)]; e != nil && e.slot == h.slot && !e.ending {
+			e.forgets = true
+			h.step(core.Passivate{ID: e.name, Run: e.run, Forget: true})
+		}
+	}
+}
+
+// amnesia carries out: amnesia NODE. No node reaches it.
+func (n *node) amnesia(sim.Args) {
+	for _, o := range n.w.nodes {
+		o.hurt(9 * time.Second)
+		n.w.forgetful[o.i] = max(n.w.forgetful[o.i], n.w.Elapsed()+5*time.Second)
+	}
+}
+
 const startUp = 2500 * ms
 
 // history is one run: a calm start, acts and faults, and then a complete recovery.
@@ -223,7 +258,11 @@ func play(w *world) {
 	w.makeUp()
 	lasting := ""
 	if !w.opt.planned && w.opt.nodes > 2 { // each of these faults stays in a third of the histories
-		lasting = []string{"", "split", "one-way"}[w.Number("lasting", 0, 2)]
+		kinds := []string{"", "split", "one-way"}
+		if w.opt.remember {
+			kinds = append(kinds, "forgetful")
+		}
+		lasting = kinds[w.Number("lasting", 0, len(kinds)-1)]
 	}
 	w.Until(startUp - ms)
 	if why := w.unsettled(); why != "" {
@@ -234,7 +273,11 @@ func play(w *world) {
 	w.Until(time.Duration(w.opt.acts)*w.opt.every + ms)
 	w.Calm()
 	w.calmDown(lasting)
-	w.Eventually(25*time.Second, "settled", func() bool { return w.unsettled() == "" })
+	within := 25 * time.Second
+	if lasting == "forgetful" {
+		within = 50 * time.Second
+	}
+	w.Eventually(within, "settled", func() bool { return w.unsettled() == "" })
 	if w.Failed() {
 		return
 	}
@@ -272,6 +315,16 @@ func (w *world) calmDown(lasting string) {
 	case "split":
 		w.split(int(w.Elapsed()/(900*ms))%len(w.nodes), 0)
 		w.Until(2 * time.Second)
+	case "forgetful": // and the entities there stop
+		i := int(w.Elapsed()/(900*ms)) % len(w.nodes)
+		w.acting, w.forgetful[i] = false, time.Hour
+		w.nodes[i].hurt(time.Hour)
+		w.nodes[i].run(w.nodes[i].forgetAll)
+		w.Until(ms)
+		for e := range w.opt.entities * w.opt.shards {
+			w.nodes[i].say(e)
+		}
+		w.Until(4 * time.Second)
 	case "one-way": // away from the coordinator, and no view shows it
 		w.Until(8 * time.Second)
 		if h, ok := w.store.holder(coordName); ok {
@@ -322,7 +375,7 @@ func (w *world) movable(c *node) {
 	for s := range w.opt.shards {
 		home := c.alloc.Home(s).Home
 		to := slices.IndexFunc(c.seen.Members, func(m core.Member) bool {
-			return m != home && hears(m)
+			return m != home && hears(m) && w.forgetful[w.node(m).i] <= w.Elapsed()
 		})
 		phase, _ := w.node(home).region.Phase(s)
 		if to < 0 || phase != core.Running || !hears(home) {

@@ -21,6 +21,8 @@ type world struct {
 	fifo    map[[2]int]time.Duration
 	view    map[int][]int // the members that each member should see
 	trouble []time.Duration
+	// forgetful is until when each member does not reach the store of remembered entities.
+	forgetful []time.Duration
 
 	p struct{ data, store, slow float64 } // fault rates
 
@@ -136,7 +138,7 @@ func newWorld(s *sim.World, opt options) *world {
 		order:   map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{},
 		deliveries: map[messageID]*delivery{}, known: map[string]int{},
 		inOrder: map[core.Tenure]bool{},
-		trouble: make([]time.Duration, opt.nodes)}
+		trouble: make([]time.Duration, opt.nodes), forgetful: make([]time.Duration, opt.nodes)}
 	w.store = &store{w: w, sessions: map[session]time.Duration{}, leases: map[int]*lease{},
 		away: make([]time.Duration, opt.nodes)}
 	for i := range opt.nodes {

@@ -100,6 +100,14 @@ func (s *Slot) onRemembered(ids []string) {
 	}
 }
 
+// Remembered returns an entity that runs, and is therefore remembered, if there is one.
+func (s *Slot) Remembered() (id string, ok bool) {
+	if e := s.used.first; e != nil {
+		return e.id, true
+	}
+	return "", false
+}
+
 // dismiss ends an entity that asked to be forgotten. If messages have arrived since, it starts
 // anew.
 func (s *Slot) dismiss(e *entity) {
