@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -23,6 +24,7 @@ type child struct {
 	planned *atomic.Bool               // told to stop when its work is done, not at once
 	left    *atomic.Pointer[leftState] // the state it leaves
 	stack   *atomic.Pointer[string]    // of its last panic
+	worked  *atomic.Int64              // how long it ran until it failed or stopped
 }
 
 // instanceUp reports to the manager that an instance has handled Started.
@@ -40,18 +42,37 @@ type hosted struct {
 	up    func()
 	leave func(actor.Actor)
 	stack *atomic.Pointer[string] // keeps the stack of a panic, which supervision does not pass on
+
+	worked *atomic.Int64
+	since  time.Time     // when it had handled Started
+	busy   time.Duration // with its last message
 }
 
 // Receive implements actor.Actor.
 func (h *hosted) Receive(ctx actor.Context) {
-	returned := false
+	returned, begun := false, time.Now()
+	_, ends := ctx.Message().(*actor.Stopping)
+	if ends {
+		h.report(begun.Add(-h.busy))
+	}
 	defer func() {
+		h.busy = time.Since(begun)
 		if !returned {
 			h.stack.Store(new(string(debug.Stack())))
+			if !ends {
+				h.report(begun)
+			}
 		}
 	}()
 	h.receive(ctx)
 	returned = true
+}
+
+// report stores how long the instance has run until then.
+func (h *hosted) report(until time.Time) {
+	if !h.since.IsZero() {
+		h.worked.Store(int64(until.Sub(h.since)))
+	}
 }
 
 func (h *hosted) receive(ctx actor.Context) {
@@ -65,6 +86,7 @@ func (h *hosted) receive(ctx actor.Context) {
 			return
 		}
 		h.Actor.Receive(ctx)
+		h.since = time.Now()
 		h.up()
 	case *actor.Stopping:
 		h.leave(h.Actor)
@@ -93,13 +115,14 @@ func (h hosted) around(a actor.Actor) actor.Actor {
 func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure,
 	first actor.Actor, take func(actor.Actor)) child {
 	over, planned, left := new(atomic.Bool), new(atomic.Bool), new(atomic.Pointer[leftState])
-	stack := new(atomic.Pointer[string])
+	stack, worked := new(atomic.Pointer[string]), new(atomic.Int64)
 	system, manager := ctx.ActorSystem(), ctx.Self()
 	h := hosted{
-		over:  func() bool { return over.Load() || tenure.Check() != nil },
-		take:  take,
-		stack: stack,
-		up:    func() { contain.Send(system, manager, &instanceUp{run}) },
+		over:   func() bool { return over.Load() || tenure.Check() != nil },
+		take:   take,
+		stack:  stack,
+		worked: worked,
+		up:     func() { contain.Send(system, manager, &instanceUp{run}) },
 		leave: func(a actor.Actor) {
 			w, warm := a.(Warm)
 			if !warm || !planned.Load() {
@@ -121,6 +144,7 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 			first, h.take = nil, nil
 			return made
 		}
+		worked.Store(0)
 		a, why, trace := m.produce(tenure)
 		if why != nil {
 			stack.Store(&trace)
@@ -133,10 +157,15 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 		// numbers do not repeat
 		panic(fmt.Errorf("singleton: instance %d of tenure %d: %w", run, tenure.Token(), err))
 	}
-	return child{run: run, pid: pid, over: over, planned: planned, left: left, stack: stack}
+	return child{run: run, pid: pid, over: over, planned: planned, left: left, stack: stack,
+		worked: worked}
 }
 
 func (c child) is(pid *actor.PID) bool { return c.pid != nil && pid != nil && c.pid.Equal(pid) }
+
+// ran returns how long the instance ran after it had handled Started, without the last message that
+// it handled.
+func (c child) ran() time.Duration { return time.Duration(c.worked.Load()) }
 
 // trace returns the stack of the last panic of the instance.
 func (c child) trace() string {

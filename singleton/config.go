@@ -50,8 +50,9 @@ type Config struct {
 	HandOver time.Duration `yaml:"hand-over"`
 	// MinBackoff is the wait before an instance that has failed is made again, doubled with each
 	// failure in a row up to MaxBackoff. The wait starts over after an instance has run for
-	// MaxBackoff. To fail is to panic, or to stop without a request. Raising it delays messages
-	// after a single panic. Default 100ms.
+	// MaxBackoff, without the time in which it was made, in Started, and in the message in which it
+	// failed. To fail is to panic, or to stop without a request. Raising it delays messages after a
+	// single panic. Default 100ms.
 	MinBackoff time.Duration `yaml:"min-backoff"`
 	// MaxBackoff bounds the wait; see MinBackoff. Default 10s.
 	MaxBackoff time.Duration `yaml:"max-backoff"`

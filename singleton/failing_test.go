@@ -81,6 +81,49 @@ func TestScenario_AnInstanceThatCannotStartMovesOn(t *testing.T) {
 	}
 }
 
+// An instance whose store does not answer fails after a timeout, which may be longer than
+// MaxBackoff: the member made it again for ever, and no other one hosted.
+func TestFailing_AfterATimeoutMovesOnToo(t *testing.T) {
+	for _, where := range []string{"in the function", "in Started", "in a message"} {
+		t.Run(where, func(t *testing.T) {
+			var well atomic.Bool
+			fails := func(at string) {
+				if at == where && !well.Load() {
+					time.Sleep(12 * time.Second)
+					panic("the store does not answer")
+				}
+			}
+			produce := func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+				return func(tenure coordination.Tenure) actor.Actor {
+					w := &worker{node: n, tenure: tenure}
+					if n.ID != "m000" {
+						return w
+					}
+					fails("in the function")
+					return actor.ReceiveFunc(func(ctx actor.Context) {
+						switch ctx.Message().(type) {
+						case *actor.Started:
+							fails("in Started")
+						case *wrapperspb.StringValue:
+							fails("in a message")
+						}
+						w.Receive(ctx)
+					})
+				}
+			}
+			run(t, 2, options{produce: produce}, func(c *testCluster) {
+				for range 8 {
+					c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("x"))
+				}
+				time.Sleep(2 * time.Minute)
+				host, _ := c.found(c.node(1), time.Second)
+				well.Store(true)
+				require.Equal(t, "m001", host)
+			})
+		})
+	}
+}
+
 // If instances fail everywhere, the members take turns, with back-off, and the first healthy one
 // hosts.
 func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {

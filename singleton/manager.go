@@ -120,12 +120,12 @@ func (m *manager) Receive(ctx actor.Context) {
 		m.shutDown(ctx)
 	case *actor.Terminated:
 		if m.child.is(msg.Who) && !m.child.there(ctx) {
-			run, left := m.child.run, m.child.left
+			gone, left := core.Gone{Run: m.child.run, Ran: m.child.ran()}, m.child.left
 			m.child = child{}
 			if m.machine.State() == core.Stopping {
 				m.handState(ctx, left)
 			}
-			m.step(ctx, core.Gone{Run: run})
+			m.step(ctx, gone)
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
 	default:
@@ -441,5 +441,5 @@ func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who 
 	m.child.up, m.child.restart = false, func() { sup.RestartChildren(who) }
 	m.log.Error("singleton instance panicked", slog.Any("reason", reason),
 		slog.Uint64("token", m.machine.Token()), slog.String("stack", m.child.trace()))
-	m.step(ctx, core.Broken{Run: m.child.run})
+	m.step(ctx, core.Broken{Run: m.child.run, Ran: m.child.ran()})
 }

@@ -181,6 +181,18 @@ func singletons() []mutant {
 			killer: sim,
 		},
 		{
+			name:   "the timeout in which an instance has failed counts as running",
+			rule:   "an instance that fails after a timeout moves on too",
+			edits:  in("singleton", "m.fail(ev.Ran)\n\t\tm.broken", "m.fail(m.now.Sub(m.started))\n\t\tm.broken"),
+			killer: killer{pkg: "./singleton", run: "^TestFailing_AfterATimeoutMovesOnToo$"},
+		},
+		{
+			name:   "the message in which an instance has failed counts as running",
+			rule:   "an instance that fails after a timeout moves on too",
+			edits:  in("singleton", "\t\t\t\th.report(begun)", "\t\t\t\th.report(time.Now())"),
+			killer: killer{pkg: "./singleton", run: "^TestFailing_AfterATimeoutMovesOnToo$"},
+		},
+		{
 			name:   "a host with failing instances keeps the instance",
 			rule:   "after Tries failures in a row, the next oldest member hosts",
 			edits:  in("singleton", "m.failures >= m.cfg.Tries && m.ring.others()", "false && m.ring.others()"),

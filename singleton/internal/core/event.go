@@ -35,11 +35,15 @@ type (
 		Token  uint64
 		Silent bool
 	}
-	// Gone reports that the instance has terminated, for any reason.
-	Gone struct{ Run uint64 }
+	// Gone reports that the instance has terminated, for any reason. Ran is how long it ran after
+	// it had started, without the last message that it handled.
+	Gone struct {
+		Run uint64
+		Ran time.Duration
+	}
 	// Broken reports that the instance has panicked. It keeps its mailbox, and handles no message
-	// until a Restart.
-	Broken struct{ Run uint64 }
+	// until a Restart. Ran is that of Gone.
+	Broken Gone
 	// Released reports that the release has ended. Certain: the lease is free.
 	Released struct {
 		Token   uint64

@@ -146,6 +146,8 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Probed{Probe: number(1), Reached: true, Taken: true}
 	case "gone":
 		return core.Gone{Run: number(1)}
+	case "ran": // seconds, and is gone
+		return core.Gone{Run: number(1), Ran: time.Duration(number(2)) * time.Second}
 	case "broken":
 		return core.Broken{Run: number(1)}
 	case "released":

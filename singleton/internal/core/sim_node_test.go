@@ -26,7 +26,8 @@ type node struct {
 	incarnation uint64
 	born        time.Duration
 	member      core.Member
-	ran         uint64 // last token under which an instance ran
+	ran         uint64        // last token under which an instance ran
+	began       time.Duration // when the instance was made, or made again
 	m           *core.Machine
 	r           *core.Route
 
@@ -123,7 +124,7 @@ func (n *node) fails() {
 		switch {
 		case w.alive[n] != run:
 		case broken:
-			n.step(core.Broken{Run: run})
+			n.step(core.Broken{Run: run, Ran: w.Elapsed() - n.began})
 		default:
 			n.gone(run)
 		}
@@ -267,7 +268,7 @@ func (n *node) start(e core.Start) {
 	if w.alive[n] != 0 {
 		w.Fail("member %d starts %d while %d lives", n.i, e.Run, w.alive[n])
 	}
-	w.alive[n], n.ran = e.Run, e.Token
+	w.alive[n], n.ran, n.began = e.Run, e.Token, w.Elapsed()
 	w.starts++
 	for i := range w.nodes {
 		if round, ok := n.waiting[i]; ok {
@@ -283,6 +284,7 @@ func (n *node) restart(e core.Restart) {
 	if n.w.alive[n] != e.Run {
 		n.w.Fail("member %d restarts %d, and %d lives", n.i, e.Run, n.w.alive[n])
 	}
+	n.began = n.w.Elapsed()
 	n.fails()
 }
 
@@ -306,7 +308,7 @@ func (n *node) sticks(run uint64) {
 func (n *node) gone(run uint64) {
 	if n.w.alive[n] == run {
 		delete(n.w.alive, n)
-		n.step(core.Gone{Run: run})
+		n.step(core.Gone{Run: run, Ran: n.w.Elapsed() - n.began})
 	}
 }
 

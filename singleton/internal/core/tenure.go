@@ -120,7 +120,7 @@ func (m *Machine) onGone(ev Gone) {
 		m.stuck = false
 		m.release()
 	case Active:
-		m.fail()
+		m.fail(ev.Ran)
 	case BackOff:
 		m.broken = false
 	}
@@ -128,14 +128,15 @@ func (m *Machine) onGone(ev Gone) {
 
 func (m *Machine) onBroken(ev Broken) {
 	if ev.Run == m.run && m.state == Active {
-		m.fail()
+		m.fail(ev.Ran)
 		m.broken = true
 	}
 }
 
-// fail counts a failure and waits before the next try.
-func (m *Machine) fail() {
-	if m.now.Sub(m.started) >= m.cfg.MaxBackOff {
+// fail counts a failure of an instance and waits before the next try. Making it, and the message in
+// which it failed, do not count as running: they may take long because a store does not answer.
+func (m *Machine) fail(ran time.Duration) {
+	if ran >= m.cfg.MaxBackOff {
 		m.failures = 0
 	}
 	m.enter(BackOff)
