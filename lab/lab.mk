@@ -128,18 +128,16 @@ bench-durable: ## durable stores beside the disk and the databases they are on, 
 	$(GO) run ./lab/bench/durable -dir '$(DIR)'
 
 RESULTS := lab/bench/results
-scale: ## what members say to each other and what that costs, 3 to 400 of them in virtual time, and how 3 to 50 start at once on loopback; writes docs/pictures
+scale: ## what members say to each other and what that costs, 3 to 400 of them in virtual time, and how 3 to 50 start at once on loopback; writes lab/bench/results
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Members|ColdStart|Departed' -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
 	set -o pipefail; $(GO) test ./internal/membership -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/hellos.txt
 	set -o pipefail; $(GO) run ./lab/bench/coldstart 3 10 30 50 | tee $(RESULTS)/coldstart.txt
-	$(GO) run ./lab/bench/plot
 
-slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes docs/pictures
+slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes lab/bench/results
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Calls -benchtime 3x -cpu 1 | tee /dev/stderr | grep ^Bench >$(RESULTS)/slopes.txt
 	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench "Subscribed|Loops" -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
 	$(GO) test ./distributeddata/internal/core -run '^$$' -bench Large -benchtime 1x -cpu 1
 	$(GO) test ./sharding -run '^$$' -bench Rest -benchtime 100x -cpu 1
-	$(GO) run ./lab/bench/plot
 
 pekko: ## what bench-peers and bench-pekko need: a JDK of version 17 or later, and Maven; installs them with apt if this is root
 	@need="$$(command -v javac >/dev/null || echo default-jdk-headless) $$(command -v mvn >/dev/null || echo maven)"; \

@@ -13,6 +13,18 @@ const (
 	left, right, top, bottom = 70, 270, 40, 50
 )
 
+// plot is one picture of the results of make bench-peers.
+type plot struct {
+	file, title string
+	x, xTitle   string // the dimension in the names of benchmarks
+	yTitle      string
+	series      []series
+}
+
+// series is one line of a plot: the operations a second in the lines of results whose names contain
+// all words of what.
+type series struct{ label, what string }
+
 var errNoResults = errors.New("no results")
 
 // draw returns the picture as SVG. The label of each line includes its slope. A point with a spread

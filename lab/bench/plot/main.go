@@ -1,7 +1,6 @@
-// Plot draws benchmark results as SVG with logarithmic axes, and writes the tables of
-// make bench-peers into docs/performance.md, those of its siblings beside their results. Run it
-// with go run ./lab/bench/plot from the root of the module. It reads lab/bench/results and writes
-// docs/pictures.
+// Plot draws the results of make bench-peers as SVG with logarithmic axes in docs/pictures, and
+// writes their tables into docs/performance.md, those of its siblings beside their results. Run it
+// with go run ./lab/bench/plot from the root of the module. It reads lab/bench/results.
 package main
 
 import (
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -64,19 +62,17 @@ func (p point) dimension(x string) (float64, bool) {
 // slash for this.
 func (s series) line(x string) (l line, err error) {
 	l.label = s.label
-	all, err := read(filepath.Join("lab/bench/results", s.file))
+	const unit = "ops/s"
+	all, err := read("lab/bench/results/peers.txt")
 	for _, p := range all {
 		n, ok := p.dimension(x)
-		y, has := p.metrics[s.unit]
+		y, has := p.metrics[unit]
 		if !ok || !has || y <= 0 || !containsAll(p.name+"/", strings.Fields(s.what)) {
 			continue
 		}
-		if s.total {
-			y *= n
-		}
 		l.xs, l.ys = append(l.xs, n), append(l.ys, y)
-		if low := p.metrics["min-"+s.unit]; low > 0 {
-			l.lows, l.highs = append(l.lows, low), append(l.highs, p.metrics["max-"+s.unit])
+		if low := p.metrics["min-"+unit]; low > 0 {
+			l.lows, l.highs = append(l.lows, low), append(l.highs, p.metrics["max-"+unit])
 		}
 	}
 	return l, err
@@ -92,9 +88,9 @@ func containsAll(text string, words []string) bool {
 }
 
 func main() {
-	for _, p := range slices.Concat(plots, peersPlots) {
+	for _, p := range peersPlots {
 		svg, err := p.draw()
-		if errors.Is(err, errNoResults) && p.optional {
+		if errors.Is(err, errNoResults) {
 			fmt.Fprintln(os.Stderr, "plot:", err)
 			continue // make bench-peers has not been run for this picture
 		}

@@ -68,12 +68,10 @@ func sizePlot(op, title string) plot {
 }
 
 func peersPlot(file, title, x, xTitle, what string) plot {
-	p := plot{file: file, title: title, x: x, xTitle: xTitle, yTitle: "operations/s",
-		optional: true}
+	p := plot{file: file, title: title, x: x, xTitle: xTitle, yTitle: "operations/s"}
 	for _, s := range []struct{ label, of string }{{"bare Proto.Actor", "bare"},
 		{"Concord", "concord"}, {"Pekko", "pekko"}} {
-		p.series = append(p.series, series{s.label, "peers.txt", "/of=" + s.of + "/ " + what,
-			"ops/s", false})
+		p.series = append(p.series, series{s.label, "/of=" + s.of + "/ " + what})
 	}
 	return p
 }
