@@ -3,7 +3,9 @@ package node_test
 import (
 	"context"
 	"net"
+	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
@@ -15,7 +17,7 @@ import (
 )
 
 // Proto.Actor forgets connections whose stream could not be opened or ended before it was answered.
-func TestDial_FailedConnectionsAreClosed(t *testing.T) {
+func TestDial_UnansweredConnectionsAreClosed(t *testing.T) {
 	rc, err := node.Remote(node.Config{})
 	require.NoError(t, err)
 	rc.DialOptions = append(rc.DialOptions, grpc.WithContextDialer(
@@ -35,13 +37,23 @@ func TestDial_FailedConnectionsAreClosed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.Error(t, err)
-	require.Equal(t, connectivity.Shutdown, cc.GetState(), "not answered")
-
+	require.Equal(t, connectivity.Shutdown, cc.GetState())
 	hangsUp.Stop()
 	require.NoError(t, <-served)
-	cc, err = grpc.NewClient(address, rc.DialOptions...)
-	require.NoError(t, err)
-	_, err = remote.NewRemotingClient(cc).Receive(t.Context())
-	require.Error(t, err)
-	require.Equal(t, connectivity.Shutdown, cc.GetState(), "nobody listens")
+}
+
+func TestDial_ConnectionsToNobodyAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rc, err := node.Remote(node.Config{})
+		require.NoError(t, err)
+		rc.DialOptions = append(rc.DialOptions, grpc.WithContextDialer(
+			func(context.Context, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}))
+		cc, err := grpc.NewClient("127.0.0.1:1", rc.DialOptions...)
+		require.NoError(t, err)
+		_, err = remote.NewRemotingClient(cc).Receive(t.Context())
+		require.Error(t, err)
+		require.Equal(t, connectivity.Shutdown, cc.GetState())
+	})
 }
