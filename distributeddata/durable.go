@@ -211,7 +211,8 @@ func (d *domain) diskIs(s core.DiskState) {
 		}
 	default:
 		d.log.Error("durable changes are currently not acknowledged",
-			slog.String("disk", s.Phase.String()), slog.Any("error", s.Err))
+			slog.String("disk", s.Phase.String()), slog.Any("error", s.Err),
+			slog.String("check", "its space and its speed: this member continues by itself"))
 	}
 }
 

@@ -522,3 +522,47 @@ func TestRememberStore_ADamagedShardMovesNone(t *testing.T) {
 		require.Equal(t, 40, c.alive.count())
 	})
 }
+
+// slowly is a store in which one shard is damaged, and additions to others take a second while it
+// is slow.
+type slowly struct {
+	damaged
+	slow   atomic.Bool
+	adding atomic.Bool // while it is slow
+}
+
+func (s *slowly) Change(ctx context.Context, of sharding.ShardTenure, add, rem []string) error {
+	if s.slow.Load() && len(add) > 0 && int64(of.Shard) != s.shard.Load() {
+		s.adding.Store(true)
+		time.Sleep(time.Second)
+	}
+	return s.damaged.Change(ctx, of, add, rem)
+}
+
+// S41: an entity that is stored again, to see whether the store works, asks to be forgotten
+// meanwhile. Its next message stores it before it starts.
+func TestRememberStore_AnEntityForgottenWhileItIsStoredAgain(t *testing.T) {
+	s := &slowly{}
+	s.shard.Store(-1)
+	run(t, 1, options{cfg: storing(s)}, func(c *testCluster) {
+		n := c.node(0)
+		c.settled(20*time.Second, n)
+		_, err := n.ask("e", "who", 3*time.Second)
+		require.NoError(t, err)
+		s.slow.Store(true)
+		s.shard.Store(int64(n.region.Ref("bad").Shard()))
+		require.NotEqual(t, n.region.Ref("e").Shard(), n.region.Ref("bad").Shard())
+		n.tell("bad", "x")
+		require.Eventually(t, s.adding.Load, time.Minute, time.Millisecond)
+		n.tell("e", "forget")
+		time.Sleep(10 * time.Second)
+		require.Zero(t, c.alive.count())
+		n.tell("e", "again")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"again"}, c.alive.notes("e "))
+		ids, err := s.Memory.Load(t.Context(), sharding.ShardTenure{Type: "cart",
+			Shard: n.region.Ref("e").Shard(), Token: 1 << 40})
+		require.NoError(t, err)
+		require.Equal(t, []string{"e"}, ids)
+	})
+}

@@ -16,6 +16,12 @@ var (
 func shards() []mutant {
 	return []mutant{
 		{
+			name:   "an entity that is stored again counts as remembered",
+			rule:   "an entity handles nothing before it is remembered [S16]",
+			edits:  in("sharding", "\t\tcase c.again:\n\t\t\tadd = append(add, c.id)\n", "\t\tcase false:\n"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_AnEntityForgottenWhileItIsStoredAgain$"},
+		},
+		{
 			name:   "a region whose store of remembered entities fails keeps its shards",
 			rule:   "a member that does not reach the store of remembered entities gives its shards to others [S41]",
 			edits:  in("sharding", "case b.Open(now):", "case false:"),
