@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -281,13 +282,46 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 			for i := range open {
 				errs[i] = fmt.Errorf("%s: did not stop in time: %w",
 					label(phase, hooks[i].name), context.Cause(ctx))
-				h.system.Logger().Error("component did not stop in time",
-					slog.String("phase", phase), slog.String("component", hooks[i].name))
 			}
-			return errors.Join(errs...)
+			h.system.Logger().Error("components did not stop in time",
+				slog.String("phase", phase), slog.String("components", names(hooks, open)))
+			return join(errs)
 		}
 	}
-	return errors.Join(errs...)
+	return join(errs)
+}
+
+// join returns an error that matches all of errs and names the first eight, or nil.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return many(errs)
+}
+
+// many are the errors of one phase. A program may have thousands of components.
+type many []error
+
+func (m many) Error() string {
+	texts := make([]string, len(m))
+	for i, err := range m {
+		texts[i] = err.Error()
+	}
+	return Few(texts, "\n")
+}
+
+func (m many) Unwrap() []error { return m }
+
+// Few joins texts for logs and errors, and counts those after the first eight: a line about a
+// thousand has as many words as one about ten.
+func Few(texts []string, separator string) string {
+	const most = 8
+	if more := len(texts) - most; more > 1 {
+		return fmt.Sprintf("%s%sand %d more", strings.Join(texts[:most], separator),
+			strings.TrimPrefix(separator, ","), more)
+	}
+	return strings.Join(texts, separator)
 }
 
 // slow is how long a phase may take before the hooks that have not returned are logged.
@@ -295,15 +329,20 @@ const slow = 10 * time.Second
 
 // late logs which of the hooks are open.
 func (h *Hooks) late(phase string, hooks []*hook, open map[int]bool) {
-	var names []string
+	h.system.Logger().Warn("still waiting for components", slog.String("phase", phase),
+		slog.String("address", h.system.Address()), slog.String("components", names(hooks, open)),
+		slog.Duration("for", slow))
+}
+
+// names names the hooks that are open.
+func names(hooks []*hook, open map[int]bool) string {
+	var all []string
 	for i, k := range hooks {
 		if open[i] {
-			names = append(names, k.name)
+			all = append(all, k.name)
 		}
 	}
-	h.system.Logger().Warn("still waiting for components", slog.String("phase", phase),
-		slog.String("address", h.system.Address()), slog.String("components",
-			strings.Join(names, ", ")), slog.Duration("for", slow))
+	return Few(all, ", ")
 }
 
 // label names a hook in errors, without the phase twice: the name of many hooks begins with it.

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -224,5 +225,42 @@ func TestStartRunsAllSideBySide(t *testing.T) {
 			_, err := lifecycle.OnStop(system, lifecycle.Phase(9), "x", nil)
 			return err
 		}(), "no such phase: 9")
+	})
+}
+
+// A program with a thousand entity types logged as many lines for one fault, and its last error had
+// as many.
+func TestStop_OfThousandsOfComponentsSaysAFew(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		var out strings.Builder
+		log := slog.New(slog.NewTextHandler(&out, nil))
+		system := actor.NewActorSystem(actor.WithLoggerFactory(
+			func(*actor.ActorSystem) *slog.Logger { return log }))
+		release, last := make(chan struct{}), errors.New("last")
+		for i := range 1000 {
+			_, err := lifecycle.OnStop(system, lifecycle.Sharding, fmt.Sprint("sharding k", i),
+				func(context.Context) error {
+					if i == 999 {
+						return last
+					}
+					<-release
+					return nil
+				})
+			require.NoError(t, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := lifecycle.Of(system).Stop(ctx, nil)
+		const ends = "k6, sharding k7 and 991 more"
+		require.Regexp(t, `^sharding "k0": did not stop in time: .*\n(.*\n){7}and 992 more$`,
+			err.Error())
+		require.ErrorIs(t, err, last, "also one that it does not name")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, strings.Count(out.String(), "level=WARN"), out.String())
+		require.Equal(t, 1, strings.Count(out.String(), "level=ERROR"), out.String())
+		require.Equal(t, 2, strings.Count(out.String(), ends), out.String())
+		close(release)
+		synctest.Wait()
+		system.Shutdown()
 	})
 }

@@ -1,19 +1,9 @@
 package membership
 
-import (
-	"fmt"
-	"strings"
-)
+import "github.com/concord-go/concord/internal/lifecycle"
 
-// Names joins names of members for logs and errors, and counts those after the first eight: a line
-// of a cluster of a thousand members has as many words as one of ten.
-func Names(names []string) string {
-	const most = 8
-	if more := len(names) - most; more > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
+// Names joins names of members for logs and errors; see lifecycle.Few.
+func Names(names []string) string { return lifecycle.Few(names, ", ") }
 
 // Addresses names members by their addresses.
 func Addresses(members []Member) string {

@@ -65,6 +65,18 @@ func incarnations() []mutant {
 			killer: killer{pkg: "./internal/contain", run: "TestSend_ASubscriberMayPanic"},
 		},
 		{
+			name:   "name all of a thousand components that did not stop",
+			rule:   "one fault of many components is one line, of a few names",
+			edits:  in("internal", "if more := len(texts) - most; more > 1 {", "if more := len(texts) - most; more > 1 && more < 500 {"),
+			killer: killer{pkg: "./internal/lifecycle", run: "^TestStop_OfThousandsOfComponentsSaysAFew$"},
+		},
+		{
+			name:   "forget the errors of a phase that are not named",
+			rule:   "an error that is cut in the text is matched all the same",
+			edits:  in("internal", "func (m many) Unwrap() []error { return m }", "func (m many) Unwrap() []error { return m[:1] }"),
+			killer: killer{pkg: "./internal/lifecycle", run: "^TestStop_OfThousandsOfComponentsSaysAFew$"},
+		},
+		{
 			name:   "read what a host sends before it was asked",
 			rule:   "a host that speaks another protocol is told apart from a silent one",
 			edits:  in("node", "\t<-p.asked\n", ""),
