@@ -17,6 +17,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -178,13 +179,13 @@ func TestReadOnly(t *testing.T) {
 		!strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("without permission: %v", err)
 	}
-	g, err := try(t, writer)
+	g, err := faulty.Try(t, writer)
 	must(t, err)
 	h, err := viewer.Holder(t.Context())
 	if err != nil || h.Token != g.Token() || h.Owner == "" {
 		t.Errorf("the viewer sees %+v, %v", h, err)
 	}
-	_, err = try(t, viewer)
+	_, err = faulty.Try(t, viewer)
 	if !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside a holder: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
 
@@ -53,25 +54,15 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// try repeats TryAcquire while a busy machine answers too late.
-func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
-	for {
-		g, err := l.TryAcquire(t.Context())
-		if !errors.Is(err, coordination.ErrUnknown) || t.Context().Err() != nil {
-			return g, err
-		}
-	}
-}
-
 func TestInterop_MutexExcludesUs(t *testing.T) {
 	s := beside(t)
-	before, err := try(t, s.lease)
+	before, err := faulty.Try(t, s.lease)
 	must(t, err)
 	must(t, before.Release(t.Context()))
 	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
 	must(t, m.Lock(t.Context()))
 	for range 2 {
-		_, err = try(t, s.lease)
+		_, err = faulty.Try(t, s.lease)
 		held, ok := errors.AsType[*coordination.HeldError](err)
 		if !ok || !strings.Contains(held.Holder.Owner, m.Key()) {
 			t.Fatalf("got %v, want the mutex %s as holder", err, m.Key())
@@ -99,7 +90,7 @@ func TestInterop_MutexExcludesUs(t *testing.T) {
 
 func TestInterop_WeExcludeMutex(t *testing.T) {
 	s := beside(t)
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
 	if err := m.TryLock(t.Context()); !errors.Is(err, concurrency.ErrLocked) {
@@ -117,7 +108,7 @@ func TestInterop_WeExcludeMutex(t *testing.T) {
 	must(t, g.Check())
 	must(t, g.Release(t.Context()))
 	must(t, <-locked)
-	_, err = try(t, s.lease)
+	_, err = faulty.Try(t, s.lease)
 	if !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside the mutex: %v", err)
 	}
@@ -142,11 +133,11 @@ func TestInterop_Election(t *testing.T) {
 	s := beside(t)
 	e := concurrency.NewElection(s.locker, s.store.LockName(name))
 	must(t, e.Campaign(t.Context(), "candidate"))
-	if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+	if _, err := faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Fatalf("beside the leader: %v", err)
 	}
 	must(t, e.Resign(t.Context()))
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	leads := make(chan error, 1)
 	go func() { leads <- e.Campaign(t.Context(), "candidate") }()
@@ -163,7 +154,7 @@ func TestInterop_Etcdctl(t *testing.T) {
 		t.Fatal("CONCORD_ETCDCTL names no program: run make stores")
 	}
 	s := beside(t)
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	out := t.TempDir() + "/token"
 	cmd := exec.Command(ctl, "--endpoints", strings.Join(server(t), ","), "lock",
@@ -178,7 +169,7 @@ func TestInterop_Etcdctl(t *testing.T) {
 	for _, err := os.Stat(out); err != nil; _, err = os.Stat(out) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+	if _, err := faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside etcdctl: %v", err)
 	}
 	must(t, cmd.Wait())
@@ -193,7 +184,7 @@ func TestTokens_GrowOverLocksThatNobodyHasSeen(t *testing.T) {
 	s := beside(t)
 	var last coordination.Token
 	for range 3 {
-		g, err := try(t, s.lease)
+		g, err := faulty.Try(t, s.lease)
 		must(t, err)
 		if g.Token() <= last {
 			t.Errorf("%v after a lock with %d", g, last)
@@ -263,7 +254,7 @@ func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 	ver, err := s.store.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	s.waitFor(t, 0)
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	if g.Token() <= rec.Token {
 		t.Errorf("token %d after %d", g.Token(), rec.Token)
@@ -279,7 +270,7 @@ func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 // continue after everything is deleted.
 func TestDeletedKeys(t *testing.T) {
 	s := beside(t)
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	base := s.store.LockName(name)
 	_, err = s.client.Delete(t.Context(), base)

@@ -25,31 +25,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/kubernetes"
 	"github.com/concord-go/concord/coordination/leasestore"
 )
-
-func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordination.Session {
-	t.Helper()
-	c, err := coordination.Open(s, cfg)
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = c.Close(ctx)
-	})
-	return c
-}
-
-// try repeats TryAcquire while a busy machine answers too late.
-func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
-	for {
-		g, err := l.TryAcquire(t.Context())
-		if !errors.Is(err, coordination.ErrUnknown) || t.Context().Err() != nil {
-			return g, err
-		}
-	}
-}
 
 // shortTTL is short enough for a test to wait for an expiry.
 const shortTTL = 15 * time.Second
@@ -99,9 +78,9 @@ func TestInterop_LeaderElection(t *testing.T) {
 	elections := client(t, cfg)
 	s := open(t, client(t, config(t)), "")
 	name := fresh() + "leader"
-	l := session(t, s, short("ours")).Lease(name)
+	l := faulty.Session(t, s, short("ours")).Lease(name)
 
-	g, err := try(t, l)
+	g, err := faulty.Try(t, l)
 	must(t, err)
 	theirs := campaign(t, elections, name, "theirs", true)
 	// The session renews the lease meanwhile.
@@ -116,7 +95,7 @@ func TestInterop_LeaderElection(t *testing.T) {
 		t.Fatal("client-go stopped before it led")
 	}
 	for begun := time.Now(); time.Since(begun) < shortTTL*4/3; time.Sleep(200 * time.Millisecond) {
-		_, err = try(t, l)
+		_, err = faulty.Try(t, l)
 		held, ok := errors.AsType[*coordination.HeldError](err)
 		if !ok || held.Holder.Owner != "theirs" || held.Holder.Token < g.Token() {
 			t.Fatalf("beside client-go: %v", err)
@@ -173,7 +152,7 @@ func TestInterop_ExclusiveIsLeftAlone(t *testing.T) {
 	elections := client(t, cfg)
 	s := openWith(t, elections, "", kubernetes.Config{Namespace: namespace, Exclusive: true})
 	name := fresh() + "exclusive"
-	g, err := try(t, session(t, s, short("ours")).Lease(name))
+	g, err := faulty.Try(t, faulty.Session(t, s, short("ours")).Lease(name))
 	must(t, err)
 	theirs := campaign(t, elections, name, "theirs", true)
 	select {
@@ -197,8 +176,8 @@ func TestInterop_ExclusiveIsLeftAlone(t *testing.T) {
 // is a table made by the server.
 func TestObject_ReadsRightForEverybody(t *testing.T) {
 	s, name := open(t, client(t, config(t)), ""), fresh()+"fields"
-	l := session(t, s, coordination.Config{Owner: "pod-7"}).Lease(name)
-	g, err := try(t, l)
+	l := faulty.Session(t, s, coordination.Config{Owner: "pod-7"}).Lease(name)
+	g, err := faulty.Try(t, l)
 	must(t, err)
 	object, err := operator(t).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
@@ -217,7 +196,7 @@ func TestObject_ReadsRightForEverybody(t *testing.T) {
 	if row := table(t, name); row["Holder"] != "" {
 		t.Errorf("after release kubectl get lease shows %v", row)
 	}
-	g, err = try(t, l)
+	g, err = faulty.Try(t, l)
 	must(t, err)
 	object, err = operator(t).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
@@ -268,7 +247,7 @@ func TestRotatedToken(t *testing.T) {
 	cfg := config(t)
 	cfg.BearerToken, cfg.BearerTokenFile = "", path
 	s, name := open(t, client(t, cfg), ""), fresh()+"rotated"
-	l := session(t, s, patient).Lease(name)
+	l := faulty.Session(t, s, patient).Lease(name)
 	_, err := l.TryAcquire(t.Context())
 	if !apierrors.IsUnauthorized(err) || !errors.Is(err, coordination.ErrUnknown) ||
 		errors.Is(err, coordination.ErrHeld) {
@@ -300,7 +279,7 @@ func TestRights(t *testing.T) {
 		leasestore.ErrRefused) {
 		t.Errorf("in another namespace: %v", err)
 	}
-	_, err = session(t, elsewhere, patient).Lease(name).TryAcquire(t.Context())
+	_, err = faulty.Session(t, elsewhere, patient).Lease(name).TryAcquire(t.Context())
 	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
 		!strings.Contains(err.Error(),
 			`cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"`) {
@@ -315,7 +294,7 @@ func TestForeignObject(t *testing.T) {
 		&v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"team": "a"}}}, metav1.CreateOptions{})
 	must(t, err)
-	g, err := try(t, session(t, s, coordination.Config{}).Lease(name))
+	g, err := faulty.Try(t, faulty.Session(t, s, coordination.Config{}).Lease(name))
 	must(t, err)
 	object, err := operator(t).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
@@ -340,7 +319,8 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 }
 
 func BenchmarkAcquireRelease(b *testing.B) {
-	l := session(b, open(b, client(b, config(b)), fresh()), coordination.Config{}).Lease("bench")
+	s := open(b, client(b, config(b)), fresh())
+	l := faulty.Session(b, s, coordination.Config{}).Lease("bench")
 	for b.Loop() {
 		g, err := l.TryAcquire(b.Context())
 		must(b, err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/kubernetes"
 	"github.com/concord-go/concord/coordination/leasestore"
@@ -167,27 +167,6 @@ func TestLive(t *testing.T) {
 	leasetest.Live(t, func(t *testing.T) leasestore.Store {
 		prefix, _ := prefixes.LoadOrStore(t.Name(), fresh())
 		return open(t, client(t, config(t)), prefix.(string))
-	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})
-}
-
-// restart kills the API server, now and then, and waits until it is up again.
-func restart(t *testing.T) func(context.Context) {
-	address := env(t, "CONCORD_KUBERNETES_RESTART")
-	return func(ctx context.Context) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(6 * time.Second):
-		}
-		answer, err := http.Post(address, "text/plain", http.NoBody)
-		if err != nil {
-			t.Errorf("%v", err)
-			return
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("the server does not come back: %s", answer.Status)
-		}
-		http.DefaultClient.CloseIdleConnections()
-	}
+	}, leasetest.LiveOptions{For: 25 * time.Second,
+		Disturb: faulty.Restart(t, env(t, "CONCORD_KUBERNETES_RESTART"), 6*time.Second)})
 }

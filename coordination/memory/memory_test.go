@@ -5,30 +5,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func BenchmarkAcquireRelease(b *testing.B) {
-	s, err := coordination.Open(memory.New(), coordination.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close(b.Context())
-	b.ReportAllocs()
-	for b.Loop() {
-		g, err := s.Lease("lease").TryAcquire(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := g.Release(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
 
 // BenchmarkSwap measures only the store.
 func BenchmarkSwap(b *testing.B) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/postgres"
 )
@@ -35,18 +36,6 @@ func restart(t *testing.T) func(context.Context) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
-}
-
-func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordination.Session {
-	t.Helper()
-	c, err := coordination.Open(s, cfg)
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = c.Close(ctx)
-	})
-	return c
 }
 
 func TestNew_SaysWhatIsWrong(t *testing.T) {
@@ -79,16 +68,6 @@ func TestInstall_TwentyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// try repeats TryAcquire while a busy machine answers too late.
-func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
-	for {
-		g, err := l.TryAcquire(t.Context())
-		if !errors.Is(err, coordination.ErrUnknown) || t.Context().Err() != nil {
-			return g, err
-		}
-	}
-}
-
 // patient gives each operation more time than a busy machine needs, so that errors must come from
 // the store.
 var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second,
@@ -100,7 +79,7 @@ func TestInstall_Schema(t *testing.T) {
 	_, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+schema)
 	must(t, err)
 	s := open(t, db, schema+".leases")
-	g, err := try(t, session(t, s, coordination.Config{}).Lease("x"))
+	g, err := faulty.Try(t, faulty.Session(t, s, coordination.Config{}).Lease("x"))
 	must(t, err)
 	must(t, g.Release(t.Context()))
 }
@@ -114,7 +93,7 @@ func TestNoTable(t *testing.T) {
 		leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
-	_, err = session(t, s, patient).Lease("x").TryAcquire(t.Context())
+	_, err = faulty.Session(t, s, patient).Lease("x").TryAcquire(t.Context())
 	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
 		!strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("acquire: %v", err)
@@ -141,10 +120,11 @@ func TestLeastPrivileges(t *testing.T) {
 	s, err := postgres.New(least, postgres.Config{Table: name})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	a, b := session(t, s, coordination.Config{}).Lease("x"),
-		session(t, s, coordination.Config{TTL: 30 * time.Second, RetryInterval: 5 * time.Second,
+	a, b := faulty.Session(t, s, coordination.Config{}).Lease("x"),
+		faulty.Session(t, s, coordination.Config{TTL: 30 * time.Second,
+			RetryInterval: 5 * time.Second,
 			RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
-	g, err := try(t, a)
+	g, err := faulty.Try(t, a)
 	must(t, err)
 	got := make(chan error, 1)
 	go func() {
@@ -172,9 +152,9 @@ func TestOnlyConnection(t *testing.T) {
 			t.Fatal("listens on the only connection")
 		}
 	}
-	a, b := session(t, s, coordination.Config{}).Lease("x"),
-		session(t, s, coordination.Config{RetryInterval: 50 * time.Millisecond}).Lease("x")
-	g, err := try(t, a)
+	a, b := faulty.Session(t, s, coordination.Config{}).Lease("x"),
+		faulty.Session(t, s, coordination.Config{RetryInterval: 50 * time.Millisecond}).Lease("x")
+	g, err := faulty.Try(t, a)
 	must(t, err)
 	got := make(chan error, 1)
 	go func() {
@@ -269,7 +249,7 @@ func TestListening_SurvivesARestart(t *testing.T) {
 func BenchmarkAcquireRelease(b *testing.B) {
 	db := connect(b)
 	s := open(b, db, table())
-	l := session(b, s, coordination.Config{}).Lease("bench")
+	l := faulty.Session(b, s, coordination.Config{}).Lease("bench")
 	for b.Loop() {
 		g, err := l.TryAcquire(b.Context())
 		must(b, err)

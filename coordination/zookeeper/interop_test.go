@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
@@ -31,31 +32,9 @@ type side struct {
 
 func beside(t *testing.T) side {
 	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute})
-	session := session(t, store, coordination.Config{TTL: time.Minute,
+	session := faulty.Session(t, store, coordination.Config{TTL: time.Minute,
 		RetryInterval: 10 * time.Second, Drain: time.Second})
 	return side{store, session.Lease(name), client(t), store.LockPath(name)}
-}
-
-func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordination.Session {
-	t.Helper()
-	c, err := coordination.Open(s, cfg)
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = c.Close(ctx)
-	})
-	return c
-}
-
-// try repeats TryAcquire while a busy machine answers too late.
-func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
-	for {
-		g, err := l.TryAcquire(t.Context())
-		if !errors.Is(err, coordination.ErrUnknown) || t.Context().Err() != nil {
-			return g, err
-		}
-	}
 }
 
 func (s side) lock() *zk.Lock { return zk.NewLock(s.conn, s.path, zk.WorldACL(zk.PermAll)) }
@@ -89,14 +68,14 @@ func (s side) made(t *testing.T) int64 {
 
 func TestInterop_LockExcludesUs(t *testing.T) {
 	s := beside(t)
-	before, err := try(t, s.lease)
+	before, err := faulty.Try(t, s.lease)
 	must(t, err)
 	must(t, before.Release(t.Context()))
 	l := s.lock()
 	must(t, l.Lock())
 	made := s.made(t)
 	for range 2 {
-		_, err = try(t, s.lease)
+		_, err = faulty.Try(t, s.lease)
 		held, ok := errors.AsType[*coordination.HeldError](err)
 		if !ok || !strings.Contains(held.Holder.Owner, s.path+"/_c_") {
 			t.Fatalf("got %v, want the lock as holder", err)
@@ -149,7 +128,7 @@ func TestInterop_WeExcludeLock(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a lock in line hinders the holder: %v", err)
 	}
-	if _, err = try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+	if _, err = faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside a holder: %v", err)
 	}
 	select {
@@ -165,7 +144,7 @@ func TestInterop_WeExcludeLock(t *testing.T) {
 		leasestore.ErrConflict) {
 		t.Errorf("wrote on what was before the lock: %v", err)
 	}
-	if _, err = try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+	if _, err = faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside the lock: %v", err)
 	}
 	must(t, l.Unlock())
@@ -198,7 +177,7 @@ func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
 	}
 	s.waitFor(t, 1) // ours has left the line
 	must(t, l.Unlock())
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	must(t, g.Release(t.Context()))
 }
@@ -243,11 +222,11 @@ func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	rec := leasestore.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Minute}
 	ver, err := other.Swap(t.Context(), name, "", rec)
 	must(t, err)
-	if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+	if _, err := faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Fatalf("beside a holder: %v", err)
 	}
 	must(t, other.Close())
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	if g.Token() <= rec.Token {
 		t.Errorf("token %d after %d", g.Token(), rec.Token)
@@ -301,14 +280,14 @@ func TestLeftBehind_ByAnOperator(t *testing.T) {
 			l := s.lock()
 			locked := locking(l)
 			s.waitFor(t, 2)
-			if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+			if _, err := faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 				t.Errorf("past a lock that waits behind nobody: %v", err)
 			}
 			must(t, <-locked)
 			must(t, l.Unlock())
 			_, err = s.conn.Create(left, nil, flags, zk.WorldACL(zk.PermAll))
 			must(t, err)
-			g, err := try(t, s.lease)
+			g, err := faulty.Try(t, s.lease)
 			must(t, err)
 			s.waitFor(t, 1)
 			must(t, g.Release(t.Context()))
@@ -359,7 +338,7 @@ func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 // is invalid for another node with the same data version.
 func TestDeletedNodes(t *testing.T) {
 	s := beside(t)
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	must(t, g.Release(t.Context()))
 	_, blank, err := s.store.Load(t.Context(), name)
@@ -369,7 +348,7 @@ func TestDeletedNodes(t *testing.T) {
 	if err != nil || ver != "" || got.Token < g.Token() {
 		t.Errorf("tokens begin again: %+v %q %v", got, ver, err)
 	}
-	again, err := try(t, s.lease)
+	again, err := faulty.Try(t, s.lease)
 	must(t, err)
 	if again.Token() <= g.Token() {
 		t.Errorf("token %d after %d", again.Token(), g.Token())

@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
@@ -95,7 +96,7 @@ func through(t *testing.T) (*operator, zookeeper.Store, *coordination.Session) {
 	o := &operator{}
 	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute,
 		Dial: o.dial})
-	return o, store, session(t, store, coordination.Config{TTL: 5 * time.Minute,
+	return o, store, faulty.Session(t, store, coordination.Config{TTL: 5 * time.Minute,
 		RenewInterval: 100 * time.Millisecond, Drain: time.Second})
 }
 
@@ -116,7 +117,7 @@ func TestSession_LockWaitsForItsLeases(t *testing.T) {
 	_, store, session := through(t)
 	s := side{store: store, conn: client(t), path: store.LockPath("b")}
 	for _, name := range []string{"a", "b"} {
-		_, err := try(t, session.Lease(name))
+		_, err := faulty.Try(t, session.Lease(name))
 		must(t, err)
 	}
 	of, _ := nonce(t, store, "b")
@@ -135,7 +136,7 @@ func TestSession_LockWaitsForItsLeases(t *testing.T) {
 		t.Fatalf("locked beside a holder: %v", err)
 	default:
 	}
-	g, err := try(t, session.Lease("b"))
+	g, err := faulty.Try(t, session.Lease("b"))
 	must(t, err)
 	must(t, g.Release(t.Context()))
 	must(t, <-locked)
@@ -150,7 +151,7 @@ func TestSession_KilledSessionEndsItsLeases(t *testing.T) {
 	s := side{store: store, conn: client(t), path: store.LockPath("b")}
 	lost := make(chan *coordination.LostError, 2)
 	for _, name := range []string{"a", "b"} {
-		g, err := try(t, session.Lease(name))
+		g, err := faulty.Try(t, session.Lease(name))
 		must(t, err)
 		g.OnLost(func(e *coordination.LostError) { lost <- e })
 	}
@@ -298,11 +299,11 @@ func TestForever_HasAPlaceThatNoSessionEnds(t *testing.T) {
 	must(t, store.Close())
 	s := beside(t)
 	s.store = open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
-	s.lease, s.path = session(t, s.store, patient).Lease(name), s.store.LockPath(name)
+	s.lease, s.path = faulty.Session(t, s.store, patient).Lease(name), s.store.LockPath(name)
 	l := s.lock()
 	locked := locking(l)
 	s.waitFor(t, 2)
-	if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+	if _, err := faulty.Try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside a holder for ever: %v", err)
 	}
 	select {
@@ -313,7 +314,7 @@ func TestForever_HasAPlaceThatNoSessionEnds(t *testing.T) {
 	must(t, s.lease.ForceRelease(t.Context(), 5))
 	must(t, <-locked)
 	must(t, l.Unlock())
-	g, err := try(t, s.lease)
+	g, err := faulty.Try(t, s.lease)
 	must(t, err)
 	must(t, g.Release(t.Context()))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
@@ -54,10 +55,10 @@ func TestRights(t *testing.T) {
 		ACL: zk.DigestACL(zk.PermAll&^zk.PermAdmin, "shop", "secret")}
 	must(t, makeAll(client(t), path[:strings.LastIndex(path, "/")]))
 	s := open(t, mine)
-	g, err := try(t, session(t, s, coordination.Config{}).Lease("x"))
+	g, err := faulty.Try(t, faulty.Session(t, s, coordination.Config{}).Lease("x"))
 	must(t, err)
 	stranger := open(t, zookeeper.Config{Path: path})
-	_, err = session(t, stranger, patient).Lease("x").TryAcquire(t.Context())
+	_, err = faulty.Session(t, stranger, patient).Lease("x").TryAcquire(t.Context())
 	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
 		!errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("without rights: %v", err)
@@ -119,7 +120,8 @@ func TestOpen_WithoutServer(t *testing.T) {
 func TestSilentServer_IsLeft(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh()})
-	g, err := session(t, s, coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second,
+	g, err := faulty.Session(t, s, coordination.Config{TTL: 30 * time.Second,
+		RenewInterval: time.Second,
 		OperationTimeout: time.Second}).Lease("x").Acquire(t.Context())
 	must(t, err)
 	p.swallow()

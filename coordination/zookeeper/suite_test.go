@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"github.com/concord-go/concord/coordination/internal/faulty"
 	"github.com/concord-go/concord/coordination/internal/takeover"
 	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
@@ -179,27 +179,6 @@ func TestLive(t *testing.T) {
 			cfg.SessionTimeout = 4 * time.Second
 		}
 		return open(t, cfg)
-	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})
-}
-
-// restart kills the leader now and then, and waits until all servers work again.
-func restart(t *testing.T) func(context.Context) {
-	address := env(t, "CONCORD_ZOOKEEPER_RESTART")
-	return func(ctx context.Context) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(8 * time.Second):
-		}
-		answer, err := http.Post(address, "text/plain", http.NoBody)
-		if err != nil {
-			t.Errorf("%v", err)
-			return
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("the servers do not come back: %s", answer.Status)
-		}
-		http.DefaultClient.CloseIdleConnections()
-	}
+	}, leasetest.LiveOptions{For: 25 * time.Second,
+		Disturb: faulty.Restart(t, env(t, "CONCORD_ZOOKEEPER_RESTART"), 8*time.Second)})
 }
