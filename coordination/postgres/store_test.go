@@ -122,8 +122,7 @@ func TestLeastPrivileges(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	a, b := faulty.Session(t, s, coordination.Config{}).Lease("x"),
 		faulty.Session(t, s, coordination.Config{TTL: 30 * time.Second,
-			RetryInterval: 5 * time.Second,
-			RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
+			RetryInterval: 5 * time.Second, RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
 	g, err := faulty.Try(t, a)
 	must(t, err)
 	got := make(chan error, 1)

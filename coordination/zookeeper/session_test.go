@@ -121,8 +121,7 @@ func TestSilentServer_IsLeft(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh()})
 	g, err := faulty.Session(t, s, coordination.Config{TTL: 30 * time.Second,
-		RenewInterval: time.Second,
-		OperationTimeout: time.Second}).Lease("x").Acquire(t.Context())
+		RenewInterval: time.Second, OperationTimeout: time.Second}).Lease("x").Acquire(t.Context())
 	must(t, err)
 	p.swallow()
 	for g.Remaining() > 28*time.Second { // until renewals fail
