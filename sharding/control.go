@@ -363,7 +363,8 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Admit:
 		c.admit(ctx, e)
 	case core.Stop:
-		c.stop(ctx, e.Shard, e.Token, core.StopAll{})
+		c.stop(ctx, e.Shard, e.Token, core.StopAll{
+			StoreFails: c.store.Memory == core.MemoryFails})
 	case core.StopNow:
 		c.stop(ctx, e.Shard, e.Token, core.StopAllNow{})
 	case core.Release:

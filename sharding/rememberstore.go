@@ -27,7 +27,8 @@ import (
 // a removal that timed out removes an entity that has been added again since.
 //
 // If the calls of a member fail for some seconds and none succeeds, its shards move to members
-// where calls succeed, if there are any, and from time to time it is tried again with one shard.
+// where calls succeed, if there are any, and messages that wait for the store are refused. From
+// time to time the member is tried again with one shard.
 //
 // Package testkit/remembertest tests this, and sharding/remembersql is an implementation. Methods
 // are called concurrently, with contexts that end after 3s or with the tenure. After an error or a

@@ -400,11 +400,15 @@ func reachedByEach(n int) (stores []*reached, cfg func(int) sharding.Config) {
 }
 
 // S41: a member that does not reach the store gives its shards to members that do. When it reaches
-// the store, it gets shards again.
+// the store, it gets shards again. Messages that wait for the store do not hold up the move.
 func TestRememberStore_AMemberThatDoesNotReachItLosesItsShards(t *testing.T) {
 	stores, cfg := reachedByEach(3)
 	var log bytes.Buffer
-	o := options{cfg: cfg, log: slog.NewTextHandler(&log, nil)}
+	o := options{log: slog.NewTextHandler(&log, nil), cfg: func(i int) sharding.Config {
+		c := cfg(i)
+		c.HandOff = time.Minute
+		return c
+	}}
 	run(t, 3, o, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
 		out := c.node(2)

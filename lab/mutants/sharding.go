@@ -16,6 +16,12 @@ var (
 func shards() []mutant {
 	return []mutant{
 		{
+			name:   "messages that wait for a store that fails hold up the move",
+			rule:   "a shard that moves since the store fails does not wait for the store [S41]",
+			edits:  in("sharding", "case e.state == unknown && storeFails:", "case e.state == unknown && storeFails && s.stoppedNow:"),
+			killer: killer{pkg: "./sharding", run: "^TestRememberStore_AMemberThatDoesNotReachItLosesItsShards$"},
+		},
+		{
 			name:   "an entity that is stored again counts as remembered",
 			rule:   "an entity handles nothing before it is remembered [S16]",
 			edits:  in("sharding", "\t\tcase c.again:\n\t\t\tadd = append(add, c.id)\n", "\t\tcase false:\n"),

@@ -155,9 +155,10 @@
 //   - S41: A region whose calls of the store of remembered entities have failed for Fit, without a
 //     success and for a second shard too, reports so (breaker.go); then S8 and S8d apply. Its shards
 //     move to members where a call has succeeded recently; if there are none, each other member
-//     gets one, later. A region is tried with one shard, at growing intervals. Else shards at a
-//     member that alone does not reach the store are dead as long as that lasts, or an outage for
-//     all, or one damaged shard, moves shards without end.
+//     gets one, later. Messages that wait for the store are rejected. A region is tried with one
+//     shard, at growing intervals. Else shards at a member that alone does not reach the store are
+//     dead as long as that lasts, or an outage for all, or one damaged shard, moves shards without
+//     end.
 //   - S40: An entity runs in its own shard: a host ignores messages and ids that belong to
 //     another.
 //

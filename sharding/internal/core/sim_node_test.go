@@ -382,7 +382,8 @@ func (n *node) carryOut(e core.Effect) {
 		}
 	case core.Stop:
 		n.hosts[e.Shard].local = false
-		n.hosts[e.Shard].step(core.StopAll{})
+		n.hosts[e.Shard].step(core.StopAll{
+			StoreFails: n.breaker.Memory(w.Now()) == core.MemoryFails})
 	case core.StopNow:
 		n.hosts[e.Shard].local = false
 		n.hosts[e.Shard].step(core.StopAllNow{})

@@ -116,7 +116,7 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 	case Terminated:
 		s.onTerminated(ev)
 	case StopAll:
-		s.stopAll()
+		s.stopAll(ev.StoreFails)
 	case StopAllNow:
 		s.stopAllNow()
 	case Pass:
@@ -327,11 +327,14 @@ func (s *Slot) backOff(e *entity) {
 }
 
 // stopAll drains the slot: an entity with waiting messages is started once more for them.
-func (s *Slot) stopAll() {
+func (s *Slot) stopAll(storeFails bool) {
 	s.stopping, s.pending = true, nil
 	for e := s.rest.first; e != nil; {
 		next := e.next
 		switch {
+		case e.state == unknown && storeFails:
+			s.reject(e)
+			s.remove(e)
 		case e.state == ending, e.state == unknown:
 		case len(s.waiting[e.id]) > 0:
 			s.start(e)

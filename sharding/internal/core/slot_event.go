@@ -26,8 +26,9 @@ type (
 		Failed bool // it could not be created, or panicked too often
 		Worked bool // it has handled a message
 	}
-	// StopAll asks all entities to stop once they have handled their messages.
-	StopAll struct{}
+	// StopAll asks all entities to stop once they have handled their messages. With StoreFails,
+	// messages to entities that are not remembered yet are rejected.
+	StopAll struct{ StoreFails bool }
 	// StopAllNow stops all entities after the message that each is handling.
 	StopAllNow struct{}
 	// Pass advances the time.
