@@ -168,20 +168,19 @@ func TestLimits_AreLoggedOnceAMinute(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator,
 		up func()) {
 		up()
-		n := distributeddata.NewKey("n", items{})
+		n := distributeddata.NewKey("n", crdt.GSet[int]{})
 		testkit.ExpectLog(t, system, testkit.Log{
 			Message: "more than half of a limit is used", Attrs: map[string]any{
 				"setting": "MaxElements", "limit": 1_000_000, "key": "n"}, Times: 2,
 		}, func() {
-			many := make([]string, 500_001)
-			for i := range many {
-				many[i] = fmt.Sprintf("%06d", i)
-			}
-			_, err := n.Update(context.Background(), dd, addTo(many...), local)
-			require.NoError(t, err)
-			for range 100 {
+			for second := range 100 {
 				_, err := n.Update(context.Background(), dd,
-					addTo(fmt.Sprint(time.Now().UnixNano())), local)
+					func(w *crdt.Writer, v *crdt.GSet[int]) error {
+						for i := v.Len(); i < 500_001+second; i++ {
+							v.Add(w, i)
+						}
+						return nil
+					}, local)
 				require.NoError(t, err)
 				time.Sleep(time.Second)
 			}
@@ -323,10 +322,10 @@ func TestKey_EmptyIsInvalidEverywhere(t *testing.T) {
 func TestLimits_TheDefaultNumberOfElements(t *testing.T) {
 	run(t, 1, distributeddata.Config{MinMembers: 1}, func(c *cluster) {
 		const most = 1_000_000
-		key := distributeddata.NewKey("large", crdt.ORSet[int]{})
+		key := distributeddata.NewKey("large", crdt.GSet[int]{})
 		add := func(from, to int) error {
 			_, err := key.Update(context.Background(), c.at(0),
-				func(w *crdt.Writer, v *crdt.ORSet[int]) error {
+				func(w *crdt.Writer, v *crdt.GSet[int]) error {
 					for i := range to - from {
 						v.Add(w, from+i)
 					}

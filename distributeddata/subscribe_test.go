@@ -308,7 +308,7 @@ func TestSubscriptions_LeaveNothing(t *testing.T) {
 	w := newWorld()
 	names := numbered("key-", 1000)
 	w.put(names[:100]...)
-	for i := range 1_000_000 {
+	for i := range 231_000 { // every combination of what follows
 		who, text, exact := fmt.Sprint("w", i%7), names[i*31%1000][:i*17%11], false
 		if i%3 == 0 {
 			text, exact = names[i*37%1000], true

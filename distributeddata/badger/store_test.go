@@ -146,6 +146,7 @@ func flip(t *testing.T, dir, key string) {
 }
 
 func TestStore_Conforms(t *testing.T) {
+	t.Parallel() // it waits for the disk
 	storetest.Run(t, func(t *testing.T) storetest.Disk {
 		dir := newDir(t)
 		var last *db
@@ -440,6 +441,7 @@ func TestKey_ADamagedLengthIsNotAllocated(t *testing.T) {
 }
 
 func TestKey_StoreConforms(t *testing.T) {
+	t.Parallel() // it waits for the disk
 	storetest.Run(t, func(t *testing.T) storetest.Disk {
 		dir := newDir(t)
 		return storetest.Disk{

@@ -341,9 +341,7 @@ func (s *play) memories() (text string) {
 }
 
 func TestHistories_WhereMembersComeAndGo(t *testing.T) {
-	s := *seeds
-	s.Twice = s.Count <= 1000
-	histories(t, s, func(w *sim.World) *play {
+	histories(t, *seeds, func(w *sim.World) *play {
 		s := newFluxPlay(w)
 		s.runFlux()
 		return s
