@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,6 +35,7 @@ type Health struct {
 		session     *coordination.Session // of that incarnation; nil: there is none
 		address     string                // of the last incarnation that was up
 		incarnation int                   // its number
+		counted     *atomic.Int64         // see Node
 		splits      uint64                // that the incarnations before it have noticed
 	}
 }
@@ -80,6 +82,7 @@ func (h *Health) up(n *Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.session, h.mu.address, h.mu.incarnation = n.Session, n.System.Address(), n.Incarnation
+	h.mu.counted = &n.counted
 }
 
 // over records that an incarnation has ended.
@@ -148,6 +151,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (h *Health) details() (lines []string) {
 	h.mu.Lock()
 	system, session, log := h.mu.system, h.mu.session, h.mu.log
+	counted := h.mu.counted
 	h.mu.Unlock()
 	if system == nil {
 		return nil
@@ -163,8 +167,12 @@ func (h *Health) details() (lines []string) {
 	members := membership.Attach(system)
 	lost := members.Lost()
 	if v := members.View(); v != nil {
-		lines = append(lines, fmt.Sprintf("members: %d of %d: %s", len(v.Members),
-			len(v.Members)+len(lost), membership.Addresses(v.Members)))
+		all := len(v.Members) + len(lost)
+		if counted != nil { // also those that this member has never seen
+			all = max(all, int(counted.Load()))
+		}
+		lines = append(lines, fmt.Sprintf("members: %d of %d: %s", len(v.Members), all,
+			membership.Addresses(v.Members)))
 	}
 	if len(lost) > 0 {
 		lines = append(lines, "missing: "+membership.Names(lost))

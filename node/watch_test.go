@@ -99,3 +99,21 @@ func TestWatch_AMemberReplacedAtItsAddress(t *testing.T) {
 		require.Len(t, log.With("members are back"), 1)
 	})
 }
+
+// A member that has never reached another one said "2 of 2" in a cluster that counts three.
+func TestHealth_CountsMembersThatWereNeverSeen(t *testing.T) {
+	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
+		var h Health
+		h.logsTo(slog.New(slog.DiscardHandler))
+		n := &Node{System: c.Member(0).System}
+		h.up(n)
+		c.Advance(10 * time.Second)
+		require.Contains(t, strings.Join(h.details(), "\n"), "members: 2 of 2: ")
+		n.counted.Store(3)
+		require.Contains(t, strings.Join(h.details(), "\n"), "members: 2 of 3: ")
+		c.Member(1).Crash()
+		c.Member(1).Expel()
+		c.Advance(10 * time.Second)
+		require.Contains(t, strings.Join(h.details(), "\n"), "members: 1 of 3: ")
+	})
+}

@@ -65,6 +65,12 @@ func incarnations() []mutant {
 			killer: killer{pkg: "./internal/contain", run: "TestSend_ASubscriberMayPanic"},
 		},
 		{
+			name:   "the health counts only members that were seen",
+			rule:   "the health counts members as the rule of the majority does",
+			edits:  in("node", "all = max(all, int(counted.Load()))", "_ = counted"),
+			killer: killer{pkg: "./node", run: "^TestHealth_CountsMembersThatWereNeverSeen$"},
+		},
+		{
 			name:   "name all of a thousand components that did not stop",
 			rule:   "one fault of many components is one line, of a few names",
 			edits:  in("internal", "if more := len(texts) - most; more > 1 {", "if more := len(texts) - most; more > 1 && more < 500 {"),
