@@ -192,7 +192,7 @@ func (m *Machine) plan() {
 // relies reports whether a waiter relies on its watch. One in a queue does so only while the lease
 // is held: the watch does not report that a place ahead was given up.
 func (m *Machine) relies() bool {
-	return m.phase == waiting && m.until > 0 && m.reported && (!m.orderly() || m.stands())
+	return m.phase == waiting && m.until > 0 && m.reported && (!m.orderly() || m.placePersists())
 }
 
 // tried reports whether a caller makes a single attempt.

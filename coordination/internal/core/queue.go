@@ -87,9 +87,9 @@ func (m *Machine) keepsPlace() Token {
 	return m.back.token
 }
 
-// stands reports whether the own place counts without being written again, while the holder's
-// session is observed.
-func (m *Machine) stands() bool {
+// placePersists reports whether the own place counts without being written again, while the
+// holder's session is observed.
+func (m *Machine) placePersists() bool {
 	return m.queue.beat != 0 && m.queue.session != 0 && m.queue.session == m.back.token &&
 		m.back.alive && m.lives()
 }

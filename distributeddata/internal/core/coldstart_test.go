@@ -96,10 +96,10 @@ func TestMembers_NeverVoted(t *testing.T) {
 		return quorum.Member{Name: name, Rank: quorum.In, Version: version,
 			Inc: quorum.Incarnation{Number: 1, Replica: causal.Replica(name[0])}}
 	}
-	joined := peers{{replica: 'c', voice: voice{votes: true, refilled: true, entering: true}},
-		{replica: 'd', voice: voice{votes: true, refilled: true, entering: true}}}
-	counts := &peer{replica: 'b', voice: voice{votes: true, refilled: true, answered: true}}
-	restarted := &peer{replica: 'b', voice: voice{votes: true, refilled: true}}
+	joined := peers{{replica: 'c', peerVote: peerVote{votes: true, refilled: true, entering: true}},
+		{replica: 'd', peerVote: peerVote{votes: true, refilled: true, entering: true}}}
+	counts := &peer{replica: 'b', peerVote: peerVote{votes: true, refilled: true, answered: true}}
+	restarted := &peer{replica: 'b', peerVote: peerVote{votes: true, refilled: true}}
 	five := []quorum.Member{in("a", 0), in("b", 0), in("c", 0), in("d", 0), in("e", 0)}
 	for _, c := range []struct {
 		what    string

@@ -12,7 +12,7 @@ type peer struct {
 	Member
 	replica causal.Replica // 0 until the first beat
 	ready   bool
-	voice
+	peerVote
 	seen  causal.Vector // last vector received, without news
 	news  causal.Vector // what pushes have added since
 	acked uint64        // it covers our events up to this number
@@ -79,9 +79,9 @@ func (p *peer) differs(memory uint64) bool {
 	return p.replica != 0 && p.spoke && p.memory != memory && p.memory != 0 && p.memory != p.merged
 }
 
-// voice is what a peer has said under the current memory [M1], and the member that it is in that
+// peerVote is what a peer has said under the current memory [M1], and the member that it is in that
 // memory.
-type voice struct {
+type peerVote struct {
 	name     string // its member's name in the memory; empty: it has none
 	votes    bool   // it is the present incarnation of a member that counts and stays
 	goes     bool   // it is the present incarnation of a member that is going
@@ -126,16 +126,16 @@ func (s said) covered(memory uint64, seen causal.Vector) bool {
 }
 
 // counts reports whether p is the present incarnation of a member that quorums are counted over.
-func (v *voice) counts() bool { return v.votes || v.goes }
+func (v *peerVote) counts() bool { return v.votes || v.goes }
 
 // titles records the MinMembers of the member.
-func (v *voice) titles(least uint32) {
+func (v *peerVote) titles(least uint32) {
 	v.unequal = v.unequal && v.least == least
 	v.titled, v.least = true, least
 }
 
 // silence forgets everything said under another memory.
-func (v *voice) silence() {
+func (v *peerVote) silence() {
 	v.vouches, v.counted, v.sure = false, 0, causal.Vector{}
 	v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false
 }
