@@ -1,10 +1,8 @@
 package badger
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"syscall"
 
@@ -16,7 +14,7 @@ import (
 
 // db is a store.Store in a directory. Use Open to create one.
 type db struct {
-	disk   *disk.Store
+	*disk.Store
 	engine *engine
 }
 
@@ -78,12 +76,3 @@ func openError(err error) error {
 	}
 	return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 }
-
-// Load implements store.Store.
-func (s *db) Load(ctx context.Context) iter.Seq2[store.Row, error] { return s.disk.Load(ctx) }
-
-// Commit implements store.Store.
-func (s *db) Commit(ctx context.Context, b *store.Batch) error { return s.disk.Commit(ctx, b) }
-
-// Close implements store.Store.
-func (s *db) Close() error { return s.disk.Close() }

@@ -163,7 +163,7 @@ func TestStore_Conforms(t *testing.T) {
 			Crash: func() { dir = copyDir(t, dir) },
 			// Only the disk can make Badger fail; its failures arrive like this.
 			FailSync: func() {
-				(&logger{last.disk, last.engine}).Errorf("while syncing %s: %v", "value log",
+				(&logger{last.Store, last.engine}).Errorf("while syncing %s: %v", "value log",
 					io.ErrShortWrite)
 			},
 			Flip: func(key string) { flip(t, dir, key) },

@@ -1,16 +1,13 @@
 package bbolt
 
 import (
-	"context"
-	"iter"
-
 	"github.com/concord-go/concord/distributeddata/internal/disk"
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
 // db is a store.Store in a directory. Use Open to create one.
 type db struct {
-	disk   *disk.Store
+	*disk.Store
 	engine *engine
 }
 
@@ -56,12 +53,3 @@ func open(dir string, cfg Config) (*db, error) {
 	}
 	return &db{s, e}, nil
 }
-
-// Load implements store.Store.
-func (s *db) Load(ctx context.Context) iter.Seq2[store.Row, error] { return s.disk.Load(ctx) }
-
-// Commit implements store.Store.
-func (s *db) Commit(ctx context.Context, b *store.Batch) error { return s.disk.Commit(ctx, b) }
-
-// Close implements store.Store.
-func (s *db) Close() error { return s.disk.Close() }

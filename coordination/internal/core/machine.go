@@ -126,6 +126,12 @@ func (m *Machine) Forget() bool {
 	return true
 }
 
+// Waiters returns how many callers of Acquire wait for the lease.
+func (m *Machine) Waiters() int { return len(m.waiters) }
+
+// Seen returns the record that was read last, and the largest token ever seen.
+func (m *Machine) Seen() (r Record, high Token) { return m.seen.record, m.high }
+
 // Wanted reports whether the lease is held or a caller waits for it.
 func (m *Machine) Wanted() bool { return m.phase == held || len(m.waiters) > 0 }
 
