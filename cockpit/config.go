@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concord-go/concord/internal/settings"
 	"github.com/concord-go/concord/node"
 )
 
@@ -111,7 +112,7 @@ func (c Config) validate() error {
 			bad("Hosts: %q must be a host name without a port", h)
 		}
 	}
-	return errors.Join(errs...)
+	return settings.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {

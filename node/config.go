@@ -1,13 +1,13 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
 
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Bounds of Config.MaxMessage, in bytes.
@@ -133,7 +133,7 @@ func (c Config) validate() error {
 	if err := checkAppVersion(c.AppVersion); c.AppVersion != "" && err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return settings.Join(errs...)
 }
 
 func checkAppVersion(v string) error {
@@ -151,7 +151,7 @@ func checkRole(r string) error {
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("%w: role %q must have from 1 to 63 letters, digits, \"-\", \"_\" and \".\"",
+	return fmt.Errorf("%w: Roles: %q must have from 1 to 63 letters, digits, \"-\", \"_\" and \".\"",
 		ErrInvalid, r)
 }
 

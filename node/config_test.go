@@ -23,7 +23,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	require.ErrorIs(t, err, node.ErrInvalid)
 	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set",
 		"PlaintextUnsafe",
-		`"a" is listed twice`, `role ""`, `role "b c"`, "MaxRate (9999) must be 0 or from 10000",
+		`"a" is listed twice`, `Roles: ""`, `Roles: "b c"`, "MaxRate (9999) must be 0 or from 10000",
 		`AppVersion: application version "1.0+x" must`} {
 		require.ErrorContains(t, err, part)
 	}
@@ -72,7 +72,7 @@ func TestStartRefusesWhatCannotWork(t *testing.T) {
 		node.AppVersion("")))
 	err = node.Start(t.Context(), c)
 	require.ErrorIs(t, err, node.ErrInvalid)
-	for _, part := range []string{"cluster name", "no provider", `role "no good"`,
+	for _, part := range []string{"cluster name", "no provider", `Roles: "no good"`,
 		`application version "new"`} {
 		require.ErrorContains(t, err, part)
 	}

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
-	"github.com/concord-go/concord/node/internal/guard"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/concord-go/concord/internal/settings"
+	"github.com/concord-go/concord/node/internal/guard"
 )
 
 const (
@@ -105,7 +107,7 @@ func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, settings.Join(fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	return g, nil
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -245,10 +244,10 @@ func (c RunConfig) validate() error {
 		bad("OnSplit is Reexec, which this operating system does not support")
 	}
 	if c.Store == nil {
-		return errors.Join(append(errs, c.Remote.validate())...)
+		return settings.Join(append(errs, c.Remote.validate())...)
 	}
 	if err := settings.Check(c.session()); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Session: %w", ErrInvalid, err))
 	}
-	return errors.Join(append(errs, c.Remote.validate())...)
+	return settings.Join(append(errs, c.Remote.validate())...)
 }

@@ -3,6 +3,7 @@ package node_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,11 @@ func TestRemote_RefusesFilesThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, os.WriteFile(secret, []byte("short\n"), 0o600))
 	_, err = node.Remote(node.Config{Host: "10.0.0.1", Port: 7, SecretFile: secret})
 	require.ErrorIs(t, err, node.ErrInvalid)
+	require.ErrorContains(t, err, "SecretFile")
 	require.NotContains(t, err.Error(), "short", "no secret in errors")
+	_, err = node.Remote(node.Config{SecretFile: secret + strings.Repeat("x", 1<<20)})
+	require.ErrorContains(t, err, "SecretFile")
+	require.Less(t, len(err.Error()), 2000)
 	require.NoError(t, os.WriteFile(secret, []byte("long enough to be one\n"), 0o600))
 	_, err = node.Remote(node.Config{Host: "10.0.0.1", Port: 7, SecretFile: secret})
 	require.NoError(t, err)

@@ -193,7 +193,7 @@ var arrows = map[string][]string{
 		"sharding", "singleton"},
 	"cockpit": {"internal/cockpit/api", "cockpit/internal/view", "coordination",
 		"crdt", "distributeddata", "internal/gate", "internal/lifecycle", "internal/membership",
-		"node", "sharding", "singleton"},
+		"internal/settings", "node", "sharding", "singleton"},
 	"cmd/concordctl": {"internal/cockpit/api", "distributeddata/inspect",
 		"distributeddata/store"},
 }

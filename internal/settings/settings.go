@@ -2,7 +2,13 @@
 // configuration file.
 package settings
 
-import "reflect"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // checks are those of the types of configurations.
 var checks = map[reflect.Type]func(any) error{}
@@ -26,4 +32,40 @@ func Read[S interface{ Validate() error }](decode func(into any) error) (s S, er
 		err = s.Validate()
 	}
 	return s, err
+}
+
+// Join returns errors.Join of the problems of a configuration, where the text is short even if a
+// value or a list is not: it names the first 20 problems, and leaves out the middle of long lines.
+func Join(problems ...error) error {
+	const most = 20
+	if n := len(problems) - most; n > 0 {
+		problems = append(problems[:most:most], fmt.Errorf("and %d more problems", n))
+	}
+	short := slices.Clone(problems)
+	for i, p := range problems {
+		if p != nil && slices.ContainsFunc(strings.Split(p.Error(), "\n"), isLong) {
+			short[i] = shortened{p}
+		}
+	}
+	return errors.Join(short...)
+}
+
+const lineEnds = 400 // bytes that are kept at each end of a long line
+
+func isLong(line string) bool { return len(line) > 2*lineEnds }
+
+type shortened struct{ error }
+
+func (s shortened) Unwrap() error { return s.error }
+
+func (s shortened) Error() string {
+	lines := strings.Split(s.error.Error(), "\n")
+	for i, l := range lines {
+		if isLong(l) {
+			lines[i] = fmt.Sprintf("%s … %d bytes left out … %s",
+				strings.ToValidUTF8(l[:lineEnds], ""), len(l)-2*lineEnds,
+				strings.ToValidUTF8(l[len(l)-lineEnds:], ""))
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -10,6 +10,18 @@ func mistakes() []mutant {
 			killer: killer{pkg: "./lab/suites/failuretest", run: "^TestRun_FailuresTellWhatWasSeen$"},
 		},
 		{
+			name:   "repeat a long value of a configuration as a whole",
+			rule:   "the error about a configuration is short even if a value is not",
+			edits:  in("internal/settings", "len(line) > 2*lineEnds", "line != line"),
+			killer: killer{pkg: "./internal/settings", run: "^TestJoin_isShort$"},
+		},
+		{
+			name:   "say that a file is missing, but not which setting names it",
+			rule:   "the error about a setting names it",
+			edits:  in("node/internal/guard", "fmt.Errorf(\"SecretFile: %w\", err)", "err"),
+			killer: killer{pkg: "./node", run: "^TestRemote_RefusesFilesThatCannotBeUsed$"},
+		},
+		{
 			name:   "log each lease of a session that is lost",
 			rule:   "an outage of the lease store is a few lines in the log",
 			edits:  in("coordination", "l.named > mostNamed", "l.named < 0"),

@@ -82,7 +82,7 @@ func New(cfg Config, p *Process) (*Guard, error) {
 	if cfg.Secret != "" {
 		s, err := newSecret(cfg.Secret, p)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("SecretFile: %w", err)
 		}
 		g.secret = s
 	}

@@ -87,7 +87,7 @@ func (c Config) validate() error {
 		bad("DropAfter (%v) must be from twice Refresh (%v) to %v", c.DropAfter, 2*c.Refresh,
 			maxDropAfter)
 	}
-	return errors.Join(errs...)
+	return settings.Join(errs...)
 }
 
 // New returns a function that creates a provider for each incarnation of a member. The function
