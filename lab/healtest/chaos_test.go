@@ -148,7 +148,7 @@ func (c *members) poorLinks(t *trouble, r *rand.Rand, x int) string {
 
 func (c *members) freezes(t *trouble, _ *rand.Rand, x int) string {
 	p := c.live[x]
-	if p == nil || p.ended() {
+	if p == nil || p.Ended() {
 		return ""
 	}
 	c.frozen[p.Name] = true
@@ -178,11 +178,11 @@ func (c *members) stopsOne(t *trouble, _ *rand.Rand, x int) string {
 	p.died = bootTime()
 	c.killed, c.live[x] = append(c.killed, p), nil
 	t.still = func() bool {
-		if !p.ended() && time.Since(t.until) > exitInChaos {
+		if !p.Ended() && time.Since(t.until) > exitInChaos {
 			c.t.Errorf("%s has not exited %v after SIGTERM", p.Name, exitInChaos)
-			p.kill()
+			p.Kill()
 		}
-		return !p.ended()
+		return !p.Ended()
 	}
 	t.end = func() { c.launch(x) }
 	return p.Name + " stopped, and away"
@@ -212,7 +212,7 @@ func (c *members) storeGone(t *trouble, r *rand.Rand, x int) string {
 // every other one runs, and those that were started again have been ready.
 func (c *members) mayEnd() bool {
 	for _, p := range c.live {
-		if p == nil || p.ended() {
+		if p == nil || p.Ended() {
 			return false
 		}
 		if h := p.now(); h.last == nil || h.last.NotReady != "" && c.starts[c.index(p)] > 1 {

@@ -102,13 +102,9 @@ func (c *members) launch(i int) {
 	if c.server != nil {
 		s.Etcd = c.server.address
 	}
-	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
+	c.live[i] = launch(c.t, s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
 		return c.net.Start(i, cmd)
 	})
-	if err != nil {
-		c.t.Fatalf("%s: %v", s.Name, err)
-	}
-	c.live[i] = p
 }
 
 func (c *members) instances() string { return filepath.Join(c.dir, "instances") }
@@ -134,7 +130,7 @@ func (c *members) await(what string, conditions []condition) {
 
 // exited reports whether a process has exited that should be running.
 func (c *members) exited() bool {
-	return slices.ContainsFunc(c.live, func(p *process) bool { return p != nil && p.ended() })
+	return slices.ContainsFunc(c.live, func(p *process) bool { return p != nil && p.Ended() })
 }
 
 func (c *members) missing(conditions []condition) string {
@@ -151,7 +147,7 @@ func (c *members) end() {
 	for _, p := range c.live {
 		if p != nil {
 			p.signal(syscall.SIGCONT)
-			p.kill()
+			p.Kill()
 		}
 	}
 	for _, p := range slices.Concat(c.live, c.killed, c.gone, []*process{c.left}) {

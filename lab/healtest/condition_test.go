@@ -68,7 +68,7 @@ func (c *members) each(after time.Duration, missing func(s *status) string) stri
 		}
 		s := p.now().last
 		switch {
-		case p.ended():
+		case p.Ended():
 			return p.Name + " has exited"
 		case s == nil || s.At < after:
 			return p.Name + " has said nothing"

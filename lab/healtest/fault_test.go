@@ -172,8 +172,7 @@ func cutAndStop(c *members, r *rand.Rand, d time.Duration) {
 	p := c.live[x]
 	took, err := p.terminate()
 	c.t.Logf("%d cut off for %v, and stopped in %v: %v", x, d, took, err)
-	if status := p.cmd.ProcessState; !p.ended() || status.ExitCode() != 0 &&
-		status.ExitCode() != 4 {
+	if !p.Ended() || p.ExitCode() != 0 && p.ExitCode() != 4 {
 		c.t.Fatal(err)
 	}
 	if took > exitCutOff {

@@ -19,7 +19,7 @@ const ofDoubt = time.Second
 // kill kills a process at once, without a restart.
 func (c *members) kill(i int) {
 	p := c.live[i]
-	p.kill()
+	p.Kill()
 	p.died = bootTime()
 	c.killed, c.live[i] = append(c.killed, p), nil
 }

@@ -305,13 +305,9 @@ func (c *members) launchOutage(i int) {
 	if c.n > 5 { // the start is measured, not the load
 		s.Rounds = 2 * time.Second
 	}
-	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
+	c.live[i] = launch(c.t, s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error {
 		return c.net.Start(i, cmd)
 	})
-	if err != nil {
-		c.t.Fatalf("%s: %v", s.Name, err)
-	}
-	c.live[i] = p
 }
 
 // strike causes the fault, and returns when, and which side should serve.

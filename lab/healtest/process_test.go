@@ -3,30 +3,29 @@
 package healtest_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/child"
 )
 
 const memberEnv = "CONCORD_HEAL_MEMBER"
 
 // process is a member process as seen by the driver.
 type process struct {
+	*child.Process
 	spec
-	cmd  *exec.Cmd
-	log  string // file that holds its standard error
-	in   io.WriteCloser
-	gone chan struct{} // closed when the process has exited
-	err  error         // of the process; read after gone
+	log  string        // file that holds its standard error
 	died time.Duration // when it was killed
 
 	mu sync.Mutex
@@ -47,57 +46,32 @@ type heard struct {
 }
 
 // launch starts a member process by calling start.
-func launch(s spec, log string, start func(*exec.Cmd) error) (*process, error) {
+func launch(t *testing.T, s spec, log string, start func(*exec.Cmd) error) *process {
+	t.Helper()
 	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(t, err)
 	stderr, err := os.Create(filepath.Clean(log))
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(t, err)
 	defer stderr.Close()
-	p := &process{spec: s, log: log, cmd: exec.Command(exe), gone: make(chan struct{})}
+	p := &process{spec: s, log: log}
 	p.seen = map[string]uint64{}
-	// Proto.Actor has data races of its own, so a race report alone is not a failure: see package
-	// races.
-	p.cmd.Env = append(os.Environ(), memberEnv+"="+string(text), "GORACE=exitcode=0")
-	p.cmd.Stderr = stderr
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := start(p.cmd); err != nil {
-		return nil, err
-	}
-	go p.read(out)
-	return p, nil
+	p.Process = child.StartBy(t, func(cmd *exec.Cmd) error {
+		cmd.Stderr = stderr
+		return start(cmd)
+	}, []string{memberEnv + "=" + string(text)}, p.read)
+	return p
 }
 
-// read reads the reports of the process until it exits.
-func (p *process) read(out io.Reader) {
-	defer close(p.gone)
-	in := json.NewDecoder(bufio.NewReader(out))
-	for {
-		var r report
-		if err := in.Decode(&r); err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				_ = p.cmd.Process.Kill() // not one of our reports
-			}
-			break
-		}
-		p.mu.Lock()
-		p.take(r)
-		p.mu.Unlock()
+// read reads a report of the process.
+func (p *process) read(line []byte) {
+	var r report
+	if err := json.Unmarshal(line, &r); err != nil {
+		p.signal(syscall.SIGKILL) // not one of our reports
+		return
 	}
-	p.err = p.cmd.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.take(r)
 }
 
 func (h *heard) take(r report) {
@@ -138,26 +112,10 @@ func (p *process) command(do string) {
 	if err != nil {
 		panic(err)
 	}
-	_, _ = p.in.Write(append(raw, '\n')) // an exited process is detected elsewhere
+	_ = p.Say(string(raw)) // an exited process is detected elsewhere
 }
 
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
-
-// ended reports whether the process has exited.
-func (p *process) ended() bool {
-	select {
-	case <-p.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// kill kills the process at once.
-func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
-	<-p.gone
-}
+func (p *process) signal(s syscall.Signal) { _ = p.Signal(s) }
 
 // terminate sends SIGTERM and returns how long the process took to exit. It returns an error if
 // that took longer than patience or the exit status was not 0.
@@ -165,12 +123,12 @@ func (p *process) terminate() (time.Duration, error) {
 	began := time.Now()
 	p.signal(syscall.SIGTERM)
 	select {
-	case <-p.gone:
+	case <-p.Gone():
 	case <-time.After(patience()):
 		return patience(), fmt.Errorf("%s has not exited %v after SIGTERM", p.Name, patience())
 	}
-	if p.err != nil {
-		return time.Since(began), fmt.Errorf("%s after SIGTERM: %w", p.Name, p.err)
+	if code := p.ExitCode(); code != 0 {
+		return time.Since(began), fmt.Errorf("%s after SIGTERM: exit status %d", p.Name, code)
 	}
 	return time.Since(began), nil
 }
