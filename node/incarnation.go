@@ -30,7 +30,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	if err := r.registered(n); err != nil {
 		n.end(err)
 		stopped := r.stop(n, true)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !errors.Is(err, ErrStop) {
 			return false, stopped // asked to stop while register ran
 		}
 		return false, errors.Join(err, stopped)
@@ -107,7 +107,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 		return nil, err
 	}
 	var provider cluster.ClusterProvider
-	err = shielded(ctx, func(context.Context) (err error) {
+	err = r.within(ctx, "RunConfig.Provider", func(context.Context) (err error) {
 		provider, err = r.cfg.Provider()
 		return err
 	})
@@ -156,20 +156,12 @@ func (r *runner) registered(n *Node) error {
 	if err := r.guard(n); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	go func() {
-		done <- shielded(n.ctx, func(context.Context) error {
-			if err := r.register(n); err != nil {
-				return err
-			}
-			return r.lookup(n)
-		})
-	}()
-	select {
-	case err = <-done:
-	case <-time.After(r.cfg.StartTimeout):
-		err = fmt.Errorf("has not returned after %v", r.cfg.StartTimeout)
-	}
+	err = r.within(n.ctx, "register", func(context.Context) error {
+		if err := r.register(n); err != nil {
+			return err
+		}
+		return r.lookup(n)
+	})
 	if err != nil {
 		return fmt.Errorf("node: register: %w", err)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
@@ -167,6 +169,28 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 		err = f(ctx)
 	}()
 	return <-done
+}
+
+// within calls a function of the application that must return within StartTimeout. After ctx has
+// ended it waits for half of StopTimeout only, since the process is to stop.
+func (r *runner) within(ctx context.Context, what string, f func(context.Context) error) error {
+	defer r.blocking.Begin(func() *slog.Logger { return r.cfg.Logger }, what,
+		"the start fails when StartTimeout has passed")()
+	done := make(chan error, 1)
+	go func() { done <- shielded(ctx, f) }()
+	late, asked, over := time.After(r.cfg.StartTimeout), ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-late:
+			return fmt.Errorf("has not returned after %v", r.cfg.StartTimeout)
+		case <-asked:
+			asked, over = nil, time.After(r.cfg.StopTimeout/2)
+		case <-over:
+			return fmt.Errorf("%w: has not returned when the member was to stop", ErrStop)
+		}
+	}
 }
 
 // prepare attaches this incarnation, and registers settle to run when the incarnation stops.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/contain"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -32,8 +33,8 @@ import (
 //
 // A process runs one member: Run fails with ErrInvalid while another call of Run has not returned.
 //
-// register must return within StartTimeout. If it returns an error, panics or calls runtime.Goexit,
-// Run returns.
+// register and the functions of cfg must return within StartTimeout. If register returns an error,
+// panics or calls runtime.Goexit, Run returns.
 //
 // The error is nil after an orderly stop. It matches ErrInvalid if nothing was done; ErrStart if
 // the first incarnation did not start or get ready (a later incarnation is retried forever);
@@ -68,7 +69,7 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 		return fmt.Errorf("node: metrics: %w", err)
 	}
 	defer func() { _ = unobserve() }() // the provider may be gone by now
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return err
 	}
 	defer cfg.Health.set(stateStopped, nil, nil)
@@ -88,17 +89,18 @@ type runner struct {
 	store        coordination.Store
 	session      *coordination.Session
 	pace         *pace
+	blocking     contain.Blocking // functions of the application that start a member
 	incarnation  int
 	ended        time.Time // of the last incarnation; zero: it is the first
 	counted      int       // members in the last incarnation that knew how many; 0: not known
 }
 
 // open opens the store and the session.
-func (r *runner) open() error {
+func (r *runner) open(ctx context.Context) error {
 	if r.cfg.Store == nil {
 		return nil
 	}
-	err := shielded(context.Background(), func(context.Context) (err error) {
+	err := r.within(ctx, "RunConfig.Store", func(context.Context) (err error) {
 		r.store, err = r.cfg.Store()
 		return err
 	})

@@ -22,6 +22,18 @@ func mistakes() []mutant {
 			killer: killer{pkg: "./node", run: "^TestRemote_RefusesFilesThatCannotBeUsed$"},
 		},
 		{
+			name:   "wait for ever for a Provider function",
+			rule:   "a member ends beside a function of the application that does not return",
+			edits:  in("node", "r.within(ctx, \"RunConfig.Provider\", func(", "shielded(ctx, func("),
+			killer: killer{pkg: "./lab/noderun", run: "^TestRun_EndsBesideAFunctionThatDoesNotReturn$"},
+		},
+		{
+			name:   "wait for a blocked function as long after SIGTERM",
+			rule:   "a member ends beside a function of the application that does not return",
+			edits:  in("node", "asked, over = nil, time.After(r.cfg.StopTimeout/2)", "asked, over = nil, nil"),
+			killer: killer{pkg: "./node", run: "^TestWithin_TellsOfAFunctionThatDoesNotReturn$"},
+		},
+		{
 			name:   "log each lease of a session that is lost",
 			rule:   "an outage of the lease store is a few lines in the log",
 			edits:  in("coordination", "l.named > mostNamed", "l.named < 0"),

@@ -114,6 +114,51 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 	require.ErrorContains(t, err, "register: has not returned after 1s")
 }
 
+// The process ended neither at SIGTERM nor after StartTimeout while the Provider or Store function
+// was blocked.
+func TestRun_EndsBesideAFunctionThatDoesNotReturn(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	for _, what := range []string{"provider", "lease store", "register"} {
+		for _, asked := range []bool{false, true} {
+			ctx, stop := context.WithCancel(t.Context())
+			block := func(here string) {
+				if here == what {
+					if asked {
+						stop()
+					}
+					<-release
+				}
+			}
+			h := newHands()
+			cfg := quiet(h)
+			cfg.StartTimeout = time.Second
+			if asked {
+				cfg.StartTimeout, cfg.StopTimeout = time.Hour, time.Second
+			}
+			cfg.Provider = func() (cluster.ClusterProvider, error) {
+				block("provider")
+				return h.provider()
+			}
+			cfg.Store = func() (coordination.Store, error) {
+				block("lease store")
+				return memory.New(), nil
+			}
+			done := background(ctx, cfg, func(*node.Node) error { block("register"); return nil })
+			var err error
+			select {
+			case err = <-done:
+			case <-time.After(patience):
+				require.Fail(t, "Run waits for "+what)
+			}
+			stop()
+			require.ErrorContains(t, err, what+": ")
+			require.ErrorContains(t, err, "has not returned")
+			require.Equal(t, asked, errors.Is(err, node.ErrStop))
+		}
+	}
+}
+
 // TestRun_NamesTheHostsThatAreNoMembers starts a member that waits for hosts of a wrong list.
 func TestRun_NamesTheHostsThatAreNoMembers(t *testing.T) {
 	free := ports.Free(t, 3)
