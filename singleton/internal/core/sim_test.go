@@ -36,7 +36,8 @@ func TestSimulation_AtMostOneInstance(t *testing.T) {
 }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	sim.Run(t, sim.Seeds{First: 1, Count: max(50, usualSeeds-1000), Twice: true}, history(options{}))
+	seeds := sim.Seeds{First: 1, Count: max(50, usualSeeds-1000), Twice: true}
+	sim.Run(t, seeds, history(options{}))
 }
 
 // TestSavedHistories replays the histories that once failed, and some that show a planted bug.
