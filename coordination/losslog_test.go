@@ -168,10 +168,16 @@ func TestLog_AStoreThatBecomesSlowIsALine(t *testing.T) {
 		s.that(log.String() == "", "%v", log.String())
 		s.store.delay.Store(int64(2 * time.Second))
 		s.sleep(time.Minute)
+		for range 5 { // a store that is slow now and then
+			s.store.delay.Store(0)
+			s.sleep(40 * time.Second)
+			s.store.delay.Store(int64(2 * time.Second))
+			s.sleep(20 * time.Second)
+		}
 		s.that(log.count(`level=WARN msg="the lease store is slow"`) == 1 &&
 			log.count("\n") == 1, "%v", log.String())
 		s.store.delay.Store(0)
-		s.sleep(time.Minute)
+		s.sleep(2 * time.Minute)
 		s.that(log.count(`level=INFO msg="the lease store is no longer slow"`) == 1 &&
 			log.count("\n") == 2, "%v", log.String())
 		_ = session.Close(s.Context())

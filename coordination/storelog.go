@@ -22,6 +22,7 @@ type storeLog struct {
 	back    time.Duration // when it first answered after calls had failed
 	away    bool          // it has been logged that the store does not answer
 	slow    int           // slow answers, until fewAnswers in a row were not
+	slowAt  time.Duration // when the last of them came
 	fast    int           // answers in a row that were not slow
 	slowest time.Duration // of the slow answers
 	lags    bool          // it has been logged that the store is slow
@@ -30,8 +31,10 @@ type storeLog struct {
 const (
 	// fewSlow is how many answers must be slow before that is logged.
 	fewSlow = 3
-	// fewAnswers is how many answers in a row that are not slow end that.
+	// fewAnswers is how many answers in a row that are not slow end that, and calm how long after
+	// the last slow one. A store that is slow now and then is one line.
 	fewAnswers = 10
+	calm       = time.Minute
 )
 
 // answered records an answer, which is slow if it took longer than bound. A call that began while
@@ -48,10 +51,10 @@ func (l *storeLog) answered(now, took, bound time.Duration) {
 	case took > bound && now-took < l.back:
 		return
 	case took > bound:
-		l.slow, l.fast, l.slowest = l.slow+1, 0, max(l.slowest, took)
+		l.slow, l.fast, l.slowest, l.slowAt = l.slow+1, 0, max(l.slowest, took), now
 		return
 	}
-	if l.fast++; l.fast >= fewAnswers {
+	if l.fast++; l.fast >= fewAnswers && (!l.lags || now-l.slowAt >= calm) {
 		l.slow, l.slowest = 0, 0
 	}
 }

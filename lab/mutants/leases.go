@@ -8,6 +8,12 @@ var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders", arg
 func leases() []mutant {
 	return []mutant{
 		{
+			name:   "a store that is slow now and then is a line each time",
+			rule:   "one fault of the store is one line",
+			edits:  in("coordination", "now-l.slowAt >= calm", "true"),
+			killer: killer{pkg: "./coordination", run: "TestLog_AStoreThatBecomesSlowIsALine"},
+		},
+		{
 			name:   "work that was abandoned outlives its session",
 			rule:   "the work of an ended tenure has no time left when its session has ended",
 			edits:  in("coordination", "return min(left, m.back.validity.Remaining(m.now))", "return left"),
