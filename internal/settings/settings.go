@@ -38,12 +38,12 @@ func Read[S interface{ Validate() error }](decode func(into any) error) (s S, er
 // value or a list is not: it names the first 20 problems, and leaves out the middle of long lines.
 func Join(problems ...error) error {
 	const most = 20
-	if n := len(problems) - most; n > 0 {
-		problems = append(problems[:most:most], fmt.Errorf("and %d more problems", n))
+	short := slices.DeleteFunc(slices.Clone(problems), func(err error) bool { return err == nil })
+	if n := len(short) - most; n > 0 {
+		short = append(short[:most], fmt.Errorf("and %d more problems", n))
 	}
-	short := slices.Clone(problems)
-	for i, p := range problems {
-		if p != nil && slices.ContainsFunc(strings.Split(p.Error(), "\n"), isLong) {
+	for i, p := range short {
+		if slices.ContainsFunc(strings.Split(p.Error(), "\n"), isLong) {
 			short[i] = shortened{p}
 		}
 	}

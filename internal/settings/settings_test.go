@@ -55,6 +55,7 @@ func TestJoin_isShort(t *testing.T) {
 	for i := range many {
 		many[i] = errPort
 	}
+	require.NotContains(t, settings.Join(append(many[:20:20], nil)...).Error(), "more problems")
 	err = settings.Join(many...)
 	require.Equal(t, 20, strings.Count(err.Error(), errPort.Error()))
 	require.Contains(t, err.Error(), "and 99980 more problems")
