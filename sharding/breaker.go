@@ -47,38 +47,25 @@ func (l *binding) memory() core.Memory {
 		return core.MemoryWorks
 	}
 	b, now := l.breaker, l.clock.Now()
-	b.Lock()
-	suspects := b.core.Suspects(now)
-	b.Unlock()
-	if suspects {
+	b.Lock() // before the mutex of a shard
+	defer b.Unlock()
+	if b.core.Suspects(now) {
 		l.askAnother(now)
 	}
-	b.Lock()
-	defer b.Unlock()
 	return b.core.Memory(now)
 }
 
 // askAnother stores an entity again in a shard whose calls have not failed, or opens the breaker if
-// there is none: then no entity here depends on the store.
+// there is none: then no entity here depends on the store. The caller must hold the breaker, so
+// that the result comes after.
 func (l *binding) askAnother(now time.Time) {
-	b := l.breaker
 	for n, s := range l.shards {
-		b.Lock()
-		failed := b.core.Failed(n)
-		b.Unlock()
-		if failed {
-			continue
-		}
-		b.Lock()
-		b.core.Ask(now, n) // before the result
-		b.Unlock()
-		if s.storeAgain() {
+		if !l.breaker.core.Failed(n) && s.storeAgain() {
+			l.breaker.core.Ask(now, n)
 			return
 		}
 	}
-	b.Lock()
-	b.core.Trip()
-	b.Unlock()
+	l.breaker.core.Trip()
 }
 
 // storeAgain stores an entity that is remembered, and reports whether there is one.

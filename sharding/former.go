@@ -2,8 +2,11 @@ package sharding
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/concord-go/concord/internal/membership"
 )
 
 const (
@@ -56,4 +59,52 @@ func (lh *leaseHolder) pause(d time.Duration) bool {
 	defer cancel()
 	<-ctx.Done()
 	return lh.alive.Err() == nil
+}
+
+// count records how many shards the members have that are not in the next view.
+func (c *control) count(next *membership.View) {
+	if c.view == nil {
+		return
+	}
+	had := map[string]int{}
+	for _, m := range c.view.Members {
+		o, ok := next.Find(m.ID)
+		if m.Incarnation != 0 && (!ok || o.Incarnation != m.Incarnation) {
+			had[m.Address] = 0
+		}
+	}
+	if len(had) == 0 {
+		return
+	}
+	for n := range c.binding.shards {
+		host := c.region.Host(n).Address
+		if _, gone := had[host]; gone {
+			had[host]++
+		}
+	}
+	if was := c.binding.had.Load(); was != nil && len(*was) < maxMembers {
+		for address, n := range *was { // one fault may change the view several times
+			if _, again := had[address]; !again {
+				had[address] = n
+			}
+		}
+	}
+	c.binding.had.Store(&had)
+}
+
+// hosted describes the shards of members when they left the view.
+func (l *binding) hosted(addresses []string) string {
+	had, n := l.had.Load(), 0
+	for _, address := range addresses {
+		if had != nil {
+			n += (*had)[address]
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 shard of " + l.cfg.Type
+	}
+	return fmt.Sprintf("%d shards of %s", n, l.cfg.Type)
 }

@@ -66,7 +66,7 @@ func shards() []mutant {
 		{
 			name:   "a shard that cannot be read opens the circuit breaker",
 			rule:   "calls for another shard decide [S41]",
-			edits:  in("sharding", "failed := b.core.Failed(n)", "failed := true"),
+			edits:  in("sharding", "!l.breaker.core.Failed(n) && s", "false && s"),
 			killer: killer{pkg: "./sharding", run: "^TestRememberStore_ADamagedShardMovesNone$"},
 		},
 		{
