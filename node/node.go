@@ -104,7 +104,7 @@ func (n *Node) begin() {
 // run starts work; mu is held.
 func (n *Node) run(work func(context.Context) error) {
 	n.working.Go(func() {
-		if err := shielded(n.ctx, work); err != nil && n.ctx.Err() == nil {
+		if err := <-shielded(n.ctx, work); err != nil && n.ctx.Err() == nil {
 			n.fail(fmt.Errorf("node: work: %w", err))
 		}
 	})
@@ -156,7 +156,7 @@ var errGoexit = errors.New("runtime.Goexit was called")
 
 // shielded calls a user function in its own goroutine and converts a panic or Goexit into an error.
 // That of a panic contains its stack, since the process usually ends with this error.
-func shielded(ctx context.Context, f func(context.Context) error) error {
+func shielded(ctx context.Context, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		err := errGoexit
@@ -168,7 +168,7 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 		}()
 		err = f(ctx)
 	}()
-	return <-done
+	return done
 }
 
 // within calls a function of the application that must return within StartTimeout. After ctx has
@@ -176,8 +176,7 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 func (r *runner) within(ctx context.Context, what string, f func(context.Context) error) error {
 	defer r.blocking.Begin(func() *slog.Logger { return r.cfg.Logger }, what,
 		"the start fails when StartTimeout has passed")()
-	done := make(chan error, 1)
-	go func() { done <- shielded(ctx, f) }()
+	done := shielded(ctx, f)
 	late, asked, over := time.After(r.cfg.StartTimeout), ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {

@@ -24,7 +24,7 @@ func mistakes() []mutant {
 		{
 			name:   "wait for ever for a Provider function",
 			rule:   "a member ends beside a function of the application that does not return",
-			edits:  in("node", "r.within(ctx, \"RunConfig.Provider\", func(", "shielded(ctx, func("),
+			edits:  in("node", "r.within(ctx, \"RunConfig.Provider\", func(", "<-shielded(ctx, func("),
 			killer: killer{pkg: "./lab/noderun", run: "^TestRun_EndsBesideAFunctionThatDoesNotReturn$"},
 		},
 		{
