@@ -26,6 +26,9 @@ const maxID = 64
 // Config.RetryInterval in any case. A contender that waits in Acquire observes the holder without
 // this call.
 //
+// If the other session has not renewed its record for that long, Observe ends it by a write to its
+// record, whether or not anybody wants its leases.
+//
 // The other session need not hold anything, nor exist. The observation continues until stop is
 // called or this session is closed; stop may be called more than once. Observe has no effect if the
 // store keeps no session records. It returns ErrInvalid for an id that is empty or longer than 64
